@@ -1,0 +1,1 @@
+//! Packets in: capture files, standard input, AF_PACKET rings.

@@ -1,0 +1,1 @@
+//! Query to index, volume and pcapng out: find and extract.

@@ -1,0 +1,6 @@
+//! Our bytes on disk, and pcapng bytes: encode and decode, no I/O.
+//!
+//! The layouts are drawn once, in `docs/format.md`; the code here links to its sections and asserts offsets and sizes
+//! at compile time.
+
+pub mod slice;

@@ -1,0 +1,154 @@
+//! A session's row in one segment.
+//!
+//! `session` makes slices, `index` stores them as Parquet, `query` selects among them, `view` shows them. One name per
+//! field everywhere: the names in queries, JSON and SQL are those of the Parquet columns (docs/format.md, Sessions).
+
+use units::Timestamp;
+use wire::{FiveTuple, TcpOptions, Tunnel};
+
+/// Place of a piece in the volume's life: stripe, part of its slot, column.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PieceId {
+    /// Sequence of the stripe.
+    pub sequence: u64,
+    /// Which of the short stripes in the slot, from 0.
+    pub sub: u16,
+    /// Column of the stripe.
+    pub column: u8,
+}
+
+/// Counters of one direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Direction {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes on the wire, link layer included.
+    pub frame_bytes: u64,
+    /// Bytes of the innermost IP packets by their headers.
+    pub ip_bytes: u64,
+    /// Bytes of transport payload by the headers.
+    pub payload_bytes: u64,
+    /// All TCP flags seen, or-ed.
+    pub tcp_flags: u8,
+    /// TCP segments whose payload had been seen before.
+    pub retransmitted_packets: u64,
+    /// Payload bytes of those.
+    pub retransmitted_bytes: u64,
+    /// TCP segments with a window of zero.
+    pub zero_windows: u64,
+    /// Bytes acknowledged by the other side but never seen here.
+    pub missed_bytes: u64,
+    /// Options of this side's SYN.
+    pub syn_options: Option<TcpOptions>,
+}
+
+/// State of a connection when the row was written, in Zeek's words (conn.log, `conn_state`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum State {
+    /// Connection attempt seen, no reply.
+    S0,
+    /// Established, not terminated.
+    S1,
+    /// Established, close attempt by the originator seen, none by the responder.
+    S2,
+    /// Established, close attempt by the responder seen, none by the originator.
+    S3,
+    /// Normal establishment and termination.
+    Sf,
+    /// Attempt rejected.
+    Rej,
+    /// Established, originator aborted.
+    Rsto,
+    /// Responder sent a RST.
+    Rstr,
+    /// Originator sent a SYN and then a RST; no SYN-ACK seen.
+    Rstos0,
+    /// Responder sent a SYN-ACK and then a RST; no SYN of the originator seen.
+    Rstrh,
+    /// Originator sent a SYN and then a FIN; no SYN-ACK seen.
+    Sh,
+    /// Responder sent a SYN-ACK and then a FIN; no SYN of the originator seen.
+    Shr,
+    /// No SYN seen: midstream traffic, or not a connection.
+    #[default]
+    Oth,
+}
+
+/// Names found in the traffic. Lists hold distinct values in the order seen, bounded by `session`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Names {
+    /// Application protocol by content: `tls`, `http`, `dns`.
+    pub app: Option<&'static str>,
+    /// TLS server name (RFC 6066).
+    pub sni: Option<String>,
+    /// TLS ALPN protocols offered by the client.
+    pub alpn: Vec<String>,
+    /// TLS version negotiated, or offered while no answer was seen: 0x0303 is 1.2.
+    pub tls_version: Option<u16>,
+    /// HTTP/1 Host.
+    pub http_host: Vec<String>,
+    /// HTTP/1 methods.
+    pub http_method: Vec<String>,
+    /// HTTP/1 request targets.
+    pub http_path: Vec<String>,
+    /// HTTP/1 status codes.
+    pub http_status: Vec<u16>,
+    /// HTTP/1 User-Agent.
+    pub http_user_agent: Vec<String>,
+    /// DNS names asked for.
+    pub dns_names: Vec<String>,
+    /// DNS types asked for.
+    pub dns_types: Vec<u16>,
+    /// DNS response codes.
+    pub dns_rcodes: Vec<u16>,
+    /// Addresses and names in DNS answers, as text.
+    pub dns_answers: Vec<String>,
+}
+
+/// One session's row in one segment. Counters are those of this slice; state, history and names are those of the whole
+/// session up to the end of this slice.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Slice {
+    /// Originator and responder.
+    pub tuple: FiveTuple,
+    /// VLAN ids of the first packet, outermost first.
+    pub vlan: [Option<u16>; 2],
+    /// MPLS label of the first packet.
+    pub mpls: Option<u32>,
+    /// Outermost tunnel of the first packet.
+    pub tunnel: Option<Tunnel>,
+    /// Type and code of the first ICMP message (community ids need them).
+    pub icmp: Option<(u8, u8)>,
+    /// Earliest packet of the session's whole life: with the tuple it joins the slices of one session.
+    pub session_start: Timestamp,
+    /// Earliest packet of this slice.
+    pub start: Timestamp,
+    /// Latest packet of this slice.
+    pub end: Timestamp,
+    /// Originator to responder.
+    pub orig: Direction,
+    /// Responder to originator.
+    pub resp: Direction,
+    /// State at the end of this slice.
+    pub state: State,
+    /// Zeek's history letters up to the end of this slice, upper case from the originator.
+    pub history: String,
+    /// Handshake round trip in nanoseconds: from the SYN to the ACK of the SYN-ACK.
+    pub handshake_ns: Option<u64>,
+    /// Packets of which less was captured than was on the wire.
+    pub truncated_packets: u64,
+    /// IP fragments.
+    pub fragments: u64,
+    /// The session goes on: another slice may follow.
+    pub continues: bool,
+    /// Application names.
+    pub names: Names,
+    /// Interface of the first packet.
+    pub interface: u32,
+    /// Pieces that hold packets of this slice, ascending, distinct.
+    pub pieces: Vec<PieceId>,
+    /// Position of the slice's first packet among the packets of `pieces.first()`, from 0.
+    pub first_ordinal: u32,
+    /// Position of the slice's last packet among the packets of `pieces.last()`, from 0.
+    pub last_ordinal: u32,
+}

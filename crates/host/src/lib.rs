@@ -1,0 +1,1 @@
+//! The rest of the operating system: clocks, signals, mounts, signatures, directories.

@@ -1,0 +1,1 @@
+//! Segments of session rows as Parquet, their directory and cache.

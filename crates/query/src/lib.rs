@@ -1,0 +1,1 @@
+//! The query language over sessions: text to predicate.

@@ -1,0 +1,1 @@
+//! Capture to volume, session and index: the recording job.

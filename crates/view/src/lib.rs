@@ -1,0 +1,1 @@
+//! Reports as text, table and JSON: the only room that serializes.

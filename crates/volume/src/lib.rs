@@ -1,0 +1,1 @@
+//! The ring of stripes over member devices: create, mount, append, acknowledge, read, verify.

@@ -1,0 +1,17 @@
+//! Packet headers by reference: link layers, tunnels, five-tuples, community ids.
+//!
+//! [`decode`] walks one packet from its link layer to the innermost transport header and says to which session it
+//! belongs. It allocates nothing, reads every header field with a bound check, and never fails: what cannot be parsed
+//! becomes a link-level pair, because nothing is dropped for being unparsable. Pure: no clock, no I/O, no state.
+
+mod community_id;
+mod decode;
+mod link_type;
+mod tuple;
+
+pub use community_id::CommunityId;
+pub use decode::{
+    Decoded, Fragment, IcmpHeader, TcpHeader, TcpOptions, Transport, Tunnel, TunnelKind, decode,
+};
+pub use link_type::LinkType;
+pub use tuple::{Address, FiveTuple, Protocol};

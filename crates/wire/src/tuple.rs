@@ -1,0 +1,100 @@
+//! Who talks to whom: addresses, protocol, five-tuple.
+
+use core::fmt;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// One end of a session.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Address {
+    /// Nothing known: the packet has no readable address.
+    None,
+    /// An Ethernet-style station address, for packets that carry no parsable IP.
+    Mac([u8; 6]),
+    /// IPv4.
+    V4(Ipv4Addr),
+    /// IPv6.
+    V6(Ipv6Addr),
+}
+
+impl From<IpAddr> for Address {
+    fn from(ip: IpAddr) -> Self {
+        match ip {
+            IpAddr::V4(ip) => Self::V4(ip),
+            IpAddr::V6(ip) => Self::V6(ip),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("-"),
+            Self::Mac([a, b, c, d, e, g]) => {
+                write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+            }
+            Self::V4(ip) => ip.fmt(f),
+            Self::V6(ip) => ip.fmt(f),
+        }
+    }
+}
+
+/// What a session speaks: 0 to 255 an IP protocol number, 256 nothing parsable, from 0x0600 an `EtherType`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Protocol(pub u16);
+
+impl Protocol {
+    /// ICMP.
+    pub const ICMP: Self = Self(1);
+    /// TCP.
+    pub const TCP: Self = Self(6);
+    /// UDP.
+    pub const UDP: Self = Self(17);
+    /// `ICMPv6`.
+    pub const ICMPV6: Self = Self(58);
+    /// SCTP.
+    pub const SCTP: Self = Self(132);
+    /// A packet of which not even the link layer could be read.
+    pub const UNPARSED: Self = Self(256);
+    /// ARP.
+    pub const ARP: Self = Self(0x0806);
+}
+
+/// A session's key as seen in one packet (source is `orig`) or as kept in its record (sender of the first packet is
+/// `orig`). Ports are 0 where the protocol has none.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FiveTuple {
+    /// Address of the originator.
+    pub orig: Address,
+    /// Address of the responder.
+    pub resp: Address,
+    /// Port of the originator.
+    pub orig_port: u16,
+    /// Port of the responder.
+    pub resp_port: u16,
+    /// What they speak.
+    pub proto: Protocol,
+}
+
+impl FiveTuple {
+    /// The same pair seen from the other side.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        Self {
+            orig: self.resp,
+            resp: self.orig,
+            orig_port: self.resp_port,
+            resp_port: self.orig_port,
+            ..self
+        }
+    }
+
+    /// The direction-free form: the end with the smaller (address, port) comes first. The flag says whether this
+    /// turned the tuple round.
+    pub fn canonical(self) -> (Self, bool) {
+        if (self.orig, self.orig_port) <= (self.resp, self.resp_port) {
+            (self, false)
+        } else {
+            (self.reversed(), true)
+        }
+    }
+}
