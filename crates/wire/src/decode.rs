@@ -111,7 +111,7 @@ pub enum TunnelKind {
     Gre,
 }
 
-/// Decodes one packet of `link_type`. Never fails.
-pub fn decode(_link_type: LinkType, _packet: &[u8]) -> Decoded<'_> {
+/// Decodes one packet of `link_type`, of which `original_len` bytes were on the wire. Never fails.
+pub fn decode(_link_type: LinkType, _packet: &[u8], _original_len: u32) -> Decoded<'_> {
     unreachable!()
 }
