@@ -1,1 +1,115 @@
-//! Blocks out: direct I/O through io_uring, threads or buffered; memory and faulty twins.
+//! Blocks out: every byte that a volume writes to or reads from a member goes through this door.
+//!
+//! [`Memory`] is a disk with a volatile cache for tests and simulation; [`Latched`] wraps any device. Not here: what the bytes mean, and whether a target
+//! may be overwritten (`host`).
+//!
+//! Invariants: offsets and lengths are multiples of [`ROW_SIZE`]; a buffer that the kernel may still read
+//! is never given back to its [`Pool`]; after a failed write or sync nothing is written any more.
+
+mod clock;
+mod error;
+mod latched;
+mod memory;
+mod pool;
+
+use core::fmt;
+use core::time::Duration;
+
+pub use error::Error;
+pub use latched::Latched;
+pub use memory::{Crash, Memory, Operations};
+pub use pool::{Buffer, Pool, Shared};
+
+/// Offsets and lengths of all reads and writes are multiples of this: design, section 4.2.
+pub const ROW_SIZE: usize = 4096;
+
+/// One finished write or flush.
+#[derive(Debug)]
+pub struct Completion {
+    /// The token given at submission.
+    pub token: u64,
+    /// What became of it. After an error the medium may hold any part of a write.
+    pub result: Result<(), Error>,
+    /// From submission to completion as the device saw it.
+    pub latency_ns: u64,
+}
+
+/// A member of a volume, opened for writing by exactly one process.
+///
+/// Submissions never block on the medium and never fail at once: every one of them gives exactly one
+/// [`Completion`] with its token. Completions come in any order. The submitting thread outlives its
+/// submissions (the kernel cancels what a thread leaves behind).
+pub trait Device: Send + fmt::Debug {
+    /// Usable size, a multiple of [`ROW_SIZE`].
+    fn size_bytes(&self) -> u64;
+
+    /// Starts writing `data[..len]` at `offset`.
+    ///
+    /// # Panics
+    /// If `offset` or `len` is no multiple of [`ROW_SIZE`], `len` is 0 or beyond `data`, or the range
+    /// leaves the device.
+    fn submit_write(&mut self, token: u64, offset: u64, data: Shared, len: usize);
+
+    /// Starts a flush. Its success means that every write whose completion was reaped before this call is
+    /// durable; it says nothing about writes in flight.
+    fn submit_flush(&mut self, token: u64);
+
+    /// Appends finished operations to `out`. `None` does not block; with a wait it returns as soon as one
+    /// has finished, nothing is in flight, or the time is over.
+    fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>);
+
+    /// Submissions without a reaped completion.
+    fn in_flight(&self) -> usize;
+
+    /// Reads synchronously; any memory alignment of `into` will do. Sees every completed write.
+    ///
+    /// # Panics
+    /// As [`Device::submit_write`].
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Error>;
+
+    /// Writes synchronously: for superblocks and VOID heads. Not durable before a flush.
+    ///
+    /// # Panics
+    /// As [`Device::submit_write`].
+    fn write_at(&mut self, offset: u64, data: &[u8]) -> Result<(), Error>;
+
+    /// Makes every completed write durable, synchronously.
+    fn flush(&mut self) -> Result<(), Error>;
+
+    /// What the user should know about how this device is driven, one line each.
+    fn notes(&self) -> &[String];
+}
+
+/// A member opened for reading only: takes no lock, never writes.
+pub trait ReadAt: Send + Sync + fmt::Debug {
+    /// Usable size, a multiple of [`ROW_SIZE`].
+    fn size_bytes(&self) -> u64;
+
+    /// Reads exactly `into`; any memory alignment will do.
+    ///
+    /// # Panics
+    /// As [`Device::submit_write`].
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Error>;
+}
+
+/// Holds every implementation to the contract of [`Device`].
+#[track_caller]
+fn assert_range(offset: u64, len: usize, size: u64) {
+    let (row, len) = (to_u64(ROW_SIZE), to_u64(len));
+    assert!(offset.is_multiple_of(row), "offset {offset} is a multiple of {row}");
+    assert!(len > 0 && len.is_multiple_of(row), "length {len} is a positive multiple of {row}");
+    assert!(
+        offset.checked_add(len).is_some_and(|end| end <= size),
+        "{len} bytes at {offset} lie within {size}"
+    );
+}
+
+/// Lossless on every target this builds for.
+fn to_u64(value: usize) -> u64 {
+    u64::try_from(value).expect("usize has at most 64 bits")
+}
+
+/// For values that were bounded by a length in memory before.
+fn to_usize(value: u64) -> usize {
+    usize::try_from(value).expect("the value was bounded by a length in memory")
+}

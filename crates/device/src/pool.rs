@@ -1,0 +1,338 @@
+//! Fixed memory for columns: one mapping, cut into buffers, allocated and touched at start.
+//!
+//! Taking, sharing and giving back allocate nothing. A buffer is either free, held by one [`Buffer`]
+//! (which may write) or held by one or more [`Shared`] (which only read); the count per buffer decides.
+//! A buffer keeps its old content when it is taken again.
+
+#![expect(unsafe_code, reason = "one mapping is cut into buffers with their own life times")]
+
+use core::ffi::c_void;
+use core::fmt;
+use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, Ordering, fence};
+use core::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+
+use crate::{Error, ROW_SIZE, to_u64};
+
+/// Below one huge page the advice would be meaningless.
+const HUGE_PAGE_SIZE: usize = 2 << 20;
+
+/// A handle on a fixed number of buffers of one size; clones share them.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    start: NonNull<u8>,
+    mapped: usize,
+    size: usize,
+    /// Holders of each buffer: 0 while it is in `free`, 1 for a `Buffer`, the number of clones for `Shared`.
+    holders: Box<[AtomicU32]>,
+    free: Mutex<Vec<u32>>,
+    returned: Condvar,
+}
+
+// SAFETY: `start` is an anonymous private mapping without thread affinity; who may touch which part of it
+// is decided by `Buffer` (unique) and `Shared` (read-only).
+unsafe impl Send for Inner {}
+// SAFETY: as above; `&Inner` gives access to no byte of the mapping.
+unsafe impl Sync for Inner {}
+
+impl Pool {
+    /// Maps `count` buffers of `size` bytes, a multiple of [`ROW_SIZE`], and touches every page, so that
+    /// recording never waits for one.
+    ///
+    /// # Panics
+    /// If `count` is 0 or beyond `u32`, or `size` is 0 or no multiple of [`ROW_SIZE`].
+    pub fn new(count: usize, size: usize) -> Result<Self, Error> {
+        let buffers = u32::try_from(count).expect("a pool has fewer than 2^32 buffers");
+        assert!(count > 0, "a pool has at least one buffer");
+        assert!(size > 0 && size.is_multiple_of(ROW_SIZE), "buffers are whole rows");
+        let no_memory = |errno: rustix::io::Errno| Error::Memory {
+            size_bytes: to_u64(count).saturating_mul(to_u64(size)),
+            errno: errno.raw_os_error(),
+        };
+        let mapped = count.checked_mul(size).ok_or_else(|| no_memory(rustix::io::Errno::NOMEM))?;
+        let (read_write, private) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+        // SAFETY: without a hint and without FIXED the kernel chooses an unused range.
+        let start = unsafe { mmap_anonymous(core::ptr::null_mut(), mapped, read_write, private) }
+            .map_err(no_memory)?;
+        let pool = Self {
+            inner: Arc::new(Inner {
+                start: NonNull::new(start.cast::<u8>()).expect("mmap never returns null"),
+                mapped,
+                size,
+                holders: (0..count).map(|_| AtomicU32::new(0)).collect(),
+                free: Mutex::new((0..buffers).rev().collect()),
+                returned: Condvar::new(),
+            }),
+        };
+        if mapped >= HUGE_PAGE_SIZE {
+            pool.inner.advise(Advice::LinuxHugepage).map_err(no_memory)?;
+        }
+        pool.inner.advise(Advice::LinuxPopulateWrite).map_err(no_memory)?;
+        Ok(pool)
+    }
+
+    /// A free buffer with whatever it held before, or `None` if all are in use.
+    pub fn take(&self) -> Option<Buffer> {
+        let index = self.inner.lock().pop()?;
+        Some(self.hand_out(index))
+    }
+
+    /// As [`Pool::take`], waiting up to `timeout` for one to come back.
+    pub fn take_timeout(&self, timeout: Duration) -> Option<Buffer> {
+        let (mut free, _) = self
+            .inner
+            .returned
+            .wait_timeout_while(self.inner.lock(), timeout, |free| free.is_empty())
+            .unwrap_or_else(PoisonError::into_inner);
+        let index = free.pop()?;
+        drop(free);
+        Some(self.hand_out(index))
+    }
+
+    fn hand_out(&self, index: u32) -> Buffer {
+        let before = self.inner.holders(index).swap(1, Ordering::Relaxed);
+        assert_eq!(before, 0, "a free buffer has no holder");
+        Buffer { held: Held { pool: Arc::clone(&self.inner), index } }
+    }
+
+    /// Buffers that nobody holds at this moment.
+    pub fn free_count(&self) -> usize {
+        self.inner.lock().len()
+    }
+
+    /// Buffers in all.
+    pub fn count(&self) -> usize {
+        self.inner.holders.len()
+    }
+
+    /// Bytes in each buffer.
+    pub fn buffer_size(&self) -> usize {
+        self.inner.size
+    }
+
+    /// One entry per buffer, in the order of their indexes, for registration with the kernel.
+    pub(crate) fn regions(&self) -> Vec<libc::iovec> {
+        (0..self.count())
+            .map(|index| libc::iovec {
+                iov_base: self.inner.address(index).as_ptr().cast::<c_void>(),
+                iov_len: self.inner.size,
+            })
+            .collect()
+    }
+}
+
+impl Inner {
+    /// A kernel that does not know an advice (EINVAL) only costs speed.
+    fn advise(&self, advice: Advice) -> Result<(), rustix::io::Errno> {
+        // SAFETY: the range is ours, and neither advice in use changes its content.
+        match unsafe { madvise(self.start.as_ptr().cast::<c_void>(), self.mapped, advice) } {
+            Err(errno) if errno != rustix::io::Errno::INVAL => Err(errno),
+            _ => Ok(()),
+        }
+    }
+
+    /// A panic while the list was locked cannot leave it half changed.
+    fn lock(&self) -> MutexGuard<'_, Vec<u32>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn holders(&self, index: u32) -> &AtomicU32 {
+        self.holders.get(usize_of(index)).expect("indexes come from the free list")
+    }
+
+    fn address(&self, index: usize) -> NonNull<u8> {
+        assert!(index < self.holders.len(), "the buffer lies in the mapping");
+        // SAFETY: index < count, so the sum stays within the `count * size` bytes mapped.
+        unsafe { self.start.add(index * self.size) }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // SAFETY: every `Buffer` and `Shared` holds an `Arc` of this, so none points into the mapping.
+        let unmapped = unsafe { munmap(self.start.as_ptr().cast::<c_void>(), self.mapped) };
+        assert!(unmapped.is_ok(), "a mapping is unmapped once, as it was mapped");
+    }
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inner")
+            .field("count", &self.holders.len())
+            .field("size", &self.size)
+            .field("free", &self.lock().len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// One count on one buffer; the last to drop returns it.
+struct Held {
+    pool: Arc<Inner>,
+    index: u32,
+}
+
+impl Held {
+    fn bytes(&self) -> &[u8] {
+        let address = self.pool.address(usize_of(self.index));
+        // SAFETY: the buffer is mapped and initialised (anonymous memory), and while a count is held only
+        // the one `Buffer` may change it, through `&mut`.
+        unsafe { core::slice::from_raw_parts(address.as_ptr(), self.pool.size) }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.pool.holders(self.index).fetch_sub(1, Ordering::Release) == 1 {
+            // Pairs with the Release of the other holders: their reads end before the buffer is reused.
+            fence(Ordering::Acquire);
+            self.pool.lock().push(self.index);
+            self.pool.returned.notify_one();
+        }
+    }
+}
+
+/// A buffer with one owner, who may write. Goes back to its pool when dropped.
+pub struct Buffer {
+    held: Held,
+}
+
+impl Buffer {
+    /// Gives up writing for sharing.
+    pub fn freeze(self) -> Shared {
+        Shared { held: self.held }
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.held.bytes()
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        let address = self.held.pool.address(usize_of(self.held.index));
+        // SAFETY: as in `Held::bytes`; a `Buffer` is the only holder, so this borrow is the only one.
+        unsafe { core::slice::from_raw_parts_mut(address.as_ptr(), self.held.pool.size) }
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Buffer {}", self.held.index)
+    }
+}
+
+/// A buffer that is only read, by any number of holders in any thread. Goes back to its pool when the last
+/// clone is dropped.
+pub struct Shared {
+    held: Held,
+}
+
+impl Shared {
+    /// The place of this buffer in [`Pool::regions`], if it belongs to `pool`.
+    pub(crate) fn index_in(&self, pool: &Pool) -> Option<u32> {
+        Arc::ptr_eq(&self.held.pool, &pool.inner).then_some(self.held.index)
+    }
+}
+
+impl Clone for Shared {
+    fn clone(&self) -> Self {
+        let before = self.held.pool.holders(self.held.index).fetch_add(1, Ordering::Relaxed);
+        assert!(
+            (1..u32::MAX).contains(&before),
+            "a held buffer has a count, and room for one more"
+        );
+        Self { held: Held { pool: Arc::clone(&self.held.pool), index: self.held.index } }
+    }
+}
+
+impl Deref for Shared {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.held.bytes()
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Shared {}", self.held.index)
+    }
+}
+
+fn usize_of(index: u32) -> usize {
+    usize::try_from(index).expect("usize has at least 32 bits")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_aligned_and_do_not_overlap() {
+        let pool = Pool::new(5, 8192).unwrap();
+        let mut held: Vec<Buffer> = core::iter::from_fn(|| pool.take()).collect();
+        assert_eq!((held.len(), pool.free_count(), pool.count()), (5, 0, 5));
+        for (value, buffer) in (1..).zip(&mut held) {
+            assert_eq!(buffer.as_ptr().align_offset(ROW_SIZE), 0);
+            buffer.fill(value);
+        }
+        for (value, buffer) in (1..).zip(&held) {
+            assert!(buffer.iter().all(|&byte| byte == value));
+        }
+        drop(held);
+        assert_eq!(pool.free_count(), 5);
+    }
+
+    #[test]
+    fn a_shared_buffer_returns_with_its_last_clone_from_any_thread() {
+        let pool = Pool::new(1, 4096).unwrap();
+        let mut buffer = pool.take().unwrap();
+        buffer[7] = 9;
+        let shared = buffer.freeze();
+        let clone = shared.clone();
+        drop(shared);
+        assert!(pool.take().is_none());
+        std::thread::scope(|scope| {
+            scope.spawn(move || assert_eq!(clone[7], 9));
+        });
+        assert!(pool.take().is_some());
+    }
+
+    #[test]
+    fn a_taker_waits_for_a_buffer_to_come_back() {
+        let pool = Pool::new(1, 4096).unwrap();
+        let buffer = pool.take().unwrap();
+        assert!(pool.take_timeout(Duration::from_millis(1)).is_none());
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| pool.take_timeout(Duration::from_secs(60)).is_some());
+            drop(buffer);
+            assert!(waiter.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn buffers_outlive_their_pool() {
+        let pool = Pool::new(2, 2 << 20).unwrap();
+        let mut buffer = pool.take().unwrap();
+        drop(pool);
+        buffer.fill(3);
+        assert_eq!(buffer.freeze().last(), Some(&3));
+    }
+
+    #[test]
+    fn memory_that_is_not_there_is_an_error() {
+        assert!(matches!(Pool::new(1 << 20, 1 << 40), Err(Error::Memory { .. })));
+    }
+}
