@@ -1,6 +1,12 @@
 //! Our bytes on disk, and pcapng bytes: encode and decode, no I/O.
 //!
-//! The layouts are drawn once, in `docs/format.md`; the code here links to its sections and asserts offsets and sizes
-//! at compile time.
+//! The layouts are drawn once, in `docs/format.md`; the code here links to its sections and asserts
+//! offsets and sizes at compile time.
 
+pub mod checksum;
+mod field;
+pub mod geometry;
+pub mod head;
+pub mod local;
 pub mod slice;
+pub mod superblock;

@@ -1,0 +1,202 @@
+//! The shape of a volume, the same in every superblock and echoed in every head.
+
+use crate::field::{get, get_u16, get_u32, get_u64, put};
+use crate::head::HeadError;
+
+/// Bytes of a row, of a head and of a superblock: the unit of every write.
+pub const ROW_BYTES: u32 = 4096;
+/// Smallest piece (the simulator's).
+pub const PIECE_BYTES_MIN: u32 = 16 << 10;
+/// Largest piece: the head has room for 511 row checksums.
+pub const PIECE_BYTES_MAX: u32 = 2 << 20;
+/// Bytes kept at each end of a member for superblocks and keys.
+pub const RESERVED_BYTES: u64 = 2 << 20;
+/// Most members of a volume.
+pub const MEMBERS_MAX: usize = 24;
+
+/// Encoded size of [`Geometry`].
+pub(crate) const GEOMETRY_BYTES: usize = 56;
+
+/// The order in which the ring takes the extents of a member.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ExtentOrder {
+    /// From the first to the last: flash, files.
+    FirstToLast,
+    /// One extent from each zone in turn, odd zones inside out (docs/format.md, Slots).
+    ZoneLevelled,
+}
+
+/// The shape of a volume.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Geometry {
+    /// Data columns of a stripe, K.
+    pub data_columns: u8,
+    /// Parity columns of a stripe, P: 0, 1 or 2.
+    pub parity_columns: u8,
+    /// Order of the extents.
+    pub order: ExtentOrder,
+    /// Zones, Z: 1 or even.
+    pub zones: u16,
+    /// Bytes of a slot on one member.
+    pub piece_bytes: u32,
+    /// Slots of the ring, N.
+    pub slots: u64,
+    /// Where slot 0 begins on every member.
+    pub slot0_offset: u64,
+    /// Consecutive slots of an extent.
+    pub slots_per_extent: u32,
+    /// Bytes of each member that the ring may use, from its first byte.
+    pub usable_begin: u64,
+    /// End of that range.
+    pub usable_end: u64,
+}
+
+impl Geometry {
+    /// Rows of a slot, the head row included.
+    pub fn rows_per_slot(&self) -> u16 {
+        u16::try_from(self.piece_bytes / ROW_BYTES).expect("a piece has at most 512 rows")
+    }
+
+    /// Slot of a sequence.
+    pub fn slot(&self, sequence: u64) -> u64 {
+        sequence % self.slots
+    }
+
+    /// Byte offset of the slot of `sequence` on every member.
+    pub fn slot_offset(&self, sequence: u64) -> u64 {
+        let slot = self.slot(sequence);
+        let place = match self.order {
+            ExtentOrder::FirstToLast => slot,
+            ExtentOrder::ZoneLevelled => self.zone_levelled_place(slot),
+        };
+        self.slot0_offset + place * u64::from(self.piece_bytes)
+    }
+
+    /// Place on the surface of a slot: the ring takes one extent from each zone in turn and walks odd zones inside
+    /// out, so that every cycle over the zones averages the surface and a change of zone is a short jump.
+    fn zone_levelled_place(&self, slot: u64) -> u64 {
+        let (zones, extent_slots) = (u64::from(self.zones), u64::from(self.slots_per_extent));
+        let (extent, within) = (slot / extent_slots, slot % extent_slots);
+        let extents_per_zone = self.slots / extent_slots / zones;
+        let (zone, turn) = (extent % zones, extent / zones);
+        let in_zone = if zone % 2 == 0 { turn } else { extents_per_zone - 1 - turn };
+        (zone * extents_per_zone + in_zone) * extent_slots + within
+    }
+
+    /// Whether every field is inside its bounds, for values read from a disk or chosen by a user.
+    pub fn check(&self) -> Result<(), HeadError> {
+        let columns = usize::from(self.data_columns) + usize::from(self.parity_columns);
+        let piece = self.piece_bytes;
+        let sound = self.data_columns > 0
+            && self.parity_columns <= 2
+            && columns <= MEMBERS_MAX
+            && (PIECE_BYTES_MIN..=PIECE_BYTES_MAX).contains(&piece)
+            && piece.is_power_of_two()
+            && (self.zones == 1 || (self.zones > 0 && self.zones % 2 == 0))
+            && self.slots > 0
+            && self.slots_per_extent > 0
+            && (self.order == ExtentOrder::FirstToLast
+                || self.slots % (u64::from(self.slots_per_extent) * u64::from(self.zones)) == 0)
+            && self.slot0_offset % u64::from(ROW_BYTES) == 0
+            && self
+                .slots
+                .checked_mul(u64::from(piece))
+                .and_then(|bytes| bytes.checked_add(self.slot0_offset))
+                .is_some_and(|end| {
+                    self.usable_begin <= self.slot0_offset && end <= self.usable_end
+                });
+        if sound { Ok(()) } else { Err(HeadError::Geometry) }
+    }
+
+    pub(crate) fn encode(&self, page: &mut [u8], at: usize) {
+        let order = match self.order {
+            ExtentOrder::FirstToLast => 0,
+            ExtentOrder::ZoneLevelled => 1,
+        };
+        put(page, at, &[self.data_columns, self.parity_columns, order, 0]);
+        put(page, at + 4, &self.piece_bytes.to_le_bytes());
+        put(page, at + 8, &self.zones.to_le_bytes());
+        put(page, at + 12, &self.slots_per_extent.to_le_bytes());
+        put(page, at + 16, &self.slots.to_le_bytes());
+        put(page, at + 24, &self.slot0_offset.to_le_bytes());
+        put(page, at + 32, &self.usable_begin.to_le_bytes());
+        put(page, at + 40, &self.usable_end.to_le_bytes());
+    }
+
+    pub(crate) fn decode(page: &[u8], at: usize) -> Result<Self, HeadError> {
+        let [data_columns, parity_columns, order, _] = get(page, at);
+        let geometry = Self {
+            data_columns,
+            parity_columns,
+            order: match order {
+                0 => ExtentOrder::FirstToLast,
+                1 => ExtentOrder::ZoneLevelled,
+                _ => return Err(HeadError::Geometry),
+            },
+            piece_bytes: get_u32(page, at + 4),
+            zones: get_u16(page, at + 8),
+            slots_per_extent: get_u32(page, at + 12),
+            slots: get_u64(page, at + 16),
+            slot0_offset: get_u64(page, at + 24),
+            usable_begin: get_u64(page, at + 32),
+            usable_end: get_u64(page, at + 40),
+        };
+        geometry.check()?;
+        Ok(geometry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn levelled(zones: u16, extents: u64) -> Geometry {
+        Geometry {
+            data_columns: 1,
+            parity_columns: 0,
+            order: ExtentOrder::ZoneLevelled,
+            zones,
+            piece_bytes: PIECE_BYTES_MIN,
+            slots: extents * 4,
+            slot0_offset: RESERVED_BYTES,
+            slots_per_extent: 4,
+            usable_begin: 0,
+            usable_end: u64::MAX,
+        }
+    }
+
+    #[test]
+    fn every_slot_has_a_place_of_its_own() {
+        for (zones, extents) in [(1, 7), (2, 8), (4, 12), (8, 64)] {
+            let geometry = levelled(zones, extents);
+            assert_eq!(geometry.check(), Ok(()));
+            let mut places: Vec<_> =
+                (0..geometry.slots).map(|slot| geometry.slot_offset(slot)).collect();
+            places.sort_unstable();
+            let in_order = Geometry { order: ExtentOrder::FirstToLast, ..geometry };
+            assert_eq!(
+                places,
+                (0..geometry.slots).map(|slot| in_order.slot_offset(slot)).collect::<Vec<_>>()
+            );
+        }
+    }
+
+    #[test]
+    fn the_ring_visits_every_zone_in_each_cycle() {
+        let geometry = levelled(4, 12);
+        let zone_of = |extent: u64| {
+            (geometry.slot_offset(extent * 4) - geometry.slot0_offset)
+                / u64::from(PIECE_BYTES_MIN)
+                / 4
+                / 3
+        };
+        assert_eq!((0..8).map(zone_of).collect::<Vec<_>>(), [0, 1, 2, 3, 0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn a_ring_that_does_not_fit_its_zones_is_refused() {
+        assert_eq!(levelled(8, 12).check(), Err(HeadError::Geometry));
+        assert_eq!(levelled(3, 12).check(), Err(HeadError::Geometry));
+    }
+}

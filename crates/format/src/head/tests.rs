@@ -1,0 +1,129 @@
+use super::*;
+use crate::geometry::{ExtentOrder, PIECE_BYTES_MIN, RESERVED_BYTES};
+use proptest::prelude::*;
+
+const KEY: HeadKey = HeadKey([7; 32]);
+
+fn geometry() -> Geometry {
+    Geometry {
+        data_columns: 2,
+        parity_columns: 1,
+        order: ExtentOrder::FirstToLast,
+        zones: 1,
+        piece_bytes: PIECE_BYTES_MIN,
+        slots: 40,
+        slot0_offset: RESERVED_BYTES,
+        slots_per_extent: 1,
+        usable_begin: 0,
+        usable_end: u64::MAX,
+    }
+}
+
+fn head(kind: Kind) -> Head {
+    let stripe = StripeHead {
+        volume_id: VolumeId([9; 16]),
+        geometry: geometry(),
+        kind,
+        clean_stop: true,
+        epoch: 3,
+        stripe: StripeId { sequence: 41, sub: 2 },
+        first_row: 1,
+        rows: if kind.closes_slot() { 0 } else { 2 },
+        acknowledged: StripeId { sequence: 40, sub: 7 },
+        previous: StripeId { sequence: 41, sub: 1 },
+        index: StripeId { sequence: 12, sub: 0 },
+        time_min: Timestamp(-5),
+        time_max: Timestamp(1_700_000_000_000_000_000),
+        realtime: Timestamp(17),
+        boottime_ns: 19,
+        totals: Totals {
+            packets: 1,
+            captured_bytes: 2,
+            interface_drops: 3,
+            kernel_drops: 4,
+            writer_drops: 5,
+        },
+        previous_cid: [1; 32],
+        manifest: vec![11, 12, 13],
+        previous_manifest: vec![21, 22, 23],
+    };
+    let rows = usize::from(stripe.rows);
+    let piece = PieceHead {
+        member: 1,
+        column: 2,
+        packets: 1,
+        member_uuid: [4; 16],
+        row_crcs: vec![77; rows],
+    };
+    Head::new(stripe, piece)
+}
+
+#[test]
+fn heads_round_trip() {
+    for kind in [Kind::Data, Kind::Index, Kind::Key, Kind::Void, Kind::Epoch, Kind::Heartbeat] {
+        let head = head(kind);
+        assert_eq!(Head::decode(&head.encode(&KEY), Some(&KEY)), Ok(head.clone()));
+        assert_eq!(Head::decode(&head.encode(&KEY), None), Ok(head));
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_noticed() {
+    let page = head(Kind::Data).encode(&KEY);
+    for bit in 0..HEAD_BYTES * 8 {
+        let mut damaged = page;
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        assert!(Head::decode(&damaged, Some(&KEY)).is_err(), "bit {bit}");
+        // Without the key the MAC itself is the only unprotected field.
+        let in_mac = (at::MAC * 8..at::MAC * 8 + 128).contains(&bit);
+        assert_eq!(Head::decode(&damaged, None).is_err(), !in_mac, "bit {bit}");
+    }
+}
+
+#[test]
+fn another_key_is_refused() {
+    let page = head(Kind::Data).encode(&HeadKey([8; 32]));
+    assert_eq!(Head::decode(&page, Some(&KEY)), Err(HeadError::Mac));
+}
+
+#[test]
+fn a_head_is_a_pcapng_section_header_that_ends_in_a_local_block() {
+    for kind in [Kind::Data, Kind::Void] {
+        let head = head(kind);
+        let page = head.encode(&KEY);
+        assert_eq!(get_u32(&page, 0), 0x0a0d_0d0a);
+        assert_eq!(get_u32(&page, 4), 4084);
+        assert_eq!(get_u32(&page, 4080), 4084);
+        let local = get_u32(&page, 4088);
+        let section = get_i64(&page, 16);
+        let rows_after = if kind.closes_slot() { 2 } else { 0 };
+        assert_eq!(local, 12 + rows_after * ROW_BYTES);
+        let body = if kind.closes_slot() { 0 } else { 2 * i64::from(ROW_BYTES) };
+        assert_eq!(section, i64::from(local) + body);
+    }
+}
+
+#[test]
+fn a_closing_head_in_the_last_row_is_complete() {
+    let mut void = head(Kind::Void);
+    void.stripe.first_row = 3;
+    let page = Head::new(void.stripe, void.piece).encode(&KEY);
+    assert_eq!((get_u32(&page, 4088), get_u32(&page, 4092)), (12, 12));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), HEAD_BYTES)) {
+        let mut page: [u8; HEAD_BYTES] = bytes.try_into().expect("as long as a head");
+        prop_assert_eq!(Head::decode(&page, None), Err(HeadError::Magic));
+        put(&mut page, at::MAGIC, &MAGIC);
+        put(&mut page, at::VERSION, &VERSION.to_le_bytes());
+        prop_assert_eq!(Head::decode(&page, None), Err(HeadError::Checksum));
+        // Behind the checksum: the range checks alone must hold as well.
+        if let Ok(stripe) = StripeHead::decode(&page) {
+            prop_assert!(stripe.geometry.check().is_ok());
+        }
+    }
+}
