@@ -37,6 +37,8 @@ use std::collections::BTreeMap;
 use crc_fast::{CrcAlgorithm, Digest, checksum};
 use units::Timestamp;
 
+use crate::head::StripeId;
+
 /// Type of the pcapng block of an INDEX part: local use, "WS".
 pub const BLOCK_TYPE: u32 = 0x8000_5753;
 /// Most segments that one directory lists.
@@ -73,13 +75,8 @@ pub enum GapCause {
 
 impl GapCause {
     /// Every cause.
-    pub const ALL: [Self; 5] = [
-        Self::InterfaceDrops,
-        Self::KernelDrops,
-        Self::WriterDrops,
-        Self::Crash,
-        Self::Damage,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::InterfaceDrops, Self::KernelDrops, Self::WriterDrops, Self::Crash, Self::Damage];
 
     /// The cause as written in files and reports.
     pub fn name(self) -> &'static str {
@@ -110,22 +107,13 @@ pub struct Gap {
     pub to: Timestamp,
 }
 
-/// Place of a stripe in the volume's life.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Place {
-    /// Sequence of the stripe.
-    pub sequence: u64,
-    /// Which of the short stripes in the slot, from 0.
-    pub sub: u16,
-}
-
 /// What a directory says of a segment's content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Summary {
     /// First stripe: the segment's id.
-    pub first: Place,
+    pub first: StripeId,
     /// Last stripe.
-    pub last: Place,
+    pub last: StripeId,
     /// Earliest packet.
     pub time_min: Timestamp,
     /// Latest packet.
@@ -141,8 +129,9 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// A segment without packets has no times.
     fn is_in_range(&self) -> bool {
-        self.first <= self.last && self.time_min <= self.time_max
+        self.first <= self.last && (self.packets == 0 || self.time_min <= self.time_max)
     }
 }
 
@@ -152,7 +141,7 @@ pub struct SegmentEntry {
     /// Its content.
     pub summary: Summary,
     /// Stripe of its INDEX part 0.
-    pub index: Place,
+    pub index: StripeId,
     /// Parts of its index.
     pub parts: u16,
     /// Bytes of its Parquet file.
@@ -208,14 +197,13 @@ pub fn split(
     assert!(summary.is_in_range(), "a segment ends after it begins");
     let room = part_capacity / 4 * 4 - HEADER_SIZE - TRAILER_SIZE;
     let listed = (part_capacity / 2 / ENTRY_SIZE).clamp(1, DIRECTORY_MAX).min(1 + older.len());
-    let (head, tail) = parquet
-        .split_at_checked((room - listed * ENTRY_SIZE) / 4 * 4)
-        .unwrap_or((parquet, &[]));
+    let (head, tail) =
+        parquet.split_at_checked((room - listed * ENTRY_SIZE) / 4 * 4).unwrap_or((parquet, &[]));
     let payloads: Vec<&[u8]> = core::iter::once(head).chain(tail.chunks(room)).collect();
     let parts = u16::try_from(payloads.len()).expect("an index has fewer than 65 536 parts");
     let own = SegmentEntry {
         summary: *summary,
-        index: Place::default(),
+        index: StripeId::default(),
         parts,
         bytes: to_u64(parquet.len()),
     };
@@ -245,7 +233,7 @@ pub fn split(
 /// One part, checked. Borrows the payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Part<'a> {
-    segment: Place,
+    segment: StripeId,
     part: u16,
     parts: u16,
     total: u64,
@@ -257,7 +245,7 @@ pub struct Part<'a> {
 
 impl<'a> Part<'a> {
     /// First stripe of the segment.
-    pub fn segment(&self) -> Place {
+    pub fn segment(&self) -> StripeId {
         self.segment
     }
 
@@ -267,7 +255,7 @@ impl<'a> Part<'a> {
     }
 
     /// The directory, newest segment first, when this part carries it: part 0, read from the stripe `at`.
-    pub fn directory(&self, at: Place) -> Vec<SegmentEntry> {
+    pub fn directory(&self, at: StripeId) -> Vec<SegmentEntry> {
         let mut entries = self.entries.clone();
         if let Some(own) = entries.first_mut() {
             own.index = at;
@@ -289,7 +277,7 @@ impl<'a> Part<'a> {
             return Err(PartError::Version { version });
         }
         let (part, parts, sub) = (fields.u16()?, fields.u16()?, fields.u16()?);
-        let segment = Place { sequence: fields.u64()?, sub };
+        let segment = StripeId { sequence: fields.u64()?, sub };
         let (total, offset, crc) = (fields.u64()?, fields.u64()?, fields.u64()?);
         let (listed, _reserved) = (usize::from(fields.u16()?), fields.u16()?);
         let payload_len = to_usize(u32::from_le_bytes(fields.take()?));
@@ -388,7 +376,7 @@ impl<'a> Part<'a> {
 #[derive(Debug, Default)]
 pub struct Assembler {
     /// Segment, parts, total and checksum that every part must repeat.
-    index: Option<(Place, u16, u64, u64)>,
+    index: Option<(StripeId, u16, u64, u64)>,
     parts: BTreeMap<u16, Vec<u8>>,
 }
 
@@ -444,8 +432,8 @@ fn decode_entry(bytes: &[u8; ENTRY_SIZE]) -> Result<SegmentEntry, PartError> {
     let parts = fields.u16()?;
     let (first_sub, last_sub, index_sub) = (fields.u16()?, fields.u16()?, fields.u16()?);
     let summary = Summary {
-        first: Place { sequence: first, sub: first_sub },
-        last: Place { sequence: last, sub: last_sub },
+        first: StripeId { sequence: first, sub: first_sub },
+        last: StripeId { sequence: last, sub: last_sub },
         time_min,
         time_max,
         sessions,
@@ -458,7 +446,7 @@ fn decode_entry(bytes: &[u8; ENTRY_SIZE]) -> Result<SegmentEntry, PartError> {
     }
     Ok(SegmentEntry {
         summary,
-        index: Place { sequence: index, sub: index_sub },
+        index: StripeId { sequence: index, sub: index_sub },
         parts,
         bytes: file,
     })

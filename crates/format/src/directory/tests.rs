@@ -5,8 +5,8 @@ use super::*;
 fn entry(number: u64) -> SegmentEntry {
     SegmentEntry {
         summary: Summary {
-            first: Place { sequence: 10 * number, sub: 1 },
-            last: Place { sequence: 10 * number + 7, sub: 3 },
+            first: StripeId { sequence: 10 * number, sub: 1 },
+            last: StripeId { sequence: 10 * number + 7, sub: 3 },
             time_min: Timestamp(-5),
             time_max: Timestamp(1_795_171_222_000_000_000),
             sessions: 100_000,
@@ -14,7 +14,7 @@ fn entry(number: u64) -> SegmentEntry {
             unindexed: number.is_multiple_of(2),
             gaps: number.is_multiple_of(3),
         },
-        index: Place { sequence: 10 * number + 8, sub: 2 },
+        index: StripeId { sequence: 10 * number + 8, sub: 2 },
         parts: 3,
         bytes: 5_000_000,
     }
@@ -33,7 +33,7 @@ fn join(blocks: &[Vec<u8>]) -> Option<Vec<u8>> {
 fn the_directory_lists_itself_first_and_then_the_newest() {
     let own = entry(3000);
     let blocks = split(&[7; 5000], &own.summary, &older(3000), 2 << 20);
-    let at = Place { sequence: 40_000, sub: 9 };
+    let at = StripeId { sequence: 40_000, sub: 9 };
     let entries = Part::decode(&blocks[0]).unwrap().directory(at);
     assert_eq!(blocks.len(), 1);
     assert_eq!(entries.len(), DIRECTORY_MAX);
@@ -45,8 +45,8 @@ fn the_directory_lists_itself_first_and_then_the_newest() {
 fn a_small_piece_gives_the_directory_half_of_the_first_part() {
     let blocks = split(&[7; 50_000], &entry(500).summary, &older(500), 12 << 10);
     let parts: Vec<_> = blocks.iter().map(|block| Part::decode(block).unwrap()).collect();
-    assert_eq!(parts[0].directory(Place::default()).len(), 6 * 1024 / ENTRY_SIZE);
-    assert!(parts[1..].iter().all(|part| part.directory(Place::default()).is_empty()));
+    assert_eq!(parts[0].directory(StripeId::default()).len(), 6 * 1024 / ENTRY_SIZE);
+    assert!(parts[1..].iter().all(|part| part.directory(StripeId::default()).is_empty()));
     assert!(blocks[..blocks.len() - 1].iter().all(|block| block.len() > (12 << 10) - 8));
 }
 
