@@ -2,7 +2,10 @@
 
 use core::fmt;
 
-use super::{BYTE_ORDER_MAGIC, ByteOrder, View, block_type, normalize_options, options, take};
+use super::encode::{pad, put_block, put_end_of_options, put_option};
+use super::{
+    BYTE_ORDER_MAGIC, ByteOrder, OptionCode, OptionScope, View, block_type, normalize_options, take,
+};
 
 /// Type and length before the body, and length after it.
 const FRAMING_SIZE: usize = 12;
@@ -118,8 +121,9 @@ impl BlockHeader {
         let (body, trailer) = bytes
             .get(8..needed)
             .and_then(|rest| rest.split_at_checked(body_len))
+            .and_then(|(body, trailer)| Some((body, *trailer.first_chunk()?)))
             .ok_or(BlockError::Incomplete { needed })?;
-        let trailing = self.order.u32(*trailer.first_chunk().expect("four bytes were left"));
+        let trailing = self.order.u32(trailer);
         let block = Block { block_type: self.block_type, body, order: self.order };
         let verdict = if trailing == self.total_len {
             Ok(())
@@ -131,7 +135,7 @@ impl BlockHeader {
 
     /// The total length in memory.
     pub fn size(&self) -> usize {
-        usize::try_from(self.total_len).expect("a 32-bit length fits into memory's address type")
+        usize::try_from(self.total_len).unwrap_or(usize::MAX)
     }
 }
 
@@ -153,35 +157,36 @@ impl<'a> Block<'a> {
     }
 
     /// This Name Resolution or Decryption Secrets Block with its framing, in little endian; `None` for other types.
-    /// Options beyond a damaged one are left out.
+    /// What follows a damaged record or option is left out.
     pub fn to_little_endian(&self) -> Result<Option<Vec<u8>>, BlockError> {
-        let mut out = Vec::with_capacity(self.body.len() + FRAMING_SIZE);
+        let mut body = Vec::with_capacity(self.body.len());
         let (scope, options) = match self.view()? {
             View::NameResolution(names) => {
-                options::put_framing_start(&mut out, self.block_type);
-                for (kind, value) in names.records {
-                    options::put_option_like(&mut out, kind, value);
+                for (kind, value) in names.records() {
+                    put_option(&mut body, kind, value);
                 }
-                out.extend_from_slice(&[0; 4]);
-                (options::OptionScope::NameResolution, names.options)
+                // nrb_record_end has the form of opt_endofopt.
+                put_option(&mut body, OptionCode::END, &[]);
+                (OptionScope::NameResolution, names.options())
             }
             View::DecryptionSecrets(secrets) => {
-                options::put_framing_start(&mut out, self.block_type);
-                out.extend_from_slice(&secrets.secrets_type.to_le_bytes());
-                let len = u32::try_from(secrets.secrets.len()).expect("read from a 32-bit length");
-                out.extend_from_slice(&len.to_le_bytes());
-                out.extend_from_slice(secrets.secrets);
-                options::pad(&mut out);
-                (options::OptionScope::DecryptionSecrets, secrets.options)
+                body.extend_from_slice(&secrets.secrets_type.to_le_bytes());
+                let len = u32::try_from(secrets.secrets.len())
+                    .map_err(|_| BlockError::Body { block_type: self.block_type })?;
+                body.extend_from_slice(&len.to_le_bytes());
+                body.extend_from_slice(secrets.secrets);
+                pad(&mut body);
+                (OptionScope::DecryptionSecrets, secrets.options)
             }
             _ => return Ok(None),
         };
-        let before = out.len();
-        normalize_options(scope, options, &mut out);
-        if out.len() > before {
-            super::put_end_of_options(&mut out);
+        let options_start = body.len();
+        normalize_options(scope, options, &mut body);
+        if body.len() > options_start {
+            put_end_of_options(&mut body);
         }
-        options::put_framing_end(&mut out, 0);
+        let mut out = Vec::with_capacity(body.len() + FRAMING_SIZE);
+        put_block(&mut out, self.block_type, |out| out.extend_from_slice(&body));
         Ok(Some(out))
     }
 }

@@ -1,5 +1,6 @@
 //! Options (section 3.5): a list of code, length, value, padded to 32 bits, ended by `opt_endofopt` or by the block.
 
+use super::encode::put_option;
 use super::{ByteOrder, padding, take};
 
 /// Codes of options that wirespool knows. Codes 2 and up mean something else in each block type.
@@ -108,7 +109,7 @@ pub struct RawOption<'a> {
 /// The options of a block, in order, without `opt_endofopt`.
 ///
 /// The iterator ends at an option that does not fit; [`Options::is_damaged`] tells whether it did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options<'a> {
     bytes: &'a [u8],
     order: ByteOrder,
@@ -137,20 +138,18 @@ impl<'a> Options<'a> {
     }
 
     /// The first option with this code.
-    pub fn find(mut self, code: u16) -> Option<&'a [u8]> {
-        Iterator::find(&mut self, |option| option.code == code).map(|option| option.value)
+    pub fn find_value(&self, code: u16) -> Option<&'a [u8]> {
+        self.clone().find(|option| option.code == code).map(|option| option.value)
     }
 
     /// The first option with this code as a 64-bit number.
-    pub fn find_u64(self, code: u16) -> Option<u64> {
-        let order = self.order;
-        self.find(code)?.try_into().ok().map(|bytes| order.u64(bytes))
+    pub fn find_u64(&self, code: u16) -> Option<u64> {
+        self.find_value(code)?.try_into().ok().map(|bytes| self.order.u64(bytes))
     }
 
     /// The first option with this code as a 32-bit number.
-    pub fn find_u32(self, code: u16) -> Option<u32> {
-        let order = self.order;
-        self.find(code)?.try_into().ok().map(|bytes| order.u32(bytes))
+    pub fn find_u32(&self, code: u16) -> Option<u32> {
+        self.find_value(code)?.try_into().ok().map(|bytes| self.order.u32(bytes))
     }
 }
 
@@ -200,10 +199,12 @@ pub fn normalize_options_where(
     let order = options.order();
     for RawOption { code, value } in options.filter(|option| keep(option.code)) {
         let start = out.len();
-        put_option_like(out, code, value);
+        put_option(out, code, value);
         if order == ByteOrder::Big {
-            let copy = out.get_mut(start + 4..start + 4 + value.len());
-            reverse_numbers(scope, code, copy.expect("the value was just appended"));
+            let number_start = start + 4;
+            if let Some(copy) = out.get_mut(number_start..number_start + value.len()) {
+                reverse_numbers(scope, code, copy);
+            }
         }
     }
 }
@@ -247,34 +248,4 @@ fn reverse_numbers(scope: OptionScope, code: u16, value: &mut [u8]) {
     if numbers.len().is_multiple_of(width) {
         numbers.chunks_exact_mut(width).for_each(<[u8]>::reverse);
     }
-}
-
-/// Appends code, length, value and padding.
-pub(super) fn put_option_like(out: &mut Vec<u8>, code: u16, value: &[u8]) {
-    let len = u16::try_from(value.len()).expect("an option's value is shorter than 64 KiB");
-    out.extend_from_slice(&code.to_le_bytes());
-    out.extend_from_slice(&len.to_le_bytes());
-    out.extend_from_slice(value);
-    pad(out);
-}
-
-/// Pads to 32 bits: every block starts at such a boundary of `out`.
-pub(super) fn pad(out: &mut Vec<u8>) {
-    out.resize(out.len() + padding(out.len()), 0);
-}
-
-/// Appends the type and room for the length.
-pub(super) fn put_framing_start(out: &mut Vec<u8>, block_type: u32) {
-    assert!(out.len().is_multiple_of(4), "blocks start at multiples of 4");
-    out.extend_from_slice(&block_type.to_le_bytes());
-    out.extend_from_slice(&[0; 4]);
-}
-
-/// Fills in the length of the block that starts at `start` and repeats it behind the body.
-pub(super) fn put_framing_end(out: &mut Vec<u8>, start: usize) {
-    pad(out);
-    let total = u32::try_from(out.len() + 4 - start).expect("a block is shorter than 4 GiB");
-    let length = out.get_mut(start + 4..start + 8).expect("the framing was started");
-    length.copy_from_slice(&total.to_le_bytes());
-    out.extend_from_slice(&total.to_le_bytes());
 }

@@ -48,12 +48,12 @@ impl Resolution {
     #[inline]
     pub fn to_nanos(self, units: u64) -> i64 {
         let nanos = match self.scale {
-            Scale::Multiply(factor) => u128::from(units) * u128::from(factor),
+            // 2^64 seconds are less than 2^94 nanoseconds.
+            Scale::Multiply(factor) => i128::from(units) * i128::from(factor),
             Scale::Divide(0) => 0,
-            Scale::Divide(divisor) => u128::from(units / divisor),
-            Scale::Shift(bits) => (u128::from(units) * u128::from(NANOS_PER_SECOND)) >> bits,
+            Scale::Divide(divisor) => i128::from(units / divisor),
+            Scale::Shift(bits) => (i128::from(units) * i128::from(NANOS_PER_SECOND)) >> bits,
         };
-        let nanos = i128::try_from(nanos).expect("2^64 seconds are less than 2^94 nanoseconds");
         let sum = nanos + self.offset_ns;
         i64::try_from(sum).unwrap_or(if sum < 0 { i64::MIN } else { i64::MAX })
     }
