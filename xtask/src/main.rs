@@ -1,1 +1,53 @@
-fn main() {}
+//! The commands of the house: `cargo xtask tidy`, `ci`, `release` and `fresh`.
+//!
+//! Plain programs in place of shell: each command prints what it does, and its exit status is the
+//! verdict. What a contributor runs and what the runner of `.ci/run` runs is the same command.
+#![expect(clippy::print_stdout, reason = "a tool for the terminal: what it prints is its result")]
+
+mod ci;
+mod fresh;
+mod process;
+mod release;
+mod tidy;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+  tidy                   check the rules that the compiler cannot see
+  ci                     format, clippy, tidy, doc, tests, short model run, licences
+  release [--target T]   binary, manual pages, completions, Debian package, tarball in dist/
+  fresh [--debian]       follow the README in a fresh clone with an empty home directory,
+                         or in an empty Debian root (needs root and debootstrap)";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let verdict = match *arguments.as_slice() {
+        ["tidy"] => tidy::run(),
+        ["ci"] => Ok(ci::run()),
+        ["release"] => release::run(None),
+        ["release", "--target", target] => release::run(Some(target)),
+        ["fresh"] => fresh::run(fresh::Place::EmptyHome),
+        ["fresh", "--debian"] => fresh::run(fresh::Place::DebianRoot),
+        _ => {
+            println!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    exit_code(verdict)
+}
+
+/// 0 when all is well, 1 when the verdict is negative, 3 when the command could not do its work.
+fn exit_code(verdict: Result<bool>) -> ExitCode {
+    match verdict {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            println!("{error:#}");
+            ExitCode::from(3)
+        }
+    }
+}

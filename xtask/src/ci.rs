@@ -1,0 +1,191 @@
+//! `cargo xtask ci`: every check in one command, each step with its time, one line at the end.
+//!
+//! A step that fails does not stop the others. A test that could not run says "not run: reason";
+//! all those lines are repeated at the end, so that a skipped test is never silent.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+
+use crate::{process, tidy};
+
+/// What the steps said, summed.
+#[derive(Default)]
+struct Tally {
+    passed: u64,
+    failed: u64,
+    not_run: Vec<String>,
+    test_name: String,
+}
+
+/// Runs every step; returns whether all passed.
+pub(crate) fn run() -> bool {
+    let mut tally = Tally::default();
+    check("fmt", &mut tally, || cargo(&["fmt", "--all", "--check"]));
+    check("clippy", &mut tally, || {
+        cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
+    });
+    check("tidy", &mut tally, tidy::run);
+    check("doc", &mut tally, || {
+        let mut doc = process::cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
+        passes(doc.env("RUSTDOCFLAGS", "-D warnings"))
+    });
+    step("test", &mut tally, |tally| {
+        // Skipped tests print why; without this flag the output of a passing test is thrown away.
+        let tests = ["test", "--workspace", "--no-fail-fast", "--locked", "--", "--show-output"];
+        read(tally, &mut process::cargo(&tests))
+    });
+    check("ringmodel", &mut tally, || cargo(&["run", "--quiet", "--locked", "-p", "ringmodel"]));
+    licences(&mut tally);
+    tally.close()
+}
+
+fn licences(tally: &mut Tally) {
+    if process::exists("cargo-deny") {
+        check("deny", tally, || {
+            cargo(&["deny", "--offline", "check", "bans", "licenses", "sources"])
+        });
+    } else {
+        tally.line("not run: deny: cargo-deny is not installed");
+    }
+}
+
+fn cargo(arguments: &[&str]) -> Result<bool> {
+    passes(&mut process::cargo(arguments))
+}
+
+fn passes(command: &mut Command) -> Result<bool> {
+    let name = process::name(command);
+    Ok(command.status().with_context(|| format!("cannot run {name}"))?.success())
+}
+
+fn check(name: &str, tally: &mut Tally, work: impl FnOnce() -> Result<bool>) {
+    step(name, tally, |_| work());
+}
+
+/// Runs one step and prints its time. A failed step counts as one failure unless its tests were
+/// counted.
+fn step(name: &str, tally: &mut Tally, work: impl FnOnce(&mut Tally) -> Result<bool>) {
+    println!("== {name}");
+    let counted = tally.failed;
+    let begin = now();
+    let verdict = work(tally);
+    if let Err(error) = &verdict {
+        println!("{error:#}");
+    }
+    let is_good = verdict.unwrap_or(false);
+    if !is_good && tally.failed == counted {
+        tally.failed += 1;
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    println!("== {name}: {} in {seconds:.1} s", if is_good { "passed" } else { "FAILED" });
+}
+
+#[expect(clippy::disallowed_methods, reason = "a tool measures its own steps; no room is involved")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// Runs a command, shows each line of its output, and counts the results of tests in it.
+fn read(tally: &mut Tally, command: &mut Command) -> Result<bool> {
+    let mut child = command.stdout(Stdio::piped()).spawn().context("cannot run the tests")?;
+    let output = child.stdout.take().expect("the output is piped");
+    for line in BufReader::new(output).split(b'\n') {
+        let line = line.context("cannot read the output of the tests")?;
+        let line = String::from_utf8_lossy(&line);
+        println!("{line}");
+        tally.line(&line);
+    }
+    Ok(child.wait().context("cannot wait for the tests")?.success())
+}
+
+impl Tally {
+    fn line(&mut self, line: &str) {
+        if let Some(name) = line.strip_prefix("---- ").and_then(|l| l.strip_suffix(" stdout ----"))
+        {
+            name.clone_into(&mut self.test_name);
+        }
+        if let Some(reason) = line.trim_start().strip_prefix("not run: ") {
+            let name = std::mem::take(&mut self.test_name);
+            let separator = if name.is_empty() { "" } else { ": " };
+            self.not_run.push(format!("not run: {name}{separator}{reason}"));
+        }
+        if line.starts_with("test result: ") {
+            self.passed += count(line, " passed");
+            self.failed += count(line, " failed");
+            let ignored = count(line, " ignored");
+            if ignored > 0 {
+                self.not_run.push(format!("not run: {ignored} ignored tests"));
+            }
+        }
+    }
+
+    /// Prints what did not run and the closing line; returns whether nothing failed.
+    fn close(&self) -> bool {
+        for line in &self.not_run {
+            println!("{line}");
+        }
+        println!("{} passed, {} failed", self.passed, self.failed);
+        self.failed == 0 && self.passed > 0
+    }
+}
+
+/// The number before a word: 3 in "test result: ok. 3 passed; 0 failed".
+fn count(line: &str, word: &str) -> u64 {
+    let before = line.split(word).next().filter(|before| before.len() < line.len());
+    before.and_then(|text| text.rsplit(' ').next()?.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(lines: &[&str]) -> Tally {
+        let mut tally = Tally::default();
+        for line in lines {
+            tally.line(line);
+        }
+        tally
+    }
+
+    #[test]
+    fn the_closing_line_sums_all_test_programs() {
+        let result =
+            "test result: FAILED. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out";
+        let sum = tally(&[result, "test a ... ok", result]);
+        assert_eq!((sum.passed, sum.failed), (24, 6));
+        assert!(!sum.close());
+    }
+
+    #[test]
+    fn a_run_without_tests_is_not_a_success() {
+        assert!(!tally(&[]).close());
+        assert!(tally(&["test result: ok. 1 passed; 0 failed; 0 ignored"]).close());
+    }
+
+    #[test]
+    fn a_skipped_test_is_named_at_the_end() {
+        let skipped = tally(&[
+            "---- live::stored_equals_sent stdout ----",
+            "not run: needs CAP_NET_RAW",
+            "test result: ok. 1 passed; 0 failed; 2 ignored",
+        ]);
+        let expected =
+            ["not run: live::stored_equals_sent: needs CAP_NET_RAW", "not run: 2 ignored tests"];
+        assert_eq!(skipped.not_run, expected);
+    }
+
+    #[test]
+    fn a_failed_step_counts_once() {
+        let mut sum = Tally::default();
+        check("fmt", &mut sum, || Ok(false));
+        assert_eq!(sum.failed, 1);
+        step("test", &mut sum, |sum| {
+            sum.line("test result: FAILED. 0 passed; 2 failed");
+            Ok(false)
+        });
+        assert_eq!(sum.failed, 3);
+    }
+}

@@ -1,0 +1,97 @@
+//! Only the doors call the operating system, only they are unsafe, and only faces and tools print.
+//!
+//! Exactly: `unsafe` in row 3 only. Files, system calls and other programs in row 3, and in row 9,
+//! whose tools run on a developer's machine. Standard output and standard error in rows 8 and 9.
+//! Tests may do all but `unsafe`.
+
+use super::rows::{DOORS, FACES, TOOLS, row};
+use super::source::Source;
+
+const SYSTEM: [&str; 11] = [
+    "std::fs",
+    "File::open",
+    "File::create",
+    "OpenOptions",
+    "libc::",
+    "rustix::",
+    "io_uring::",
+    "process::Command",
+    "Command::new",
+    "TcpStream",
+    "UdpSocket",
+];
+
+/// Findings for one file of production code.
+pub(crate) fn check(source: &Source) -> Vec<String> {
+    let Some(row) = row_of(&source.path) else { return Vec::new() };
+    let mut findings = Vec::new();
+    for (line, text) in (1..).zip(source.code.lines()) {
+        let mut refuse = |what: &str, whose: &str| {
+            findings.push(format!("{}:{line}: {what} (row {row}): only {whose} may", source.path));
+        };
+        if row != DOORS && has_word(text, "unsafe") {
+            refuse("unsafe", "the doors");
+        }
+        if row != DOORS && row != TOOLS {
+            SYSTEM
+                .iter()
+                .filter(|name| has_word(text, name))
+                .for_each(|name| refuse(name, "the doors"));
+        }
+        if row < FACES && (text.contains("clippy::print_std") || has_word(text, "io::stdout")) {
+            refuse("printing", "faces and tools");
+        }
+    }
+    findings
+}
+
+/// The row of the crate that a path belongs to, by its folder.
+fn row_of(path: &str) -> Option<usize> {
+    let path = path.strip_prefix("crates/").unwrap_or(path);
+    row(path.split('/').next()?)
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    let is_name = |character: char| character.is_alphanumeric() || character == '_';
+    text.match_indices(word).any(|(start, found)| {
+        let (before, rest) = text.split_at(start);
+        let after = rest.split_at(found.len()).1;
+        let open_end = word.ends_with(':') || !after.starts_with(is_name);
+        open_end && !before.ends_with(is_name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(path: &str, code: &str) -> usize {
+        check(&Source::new(path, code)).len()
+    }
+
+    #[test]
+    fn rooms_and_faces_call_the_system_only_through_the_doors() {
+        for code in ["use std::fs;", "std::fs::read(p)", "libc::sync()", "Command::new(x)"] {
+            assert_eq!(findings("crates/volume/src/mount.rs", code), 1, "{code}");
+            assert_eq!(findings("crates/wirespool/src/main.rs", code), 1, "{code}");
+            assert_eq!(findings("crates/host/src/lib.rs", code), 0, "{code}");
+            assert_eq!(findings("xtask/src/main.rs", code), 0, "{code}");
+        }
+    }
+
+    #[test]
+    fn only_the_doors_are_unsafe() {
+        let code = "let x = unsafe { f() };";
+        assert_eq!(findings("crates/device/src/ring.rs", code), 0);
+        assert_eq!(findings("crates/wire/src/decode.rs", code), 1);
+        assert_eq!(findings("xtask/src/main.rs", code), 1);
+        assert_eq!(findings("crates/wire/src/decode.rs", "// unsafe\nlet not_unsafe = 1;"), 0);
+    }
+
+    #[test]
+    fn only_faces_and_tools_print() {
+        let code = "#![expect(clippy::print_stdout, reason = \"\")]";
+        assert_eq!(findings("crates/view/src/lib.rs", code), 1);
+        assert_eq!(findings("crates/wirespool/src/main.rs", code), 0);
+    }
+}

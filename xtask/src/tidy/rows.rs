@@ -1,0 +1,160 @@
+//! The rule in one sentence: a crate may depend only on crates in lower rows, never beside it,
+//! never above it.
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+/// The house, from the ground up. Each crate of the workspace stands in exactly one row.
+const ROWS: [&[&str]; 10] = [
+    &["units"],
+    &["wire"],
+    &["format"],
+    &["capture", "device", "host"],
+    &["volume", "session", "index", "query"],
+    &["record", "extract", "upkeep"],
+    &["view"],
+    &["tui", "web"],
+    &["wirespool"],
+    &["ringmodel", "sim", "bench", "xtask", "fuzz"],
+];
+
+/// The doors: the only row that may call the operating system.
+pub(crate) const DOORS: usize = 3;
+/// The lowest row that may print to the terminal.
+pub(crate) const FACES: usize = 8;
+/// Tools for developers; they may start programs and read files.
+pub(crate) const TOOLS: usize = 9;
+
+/// Libraries that belong to certain rows: the operating system to the doors, serialization to
+/// `view` and what shows it, arguments to the binary. Tests may use them anywhere.
+const OWNED: [(&str, &[usize]); 9] = [
+    ("libc", &[DOORS]),
+    ("rustix", &[DOORS]),
+    ("io-uring", &[DOORS]),
+    ("libloading", &[DOORS]),
+    ("signal-hook", &[DOORS]),
+    ("serde", &[6, 7]),
+    ("serde_json", &[6, 7, TOOLS]),
+    ("clap", &[FACES, TOOLS]),
+    ("anyhow", &[FACES, TOOLS]),
+];
+
+/// A crate of the workspace with what it depends on.
+#[derive(Debug)]
+pub(crate) struct Package {
+    name: String,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Debug)]
+struct Dependency {
+    name: String,
+    /// A crate of this repository, by its path.
+    is_ours: bool,
+    is_for_tests: bool,
+}
+
+impl Package {
+    /// Names of the libraries that this crate takes from a registry.
+    pub(crate) fn libraries(&self) -> impl Iterator<Item = &str> {
+        let libraries = self.dependencies.iter().filter(|dependency| !dependency.is_ours);
+        libraries.map(|dependency| dependency.name.as_str())
+    }
+}
+
+/// The row of a crate; `None` for a crate that is missing from the table.
+pub(crate) fn row(name: &str) -> Option<usize> {
+    ROWS.iter().position(|row| row.contains(&name))
+}
+
+/// Reads the answer of `cargo metadata --no-deps`.
+pub(crate) fn packages(metadata: &str) -> Result<Vec<Package>> {
+    let metadata: Value = serde_json::from_str(metadata).context("cargo metadata is not JSON")?;
+    let packages = metadata.get("packages").and_then(Value::as_array).context("no packages")?;
+    packages
+        .iter()
+        .map(|package| read_package(package).context("unknown form of package"))
+        .collect()
+}
+
+fn read_package(package: &Value) -> Option<Package> {
+    let name = package.get("name")?.as_str()?.to_owned();
+    let dependencies = package.get("dependencies")?.as_array()?;
+    let dependencies = dependencies.iter().map(|dependency| {
+        Some(Dependency {
+            name: dependency.get("name")?.as_str()?.to_owned(),
+            is_ours: dependency.get("path").is_some_and(Value::is_string),
+            is_for_tests: dependency.get("kind")?.as_str() == Some("dev"),
+        })
+    });
+    Some(Package { name, dependencies: dependencies.collect::<Option<_>>()? })
+}
+
+/// Every edge that leads up or sideways, every library in the wrong row, every crate without a row.
+pub(crate) fn check(packages: &[Package]) -> Vec<String> {
+    packages.iter().flat_map(check_package).collect()
+}
+
+fn check_package(package: &Package) -> Vec<String> {
+    let name = &package.name;
+    let Some(own) = row(name) else {
+        return vec![format!("{name} is missing from the table of rows in xtask/src/tidy/rows.rs")];
+    };
+    let findings = package.dependencies.iter().filter_map(|dependency| {
+        let other = &dependency.name;
+        if dependency.is_ours {
+            // Without a row the other crate is a finding of its own.
+            let upper = row(other).filter(|upper| *upper >= own)?;
+            return Some(format!("{name} (row {own}) may not depend on {other} (row {upper})"));
+        }
+        let (_, allowed) = OWNED.iter().find(|(library, _)| library == other)?;
+        let is_wrong = !dependency.is_for_tests && !allowed.contains(&own);
+        is_wrong.then(|| format!("{name} (row {own}) may not depend on {other} (only {allowed:?})"))
+    });
+    findings.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(package: &str, dependency: &str) -> Vec<String> {
+        let text = format!(
+            "{{\"packages\":[{{\"name\":\"{package}\",\"dependencies\":[{dependency}]}}]}}"
+        );
+        check(&packages(&text).unwrap())
+    }
+
+    fn ours(name: &str, kind: &str) -> String {
+        format!("{{\"name\":\"{name}\",\"kind\":{kind},\"path\":\"crates/{name}\"}}")
+    }
+
+    #[test]
+    fn an_edge_may_only_lead_down() {
+        let up = findings("wire", &ours("volume", "null"));
+        assert_eq!(up, ["wire (row 1) may not depend on volume (row 4)"]);
+        let beside = findings("session", &ours("index", "null"));
+        assert_eq!(beside, ["session (row 4) may not depend on index (row 4)"]);
+        assert!(findings("volume", &ours("wire", "null")).is_empty());
+    }
+
+    #[test]
+    fn test_and_build_dependencies_are_edges_too() {
+        assert_eq!(findings("wire", &ours("volume", "\"dev\"")).len(), 1);
+        assert_eq!(findings("wire", &ours("volume", "\"build\"")).len(), 1);
+    }
+
+    #[test]
+    fn a_crate_without_a_row_is_named() {
+        let unknown = findings("common", "");
+        assert_eq!(unknown, ["common is missing from the table of rows in xtask/src/tidy/rows.rs"]);
+    }
+
+    #[test]
+    fn a_library_of_another_row_is_refused_outside_tests() {
+        let library = |kind: &str| format!("{{\"name\":\"libc\",\"kind\":{kind},\"path\":null}}");
+        assert_eq!(findings("volume", &library("null")).len(), 1);
+        assert!(findings("volume", &library("\"dev\"")).is_empty());
+        assert!(findings("device", &library("null")).is_empty());
+    }
+}
