@@ -1,14 +1,110 @@
 //! Community ID v1 (corelight/community-id-spec).
 
-use crate::FiveTuple;
+use core::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha1::{Digest as _, Sha1};
+
+use crate::{Address, FiveTuple, Protocol};
 
 /// A community id, seed 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CommunityId(pub String);
 
 impl CommunityId {
-    /// The id of a session; `icmp` is type and code of its originator's first ICMP message. None without IP.
-    pub fn of(_tuple: &FiveTuple, _icmp: Option<(u8, u8)>) -> Option<Self> {
-        None
+    /// The id of a session; `icmp` is type and code of its originator's first ICMP message, `orig` the sender of it.
+    /// None without IP.
+    pub fn of(tuple: &FiveTuple, icmp: Option<(u8, u8)>) -> Option<Self> {
+        let mut source = octets(&tuple.orig)?;
+        let mut destination = octets(&tuple.resp)?;
+        let protocol = u8::try_from(tuple.proto.0).ok()?;
+        if source.len() != destination.len() {
+            return None;
+        }
+        let (mut ports, one_way) = match (tuple.proto, icmp) {
+            (Protocol::TCP | Protocol::UDP | Protocol::SCTP, _) => {
+                (Some((tuple.orig_port, tuple.resp_port)), false)
+            }
+            (Protocol::ICMP, Some(icmp)) => icmp_ports(icmp, counterpart_v4),
+            (Protocol::ICMPV6, Some(icmp)) => icmp_ports(icmp, counterpart_v6),
+            _ => (None, false),
+        };
+        let (orig_port, resp_port) = ports.unwrap_or_default();
+        if !one_way && (&source, orig_port) > (&destination, resp_port) {
+            core::mem::swap(&mut source, &mut destination);
+            ports = ports.map(|(orig, resp)| (resp, orig));
+        }
+
+        let mut hash = Sha1::new();
+        hash.update([0, 0]);
+        hash.update(&source);
+        hash.update(&destination);
+        hash.update([protocol, 0]);
+        if let Some((orig, resp)) = ports {
+            hash.update(orig.to_be_bytes());
+            hash.update(resp.to_be_bytes());
+        }
+        Some(Self(format!("1:{}", STANDARD.encode(hash.finalize()))))
     }
+}
+
+impl fmt::Display for CommunityId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+fn octets(address: &Address) -> Option<Vec<u8>> {
+    match address {
+        Address::V4(ip) => Some(ip.octets().to_vec()),
+        Address::V6(ip) => Some(ip.octets().to_vec()),
+        Address::None | Address::Mac(_) => None,
+    }
+}
+
+/// ICMP's place for ports: the types of the two directions, or type and code of a message that has no answer. The flag
+/// says that it has none; its direction is then part of the id.
+fn icmp_ports(
+    (kind, code): (u8, u8),
+    counterpart: fn(u8) -> Option<u8>,
+) -> (Option<(u16, u16)>, bool) {
+    let answer = counterpart(kind);
+    (Some((kind.into(), answer.unwrap_or(code).into())), answer.is_none())
+}
+
+/// Echo, router, timestamp, information and mask: a request's type and its answer's.
+fn counterpart_v4(kind: u8) -> Option<u8> {
+    Some(match kind {
+        0 => 8,
+        8 => 0,
+        9 => 10,
+        10 => 9,
+        13 => 14,
+        14 => 13,
+        15 => 16,
+        16 => 15,
+        17 => 18,
+        18 => 17,
+        _ => return None,
+    })
+}
+
+/// Echo, listener, router, neighbour, node information and home agent discovery.
+fn counterpart_v6(kind: u8) -> Option<u8> {
+    Some(match kind {
+        128 => 129,
+        129 => 128,
+        130 => 131,
+        131 => 130,
+        133 => 134,
+        134 => 133,
+        135 => 136,
+        136 => 135,
+        139 => 140,
+        140 => 139,
+        144 => 145,
+        145 => 144,
+        _ => return None,
+    })
 }

@@ -1,6 +1,7 @@
 //! From the link layer to the innermost transport header.
 
-use crate::{Address, FiveTuple, LinkType};
+use crate::walk::Walk;
+use crate::{Address, FiveTuple, LinkType, link};
 
 /// One packet, read as far as its headers could be trusted. Borrows the packet's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,7 +96,7 @@ pub struct Fragment {
 pub struct Tunnel {
     /// What kind.
     pub kind: TunnelKind,
-    /// VNI, TEID, GRE key, ERSPAN session or PPPoE session; 0 where there is none.
+    /// VNI, TEID, GRE key, ERSPAN session or `PPPoE` session; 0 where there is none.
     pub id: u32,
     /// Outer source address.
     pub src: Address,
@@ -107,11 +108,47 @@ pub struct Tunnel {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum TunnelKind {
-    /// Generic Routing Encapsulation (RFC 2784, 2890).
+    /// Generic Routing Encapsulation (RFC 2784, 2890; version 1: RFC 2637).
     Gre,
+    /// Encapsulated Remote SPAN, types I to III.
+    Erspan,
+    /// IPv4 in IPv4 or IPv6 (protocol 4).
+    Ipv4InIp,
+    /// IPv6 in IPv4 or IPv6 (protocol 41).
+    Ipv6InIp,
+    /// VXLAN (RFC 7348).
+    Vxlan,
+    /// VXLAN-GPE (draft-ietf-nvo3-vxlan-gpe).
+    VxlanGpe,
+    /// GENEVE (RFC 8926).
+    Geneve,
+    /// GTP-U version 1 (3GPP TS 29.281).
+    GtpU,
+    /// PPP over Ethernet (RFC 2516); the outer addresses are stations.
+    Pppoe,
+    /// L2TP version 2 data (RFC 2661); the id is the tunnel's and the session's, 16 bits each.
+    L2tp,
+    /// Teredo (RFC 4380).
+    Teredo,
+    /// AYIYA (draft-massar-v6ops-ayiya).
+    Ayiya,
+    /// LISP data (RFC 9300).
+    Lisp,
+    /// CAPWAP data (RFC 5415).
+    Capwap,
+    /// TZSP.
+    Tzsp,
+    /// MPLS in IP or UDP (RFC 4023, 7510); the id is the outermost label.
+    MplsInIp,
+    /// Ethernet in IP (RFC 3378).
+    EtherIp,
+    /// Network Service Header (RFC 8300); the id is the service path's.
+    Nsh,
 }
 
 /// Decodes one packet of `link_type`, of which `original_len` bytes were on the wire. Never fails.
-pub fn decode(_link_type: LinkType, _packet: &[u8], _original_len: u32) -> Decoded<'_> {
-    unreachable!()
+pub fn decode(link_type: LinkType, packet: &[u8], original_len: u32) -> Decoded<'_> {
+    let mut walk = Walk::new(packet, original_len);
+    let end = link::link(&mut walk, link_type, packet);
+    walk.finish(&end)
 }

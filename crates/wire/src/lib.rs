@@ -6,8 +6,15 @@
 
 mod community_id;
 mod decode;
+mod ethernet;
+mod ip;
+mod link;
 mod link_type;
+mod transport;
+mod tunnel;
 mod tuple;
+mod walk;
+mod wireless;
 
 pub use community_id::CommunityId;
 pub use decode::{

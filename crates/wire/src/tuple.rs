@@ -29,8 +29,9 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => f.write_str("-"),
-            Self::Mac([a, b, c, d, e, g]) => {
-                write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+            Self::Mac([first, rest @ ..]) => {
+                write!(f, "{first:02x}")?;
+                rest.iter().try_for_each(|byte| write!(f, ":{byte:02x}"))
             }
             Self::V4(ip) => ip.fmt(f),
             Self::V6(ip) => ip.fmt(f),
