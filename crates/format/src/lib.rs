@@ -4,9 +4,12 @@
 //! offsets and sizes at compile time.
 
 pub mod checksum;
+pub mod directory;
 mod field;
 pub mod geometry;
 pub mod head;
 pub mod local;
+pub mod pcapng;
+pub mod piece;
 pub mod slice;
 pub mod superblock;

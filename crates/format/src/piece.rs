@@ -1,0 +1,406 @@
+//! A piece of packets: filling a column, sealing its body, and walking it again.
+//!
+//! A column is memory of one piece: the head's row, then a body of pcapng blocks. [`PieceBuilder`] puts
+//! packets behind one another as Enhanced Packet Blocks, each interface's description in front of its
+//! first packet, and ends the body with statistics and padding on a row boundary. [`packets`] walks a
+//! body. Layout: docs/format.md, Body.
+//!
+//! Invariant: at any moment the bytes written, plus what [`PieceBuilder::finish`] will add, fit the
+//! capacity; so finishing cannot fail.
+
+use units::Timestamp;
+use wire::LinkType;
+
+use crate::directory::{Gap, GapCause};
+use crate::field::put;
+use crate::geometry::ROW_BYTES;
+use crate::head::{ENTERPRISE_NUMBER, HEAD_BYTES};
+use crate::local::{LOCAL_FRAME_BYTES, fill_with_padding};
+use crate::pcapng::{self, OptionCode, block_type};
+
+mod walk;
+
+pub use walk::{InterfaceInPiece, PieceError, StoredPacket, packets};
+
+/// Snap length written into every interface description: libpcap refuses a file whose interfaces differ
+/// in it, and its own upper bound is this. The real one is in our option.
+pub const SNAPLEN_WRITTEN: u32 = 262_144;
+
+/// Longest frame that is stored; longer ones are truncated, flagged by their lengths, and counted.
+pub const CAPTURED_LENGTH_MAX: usize = 262_144;
+
+/// Enhanced Packet Block without data and options.
+const PACKET_FRAME_BYTES: usize = 32;
+/// Statistics block with all our counters and no gaps.
+const STATISTICS_BYTES: usize = 136;
+/// Room kept for gaps in every piece: 4 of them.
+const GAPS_RESERVED_BYTES: usize = 4 * GAP_BYTES;
+const GAP_BYTES: usize = 40;
+
+/// Kinds of our custom options in interface description and statistics blocks: the first byte of the data.
+const OPTION_INTERFACE: u8 = 1;
+const OPTION_STATISTICS: u8 = 2;
+
+const ROW: usize = HEAD_BYTES;
+const _: () = assert!(ROW_BYTES as usize == ROW, "a head is one row");
+
+/// One packet to be stored: the frame is the parts one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketParts<'a> {
+    /// When it was captured.
+    pub timestamp: Timestamp,
+    /// Bytes on the wire.
+    pub original_len: u32,
+    /// The captured bytes; a VLAN tag that the kernel took off goes back as the middle part.
+    pub parts: [&'a [u8]; 3],
+    /// pcapng options in little endian without `opt_endofopt`, usually none.
+    pub options: &'a [u8],
+}
+
+/// An interface ready to be put in front of its first packet in a piece.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EncodedInterface {
+    /// Number of the interface in this epoch.
+    pub id: u32,
+    block: Vec<u8>,
+}
+
+/// What an interface description is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct InterfaceFields<'a> {
+    /// Number of the interface in this epoch.
+    pub id: u32,
+    /// Link type.
+    pub link_type: LinkType,
+    /// Real snap length; 0 keeps all.
+    pub snaplen: u32,
+    /// `if_name`.
+    pub name: &'a str,
+    /// Further interface options in little endian without `opt_endofopt`.
+    pub options: &'a [u8],
+}
+
+impl EncodedInterface {
+    /// Encodes the Interface Description Block: nanoseconds, the common snap length, and our option with
+    /// the number and the real snap length.
+    pub fn new(fields: &InterfaceFields<'_>) -> Self {
+        let mut options = Vec::with_capacity(64 + fields.name.len() + fields.options.len());
+        if !fields.name.is_empty() {
+            pcapng::put_option(&mut options, OptionCode::INTERFACE_NAME, fields.name.as_bytes());
+        }
+        pcapng::put_option(&mut options, OptionCode::INTERFACE_RESOLUTION, &[9]);
+        options.extend_from_slice(fields.options);
+        let mut ours = ENTERPRISE_NUMBER.to_le_bytes().to_vec();
+        ours.extend_from_slice(&[OPTION_INTERFACE, 0, 0, 0]);
+        ours.extend_from_slice(&fields.id.to_le_bytes());
+        ours.extend_from_slice(&fields.snaplen.to_le_bytes());
+        pcapng::put_option(&mut options, OptionCode::CUSTOM_BYTES_NO_COPY, &ours);
+        let mut block = Vec::new();
+        let link_type = fields.link_type;
+        pcapng::put_interface_description(&mut block, link_type, SNAPLEN_WRITTEN, &options);
+        Self { id: fields.id, block }
+    }
+}
+
+/// Totals of one interface since the start of the epoch, as of the sealing of a piece.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Statistics {
+    /// Number of the interface in this epoch.
+    pub interface: u32,
+    /// Packets that arrived and passed the filter, losses in the kernel included.
+    pub received: u64,
+    /// Lost in NIC or driver; `None` is unknown.
+    pub interface_drops: Option<u64>,
+    /// Lost because no kernel ring block was free.
+    pub kernel_drops: u64,
+    /// Lost because no column was free.
+    pub writer_drops: u64,
+}
+
+/// What lies in a column so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Contents {
+    /// Packets.
+    pub packets: u32,
+    /// Captured bytes of those.
+    pub captured_bytes: u64,
+    /// Earliest; `Timestamp::MAX` without packets.
+    pub time_min: Timestamp,
+    /// Latest; `Timestamp::MIN` without packets.
+    pub time_max: Timestamp,
+}
+
+impl Default for Contents {
+    fn default() -> Self {
+        Self { packets: 0, captured_bytes: 0, time_min: Timestamp::MAX, time_max: Timestamp::MIN }
+    }
+}
+
+/// Fills one column.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PieceBuilder {
+    at: usize,
+    capacity: usize,
+    /// Interfaces described so far; their place is their number in this section.
+    interfaces: Vec<u32>,
+    contents: Contents,
+}
+
+impl PieceBuilder {
+    /// A builder for a column of `capacity` bytes, head included.
+    ///
+    /// # Panics
+    /// When the capacity is not at least a head and three rows, in whole rows.
+    pub fn new(capacity: usize) -> Self {
+        assert!(capacity >= 4 * ROW && capacity % ROW == 0, "a piece has at least three body rows");
+        Self { at: ROW, capacity, interfaces: Vec::new(), contents: Contents::default() }
+    }
+
+    /// What was stored.
+    pub fn contents(&self) -> Contents {
+        self.contents
+    }
+
+    /// Whether nothing was put in yet.
+    pub fn is_empty(&self) -> bool {
+        self.at == ROW
+    }
+
+    /// Interfaces described in this piece, by their numbers in the epoch.
+    pub fn interfaces(&self) -> &[u32] {
+        &self.interfaces
+    }
+
+    /// Longest packet that fits an empty column of this capacity behind `interface`.
+    pub fn captured_len_max(&self, interface: &EncodedInterface) -> usize {
+        let taken = ROW + interface.block.len() + reserve(1) + PACKET_FRAME_BYTES;
+        CAPTURED_LENGTH_MAX.min(self.capacity.saturating_sub(taken) / 4 * 4)
+    }
+
+    /// Copies one packet into `column`; false, and nothing changed, when it does not fit any more.
+    #[inline]
+    pub fn push(
+        &mut self,
+        column: &mut [u8],
+        interface: &EncodedInterface,
+        packet: &PacketParts<'_>,
+    ) -> bool {
+        let local = self.interfaces.iter().position(|&id| id == interface.id);
+        let new_interface = if local.is_none() { interface.block.len() } else { 0 };
+        let captured: usize = packet.parts.iter().map(|part| part.len()).sum();
+        let options = if packet.options.is_empty() { 0 } else { packet.options.len() + 4 };
+        let block = PACKET_FRAME_BYTES + captured.next_multiple_of(4) + options;
+        let interfaces_after = self.interfaces.len() + usize::from(local.is_none());
+        if self.at + new_interface + block + reserve(interfaces_after) > self.capacity {
+            return false;
+        }
+        let local = local.unwrap_or_else(|| self.describe(column, interface));
+        let space = column.get_mut(self.at..self.at + block).expect("the column has its capacity");
+        write_packet(space, u32::try_from(local).expect("few interfaces"), packet, captured);
+        self.at += block;
+        let contents = &mut self.contents;
+        contents.packets += 1;
+        contents.captured_bytes += u64::try_from(captured).expect("lengths fit 64 bits");
+        contents.time_min = contents.time_min.min(packet.timestamp);
+        contents.time_max = contents.time_max.max(packet.timestamp);
+        true
+    }
+
+    /// Copies a whole block (name resolution, secrets) into `column`; false when it does not fit.
+    ///
+    /// # Panics
+    /// When the block's length is no multiple of four.
+    pub fn push_block(&mut self, column: &mut [u8], block: &[u8]) -> bool {
+        assert!(block.len() % 4 == 0, "pcapng blocks are whole words");
+        let fits = self.at + block.len() + reserve(self.interfaces.len()) <= self.capacity;
+        if fits {
+            put(column, self.at, block);
+            self.at += block.len();
+        }
+        fits
+    }
+
+    fn describe(&mut self, column: &mut [u8], interface: &EncodedInterface) -> usize {
+        put(column, self.at, &interface.block);
+        self.at += interface.block.len();
+        self.interfaces.push(interface.id);
+        self.interfaces.len() - 1
+    }
+
+    /// Body rows that [`PieceBuilder::finish`] would make, gaps included.
+    pub fn rows(&self) -> u16 {
+        let end = self.at + reserve(self.interfaces.len());
+        to_rows(end.next_multiple_of(ROW).min(self.capacity) - ROW)
+    }
+
+    /// Ends the body: a statistics block for each interface of this piece, as many of `gaps` as there is
+    /// room for (taken out of the list), and padding to `rows` rows, at least [`PieceBuilder::rows`].
+    /// Returns the number of body rows.
+    pub fn finish(
+        &mut self,
+        column: &mut [u8],
+        statistics: &[Statistics],
+        gaps: &mut Vec<Gap>,
+        rows: u16,
+    ) -> u16 {
+        let rows = rows.max(self.rows());
+        let end = ROW * (1 + usize::from(rows));
+        assert!(end <= self.capacity, "a piece does not outgrow its column");
+        let realtime = self.contents.time_max;
+        let mut blocks = Vec::with_capacity(reserve(self.interfaces.len()));
+        let mut room = GAPS_RESERVED_BYTES / GAP_BYTES;
+        for (local, &id) in self.interfaces.iter().enumerate() {
+            let Some(totals) = statistics.iter().find(|totals| totals.interface == id) else {
+                continue;
+            };
+            let mine = gaps.drain(..room.min(gaps.len())).collect::<Vec<_>>();
+            room -= mine.len();
+            let local = u32::try_from(local).expect("few interfaces");
+            put_statistics(&mut blocks, local, realtime, totals, &mine);
+        }
+        put(column, self.at, &blocks);
+        self.at += blocks.len();
+        fill_with_padding(column.get_mut(self.at..end).expect("inside the column"));
+        self.at = end;
+        rows
+    }
+
+    /// Cuts the piece behind its first `packets` packets, so that it takes at most `rows` body rows, and
+    /// returns how many packets stayed. The bytes behind the cut are no longer part of the piece.
+    pub fn truncate(&mut self, column: &[u8], rows: u16) -> u32 {
+        let limit = ROW * (1 + usize::from(rows));
+        let body = column.get(ROW..self.at).expect("inside the column");
+        let mut kept = Self {
+            at: ROW,
+            capacity: limit,
+            interfaces: Vec::new(),
+            contents: Contents::default(),
+        };
+        for stored in packets(body).map_while(Result::ok) {
+            let described = stored.interfaces_before.max(kept.interfaces.len());
+            if ROW + stored.end + reserve(described) > limit {
+                break;
+            }
+            kept.at = ROW + stored.end;
+            kept.interfaces = self.interfaces.iter().take(described).copied().collect();
+            kept.contents.packets += 1;
+            kept.contents.captured_bytes += u64::try_from(stored.data.len()).expect("fits");
+            kept.contents.time_min = kept.contents.time_min.min(stored.timestamp);
+            kept.contents.time_max = kept.contents.time_max.max(stored.timestamp);
+        }
+        let packets = kept.contents.packets;
+        *self = kept;
+        packets
+    }
+}
+
+/// Room for what [`PieceBuilder::finish`] adds behind the packets of `interfaces` interfaces.
+fn reserve(interfaces: usize) -> usize {
+    interfaces * STATISTICS_BYTES + GAPS_RESERVED_BYTES + LOCAL_FRAME_BYTES
+}
+
+fn to_rows(bytes: usize) -> u16 {
+    u16::try_from(bytes / ROW).expect("a piece has at most 511 body rows")
+}
+
+/// Enhanced Packet Block (pcapng, section 4.3) into exactly `space`.
+#[inline]
+fn write_packet(space: &mut [u8], interface: u32, packet: &PacketParts<'_>, captured: usize) {
+    let length = u32::try_from(space.len()).expect("a block is shorter than a piece").to_le_bytes();
+    let nanos = packet.timestamp.0.cast_unsigned();
+    let [n0, n1, n2, n3, n4, n5, n6, n7] = nanos.to_le_bytes();
+    let captured_len = u32::try_from(captured).expect("a packet is shorter than a piece");
+    put(space, 0, &block_type::ENHANCED_PACKET.to_le_bytes());
+    put(space, 4, &length);
+    put(space, 8, &interface.to_le_bytes());
+    put(space, 12, &[n4, n5, n6, n7]);
+    put(space, 16, &[n0, n1, n2, n3]);
+    put(space, 20, &captured_len.to_le_bytes());
+    put(space, 24, &packet.original_len.to_le_bytes());
+    let mut at = 28;
+    for part in packet.parts {
+        put(space, at, part);
+        at += part.len();
+    }
+    let padded = 28 + captured.next_multiple_of(4);
+    space.get_mut(at..padded).expect("the block was measured").fill(0);
+    if !packet.options.is_empty() {
+        put(space, padded, packet.options);
+        put(space, padded + packet.options.len(), &[0; 4]);
+    }
+    let trailer = space.len() - 4;
+    put(space, trailer, &length);
+}
+
+/// Interface Statistics Block (pcapng, section 4.6); our option holds what pcapng has no field for.
+fn put_statistics(
+    out: &mut Vec<u8>,
+    local: u32,
+    time: Timestamp,
+    totals: &Statistics,
+    gaps: &[Gap],
+) {
+    let mut options = Vec::new();
+    let mut counter = |code, value: u64| {
+        pcapng::put_option(&mut options, code, &value.to_le_bytes());
+    };
+    counter(OptionCode::STATISTICS_RECEIVED, totals.received);
+    if let Some(drops) = totals.interface_drops {
+        counter(OptionCode::STATISTICS_INTERFACE_DROPS, drops);
+    }
+    counter(OptionCode::STATISTICS_KERNEL_DROPS, totals.kernel_drops);
+    let lost = totals.kernel_drops + totals.writer_drops;
+    counter(OptionCode::STATISTICS_DELIVERED, totals.received.saturating_sub(lost));
+    let mut ours = ENTERPRISE_NUMBER.to_le_bytes().to_vec();
+    let gap_count = u8::try_from(gaps.len()).expect("few gaps a piece");
+    ours.extend_from_slice(&[OPTION_STATISTICS, gap_count, 0, 0]);
+    ours.extend_from_slice(&totals.writer_drops.to_le_bytes());
+    for gap in gaps {
+        put_gap(&mut ours, gap);
+    }
+    pcapng::put_option(&mut options, OptionCode::CUSTOM_BYTES_NO_COPY, &ours);
+    let before = out.len();
+    pcapng::put_interface_statistics(out, local, time.0.cast_unsigned(), &options);
+    let size = out.len() - before;
+    assert!(size <= STATISTICS_BYTES + gaps.len() * GAP_BYTES, "statistics fit their reserve");
+}
+
+fn cause_code(cause: GapCause) -> u8 {
+    let place =
+        GapCause::ALL.iter().position(|&known| known == cause).expect("ALL has every cause");
+    u8::try_from(place + 1).expect("few causes")
+}
+
+fn cause_of(code: u8) -> Option<GapCause> {
+    GapCause::ALL.get(usize::from(code).checked_sub(1)?).copied()
+}
+
+const UNKNOWN: u64 = u64::MAX;
+const NO_INTERFACE: u32 = u32::MAX;
+
+/// 40 bytes: cause, 3 reserved, interface, packets, bytes, from, to; all ones is unknown.
+fn put_gap(out: &mut Vec<u8>, gap: &Gap) {
+    out.extend_from_slice(&[cause_code(gap.cause), 0, 0, 0]);
+    out.extend_from_slice(&gap.interface.unwrap_or(NO_INTERFACE).to_le_bytes());
+    out.extend_from_slice(&gap.packets.unwrap_or(UNKNOWN).to_le_bytes());
+    out.extend_from_slice(&gap.bytes.unwrap_or(UNKNOWN).to_le_bytes());
+    out.extend_from_slice(&gap.from.0.to_le_bytes());
+    out.extend_from_slice(&gap.to.0.to_le_bytes());
+}
+
+fn get_gap(bytes: &[u8; GAP_BYTES]) -> Option<Gap> {
+    use crate::field::{get, get_i64, get_u32, get_u64};
+    let [code] = get(bytes, 0);
+    let known = |value: u64| (value != UNKNOWN).then_some(value);
+    Some(Gap {
+        cause: cause_of(code)?,
+        interface: Some(get_u32(bytes, 4)).filter(|&id| id != NO_INTERFACE),
+        packets: known(get_u64(bytes, 8)),
+        bytes: known(get_u64(bytes, 16)),
+        from: Timestamp(get_i64(bytes, 24)),
+        to: Timestamp(get_i64(bytes, 32)),
+    })
+}
+
+#[cfg(test)]
+mod tests;
