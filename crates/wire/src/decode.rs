@@ -132,7 +132,7 @@ pub enum TunnelKind {
     Teredo,
     /// AYIYA (draft-massar-v6ops-ayiya).
     Ayiya,
-    /// LISP data (RFC 9300).
+    /// LISP data (RFC 9300) and encapsulated control messages (RFC 9301).
     Lisp,
     /// CAPWAP data (RFC 5415).
     Capwap,
@@ -144,6 +144,54 @@ pub enum TunnelKind {
     EtherIp,
     /// Network Service Header (RFC 8300); the id is the service path's.
     Nsh,
+}
+
+impl TunnelKind {
+    /// Every kind.
+    pub const ALL: [Self; 18] = [
+        Self::Gre,
+        Self::Erspan,
+        Self::Ipv4InIp,
+        Self::Ipv6InIp,
+        Self::Vxlan,
+        Self::VxlanGpe,
+        Self::Geneve,
+        Self::GtpU,
+        Self::Pppoe,
+        Self::L2tp,
+        Self::Teredo,
+        Self::Ayiya,
+        Self::Lisp,
+        Self::Capwap,
+        Self::Tzsp,
+        Self::MplsInIp,
+        Self::EtherIp,
+        Self::Nsh,
+    ];
+
+    /// The kind as written in files and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gre => "gre",
+            Self::Erspan => "erspan",
+            Self::Ipv4InIp => "ipv4-in-ip",
+            Self::Ipv6InIp => "ipv6-in-ip",
+            Self::Vxlan => "vxlan",
+            Self::VxlanGpe => "vxlan-gpe",
+            Self::Geneve => "geneve",
+            Self::GtpU => "gtp-u",
+            Self::Pppoe => "pppoe",
+            Self::L2tp => "l2tp",
+            Self::Teredo => "teredo",
+            Self::Ayiya => "ayiya",
+            Self::Lisp => "lisp",
+            Self::Capwap => "capwap",
+            Self::Tzsp => "tzsp",
+            Self::MplsInIp => "mpls-in-ip",
+            Self::EtherIp => "etherip",
+            Self::Nsh => "nsh",
+        }
+    }
 }
 
 /// Decodes one packet of `link_type`, of which `original_len` bytes were on the wire. Never fails.
