@@ -16,6 +16,7 @@ const VLAN: u16 = 0x8100;
 const PROVIDER_VLAN: u16 = 0x88a8;
 const OLD_PROVIDER_VLAN: u16 = 0x9100;
 const PROVIDER_BACKBONE: u16 = 0x88e7;
+const MACSEC: u16 = 0x88e5;
 const VN_TAG: u16 = 0x8926;
 const PPPOE_SESSION: u16 = 0x8864;
 
@@ -73,6 +74,7 @@ fn other_ether_type<'a>(walk: &mut Walk<'a>, kind: u16, mut bytes: &'a [u8]) -> 
             let kind = u16::from_be_bytes(take(&mut bytes)?);
             length_or_type(walk, kind, bytes)
         }
+        MACSEC => macsec(walk, bytes),
         PROVIDER_BACKBONE => {
             skip(&mut bytes, 4)?;
             ethernet(walk, bytes)
@@ -84,6 +86,20 @@ fn other_ether_type<'a>(walk: &mut Walk<'a>, kind: u16, mut bytes: &'a [u8]) -> 
         NSH => tunnel::nsh(walk, bytes),
         _ => Ok(()),
     }
+}
+
+/// `MACsec` (IEEE 802.1AE): open where only the integrity is protected.
+fn macsec<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+    const SECURE_CHANNEL: u8 = 0x20;
+    const ENCRYPTED: u8 = 0x0c;
+
+    let [control, _, _, _, _, _] = take(&mut bytes)?;
+    if control & ENCRYPTED != 0 {
+        return Ok(());
+    }
+    skip(&mut bytes, if control & SECURE_CHANNEL == 0 { 0 } else { 8 })?;
+    let kind = u16::from_be_bytes(take(&mut bytes)?);
+    length_or_type(walk, kind, bytes)
 }
 
 /// LLC. Frames of other service access points than these stay with their stations.

@@ -70,10 +70,10 @@ pub(crate) fn ipv4<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
         return Ok(());
     }
     walk.ip(Address::V4(source), Address::V4(destination), len);
-    let mut payload = walk.limit(bytes, len);
-    walk.protocol(protocol, &[]);
-    skip(&mut payload, usize::from(header_len))?;
-    walk.protocol(protocol, payload);
+    let bytes = walk.limit(bytes, len);
+    let behind = walk.behind(bytes, usize::from(header_len));
+    walk.protocol(protocol, behind.as_ref().copied().unwrap_or_default());
+    let payload = behind?;
 
     let offset_words = u16::from_be_bytes([f0 & 0x1f, f1]);
     let more = f0 & 0x20 != 0;

@@ -10,6 +10,9 @@ const ARPHRD_IEEE80211: u16 = 801;
 const ARPHRD_RADIOTAP: u16 = 803;
 const ARPHRD_NETLINK: u16 = 824;
 
+/// The attribute of netfilter's log that is the packet.
+const LOG_PAYLOAD: u16 = 9;
+
 /// Starts the walk. Link types that carry neither IP nor stations are left unparsed.
 #[inline]
 pub(crate) fn link<'a>(walk: &mut Walk<'a>, link_type: LinkType, bytes: &'a [u8]) -> Walked {
@@ -26,7 +29,7 @@ fn other_link<'a>(walk: &mut Walk<'a>, link_type: LinkType, mut bytes: &'a [u8])
         LinkType::IPV4 => ip::ipv4(walk, bytes),
         LinkType::IPV6 => ip::ipv6(walk, bytes),
         LinkType::NULL | LinkType::LOOP => loopback(walk, bytes),
-        LinkType::LINUX_SLL => linux_sll(walk, bytes),
+        LinkType::LINUX_SLL | LinkType::NETLINK => linux_sll(walk, bytes),
         LinkType::LINUX_SLL2 => linux_sll2(walk, bytes),
         LinkType::IEEE802_11 => wireless::frame(walk, bytes, false),
         LinkType::IEEE802_11_RADIO => wireless::radiotap(walk, bytes),
@@ -40,7 +43,7 @@ fn other_link<'a>(walk: &mut Walk<'a>, link_type: LinkType, mut bytes: &'a [u8])
         LinkType::PPP_ETHER => ethernet::pppoe(walk, bytes),
         LinkType::FRELAY => ethernet::frame_relay(walk, bytes),
         LinkType::MPLS => ethernet::mpls(walk, bytes),
-        LinkType::NFLOG => nflog(walk, bytes),
+        LinkType::NFLOG => netfilter(walk, LOG_PAYLOAD, bytes),
         LinkType::SLIP => {
             // Direction and the compressed header, 16 bytes in all.
             skip(&mut bytes, 16)?;
@@ -110,7 +113,8 @@ fn cooked<'a>(walk: &mut Walk<'a>, hardware: u16, kind: u16, bytes: &'a [u8]) ->
     const LLC: u16 = 4;
 
     match (hardware, kind) {
-        (ARPHRD_NETLINK, _) | (_, NOVELL_8023) => Ok(()),
+        (ARPHRD_NETLINK, family) => netlink(walk, family, bytes),
+        (_, NOVELL_8023) => Ok(()),
         (ARPHRD_IEEE80211, _) => wireless::frame(walk, bytes, false),
         (ARPHRD_RADIOTAP, _) => wireless::radiotap(walk, bytes),
         (ARPHRD_GRE, 0) => ip::ip(walk, bytes),
@@ -133,18 +137,46 @@ fn per_packet_information<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
     }
 }
 
-/// Netfilter's log: attributes, one of which is the packet. Their headers are in host byte order; all writers known are
-/// little-endian.
-fn nflog<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
-    const PAYLOAD: u16 = 9;
+/// Netlink behind a cooked header of 16 bytes: netfilter's queue and log carry packets.
+fn netlink<'a>(walk: &mut Walk<'a>, family: u16, mut bytes: &'a [u8]) -> Walked {
+    const NETFILTER: u16 = 12;
+    const QUEUE_PACKET: [u8; 2] = [0, 3];
+    const LOG_PACKET: [u8; 2] = [0, 4];
+    const QUEUE_PAYLOAD: u16 = 10;
+
+    let [_, _, _, _, t0, t1, ..] = take::<16>(&mut bytes)?;
+    match [t0, t1] {
+        QUEUE_PACKET if family == NETFILTER => netfilter(walk, QUEUE_PAYLOAD, bytes),
+        LOG_PACKET if family == NETFILTER => netfilter(walk, LOG_PAYLOAD, bytes),
+        _ => Ok(()),
+    }
+}
+
+/// Netfilter's attributes, one of which is the packet. They are in host byte order; all writers known are
+/// little-endian. The packet begins at its network layer, whose `EtherType` is in the first attribute.
+fn netfilter<'a>(walk: &mut Walk<'a>, payload: u16, mut bytes: &'a [u8]) -> Walked {
+    const PACKET_HEADER: u16 = 1;
+    const AF_INET: u8 = 2;
+    const AF_INET6: u8 = 10;
 
     let [family, _, _, _] = take(&mut bytes)?;
+    let mut kind = match family {
+        AF_INET => IPV4,
+        AF_INET6 => IPV6,
+        _ => 0,
+    };
     loop {
         let [l0, l1, t0, t1] = take(&mut bytes)?;
         let len = usize::from(u16::from_le_bytes([l0, l1])).saturating_sub(4);
-        if u16::from_le_bytes([t0, t1]) == PAYLOAD {
-            // AF_INET and AF_INET6 of Linux; a bridge's payload may begin anywhere.
-            return if matches!(family, 2 | 10) { ip::ip(walk, bytes) } else { Ok(()) };
+        let attribute = u16::from_le_bytes([t0, t1]);
+        if attribute == payload {
+            return ethernet::ether_type(walk, kind, bytes);
+        }
+        if attribute == PACKET_HEADER && kind == 0 {
+            // A queue's header begins with the packet's number; a log's is half as long.
+            let mut header = bytes;
+            skip(&mut header, if len > 4 { 4 } else { 0 })?;
+            kind = u16::from_be_bytes(take(&mut header)?);
         }
         skip(&mut bytes, len.next_multiple_of(4))?;
     }

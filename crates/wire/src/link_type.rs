@@ -87,6 +87,8 @@ link_types! {
     IPV6 = 229, "IPV6";
     /// Netfilter's log.
     NFLOG = 239, "NFLOG";
+    /// Linux netlink messages.
+    NETLINK = 253, "NETLINK";
     /// Linux cooked capture, version 2.
     LINUX_SLL2 = 276, "LINUX_SLL2";
     /// Ethernet with a Broadcom switch tag.

@@ -39,9 +39,9 @@ pub(crate) fn tcp<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
             tcp_options(options.unwrap_or(bytes))
         },
     };
-    let end = skip(&mut bytes, options_len);
-    walk.transport(Transport::Tcp(header), if end.is_ok() { bytes } else { &[] });
-    end
+    let payload = walk.behind(bytes, options_len);
+    walk.transport(Transport::Tcp(header), payload.as_ref().copied().unwrap_or_default());
+    payload.map(drop)
 }
 
 fn tcp_options(mut bytes: &[u8]) -> TcpOptions {
@@ -93,10 +93,10 @@ pub(crate) fn udp<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
 
 pub(crate) fn icmp<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
     let [kind, code] = take(&mut bytes)?;
-    let end = skip(&mut bytes, 6);
-    let payload = if end.is_ok() { bytes } else { &[] };
-    walk.transport(Transport::Icmp(IcmpHeader { kind, code }), payload);
-    end
+    let payload = walk.behind(bytes, 6);
+    let header = IcmpHeader { kind, code };
+    walk.transport(Transport::Icmp(header), payload.as_ref().copied().unwrap_or_default());
+    payload.map(drop)
 }
 
 pub(crate) fn sctp<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {

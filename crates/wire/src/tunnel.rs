@@ -140,6 +140,7 @@ fn by_port(port: u16) -> Option<Layer> {
         2152 => gtp_u,
         3544 => teredo,
         4341 => lisp,
+        4342 => lisp_control,
         4754 => gre,
         4789 | 8472 => vxlan,
         4790 => vxlan_gpe,
@@ -232,6 +233,18 @@ fn lisp<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
     let has_instance = flags & 0x08 != 0;
     let instance = if has_instance { u32::from_be_bytes([0, i0, i1, i2]) } else { 0 };
     walk.tunnel(TunnelKind::Lisp, instance);
+    ip::guessed_ip(walk, bytes)
+}
+
+/// LISP control (RFC 9301): a message encapsulated with its own IP header.
+fn lisp_control<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+    const ENCAPSULATED: u8 = 8;
+
+    let [kind, _, _, _] = take(&mut bytes)?;
+    if kind >> 4 != ENCAPSULATED {
+        return Ok(());
+    }
+    walk.tunnel(TunnelKind::Lisp, 0);
     ip::guessed_ip(walk, bytes)
 }
 

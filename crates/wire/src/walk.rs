@@ -78,7 +78,7 @@ impl<'a> Walk<'a> {
     /// A header that ends early was cut by the capture only where more of the packet was on the wire.
     #[inline]
     pub(crate) fn finish(mut self, end: &Walked) -> Decoded<'a> {
-        self.out.cut = end.is_err() && self.missing > 0;
+        self.out.cut |= end.is_err() && self.missing > 0;
         self.out
     }
 
@@ -96,12 +96,27 @@ impl<'a> Walk<'a> {
         wire_len(bytes).saturating_add(self.missing)
     }
 
-    /// Ends the current layer after `len` bytes of the wire, so that trailers and padding do not count.
+    /// Ends the current layer after `len` bytes of the wire, so that trailers and padding do not count. A header that
+    /// claims more than there was changes nothing.
     #[inline]
     pub(crate) fn limit(&mut self, bytes: &'a [u8], len: u32) -> &'a [u8] {
+        let len = len.min(self.on_wire(bytes));
         let kept = usize::try_from(len).ok().and_then(|len| bytes.get(..len)).unwrap_or(bytes);
         self.missing = len.saturating_sub(wire_len(kept));
         kept
+    }
+
+    /// What follows a header of `header_len` bytes. Where the capture ends inside that header, the rest of it is not
+    /// counted with the payload.
+    #[inline]
+    pub(crate) fn behind(&mut self, bytes: &'a [u8], header_len: usize) -> Result<&'a [u8], Short> {
+        bytes.get(header_len..).ok_or_else(|| {
+            self.out.cut |= self.missing > 0;
+            let uncaptured = header_len.saturating_sub(bytes.len());
+            let uncaptured = u32::try_from(uncaptured).unwrap_or(u32::MAX);
+            self.missing = self.missing.saturating_sub(uncaptured);
+            Short
+        })
     }
 
     /// The pair of stations of a link layer; an Ethernet inside IP does not replace the addresses of that IP.

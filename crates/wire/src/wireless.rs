@@ -6,6 +6,9 @@ use crate::walk::{Walk, Walked, skip, take};
 const DATA: u8 = 2;
 const CONTROL: u8 = 1;
 
+/// Bits of the first frame control byte.
+const VERSION: u8 = 0x03;
+
 /// Bits of the second frame control byte.
 const TO_DS: u8 = 0x01;
 const FROM_DS: u8 = 0x02;
@@ -15,7 +18,11 @@ const ORDER: u8 = 0x80;
 /// An 802.11 frame; `padded` when the driver pads the MAC header to 32 bits.
 pub(crate) fn frame<'a>(walk: &mut Walk<'a>, bytes: &'a [u8], padded: bool) -> Walked {
     let mut rest = bytes;
-    let [control, flags, _, _] = take(&mut rest)?;
+    let (control, flags) = match take(&mut rest)? {
+        // Some access controllers swap these two bytes; the version in the first is always 0.
+        [flags, control, _, _] if flags & VERSION != 0 => (control, flags),
+        [control, flags, _, _] => (control, flags),
+    };
     let (kind, subtype) = ((control >> 2) & 3, control >> 4);
     let [first, second] = [take(&mut rest)?, take(&mut rest)?];
     walk.stations(second, first);
