@@ -1,23 +1,36 @@
 //! Blocks out: every byte that a volume writes to or reads from a member goes through this door.
 //!
-//! [`Memory`] is a disk with a volatile cache for tests and simulation; [`Latched`] wraps any device. Not here: what the bytes mean, and whether a target
+//! [`open`] gives the best writer that the machine allows, [`open_read`] a reader that takes no lock and
+//! never writes. [`Memory`] is a disk with a volatile cache for tests and simulation; [`Latched`],
+//! [`Faulty`] and [`Metered`] wrap any device. Not here: what the bytes mean, and whether a target
 //! may be overwritten (`host`).
 //!
 //! Invariants: offsets and lengths are multiples of [`ROW_SIZE`]; a buffer that the kernel may still read
 //! is never given back to its [`Pool`]; after a failed write or sync nothing is written any more.
 
 mod clock;
+mod create;
 mod error;
+mod faulty;
 mod latched;
 mod memory;
+mod metered;
+mod open;
 mod pool;
+mod target;
+mod threads;
+mod uring;
 
 use core::fmt;
 use core::time::Duration;
 
+pub use create::{CreateOptions, create_file, discard};
 pub use error::Error;
+pub use faulty::{Fault, Faulty};
 pub use latched::Latched;
 pub use memory::{Crash, Memory, Operations};
+pub use metered::{Histogram, Meter, MeterReader, Metered};
+pub use open::{Options, open, open_read};
 pub use pool::{Buffer, Pool, Shared};
 
 /// Offsets and lengths of all reads and writes are multiples of this: design, section 4.2.
@@ -37,7 +50,7 @@ pub struct Completion {
 /// A member of a volume, opened for writing by exactly one process.
 ///
 /// Submissions never block on the medium and never fail at once: every one of them gives exactly one
-/// [`Completion`] with its token. Completions come in any order. The submitting thread outlives its
+/// [`Completion`] with its token, which no other submission in flight may have. Completions come in any order. The submitting thread outlives its
 /// submissions (the kernel cancels what a thread leaves behind).
 pub trait Device: Send + fmt::Debug {
     /// Usable size, a multiple of [`ROW_SIZE`].

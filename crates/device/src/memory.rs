@@ -153,22 +153,17 @@ impl Memory {
         self.lock().failure = Some(PlannedFailure { mutation, persistent });
     }
 
-    /// Changes the medium behind everybody's back: damage, or the work of another program.
-    pub fn damage(&self, offset: u64, len: usize, mut change: impl FnMut(&mut [u8])) {
-        let (first, last) =
-            (offset / to_u64(ROW_SIZE), (offset + to_u64(len) - 1) / to_u64(ROW_SIZE));
-        let mut disk = self.lock();
-        for row in first..=last {
-            let start = offset.max(row * to_u64(ROW_SIZE)) - row * to_u64(ROW_SIZE);
-            let end =
-                (offset + to_u64(len)).min((row + 1) * to_u64(ROW_SIZE)) - row * to_u64(ROW_SIZE);
-            let mut bytes = *disk.current(row);
-            change(
-                bytes.get_mut(to_usize(start)..to_usize(end)).expect("the range lies in the row"),
-            );
-            disk.cached.remove(&row);
-            disk.durable.insert(row, Arc::new(bytes));
-        }
+    /// Changes the row at `offset` behind everybody's back: damage, or the work of another program.
+    ///
+    /// # Panics
+    /// If `offset` is not that of a row of this disk.
+    pub fn damage(&self, offset: u64, change: impl FnOnce(&mut [u8; ROW_SIZE])) {
+        assert_range(offset, ROW_SIZE, self.size_bytes);
+        let (mut disk, row) = (self.lock(), offset / to_u64(ROW_SIZE));
+        let mut bytes = *disk.current(row);
+        change(&mut bytes);
+        disk.cached.remove(&row);
+        disk.durable.insert(row, Arc::new(bytes));
     }
 
     fn lock(&self) -> MutexGuard<'_, Disk> {
@@ -385,7 +380,7 @@ impl ReadAt for Memory {
     }
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): enough to choose faults, reproducible everywhere.
+/// `SplitMix64` (Steele, Lea, Flood 2014): enough to choose faults, reproducible everywhere.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Random(pub(crate) u64);
 

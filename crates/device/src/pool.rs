@@ -316,7 +316,7 @@ mod tests {
         let buffer = pool.take().unwrap();
         assert!(pool.take_timeout(Duration::from_millis(1)).is_none());
         std::thread::scope(|scope| {
-            let waiter = scope.spawn(|| pool.take_timeout(Duration::from_secs(60)).is_some());
+            let waiter = scope.spawn(|| pool.take_timeout(Duration::from_mins(1)).is_some());
             drop(buffer);
             assert!(waiter.join().unwrap());
         });

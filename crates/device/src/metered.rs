@@ -1,0 +1,229 @@
+//! Counts what a device did and how long it took.
+
+use core::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::{Completion, Device, Error, Shared, to_u64};
+
+/// Four steps per doubling: a latency is known to a quarter.
+const STEPS_PER_DOUBLING: u32 = 4;
+const BUCKET_COUNT: usize = 256;
+
+/// Latencies by size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Histogram {
+    buckets: [u64; BUCKET_COUNT],
+    count: u64,
+    max_ns: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { buckets: [0; BUCKET_COUNT], count: 0, max_ns: 0 }
+    }
+}
+
+impl Histogram {
+    fn add(&mut self, latency_ns: u64) {
+        self.count += 1;
+        self.max_ns = self.max_ns.max(latency_ns);
+        let bucket =
+            self.buckets.get_mut(bucket_of(latency_ns)).expect("256 buckets cover 64 bits");
+        *bucket += 1;
+    }
+
+    /// Latencies recorded.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The longest latency, exactly.
+    pub fn max_ns(&self) -> u64 {
+        self.max_ns
+    }
+
+    /// The latency that `permille` of the operations did not exceed, rounded up by at most a quarter; 0 when
+    /// nothing was recorded.
+    pub fn quantile_ns(&self, permille: u64) -> u64 {
+        let mut seen = 0_u64;
+        for (bucket, &count) in self.buckets.iter().enumerate() {
+            seen += count;
+            if count > 0 && u128::from(seen) * 1000 >= u128::from(self.count) * u128::from(permille)
+            {
+                return upper_bound(bucket).min(self.max_ns);
+            }
+        }
+        self.max_ns
+    }
+}
+
+/// The two bits below the leading one choose the step.
+fn bucket_of(latency_ns: u64) -> usize {
+    let value = latency_ns.max(u64::from(STEPS_PER_DOUBLING));
+    let doubling = value.ilog2();
+    let step = (value >> (doubling - 2)) & 3;
+    let bucket = u64::from((doubling - 2) * STEPS_PER_DOUBLING) + step;
+    usize::try_from(bucket).expect("at most 251")
+}
+
+/// The largest latency in a bucket.
+fn upper_bound(bucket: usize) -> u64 {
+    let bucket = to_u64(bucket);
+    let next = u128::from(4 + bucket % 4 + 1) << (bucket / 4);
+    u64::try_from(next - 1).unwrap_or(u64::MAX)
+}
+
+/// Totals of one device since it was wrapped.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Meter {
+    /// Bytes handed over for writing, synchronous writes included.
+    pub written_bytes: u64,
+    /// Completed submitted writes, failed ones included.
+    pub write_latency: Histogram,
+    /// Completed submitted flushes, failed ones included.
+    pub flush_latency: Histogram,
+    /// Operations that failed.
+    pub failed: u64,
+}
+
+/// A device with a [`Meter`].
+#[derive(Debug)]
+pub struct Metered {
+    inner: Box<dyn Device>,
+    meter: Arc<Mutex<Meter>>,
+    flushes: Vec<u64>,
+}
+
+/// Reads the meter of a device that works elsewhere.
+#[derive(Debug, Clone)]
+pub struct MeterReader(Arc<Mutex<Meter>>);
+
+impl MeterReader {
+    /// The totals at this moment.
+    pub fn read(&self) -> Meter {
+        lock(&self.0).clone()
+    }
+}
+
+fn lock(meter: &Mutex<Meter>) -> MutexGuard<'_, Meter> {
+    meter.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Metered {
+    /// Wraps a device.
+    pub fn new(inner: Box<dyn Device>) -> Self {
+        Self { inner, meter: Arc::default(), flushes: Vec::new() }
+    }
+
+    /// A reader that outlives this device.
+    pub fn reader(&self) -> MeterReader {
+        MeterReader(Arc::clone(&self.meter))
+    }
+
+    fn count(&self, result: &Result<(), Error>) {
+        if result.is_err() {
+            lock(&self.meter).failed += 1;
+        }
+    }
+}
+
+impl Device for Metered {
+    fn size_bytes(&self) -> u64 {
+        self.inner.size_bytes()
+    }
+
+    fn submit_write(&mut self, token: u64, offset: u64, data: Shared, len: usize) {
+        lock(&self.meter).written_bytes += to_u64(len);
+        self.inner.submit_write(token, offset, data, len);
+    }
+
+    fn submit_flush(&mut self, token: u64) {
+        self.flushes.push(token);
+        self.inner.submit_flush(token);
+    }
+
+    fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {
+        let first = out.len();
+        self.inner.reap(wait, out);
+        for completion in out.iter().skip(first) {
+            let flush = self.flushes.iter().position(|&token| token == completion.token);
+            let mut meter = lock(&self.meter);
+            meter.failed += u64::from(completion.result.is_err());
+            if let Some(index) = flush {
+                self.flushes.swap_remove(index);
+                meter.flush_latency.add(completion.latency_ns);
+            } else {
+                meter.write_latency.add(completion.latency_ns);
+            }
+        }
+    }
+
+    fn in_flight(&self) -> usize {
+        self.inner.in_flight()
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
+        self.inner.read_at(offset, into)
+    }
+
+    fn write_at(&mut self, offset: u64, data: &[u8]) -> Result<(), Error> {
+        lock(&self.meter).written_bytes += to_u64(data.len());
+        let result = self.inner.write_at(offset, data);
+        self.count(&result);
+        result
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        let result = self.inner.flush();
+        self.count(&result);
+        result
+    }
+
+    fn notes(&self) -> &[String] {
+        self.inner.notes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Memory, Pool};
+
+    #[test]
+    fn a_latency_is_known_to_a_quarter() {
+        for latency in [0_u64, 3, 4, 5, 7, 8, 100, 1_000_003, u64::MAX / 3, u64::MAX] {
+            let bound = upper_bound(bucket_of(latency));
+            assert!(bound >= latency, "{latency}");
+            assert!(bound / 5 <= latency.max(4) / 4, "{latency} became {bound}");
+        }
+    }
+
+    #[test]
+    fn quantiles_come_from_the_ranks() {
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.quantile_ns(500), 0);
+        (1..=1000).for_each(|value| histogram.add(value * 1000));
+        assert_eq!((histogram.count(), histogram.max_ns()), (1000, 1_000_000));
+        for (permille, low, high) in
+            [(500, 500_000, 625_000), (990, 990_000, 1_000_000), (0, 1000, 1250)]
+        {
+            assert!((low..=high).contains(&histogram.quantile_ns(permille)), "{permille}");
+        }
+    }
+
+    #[test]
+    fn the_meter_counts_bytes_operations_and_failures() {
+        let memory = Memory::new(1 << 20);
+        memory.fail_at(1, false);
+        let mut device = Metered::new(Box::new(memory));
+        let reader = device.reader();
+        let data = Pool::new(1, 8192).unwrap().take().unwrap().freeze();
+        device.submit_write(1, 0, data, 8192);
+        device.submit_flush(2);
+        device.reap(None, &mut Vec::new());
+        device.write_at(0, &[0; 4096]).unwrap();
+        let meter = reader.read();
+        assert_eq!((meter.written_bytes, meter.failed), (12288, 1));
+        assert_eq!((meter.write_latency.count(), meter.flush_latency.count()), (1, 1));
+    }
+}

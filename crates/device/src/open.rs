@@ -1,0 +1,88 @@
+//! Opening a member with the best means that the machine allows.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::target::{Access, Target};
+use crate::threads::Threads;
+use crate::uring::Uring;
+use crate::{Device, Error, Latched, Pool, ROW_SIZE, ReadAt, to_u64};
+
+/// How a member is opened. The three `without` switches force the fallbacks, for tests and for users who
+/// have to work around a system.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Writes of its buffers need no page lookups, because they are registered with the kernel.
+    pub pool: Option<Pool>,
+    /// A smaller target is refused.
+    pub minimum_bytes: u64,
+    /// Go through the page cache.
+    pub without_direct: bool,
+    /// Write with threads.
+    pub without_uring: bool,
+    /// Do not register the pool's buffers.
+    pub without_registration: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            pool: None,
+            minimum_bytes: to_u64(ROW_SIZE),
+            without_direct: false,
+            without_uring: false,
+            without_registration: false,
+        }
+    }
+}
+
+/// Opens a regular file or block device for this process alone. Latched: after a failed write or sync every
+/// later mutation is refused.
+pub fn open(path: &Path, options: &Options) -> Result<Box<dyn Device>, Error> {
+    let target = Target::open(path, Access::Exclusive, !options.without_direct)?;
+    if target.size_bytes() < options.minimum_bytes.max(to_u64(ROW_SIZE)) {
+        return Err(Error::TooSmall {
+            path: path.to_path_buf(),
+            size_bytes: target.size_bytes(),
+            minimum_bytes: options.minimum_bytes,
+        });
+    }
+    Ok(Box::new(Latched::new(drive(Arc::new(target), options)?)))
+}
+
+/// The ring, or threads where there is none.
+fn drive(target: Arc<Target>, options: &Options) -> Result<Box<dyn Device>, Error> {
+    let mut notes = Vec::new();
+    if !target.is_direct() && !options.without_direct {
+        notes.push("no direct I/O on this file system: buffered, synced".to_owned());
+    }
+    if options.without_uring {
+        return Ok(Box::new(Threads::start(target, notes)?));
+    }
+    let pool = options.pool.as_ref().filter(|_| !options.without_registration);
+    match Uring::start(Arc::clone(&target), pool, notes.clone()) {
+        Ok(uring) => Ok(Box::new(uring)),
+        Err(error) => {
+            let count = crate::threads::THREAD_COUNT;
+            notes.push(format!(
+                "io_uring is switched off here ({error}); writing with {count} threads instead"
+            ));
+            Ok(Box::new(Threads::start(target, notes)?))
+        }
+    }
+}
+
+/// Opens a member for reading only: without a lock, beside a writer if there is one.
+pub fn open_read(path: &Path) -> Result<Box<dyn ReadAt>, Error> {
+    Ok(Box::new(Target::open(path, Access::Read, true)?))
+}
+
+impl ReadAt for Target {
+    fn size_bytes(&self) -> u64 {
+        self.size_bytes()
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
+        self.read_at(offset, into)
+    }
+}

@@ -1,0 +1,262 @@
+//! An opened file or block device, and its synchronous reads and writes.
+//!
+//! Direct where the file system allows it. Direct I/O wants aligned memory; callers' memory that is not
+//! goes through a bounce buffer of this thread.
+
+use core::cell::RefCell;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, SeekFrom, StatxFlags};
+use rustix::fs::{CWD, fstat, ioctl_blksszget, major, minor, openat, seek, stat, statx};
+use rustix::io::Errno;
+
+use crate::{Error, ROW_SIZE, assert_range, to_u64};
+
+/// A bounce buffer holds this much; longer transfers go in parts.
+const BOUNCE_SIZE: usize = 1 << 20;
+
+/// What a target is opened for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Reading, without any lock.
+    Read,
+    /// Reading and writing by this process alone.
+    Exclusive,
+}
+
+/// An open file or block device.
+#[derive(Debug)]
+pub(crate) struct Target {
+    fd: OwnedFd,
+    size_bytes: u64,
+    direct: bool,
+}
+
+impl Target {
+    /// Opens `path`, without the page cache if `direct` is wished and possible.
+    pub(crate) fn open(path: &Path, access: Access, direct: bool) -> Result<Self, Error> {
+        let kind = file_type(path)?;
+        if direct {
+            match Self::open_as(path, kind, access, true) {
+                Ok(target) if target.reads_directly() => return Ok(target),
+                Ok(_) | Err(Error::Path { errno: libc::EINVAL, .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Self::open_as(path, kind, access, false)
+    }
+
+    fn open_as(path: &Path, kind: FileType, access: Access, direct: bool) -> Result<Self, Error> {
+        let mut flags = OFlags::CLOEXEC;
+        flags |= if access == Access::Read { OFlags::RDONLY } else { OFlags::RDWR };
+        flags.set(OFlags::DIRECT, direct);
+        // On a block device O_EXCL claims it against mounts, swap, md, dm and other claims: open(2).
+        flags.set(OFlags::EXCL, access == Access::Exclusive && kind == FileType::BlockDevice);
+        let fd = openat(CWD, path, flags, Mode::empty()).map_err(|errno| refused(path, errno))?;
+        let opened = fstat(&fd).map_err(|errno| Error::path("examine", path, errno))?;
+        if FileType::from_raw_mode(opened.st_mode) != kind {
+            return Err(Error::NotAFileOrBlockDevice { path: path.to_path_buf() });
+        }
+        if access == Access::Exclusive {
+            lock(&fd, path)?;
+        }
+        if kind == FileType::BlockDevice {
+            check_logical_block(&fd, path)?;
+            // The kernel lets a writer open a read-only block device and refuses the writes: block/fops.c.
+            if access == Access::Exclusive && is_read_only_device(path) {
+                return Err(Error::ReadOnly { path: path.to_path_buf() });
+            }
+        }
+        let end =
+            seek(&fd, SeekFrom::End(0)).map_err(|errno| Error::path("measure", path, errno))?;
+        Ok(Self { fd, size_bytes: end - end % to_u64(ROW_SIZE), direct })
+    }
+
+    /// Some file systems accept `O_DIRECT` and refuse the transfers, or want more than 4096-byte alignment.
+    fn reads_directly(&self) -> bool {
+        let aligned =
+            statx(&self.fd, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).map_or(true, |answer| {
+                let known =
+                    StatxFlags::from_bits_retain(answer.stx_mask).contains(StatxFlags::DIOALIGN);
+                !known || (1..=4096).contains(&answer.stx_dio_offset_align)
+            });
+        let mut probe = Bounce::default();
+        let row = probe.aligned(ROW_SIZE);
+        aligned && (self.size_bytes == 0 || rustix::io::pread(&self.fd, row, 0).is_ok())
+    }
+
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    pub(crate) fn is_direct(&self) -> bool {
+        self.direct
+    }
+
+    /// Reads exactly `into`.
+    pub(crate) fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
+        assert_range(offset, into.len(), self.size_bytes);
+        if !self.direct || is_aligned(into) {
+            return self.read_whole(offset, into);
+        }
+        with_bounce(|bounce| {
+            let mut at = offset;
+            for part in into.chunks_mut(BOUNCE_SIZE) {
+                let aligned = bounce.aligned(part.len());
+                self.read_whole(at, aligned)?;
+                part.copy_from_slice(aligned);
+                at += to_u64(part.len());
+            }
+            Ok(())
+        })
+    }
+
+    /// Writes exactly `data`.
+    pub(crate) fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), Error> {
+        assert_range(offset, data.len(), self.size_bytes);
+        if !self.direct || is_aligned(data) {
+            return self.write_whole(offset, data);
+        }
+        with_bounce(|bounce| {
+            let mut at = offset;
+            for part in data.chunks(BOUNCE_SIZE) {
+                let aligned = bounce.aligned(part.len());
+                aligned.copy_from_slice(part);
+                self.write_whole(at, aligned)?;
+                at += to_u64(part.len());
+            }
+            Ok(())
+        })
+    }
+
+    /// Makes every completed write durable.
+    pub(crate) fn sync(&self) -> Result<(), Error> {
+        rustix::fs::fdatasync(&self.fd).map_err(|errno| Error::io("flush", 0, errno))
+    }
+
+    fn read_whole(&self, mut offset: u64, mut into: &mut [u8]) -> Result<(), Error> {
+        while !into.is_empty() {
+            let count = match rustix::io::pread(&self.fd, &mut *into, offset) {
+                Err(Errno::INTR) => continue,
+                // The file was cut behind our back.
+                Ok(0) => return Err(Error::io("read", offset, Errno::IO)),
+                Err(errno) => return Err(Error::io("read", offset, errno)),
+                Ok(count) => count,
+            };
+            into = into.get_mut(count..).expect("a read gives at most what was asked for");
+            offset += to_u64(count);
+        }
+        Ok(())
+    }
+
+    fn write_whole(&self, mut offset: u64, mut data: &[u8]) -> Result<(), Error> {
+        while !data.is_empty() {
+            let count = match rustix::io::pwrite(&self.fd, data, offset) {
+                Err(Errno::INTR) => continue,
+                Ok(0) => return Err(Error::io("write", offset, Errno::IO)),
+                Err(errno) => return Err(Error::io("write", offset, errno)),
+                Ok(count) => count,
+            };
+            data = data.get(count..).expect("a write takes at most what it was given");
+            offset += to_u64(count);
+        }
+        Ok(())
+    }
+}
+
+impl AsFd for Target {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Follows links; anything but a regular file or a block device is refused before it is opened.
+fn file_type(path: &Path) -> Result<FileType, Error> {
+    let found = stat(path).map_err(|errno| refused(path, errno))?;
+    match FileType::from_raw_mode(found.st_mode) {
+        kind @ (FileType::RegularFile | FileType::BlockDevice) => Ok(kind),
+        _ => Err(Error::NotAFileOrBlockDevice { path: path.to_path_buf() }),
+    }
+}
+
+fn refused(path: &Path, errno: Errno) -> Error {
+    let path = path.to_path_buf();
+    match errno {
+        Errno::NOENT | Errno::NOTDIR | Errno::NODEV | Errno::NXIO => Error::NotFound { path },
+        Errno::ACCESS | Errno::PERM => Error::PermissionDenied { path },
+        Errno::ROFS => Error::ReadOnly { path },
+        // ETXTBSY: an active swap file or a running program.
+        Errno::BUSY | Errno::TXTBSY => match mount_point(&path) {
+            Some(mount_point) => Error::Mounted { path, mount_point },
+            None => Error::InUse { path },
+        },
+        errno => Error::path("open", &path, errno),
+    }
+}
+
+/// flock(2) keeps out every other wirespool, on block devices too, where `O_EXCL` already keeps out the kernel.
+fn lock(fd: &OwnedFd, path: &Path) -> Result<(), Error> {
+    match rustix::fs::flock(fd, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(()),
+        Err(Errno::WOULDBLOCK) => Err(Error::InUse { path: path.to_path_buf() }),
+        Err(errno) => Err(Error::path("lock", path, errno)),
+    }
+}
+
+fn check_logical_block(fd: &OwnedFd, path: &Path) -> Result<(), Error> {
+    let size = ioctl_blksszget(fd).map_err(|errno| Error::path("examine", path, errno))?;
+    let size_bytes = u64::from(size);
+    if size_bytes > to_u64(ROW_SIZE) {
+        return Err(Error::LogicalBlock { path: path.to_path_buf(), size_bytes });
+    }
+    Ok(())
+}
+
+/// `major:minor` of a block device, as sysfs and mountinfo write it.
+fn device_number(path: &Path) -> Option<String> {
+    let found = stat(path).ok()?;
+    (FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice)
+        .then(|| format!("{}:{}", major(found.st_rdev), minor(found.st_rdev)))
+}
+
+fn is_read_only_device(path: &Path) -> bool {
+    device_number(path)
+        .and_then(|number| std::fs::read_to_string(format!("/sys/dev/block/{number}/ro")).ok())
+        .is_some_and(|text| text.trim() == "1")
+}
+
+/// Where a block device is mounted, if it is: the third and fifth field of `proc_pid_mountinfo(5)`.
+fn mount_point(path: &Path) -> Option<PathBuf> {
+    let number = device_number(path)?;
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    mounts.lines().find_map(|line| {
+        let mut fields = line.split(' ').skip(2);
+        (fields.next() == Some(number.as_str())).then(|| fields.nth(1).map(PathBuf::from))?
+    })
+}
+
+fn is_aligned(bytes: &[u8]) -> bool {
+    bytes.as_ptr().align_offset(ROW_SIZE) == 0
+}
+
+/// Memory with an aligned part, grown to the largest transfer seen.
+#[derive(Default)]
+struct Bounce(Vec<u8>);
+
+impl Bounce {
+    fn aligned(&mut self, len: usize) -> &mut [u8] {
+        if self.0.len() < len + ROW_SIZE {
+            self.0.resize(len + ROW_SIZE, 0);
+        }
+        let start = self.0.as_ptr().align_offset(ROW_SIZE);
+        self.0.get_mut(start..start + len).expect("one row more than asked for was allocated")
+    }
+}
+
+fn with_bounce<T>(work: impl FnOnce(&mut Bounce) -> T) -> T {
+    thread_local! {
+        static BOUNCE: RefCell<Bounce> = RefCell::default();
+    }
+    BOUNCE.with_borrow_mut(work)
+}

@@ -1,0 +1,169 @@
+//! Writing with a few threads, where `io_uring` is switched off (sysctl, containers, old kernels).
+
+use core::time::Duration;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use crate::clock::monotonic_ns;
+use crate::target::Target;
+use crate::{Completion, Device, Error, Shared, assert_range};
+
+/// Enough for several writes in flight and a flush beside them.
+pub(crate) const THREAD_COUNT: usize = 4;
+
+/// Hands submissions to threads with synchronous writes.
+#[derive(Debug)]
+pub(crate) struct Threads {
+    target: Arc<Target>,
+    queues: Arc<Queues>,
+    workers: Vec<JoinHandle<()>>,
+    in_flight: usize,
+    notes: Vec<String>,
+}
+
+#[derive(Debug, Default)]
+struct Queues {
+    state: Mutex<State>,
+    submitted: Condvar,
+    finished: Condvar,
+}
+
+/// Both lists are bounded by what the caller has in flight, and so by its pool.
+#[derive(Debug, Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    done: Vec<Completion>,
+    stopping: bool,
+}
+
+#[derive(Debug)]
+struct Job {
+    token: u64,
+    submitted_ns: u64,
+    work: Work,
+}
+
+#[derive(Debug)]
+enum Work {
+    Write { offset: u64, data: Shared, len: usize },
+    Flush,
+}
+
+impl Threads {
+    pub(crate) fn start(target: Arc<Target>, notes: Vec<String>) -> Result<Self, Error> {
+        let queues = Arc::new(Queues::default());
+        let mut threads =
+            Self { target, queues, workers: Vec::with_capacity(THREAD_COUNT), in_flight: 0, notes };
+        for index in 0..THREAD_COUNT {
+            let (target, queues) = (Arc::clone(&threads.target), Arc::clone(&threads.queues));
+            let worker = std::thread::Builder::new()
+                .name(format!("write-{index}"))
+                .spawn(move || work(&target, &queues))
+                .map_err(|error| Error::Io {
+                    operation: "start a thread for writing",
+                    offset: 0,
+                    errno: error.raw_os_error().unwrap_or(libc::EAGAIN),
+                })?;
+            threads.workers.push(worker);
+        }
+        Ok(threads)
+    }
+
+    fn submit(&mut self, token: u64, work: Work) {
+        self.in_flight += 1;
+        self.queues.lock().jobs.push_back(Job { token, submitted_ns: monotonic_ns(), work });
+        self.queues.submitted.notify_one();
+    }
+}
+
+impl Queues {
+    /// A worker that panicked has aborted the process; the state is whole.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next job, or `None` once stopping and empty.
+    fn next(&self) -> Option<Job> {
+        self.submitted
+            .wait_while(self.lock(), |state| state.jobs.is_empty() && !state.stopping)
+            .unwrap_or_else(PoisonError::into_inner)
+            .jobs
+            .pop_front()
+    }
+}
+
+fn work(target: &Target, queues: &Queues) {
+    while let Some(Job { token, submitted_ns, work }) = queues.next() {
+        let result = match work {
+            Work::Write { offset, data, len } => {
+                target.write_at(offset, data.get(..len).expect("checked at submission"))
+            }
+            // Covers what was completed at submission, and possibly more.
+            Work::Flush => target.sync(),
+        };
+        let latency_ns = monotonic_ns().saturating_sub(submitted_ns);
+        queues.lock().done.push(Completion { token, result, latency_ns });
+        queues.finished.notify_one();
+    }
+}
+
+impl Device for Threads {
+    fn size_bytes(&self) -> u64 {
+        self.target.size_bytes()
+    }
+
+    fn submit_write(&mut self, token: u64, offset: u64, data: Shared, len: usize) {
+        assert_range(offset, len, self.target.size_bytes());
+        assert!(len <= data.len(), "the length lies in the buffer");
+        self.submit(token, Work::Write { offset, data, len });
+    }
+
+    fn submit_flush(&mut self, token: u64) {
+        self.submit(token, Work::Flush);
+    }
+
+    fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {
+        let mut state = self.queues.lock();
+        if let (Some(wait), true) = (wait, self.in_flight > 0) {
+            (state, _) = self
+                .queues
+                .finished
+                .wait_timeout_while(state, wait, |state| state.done.is_empty())
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        self.in_flight -= state.done.len();
+        out.append(&mut state.done);
+    }
+
+    fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
+        self.target.read_at(offset, into)
+    }
+
+    fn write_at(&mut self, offset: u64, data: &[u8]) -> Result<(), Error> {
+        self.target.write_at(offset, data)
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.target.sync()
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
+
+impl Drop for Threads {
+    /// Writes what was submitted, then ends the threads, so that the lock is not given up before.
+    fn drop(&mut self) {
+        self.queues.lock().stopping = true;
+        self.queues.submitted.notify_all();
+        for worker in self.workers.drain(..) {
+            assert!(worker.join().is_ok(), "a writer thread does not panic");
+        }
+    }
+}

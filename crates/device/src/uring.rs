@@ -1,0 +1,309 @@
+//! Writing through `io_uring`: registered buffers where memory may be locked, any number of writes in flight
+//! from one thread.
+//!
+//! The kernel reads a buffer until its completion arrives; the slot of an operation holds a count on it until
+//! then, whatever happens. If the ring itself fails, that can never be known, and the buffers are leaked.
+//! Two things are left out on purpose. `SINGLE_ISSUER` binds the ring to one thread, and a device may be handed
+//! to another. A registered file outlives its process: the kernel tears rings down in the background, and a
+//! restarted recorder would find its member in use.
+
+#![expect(
+    unsafe_code,
+    reason = "the kernel is given addresses, which only this module keeps alive"
+)]
+
+use core::time::Duration;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
+
+use io_uring::types::{Fd, FsyncFlags, SubmitArgs, Timespec};
+use io_uring::{IoUring, opcode, squeue};
+use rustix::io::Errno;
+
+use crate::clock::monotonic_ns;
+use crate::target::Target;
+use crate::{Completion, Device, Error, Pool, Shared, assert_range, to_u64, to_usize};
+
+/// Submissions are handed over at once, so this bounds nothing but a burst.
+const RING_ENTRIES: u32 = 64;
+
+/// A device behind a ring.
+pub(crate) struct Uring {
+    ring: IoUring,
+    target: Arc<Target>,
+    /// The pool whose buffers are registered, which also keeps them mapped while they are.
+    registered: Option<Pool>,
+    /// By user data of the ring; `None` is free.
+    slots: Vec<Option<Slot>>,
+    in_flight: usize,
+    /// Operations that could not be handed to the ring.
+    unsent: Vec<Completion>,
+    broken: Option<Error>,
+    notes: Vec<String>,
+}
+
+struct Slot {
+    token: u64,
+    submitted_ns: u64,
+    operation: Operation,
+}
+
+enum Operation {
+    /// `done` of `len` bytes are written.
+    Write {
+        offset: u64,
+        data: Shared,
+        len: usize,
+        done: usize,
+    },
+    Flush,
+}
+
+impl Uring {
+    /// Fails where `io_uring` is missing, forbidden, or older than Linux 5.11.
+    pub(crate) fn start(
+        target: Arc<Target>,
+        pool: Option<&Pool>,
+        mut notes: Vec<String>,
+    ) -> io::Result<Self> {
+        // COOP_TASKRUN spares interrupts of the submitting thread, from Linux 5.19.
+        let ring = IoUring::builder()
+            .setup_coop_taskrun()
+            .setup_taskrun_flag()
+            .build(RING_ENTRIES)
+            .or_else(|error| match error.raw_os_error() {
+                Some(libc::EINVAL) => IoUring::new(RING_ENTRIES),
+                _ => Err(error),
+            })?;
+        if !ring.params().is_feature_ext_arg() {
+            return Err(io::Error::from_raw_os_error(libc::ENOSYS));
+        }
+        let registered = pool.filter(|pool| {
+            let regions = pool.regions();
+            // SAFETY: the regions are mapped as long as `registered` holds the pool, which is dropped after
+            // the ring (fields drop in order), and the kernel only reads from them.
+            let result = unsafe { ring.submitter().register_buffers(&regions) };
+            if let Err(error) = &result {
+                notes.push(format!(
+                    "memory may not be locked ({error}): buffers are not registered"
+                ));
+            }
+            result.is_ok()
+        });
+        let registered = registered.cloned();
+        let slots = Vec::with_capacity(to_usize(u64::from(RING_ENTRIES)));
+        let (unsent, in_flight) = (Vec::new(), 0);
+        Ok(Self { ring, target, registered, slots, in_flight, unsent, broken: None, notes })
+    }
+
+    fn submit(&mut self, token: u64, operation: Operation) {
+        self.in_flight += 1;
+        if let Some(error) = &self.broken {
+            self.unsent.push(Completion { token, result: Err(error.clone()), latency_ns: 0 });
+            return;
+        }
+        let slot = Slot { token, submitted_ns: monotonic_ns(), operation };
+        let free = self.slots.iter().position(Option::is_none);
+        let index = free.unwrap_or(self.slots.len());
+        match self.slots.get_mut(index) {
+            Some(place) => *place = Some(slot),
+            None => self.slots.push(Some(slot)),
+        }
+        self.send(index);
+        self.enter(None);
+    }
+
+    /// Queues what is left to do in a slot.
+    fn send(&mut self, index: usize) {
+        let slot = self.slots.get(index).and_then(Option::as_ref).expect("the slot is in use");
+        let file = Fd(self.target.as_fd().as_raw_fd());
+        let entry = slot.operation.entry(file, self.registered.as_ref()).user_data(to_u64(index));
+        loop {
+            // SAFETY: the buffer that the entry points to is held by the slot until its completion.
+            if unsafe { self.ring.submission().push(&entry) }.is_ok() {
+                return;
+            }
+            if self.broken.is_some() {
+                return;
+            }
+            self.enter(None);
+        }
+    }
+
+    /// Hands queued entries over and lets completions arrive, waiting for one up to `wait`.
+    fn enter(&mut self, wait: Option<Duration>) {
+        if self.broken.is_some() {
+            return;
+        }
+        let timespec = Timespec::from(wait.unwrap_or_default());
+        let arguments = SubmitArgs::new().timespec(&timespec);
+        let least = usize::from(wait.is_some());
+        match self.ring.submitter().submit_with_args(least, &arguments) {
+            Ok(_) => {}
+            // A signal, the time is over, or the kernel is short of memory for the moment: what is queued stays
+            // queued.
+            Err(error)
+                if matches!(
+                    error.raw_os_error(),
+                    Some(libc::EINTR | libc::ETIME | libc::EAGAIN | libc::EBUSY)
+                ) => {}
+            Err(error) => self.give_up(&error),
+        }
+    }
+
+    /// The ring itself failed: every operation in flight has an unknown end, and the kernel may yet read their
+    /// buffers.
+    fn give_up(&mut self, error: &io::Error) {
+        let errno = error.raw_os_error().unwrap_or(libc::EIO);
+        let cause = Error::Io { operation: "submit to io_uring", offset: 0, errno };
+        for slot in self.slots.drain(..).flatten() {
+            let result = Err(cause.clone());
+            self.unsent.push(Completion { token: slot.token, result, latency_ns: 0 });
+            core::mem::forget(slot.operation);
+        }
+        self.broken = Some(cause);
+    }
+
+    /// Takes what has arrived; a part of a write that was not done is sent again.
+    fn collect(&mut self, out: &mut Vec<Completion>) {
+        loop {
+            let entry = self.ring.completion().next();
+            let Some(entry) = entry else { return };
+            let index = to_usize(entry.user_data());
+            let Some(slot) = self.slots.get_mut(index).and_then(Option::as_mut) else {
+                assert!(self.broken.is_some(), "a completion belongs to a slot");
+                continue;
+            };
+            match slot.operation.advance(entry.result()) {
+                None => {
+                    self.send(index);
+                    self.enter(None);
+                }
+                Some(result) => {
+                    let latency_ns = monotonic_ns().saturating_sub(slot.submitted_ns);
+                    out.push(Completion { token: slot.token, result, latency_ns });
+                    self.in_flight -= 1;
+                    if let Some(place) = self.slots.get_mut(index) {
+                        *place = None;
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Operation {
+    fn entry(&self, file: Fd, registered: Option<&Pool>) -> squeue::Entry {
+        let Self::Write { offset, data, len, done } = self else {
+            return opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build();
+        };
+        let rest = data.get(*done..*len).expect("checked at submission");
+        let count = u32::try_from(rest.len()).unwrap_or(1 << 30);
+        let offset = *offset + to_u64(*done);
+        let index = registered.and_then(|pool| data.index_in(pool));
+        match index.and_then(|index| u16::try_from(index).ok()) {
+            Some(index) => {
+                opcode::WriteFixed::new(file, rest.as_ptr(), count, index).offset(offset).build()
+            }
+            None => opcode::Write::new(file, rest.as_ptr(), count).offset(offset).build(),
+        }
+    }
+
+    /// Takes the kernel's answer; `None` means that something is left to do.
+    fn advance(&mut self, answer: i32) -> Option<Result<(), Error>> {
+        let (name, at) = match self {
+            Self::Write { offset, done, .. } => ("write", *offset + to_u64(*done)),
+            Self::Flush => ("flush", 0),
+        };
+        let count = match usize::try_from(answer) {
+            Ok(count) => count,
+            Err(_) if matches!(-answer, libc::EINTR | libc::EAGAIN) => return None,
+            Err(_) => return Some(Err(Error::Io { operation: name, offset: at, errno: -answer })),
+        };
+        match self {
+            Self::Flush => Some(Ok(())),
+            Self::Write { .. } if count == 0 => Some(Err(Error::io(name, at, Errno::IO))),
+            Self::Write { len, done, .. } => {
+                *done += count;
+                assert!(*done <= *len, "the kernel wrote no more than it was given");
+                (*done == *len).then_some(Ok(()))
+            }
+        }
+    }
+}
+
+impl Device for Uring {
+    fn size_bytes(&self) -> u64 {
+        self.target.size_bytes()
+    }
+
+    fn submit_write(&mut self, token: u64, offset: u64, data: Shared, len: usize) {
+        assert_range(offset, len, self.target.size_bytes());
+        assert!(len <= data.len(), "the length lies in the buffer");
+        self.submit(token, Operation::Write { offset, data, len, done: 0 });
+    }
+
+    fn submit_flush(&mut self, token: u64) {
+        self.submit(token, Operation::Flush);
+    }
+
+    fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {
+        let (before, start_ns) = (out.len(), monotonic_ns());
+        self.collect(out);
+        // A short write or a signal ends a wait without finishing anything.
+        while out.len() == before && self.unsent.is_empty() && self.in_flight > 0 {
+            let waited = Duration::from_nanos(monotonic_ns().saturating_sub(start_ns));
+            let left = wait.and_then(|wait| wait.checked_sub(waited));
+            self.enter(left);
+            self.collect(out);
+            if left.is_none() {
+                break;
+            }
+        }
+        self.in_flight -= self.unsent.len();
+        out.append(&mut self.unsent);
+    }
+
+    fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
+        self.target.read_at(offset, into)
+    }
+
+    fn write_at(&mut self, offset: u64, data: &[u8]) -> Result<(), Error> {
+        self.target.write_at(offset, data)
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.target.sync()
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
+
+impl Drop for Uring {
+    /// Waits for what is in flight, so that neither the buffers nor the lock are given up before.
+    fn drop(&mut self) {
+        let mut ignored = Vec::new();
+        while self.in_flight > 0 {
+            self.reap(Some(Duration::from_secs(1)), &mut ignored);
+            ignored.clear();
+        }
+    }
+}
+
+impl core::fmt::Debug for Uring {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Uring")
+            .field("target", &self.target)
+            .field("registered", &self.registered)
+            .field("in_flight", &self.in_flight)
+            .field("broken", &self.broken)
+            .finish_non_exhaustive()
+    }
+}
