@@ -1,5 +1,7 @@
 //! What the limits of a process take away is replaced, and said. One test, because limits belong to the process.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::ops::ControlFlow;
 use std::os::fd::AsRawFd;
 use std::path::Path;

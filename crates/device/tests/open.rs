@@ -1,5 +1,10 @@
 //! Members on real files and loop devices: every way of driving them, and every refusal.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+#![expect(clippy::indexing_slicing, reason = "helpers of tests")]
+#![expect(clippy::as_conversions, reason = "helpers of tests")]
+#![expect(clippy::print_stdout, reason = "helpers of tests")]
+
 mod common;
 
 use std::ops::ControlFlow;
@@ -74,8 +79,8 @@ fn check_round_trip(path: &Path, options: &Options) -> Vec<String> {
     device.notes().to_vec()
 }
 
-fn pool() -> Option<Pool> {
-    Some(Pool::new(6, 256 << 10).unwrap())
+fn pool() -> Pool {
+    Pool::new(6, 256 << 10).unwrap()
 }
 
 #[test]
@@ -91,7 +96,7 @@ fn every_way_of_driving_gives_back_what_was_written() {
     for (number, options) in forced.into_iter().enumerate() {
         let path = directory.path().join(number.to_string());
         sparse(&path, 8 * MIB);
-        check_round_trip(&path, &Options { pool: pool(), ..options });
+        check_round_trip(&path, &Options { pool: Some(pool()), ..options });
     }
 }
 
@@ -103,7 +108,7 @@ fn memory_file_systems_work_with_or_without_direct_io() {
     };
     let path = directory.path().join("member");
     sparse(&path, 8 * MIB);
-    let notes = check_round_trip(&path, &Options { pool: pool(), ..Options::default() });
+    let notes = check_round_trip(&path, &Options { pool: Some(pool()), ..Options::default() });
     println!("notes on tmpfs: {notes:?}");
 }
 
@@ -113,7 +118,7 @@ fn block_devices_are_driven_like_files_and_discarded() {
     let file = directory.path().join("backing");
     sparse(&file, 8 * MIB);
     let Some(device) = Loop::attach(&file, &[]) else { return };
-    check_round_trip(&device.0, &Options { pool: pool(), ..Options::default() });
+    check_round_trip(&device.0, &Options { pool: Some(pool()), ..Options::default() });
     assert!(discard(&device.0).unwrap());
     let mut row = [1; 4096];
     open_read(&device.0).unwrap().read_at(0, &mut row).unwrap();
@@ -126,7 +131,7 @@ fn logical_blocks_of_4096_bytes_work() {
     let file = directory.path().join("backing");
     sparse(&file, 8 * MIB);
     let Some(device) = Loop::attach(&file, &["--sector-size", "4096"]) else { return };
-    check_round_trip(&device.0, &Options { pool: pool(), ..Options::default() });
+    check_round_trip(&device.0, &Options { pool: Some(pool()), ..Options::default() });
 }
 
 #[test]
@@ -296,7 +301,8 @@ fn buffers_are_held_until_a_dropped_device_has_written_them() {
         let pool = Pool::new(4, 2 << 20).unwrap();
         let options = Options { pool: Some(pool.clone()), without_uring, ..Options::default() };
         let mut device = open(&path, &options).unwrap();
-        for (token, mut buffer) in (0..).zip(std::iter::from_fn(|| pool.take())) {
+        let buffers: Vec<_> = std::iter::from_fn(|| pool.take()).collect();
+        for (token, mut buffer) in (0..).zip(buffers) {
             buffer.fill(7);
             device.submit_write(token, token * 2 * MIB, buffer.freeze(), 2 << 20);
         }
