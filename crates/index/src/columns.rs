@@ -1,0 +1,464 @@
+//! The columns of a segment, one line each: name, type, encoding, and how a slice gives and takes the value.
+//!
+//! Order matters in one place: `start_ns` comes first, because later times are stored as differences to it. Unsigned
+//! counters are stored as signed 64-bit integers with the same bits, because no distributed engine reads unsigned ones
+//! without a declaration; a count above 2^63 would show as negative there and is exact here.
+
+use std::borrow::Cow;
+
+use format::slice::{Direction, PieceId, Slice, State};
+use units::Timestamp;
+use wire::{Address, FiveTuple, Protocol, TcpOptions, Tunnel, TunnelKind};
+
+use crate::names;
+
+/// How the values of a column are laid out before compression.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Layout {
+    /// A dictionary of the distinct values, falling back to plain where it grows too large.
+    Dictionary,
+    /// Differences to the value before, bit-packed: pays for what grows from row to row.
+    Delta,
+}
+
+/// Integers are INT32 where every value fits, else INT64.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Width {
+    Narrow,
+    Wide,
+}
+
+/// The value of a column in a slice; the setter returns `None` for what no slice can hold.
+pub(crate) enum Access {
+    /// TIMESTAMP(NANOS, UTC), required.
+    Time(fn(&Slice) -> i64, fn(&mut Slice, i64)),
+    /// Integer, required.
+    Number(Width, fn(&Slice) -> i64, fn(&mut Slice, i64) -> Option<()>),
+    /// Integer, absent where there is none.
+    MaybeNumber(Width, fn(&Slice) -> Option<i64>, fn(&mut Slice, i64) -> Option<()>),
+    /// Boolean, required.
+    Flag(fn(&Slice) -> bool, fn(&mut Slice, bool)),
+    /// Boolean, absent where there is none.
+    MaybeFlag(fn(&Slice) -> Option<bool>, fn(&mut Slice, bool)),
+    /// Text, absent where there is none.
+    Text(fn(&Slice) -> Option<Cow<'_, str>>, fn(&mut Slice, &str) -> Option<()>),
+    /// List of texts, empty where there is none.
+    Texts(fn(&Slice) -> &Vec<String>, fn(&mut Slice) -> &mut Vec<String>),
+    /// List of small numbers, empty where there is none.
+    Numbers(fn(&Slice) -> &Vec<u16>, fn(&mut Slice) -> &mut Vec<u16>),
+    /// List with one integer for each piece; empty where all are zero, unless `Presence::Always`.
+    Pieces(Presence, fn(&PieceId) -> i64, fn(&mut PieceId, i64) -> Option<()>),
+}
+
+/// Whether a list of the pieces may be left empty.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Presence {
+    Always,
+    UnlessZero,
+}
+
+/// One column.
+pub(crate) struct Column {
+    pub(crate) name: &'static str,
+    pub(crate) layout: Layout,
+    pub(crate) access: Access,
+}
+
+/// A slice before its columns are read.
+pub(crate) fn blank() -> Slice {
+    Slice {
+        tuple: FiveTuple {
+            orig: Address::None,
+            resp: Address::None,
+            orig_port: 0,
+            resp_port: 0,
+            proto: Protocol(0),
+        },
+        vlan: [None; 2],
+        mpls: None,
+        tunnel: None,
+        icmp: None,
+        session_start: Timestamp::default(),
+        start: Timestamp::default(),
+        end: Timestamp::default(),
+        orig: Direction::default(),
+        resp: Direction::default(),
+        state: State::default(),
+        history: String::new(),
+        handshake_ns: None,
+        truncated_packets: 0,
+        fragments: 0,
+        continues: false,
+        names: format::slice::Names::default(),
+        interface: 0,
+        pieces: Vec::new(),
+        first_ordinal: 0,
+        last_ordinal: 0,
+    }
+}
+
+/// An integer as it lies in a column.
+trait Stored: Copy {
+    fn store(self) -> i64;
+    fn load(stored: i64) -> Option<Self>;
+}
+
+impl Stored for u64 {
+    fn store(self) -> i64 {
+        self.cast_signed()
+    }
+
+    fn load(stored: i64) -> Option<Self> {
+        Some(stored.cast_unsigned())
+    }
+}
+
+macro_rules! stored {
+    ($($small:ty)*) => {$(
+        impl Stored for $small {
+            fn store(self) -> i64 {
+                self.into()
+            }
+
+            fn load(stored: i64) -> Option<Self> {
+                stored.try_into().ok()
+            }
+        }
+    )*};
+}
+
+stored!(u8 u16 u32);
+
+const fn column(name: &'static str, layout: Layout, access: Access) -> Column {
+    Column { name, layout, access }
+}
+
+/// An integer field that is always there.
+macro_rules! number {
+    ($name:literal, $width:ident, $layout:ident, $($field:tt)+) => {
+        column($name, Layout::$layout, Access::Number(
+            Width::$width,
+            |slice| slice.$($field)+.store(),
+            |slice, stored| {
+                slice.$($field)+ = Stored::load(stored)?;
+                Some(())
+            },
+        ))
+    };
+}
+
+/// An integer field that may be absent.
+macro_rules! maybe {
+    ($name:literal, $width:ident, $layout:ident, $($field:tt)+) => {
+        column($name, Layout::$layout, Access::MaybeNumber(
+            Width::$width,
+            |slice| slice.$($field)+.map(Stored::store),
+            |slice, stored| {
+                slice.$($field)+ = Some(Stored::load(stored)?);
+                Some(())
+            },
+        ))
+    };
+}
+
+/// A list of the names.
+macro_rules! list {
+    ($name:literal, $kind:ident, $field:ident) => {
+        column(
+            $name,
+            Layout::Dictionary,
+            Access::$kind(|slice| &slice.names.$field, |slice| &mut slice.names.$field),
+        )
+    };
+}
+
+/// An address field.
+macro_rules! address {
+    ($name:literal, $($field:tt)+) => {
+        column($name, Layout::Dictionary, Access::Text(
+            |slice| names::address(slice.$($field)+),
+            |slice, text| {
+                slice.$($field)+ = names::parse_address(text)?;
+                Some(())
+            },
+        ))
+    };
+}
+
+/// A field of the outermost tunnel.
+macro_rules! tunnel_address {
+    ($name:literal, $field:ident) => {
+        column($name, Layout::Dictionary, Access::Text(
+            |slice| names::address(slice.tunnel?.$field),
+            |slice, text| {
+                tunnel(slice).$field = names::parse_address(text)?;
+                Some(())
+            },
+        ))
+    };
+}
+
+/// A field of the SYN's options.
+macro_rules! syn_number {
+    ($name:literal, $side:ident, $field:ident) => {
+        column($name, Layout::Dictionary, Access::MaybeNumber(
+            Width::Narrow,
+            |slice| slice.$side.syn_options?.$field.map(Stored::store),
+            |slice, stored| {
+                options(&mut slice.$side).$field = Some(Stored::load(stored)?);
+                Some(())
+            },
+        ))
+    };
+}
+
+macro_rules! syn_flag {
+    ($name:literal, $side:ident, $field:ident) => {
+        column($name, Layout::Dictionary, Access::MaybeFlag(
+            |slice| Some(slice.$side.syn_options?.$field),
+            |slice, flag| options(&mut slice.$side).$field = flag,
+        ))
+    };
+}
+
+/// The tunnel that the columns fill one after the other.
+fn tunnel(slice: &mut Slice) -> &mut Tunnel {
+    slice.tunnel.get_or_insert(Tunnel {
+        kind: TunnelKind::Gre,
+        id: 0,
+        src: Address::None,
+        dst: Address::None,
+    })
+}
+
+fn options(direction: &mut Direction) -> &mut TcpOptions {
+    direction.syn_options.get_or_insert_default()
+}
+
+/// The time that lies `stored` nanoseconds from `start`; wraps, so that every pair of times survives.
+fn apart(start: Timestamp, stored: i64) -> Timestamp {
+    Timestamp(start.0.wrapping_add(stored))
+}
+
+/// Every column, in the order of the file.
+pub(crate) static COLUMNS: &[Column] = &[
+    column(
+        "start_ns",
+        Layout::Delta,
+        Access::Time(|slice| slice.start.0, |slice, stored| slice.start = Timestamp(stored)),
+    ),
+    column(
+        "duration_ns",
+        Layout::Dictionary,
+        Access::Number(
+            Width::Wide,
+            |slice| slice.end.0.wrapping_sub(slice.start.0),
+            |slice, stored| {
+                slice.end = apart(slice.start, stored);
+                Some(())
+            },
+        ),
+    ),
+    column(
+        "session_age_ns",
+        Layout::Dictionary,
+        Access::Number(
+            Width::Wide,
+            |slice| slice.start.0.wrapping_sub(slice.session_start.0),
+            |slice, stored| {
+                slice.session_start = apart(slice.start, stored.wrapping_neg());
+                Some(())
+            },
+        ),
+    ),
+    number!("proto", Narrow, Dictionary, tuple.proto.0),
+    column(
+        "proto_name",
+        Layout::Dictionary,
+        Access::Text(|slice| names::protocol(slice.tuple.proto).map(Cow::Borrowed), |_, _| Some(())),
+    ),
+    address!("orig_ip", tuple.orig),
+    number!("orig_port", Narrow, Dictionary, tuple.orig_port),
+    address!("resp_ip", tuple.resp),
+    number!("resp_port", Narrow, Dictionary, tuple.resp_port),
+    maybe!("vlan", Narrow, Dictionary, vlan[0]),
+    maybe!("vlan_inner", Narrow, Dictionary, vlan[1]),
+    maybe!("mpls", Wide, Dictionary, mpls),
+    column(
+        "tunnel",
+        Layout::Dictionary,
+        Access::Text(
+            |slice| Some(Cow::Borrowed(slice.tunnel?.kind.name())),
+            |slice, text| {
+                tunnel(slice).kind = names::parse_tunnel(text)?;
+                Some(())
+            },
+        ),
+    ),
+    column(
+        "tunnel_id",
+        Layout::Dictionary,
+        Access::MaybeNumber(
+            Width::Wide,
+            |slice| Some(slice.tunnel?.id.store()),
+            |slice, stored| {
+                tunnel(slice).id = Stored::load(stored)?;
+                Some(())
+            },
+        ),
+    ),
+    tunnel_address!("tunnel_src", src),
+    tunnel_address!("tunnel_dst", dst),
+    column(
+        "icmp_type",
+        Layout::Dictionary,
+        Access::MaybeNumber(
+            Width::Narrow,
+            |slice| Some(slice.icmp?.0.store()),
+            |slice, stored| {
+                slice.icmp.get_or_insert_default().0 = Stored::load(stored)?;
+                Some(())
+            },
+        ),
+    ),
+    column(
+        "icmp_code",
+        Layout::Dictionary,
+        Access::MaybeNumber(
+            Width::Narrow,
+            |slice| Some(slice.icmp?.1.store()),
+            |slice, stored| {
+                slice.icmp.get_or_insert_default().1 = Stored::load(stored)?;
+                Some(())
+            },
+        ),
+    ),
+    number!("orig_packets", Wide, Dictionary, orig.packets),
+    number!("resp_packets", Wide, Dictionary, resp.packets),
+    number!("orig_payload_bytes", Wide, Dictionary, orig.payload_bytes),
+    number!("resp_payload_bytes", Wide, Dictionary, resp.payload_bytes),
+    number!("orig_ip_bytes", Wide, Dictionary, orig.ip_bytes),
+    number!("resp_ip_bytes", Wide, Dictionary, resp.ip_bytes),
+    number!("orig_frame_bytes", Wide, Dictionary, orig.frame_bytes),
+    number!("resp_frame_bytes", Wide, Dictionary, resp.frame_bytes),
+    number!("orig_tcp_flags", Narrow, Dictionary, orig.tcp_flags),
+    number!("resp_tcp_flags", Narrow, Dictionary, resp.tcp_flags),
+    number!("orig_retransmitted_packets", Wide, Dictionary, orig.retransmitted_packets),
+    number!("resp_retransmitted_packets", Wide, Dictionary, resp.retransmitted_packets),
+    number!("orig_retransmitted_bytes", Wide, Dictionary, orig.retransmitted_bytes),
+    number!("resp_retransmitted_bytes", Wide, Dictionary, resp.retransmitted_bytes),
+    number!("orig_zero_windows", Wide, Dictionary, orig.zero_windows),
+    number!("resp_zero_windows", Wide, Dictionary, resp.zero_windows),
+    number!("orig_missed_bytes", Wide, Dictionary, orig.missed_bytes),
+    number!("resp_missed_bytes", Wide, Dictionary, resp.missed_bytes),
+    syn_number!("orig_syn_mss", orig, mss),
+    syn_number!("resp_syn_mss", resp, mss),
+    syn_number!("orig_syn_window_scale", orig, window_scale),
+    syn_number!("resp_syn_window_scale", resp, window_scale),
+    syn_flag!("orig_syn_sack_permitted", orig, sack_permitted),
+    syn_flag!("resp_syn_sack_permitted", resp, sack_permitted),
+    syn_flag!("orig_syn_timestamps", orig, timestamps),
+    syn_flag!("resp_syn_timestamps", resp, timestamps),
+    column(
+        "state",
+        Layout::Dictionary,
+        Access::Text(
+            |slice| Some(Cow::Borrowed(names::state(slice.state))),
+            |slice, text| {
+                slice.state = names::parse_state(text)?;
+                Some(())
+            },
+        ),
+    ),
+    column(
+        "history",
+        Layout::Dictionary,
+        Access::Text(
+            |slice| Some(Cow::Borrowed(&slice.history)),
+            |slice, text| {
+                text.clone_into(&mut slice.history);
+                Some(())
+            },
+        ),
+    ),
+    maybe!("handshake_ns", Wide, Dictionary, handshake_ns),
+    number!("truncated_packets", Wide, Dictionary, truncated_packets),
+    number!("fragments", Wide, Dictionary, fragments),
+    column(
+        "continues",
+        Layout::Dictionary,
+        Access::Flag(|slice| slice.continues, |slice, flag| slice.continues = flag),
+    ),
+    column(
+        "app",
+        Layout::Dictionary,
+        Access::Text(
+            |slice| slice.names.app.map(Cow::Borrowed),
+            |slice, text| {
+                slice.names.app = Some(names::parse_app(text)?);
+                Some(())
+            },
+        ),
+    ),
+    column(
+        "sni",
+        Layout::Dictionary,
+        Access::Text(
+            |slice| slice.names.sni.as_deref().map(Cow::Borrowed),
+            |slice, text| {
+                slice.names.sni = Some(text.to_owned());
+                Some(())
+            },
+        ),
+    ),
+    list!("alpn", Texts, alpn),
+    maybe!("tls_version", Narrow, Dictionary, names.tls_version),
+    list!("http_host", Texts, http_host),
+    list!("http_method", Texts, http_method),
+    list!("http_path", Texts, http_path),
+    list!("http_status", Numbers, http_status),
+    list!("http_user_agent", Texts, http_user_agent),
+    list!("dns_names", Texts, dns_names),
+    list!("dns_types", Numbers, dns_types),
+    list!("dns_rcodes", Numbers, dns_rcodes),
+    list!("dns_answers", Texts, dns_answers),
+    number!("interface", Wide, Dictionary, interface),
+    column(
+        "piece_sequences",
+        Layout::Delta,
+        Access::Pieces(
+            Presence::Always,
+            |piece| piece.sequence.store(),
+            |piece, stored| {
+                piece.sequence = Stored::load(stored)?;
+                Some(())
+            },
+        ),
+    ),
+    column(
+        "piece_subs",
+        Layout::Dictionary,
+        Access::Pieces(
+            Presence::UnlessZero,
+            |piece| piece.sub.store(),
+            |piece, stored| {
+                piece.sub = Stored::load(stored)?;
+                Some(())
+            },
+        ),
+    ),
+    column(
+        "piece_columns",
+        Layout::Dictionary,
+        Access::Pieces(
+            Presence::UnlessZero,
+            |piece| piece.column.store(),
+            |piece, stored| {
+                piece.column = Stored::load(stored)?;
+                Some(())
+            },
+        ),
+    ),
+    number!("first_ordinal", Wide, Dictionary, first_ordinal),
+    number!("last_ordinal", Wide, Dictionary, last_ordinal),
+];

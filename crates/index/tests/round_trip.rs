@@ -1,0 +1,169 @@
+//! What goes into a segment comes out of it.
+#![expect(clippy::tests_outside_test_module, reason = "an integration test is a test module")]
+
+mod rows;
+
+use core::ops::{ControlFlow, RangeInclusive};
+
+use bytes::Bytes;
+use format::slice::Slice;
+use index::{Columns, Error, Interface, Segment, SegmentMeta, encode};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use units::Timestamp;
+use wire::LinkType;
+
+const ALWAYS: RangeInclusive<Timestamp> = Timestamp::MIN..=Timestamp::MAX;
+
+fn read(segment: &Segment, columns: Columns<'_>, times: &RangeInclusive<Timestamp>) -> Vec<(u64, Slice)> {
+    let mut found = Vec::new();
+    segment
+        .rows(columns, times, &mut |row, slice| {
+            found.push((row, slice));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    found
+}
+
+fn segment(rows: &[Slice]) -> Segment {
+    Segment::open(Bytes::from(encode(&rows::meta(), rows).unwrap())).unwrap()
+}
+
+fn sorted(mut rows: Vec<Slice>) -> Vec<(u64, Slice)> {
+    rows.sort_by_key(|slice| slice.start);
+    (0..).zip(rows).collect()
+}
+
+/// One ordinary row, to be changed by the tests.
+fn row() -> Slice {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    rows::slice().new_tree(&mut runner).unwrap().current()
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp(second * units::NANOS_PER_SECOND)
+}
+
+proptest! {
+    #[test]
+    fn every_field_survives(rows in vec(rows::slice(), 0..12)) {
+        let segment = segment(&rows);
+        prop_assert_eq!(segment.row_count(), u64::try_from(rows.len()).unwrap());
+        prop_assert_eq!(read(&segment, Columns::All, &ALWAYS), sorted(rows));
+    }
+
+    #[test]
+    fn a_time_range_gives_the_rows_that_overlap_it(
+        rows in vec(rows::slice(), 0..12),
+        from in any::<i64>(),
+        to in any::<i64>(),
+    ) {
+        let times = Timestamp(from.min(to))..=Timestamp(from.max(to));
+        let expect: Vec<_> = sorted(rows.clone())
+            .into_iter()
+            .filter(|(_, slice)| slice.start <= *times.end() && slice.end >= *times.start())
+            .collect();
+        prop_assert_eq!(read(&segment(&rows), Columns::All, &times), expect);
+    }
+
+    #[test]
+    fn the_metadata_survives(
+        names in vec(any::<String>(), 0..4),
+        recording in any::<Option<String>>(),
+        gap in any::<(Option<u32>, Option<u64>, Option<u64>, i64, i64)>(),
+        cause in prop::sample::select(&format::directory::GapCause::ALL[..]),
+    ) {
+        let mut meta = rows::meta();
+        meta.interfaces = (0..).zip(names).map(|(id, name)| Interface {
+            id,
+            link_type: LinkType(147),
+            name,
+        }).collect();
+        meta.recording = recording;
+        meta.gaps.push(format::directory::Gap {
+            cause,
+            interface: gap.0,
+            packets: gap.1,
+            bytes: gap.2,
+            from: Timestamp(gap.3),
+            to: Timestamp(gap.4),
+        });
+        let segment = Segment::open(Bytes::from(encode(&meta, &[]).unwrap())).unwrap();
+        prop_assert_eq!(segment.meta(), &meta);
+    }
+
+    #[test]
+    fn arbitrary_bytes_are_no_segment(bytes in vec(any::<u8>(), 0..200)) {
+        prop_assert!(Segment::open(Bytes::from(bytes)).is_err());
+    }
+}
+
+#[test]
+fn rows_of_several_groups_keep_their_numbers_and_order() {
+    let rows: Vec<Slice> = (0..70_000_i64)
+        .map(|second| Slice { start: at(second), end: at(second + 1), ..row() })
+        .collect();
+    let segment = segment(&rows);
+    let found = read(&segment, Columns::Named(&["orig_ip"]), &(at(65_530)..=at(65_540)));
+    let numbers: Vec<u64> = found.iter().map(|(row, _)| *row).collect();
+    assert_eq!(numbers, (65_529..=65_540).collect::<Vec<_>>());
+    for number in [0, 65_535, 65_536, 69_999] {
+        let expect = &rows[usize::try_from(number).unwrap()];
+        assert_eq!(segment.row(number).unwrap().as_ref(), Some(expect));
+    }
+    assert_eq!(segment.row(70_000).unwrap(), None);
+}
+
+#[test]
+fn a_subset_of_the_columns_leaves_the_others_empty() {
+    let whole = row();
+    let found = read(&segment(&[whole.clone()]), Columns::Named(&["resp_port", "sni"]), &ALWAYS);
+    let slice = &found[0].1;
+    assert_eq!((slice.start, slice.end), (whole.start, whole.end));
+    assert_eq!(slice.tuple.resp_port, whole.tuple.resp_port);
+    assert_eq!(slice.names.sni, whole.names.sni);
+    assert_eq!((slice.tuple.orig_port, &slice.pieces), (0, &Vec::new()));
+}
+
+#[test]
+fn a_break_ends_the_reading() {
+    let rows = vec![row(); 3000];
+    let mut visited = 0;
+    segment(&rows)
+        .rows(Columns::All, &ALWAYS, &mut |row, _| {
+            visited += 1;
+            if row == 9 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+        .unwrap();
+    assert_eq!(visited, 10);
+}
+
+#[test]
+fn a_parquet_file_of_others_is_refused() {
+    let bytes = encode(&rows::meta(), &[row()]).unwrap();
+    let at = bytes.windows(9).position(|window| window == b"wirespool").unwrap();
+    let mut renamed = bytes.clone();
+    renamed[at] = b'x';
+    let keys: Vec<usize> = bytes
+        .windows(17)
+        .enumerate()
+        .filter(|(_, window)| window == b"wirespool.segment")
+        .map(|(at, _)| at)
+        .collect();
+    for at in keys {
+        renamed[at] = b'x';
+    }
+    let error = Segment::open(Bytes::from(renamed)).unwrap_err();
+    assert!(matches!(error, Error::Metadata { field: "wirespool.segment" }), "{error}");
+}
+
+#[test]
+fn the_summary_says_what_the_directory_needs() {
+    let meta: SegmentMeta = rows::meta();
+    let summary = meta.summary(5);
+    assert_eq!((summary.first, summary.last), (meta.first, meta.last));
+    assert!(summary.unindexed && summary.gaps);
+    assert_eq!((summary.sessions, summary.packets), (5, meta.packets));
+}

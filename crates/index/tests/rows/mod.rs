@@ -1,0 +1,209 @@
+//! Arbitrary rows and a segment to put them in.
+
+use format::directory::{Gap, GapCause};
+use format::head::{StripeId, VolumeId};
+use format::slice::{Direction, Names, PieceId, Slice, State};
+use index::{Interface, SegmentMeta};
+use proptest::collection::vec;
+use proptest::option::of;
+use proptest::prelude::*;
+use units::Timestamp;
+use wire::{Address, FiveTuple, LinkType, Protocol, TcpOptions, Tunnel, TunnelKind};
+
+pub fn meta() -> SegmentMeta {
+    SegmentMeta {
+        volume: VolumeId([0xab; 16]),
+        epoch: 3,
+        first: StripeId { sequence: 120, sub: 0 },
+        last: StripeId { sequence: 640, sub: 2 },
+        time_min: Timestamp(1_795_171_222_000_000_000),
+        time_max: Timestamp(1_795_171_282_000_000_000),
+        packets: 1_500_000,
+        unindexed_packets: 12,
+        gaps: vec![Gap {
+            cause: GapCause::KernelDrops,
+            interface: Some(0),
+            packets: Some(17),
+            bytes: None,
+            from: Timestamp(1_795_171_223_000_000_000),
+            to: Timestamp(1_795_171_224_000_000_000),
+        }],
+        interfaces: vec![Interface { id: 0, link_type: LinkType::ETHERNET, name: "eth0".into() }],
+        recording: None,
+    }
+}
+
+pub fn slice() -> impl Strategy<Value = Slice> {
+    (who(), (direction(), direction()), course(), names(), pieces()).prop_map(
+        |(who, (orig, resp), course, names, pieces)| {
+            let ((tuple, vlan, mpls), (tunnel, icmp, interface)) = who;
+            let ((session_start, start, end, state), (history, handshake_ns, counts, continues)) =
+                course;
+            let (pieces, first_ordinal, last_ordinal) = pieces;
+            Slice {
+                tuple,
+                vlan,
+                mpls,
+                tunnel,
+                icmp,
+                session_start,
+                start,
+                end,
+                orig,
+                resp,
+                state,
+                history,
+                handshake_ns,
+                truncated_packets: counts.0,
+                fragments: counts.1,
+                continues,
+                names,
+                interface,
+                pieces,
+                first_ordinal,
+                last_ordinal,
+            }
+        },
+    )
+}
+
+type Who = (
+    (FiveTuple, [Option<u16>; 2], Option<u32>),
+    (Option<Tunnel>, Option<(u8, u8)>, u32),
+);
+
+fn who() -> impl Strategy<Value = Who> {
+    let tuple = (address(), address(), any::<(u16, u16, u16)>()).prop_map(
+        |(orig, resp, (orig_port, resp_port, proto))| FiveTuple {
+            orig,
+            resp,
+            orig_port,
+            resp_port,
+            proto: Protocol(proto),
+        },
+    );
+    let kind = prop::sample::select(&TunnelKind::ALL[..]);
+    let tunnel = (kind, any::<u32>(), address(), address())
+        .prop_map(|(kind, id, src, dst)| Tunnel { kind, id, src, dst });
+    ((tuple, any::<[Option<u16>; 2]>(), any::<Option<u32>>()), (of(tunnel), any::<Option<(u8, u8)>>(), any::<u32>()))
+}
+
+pub fn address() -> impl Strategy<Value = Address> {
+    prop_oneof![
+        Just(Address::None),
+        any::<[u8; 6]>().prop_map(Address::Mac),
+        any::<[u8; 4]>().prop_map(|bytes| Address::V4(bytes.into())),
+        any::<[u8; 16]>().prop_map(|bytes| Address::V6(bytes.into())),
+        any::<[u8; 4]>().prop_map(|bytes| {
+            Address::V6(core::net::Ipv4Addr::from(bytes).to_ipv6_mapped())
+        }),
+    ]
+}
+
+/// Small counts, counts around 2^32 and anything.
+fn count() -> impl Strategy<Value = u64> {
+    prop_oneof![4 => 0_u64..1000, 2 => (1_u64 << 32) - 2..(1 << 32) + 2, 1 => any::<u64>()]
+}
+
+fn time() -> impl Strategy<Value = Timestamp> {
+    prop_oneof![
+        4 => 1_795_171_222_000_000_000..1_795_171_282_000_000_000_i64,
+        1 => any::<i64>(),
+        1 => Just(i64::MIN),
+        1 => Just(i64::MAX),
+    ]
+    .prop_map(Timestamp)
+}
+
+fn direction() -> impl Strategy<Value = Direction> {
+    let options = any::<(Option<u16>, Option<u8>, bool, bool)>().prop_map(
+        |(mss, window_scale, sack_permitted, timestamps)| TcpOptions {
+            mss,
+            window_scale,
+            sack_permitted,
+            timestamps,
+        },
+    );
+    ([count(), count(), count(), count()], any::<u8>(), [count(), count(), count(), count()], of(options))
+        .prop_map(|(bytes, tcp_flags, tcp, syn_options)| Direction {
+            packets: bytes[0],
+            frame_bytes: bytes[1],
+            ip_bytes: bytes[2],
+            payload_bytes: bytes[3],
+            tcp_flags,
+            retransmitted_packets: tcp[0],
+            retransmitted_bytes: tcp[1],
+            zero_windows: tcp[2],
+            missed_bytes: tcp[3],
+            syn_options,
+        })
+}
+
+type Course = (
+    (Timestamp, Timestamp, Timestamp, State),
+    (String, Option<u64>, (u64, u64), bool),
+);
+
+fn course() -> impl Strategy<Value = Course> {
+    const STATES: [State; 13] = [
+        State::S0,
+        State::S1,
+        State::S2,
+        State::S3,
+        State::Sf,
+        State::Rej,
+        State::Rsto,
+        State::Rstr,
+        State::Rstos0,
+        State::Rstrh,
+        State::Sh,
+        State::Shr,
+        State::Oth,
+    ];
+    (
+        (time(), time(), time(), prop::sample::select(&STATES[..])),
+        ("[A-Za-z^]{0,12}", of(count()), (count(), count()), any::<bool>()),
+    )
+}
+
+fn texts() -> impl Strategy<Value = Vec<String>> {
+    vec(prop_oneof![Just(String::new()), any::<String>(), "[a-z]{1,8}\\.example"], 0..4)
+}
+
+fn names() -> impl Strategy<Value = Names> {
+    let numbers = || vec(any::<u16>(), 0..4);
+    let app = of(prop::sample::select(&["tls", "http", "dns"][..]));
+    (
+        (app, any::<Option<String>>(), texts(), any::<Option<u16>>()),
+        (texts(), texts(), texts(), numbers(), texts()),
+        (texts(), numbers(), numbers(), texts()),
+    )
+        .prop_map(|(tls, http, dns)| Names {
+            app: tls.0,
+            sni: tls.1,
+            alpn: tls.2,
+            tls_version: tls.3,
+            http_host: http.0,
+            http_method: http.1,
+            http_path: http.2,
+            http_status: http.3,
+            http_user_agent: http.4,
+            dns_names: dns.0,
+            dns_types: dns.1,
+            dns_rcodes: dns.2,
+            dns_answers: dns.3,
+        })
+}
+
+fn pieces() -> impl Strategy<Value = (Vec<PieceId>, u32, u32)> {
+    let plain = (0_u64..2000).prop_map(|sequence| PieceId { sequence, sub: 0, column: 0 });
+    let other = any::<(u64, u16, u8)>()
+        .prop_map(|(sequence, sub, column)| PieceId { sequence, sub, column });
+    (prop_oneof![vec(plain, 0..20), vec(other, 0..20)], any::<u32>(), any::<u32>()).prop_map(
+        |(mut pieces, first, last)| {
+            pieces.sort_unstable();
+            pieces.dedup();
+            (pieces, first, last)
+        },
+    )
+}
