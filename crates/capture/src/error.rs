@@ -1,0 +1,147 @@
+//! What can go wrong on the way in, one line each.
+
+use std::io;
+use std::path::PathBuf;
+
+use format::pcapng::BlockError;
+
+/// A source cannot go on, or cannot start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused a file.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Its reason.
+        source: io::Error,
+    },
+    /// The file starts with no capture format's magic.
+    #[error("{}: not a pcap or pcapng file{hint}", path.display())]
+    NotACapture {
+        /// The file.
+        path: PathBuf,
+        /// What to do about it, with its punctuation, where the first bytes tell.
+        hint: &'static str,
+    },
+    /// The capture is damaged; every packet before that was delivered.
+    #[error("{}: damaged at byte {offset}: {damage}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where the record, block or header starts that cannot be read, from the file's start.
+        offset: u64,
+        /// What is wrong there.
+        damage: Damage,
+    },
+    /// The filter expression does not compile.
+    #[error("filter \"{expression}\": {message}")]
+    Filter {
+        /// The expression.
+        expression: String,
+        /// The compiler's words.
+        message: String,
+    },
+    /// The filter compiler is not installed.
+    #[error("filters need libpcap, which is not installed (Debian package libpcap0.8): {source}")]
+    FilterLibrary {
+        /// The loader's words.
+        source: libloading::Error,
+    },
+    /// There is no such interface.
+    #[error("there is no network interface {name}; `ip link` lists those there are")]
+    NoInterface {
+        /// The name asked for.
+        name: String,
+    },
+    /// This process may not capture.
+    #[error(
+        "not permitted to capture from {name}; run as root or give the program the capability: \
+         setcap cap_net_raw+ep PROGRAM"
+    )]
+    Permission {
+        /// The interface.
+        name: String,
+    },
+    /// The interface's frames have a form that is not supported.
+    #[error("interface {name} has hardware type {hardware_type}, which has no supported link type")]
+    HardwareType {
+        /// The interface.
+        name: String,
+        /// `ARPHRD_` number.
+        hardware_type: u16,
+    },
+    /// Every interface that was captured from has been removed.
+    #[error("interface {name} was removed, and no other is left to capture from")]
+    InterfaceGone {
+        /// The last one.
+        name: String,
+    },
+    /// A call on an interface failed.
+    #[error("interface {name}: {operation} failed: {source}")]
+    System {
+        /// The interface.
+        name: String,
+        /// What was tried.
+        operation: &'static str,
+        /// The reason given.
+        source: io::Error,
+    },
+    /// After the stop, packets that the kernel had accepted did not appear in the ring.
+    #[error("interface {name}: {missing} accepted packets never appeared in the kernel ring")]
+    Undrained {
+        /// The interface.
+        name: String,
+        /// How many.
+        missing: u64,
+    },
+}
+
+/// What is wrong with a capture file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Damage {
+    /// There is not a single byte.
+    #[error("the file is empty")]
+    Empty,
+    /// The file ends inside a header, record or block.
+    #[error("the file ends inside {what}: {present} of {needed} bytes are there")]
+    CutShort {
+        /// What was cut.
+        what: &'static str,
+        /// Bytes present.
+        present: u64,
+        /// Bytes needed.
+        needed: u64,
+    },
+    /// The record or block claims a size that no sane writer produces.
+    #[error("{what} of {size} bytes is larger than the {limit} that are allowed")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// Size claimed.
+        size: u64,
+        /// Largest size accepted.
+        limit: u64,
+    },
+    /// The pcap file header names a version that was never defined.
+    #[error("pcap version {major}.{minor} is not supported")]
+    Version {
+        /// Major version.
+        major: u16,
+        /// Minor version.
+        minor: u16,
+    },
+    /// A pcapng block is broken.
+    #[error(transparent)]
+    Block(#[from] BlockError),
+    /// A packet's interface is not described before it in its section.
+    #[error("the packet names interface {interface}, but the section describes {described}")]
+    UnknownInterface {
+        /// Interface of the packet.
+        interface: u32,
+        /// Interfaces described so far.
+        described: usize,
+    },
+}

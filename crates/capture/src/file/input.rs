@@ -1,0 +1,104 @@
+//! The bytes of one file or pipe, in a buffer that grows only as far as one record needs.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// Large enough that system calls cost nothing against the copy, small enough for the second-level cache.
+const READ_SIZE: usize = 1 << 20;
+
+/// What became of an attempt to read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Filled {
+    Some,
+    Nothing,
+    End,
+}
+
+/// The unread part of a file: what is buffered, and where that starts.
+#[derive(Debug)]
+pub(super) struct Input {
+    file: File,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Bytes from the file's start to `start`.
+    offset: u64,
+    /// A pipe or device, which may have nothing to give for a while.
+    waits: bool,
+}
+
+impl Input {
+    pub(super) fn new(file: File, buffer: Vec<u8>) -> io::Result<Self> {
+        let waits = !file.metadata()?.is_file();
+        let mut buffer = buffer;
+        buffer.resize(buffer.len().max(READ_SIZE), 0);
+        Ok(Self { file, buffer, start: 0, end: 0, offset: 0, waits })
+    }
+
+    /// The buffer, for the next file.
+    pub(super) fn into_buffer(self) -> Vec<u8> {
+        let mut buffer = self.buffer;
+        buffer.truncate(READ_SIZE);
+        buffer.shrink_to_fit();
+        buffer
+    }
+
+    /// What is buffered.
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.buffer.get(self.start..self.end).unwrap_or_default()
+    }
+
+    /// Place of the first buffered byte in the file.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Gives up the first `len` buffered bytes.
+    pub(super) fn consume(&mut self, len: usize) {
+        assert!(len <= self.end - self.start, "only what is buffered can be consumed");
+        self.start += len;
+        self.offset += u64::try_from(len).expect("memory is smaller than 2^64 bytes");
+    }
+
+    /// Reads once, as much as there is room for; makes room for `needed` bytes from the first buffered one.
+    pub(super) fn fill(&mut self, needed: usize, wait: Duration) -> io::Result<Filled> {
+        if self.waits && !self.is_ready(wait)? {
+            return Ok(Filled::Nothing);
+        }
+        self.buffer.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        if needed > self.buffer.len() {
+            // A size in a damaged file is no reason to take that much memory: it grows with what is really there.
+            let grown = needed.min(self.end.max(READ_SIZE) * 2).next_multiple_of(4096);
+            self.buffer.resize(grown.max(self.buffer.len()), 0);
+        }
+        let room = self.buffer.get_mut(self.end..).unwrap_or_default();
+        match self.file.read(room) {
+            Ok(0) => Ok(Filled::End),
+            Ok(count) => {
+                self.end += count;
+                Ok(Filled::Some)
+            }
+            Err(error) if is_transient(&error) => Ok(Filled::Nothing),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_ready(&self, wait: Duration) -> io::Result<bool> {
+        let timeout = Timespec::try_from(wait).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 });
+        let mut fds = [PollFd::new(&self.file, PollFlags::IN)];
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(count) => Ok(count > 0),
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// A signal came, or a pipe that was set non-blocking has nothing.
+fn is_transient(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
+}

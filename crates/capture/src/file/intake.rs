@@ -1,0 +1,186 @@
+//! What the parsers of both formats fill: the batch under way, the interfaces and their counters.
+
+use std::collections::HashMap;
+
+use format::pcapng::BlockError;
+use wire::LinkType;
+
+use crate::filter::{Libpcap, Program};
+use crate::source::Record;
+use crate::{Counters, Damage, Error, Interface};
+
+use super::FileOptions;
+
+/// Largest packet that libpcap and Wireshark read and write, with the exceptions that both make: a larger size can
+/// only be damage.
+pub(super) fn largest_packet(link_type: LinkType) -> usize {
+    const DBUS: LinkType = LinkType(231);
+    const USBPCAP: LinkType = LinkType(249);
+    const EBHSCR: LinkType = LinkType(279);
+    match link_type {
+        DBUS | USBPCAP => 128 << 20,
+        EBHSCR => 8 << 20,
+        _ => 256 << 10,
+    }
+}
+
+/// The damage of a record or block of this size, which is over the limit.
+pub(super) fn too_large(what: &'static str, size: usize, limit: usize) -> Damage {
+    let wide = |size: usize| u64::try_from(size).unwrap_or(u64::MAX);
+    Damage::TooLarge { what, size: wide(size), limit: wide(limit) }
+}
+
+/// How far a parser came in the bytes it was given.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    /// Bytes dealt with; what stopped it lies behind them.
+    pub(super) consumed: usize,
+    pub(super) stop: Stop,
+}
+
+/// Why a parser stopped.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// What follows is not all there: `what` needs `needed` bytes.
+    More { what: &'static str, needed: usize },
+    /// The batch so far is to be handed out first.
+    HandOut,
+    /// A block to be kept; no packet waits before it.
+    Block(Vec<u8>),
+    /// Nothing behind `consumed` can be read.
+    Refused(Refused),
+}
+
+/// Why bytes could not be taken.
+#[derive(Debug)]
+pub(super) enum Refused {
+    Damage(Damage),
+    /// Not the file's fault: the filter cannot be compiled.
+    Error(Error),
+}
+
+impl From<Damage> for Refused {
+    fn from(damage: Damage) -> Self {
+        Self::Damage(damage)
+    }
+}
+
+impl From<BlockError> for Refused {
+    fn from(error: BlockError) -> Self {
+        Self::Damage(Damage::Block(error))
+    }
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl Parsed {
+    pub(super) fn more(consumed: usize, what: &'static str, needed: usize) -> Self {
+        Self { consumed, stop: Stop::More { what, needed } }
+    }
+
+    pub(super) fn refused(consumed: usize, why: impl Into<Refused>) -> Self {
+        Self { consumed, stop: Stop::Refused(why.into()) }
+    }
+}
+
+/// The batch under way, and all that outlives a file.
+#[derive(Debug, Default)]
+pub(super) struct Intake {
+    pub(super) interfaces: Vec<Interface>,
+    pub(super) notes: Vec<String>,
+    pub(super) records: Vec<Record>,
+    /// Options of the records, in little endian.
+    pub(super) options: Vec<u8>,
+    settings: FileOptions,
+    counters: Vec<Counters>,
+    /// Position of each interface's program in `programs`.
+    program_of: Vec<Option<usize>>,
+    programs: Vec<(LinkType, Program)>,
+    known: HashMap<(usize, Interface), u32>,
+}
+
+impl Intake {
+    pub(super) fn new(settings: FileOptions) -> Self {
+        Self { settings, ..Self::default() }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.records.clear();
+        self.options.clear();
+    }
+
+    pub(super) fn counters(&self) -> Vec<Counters> {
+        self.counters.clone()
+    }
+
+    /// The number of the interface at `position` of a file or section. The same interface at the same position of
+    /// several sections or files, as rotated captures have it, is one interface.
+    pub(super) fn describe(
+        &mut self,
+        position: usize,
+        mut interface: Interface,
+    ) -> Result<u32, Error> {
+        if self.settings.snaplen != 0 && is_longer(interface.snaplen, self.settings.snaplen) {
+            interface.snaplen = self.settings.snaplen;
+        }
+        let program = self.compile(&interface)?;
+        if let Some(expression) = &self.settings.filter {
+            interface.filter = Some(match interface.filter {
+                Some(earlier) => format!("({earlier}) and ({expression})"),
+                None => expression.clone(),
+            });
+        }
+        let key = (position, interface);
+        if let Some(&number) = self.known.get(&key) {
+            return Ok(number);
+        }
+        let number = u32::try_from(self.interfaces.len()).expect("each interface took 20 bytes");
+        self.interfaces.push(key.1.clone());
+        self.program_of.push(program);
+        self.counters.push(Counters { filter_rejects: Some(0), ..Counters::default() });
+        self.known.insert(key, number);
+        Ok(number)
+    }
+
+    /// The program that filters this interface's packets, if there is a filter.
+    fn compile(&mut self, interface: &Interface) -> Result<Option<usize>, Error> {
+        let Some(expression) = &self.settings.filter else { return Ok(None) };
+        let link_type = interface.link_type;
+        if let Some(index) = self.programs.iter().position(|&(known, _)| known == link_type) {
+            return Ok(Some(index));
+        }
+        self.programs.push((link_type, Libpcap::get()?.compile(link_type, expression)?));
+        Ok(Some(self.programs.len() - 1))
+    }
+
+    /// Adds a packet of `data` to the batch, unless the filter refuses it.
+    #[inline]
+    pub(super) fn push(&mut self, data: &[u8], mut record: Record) {
+        let index = usize::try_from(record.interface).expect("interfaces are counted in memory");
+        let counters = self.counters.get_mut(index).expect("the interface was described");
+        if let Some(program) = self.program_of.get(index).copied().flatten() {
+            let (_, program) = self.programs.get(program).expect("programs are never removed");
+            let bytes = data.get(record.bytes.clone()).expect("a record lies in its data");
+            if !program.accepts(bytes, record.original_len) {
+                counters.filter_rejects = counters.filter_rejects.map(|count| count + 1);
+                return;
+            }
+        }
+        counters.received += 1;
+        counters.delivered += 1;
+        if self.settings.snaplen != 0 {
+            let snaplen = usize::try_from(self.settings.snaplen).unwrap_or(usize::MAX);
+            record.bytes.end = record.bytes.end.min(record.bytes.start.saturating_add(snaplen));
+        }
+        self.records.push(record);
+    }
+}
+
+/// Compares two snaplens, of which 0 is the longest.
+fn is_longer(left: u32, right: u32) -> bool {
+    right != 0 && (left == 0 || left > right)
+}

@@ -1,0 +1,272 @@
+//! Capture files as a source: pcap and pcapng, one file, all captures in a directory, or standard input.
+//!
+//! Files are read forward once, never mapped and never sought, so that a pipe works like a file and a file that is cut
+//! while it is read is an error, not a signal. Every packet before a damaged place is handed out; the error then names
+//! the place. Memory is the read buffer of 1 MiB, or one block (16 MiB at most) where that is larger.
+
+mod input;
+mod intake;
+mod pcap;
+mod pcapng;
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use format::pcapng::block_type;
+
+use crate::{Batch, Counters, Damage, Error, Interface, Next, Source};
+use input::{Filled, Input};
+use intake::{Intake, Parsed, Refused, Stop};
+
+/// How files are read.
+#[derive(Clone, Default, Debug)]
+pub struct FileOptions {
+    /// Filter expression in the words of pcap-filter(7).
+    pub filter: Option<String>,
+    /// Most bytes kept of a packet; 0 is all that the file has.
+    pub snaplen: u32,
+}
+
+/// Reads captures from files.
+#[derive(Debug)]
+pub struct FileSource {
+    waiting: VecDeque<PathBuf>,
+    /// A file of a directory that is no capture is passed over; one that was named is an error.
+    is_directory: bool,
+    open: Option<Open>,
+    intake: Intake,
+    buffer: Vec<u8>,
+}
+
+/// The file under way.
+#[derive(Debug)]
+struct Open {
+    path: PathBuf,
+    input: Input,
+    parser: Parser,
+    /// Bytes that the batch handed out last still borrows.
+    lent: usize,
+}
+
+#[derive(Debug)]
+enum Parser {
+    /// The first bytes have not been seen yet.
+    Unknown,
+    Pcap(pcap::Pcap),
+    Pcapng(pcapng::Pcapng),
+}
+
+/// What one step came to; the packets themselves stay in the buffer.
+enum Step {
+    Packets,
+    Block(Vec<u8>),
+    Idle,
+    End,
+}
+
+impl FileSource {
+    /// A source of the capture at `path`: a file, `-` for standard input, or a directory, whose captures are read in
+    /// the order of their paths, those of its directories included.
+    pub fn open(path: &Path, options: FileOptions) -> Result<Self, Error> {
+        let mut source = Self {
+            waiting: VecDeque::new(),
+            is_directory: false,
+            open: None,
+            intake: Intake::new(options),
+            buffer: Vec::new(),
+        };
+        if path == Path::new("-") {
+            let path = PathBuf::from("standard input");
+            let stdin = io::stdin().as_fd().try_clone_to_owned();
+            let file = stdin.map_err(|source| Error::Read { path: path.clone(), source })?;
+            source.start(path, file.into())?;
+            return Ok(source);
+        }
+        let metadata = fs::metadata(path).map_err(read_error(path))?;
+        if metadata.is_dir() {
+            source.is_directory = true;
+            source.waiting = list(path)?.into();
+        } else {
+            source.open_file(path.to_owned())?;
+        }
+        Ok(source)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this door opens capture files")]
+    fn open_file(&mut self, path: PathBuf) -> Result<(), Error> {
+        let file = File::open(&path).map_err(read_error(&path))?;
+        self.start(path, file)
+    }
+
+    fn start(&mut self, path: PathBuf, file: File) -> Result<(), Error> {
+        let buffer = std::mem::take(&mut self.buffer);
+        let input = Input::new(file, buffer).map_err(read_error(&path))?;
+        self.open = Some(Open { path, input, parser: Parser::Unknown, lent: 0 });
+        Ok(())
+    }
+
+    /// Reads on until there is something to hand out, one buffer at most.
+    fn step(&mut self, wait: Duration) -> Result<Step, Error> {
+        self.intake.clear();
+        loop {
+            let Some(open) = &mut self.open else {
+                let Some(path) = self.waiting.pop_front() else { return Ok(Step::End) };
+                self.open_file(path)?;
+                continue;
+            };
+            open.input.consume(std::mem::take(&mut open.lent));
+            let Parsed { consumed, stop } = open.parse(&mut self.intake);
+            if !self.intake.records.is_empty() {
+                open.lent = consumed;
+                return Ok(Step::Packets);
+            }
+            open.input.consume(consumed);
+            match stop {
+                Stop::HandOut => {}
+                Stop::Block(block) => return Ok(Step::Block(block)),
+                Stop::Refused(refused) => self.refuse(refused)?,
+                Stop::More { what, needed } => {
+                    match open.input.fill(needed, wait).map_err(read_error(&open.path))? {
+                        // All that was read so far may have been refused by the filter.
+                        Filled::Some if consumed > 0 => return Ok(Step::Idle),
+                        Filled::Some => {}
+                        Filled::Nothing => return Ok(Step::Idle),
+                        Filled::End => self.end_file(what, needed)?,
+                    }
+                }
+            }
+        }
+    }
+
+    /// Leaves the file at its end, which is damage unless a record, or a header, ends there.
+    fn end_file(&mut self, what: &'static str, needed: usize) -> Result<(), Error> {
+        let Some(mut open) = self.open.take() else { return Ok(()) };
+        if let Parser::Pcapng(pcapng) = &mut open.parser {
+            pcapng.end_section(&mut self.intake);
+        }
+        let (present, offset) = (open.input.bytes().len(), open.input.offset());
+        self.buffer = open.input.into_buffer();
+        let wide = |size: usize| u64::try_from(size).unwrap_or(u64::MAX);
+        let damage = match open.parser {
+            Parser::Unknown if present == 0 => Damage::Empty,
+            _ if present == 0 => return Ok(()),
+            _ => Damage::CutShort { what, present: wide(present), needed: wide(needed) },
+        };
+        Err(Error::Damaged { path: open.path, offset, damage })
+    }
+
+    /// Gives up the file under way.
+    fn refuse(&mut self, refused: Refused) -> Result<(), Error> {
+        let open = self.open.take().expect("only an open file is read");
+        match refused {
+            Refused::Error(Error::NotACapture { path, .. }) if self.is_directory => {
+                self.intake.notes.push(format!("{}: passed over, not a capture", path.display()));
+                Ok(())
+            }
+            Refused::Error(error) => {
+                self.waiting.clear();
+                Err(error)
+            }
+            Refused::Damage(damage) => {
+                Err(Error::Damaged { path: open.path, offset: open.input.offset(), damage })
+            }
+        }
+    }
+}
+
+impl Open {
+    /// Parses what is buffered.
+    fn parse(&mut self, intake: &mut Intake) -> Parsed {
+        let bytes = self.input.bytes();
+        match &mut self.parser {
+            Parser::Pcap(pcap) => pcap.parse(bytes, intake),
+            Parser::Pcapng(pcapng) => pcapng.parse(bytes, intake),
+            Parser::Unknown => self.recognize(intake),
+        }
+    }
+
+    /// Finds out the format by the file's first bytes.
+    fn recognize(&mut self, intake: &mut Intake) -> Parsed {
+        const HEADER: &str = "the file header";
+        let bytes = self.input.bytes();
+        let Some(&magic) = bytes.first_chunk::<4>() else { return Parsed::more(0, HEADER, 4) };
+        let consumed = if magic == block_type::SECTION_HEADER.to_le_bytes() {
+            self.parser = Parser::Pcapng(pcapng::Pcapng::new());
+            0
+        } else if let Some(form) = pcap::recognize(magic) {
+            match pcap::Pcap::start(form, bytes, intake) {
+                Ok(Some((pcap, consumed))) => {
+                    self.parser = Parser::Pcap(pcap);
+                    consumed
+                }
+                Ok(None) => return Parsed::more(0, HEADER, pcap::FILE_HEADER_SIZE),
+                Err(refused) => return Parsed::refused(0, refused),
+            }
+        } else {
+            let compressed = matches!(magic, [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd]);
+            let hint = if compressed { ", but compressed; pipe it: zcat FILE | ... -" } else { "" };
+            return Parsed::refused(0, Error::NotACapture { path: self.path.clone(), hint });
+        };
+        Parsed { consumed, stop: Stop::HandOut }
+    }
+}
+
+impl Source for FileSource {
+    fn interfaces(&self) -> &[Interface] {
+        &self.intake.interfaces
+    }
+
+    fn next_batch(&mut self, wait: Duration) -> Result<Next<'_>, Error> {
+        Ok(match self.step(wait)? {
+            Step::Packets => {
+                let open = self.open.as_ref().expect("packets come from an open file");
+                let Intake { options, records, .. } = &self.intake;
+                Next::Packets(Batch::new(open.input.bytes(), options, records))
+            }
+            Step::Block(block) => Next::Block(block),
+            Step::Idle => Next::Idle,
+            Step::End => Next::End,
+        })
+    }
+
+    fn counters(&mut self) -> Vec<Counters> {
+        self.intake.counters()
+    }
+
+    fn notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.intake.notes)
+    }
+
+    fn begin_stop(&mut self) {
+        self.open = None;
+        self.waiting.clear();
+    }
+}
+
+fn read_error(path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let path = path.to_owned();
+    |source| Error::Read { path, source }
+}
+
+/// The regular files below a directory, sorted by path; links to directories are not followed.
+fn list(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut files = Vec::new();
+    let mut directories = vec![directory.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(&directory).map_err(read_error(&directory))? {
+            let path = entry.map_err(read_error(&directory))?.path();
+            let kind = fs::symlink_metadata(&path).map_err(read_error(&path))?.file_type();
+            if kind.is_dir() {
+                directories.push(path);
+            } else if path.is_file() {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}

@@ -1,0 +1,279 @@
+//! Filter expressions (pcap-filter(7)), compiled by libpcap into classic BPF.
+//!
+//! libpcap is loaded at run time: only filters need it, and it stands in the way of a static binary. For a file the
+//! program sees the frame as it was on the wire. For an interface the kernel has taken the VLAN tag out before the
+//! program runs, so it is compiled on a live handle, where libpcap asks the kernel for the tag (`SKF_AD_VLAN_TAG`); a
+//! program compiled without one would look for 0x8100 in the frame and never match.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_uint};
+use std::ptr;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use libloading::Library;
+use wire::LinkType;
+
+use crate::Error;
+
+/// What libpcap calls "all of the packet".
+pub(crate) const LONGEST_PACKET: u32 = 262_144;
+
+/// One instruction; `struct bpf_insn` of libpcap and `struct sock_filter` of the kernel are the same.
+pub(crate) type Instruction = libc::sock_filter;
+
+/// `struct bpf_program`.
+#[repr(C)]
+struct RawProgram {
+    len: c_uint,
+    instructions: *mut Instruction,
+}
+
+/// `pcap_t`, which only libpcap looks into.
+#[repr(C)]
+struct Handle {
+    _private: [u8; 0],
+}
+
+type BpfFilter = unsafe extern "C" fn(*const Instruction, *const u8, c_uint, c_uint) -> c_uint;
+
+/// The functions that are used, resolved once.
+#[derive(Debug)]
+pub(crate) struct Libpcap {
+    open_dead: unsafe extern "C" fn(c_int, c_int) -> *mut Handle,
+    create: unsafe extern "C" fn(*const c_char, *mut c_char) -> *mut Handle,
+    set_snaplen: unsafe extern "C" fn(*mut Handle, c_int) -> c_int,
+    set_buffer_size: unsafe extern "C" fn(*mut Handle, c_int) -> c_int,
+    activate: unsafe extern "C" fn(*mut Handle) -> c_int,
+    compile:
+        unsafe extern "C" fn(*mut Handle, *mut RawProgram, *const c_char, c_int, c_uint) -> c_int,
+    free_code: unsafe extern "C" fn(*mut RawProgram),
+    error: unsafe extern "C" fn(*mut Handle) -> *mut c_char,
+    close: unsafe extern "C" fn(*mut Handle),
+    bpf_filter: BpfFilter,
+}
+
+/// Compiling was not reentrant before libpcap 1.8, and costs nothing that would make waiting matter.
+static COMPILER: Mutex<()> = Mutex::new(());
+
+/// A compiled filter.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    instructions: Vec<Instruction>,
+    bpf_filter: BpfFilter,
+}
+
+impl Program {
+    /// The instructions, for the kernel.
+    pub(crate) fn instructions(&self) -> &[Instruction] {
+        &self.instructions
+    }
+
+    /// Whether a packet passes, of which `bytes` were captured.
+    pub(crate) fn accepts(&self, bytes: &[u8], original_len: u32) -> bool {
+        let captured = c_uint::try_from(bytes.len()).unwrap_or(c_uint::MAX);
+        // SAFETY: libpcap compiled the program, so that its jumps stay inside and it ends in a return; bpf_filter
+        // reads at most `captured` bytes of the packet.
+        let kept = unsafe {
+            (self.bpf_filter)(self.instructions.as_ptr(), bytes.as_ptr(), original_len, captured)
+        };
+        kept != 0
+    }
+}
+
+impl Libpcap {
+    /// The library, loaded at the first call.
+    pub(crate) fn get() -> Result<&'static Self, Error> {
+        static LIBRARY: OnceLock<Libpcap> = OnceLock::new();
+        if let Some(library) = LIBRARY.get() {
+            return Ok(library);
+        }
+        let library = Self::load().map_err(|source| Error::FilterLibrary { source })?;
+        Ok(LIBRARY.get_or_init(|| library))
+    }
+
+    fn load() -> Result<Self, libloading::Error> {
+        // SAFETY: libpcap's initialisers only set up its own state, and it is never unloaded.
+        let open = |name: &str| unsafe { Library::new(name) };
+        // libpcap.so.0.8 is Debian's name, libpcap.so.1 that of the others.
+        let library = open("libpcap.so.0.8").or_else(|_| open("libpcap.so.1"))?;
+        // The functions must outlive every program.
+        let library: &'static Library = Box::leak(Box::new(library));
+        macro_rules! function {
+            ($name:literal) => {{
+                // SAFETY: the type is that of the declaration in pcap/pcap.h or pcap/bpf.h, which is stable.
+                *unsafe { library.get($name) }?
+            }};
+        }
+        Ok(Self {
+            open_dead: function!(b"pcap_open_dead\0"),
+            create: function!(b"pcap_create\0"),
+            set_snaplen: function!(b"pcap_set_snaplen\0"),
+            set_buffer_size: function!(b"pcap_set_buffer_size\0"),
+            activate: function!(b"pcap_activate\0"),
+            compile: function!(b"pcap_compile\0"),
+            free_code: function!(b"pcap_freecode\0"),
+            error: function!(b"pcap_geterr\0"),
+            close: function!(b"pcap_close\0"),
+            bpf_filter: function!(b"bpf_filter\0"),
+        })
+    }
+
+    /// Compiles a filter for packets of files.
+    pub(crate) fn compile(
+        &'static self,
+        link_type: LinkType,
+        expression: &str,
+    ) -> Result<Program, Error> {
+        let snaplen = c_int::try_from(LONGEST_PACKET).expect("262144 fits");
+        // SAFETY: no pointer is passed.
+        let handle = unsafe { (self.open_dead)(data_link_type(link_type), snaplen) };
+        Session::new(self, handle, expression)?.compile(expression)
+    }
+
+    /// Compiles a filter for the kernel to run on packets of an interface, which is up.
+    pub(crate) fn compile_live(
+        &'static self,
+        interface: &str,
+        expression: &str,
+    ) -> Result<Program, Error> {
+        let name = CString::new(interface)
+            .map_err(|_| Error::NoInterface { name: interface.to_owned() })?;
+        // PCAP_ERRBUF_SIZE.
+        let mut message: [c_char; 256] = [0; 256];
+        // SAFETY: the name ends in NUL, and the buffer has the size that libpcap asks for.
+        let handle = unsafe { (self.create)(name.as_ptr(), message.as_mut_ptr()) };
+        let session = Session::new(self, handle, expression)?;
+        let snaplen = c_int::try_from(LONGEST_PACKET).expect("262144 fits");
+        // SAFETY: the handle is open and not yet active.
+        unsafe { (self.set_snaplen)(session.handle, snaplen) };
+        // A small ring: the handle only compiles.
+        // SAFETY: as above.
+        unsafe { (self.set_buffer_size)(session.handle, 1 << 20) };
+        // SAFETY: as above.
+        let status = unsafe { (self.activate)(session.handle) };
+        if status < 0 {
+            return Err(session.error(expression));
+        }
+        session.compile(expression)
+    }
+}
+
+/// An open handle, closed when dropped.
+struct Session {
+    library: &'static Libpcap,
+    handle: *mut Handle,
+}
+
+impl Session {
+    fn new(
+        library: &'static Libpcap,
+        handle: *mut Handle,
+        expression: &str,
+    ) -> Result<Self, Error> {
+        if handle.is_null() {
+            let message = "libpcap could not open a handle to compile it".to_owned();
+            return Err(Error::Filter { expression: expression.to_owned(), message });
+        }
+        Ok(Self { library, handle })
+    }
+
+    fn compile(&self, expression: &str) -> Result<Program, Error> {
+        let Ok(text) = CString::new(expression) else {
+            let message = "it contains a NUL byte".to_owned();
+            return Err(Error::Filter { expression: expression.to_owned(), message });
+        };
+        let _guard = COMPILER.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut raw = RawProgram { len: 0, instructions: ptr::null_mut() };
+        // PCAP_NETMASK_UNKNOWN: without a netmask only `ip broadcast` is refused.
+        // SAFETY: the handle is open, the text ends in NUL, the program is written by libpcap.
+        let status = unsafe {
+            (self.library.compile)(self.handle, &raw mut raw, text.as_ptr(), 1, c_uint::MAX)
+        };
+        if status != 0 {
+            return Err(self.error(expression));
+        }
+        let len = usize::try_from(raw.len).expect("a program fits into memory");
+        // SAFETY: after success, libpcap's array of `len` instructions is valid until it is freed below.
+        let instructions = unsafe { std::slice::from_raw_parts(raw.instructions, len) }.to_vec();
+        // SAFETY: the program came from libpcap and is freed once.
+        unsafe { (self.library.free_code)(&raw mut raw) };
+        Ok(Program { instructions, bpf_filter: self.library.bpf_filter })
+    }
+
+    /// The handle's last error.
+    fn error(&self, expression: &str) -> Error {
+        // SAFETY: the handle is open.
+        let message = unsafe { (self.library.error)(self.handle) };
+        // SAFETY: libpcap's message ends in NUL and lives as long as the handle.
+        let message = unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned();
+        Error::Filter { expression: expression.to_owned(), message }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // SAFETY: the handle is open, and nobody uses it after this.
+        unsafe { (self.library.close)(self.handle) };
+    }
+}
+
+/// The DLT_ number of a link type: the same, but for those whose numbers differ among the BSDs (pcap-common.c).
+fn data_link_type(link_type: LinkType) -> c_int {
+    match link_type.0 {
+        100 => 11, // ATM_RFC1483
+        101 => 12, // RAW
+        102 => 15, // SLIP_BSDOS
+        103 => 16, // PPP_BSDOS
+        106 => 19, // ATM_CLIP
+        same => c_int::from(same),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ethernet, VLAN 100 with priority 5, IPv4, UDP to port 53.
+    fn tagged_dns() -> Vec<u8> {
+        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x81, 0, 0xa0, 100, 8, 0];
+        frame.extend([0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        frame.extend([0x30, 0x39, 0, 53, 0, 8, 0, 0]);
+        frame
+    }
+
+    #[test]
+    fn a_filter_judges_packets_of_files() {
+        let Ok(library) = Libpcap::get() else {
+            println!("not run: libpcap is not installed");
+            return;
+        };
+        let frame = tagged_dns();
+        let len = u32::try_from(frame.len()).unwrap();
+        for (expression, accepts) in [
+            ("vlan 100 and udp port 53", true),
+            ("vlan 101", false),
+            ("udp", false),
+            ("greater 46", true),
+            ("greater 47", false),
+        ] {
+            let program = library.compile(LinkType::ETHERNET, expression).unwrap();
+            assert_eq!(program.accepts(&frame, len), accepts, "{expression}");
+        }
+        let raw = library.compile(LinkType(101), "udp port 53").unwrap();
+        assert!(raw.accepts(&frame[18..], len - 18));
+        assert!(!raw.accepts(&frame[18..30], len - 18), "the ports were not captured");
+    }
+
+    #[test]
+    fn a_wrong_expression_is_refused_in_the_compilers_words() {
+        let Ok(library) = Libpcap::get() else {
+            println!("not run: libpcap is not installed");
+            return;
+        };
+        for expression in ["tcp port", "host", "vlan 100\0"] {
+            let error = library.compile(LinkType::ETHERNET, expression).unwrap_err();
+            let line = error.to_string();
+            assert!(line.starts_with("filter \""), "{line}");
+            assert_eq!(line.lines().count(), 1, "{line}");
+        }
+    }
+}

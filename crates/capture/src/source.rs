@@ -1,0 +1,178 @@
+//! The contract of a source, and the packets it hands out.
+
+use core::iter::FusedIterator;
+use core::ops::Range;
+use core::slice;
+use core::time::Duration;
+
+use units::Timestamp;
+use wire::LinkType;
+
+use crate::Error;
+
+/// A way in for packets.
+///
+/// `dyn` at batch rate only: the packets of a batch come without dynamic calls.
+pub trait Source: Send {
+    /// The interfaces met so far. The list only grows; a packet's `interface` is a position in it.
+    fn interfaces(&self) -> &[Interface];
+
+    /// The next packets: at most about one kernel block or one read buffer of them, so that the call is short. Where
+    /// nothing is there yet, it waits for up to `wait`.
+    ///
+    /// After an error the source may be asked again: it goes on with what the error did not concern (the next file,
+    /// the other interfaces), and ends with [`Next::End`].
+    fn next_batch(&mut self, wait: Duration) -> Result<Next<'_>, Error>;
+
+    /// Totals since the start, one per interface, in the order of [`Self::interfaces`].
+    fn counters(&mut self) -> Vec<Counters>;
+
+    /// What an operator should know and has not been told yet, one line each.
+    fn notes(&mut self) -> Vec<String>;
+
+    /// Ends the intake: no packet is accepted that comes from here on, those already accepted are still handed out,
+    /// then comes [`Next::End`]. A file ends after what has been read of it.
+    fn begin_stop(&mut self);
+}
+
+/// What a source had to give.
+#[derive(Debug)]
+pub enum Next<'a> {
+    /// Packets, at least one.
+    Packets(Batch<'a>),
+    /// A Name Resolution or Decryption Secrets Block of the input with its framing, in little endian, to be kept.
+    Block(Vec<u8>),
+    /// Nothing came in the time given.
+    Idle,
+    /// Nothing will come any more.
+    End,
+}
+
+/// A place that packets are captured from.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Interface {
+    /// Its name; empty where a file does not tell.
+    pub name: String,
+    /// Description of the interface, if any.
+    pub description: Option<String>,
+    /// Meaning of the first byte of its packets.
+    pub link_type: LinkType,
+    /// Most bytes captured of a packet; 0 is all of it.
+    pub snaplen: u32,
+    /// The filter expression that its packets passed.
+    pub filter: Option<String>,
+    /// Further options of its Interface Description Block, in little endian, without `opt_endofopt`.
+    pub options: Vec<u8>,
+}
+
+/// Totals of one interface since the start.
+///
+/// `received == delivered + kernel_drops` once the source has ended; before that, the difference is in the ring.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Packets that passed the filter, those the kernel then dropped included.
+    pub received: u64,
+    /// Packets handed out in batches.
+    pub delivered: u64,
+    /// Packets that arrived while the kernel ring was full.
+    pub kernel_drops: u64,
+    /// Times the kernel ring was full.
+    pub ring_freezes: u64,
+    /// Packets lost in the card or its driver; `None` where that is not known.
+    pub interface_drops: Option<u64>,
+    /// Packets seen and refused by the filter; `None` where that is not known.
+    pub filter_rejects: Option<u64>,
+}
+
+/// One packet. The frame as it was on the wire is `head`, `tag`, `tail`, one after the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Packet<'a> {
+    /// When it was captured.
+    pub timestamp: Timestamp,
+    /// Where it was captured: a position in [`Source::interfaces`].
+    pub interface: u32,
+    /// Its length on the wire.
+    pub original_len: u32,
+    /// Whether it was sent by the capturing host; `None` where that is not known. `options` say it too.
+    pub outbound: Option<bool>,
+    /// The captured bytes, or those before a VLAN tag that the kernel had taken out.
+    pub head: &'a [u8],
+    /// That VLAN tag.
+    pub tag: Option<[u8; 4]>,
+    /// The captured bytes after that tag.
+    pub tail: &'a [u8],
+    /// Options of its Enhanced Packet Block, in little endian, without `opt_endofopt`; a writer adds none of its own.
+    pub options: &'a [u8],
+}
+
+impl Packet<'_> {
+    /// Bytes captured.
+    pub fn captured_len(&self) -> usize {
+        self.head.len() + self.tail.len() + self.tag.map_or(0, |tag| tag.len())
+    }
+}
+
+/// Where one packet of a batch lies.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) timestamp: Timestamp,
+    pub(crate) interface: u32,
+    pub(crate) original_len: u32,
+    pub(crate) outbound: Option<bool>,
+    pub(crate) tag: Option<[u8; 4]>,
+    /// The captured bytes in the batch's data, without the tag.
+    pub(crate) bytes: Range<usize>,
+    /// The options in the batch's options.
+    pub(crate) options: Range<usize>,
+}
+
+/// Packets that came together. They borrow the source until the next call.
+#[derive(Debug)]
+pub struct Batch<'a> {
+    data: &'a [u8],
+    options: &'a [u8],
+    records: slice::Iter<'a, Record>,
+}
+
+/// Both addresses of an Ethernet frame: a VLAN tag stands behind them (IEEE 802.1Q, 9.3).
+const BEFORE_TAG: usize = 12;
+
+impl<'a> Batch<'a> {
+    /// # Invariant
+    /// The ranges of `records` lie in `data` and `options`.
+    pub(crate) fn new(data: &'a [u8], options: &'a [u8], records: &'a [Record]) -> Self {
+        Self { data, options, records: records.iter() }
+    }
+}
+
+impl<'a> Iterator for Batch<'a> {
+    type Item = Packet<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Packet<'a>> {
+        let record = self.records.next()?;
+        let bytes = self.data.get(record.bytes.clone()).expect("a record lies in its batch");
+        let options = self.options.get(record.options.clone());
+        let (head, tail) = match record.tag {
+            Some(_) => bytes.split_at_checked(BEFORE_TAG).unwrap_or((bytes, &[])),
+            None => (bytes, &[][..]),
+        };
+        Some(Packet {
+            timestamp: record.timestamp,
+            interface: record.interface,
+            original_len: record.original_len,
+            outbound: record.outbound,
+            head,
+            tag: record.tag,
+            tail,
+            options: options.expect("a record's options lie in its batch"),
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.records.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Batch<'_> {}
+impl FusedIterator for Batch<'_> {}
