@@ -28,7 +28,7 @@ const LLC_IP: u8 = 0x06;
 const UNNUMBERED: u8 = 0x03;
 
 #[inline]
-pub(crate) fn ethernet<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+pub(crate) fn ethernet<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     stations(walk, &mut bytes)?;
     let kind = u16::from_be_bytes(take(&mut bytes)?);
     length_or_type(walk, kind, bytes)
@@ -36,7 +36,7 @@ pub(crate) fn ethernet<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
 
 /// Destination and source, as every IEEE 802 frame begins.
 #[inline]
-pub(crate) fn stations(walk: &mut Walk<'_>, bytes: &mut &[u8]) -> Walked {
+pub(crate) fn stations(walk: &mut Walk<'_, '_>, bytes: &mut &[u8]) -> Walked {
     let destination = take(bytes)?;
     let source = take(bytes)?;
     walk.stations(source, destination);
@@ -44,13 +44,13 @@ pub(crate) fn stations(walk: &mut Walk<'_>, bytes: &mut &[u8]) -> Walked {
 }
 
 #[inline]
-pub(crate) fn length_or_type<'a>(walk: &mut Walk<'a>, kind: u16, bytes: &'a [u8]) -> Walked {
+pub(crate) fn length_or_type<'a>(walk: &mut Walk<'a, '_>, kind: u16, bytes: &'a [u8]) -> Walked {
     if kind <= LENGTH_MAX { llc(walk, bytes) } else { ether_type(walk, kind, bytes) }
 }
 
 /// What stands behind an `EtherType`.
 #[inline]
-pub(crate) fn ether_type<'a>(walk: &mut Walk<'a>, kind: u16, bytes: &'a [u8]) -> Walked {
+pub(crate) fn ether_type<'a>(walk: &mut Walk<'a, '_>, kind: u16, bytes: &'a [u8]) -> Walked {
     walk.ether_type(kind);
     match kind {
         IPV4 => ip::ipv4(walk, bytes),
@@ -59,7 +59,7 @@ pub(crate) fn ether_type<'a>(walk: &mut Walk<'a>, kind: u16, bytes: &'a [u8]) ->
     }
 }
 
-fn other_ether_type<'a>(walk: &mut Walk<'a>, kind: u16, mut bytes: &'a [u8]) -> Walked {
+fn other_ether_type<'a>(walk: &mut Walk<'a, '_>, kind: u16, mut bytes: &'a [u8]) -> Walked {
     if !walk.enter() {
         return Ok(());
     }
@@ -89,7 +89,7 @@ fn other_ether_type<'a>(walk: &mut Walk<'a>, kind: u16, mut bytes: &'a [u8]) -> 
 }
 
 /// `MACsec` (IEEE 802.1AE): open where only the integrity is protected.
-fn macsec<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+fn macsec<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     const SECURE_CHANNEL: u8 = 0x20;
     const ENCRYPTED: u8 = 0x0c;
 
@@ -103,7 +103,7 @@ fn macsec<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
 }
 
 /// LLC. Frames of other service access points than these stay with their stations.
-pub(crate) fn llc<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+pub(crate) fn llc<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     match take(&mut bytes)? {
         [LLC_SNAP, LLC_SNAP, UNNUMBERED] => snap(walk, bytes),
         [LLC_IP, LLC_IP, UNNUMBERED] => ip::ip(walk, bytes),
@@ -112,7 +112,7 @@ pub(crate) fn llc<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
 }
 
 /// SNAP: the organisation says what the type means (RFC 1042; 802.1H; RFC 2427, section 4.2 for bridged frames).
-pub(crate) fn snap<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+pub(crate) fn snap<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     let [o0, o1, o2, t0, t1] = take(&mut bytes)?;
     let kind = u16::from_be_bytes([t0, t1]);
     match ([o0, o1, o2], kind) {
@@ -127,7 +127,7 @@ pub(crate) fn snap<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
 
 /// A label stack. Nothing says what it carries: the first nibble decides (RFC 4928), and a pseudowire with or without
 /// control word (RFC 4448) is taken only where the frame in it looks like one.
-pub(crate) fn mpls<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+pub(crate) fn mpls<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     loop {
         let entry = u32::from_be_bytes(take(&mut bytes)?);
         walk.mpls(entry >> 12);
@@ -159,7 +159,7 @@ fn is_ethernet(bytes: &[u8]) -> bool {
 }
 
 /// PPP over Ethernet, session stage (RFC 2516, section 4).
-pub(crate) fn pppoe<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+pub(crate) fn pppoe<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     let [version, code, s0, s1, _, _] = take(&mut bytes)?;
     if (version, code) != (0x11, 0) {
         return Ok(());
@@ -169,7 +169,7 @@ pub(crate) fn pppoe<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
 }
 
 /// PPP, with or without its HDLC address and control bytes (RFC 1662) and with either form of the protocol field.
-pub(crate) fn ppp<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
+pub(crate) fn ppp<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
     let mut bytes = bytes.strip_prefix(&[0xff, 0x03]).unwrap_or(bytes);
     let protocol = match take(&mut bytes)? {
         [short] if short & 1 != 0 => u16::from(short),
@@ -184,7 +184,7 @@ pub(crate) fn ppp<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
 }
 
 /// Cisco HDLC: address, control, `EtherType`; PPP where the address is PPP's.
-pub(crate) fn cisco_hdlc<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+pub(crate) fn cisco_hdlc<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     if bytes.starts_with(&[0xff, 0x03]) {
         return ppp(walk, bytes);
     }
@@ -193,7 +193,7 @@ pub(crate) fn cisco_hdlc<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked
 }
 
 /// Frame Relay: Q.922 address, then multiprotocol encapsulation (RFC 2427) or Cisco's `EtherType`.
-pub(crate) fn frame_relay<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+pub(crate) fn frame_relay<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     while take::<1>(&mut bytes)?.iter().any(|last| last & 1 == 0) {}
     let Some(mut bytes) = bytes.strip_prefix(&[UNNUMBERED]) else {
         let kind = u16::from_be_bytes(take(&mut bytes)?);
@@ -206,7 +206,7 @@ pub(crate) fn frame_relay<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walke
 }
 
 /// A network layer protocol identifier (ISO/IEC TR 9577) and what it names.
-pub(crate) fn network_layer<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
+pub(crate) fn network_layer<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
     match bytes.split_first().ok_or(Short)? {
         (0xcc, rest) => ip::ipv4(walk, rest),
         (0x8e, rest) => ip::ipv6(walk, rest),

@@ -25,7 +25,7 @@ const SHIM6: u8 = 140;
 const EXTENSIONS_MAX: usize = 16;
 
 /// An IP packet of the version its first nibble says.
-pub(crate) fn ip<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
+pub(crate) fn ip<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
     match bytes.first().ok_or(Short)? >> 4 {
         4 => ipv4(walk, bytes),
         6 => ipv6(walk, bytes),
@@ -34,12 +34,12 @@ pub(crate) fn ip<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
 }
 
 /// An IP packet where nothing but its place says that it is one: walked into only if its lengths fit.
-pub(crate) fn guessed_ip<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
+pub(crate) fn guessed_ip<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
     if is_plausible(walk, bytes) { ip(walk, bytes) } else { Ok(()) }
 }
 
 /// Whether an IP header stands here that keeps to the bytes there are.
-pub(crate) fn is_plausible(walk: &Walk<'_>, bytes: &[u8]) -> bool {
+pub(crate) fn is_plausible(walk: &Walk<'_, '_>, bytes: &[u8]) -> bool {
     let room = walk.on_wire(bytes);
     match bytes {
         [version @ 0x45..=0x4f, _, l0, l1, _, _, _, _, ttl, ..] => {
@@ -54,7 +54,7 @@ pub(crate) fn is_plausible(walk: &Walk<'_>, bytes: &[u8]) -> bool {
 }
 
 #[inline]
-pub(crate) fn ipv4<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
+pub(crate) fn ipv4<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
     let mut rest = bytes;
     let [version, _, l0, l1, id0, id1, f0, f1, _, protocol, _, _] = take(&mut rest)?;
     let source = Ipv4Addr::from(take::<4>(&mut rest)?);
@@ -90,7 +90,7 @@ pub(crate) fn ipv4<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
 }
 
 #[inline]
-pub(crate) fn ipv6<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
+pub(crate) fn ipv6<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
     let mut rest = bytes;
     let [version, _, _, _, l0, l1, next, _] = take(&mut rest)?;
     let source = Ipv6Addr::from(take::<16>(&mut rest)?);
@@ -110,7 +110,7 @@ pub(crate) fn ipv6<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
 }
 
 /// Walks the extension headers of IPv6.
-fn extensions<'a>(walk: &mut Walk<'a>, first: u8, bytes: &'a [u8]) -> Walked {
+fn extensions<'a>(walk: &mut Walk<'a, '_>, first: u8, bytes: &'a [u8]) -> Walked {
     let (mut next, mut rest) = (first, bytes);
     for _ in 0..EXTENSIONS_MAX {
         let here = next;
@@ -149,7 +149,7 @@ fn extensions<'a>(walk: &mut Walk<'a>, first: u8, bytes: &'a [u8]) -> Walked {
 
 /// What an IP packet carries: a transport, or another packet.
 #[inline]
-fn payload_of<'a>(walk: &mut Walk<'a>, protocol: u8, payload: &'a [u8]) -> Walked {
+fn payload_of<'a>(walk: &mut Walk<'a, '_>, protocol: u8, payload: &'a [u8]) -> Walked {
     match protocol {
         transport::TCP => transport::tcp(walk, payload),
         transport::UDP => transport::udp(walk, payload),
@@ -173,7 +173,7 @@ fn payload_of<'a>(walk: &mut Walk<'a>, protocol: u8, payload: &'a [u8]) -> Walke
 }
 
 /// Authentication Header (RFC 4302): the packet behind it is in the clear.
-fn authentication<'a>(walk: &mut Walk<'a>, mut payload: &'a [u8]) -> Walked {
+fn authentication<'a>(walk: &mut Walk<'a, '_>, mut payload: &'a [u8]) -> Walked {
     let [next, words, ..] = take::<12>(&mut payload)?;
     skip(&mut payload, (usize::from(words) * 4 + 8).saturating_sub(12))?;
     walk.protocol(next, payload);

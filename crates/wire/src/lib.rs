@@ -19,6 +19,7 @@ mod wireless;
 pub use community_id::CommunityId;
 pub use decode::{
     Decoded, Fragment, IcmpHeader, TcpHeader, TcpOptions, Transport, Tunnel, TunnelKind, decode,
+    decode_into,
 };
 pub use link_type::LinkType;
 pub use tuple::{Address, FiveTuple, Protocol};

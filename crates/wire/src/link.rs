@@ -15,7 +15,7 @@ const LOG_PAYLOAD: u16 = 9;
 
 /// Starts the walk. Link types that carry neither IP nor stations are left unparsed.
 #[inline]
-pub(crate) fn link<'a>(walk: &mut Walk<'a>, link_type: LinkType, bytes: &'a [u8]) -> Walked {
+pub(crate) fn link<'a>(walk: &mut Walk<'a, '_>, link_type: LinkType, bytes: &'a [u8]) -> Walked {
     if link_type == LinkType::ETHERNET {
         ethernet::ethernet(walk, bytes)
     } else {
@@ -23,7 +23,7 @@ pub(crate) fn link<'a>(walk: &mut Walk<'a>, link_type: LinkType, bytes: &'a [u8]
     }
 }
 
-fn other_link<'a>(walk: &mut Walk<'a>, link_type: LinkType, mut bytes: &'a [u8]) -> Walked {
+fn other_link<'a>(walk: &mut Walk<'a, '_>, link_type: LinkType, mut bytes: &'a [u8]) -> Walked {
     match link_type {
         LinkType::RAW | LinkType::RAW_BSD | LinkType::RAW_OPENBSD => ip::ip(walk, bytes),
         LinkType::IPV4 => ip::ipv4(walk, bytes),
@@ -67,7 +67,7 @@ fn other_link<'a>(walk: &mut Walk<'a>, link_type: LinkType, mut bytes: &'a [u8])
 }
 
 /// An address family in the byte order of whoever wrote it; all values of it are below 256.
-fn loopback<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+fn loopback<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     match take(&mut bytes)? {
         [2, 0, 0, 0] | [0, 0, 0, 2] => ip::ipv4(walk, bytes),
         // AF_INET6 of Linux, NetBSD, FreeBSD and Darwin.
@@ -76,7 +76,7 @@ fn loopback<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
     }
 }
 
-fn hdlc<'a>(walk: &mut Walk<'a>, link_type: LinkType, bytes: &'a [u8]) -> Walked {
+fn hdlc<'a>(walk: &mut Walk<'a, '_>, link_type: LinkType, bytes: &'a [u8]) -> Walked {
     /// Unicast and multicast address of Cisco HDLC, both with control 0.
     const CISCO: [[u8; 2]; 2] = [[0x0f, 0], [0x8f, 0]];
 
@@ -88,7 +88,7 @@ fn hdlc<'a>(walk: &mut Walk<'a>, link_type: LinkType, bytes: &'a [u8]) -> Walked
     }
 }
 
-fn linux_sll<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+fn linux_sll<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     let [_, _, h0, h1, _, len] = take(&mut bytes)?;
     let [s0, s1, s2, s3, s4, s5, _, _] = take(&mut bytes)?;
     let kind = u16::from_be_bytes(take(&mut bytes)?);
@@ -98,7 +98,7 @@ fn linux_sll<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
     cooked(walk, u16::from_be_bytes([h0, h1]), kind, bytes)
 }
 
-fn linux_sll2<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+fn linux_sll2<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     let [k0, k1, _, _, _, _, _, _, h0, h1, _, len] = take(&mut bytes)?;
     let [s0, s1, s2, s3, s4, s5, _, _] = take(&mut bytes)?;
     if len == 6 {
@@ -108,7 +108,7 @@ fn linux_sll2<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
 }
 
 /// What a cooked header carries, by the device's type and the protocol.
-fn cooked<'a>(walk: &mut Walk<'a>, hardware: u16, kind: u16, bytes: &'a [u8]) -> Walked {
+fn cooked<'a>(walk: &mut Walk<'a, '_>, hardware: u16, kind: u16, bytes: &'a [u8]) -> Walked {
     const NOVELL_8023: u16 = 1;
     const LLC: u16 = 4;
 
@@ -124,7 +124,7 @@ fn cooked<'a>(walk: &mut Walk<'a>, hardware: u16, kind: u16, bytes: &'a [u8]) ->
 }
 
 /// PPI: a header with its length and the link type of what follows.
-fn per_packet_information<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
+fn per_packet_information<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
     let mut rest = bytes;
     let [_, _, l0, l1] = take(&mut rest)?;
     let inner = u32::from_le_bytes(take(&mut rest)?);
@@ -138,7 +138,7 @@ fn per_packet_information<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
 }
 
 /// Netlink behind a cooked header of 16 bytes: netfilter's queue and log carry packets.
-fn netlink<'a>(walk: &mut Walk<'a>, family: u16, mut bytes: &'a [u8]) -> Walked {
+fn netlink<'a>(walk: &mut Walk<'a, '_>, family: u16, mut bytes: &'a [u8]) -> Walked {
     const NETFILTER: u16 = 12;
     const QUEUE_PACKET: [u8; 2] = [0, 3];
     const LOG_PACKET: [u8; 2] = [0, 4];
@@ -154,7 +154,7 @@ fn netlink<'a>(walk: &mut Walk<'a>, family: u16, mut bytes: &'a [u8]) -> Walked 
 
 /// Netfilter's attributes, one of which is the packet. They are in host byte order; all writers known are
 /// little-endian. The packet begins at its network layer, whose `EtherType` is in the first attribute.
-fn netfilter<'a>(walk: &mut Walk<'a>, payload: u16, mut bytes: &'a [u8]) -> Walked {
+fn netfilter<'a>(walk: &mut Walk<'a, '_>, payload: u16, mut bytes: &'a [u8]) -> Walked {
     const PACKET_HEADER: u16 = 1;
     const AF_INET: u8 = 2;
     const AF_INET6: u8 = 10;
@@ -182,7 +182,7 @@ fn netfilter<'a>(walk: &mut Walk<'a>, payload: u16, mut bytes: &'a [u8]) -> Walk
     }
 }
 
-fn fddi<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+fn fddi<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     let [control] = take(&mut bytes)?;
     ethernet::stations(walk, &mut bytes)?;
     let is_llc = control & 0x70 == 0x50;
@@ -190,7 +190,7 @@ fn fddi<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
 }
 
 /// Token Ring; the first bit of the source says that routing information follows.
-fn token_ring<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+fn token_ring<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     let [_, control] = take(&mut bytes)?;
     let destination = take::<6>(&mut bytes)?;
     let [first, s1, s2, s3, s4, s5] = take(&mut bytes)?;
@@ -204,7 +204,7 @@ fn token_ring<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
 }
 
 /// ARCNET (RFC 1201, and RFC 1051 without its split header); Linux puts `offset_len` bytes before the type.
-fn arcnet<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8], offset_len: usize) -> Walked {
+fn arcnet<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8], offset_len: usize) -> Walked {
     const IPV6_1201: u8 = 196;
     const IPV4_1201: u8 = 212;
     const ARP_1201: u8 = 213;
@@ -230,7 +230,7 @@ fn arcnet<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8], offset_len: usize) -> Wa
 }
 
 /// Multiprotocol over ATM (RFC 2684) and Classical IP (RFC 2225).
-fn atm<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
+fn atm<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
     match bytes {
         // Bridged frames are padded to a word here.
         [0xaa, 0xaa, 0x03, 0x00, 0x80, 0xc2, 0x00, 0x01 | 0x07, _, _, frame @ ..] => {
@@ -243,7 +243,7 @@ fn atm<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
 }
 
 /// The header of `SunATM` devices.
-fn sun_atm<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+fn sun_atm<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     let [flags, _, _, _] = take(&mut bytes)?;
     match flags & 0x0f {
         1 => {
@@ -257,7 +257,7 @@ fn sun_atm<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
 }
 
 /// Ethernet with a switch's tag between addresses and type. Marvell's replaces a VLAN tag where its tagged bit says so.
-fn switch_tag<'a>(walk: &mut Walk<'a>, link_type: LinkType, mut bytes: &'a [u8]) -> Walked {
+fn switch_tag<'a>(walk: &mut Walk<'a, '_>, link_type: LinkType, mut bytes: &'a [u8]) -> Walked {
     const TAGGED: u8 = 0x20;
 
     ethernet::stations(walk, &mut bytes)?;

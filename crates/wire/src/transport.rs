@@ -15,7 +15,7 @@ pub(crate) const SCTP: u8 = 132;
 const SYN: u8 = 0x02;
 
 #[inline]
-fn ports(walk: &mut Walk<'_>, bytes: &mut &[u8]) -> Result<(u16, u16), crate::walk::Short> {
+fn ports(walk: &mut Walk<'_, '_>, bytes: &mut &[u8]) -> Result<(u16, u16), crate::walk::Short> {
     let [s0, s1, d0, d1] = take(bytes)?;
     let (source, destination) = (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1]));
     walk.ports(source, destination);
@@ -23,7 +23,7 @@ fn ports(walk: &mut Walk<'_>, bytes: &mut &[u8]) -> Result<(u16, u16), crate::wa
 }
 
 #[inline]
-pub(crate) fn tcp<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+pub(crate) fn tcp<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     ports(walk, &mut bytes)?;
     let [s0, s1, s2, s3, a0, a1, a2, a3, offset, flags, w0, w1, _, _, _, _] = take(&mut bytes)?;
     let options_len = (usize::from(offset >> 4) * 4).saturating_sub(20);
@@ -74,16 +74,12 @@ fn tcp_options(mut bytes: &[u8]) -> TcpOptions {
 }
 
 #[inline]
-pub(crate) fn udp<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+pub(crate) fn udp<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     let (source, destination) = ports(walk, &mut bytes)?;
     let [l0, l1, _, _] = take(&mut bytes)?;
-    let room = walk.on_wire(bytes);
     // Zero means longer than the field can say; a first fragment's field counts the whole datagram.
-    let len = match u32::from(u16::from_be_bytes([l0, l1])).checked_sub(8) {
-        Some(len) => len.min(room),
-        None => room,
-    };
-    let payload = walk.limit(bytes, len);
+    let len = u32::from(u16::from_be_bytes([l0, l1])).checked_sub(8);
+    let payload = walk.limit(bytes, len.unwrap_or(u32::MAX));
     walk.transport(Transport::Udp, payload);
     if walk.is_fragment() {
         return Ok(());
@@ -91,7 +87,7 @@ pub(crate) fn udp<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
     tunnel::in_udp(walk, source, destination, payload)
 }
 
-pub(crate) fn icmp<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+pub(crate) fn icmp<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     let [kind, code] = take(&mut bytes)?;
     let payload = walk.behind(bytes, 6);
     let header = IcmpHeader { kind, code };
@@ -99,7 +95,7 @@ pub(crate) fn icmp<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
     payload.map(drop)
 }
 
-pub(crate) fn sctp<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+pub(crate) fn sctp<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     ports(walk, &mut bytes)?;
     skip(&mut bytes, 8)?;
     walk.transport(Transport::Sctp, bytes);

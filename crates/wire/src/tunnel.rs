@@ -12,7 +12,7 @@ const ERSPAN_III: u16 = 0x22eb;
 const WCCP: u16 = 0x883e;
 
 /// Generic Routing Encapsulation; version 1 is PPTP's.
-pub(crate) fn gre<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+pub(crate) fn gre<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     const CHECKSUM: u8 = 0x80;
     const ROUTING: u8 = 0x40;
     const KEY: u8 = 0x20;
@@ -59,7 +59,7 @@ pub(crate) fn gre<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
 }
 
 /// ERSPAN types II and III (draft-foschiano-erspan).
-fn erspan<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+fn erspan<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     let [version, _, s0, s1, _, _, _, _] = take(&mut bytes)?;
     walk.tunnel(TunnelKind::Erspan, u32::from(u16::from_be_bytes([s0 & 0x03, s1])));
     match version >> 4 {
@@ -77,7 +77,7 @@ fn erspan<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
     }
 }
 
-pub(crate) fn ether_ip<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+pub(crate) fn ether_ip<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     if take(&mut bytes)? != [0x30, 0] {
         return Ok(());
     }
@@ -85,14 +85,14 @@ pub(crate) fn ether_ip<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
     ethernet::ethernet(walk, bytes)
 }
 
-pub(crate) fn mpls_in_ip<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
+pub(crate) fn mpls_in_ip<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
     let mut label = bytes;
     walk.tunnel(TunnelKind::MplsInIp, u32::from_be_bytes(take(&mut label)?) >> 12);
     ethernet::mpls(walk, bytes)
 }
 
 /// Network Service Header, whose next protocol numbers are also VXLAN-GPE's.
-pub(crate) fn nsh<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
+pub(crate) fn nsh<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
     let mut rest = bytes;
     let [_, len, _, next] = take(&mut rest)?;
     let [p0, p1, p2, _] = take(&mut rest)?;
@@ -102,7 +102,7 @@ pub(crate) fn nsh<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
     next_protocol(walk, next, bytes)
 }
 
-fn next_protocol<'a>(walk: &mut Walk<'a>, next: u8, bytes: &'a [u8]) -> Walked {
+fn next_protocol<'a>(walk: &mut Walk<'a, '_>, next: u8, bytes: &'a [u8]) -> Walked {
     match next {
         1 => ip::ipv4(walk, bytes),
         2 => ip::ipv6(walk, bytes),
@@ -116,7 +116,7 @@ fn next_protocol<'a>(walk: &mut Walk<'a>, next: u8, bytes: &'a [u8]) -> Walked {
 /// Walks into the tunnel that one of the ports names, the destination's first.
 #[inline]
 pub(crate) fn in_udp<'a>(
-    walk: &mut Walk<'a>,
+    walk: &mut Walk<'a, '_>,
     source: u16,
     destination: u16,
     bytes: &'a [u8],
@@ -127,7 +127,7 @@ pub(crate) fn in_udp<'a>(
     }
 }
 
-type Layer = for<'a> fn(&mut Walk<'a>, &'a [u8]) -> Walked;
+type Layer = for<'a> fn(&mut Walk<'a, '_>, &'a [u8]) -> Walked;
 
 #[inline]
 fn by_port(port: u16) -> Option<Layer> {
@@ -153,7 +153,7 @@ fn by_port(port: u16) -> Option<Layer> {
     })
 }
 
-fn vxlan<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+fn vxlan<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     let [flags, _, _, _, v0, v1, v2, _] = take(&mut bytes)?;
     if flags & 0x08 == 0 {
         return Ok(());
@@ -162,7 +162,7 @@ fn vxlan<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
     ethernet::ethernet(walk, bytes)
 }
 
-fn vxlan_gpe<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+fn vxlan_gpe<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     let [flags, _, _, next, v0, v1, v2, _] = take(&mut bytes)?;
     if flags & 0x08 == 0 {
         return Ok(());
@@ -172,7 +172,7 @@ fn vxlan_gpe<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
     next_protocol(walk, if has_next { next } else { 3 }, bytes)
 }
 
-fn geneve<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+fn geneve<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     let [version, _, t0, t1, v0, v1, v2, _] = take(&mut bytes)?;
     if version >> 6 != 0 {
         return Ok(());
@@ -182,7 +182,7 @@ fn geneve<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
     ethernet::ether_type(walk, u16::from_be_bytes([t0, t1]), bytes)
 }
 
-fn gtp_u<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+fn gtp_u<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     const VERSION_1: u8 = 0x30;
     const USER_PACKET: u8 = 255;
 
@@ -205,7 +205,7 @@ fn gtp_u<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
 }
 
 /// Teredo: an IPv6 packet, perhaps behind an authentication and an origin indication.
-fn teredo<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+fn teredo<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     if let [0, 1, client_len, authentication_len, ..] = bytes {
         skip(&mut bytes, 13 + usize::from(*client_len) + usize::from(*authentication_len))?;
     }
@@ -216,7 +216,7 @@ fn teredo<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
     if matches!(bytes, [0x60..=0x6f, ..]) { ip::guessed_ip(walk, bytes) } else { Ok(()) }
 }
 
-fn ayiya<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+fn ayiya<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     const FORWARD: u8 = 1;
 
     let [identity, signature, operation, _, _, _, _, _] = take(&mut bytes)?;
@@ -228,7 +228,7 @@ fn ayiya<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
     ip::guessed_ip(walk, bytes)
 }
 
-fn lisp<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+fn lisp<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     let [flags, _, _, _, i0, i1, i2, _] = take(&mut bytes)?;
     let has_instance = flags & 0x08 != 0;
     let instance = if has_instance { u32::from_be_bytes([0, i0, i1, i2]) } else { 0 };
@@ -237,7 +237,7 @@ fn lisp<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
 }
 
 /// LISP control (RFC 9301): a message encapsulated with its own IP header.
-fn lisp_control<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+fn lisp_control<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     const ENCAPSULATED: u8 = 8;
 
     let [kind, _, _, _] = take(&mut bytes)?;
@@ -249,7 +249,7 @@ fn lisp_control<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
 }
 
 /// CAPWAP data: an 802.3 or 802.11 frame. Fragments and encrypted packets stay closed.
-fn capwap<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
+fn capwap<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
     const FRAGMENT: u8 = 0x80;
     const NATIVE: u8 = 0x01;
 
@@ -269,7 +269,7 @@ fn capwap<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
 }
 
 /// Layer 2 Tunnelling Protocol, version 2, data messages.
-fn l2tp<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+fn l2tp<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     const CONTROL: u8 = 0x80;
     const LENGTH: u8 = 0x40;
     const SEQUENCE: u8 = 0x08;
@@ -290,7 +290,7 @@ fn l2tp<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
 }
 
 /// `TaZmen` Sniffer Protocol: tags, then a frame.
-fn tzsp<'a>(walk: &mut Walk<'a>, mut bytes: &'a [u8]) -> Walked {
+fn tzsp<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     const PADDING: u8 = 0;
     const END: u8 = 1;
     const ETHERNET: u16 = 1;

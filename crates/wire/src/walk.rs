@@ -21,8 +21,8 @@ pub(crate) struct Short;
 pub(crate) type Walked = Result<(), Short>;
 
 #[derive(Debug)]
-pub(crate) struct Walk<'a> {
-    out: Decoded<'a>,
+pub(crate) struct Walk<'a, 'out> {
+    out: &'out mut Decoded<'a>,
     missing: u32,
     tunnel: Option<Tunnel>,
     has_ip: bool,
@@ -49,37 +49,17 @@ pub(crate) fn wire_len(captured: &[u8]) -> u32 {
     u32::try_from(captured.len()).unwrap_or(u32::MAX)
 }
 
-impl<'a> Walk<'a> {
+impl<'a, 'out> Walk<'a, 'out> {
     #[inline]
-    pub(crate) fn new(packet: &'a [u8], original_len: u32) -> Self {
-        let tuple = FiveTuple {
-            orig: Address::None,
-            resp: Address::None,
-            orig_port: 0,
-            resp_port: 0,
-            proto: Protocol::UNPARSED,
-        };
-        let out = Decoded {
-            tuple,
-            transport: Transport::Other,
-            ip_len: 0,
-            payload: &[],
-            payload_len: 0,
-            fragment: None,
-            vlan: [None; 2],
-            mpls: None,
-            tunnel: None,
-            cut: false,
-        };
+    pub(crate) fn new(out: &'out mut Decoded<'a>, packet: &'a [u8], original_len: u32) -> Self {
         let missing = original_len.saturating_sub(wire_len(packet));
         Self { out, missing, tunnel: None, has_ip: false, layers_left: LAYERS_MAX }
     }
 
     /// A header that ends early was cut by the capture only where more of the packet was on the wire.
     #[inline]
-    pub(crate) fn finish(mut self, end: &Walked) -> Decoded<'a> {
+    pub(crate) fn finish(self, end: &Walked) {
         self.out.cut |= end.is_err() && self.missing > 0;
-        self.out
     }
 
     /// Counts one more layer; false when the packet is nested too deeply to go on.
@@ -167,7 +147,9 @@ impl<'a> Walk<'a> {
         self.out.transport = Transport::Other;
         self.out.ip_len = ip_len;
         self.out.fragment = None;
-        self.out.tunnel = self.tunnel;
+        if self.tunnel.is_some() {
+            self.out.tunnel = self.tunnel;
+        }
     }
 
     /// The protocol of the current IP packet's payload, as far as its headers were read.

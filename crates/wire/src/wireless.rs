@@ -16,7 +16,7 @@ const PROTECTED: u8 = 0x40;
 const ORDER: u8 = 0x80;
 
 /// An 802.11 frame; `padded` when the driver pads the MAC header to 32 bits.
-pub(crate) fn frame<'a>(walk: &mut Walk<'a>, bytes: &'a [u8], padded: bool) -> Walked {
+pub(crate) fn frame<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8], padded: bool) -> Walked {
     let mut rest = bytes;
     let (control, flags) = match take(&mut rest)? {
         // Some access controllers swap these two bytes; the version in the first is always 0.
@@ -63,7 +63,7 @@ pub(crate) fn frame<'a>(walk: &mut Walk<'a>, bytes: &'a [u8], padded: bool) -> W
 }
 
 /// Radiotap (<https://www.radiotap.org>): only its length and the flag for padding are needed.
-pub(crate) fn radiotap<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
+pub(crate) fn radiotap<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
     const TIMER: u32 = 1;
     const FLAGS: u32 = 2;
     const MORE_WORDS: u32 = 1 << 31;
@@ -91,7 +91,7 @@ pub(crate) fn radiotap<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
 }
 
 /// Prism or AVS: a magic number and the header's length.
-pub(crate) fn prism<'a>(walk: &mut Walk<'a>, bytes: &'a [u8]) -> Walked {
+pub(crate) fn prism<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
     const AVS_MAGIC: u32 = 0x8021_1000;
     const PRISM_LEN_MAX: u32 = 0xffff;
 
