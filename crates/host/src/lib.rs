@@ -1,1 +1,20 @@
-//! The rest of the operating system: clocks, signals, mounts, signatures, directories.
+//! The rest of the operating system: clocks, random bytes, signals, what uses a disk and what lies on it, partition
+//! tables, the cache directory, the limits of this process.
+//!
+//! Not here: reading and writing of members (`device`) and of packets (`capture`). Nothing here decides; `upkeep`
+//! refuses a target by what this room finds.
+
+mod clock;
+mod directory;
+mod error;
+pub mod gpt;
+mod process;
+mod signals;
+pub mod signature;
+pub mod usage;
+
+pub use clock::SystemClock;
+pub use directory::{Directory, default_cache_directory};
+pub use error::Error;
+pub use process::{CpuTime, cpu_time, memlock_limit_bytes, random_bytes, terminal_columns};
+pub use signals::StopFlag;

@@ -1,0 +1,161 @@
+//! A flat directory of small files that appear whole or not at all: the index cache.
+
+#![expect(clippy::disallowed_methods, reason = "a door opens files")]
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+
+/// A directory whose files are replaced atomically. Names that begin with a dot are its own.
+#[derive(Debug, Clone)]
+pub struct Directory {
+    path: PathBuf,
+}
+
+impl Directory {
+    /// Opens the directory, making it and its parents if need be; only its owner may look inside what is made.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(|error| Error::path("make the directory", path, error))?;
+        Ok(Self { path: path.to_path_buf() })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The content of a file, or `None` if there is none of that name.
+    ///
+    /// # Panics
+    /// If `name` is no plain file name, here and below.
+    pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        let path = self.entry(name);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::path("read", &path, error)),
+        }
+    }
+
+    /// Writes a file, durably, so that readers see its old or its new content and nothing between.
+    pub fn write_atomic(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        let path = self.entry(name);
+        let draft = self.path.join(format!(".{name}.{}", std::process::id()));
+        let written = write_durably(&draft, bytes)
+            .and_then(|()| fs::rename(&draft, &path))
+            .and_then(|()| self.sync());
+        written.map_err(|error| {
+            // The cause is worth more than a second error.
+            drop(fs::remove_file(&draft));
+            Error::path("write", &path, error)
+        })
+    }
+
+    /// The names of all files, sorted.
+    pub fn list(&self) -> Result<Vec<String>, Error> {
+        let fail = |error| Error::path("list", &self.path, error);
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.path).map_err(fail)? {
+            let entry = entry.map_err(fail)?;
+            let is_file = entry.file_type().map_err(fail)?.is_file();
+            if let (true, Ok(name)) = (is_file, entry.file_name().into_string())
+                && !name.starts_with('.')
+            {
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Removes a file; one that is not there is no error.
+    pub fn remove(&self, name: &str) -> Result<(), Error> {
+        let path = self.entry(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(Error::path("remove", &path, error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn entry(&self, name: &str) -> PathBuf {
+        assert!(
+            !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']),
+            "{name:?} is a plain file name"
+        );
+        self.path.join(name)
+    }
+
+    /// A rename is durable only with its directory.
+    fn sync(&self) -> std::io::Result<()> {
+        fs::OpenOptions::new().read(true).open(&self.path)?.sync_all()
+    }
+}
+
+fn write_durably(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file =
+        fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Where caches go: `/var/cache/wirespool` for root, else by the XDG Base Directory Specification, which says to
+/// ignore relative paths.
+pub fn default_cache_directory() -> Result<PathBuf, Error> {
+    if rustix::process::geteuid().is_root() {
+        return Ok(PathBuf::from("/var/cache/wirespool"));
+    }
+    let absolute =
+        |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute("XDG_CACHE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
+        .map(|cache| cache.join("wirespool"))
+        .ok_or(Error::NoCacheDirectory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_written_listed_read_and_removed() {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = Directory::open(&parent.path().join("a/b")).unwrap();
+        assert_eq!(directory.list().unwrap(), Vec::<String>::new());
+        assert_eq!(directory.read("x").unwrap(), None);
+        directory.write_atomic("x", b"old").unwrap();
+        directory.write_atomic("x", b"new").unwrap();
+        directory.write_atomic("a", b"").unwrap();
+        fs::create_dir(directory.path().join("folder")).unwrap();
+        fs::write(directory.path().join(".draft"), b"").unwrap();
+        assert_eq!(directory.list().unwrap(), ["a", "x"]);
+        assert_eq!(directory.read("x").unwrap().as_deref(), Some(b"new".as_slice()));
+        directory.remove("x").unwrap();
+        directory.remove("x").unwrap();
+        assert_eq!(directory.list().unwrap(), ["a"]);
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_content_and_no_draft() {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = Directory::open(parent.path()).unwrap();
+        fs::create_dir_all(directory.path().join("x/inner")).unwrap();
+        assert!(directory.write_atomic("x", b"new").is_err());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "is a plain file name")]
+    fn names_do_not_leave_the_directory() {
+        let parent = tempfile::tempdir().unwrap();
+        drop(Directory::open(parent.path()).unwrap().read("../x"));
+    }
+}

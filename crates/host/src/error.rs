@@ -1,0 +1,58 @@
+//! What can go wrong between us and the operating system.
+
+use std::path::{Path, PathBuf};
+
+/// Why the operating system refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A system call on a path failed.
+    #[error("cannot {operation} {}", path.display())]
+    Path {
+        /// A verb and its preposition.
+        operation: &'static str,
+        /// What it was tried on.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A system call without a path failed.
+    #[error("cannot {operation}")]
+    System {
+        /// A verb.
+        operation: &'static str,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A partition table could not be laid out or written.
+    #[error("cannot write a partition table to {}", path.display())]
+    PartitionTable {
+        /// The disk.
+        path: PathBuf,
+        /// The reason.
+        source: ::gpt::GptError,
+    },
+    /// The table is written, and the kernel shows no partition.
+    #[error("{} has its partition table, but the kernel shows no partition", path.display())]
+    NoPartition {
+        /// The disk.
+        path: PathBuf,
+    },
+    /// Neither `XDG_CACHE_HOME` nor `HOME` is set to an absolute path.
+    #[error("no cache directory: neither XDG_CACHE_HOME nor HOME is set")]
+    NoCacheDirectory,
+}
+
+impl Error {
+    pub(crate) fn path(
+        operation: &'static str,
+        path: &Path,
+        source: impl Into<std::io::Error>,
+    ) -> Self {
+        Self::Path { operation, path: path.to_path_buf(), source: source.into() }
+    }
+
+    pub(crate) fn system(operation: &'static str, source: impl Into<std::io::Error>) -> Self {
+        Self::System { operation, source: source.into() }
+    }
+}

@@ -1,0 +1,81 @@
+//! This process: random bytes for it, its processor time, its limits, its terminal.
+
+#![expect(unsafe_code, reason = "getrusage has no safe wrapper")]
+
+use core::mem::MaybeUninit;
+use core::time::Duration;
+
+use rustix::process::{Resource, getrlimit};
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use crate::Error;
+
+/// Random bytes from the kernel's generator, fit for keys.
+pub fn random_bytes<const N: usize>() -> Result<[u8; N], Error> {
+    let (mut bytes, mut filled) = ([0; N], 0);
+    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match getrandom(rest, GetRandomFlags::empty()) {
+            Ok(count) => filled += count,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(Error::system("get random bytes", errno)),
+        }
+    }
+    Ok(bytes)
+}
+
+/// Processor time of all threads of this process since it started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CpuTime {
+    /// In our code.
+    pub user: Duration,
+    /// In the kernel on our behalf.
+    pub system: Duration,
+}
+
+/// Processor time used so far.
+pub fn cpu_time() -> Result<CpuTime, Error> {
+    let mut usage = MaybeUninit::<libc::rusage>::uninit();
+    // SAFETY: getrusage writes one rusage to the address given.
+    let result = unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
+    if result != 0 {
+        return Err(Error::system("get the processor time", std::io::Error::last_os_error()));
+    }
+    // SAFETY: getrusage succeeded, so it filled the structure.
+    let usage = unsafe { usage.assume_init() };
+    Ok(CpuTime { user: duration(usage.ru_utime), system: duration(usage.ru_stime) })
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    Duration::from_secs(seconds) + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or(0))
+}
+
+/// How much memory this process may lock; `None` is without limit. Does not bind with `CAP_IPC_LOCK`.
+pub fn memlock_limit_bytes() -> Option<u64> {
+    getrlimit(Resource::Memlock).current
+}
+
+/// The width of the terminal that standard output is, or `None` if it is none.
+pub fn terminal_columns() -> Option<u16> {
+    let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
+    // A terminal that does not know its width says 0.
+    Some(if size.ws_col == 0 { 80 } else { size.ws_col })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_bytes_differ() {
+        assert_ne!(random_bytes::<32>().unwrap(), random_bytes::<32>().unwrap());
+        assert_eq!(random_bytes::<0>().unwrap(), []);
+    }
+
+    #[test]
+    fn processor_time_grows_with_work() {
+        let before = cpu_time().unwrap();
+        while cpu_time().unwrap().user + cpu_time().unwrap().system <= before.user + before.system {
+        }
+    }
+}

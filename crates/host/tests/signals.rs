@@ -1,0 +1,47 @@
+//! Signals, each case in a process of its own: this test binary, started again with a variable set.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::process::Command;
+
+use host::StopFlag;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::low_level::raise;
+
+const VARIABLE: &str = "HOST_TEST_SIGNAL_COUNT";
+
+/// The exit status of a process that gets so many signals.
+fn status_after(signals: &str) -> Option<i32> {
+    let this = std::env::current_exe().unwrap();
+    let mut child = Command::new(this);
+    child.args(["--exact", "the_child_gets_signals"]).env(VARIABLE, signals);
+    child.output().unwrap().status.code()
+}
+
+#[test]
+fn the_child_gets_signals() {
+    let Ok(signals) = std::env::var(VARIABLE) else { return };
+    let flag = StopFlag::install().unwrap();
+    assert!(!flag.is_set());
+    for signal in signals.split(',') {
+        raise(if signal == "INT" { SIGINT } else { SIGTERM }).unwrap();
+        assert!(flag.is_set());
+    }
+}
+
+#[test]
+fn the_first_signal_sets_the_flag_and_the_second_ends_the_process() {
+    for (signals, status) in
+        [("INT", 0), ("TERM", 0), ("INT,INT", 130), ("TERM,INT", 130), ("INT,TERM", 130)]
+    {
+        assert_eq!(status_after(signals), Some(status), "{signals}");
+    }
+}
+
+#[test]
+fn a_flag_without_signals_is_set_by_hand() {
+    let flag = StopFlag::default();
+    let clone = flag.clone();
+    clone.set();
+    assert!(flag.is_set());
+}
