@@ -1,1 +1,88 @@
-//! Five-tuple to session record: a pure state machine; time comes in as an argument.
+//! From packets to sessions: a pure state machine from decoded packets to [`Slice`] rows.
+//!
+//! [`Table`] keeps one record per live session and writes a row when a session ends, when a slice of its life has
+//! passed, and at every segment boundary ([`Table::cut`]). Every packet is counted in exactly one row. Time comes only
+//! from the packets: there is no clock, no I/O, no thread here, and the same packets in the same order give the same
+//! rows whatever the seed.
+//!
+//! Timeouts, where time may run backwards: a packet later than its session's latest one by more than the timeout begins
+//! a new session; an earlier packet never does. Sessions whose timeout has passed by the latest packet of *any* session
+//! are written out soon after, so among packets out of order by more than a timeout a session may be split; with
+//! timeouts off only a SYN with another initial sequence number splits one.
+//!
+//! The caller gives packets piece by piece; the ordinals of one piece ascend.
+
+mod key;
+mod names;
+mod record;
+mod seen;
+mod table;
+mod tcp;
+mod wheel;
+
+use format::slice::PieceId;
+use units::{NANOS_PER_SECOND, Timestamp};
+use wire::LinkType;
+
+pub use format::slice::Slice;
+pub use key::{Key, Keyer};
+pub use table::{Stats, Table};
+
+/// One packet as the table sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketView<'a> {
+    /// When it was captured.
+    pub timestamp: Timestamp,
+    /// The interface it came from.
+    pub interface: u32,
+    /// The meaning of its first byte.
+    pub link_type: LinkType,
+    /// Bytes on the wire.
+    pub original_len: u32,
+    /// Bytes captured.
+    pub data: &'a [u8],
+    /// The piece it lies in.
+    pub piece: PieceId,
+    /// Its position among the packets of the piece, from 0.
+    pub ordinal: u32,
+}
+
+/// What ends a session and what bounds the table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// Longest silence of a TCP session; off when `None`.
+    pub tcp_timeout_ns: Option<i64>,
+    /// Longest silence of a TCP session that was reset or closed from both sides; applies where `tcp_timeout_ns` does.
+    pub tcp_linger_ns: i64,
+    /// Longest silence of a UDP session; off when `None`.
+    pub udp_timeout_ns: Option<i64>,
+    /// Longest silence between two ICMP or `ICMPv6` ends; off when `None`.
+    pub icmp_timeout_ns: Option<i64>,
+    /// Longest silence of anything else; off when `None`.
+    pub other_timeout_ns: Option<i64>,
+    /// A session that lives longer than this has a row for each such stretch; one row in all when `None`.
+    pub slice_ns: Option<i64>,
+    /// VLAN ids are part of a session's key.
+    pub vlan_in_key: bool,
+    /// Sessions kept at a time; at least 1. When full, the idlest one's row is written early.
+    pub session_count_max: usize,
+    /// Bytes of payload held back, over all sessions, while names are put together from several segments.
+    pub head_bytes_max: usize,
+}
+
+/// Zeek's inactivity timeouts and close delay; rows of 60 s.
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            tcp_timeout_ns: Some(5 * 60 * NANOS_PER_SECOND),
+            tcp_linger_ns: 5 * NANOS_PER_SECOND,
+            udp_timeout_ns: Some(60 * NANOS_PER_SECOND),
+            icmp_timeout_ns: Some(60 * NANOS_PER_SECOND),
+            other_timeout_ns: Some(60 * NANOS_PER_SECOND),
+            slice_ns: Some(60 * NANOS_PER_SECOND),
+            vlan_in_key: false,
+            session_count_max: 1 << 20,
+            head_bytes_max: 64 << 20,
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! DNS messages (RFC 1035), over UDP and TCP; mDNS (RFC 6762) and LLMNR (RFC 4795) use the same.
+
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+use format::slice::Names;
+
+use super::reader::Reader;
+use super::{Step, keep, keep_text};
+
+const HEADER_LEN: usize = 12;
+
+/// Records read of one section; more are of no use as names.
+const RECORD_COUNT_MAX: u16 = 64;
+
+/// A compressed name takes at most as many labels as fit into 255 bytes; more hops are a loop.
+const LABEL_COUNT_MAX: usize = 128;
+
+const A: u16 = 1;
+const NS: u16 = 2;
+const CNAME: u16 = 5;
+const PTR: u16 = 12;
+const MX: u16 = 15;
+const AAAA: u16 = 28;
+const SRV: u16 = 33;
+
+#[derive(Clone, Copy, Debug)]
+struct Header {
+    is_response: bool,
+    opcode: u16,
+    rcode: u16,
+    questions: u16,
+    answers: u16,
+    others: u16,
+    is_z_set: bool,
+}
+
+fn header(message: &[u8]) -> Option<Header> {
+    let mut reader = Reader::new(message);
+    reader.u16()?;
+    let flags = reader.u16()?;
+    let (questions, answers) = (reader.u16()?, reader.u16()?);
+    let others = reader.u16()?.saturating_add(reader.u16()?);
+    Some(Header {
+        is_response: flags & 0x8000 != 0,
+        opcode: flags >> 11 & 15,
+        rcode: flags & 15,
+        questions,
+        answers,
+        others,
+        is_z_set: flags & 0x40 != 0,
+    })
+}
+
+/// Whether these bytes look like a DNS message on a port that says nothing: strict, for they may be anything.
+pub(super) fn is_message(message: &[u8]) -> bool {
+    let Some(header) = header(message) else {
+        return false;
+    };
+    if header.questions != 1
+        || header.opcode != 0
+        || header.is_z_set
+        || header.answers.max(header.others) > RECORD_COUNT_MAX
+        || (!header.is_response && (header.answers != 0 || header.rcode != 0))
+    {
+        return false;
+    }
+    let Some((name, after)) = name(message, HEADER_LEN) else {
+        return false;
+    };
+    let is_plain = |&byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let mut reader = Reader::new(message.get(after..).unwrap_or_default());
+    let (Some(kind), Some(class)) = (reader.u16(), reader.u16()) else {
+        return false;
+    };
+    let is_alone = header.answers == 0 && header.others == 0;
+    name.iter().all(is_plain)
+        && (1..=260).contains(&kind)
+        && matches!(class, 1 | 3 | 255)
+        && reader.rest().is_empty() == is_alone
+}
+
+/// Whether a TCP segment begins with a DNS message after its length (RFC 1035 4.2.2) and nothing else.
+pub(super) fn is_tcp_message(bytes: &[u8]) -> bool {
+    let mut reader = Reader::new(bytes);
+    let len = reader.u16().map(usize::from);
+    len == Some(reader.rest().len()) && is_message(reader.rest())
+}
+
+/// Reads the message of a TCP stream at the start of `bytes`.
+pub(super) fn read_tcp(bytes: &[u8], last: bool, names: &mut Names) -> Step {
+    let mut reader = Reader::new(bytes);
+    let Some(len) = reader.u16().map(usize::from) else {
+        return if last { Step::Foreign } else { Step::More };
+    };
+    // Enough of the message tells whether it is one, before its end is waited for.
+    let looks_wrong = header(reader.rest()).is_some_and(|header| {
+        header.opcode > 6 || header.questions > RECORD_COUNT_MAX || header.is_z_set
+    });
+    if len < HEADER_LEN || looks_wrong {
+        return Step::Foreign;
+    }
+    match reader.take(len) {
+        Some(message) if read(message, names) => Step::Done(2 + len),
+        None if !last => Step::More,
+        None if read(reader.rest(), names) => Step::Done(bytes.len()),
+        _ => Step::Foreign,
+    }
+}
+
+/// Keeps what a message says, as far as it goes. False when not even a question or a whole header could be read.
+pub(super) fn read(message: &[u8], names: &mut Names) -> bool {
+    let Some(header) = header(message) else {
+        return false;
+    };
+    if header.opcode > 6 || header.questions > RECORD_COUNT_MAX {
+        return false;
+    }
+    let mut at = HEADER_LEN;
+    for _ in 0..header.questions {
+        let Some((name, kind, after)) = question(message, at) else {
+            return at > HEADER_LEN;
+        };
+        keep_text(&mut names.dns_names, &name);
+        keep(&mut names.dns_types, kind);
+        at = after;
+    }
+    if header.is_response {
+        keep(&mut names.dns_rcodes, header.rcode);
+        for _ in 0..header.answers.min(RECORD_COUNT_MAX) {
+            let Some(after) = read_answer(message, at, names) else {
+                break;
+            };
+            at = after;
+        }
+    }
+    true
+}
+
+/// Name, type and the offset after the class.
+fn question(message: &[u8], at: usize) -> Option<(Vec<u8>, u16, usize)> {
+    let (name, after) = name(message, at)?;
+    let mut reader = Reader::new(message.get(after..)?);
+    let kind = reader.u16()?;
+    reader.u16()?;
+    Some((name, kind, after + 4))
+}
+
+/// Keeps an answer that is an address or a name; gives the offset after it.
+fn read_answer(message: &[u8], at: usize, names: &mut Names) -> Option<usize> {
+    let (_, after) = name(message, at)?;
+    let mut reader = Reader::new(message.get(after..)?);
+    let kind = reader.u16()?;
+    reader.take(6)?; // Class and time to live.
+    let data = reader.vector16()?;
+    let data_at = after + 10;
+    let prefix_len = match kind {
+        A => {
+            let &octets = data.first_chunk::<4>()?;
+            keep(&mut names.dns_answers, Ipv4Addr::from(octets).to_string());
+            None
+        }
+        AAAA => {
+            let &octets = data.first_chunk::<16>()?;
+            keep(&mut names.dns_answers, Ipv6Addr::from(octets).to_string());
+            None
+        }
+        NS | CNAME | PTR => Some(0),
+        MX => Some(2),
+        SRV => Some(6),
+        _ => None,
+    };
+    if let Some(prefix_len) = prefix_len
+        && let Some((target, _)) = name(message, data_at + prefix_len)
+    {
+        keep_text(&mut names.dns_answers, &target);
+    }
+    Some(data_at + data.len())
+}
+
+/// The name at an offset, its labels joined by dots, and the offset after it; the root is a dot. Labels are text in
+/// UTF-8 (RFC 6762 16) or else their bytes beyond ASCII are written as `\DDD` (RFC 1035 5.1).
+fn name(message: &[u8], at: usize) -> Option<(Vec<u8>, usize)> {
+    let mut text = Vec::new();
+    let mut at = at;
+    let mut after = None;
+    for _ in 0..LABEL_COUNT_MAX {
+        let &len = message.get(at)?;
+        at += 1;
+        match len {
+            0 => {
+                if text.is_empty() {
+                    text.push(b'.');
+                }
+                return Some((text, after.unwrap_or(at)));
+            }
+            1..=63 => {
+                let label = message.get(at..at + usize::from(len))?;
+                at += label.len();
+                if !text.is_empty() {
+                    text.push(b'.');
+                }
+                push_label(&mut text, label);
+            }
+            0xc0.. => {
+                // A pointer (RFC 1035 4.1.4); the name in the message ends here.
+                let &low = message.get(at)?;
+                after = after.or(Some(at + 1));
+                at = usize::from(u16::from_be_bytes([len & 0x3f, low]));
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+fn push_label(text: &mut Vec<u8>, label: &[u8]) {
+    let is_utf8 = core::str::from_utf8(label).is_ok();
+    for &byte in label {
+        let is_plain = byte == b' ' || byte.is_ascii_graphic() && byte != b'.' && byte != b'\\';
+        if is_plain || is_utf8 && !byte.is_ascii() {
+            text.push(byte);
+        } else {
+            text.extend_from_slice(format!("\\{byte:03}").as_bytes());
+        }
+    }
+}

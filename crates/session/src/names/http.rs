@@ -1,0 +1,131 @@
+//! HTTP/1 heads (RFC 9112), requests and responses, several to a session; over UDP as SSDP sends them.
+//!
+//! Only what names the exchange is read, so header lines that break the grammar do not hide the others.
+
+use format::slice::Names;
+
+use super::{Step, keep, keep_text};
+
+/// The longest method registered is 17 letters.
+const METHOD_LEN_MAX: usize = 20;
+
+/// A first line shows ` HTTP/` within this many bytes of its end.
+const VERSION_LEN: usize = 8;
+
+const METHODS: [&[u8]; 9] = [
+    b"GET ",
+    b"POST ",
+    b"HEAD ",
+    b"PUT ",
+    b"DELETE ",
+    b"OPTIONS ",
+    b"PATCH ",
+    b"CONNECT ",
+    b"TRACE ",
+];
+
+const VERSION: &[u8] = b"HTTP/1.";
+
+/// Whether these bytes begin a request or a response, as far as they go.
+pub(super) fn begins(bytes: &[u8]) -> bool {
+    if !bytes.first().is_some_and(u8::is_ascii_uppercase) {
+        return false;
+    }
+    let short = bytes.len().min(VERSION_LEN);
+    let start = bytes.get(..short).unwrap_or_default();
+    let is_known = METHODS.iter().chain([&VERSION]).any(|word| {
+        let len = word.len().min(start.len());
+        word.get(..len) == start.get(..len)
+    });
+    is_known || is_rare_request(bytes)
+}
+
+/// Methods beyond the common ones (RFC 4918, SSDP) are believed when the version stands at the end of the line.
+fn is_rare_request(bytes: &[u8]) -> bool {
+    let method =
+        bytes.iter().take_while(|&&byte| byte.is_ascii_uppercase() || byte == b'-').count();
+    if !(3..=METHOD_LEN_MAX).contains(&method) || bytes.get(method) != Some(&b' ') {
+        return false;
+    }
+    let line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    line.trim_ascii_end().rsplit(|&byte| byte == b' ').next().is_some_and(is_version)
+}
+
+fn is_version(word: &[u8]) -> bool {
+    word.starts_with(VERSION)
+}
+
+/// Reads the head at the start of `bytes`.
+pub(super) fn read(bytes: &[u8], last: bool, names: &mut Names) -> Step {
+    if !begins(bytes) {
+        return Step::Foreign;
+    }
+    let (head, step) = match head_len(bytes) {
+        Some(len) => (bytes.get(..len).unwrap_or_default(), Step::Done(len)),
+        None if last => (bytes, Step::Done(bytes.len())),
+        None => {
+            let first_line_is_wrong = bytes
+                .iter()
+                .position(|&byte| byte == b'\n')
+                .is_some_and(|end| !is_first_line(bytes.get(..end).unwrap_or_default()));
+            return if first_line_is_wrong { Step::Foreign } else { Step::More };
+        }
+    };
+    let mut lines = head.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    if !lines.next().is_some_and(|line| read_first_line(line, names)) {
+        return Step::Foreign;
+    }
+    for line in lines {
+        let mut parts = line.splitn(2, |&byte| byte == b':');
+        let (Some(name), Some(value)) = (parts.next(), parts.next()) else {
+            continue;
+        };
+        let value = value.trim_ascii();
+        if name.eq_ignore_ascii_case(b"host") {
+            keep_text(&mut names.http_host, value);
+        } else if name.eq_ignore_ascii_case(b"user-agent") {
+            keep_text(&mut names.http_user_agent, value);
+        }
+    }
+    step
+}
+
+/// Up to and with the empty line; line ends may be bare (RFC 9112 2.2).
+fn head_len(bytes: &[u8]) -> Option<usize> {
+    let mut ends = bytes.iter().enumerate().filter(|&(_, &byte)| byte == b'\n').map(|(at, _)| at);
+    let mut end = ends.next()?;
+    for next in ends {
+        if bytes.get(end + 1..next)?.trim_ascii().is_empty() {
+            return Some(next + 1);
+        }
+        end = next;
+    }
+    None
+}
+
+fn is_first_line(line: &[u8]) -> bool {
+    let mut words = line.trim_ascii().split(|&byte| byte == b' ');
+    words.next().is_some_and(is_version) || words.next_back().is_some_and(is_version)
+}
+
+/// Keeps the request's method and target, or the response's status.
+fn read_first_line(line: &[u8], names: &mut Names) -> bool {
+    let mut words = line.split(|&byte| byte == b' ').filter(|word| !word.is_empty());
+    let (Some(first), Some(second)) = (words.next(), words.next()) else {
+        return false;
+    };
+    if is_version(first) {
+        let Some(status) = core::str::from_utf8(second).ok().and_then(|text| text.parse().ok())
+        else {
+            return false;
+        };
+        keep(&mut names.http_status, status);
+        return true;
+    }
+    if !words.next_back().is_some_and(is_version) {
+        return false;
+    }
+    keep_text(&mut names.http_method, first);
+    keep_text(&mut names.http_path, second);
+    true
+}

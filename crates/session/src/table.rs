@@ -1,0 +1,359 @@
+//! The table of live sessions.
+
+use core::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
+use format::slice::{PieceId, Slice};
+use hashbrown::HashTable;
+use units::Timestamp;
+use wire::{Decoded, Protocol, Transport, decode};
+
+use crate::names::{self, Budget, Segment};
+use crate::record::{Arrival, Detail, Hot, Place};
+use crate::tcp::{RST, SYN, Tcp};
+use crate::wheel::Wheel;
+use crate::{Config, Keyer, PacketView};
+
+/// Expired sessions written out per packet: more than a packet can make, so that they do not pile up, and few enough
+/// that a jump in time costs no packet much.
+const DUE_PER_PACKET: usize = 4;
+
+/// Sessions looked at to find the idlest one.
+const EVICTION_TRIES: usize = 16;
+
+/// Packets whose sessions are looked up together, so that the cache misses of one batch overlap.
+const BATCH: usize = 32;
+
+/// What happened that rows do not tell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Packets taken.
+    pub packets: u64,
+    /// Sessions begun.
+    pub sessions: u64,
+    /// Sessions whose row was written early because the table was full.
+    pub evicted: u64,
+    /// Messages whose names were not searched because the room for their first bytes was used up.
+    pub heads_refused: u64,
+}
+
+/// The live sessions. Memory is bounded by `session_count_max` records of about half a KiB, `head_bytes_max`, and the
+/// bounded names of each session.
+#[derive(Debug)]
+pub struct Table {
+    config: Config,
+    hasher: FixedState,
+    keyer: Keyer,
+    /// Slots of live sessions, found by key.
+    slots: HashTable<u32>,
+    /// Slot `n` of both: one session, or free.
+    hot: Vec<Hot>,
+    detail: Vec<Detail>,
+    free: Vec<u32>,
+    wheel: Wheel,
+    budget: Budget,
+    piece: Option<PieceId>,
+    /// Counts changes of the piece; 0 is no piece.
+    piece_number: u32,
+    stats: Stats,
+}
+
+impl Table {
+    /// An empty table. The seed, secret and random in production, keeps senders from choosing tuples that collide; it
+    /// does not change the rows.
+    ///
+    /// # Panics
+    /// When `session_count_max` is 0 or does not fit 32 bits.
+    pub fn new(config: Config, hash_seed: u64) -> Self {
+        assert!(config.session_count_max >= 1, "a table holds at least one session");
+        assert!(u32::try_from(config.session_count_max).is_ok(), "slots have 32-bit numbers");
+        Self {
+            config,
+            hasher: FixedState::with_seed(hash_seed),
+            keyer: Keyer::new(config.vlan_in_key),
+            slots: HashTable::new(),
+            hot: Vec::new(),
+            detail: Vec::new(),
+            free: Vec::new(),
+            wheel: Wheel::new(),
+            budget: Budget { free_bytes: config.head_bytes_max, refused: 0 },
+            piece: None,
+            piece_number: 0,
+            stats: Stats::default(),
+        }
+    }
+
+    /// Takes one packet into account. Rows of sessions and slices that ended are appended to `out`.
+    pub fn push(&mut self, packet: &PacketView<'_>, out: &mut Vec<Slice>) {
+        let decoded = decode(packet.link_type, packet.data, packet.original_len);
+        self.push_decoded(packet, decoded, out);
+    }
+
+    /// The same as [`Self::push`] for each packet in turn, faster.
+    pub fn push_batch(&mut self, packets: &[PacketView<'_>], out: &mut Vec<Slice>) {
+        for packets in packets.chunks(BATCH) {
+            let mut staged = [None; BATCH];
+            for (place, packet) in staged.iter_mut().zip(packets) {
+                let decoded = decode(packet.link_type, packet.data, packet.original_len);
+                let arrival = self.arrival(packet, decoded);
+                let hash = self.hasher.hash_one(arrival.key);
+                // The answer is not used, only its memory: packets before this one may still change it.
+                core::hint::black_box(self.find(&arrival, hash));
+                *place = Some((arrival, hash));
+            }
+            for (arrival, hash) in staged.iter().flatten() {
+                self.take(arrival, *hash, out);
+            }
+        }
+    }
+
+    /// Ends a segment: a row for every session that has packets since its last one. The sessions go on.
+    pub fn cut(&mut self, out: &mut Vec<Slice>) {
+        for (hot, detail) in self.hot.iter_mut().zip(&mut self.detail) {
+            if hot.is_live && !hot.is_empty() {
+                out.push(detail.row(hot, true));
+            }
+        }
+    }
+
+    /// Ends the recording: the last row of every session that has packets since its last one. The table is empty then.
+    pub fn finish(&mut self, out: &mut Vec<Slice>) {
+        for slot in 0..number(self.hot.len()) {
+            if self.hot(slot).is_live {
+                self.close(slot, out);
+            }
+        }
+    }
+
+    /// Live sessions.
+    pub fn session_count(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// What happened so far.
+    pub fn stats(&self) -> Stats {
+        Stats { heads_refused: self.budget.refused, ..self.stats }
+    }
+
+    fn arrival<'a>(&mut self, packet: &PacketView<'a>, decoded: Decoded<'a>) -> Arrival<'a> {
+        let (key, turned) = self.keyer.key_and_turn(packet.timestamp, &decoded);
+        Arrival { packet: *packet, decoded, key, turned }
+    }
+
+    fn push_decoded(
+        &mut self,
+        packet: &PacketView<'_>,
+        decoded: Decoded<'_>,
+        out: &mut Vec<Slice>,
+    ) {
+        let arrival = self.arrival(packet, decoded);
+        let hash = self.hasher.hash_one(arrival.key);
+        self.take(&arrival, hash, out);
+    }
+
+    fn find(&self, arrival: &Arrival<'_>, hash: u64) -> Option<u32> {
+        let is_it = |&slot: &u32| self.hot(slot).key == arrival.key;
+        self.slots.find(hash, is_it).copied()
+    }
+
+    fn take(&mut self, arrival: &Arrival<'_>, hash: u64, out: &mut Vec<Slice>) {
+        self.stats.packets += 1;
+        let packet = &arrival.packet;
+        if self.piece != Some(packet.piece) {
+            self.piece = Some(packet.piece);
+            self.piece_number = self.piece_number.checked_add(1).unwrap_or(1);
+        }
+        self.wheel.advance(packet.timestamp);
+        self.expire(packet.timestamp, out);
+        let mut slot = self.find(arrival, hash);
+        if let Some(old) = slot
+            && self.is_another_session(old, arrival)
+        {
+            self.close(old, out);
+            slot = None;
+        }
+        let slot = slot.unwrap_or_else(|| self.open(arrival, hash, out));
+        self.count(slot, arrival, out);
+    }
+
+    /// Writes out sessions whose timeout has passed, a few at a time.
+    fn expire(&mut self, now: Timestamp, out: &mut Vec<Slice>) {
+        for _ in 0..DUE_PER_PACKET {
+            let Some(slot) = self.wheel.due() else {
+                return;
+            };
+            let latest = self.hot(slot).latest;
+            match self.timeout_ns(slot) {
+                None => self.wheel.place_last(slot),
+                Some(timeout_ns) if now.since(latest) > timeout_ns => self.close(slot, out),
+                Some(timeout_ns) => self.wheel.place(slot, latest.plus_nanos(timeout_ns)),
+            }
+        }
+    }
+
+    fn timeout_ns(&self, slot: u32) -> Option<i64> {
+        let config = &self.config;
+        match self.hot(slot).key.tuple().proto {
+            Protocol::TCP => {
+                let is_over = self.detail(slot).tcp.as_ref().is_some_and(Tcp::is_over);
+                config.tcp_timeout_ns.map(|timeout| {
+                    if is_over { timeout.min(config.tcp_linger_ns) } else { timeout }
+                })
+            }
+            Protocol::UDP => config.udp_timeout_ns,
+            Protocol::ICMP | Protocol::ICMPV6 => config.icmp_timeout_ns,
+            _ => config.other_timeout_ns,
+        }
+    }
+
+    /// When the session expires if no packet comes; without a timeout, what its idleness is compared by.
+    fn deadline(&self, slot: u32) -> Timestamp {
+        let timeout_ns = self.timeout_ns(slot).or(Config::default().tcp_timeout_ns);
+        self.hot(slot).latest.plus_nanos(timeout_ns.expect("the default is a number"))
+    }
+
+    /// Whether the packet begins a new session on the tuple of a live one.
+    fn is_another_session(&self, slot: u32, arrival: &Arrival<'_>) -> bool {
+        let hot = self.hot(slot);
+        let silence_ns = arrival.packet.timestamp.since(hot.latest);
+        if silence_ns > 0 && self.timeout_ns(slot).is_some_and(|timeout| silence_ns > timeout) {
+            return true;
+        }
+        match (&arrival.decoded.transport, &self.detail(slot).tcp) {
+            (Transport::Tcp(header), Some(tcp)) if header.flags & SYN != 0 => {
+                tcp.is_reused_by(hot.side(arrival), header)
+            }
+            _ => false,
+        }
+    }
+
+    #[cold]
+    fn open(&mut self, arrival: &Arrival<'_>, hash: u64, out: &mut Vec<Slice>) -> u32 {
+        if self.slots.len() >= self.config.session_count_max {
+            self.evict(out);
+        }
+        self.stats.sessions += 1;
+        let (hot, detail) = (Hot::new(arrival), Detail::new(arrival));
+        let slot = if let Some(slot) = self.free.pop() {
+            *self.hot.get_mut(index(slot)).expect("a free slot") = hot;
+            *self.detail.get_mut(index(slot)).expect("a free slot") = detail;
+            slot
+        } else {
+            self.hot.push(hot);
+            self.detail.push(detail);
+            number(self.hot.len() - 1)
+        };
+        let Self { slots, hot, hasher, .. } = self;
+        slots.insert_unique(hash, slot, |&slot| {
+            hasher.hash_one(hot.get(index(slot)).expect("a live slot").key)
+        });
+        self.wheel.place(slot, self.deadline(slot));
+        slot
+    }
+
+    /// Closes the idlest session, as far as a few looks tell.
+    fn evict(&mut self, out: &mut Vec<Slice>) {
+        for _ in 0..EVICTION_TRIES {
+            let slot = self.wheel.earliest().expect("every live session is on the wheel");
+            let deadline = self.deadline(slot);
+            if !self.wheel.waits_too_early(slot, deadline) {
+                break;
+            }
+            self.wheel.place(slot, deadline);
+        }
+        let slot = self.wheel.earliest().expect("every live session is on the wheel");
+        self.stats.evicted += 1;
+        self.close(slot, out);
+    }
+
+    /// Removes a session; writes its last row if it has packets without one.
+    fn close(&mut self, slot: u32, out: &mut Vec<Slice>) {
+        let hash = self.hasher.hash_one(self.hot(slot).key);
+        self.slots
+            .find_entry(hash, |&other| other == slot)
+            .expect("a live session is in the table")
+            .remove();
+        self.wheel.remove(slot);
+        self.free.push(slot);
+        let hot = self.hot.get_mut(index(slot)).expect("a live slot");
+        let detail = self.detail.get_mut(index(slot)).expect("a live slot");
+        hot.is_live = false;
+        if let Some(search) = &mut detail.search {
+            search.finish(&mut self.budget);
+        }
+        if !hot.is_empty() {
+            out.push(detail.row(hot, false));
+        }
+        detail.search = None;
+    }
+
+    fn count(&mut self, slot: u32, arrival: &Arrival<'_>, out: &mut Vec<Slice>) {
+        let piece_number = self.piece_number;
+        let Arrival { packet, decoded, .. } = arrival;
+        let hot = self.hot.get_mut(index(slot)).expect("a live slot");
+        let detail = self.detail.get_mut(index(slot)).expect("a live slot");
+        if hot.is_slice_over(packet.timestamp, self.config.slice_ns) {
+            out.push(detail.row(hot, true));
+        }
+        let side = hot.side(arrival);
+        let place = hot.count(arrival, side, piece_number);
+        if place == Place::New {
+            detail.add_place(hot, packet, piece_number);
+        }
+        detail.count(arrival);
+        let ports = (decoded.tuple.orig_port, decoded.tuple.resp_port);
+        match (&decoded.transport, &mut detail.tcp) {
+            (Transport::Tcp(header), Some(tcp)) => {
+                let was_over = tcp.is_over();
+                tcp.segment(side, packet.timestamp, header, decoded.payload_len);
+                let ends = !was_over && tcp.is_over();
+                let is_searched = !decoded.payload.is_empty() && header.flags & RST == 0;
+                if is_searched && !hot.interest.is_none() {
+                    let syn = u32::from(header.flags & SYN != 0);
+                    let segment = Segment {
+                        side,
+                        start: header.tcp_seq.wrapping_add(syn),
+                        payload: decoded.payload,
+                        is_truncated: is_cut(decoded),
+                        ports,
+                    };
+                    let (search, interest) = (&mut detail.search, &mut hot.interest);
+                    names::segment(search, interest, &segment, &mut self.budget);
+                }
+                if ends {
+                    self.wheel.place(slot, self.deadline(slot));
+                }
+            }
+            (Transport::Udp, _) if !hot.interest.is_none() => {
+                let (search, interest) = (&mut detail.search, &mut hot.interest);
+                names::datagram(search, interest, ports, decoded.payload);
+            }
+            _ => {}
+        }
+    }
+
+    fn hot(&self, slot: u32) -> &Hot {
+        self.hot.get(index(slot)).expect("slots come from the slab")
+    }
+
+    fn detail(&self, slot: u32) -> &Detail {
+        self.detail.get(index(slot)).expect("slots come from the slab")
+    }
+}
+
+fn index(slot: u32) -> usize {
+    usize::try_from(slot).expect("32 bits fit")
+}
+
+fn number(index: usize) -> u32 {
+    u32::try_from(index).expect("slots have 32-bit numbers")
+}
+
+/// Less payload was captured than was on the wire.
+fn is_cut(decoded: &Decoded<'_>) -> bool {
+    usize::try_from(decoded.payload_len).is_ok_and(|len| decoded.payload.len() < len)
+}
+
+#[cfg(test)]
+mod tests;
