@@ -108,3 +108,53 @@ fn counterpart_v6(kind: u8) -> Option<u8> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::net::IpAddr;
+
+    /// Vectors published with the specification and its reference implementation, seed 0.
+    #[test]
+    fn the_published_vectors_hold() {
+        fn check(proto: Protocol, from: (&str, u16), to: (&str, u16), expect: &str) {
+            let address = |text: &str| Address::from(text.parse::<IpAddr>().unwrap());
+            let is_icmp = matches!(proto, Protocol::ICMP | Protocol::ICMPV6);
+            let byte = |value: u16| u8::try_from(value).unwrap();
+            let icmp = is_icmp.then(|| (byte(from.1), byte(to.1)));
+            let (orig, resp) = (address(from.0), address(to.0));
+            let (orig_port, resp_port) = if is_icmp { (0, 0) } else { (from.1, to.1) };
+            let tuple = FiveTuple { orig, resp, orig_port, resp_port, proto };
+            assert_eq!(CommunityId::of(&tuple, icmp).unwrap().to_string(), expect);
+        }
+        let (tcp, udp, icmp) = (Protocol::TCP, Protocol::UDP, Protocol::ICMP);
+        let (client, server) = (("128.232.110.120", 34855), ("66.35.250.204", 80));
+        check(tcp, client, server, "1:LQU9qZlK+B5F3KDmev6m5PMibrg=");
+        check(tcp, server, client, "1:LQU9qZlK+B5F3KDmev6m5PMibrg=");
+        let (client, server) = (("192.168.1.52", 54585), ("8.8.8.8", 53));
+        check(udp, client, server, "1:d/FP5EW3wiY1vCndhwleRRKHowQ=");
+        check(udp, server, client, "1:d/FP5EW3wiY1vCndhwleRRKHowQ=");
+        let (client, server) = (("192.168.170.8", 7), ("192.168.170.56", 80));
+        check(Protocol::SCTP, client, server, "1:jQgCxbku+pNGw8WPbEc/TS/uTpQ=");
+        check(icmp, ("192.168.0.89", 8), ("192.168.0.1", 0), "1:X0snYXpgwiv9TZtqg64sgzUn6Dk=");
+        check(icmp, ("192.168.0.1", 0), ("192.168.0.89", 0), "1:X0snYXpgwiv9TZtqg64sgzUn6Dk=");
+        check(icmp, ("192.168.0.89", 20), ("192.168.0.1", 0), "1:3o2RFccXzUgjl7zDpqmY7yJi8rI=");
+        check(icmp, ("192.168.0.89", 20), ("192.168.0.1", 1), "1:tz/fHIDUHs19NkixVVoOZywde+I=");
+        let (client, server) = ("fe80::200:86ff:fe05:80da", "fe80::260:97ff:fe07:69ea");
+        check(Protocol::ICMPV6, (client, 135), (server, 0), "1:dGHyGvjMfljg6Bppwm3bg0LO8TY=");
+        check(Protocol(46), ("1.2.3.4", 0), ("5.6.7.8", 0), "1:ikv3kmf89luf73WPz1jOs49S768=");
+    }
+
+    #[test]
+    fn without_ip_there_is_no_id() {
+        let address = Address::Mac([2; 6]);
+        let tuple = FiveTuple {
+            orig: address,
+            resp: address,
+            orig_port: 0,
+            resp_port: 0,
+            proto: Protocol::ARP,
+        };
+        assert_eq!(CommunityId::of(&tuple, None), None);
+    }
+}
