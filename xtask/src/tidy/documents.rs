@@ -13,7 +13,7 @@ const DECISIONS: &str = "docs/decisions.md";
 pub(crate) fn check(files: &[File]) -> Vec<String> {
     let markdown = files.iter().filter(|file| file.is("md"));
     let texts: BTreeMap<&str, &str> =
-        markdown.filter_map(|file| Some((file.path.as_str(), file.text.as_deref()?))).collect();
+        markdown.filter_map(|file| Some((&*file.path, file.text.as_deref()?))).collect();
     let paths: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
     let mut findings = Vec::new();
     for (path, text) in &texts {
@@ -23,27 +23,37 @@ pub(crate) fn check(files: &[File]) -> Vec<String> {
     findings
 }
 
-/// Every library that a crate uses has a line in the table of decisions, and every line has its
-/// library.
+/// Every library that a crate uses has a line in the table of decisions, every line its library,
+/// and the workspace names none that no crate uses.
 pub(crate) fn decisions(files: &[File], packages: &[Package]) -> Vec<String> {
-    let document = files.iter().find(|file| file.path == DECISIONS);
-    let text = document.and_then(|file| file.text.as_deref()).unwrap_or_default();
+    let text_of = |path: &str| files.iter().find(|file| file.path == path)?.text.as_deref();
     let used: BTreeSet<&str> = packages.iter().flat_map(Package::libraries).collect();
-    reasons(text, &used)
+    let mut findings = reasons(text_of(DECISIONS).unwrap_or_default(), &used);
+    findings.extend(unused(text_of("Cargo.toml").unwrap_or_default(), &used));
+    findings
 }
 
 fn reasons(text: &str, used: &BTreeSet<&str>) -> Vec<String> {
-    let table = section(text, "## Libraries");
-    let given: BTreeSet<&str> = table.flat_map(|(_, line)| code_spans(first_cell(line))).collect();
+    let table = section(text, "## Libraries", "## ");
+    let given: BTreeSet<&str> = table.flat_map(|line| code_spans(first_cell(line))).collect();
     let missing = used.difference(&given).map(|name| format!("{DECISIONS}: no reason for {name}"));
     let stale = given.difference(used).map(|name| format!("{DECISIONS}: no crate uses {name}"));
     missing.chain(stale).collect()
 }
 
-/// The numbered lines below a heading, up to the next heading.
-fn section<'t>(text: &'t str, heading: &str) -> impl Iterator<Item = (usize, &'t str)> {
-    let below = (1..).zip(text.lines()).skip_while(move |(_, line)| *line != heading).skip(1);
-    below.take_while(|(_, line)| !line.starts_with('#'))
+/// Names in the workspace's table of dependencies that no crate asks for; our own crates apart.
+fn unused(manifest: &str, used: &BTreeSet<&str>) -> Vec<String> {
+    let table = section(manifest, "[workspace.dependencies]", "[");
+    let libraries = table.filter(|line| !line.contains("path = "));
+    let names = libraries.filter_map(|line| Some(line.split_once(" = ")?.0));
+    let unused = names.filter(|name| !used.contains(name));
+    unused.map(|name| format!("Cargo.toml: no crate uses {name}")).collect()
+}
+
+/// The lines below a heading, up to the next that begins so.
+fn section<'t>(text: &'t str, heading: &str, next: &str) -> impl Iterator<Item = &'t str> {
+    let below = text.lines().skip_while(move |line| *line != heading).skip(1);
+    below.take_while(move |line| !line.starts_with(next))
 }
 
 fn first_cell(line: &str) -> &str {
@@ -189,6 +199,14 @@ mod tests {
         assert!(reasons(text, &BTreeSet::from(["a", "b"])).is_empty());
         assert_eq!(reasons(text, &BTreeSet::from(["a", "b", "c"])).len(), 1);
         assert_eq!(reasons(text, &BTreeSet::from(["a"])).len(), 1);
+    }
+
+    #[test]
+    fn a_library_of_the_workspace_that_no_crate_uses_is_found() {
+        let text = "[workspace.dependencies]\nwire = { path = \"crates/wire\" }\na = \"1\"\n\
+                    b = { version = \"1\", features = [\n    \"c\",\n] }\n[workspace.x]\nd = 1\n";
+        assert!(unused(text, &BTreeSet::from(["a", "b"])).is_empty());
+        assert_eq!(unused(text, &BTreeSet::from(["a"])), ["Cargo.toml: no crate uses b"]);
     }
 
     #[test]
