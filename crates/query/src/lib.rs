@@ -1,1 +1,117 @@
 //! The query language over sessions: text to predicate.
+//!
+//! [`Query::parse`] reads pcap-filter's words, Stenographer's times and comparisons of the fields
+//! in [`FIELDS`]; [`Query::matches`] asks the query of one row of the session table. docs/query.md
+//! is the language for its users.
+//!
+//! Directions are taken one at a time. `src` and `dst` speak of packets, not of sessions, so the
+//! query is asked about the packets of the originator and about those of the responder, as far as
+//! there are any, and a session matches if either does: it has a packet that the same words would
+//! select in pcap-filter. Everything else is the same for both.
+//!
+//! Relative times are resolved while parsing: a query has one meaning however long its evaluation
+//! takes. The room reads no clock, no files and no names of hosts. Any text parses or gives an
+//! error, in linear time and bounded stack.
+
+mod address;
+mod error;
+mod field;
+mod names;
+mod parse;
+mod pattern;
+mod term;
+mod token;
+mod value;
+
+use core::fmt;
+use std::collections::BTreeSet;
+
+use format::slice::Slice;
+use units::Timestamp;
+
+pub use error::{Error, Problem};
+pub use field::{FIELDS, Field, Kind};
+pub use parse::MAXIMUM_DEPTH;
+
+use field::Row;
+use term::{Term, Test};
+
+/// A predicate over sessions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Query {
+    /// `None` holds for every session.
+    root: Option<Term>,
+    /// Some test speaks of `src` or `dst`.
+    is_directional: bool,
+}
+
+impl Query {
+    /// The query that every session matches.
+    pub fn all() -> Self {
+        Self { root: None, is_directional: false }
+    }
+
+    /// Reads a query; a blank text means all. `now` is what `3h ago` counts from.
+    pub fn parse(text: &str, now: Timestamp) -> Result<Self, Error> {
+        let root = parse::parse(text, now)?;
+        let mut query = Self { root, is_directional: false };
+        let mut is_directional = false;
+        query.for_each_test(&mut |test| is_directional |= test.is_directional());
+        query.is_directional = is_directional;
+        Ok(query)
+    }
+
+    /// Whether the session in `row` matches. Without an `id`, the field `session_id` is absent.
+    pub fn matches(&self, row: &Slice, id: Option<&str>) -> bool {
+        let Some(root) = &self.root else { return true };
+        let slice = Row { slice: row, id };
+        if self.is_directional {
+            (row.orig.packets > 0 && root.holds(&slice, false))
+                || (row.resp.packets > 0 && root.holds(&slice, true))
+        } else {
+            root.holds(&slice, false)
+        }
+    }
+
+    /// Bounds for pruning: a matching row starts at or before the second time and ends at or after
+    /// the first. The first may be the later one, for a row may be longer than the time between
+    /// them.
+    pub fn time_range(&self) -> (Timestamp, Timestamp) {
+        self.bounds(Test::row_bounds)
+    }
+
+    /// First and last time of packets to extract: `before` and `after` cut the packets of matching
+    /// sessions too. Under `or` the widest of the alternatives counts; under `not` nothing is cut.
+    pub fn packet_time_range(&self) -> (Timestamp, Timestamp) {
+        self.bounds(Test::packet_bounds)
+    }
+
+    /// The columns of the session table that [`Self::matches`] looks at, sorted.
+    pub fn columns(&self) -> Vec<&'static str> {
+        let mut columns = BTreeSet::new();
+        self.for_each_test(&mut |test| test.columns(&mut columns));
+        columns.into_iter().collect()
+    }
+
+    fn bounds(&self, of_test: fn(&Test) -> (Timestamp, Timestamp)) -> (Timestamp, Timestamp) {
+        let everything = (Timestamp::MIN, Timestamp::MAX);
+        self.root.as_ref().map_or(everything, |root| root.bounds(of_test))
+    }
+
+    fn for_each_test<'t>(&'t self, visit: &mut dyn FnMut(&'t Test)) {
+        if let Some(root) = &self.root {
+            root.for_each_test(visit);
+        }
+    }
+}
+
+/// The canonical form: fields by their names, times absolute, every group in parentheses. Parses to
+/// an equal query.
+impl fmt::Display for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.root {
+            Some(root) => write!(f, "{root:#}"),
+            None => Ok(()),
+        }
+    }
+}

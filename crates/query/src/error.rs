@@ -1,0 +1,190 @@
+//! What is wrong with a query, where, and which word was probably meant.
+
+use core::fmt;
+
+use crate::field::FIELDS;
+use crate::parse::WORDS;
+
+/// Why a text is not a query. Points at the first character that cannot be right.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Error {
+    /// Bytes from the start of the text to the place of the problem; the length of the text at its
+    /// end.
+    pub at: usize,
+    /// What is wrong there.
+    pub problem: Problem,
+    /// The word that was probably meant.
+    pub suggestion: Option<String>,
+}
+
+/// The kinds of mistakes.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// Neither a keyword nor a field nor an address.
+    #[error("{word:?} is no word of the query language")]
+    UnknownWord {
+        /// The word.
+        word: String,
+    },
+    /// Something else has to stand here.
+    #[error("expected {what}, found {found}")]
+    Expected {
+        /// What would be right.
+        what: &'static str,
+        /// What stands there instead.
+        found: String,
+    },
+    /// A value that the condition before it cannot take.
+    #[error("{text:?} is not {what}")]
+    NotA {
+        /// What would be right.
+        what: &'static str,
+        /// The value.
+        text: String,
+    },
+    /// A question about single packets or about what is not kept of sessions.
+    #[error("{word:?} cannot be asked of sessions; {remedy}")]
+    NotOfSessions {
+        /// The word.
+        word: String,
+        /// What to write instead.
+        remedy: &'static str,
+    },
+    /// An order comparison of something that has none.
+    #[error("{field} has no order; compare it with =, != or in")]
+    NoOrder {
+        /// The field.
+        field: &'static str,
+    },
+    /// A quote that is never closed.
+    #[error("this quote is not closed")]
+    UnclosedQuote,
+    /// More than [`crate::MAXIMUM_DEPTH`] levels.
+    #[error(
+        "more than {} levels of parentheses or changes between and and or",
+        crate::MAXIMUM_DEPTH
+    )]
+    TooDeep,
+}
+
+impl Error {
+    pub(crate) fn new(at: usize, problem: Problem) -> Self {
+        Self { at, problem, suggestion: None }
+    }
+
+    pub(crate) fn unknown(at: usize, word: &str) -> Self {
+        let suggestion = nearest(word).map(str::to_owned);
+        Self { at, problem: Problem::UnknownWord { word: word.to_owned() }, suggestion }
+    }
+
+    /// The error with the line of the query that it is in and a caret under the character. `text`
+    /// is what was parsed.
+    pub fn render(&self, text: &str) -> String {
+        let at = text.floor_char_boundary(self.at);
+        let (before, after) = text.split_at(at);
+        let start = before.rsplit('\n').next().unwrap_or("");
+        let rest = after.lines().next().unwrap_or("");
+        // Tabs stay tabs, so that the caret stands below its character whatever their width.
+        let pad: String = start.chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        format!("{self}\n  {start}{rest}\n  {pad}^")
+    }
+}
+
+/// One line: the problem, its offset in bytes, and the suggestion.
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (at byte {})", self.problem, self.at)?;
+        match &self.suggestion {
+            Some(word) => write!(f, "; did you mean {word:?}?"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl core::error::Error for Error {}
+
+/// Words longer than this are not compared: none of ours is as long, and the cost is quadratic.
+const LONGEST_WORD: usize = 32;
+
+/// The keyword or field with the fewest edits to `word`: one edit for short words, two for long
+/// ones.
+fn nearest(word: &str) -> Option<&'static str> {
+    if word.len() > LONGEST_WORD {
+        return None;
+    }
+    let word = word.to_ascii_lowercase();
+    let most = if word.len() <= 4 { 1 } else { 2 };
+    let fields = FIELDS.iter().flat_map(|field| [&[field.name], field.aliases].concat());
+    WORDS
+        .iter()
+        .copied()
+        .chain(fields)
+        .map(|known| (edits(word.as_bytes(), known.as_bytes()), known))
+        .filter(|&(edits, _)| edits <= most)
+        .min_by_key(|&(edits, _)| edits)
+        .map(|(_, known)| known)
+}
+
+/// Edit distance with swapped neighbours as one edit (optimal string alignment).
+fn edits(from: &[u8], to: &[u8]) -> usize {
+    let mut older: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=to.len()).collect();
+    let mut previous_from = None;
+    for (row, &a) in from.iter().enumerate() {
+        let mut next = vec![row + 1];
+        let mut previous_to = None;
+        for (column, &b) in to.iter().enumerate() {
+            let cell =
+                |row: &[usize], column: usize| row.get(column).copied().unwrap_or(usize::MAX);
+            let mut cost = (cell(&last, column) + usize::from(a != b))
+                .min(cell(&last, column + 1) + 1)
+                .min(cell(&next, column) + 1);
+            if previous_from == Some(b) && previous_to == Some(a) {
+                cost = cost.min(cell(&older, column - 1) + 1);
+            }
+            next.push(cost);
+            previous_to = Some(b);
+        }
+        older = core::mem::replace(&mut last, next);
+        previous_from = Some(a);
+    }
+    last.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_count_insertions_changes_and_swaps() {
+        for (from, to, count) in
+            [("", "", 0), ("", "ab", 2), ("prot", "port", 1), ("hsot", "host", 1), ("abc", "b", 2)]
+        {
+            assert_eq!(edits(from.as_bytes(), to.as_bytes()), count, "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_word_is_suggested_and_far_ones_are_not() {
+        for (word, expected) in [
+            ("hsot", Some("host")),
+            ("BEFOR", Some("before")),
+            ("orig_packts", Some("orig_packets")),
+            ("zebra", None),
+        ] {
+            assert_eq!(nearest(word), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn the_caret_stands_under_the_character() {
+        let error = Error::new(9, Problem::UnclosedQuote);
+        assert_eq!(
+            error.render("tcp and\n\u{e9}\"ab"),
+            "this quote is not closed (at byte 9)\n  \u{e9}\"ab\n  ^",
+            "an offset inside a character goes back to its start"
+        );
+        assert!(error.render("").ends_with("\n  \n  ^"));
+    }
+}

@@ -1,0 +1,685 @@
+//! The fields of a session: one flat table from which queries, their documentation and `wirespool
+//! fields` come.
+//!
+//! A field is named as in JSON and SQL. It may have no value (absent is not empty), one, or
+//! several; a comparison holds if it holds for any of them.
+
+use core::fmt;
+
+use format::slice::{Direction, Slice, State};
+use units::Timestamp;
+use wire::{Address, CommunityId, Protocol, TcpOptions, TunnelKind};
+
+/// How the values of a field are written and compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Kind {
+    /// A whole number, decimal or `0x`.
+    Count,
+    /// A number of bytes; K, M, G and T are powers of 1024.
+    Bytes,
+    /// A length of time with its unit.
+    Duration,
+    /// A point in time.
+    Time,
+    /// Text in which upper and lower case are the same.
+    Name,
+    /// Text in which they are not.
+    Text,
+    /// An address or a network.
+    Address,
+    /// Yes or no.
+    Flag,
+    /// An IP protocol or an `EtherType`, by name or number.
+    Protocol,
+    /// A DNS type, by name or number.
+    DnsType,
+    /// A DNS response code, by name or number.
+    DnsRcode,
+    /// A TLS version.
+    TlsVersion,
+}
+
+impl Kind {
+    /// Whether `<` and `>` mean anything.
+    pub(crate) fn is_ordered(self) -> bool {
+        matches!(self, Self::Count | Self::Bytes | Self::Duration | Self::Time | Self::TlsVersion)
+    }
+
+    /// What a value has to be, for messages: "x is not ...".
+    pub(crate) fn expected(self) -> &'static str {
+        match self {
+            Self::Count => "a number",
+            Self::Bytes => "a size such as 1500, 64K or 1.5G",
+            Self::Duration => "a duration with its unit, such as 200ms, 5m or 1h30m",
+            Self::Time => "a time such as 2026-11-20T10:40:22Z or 3h ago",
+            Self::Name | Self::Text => "a text",
+            Self::Address => "an IP address, network or station; names are not resolved",
+            Self::Flag => "yes or no",
+            Self::Protocol => "a protocol's name or number",
+            Self::DnsType => "a DNS type such as AAAA, or its number",
+            Self::DnsRcode => "a DNS response code such as NXDOMAIN, or its number",
+            Self::TlsVersion => "a TLS version such as 1.3",
+        }
+    }
+}
+
+/// The kind in one word, for tables.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Count => "number",
+            Self::Bytes => "size",
+            Self::Duration => "duration",
+            Self::Time => "time",
+            Self::Name => "name",
+            Self::Text => "text",
+            Self::Address => "address",
+            Self::Flag => "yes/no",
+            Self::Protocol => "protocol",
+            Self::DnsType => "dns type",
+            Self::DnsRcode => "dns rcode",
+            Self::TlsVersion => "version",
+        })
+    }
+}
+
+/// A value of a row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reading<'a> {
+    Number(u64),
+    Time(Timestamp),
+    Name(&'a str),
+    Text(&'a str),
+    Address(Address),
+    Flag(bool),
+}
+
+/// A slice and what only its place in the index tells.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row<'a> {
+    pub(crate) slice: &'a Slice,
+    pub(crate) id: Option<&'a str>,
+}
+
+/// Takes one value; returns true when it has seen enough.
+type Found<'f> = dyn FnMut(Reading<'_>) -> bool + 'f;
+
+/// A field of the session table.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// The name, as in JSON and SQL.
+    pub name: &'static str,
+    /// Other words for it in queries.
+    pub aliases: &'static [&'static str],
+    /// How its values are written.
+    pub kind: Kind,
+    /// What it tells.
+    pub meaning: &'static str,
+    /// The stored columns it is computed from; empty when it is a column itself.
+    sources: &'static [&'static str],
+    read: fn(&Row<'_>, &mut Found<'_>) -> bool,
+}
+
+impl Field {
+    /// The field of this name or alias, in either case.
+    pub fn find(word: &str) -> Option<&'static Self> {
+        let is = |name: &&str| name.eq_ignore_ascii_case(word);
+        FIELDS.iter().find(|field| is(&field.name) || field.aliases.iter().any(is))
+    }
+
+    /// The columns of the session table that hold it.
+    pub fn columns(&'static self) -> &'static [&'static str] {
+        if self.sources.is_empty() { core::slice::from_ref(&self.name) } else { self.sources }
+    }
+
+    /// Whether `test` holds for any of the row's values.
+    pub(crate) fn any(&self, row: &Row<'_>, test: &mut Found<'_>) -> bool {
+        (self.read)(row, test)
+    }
+
+    const fn also(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+
+    const fn from(mut self, sources: &'static [&'static str]) -> Self {
+        self.sources = sources;
+        self
+    }
+}
+
+/// Names are unique, which a test holds.
+impl PartialEq for Field {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Field {}
+
+const fn field(
+    name: &'static str,
+    kind: Kind,
+    meaning: &'static str,
+    read: fn(&Row<'_>, &mut Found<'_>) -> bool,
+) -> Field {
+    Field { name, aliases: &[], kind, meaning, sources: &[], read }
+}
+
+/// Every field, in the order in which people look for them. Derived ones name their sources.
+pub static FIELDS: &[Field] = &[
+    field("session_id", Kind::Text, "the session's id, as find shows it", |row, found| {
+        row.id.is_some_and(|id| found(Reading::Text(id)))
+    }),
+    field("community_id", Kind::Text, "community id, version 1, seed 0", |row, found| {
+        CommunityId::of(&row.slice.tuple, row.slice.icmp)
+            .is_some_and(|id| found(Reading::Text(&id.0)))
+    })
+    .from(&[
+        "proto",
+        "orig_ip",
+        "resp_ip",
+        "orig_port",
+        "resp_port",
+        "icmp_type",
+        "icmp_code",
+    ]),
+    field(
+        "proto",
+        Kind::Protocol,
+        "IP protocol, or EtherType of a session without IP",
+        |row, found| found(Reading::Number(row.slice.tuple.proto.0.into())),
+    )
+    .also(&["proto_name"]),
+    field(
+        "orig_ip",
+        Kind::Address,
+        "address of the originator, the sender of the first packet",
+        |row, found| address(row.slice.tuple.orig, found),
+    ),
+    field("resp_ip", Kind::Address, "address of the responder", |row, found| {
+        address(row.slice.tuple.resp, found)
+    }),
+    field("orig_port", Kind::Count, "port of the originator (TCP, UDP and SCTP)", |row, found| {
+        has_ports(row) && found(Reading::Number(row.slice.tuple.orig_port.into()))
+    })
+    .from(&["proto", "orig_port"]),
+    field("resp_port", Kind::Count, "port of the responder (TCP, UDP and SCTP)", |row, found| {
+        has_ports(row) && found(Reading::Number(row.slice.tuple.resp_port.into()))
+    })
+    .from(&["proto", "resp_port"]),
+    field("host", Kind::Address, "either address", |row, found| {
+        address(row.slice.tuple.orig, found) || address(row.slice.tuple.resp, found)
+    })
+    .also(&["ip"])
+    .from(&["orig_ip", "resp_ip"]),
+    field("port", Kind::Count, "either port", |row, found| {
+        has_ports(row)
+            && [row.slice.tuple.orig_port, row.slice.tuple.resp_port]
+                .iter()
+                .any(|&port| found(Reading::Number(port.into())))
+    })
+    .from(&["proto", "orig_port", "resp_port"]),
+    field("vlan", Kind::Count, "VLAN ids of the first packet, outer and inner", |row, found| {
+        row.slice.vlan.iter().flatten().any(|&id| found(Reading::Number(id.into())))
+    })
+    .from(&["vlan", "vlan_inner"]),
+    field("vlan_inner", Kind::Count, "inner VLAN id of the first packet", |row, found| {
+        number(row.slice.vlan.last().copied().flatten(), found)
+    }),
+    field("mpls", Kind::Count, "outermost MPLS label of the first packet", |row, found| {
+        number(row.slice.mpls, found)
+    }),
+    field(
+        "tunnel",
+        Kind::Name,
+        "kind of the outermost tunnel: vxlan, geneve, gre, gtp-u, ...",
+        |row, found| {
+            row.slice.tunnel.is_some_and(|tunnel| found(Reading::Name(tunnel.kind.name())))
+        },
+    ),
+    field("tunnel_id", Kind::Count, "its VNI, TEID, key or session number", |row, found| {
+        number(row.slice.tunnel.map(|tunnel| tunnel.id), found)
+    }),
+    field("tunnel_src", Kind::Address, "outer source address of the first packet", |row, found| {
+        row.slice.tunnel.is_some_and(|tunnel| address(tunnel.src, found))
+    }),
+    field(
+        "tunnel_dst",
+        Kind::Address,
+        "outer destination address of the first packet",
+        |row, found| row.slice.tunnel.is_some_and(|tunnel| address(tunnel.dst, found)),
+    ),
+    field("vni", Kind::Count, "VNI of a VXLAN or GENEVE tunnel", |row, found| {
+        tunnel_id(row, &[TunnelKind::Vxlan, TunnelKind::VxlanGpe, TunnelKind::Geneve], found)
+    })
+    .from(&["tunnel", "tunnel_id"]),
+    field("teid", Kind::Count, "TEID of a GTP-U tunnel", |row, found| {
+        tunnel_id(row, &[TunnelKind::GtpU], found)
+    })
+    .from(&["tunnel", "tunnel_id"]),
+    field("icmp_type", Kind::Count, "type of the first ICMP message", |row, found| {
+        number(row.slice.icmp.map(|(kind, _)| kind), found)
+    }),
+    field("icmp_code", Kind::Count, "code of the first ICMP message", |row, found| {
+        number(row.slice.icmp.map(|(_, code)| code), found)
+    }),
+    field(
+        "session_start_ns",
+        Kind::Time,
+        "earliest packet of the session's whole life",
+        |row, found| found(Reading::Time(row.slice.session_start)),
+    )
+    .also(&["session_start"])
+    .from(&["session_age_ns", "start_ns"]),
+    field(
+        "session_age_ns",
+        Kind::Duration,
+        "time from there to the earliest packet of the row",
+        |row, found| found(Reading::Number(nanos(row.slice.start.since(row.slice.session_start)))),
+    )
+    .from(&["session_age_ns", "start_ns"]),
+    field("start_ns", Kind::Time, "earliest packet of the row", |row, found| {
+        found(Reading::Time(row.slice.start))
+    })
+    .also(&["start"]),
+    field("end_ns", Kind::Time, "latest packet of the row", |row, found| {
+        found(Reading::Time(row.slice.end))
+    })
+    .also(&["end"])
+    .from(&["duration_ns", "start_ns"]),
+    field(
+        "duration_ns",
+        Kind::Duration,
+        "time from the earliest to the latest packet of the row",
+        |row, found| found(Reading::Number(nanos(row.slice.end.since(row.slice.start)))),
+    )
+    .also(&["duration"])
+    .from(&["duration_ns", "start_ns"]),
+    field("packets", Kind::Count, "packets, both ways", |row, found| {
+        both(row, |side| side.packets, found)
+    })
+    .from(&["orig_packets", "resp_packets"]),
+    field("orig_packets", Kind::Count, "packets from the originator", |row, found| {
+        found(Reading::Number(row.slice.orig.packets))
+    }),
+    field("resp_packets", Kind::Count, "packets from the responder", |row, found| {
+        found(Reading::Number(row.slice.resp.packets))
+    }),
+    field(
+        "frame_bytes",
+        Kind::Bytes,
+        "bytes on the wire with the link layer, both ways",
+        |row, found| both(row, |side| side.frame_bytes, found),
+    )
+    .also(&["bytes"])
+    .from(&["orig_frame_bytes", "resp_frame_bytes"]),
+    field("orig_frame_bytes", Kind::Bytes, "the same from the originator", |row, found| {
+        found(Reading::Number(row.slice.orig.frame_bytes))
+    })
+    .also(&["orig_bytes"]),
+    field("resp_frame_bytes", Kind::Bytes, "the same from the responder", |row, found| {
+        found(Reading::Number(row.slice.resp.frame_bytes))
+    })
+    .also(&["resp_bytes"]),
+    field("ip_bytes", Kind::Bytes, "bytes of the innermost IP packets, both ways", |row, found| {
+        both(row, |side| side.ip_bytes, found)
+    })
+    .from(&["orig_ip_bytes", "resp_ip_bytes"]),
+    field("orig_ip_bytes", Kind::Bytes, "the same from the originator", |row, found| {
+        found(Reading::Number(row.slice.orig.ip_bytes))
+    }),
+    field("resp_ip_bytes", Kind::Bytes, "the same from the responder", |row, found| {
+        found(Reading::Number(row.slice.resp.ip_bytes))
+    }),
+    field("payload_bytes", Kind::Bytes, "bytes of transport payload, both ways", |row, found| {
+        both(row, |side| side.payload_bytes, found)
+    })
+    .from(&["orig_payload_bytes", "resp_payload_bytes"]),
+    field("orig_payload_bytes", Kind::Bytes, "the same from the originator", |row, found| {
+        found(Reading::Number(row.slice.orig.payload_bytes))
+    }),
+    field("resp_payload_bytes", Kind::Bytes, "the same from the responder", |row, found| {
+        found(Reading::Number(row.slice.resp.payload_bytes))
+    }),
+    field(
+        "state",
+        Kind::Name,
+        "state of the connection in Zeek's words: S0, SF, REJ, ...",
+        |row, found| found(Reading::Name(state_name(row.slice.state))),
+    )
+    .also(&["conn_state"]),
+    field(
+        "history",
+        Kind::Text,
+        "Zeek's history letters, upper case from the originator",
+        |row, found| found(Reading::Text(&row.slice.history)),
+    ),
+    field("continues", Kind::Flag, "the session goes on after this row", |row, found| {
+        found(Reading::Flag(row.slice.continues))
+    }),
+    field(
+        "handshake_ns",
+        Kind::Duration,
+        "from the SYN to the ACK of the SYN-ACK",
+        |row, found| number(row.slice.handshake_ns, found),
+    )
+    .also(&["handshake", "tcp.handshake"]),
+    field(
+        "retransmitted_packets",
+        Kind::Count,
+        "TCP segments whose payload had been seen before, both ways",
+        |row, found| both(row, |side| side.retransmitted_packets, found),
+    )
+    .also(&["tcp.retransmitted", "tcp_retransmitted"])
+    .from(&["orig_retransmitted_packets", "resp_retransmitted_packets"]),
+    field(
+        "orig_retransmitted_packets",
+        Kind::Count,
+        "the same from the originator",
+        |row, found| found(Reading::Number(row.slice.orig.retransmitted_packets)),
+    ),
+    field(
+        "resp_retransmitted_packets",
+        Kind::Count,
+        "the same from the responder",
+        |row, found| found(Reading::Number(row.slice.resp.retransmitted_packets)),
+    ),
+    field("retransmitted_bytes", Kind::Bytes, "payload bytes of those, both ways", |row, found| {
+        both(row, |side| side.retransmitted_bytes, found)
+    })
+    .from(&["orig_retransmitted_bytes", "resp_retransmitted_bytes"]),
+    field("orig_retransmitted_bytes", Kind::Bytes, "the same from the originator", |row, found| {
+        found(Reading::Number(row.slice.orig.retransmitted_bytes))
+    }),
+    field("resp_retransmitted_bytes", Kind::Bytes, "the same from the responder", |row, found| {
+        found(Reading::Number(row.slice.resp.retransmitted_bytes))
+    }),
+    field(
+        "zero_windows",
+        Kind::Count,
+        "TCP segments with a window of zero, both ways",
+        |row, found| both(row, |side| side.zero_windows, found),
+    )
+    .also(&["tcp.zero_windows"])
+    .from(&["orig_zero_windows", "resp_zero_windows"]),
+    field("orig_zero_windows", Kind::Count, "the same from the originator", |row, found| {
+        found(Reading::Number(row.slice.orig.zero_windows))
+    }),
+    field("resp_zero_windows", Kind::Count, "the same from the responder", |row, found| {
+        found(Reading::Number(row.slice.resp.zero_windows))
+    }),
+    field(
+        "missed_bytes",
+        Kind::Bytes,
+        "bytes acknowledged but never seen, both ways",
+        |row, found| both(row, |side| side.missed_bytes, found),
+    )
+    .also(&["tcp.missed_bytes"])
+    .from(&["orig_missed_bytes", "resp_missed_bytes"]),
+    field("orig_missed_bytes", Kind::Bytes, "the same of the originator's", |row, found| {
+        found(Reading::Number(row.slice.orig.missed_bytes))
+    }),
+    field("resp_missed_bytes", Kind::Bytes, "the same of the responder's", |row, found| {
+        found(Reading::Number(row.slice.resp.missed_bytes))
+    }),
+    field(
+        "orig_tcp_flags",
+        Kind::Count,
+        "all TCP flags of the originator, or-ed: FIN 1, SYN 2, RST 4, ACK 16",
+        |row, found| found(Reading::Number(row.slice.orig.tcp_flags.into())),
+    ),
+    field("resp_tcp_flags", Kind::Count, "all TCP flags of the responder, or-ed", |row, found| {
+        found(Reading::Number(row.slice.resp.tcp_flags.into()))
+    }),
+    field(
+        "tcp_sack",
+        Kind::Flag,
+        "both SYNs permit SACK; no as soon as one seen does not",
+        |row, found| agreed(row, |options| options.sack_permitted, found),
+    )
+    .also(&["tcp.sack"])
+    .from(&["orig_syn_sack_permitted", "resp_syn_sack_permitted"]),
+    field(
+        "orig_syn_sack_permitted",
+        Kind::Flag,
+        "the originator's SYN permits SACK",
+        |row, found| {
+            row.slice
+                .orig
+                .syn_options
+                .is_some_and(|options| found(Reading::Flag(options.sack_permitted)))
+        },
+    ),
+    field(
+        "resp_syn_sack_permitted",
+        Kind::Flag,
+        "the responder's SYN permits SACK",
+        |row, found| {
+            row.slice
+                .resp
+                .syn_options
+                .is_some_and(|options| found(Reading::Flag(options.sack_permitted)))
+        },
+    ),
+    field(
+        "tcp_timestamps",
+        Kind::Flag,
+        "both SYNs offer timestamps; no as soon as one seen does not",
+        |row, found| agreed(row, |options| options.timestamps, found),
+    )
+    .also(&["tcp.timestamps"])
+    .from(&["orig_syn_timestamps", "resp_syn_timestamps"]),
+    field(
+        "orig_syn_timestamps",
+        Kind::Flag,
+        "the originator's SYN offers timestamps",
+        |row, found| {
+            row.slice
+                .orig
+                .syn_options
+                .is_some_and(|options| found(Reading::Flag(options.timestamps)))
+        },
+    ),
+    field(
+        "resp_syn_timestamps",
+        Kind::Flag,
+        "the responder's SYN offers timestamps",
+        |row, found| {
+            row.slice
+                .resp
+                .syn_options
+                .is_some_and(|options| found(Reading::Flag(options.timestamps)))
+        },
+    ),
+    field(
+        "orig_syn_mss",
+        Kind::Count,
+        "maximum segment size in the originator's SYN",
+        |row, found| number(row.slice.orig.syn_options.and_then(|options| options.mss), found),
+    ),
+    field(
+        "resp_syn_mss",
+        Kind::Count,
+        "maximum segment size in the responder's SYN",
+        |row, found| number(row.slice.resp.syn_options.and_then(|options| options.mss), found),
+    ),
+    field(
+        "orig_syn_window_scale",
+        Kind::Count,
+        "window scale in the originator's SYN",
+        |row, found| {
+            number(row.slice.orig.syn_options.and_then(|options| options.window_scale), found)
+        },
+    ),
+    field(
+        "resp_syn_window_scale",
+        Kind::Count,
+        "window scale in the responder's SYN",
+        |row, found| {
+            number(row.slice.resp.syn_options.and_then(|options| options.window_scale), found)
+        },
+    ),
+    field(
+        "truncated_packets",
+        Kind::Count,
+        "packets of which less was captured than was on the wire",
+        |row, found| found(Reading::Number(row.slice.truncated_packets)),
+    ),
+    field("fragments", Kind::Count, "IP fragments", |row, found| {
+        found(Reading::Number(row.slice.fragments))
+    }),
+    field("interface", Kind::Count, "number of the interface of the first packet", |row, found| {
+        found(Reading::Number(row.slice.interface.into()))
+    }),
+    field(
+        "app",
+        Kind::Name,
+        "application protocol by content: tls, http, dns, ...",
+        |row, found| row.slice.names.app.is_some_and(|app| found(Reading::Name(app))),
+    ),
+    field("sni", Kind::Name, "TLS server name", |row, found| {
+        row.slice.names.sni.as_deref().is_some_and(|name| found(Reading::Name(name)))
+    })
+    .also(&["tls.sni"]),
+    field("alpn", Kind::Name, "ALPN protocols that the client offers", |row, found| {
+        names(&row.slice.names.alpn, found)
+    })
+    .also(&["tls.alpn"]),
+    field("tls_version", Kind::TlsVersion, "TLS version", |row, found| {
+        number(row.slice.names.tls_version, found)
+    })
+    .also(&["tls.version"]),
+    field("http_host", Kind::Name, "HTTP Host", |row, found| {
+        names(&row.slice.names.http_host, found)
+    })
+    .also(&["http.host"]),
+    field("http_method", Kind::Name, "HTTP method", |row, found| {
+        names(&row.slice.names.http_method, found)
+    })
+    .also(&["http.method"]),
+    field("http_path", Kind::Text, "HTTP request target", |row, found| {
+        row.slice.names.http_path.iter().any(|path| found(Reading::Text(path)))
+    })
+    .also(&["http.path"]),
+    field("http_status", Kind::Count, "HTTP status", |row, found| {
+        numbers(&row.slice.names.http_status, found)
+    })
+    .also(&["http.status"]),
+    field("http_user_agent", Kind::Name, "HTTP User-Agent", |row, found| {
+        names(&row.slice.names.http_user_agent, found)
+    })
+    .also(&["http.user_agent", "user_agent"]),
+    field("dns_names", Kind::Name, "DNS names asked for", |row, found| {
+        names(&row.slice.names.dns_names, found)
+    })
+    .also(&["dns.name", "dns.names", "dns_name"]),
+    field("dns_types", Kind::DnsType, "DNS types asked for", |row, found| {
+        numbers(&row.slice.names.dns_types, found)
+    })
+    .also(&["dns.type", "dns.types", "dns_type"]),
+    field("dns_rcodes", Kind::DnsRcode, "DNS response codes", |row, found| {
+        numbers(&row.slice.names.dns_rcodes, found)
+    })
+    .also(&["dns.rcode", "dns.rcodes", "dns_rcode"]),
+    field("dns_answers", Kind::Name, "addresses and names in DNS answers", |row, found| {
+        names(&row.slice.names.dns_answers, found)
+    })
+    .also(&["dns.answer", "dns.answers", "dns_answer"]),
+];
+
+/// The protocols whose ports pcap-filter's `port` looks at; in others a port of 0 only fills the
+/// tuple.
+pub(crate) fn has_ports(row: &Row<'_>) -> bool {
+    matches!(row.slice.tuple.proto, Protocol::TCP | Protocol::UDP | Protocol::SCTP)
+}
+
+fn nanos(signed: i64) -> u64 {
+    u64::try_from(signed).unwrap_or(0)
+}
+
+fn number(value: Option<impl Into<u64>>, found: &mut Found<'_>) -> bool {
+    value.is_some_and(|value| found(Reading::Number(value.into())))
+}
+
+fn numbers(values: &[u16], found: &mut Found<'_>) -> bool {
+    values.iter().any(|&value| found(Reading::Number(value.into())))
+}
+
+fn names(values: &[String], found: &mut Found<'_>) -> bool {
+    values.iter().any(|value| found(Reading::Name(value)))
+}
+
+fn address(address: Address, found: &mut Found<'_>) -> bool {
+    address != Address::None && found(Reading::Address(address))
+}
+
+fn both(row: &Row<'_>, count: fn(&Direction) -> u64, found: &mut Found<'_>) -> bool {
+    let sum = count(&row.slice.orig).saturating_add(count(&row.slice.resp));
+    found(Reading::Number(sum))
+}
+
+/// An option holds for a connection when both SYNs carry it (RFC 2018, RFC 7323). One SYN alone can
+/// only deny it.
+fn agreed(row: &Row<'_>, option: fn(&TcpOptions) -> bool, found: &mut Found<'_>) -> bool {
+    let [orig, resp] =
+        [&row.slice.orig, &row.slice.resp].map(|side| side.syn_options.as_ref().map(option));
+    let agreed = match (orig, resp) {
+        (Some(orig), Some(resp)) => Some(orig && resp),
+        (Some(false), None) | (None, Some(false)) => Some(false),
+        _ => None,
+    };
+    agreed.is_some_and(|agreed| found(Reading::Flag(agreed)))
+}
+
+fn tunnel_id(row: &Row<'_>, kinds: &[TunnelKind], found: &mut Found<'_>) -> bool {
+    let tunnel = row.slice.tunnel.filter(|tunnel| kinds.contains(&tunnel.kind));
+    number(tunnel.map(|tunnel| tunnel.id), found)
+}
+
+/// Zeek's word for the state (conn.log, `conn_state`).
+fn state_name(state: State) -> &'static str {
+    match state {
+        State::S0 => "S0",
+        State::S1 => "S1",
+        State::S2 => "S2",
+        State::S3 => "S3",
+        State::Sf => "SF",
+        State::Rej => "REJ",
+        State::Rsto => "RSTO",
+        State::Rstr => "RSTR",
+        State::Rstos0 => "RSTOS0",
+        State::Rstrh => "RSTRH",
+        State::Sh => "SH",
+        State::Shr => "SHR",
+        State::Oth => "OTH",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_and_alias_means_one_field() {
+        let mut seen = std::collections::BTreeSet::new();
+        for field in FIELDS {
+            for name in [&[field.name], field.aliases].concat() {
+                assert!(seen.insert(name), "{name} twice");
+                assert_eq!(Field::find(&name.to_uppercase()), Some(field));
+            }
+        }
+    }
+
+    #[test]
+    fn derived_fields_come_from_columns_that_are_fields() {
+        for field in FIELDS {
+            for source in field.columns() {
+                let column = Field::find(source).unwrap();
+                assert_eq!(column.name, *source);
+                assert!(column.columns().contains(source), "{source} is itself derived");
+            }
+        }
+    }
+}

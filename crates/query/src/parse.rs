@@ -1,0 +1,332 @@
+//! Tokens to terms: groups, negation, fields and times here; pcap-filter's words in `primitive`.
+//!
+//! Recursive descent, one token ahead, linear in the text. `and` and `or` bind alike, from left to
+//! right, and `not` binds tighter (pcap-filter(7), "Primitives may be combined"; Stenographer's
+//! grammar agrees).
+
+mod primitive;
+
+use units::Timestamp;
+
+use crate::error::{Error, Problem};
+use crate::field::{Field, Kind};
+use crate::parse::primitive::Head;
+use crate::term::{Comparison, Term, Test};
+use crate::token::{Token, TokenKind, tokens};
+use crate::value::{Value, duration, time};
+
+/// The most levels of a query. Parsing, evaluation and printing recurse, so the limit keeps them
+/// off the stack's end.
+pub const MAXIMUM_DEPTH: usize = 64;
+
+/// Every word with a meaning of its own, for suggestions.
+pub(crate) const WORDS: &[&str] = &[
+    "and",
+    "or",
+    "not",
+    "host",
+    "net",
+    "mask",
+    "port",
+    "portrange",
+    "proto",
+    "src",
+    "dst",
+    "orig",
+    "resp",
+    "ether",
+    "ip",
+    "ip6",
+    "tcp",
+    "udp",
+    "sctp",
+    "icmp",
+    "icmp6",
+    "igmp",
+    "arp",
+    "rarp",
+    "ah",
+    "esp",
+    "pim",
+    "vrrp",
+    "vlan",
+    "mpls",
+    "tunnel",
+    "vxlan",
+    "geneve",
+    "pppoes",
+    "before",
+    "after",
+    "since",
+    "ago",
+    "now",
+    "has",
+    "exists",
+    "in",
+];
+
+/// What pcap-filter asks of single packets, and what to ask of sessions instead.
+const PACKET_WORDS: &[(&str, &str)] = &[
+    ("less", "write bytes or packets, as in \"bytes < 1K\""),
+    ("greater", "write bytes or packets, as in \"bytes > 1K\""),
+    ("len", "write bytes or packets, as in \"bytes > 1K\""),
+    ("gateway", "station addresses of IP sessions are not kept"),
+    ("broadcast", "write the address, as in \"dst host 255.255.255.255\""),
+    ("multicast", "write \"dst net 224.0.0.0/4\" or \"dst net ff00::/8\""),
+    ("protochain", "write proto; sessions are filed by the last protocol of the chain"),
+    ("inbound", "write orig or resp"),
+    ("outbound", "write orig or resp"),
+    ("pppoed", "write \"ether proto 0x8863\""),
+];
+
+/// Reads a whole text; `None` if it is blank.
+pub(crate) fn parse(text: &str, now: Timestamp) -> Result<Option<Term>, Error> {
+    let mut parser = Parser { tokens: tokens(text)?, next: 0, now, inherited: None, open: 0 };
+    if parser.peek().kind == TokenKind::End {
+        return Ok(None);
+    }
+    let term = parser.chain()?;
+    let Token { at, kind } = parser.peek();
+    let mut error = parser.expected("\"and\", \"or\" or the end");
+    match kind {
+        TokenKind::End => return Ok(Some(term)),
+        TokenKind::Word(word) => match not_of_sessions(word, at) {
+            Some(better) => error = better,
+            None => error.suggestion = Error::unknown(at, word).suggestion,
+        },
+        _ => {}
+    }
+    Err(error)
+}
+
+struct Parser<'a> {
+    tokens: Vec<Token<'a>>,
+    next: usize,
+    now: Timestamp,
+    /// The qualifiers that a bare address or number takes over: those of the condition before it.
+    inherited: Option<Head>,
+    /// Parentheses not closed yet.
+    open: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn peek(&self) -> Token<'a> {
+        self.peek_at(0)
+    }
+
+    fn peek_at(&self, ahead: usize) -> Token<'a> {
+        let last = self.tokens.last().copied().expect("tokens end with End");
+        self.tokens.get(self.next + ahead).copied().unwrap_or(last)
+    }
+
+    fn take(&mut self) -> Token<'a> {
+        let token = self.peek();
+        self.next += 1;
+        token
+    }
+
+    fn take_if(&mut self, kind: TokenKind<'_>) -> bool {
+        let is = self.peek().kind == kind;
+        self.next += usize::from(is);
+        is
+    }
+
+    fn take_word(&mut self, word: &str) -> bool {
+        let is = self.peek().kind.is_word(word);
+        self.next += usize::from(is);
+        is
+    }
+
+    /// The error that the next token is not what it has to be.
+    fn expected(&self, what: &'static str) -> Error {
+        let Token { at, kind } = self.peek();
+        let mut error = Error::new(at, Problem::Expected { what, found: kind.describe() });
+        if let TokenKind::Half(half) = kind {
+            error.suggestion = Some(half.repeat(2));
+        }
+        error
+    }
+
+    fn expect(&mut self, kind: TokenKind<'_>, what: &'static str) -> Result<(), Error> {
+        if self.take_if(kind) { Ok(()) } else { Err(self.expected(what)) }
+    }
+
+    /// Terms combined from left to right.
+    fn chain(&mut self) -> Result<Term, Error> {
+        let mut left = self.term()?;
+        loop {
+            let Token { kind: TokenKind::Join(join), at } = self.peek() else { return Ok(left) };
+            self.next += 1;
+            left = left.join(join, self.term()?);
+            if left.depth() > MAXIMUM_DEPTH {
+                return Err(Error::new(at, Problem::TooDeep));
+            }
+        }
+    }
+
+    fn term(&mut self) -> Result<Term, Error> {
+        let mut negated = false;
+        while self.take_if(TokenKind::Not) {
+            negated = !negated;
+        }
+        let term = match self.peek().kind {
+            TokenKind::Open => self.group()?,
+            TokenKind::Word(word) => self.condition(word)?,
+            _ => return Err(self.expected("a condition such as \"host 10.0.0.1\"")),
+        };
+        Ok(if negated { term.negate() } else { term })
+    }
+
+    fn group(&mut self) -> Result<Term, Error> {
+        let Token { at, .. } = self.peek();
+        if self.open == MAXIMUM_DEPTH {
+            return Err(Error::new(at, Problem::TooDeep));
+        }
+        self.expect(TokenKind::Open, "\"(\"")?;
+        self.open += 1;
+        let term = self.chain()?;
+        self.open -= 1;
+        self.expect(TokenKind::Close, "\"and\", \"or\" or \")\"")?;
+        Ok(term)
+    }
+
+    /// One condition, whose first word is `word`.
+    fn condition(&mut self, word: &'a str) -> Result<Term, Error> {
+        let inherited = self.inherited.take();
+        let at = self.peek().at;
+        let after = self.peek_at(1).kind;
+        if matches!(after, TokenKind::Compare(_) | TokenKind::NotEqual) || after.is_word("in") {
+            self.next += 1;
+            let field = Field::find(word).ok_or_else(|| Error::unknown(at, word))?;
+            return self.comparison(field);
+        }
+        if let Some(term) = self.primitive(word)? {
+            return Ok(term);
+        }
+        if let Some(test) = self.time_test(word)? {
+            return Ok(test.into());
+        }
+        if matches!(word.to_ascii_lowercase().as_str(), "has" | "exists") {
+            self.next += 1;
+            return self.has();
+        }
+        if let Some(field) = Field::find(word) {
+            self.next += 1;
+            return self.bare_field(field);
+        }
+        if let Some(error) = not_of_sessions(word, at) {
+            return Err(error);
+        }
+        self.bare_id(word, inherited)
+    }
+
+    /// `before`, `after` and `since` with their time.
+    fn time_test(&mut self, word: &str) -> Result<Option<Test>, Error> {
+        let test = match word.to_ascii_lowercase().as_str() {
+            "before" => Test::Before,
+            "after" | "since" => Test::After,
+            _ => return Ok(None),
+        };
+        self.next += 1;
+        Ok(Some(test(self.time()?)))
+    }
+
+    fn time(&mut self) -> Result<Timestamp, Error> {
+        let what = Kind::Time.expected();
+        let (TokenKind::Word(text) | TokenKind::Quoted(text)) = self.peek().kind else {
+            return Err(self.expected(what));
+        };
+        let Token { at, .. } = self.take();
+        let not_a_time = || Error::new(at, Problem::NotA { what, text: text.to_owned() });
+        if text.eq_ignore_ascii_case("now") {
+            return Ok(self.now);
+        }
+        let Some(nanos) = duration(text) else {
+            return time(text).ok_or_else(not_a_time);
+        };
+        if !self.take_word("ago") {
+            return Err(self.expected("\"ago\""));
+        }
+        let earlier = i64::try_from(nanos).ok().and_then(|nanos| self.now.0.checked_sub(nanos));
+        earlier.map(Timestamp).ok_or_else(not_a_time)
+    }
+
+    fn has(&mut self) -> Result<Term, Error> {
+        let parenthesis = self.take_if(TokenKind::Open);
+        let Token { kind: TokenKind::Word(name), at } = self.peek() else {
+            return Err(self.expected("the name of a field"));
+        };
+        self.next += 1;
+        let field = Field::find(name).ok_or_else(|| Error::unknown(at, name))?;
+        if parenthesis {
+            self.expect(TokenKind::Close, "\")\"")?;
+        }
+        Ok(Test::Has(field).into())
+    }
+
+    /// A field without an operator: `sni a.example` means `=`, `sni` alone that there is one.
+    fn bare_field(&mut self, field: &'static Field) -> Result<Term, Error> {
+        match self.peek() {
+            Token { kind: TokenKind::Word(word), at } if word.starts_with('~') => {
+                let remedy = "compare with *, as in \"sni = *.example.com\"";
+                Err(Error::new(at, Problem::NotOfSessions { word: "~".to_owned(), remedy }))
+            }
+            Token { kind: TokenKind::Word(_) | TokenKind::Quoted(_), .. } => {
+                Ok(Term::equals(field, self.value(field)?))
+            }
+            _ if field.kind == Kind::Flag => Ok(Term::equals(field, Value::Flag(true))),
+            _ => Ok(Test::Has(field).into()),
+        }
+    }
+
+    fn comparison(&mut self, field: &'static Field) -> Result<Term, Error> {
+        let Token { at, kind } = self.take();
+        match kind {
+            TokenKind::NotEqual => Ok(Term::equals(field, self.value(field)?).negate()),
+            TokenKind::Compare(Comparison::Equal) => Ok(Term::equals(field, self.value(field)?)),
+            TokenKind::Compare(comparison) if field.kind.is_ordered() => {
+                Ok(Test::Compare(field, comparison, self.value(field)?).into())
+            }
+            TokenKind::Compare(_) => Err(Error::new(at, Problem::NoOrder { field: field.name })),
+            _ => self.set(field),
+        }
+    }
+
+    /// `{a, b}`; commas may be left out.
+    fn set(&mut self, field: &'static Field) -> Result<Term, Error> {
+        self.expect(TokenKind::BraceOpen, "\"{\"")?;
+        let mut values = vec![self.value(field)?];
+        loop {
+            let comma = self.take_if(TokenKind::Comma);
+            if !comma && self.take_if(TokenKind::BraceClose) {
+                return Ok(Test::In(field, values).into());
+            }
+            values.push(self.value(field)?);
+        }
+    }
+
+    fn value(&mut self, field: &'static Field) -> Result<Value, Error> {
+        if field.kind == Kind::Time {
+            return Ok(Value::Time(self.time()?));
+        }
+        let what = field.kind.expected();
+        let (text, quoted) = match self.peek().kind {
+            TokenKind::Word(text) => (text, false),
+            TokenKind::Quoted(text) => (text, true),
+            _ => return Err(self.expected(what)),
+        };
+        let Token { at, .. } = self.take();
+        Value::parse(field.kind, text, quoted)
+            .ok_or_else(|| Error::new(at, Problem::NotA { what, text: text.to_owned() }))
+    }
+}
+
+/// The error for a word of pcap-filter that only packets can answer.
+fn not_of_sessions(word: &str, at: usize) -> Option<Error> {
+    let remedy = if word.contains('[') {
+        "bytes of packets are not in the index; filter the extract with tcpdump or Wireshark"
+    } else {
+        PACKET_WORDS.iter().find(|(known, _)| known.eq_ignore_ascii_case(word))?.1
+    };
+    Some(Error::new(at, Problem::NotOfSessions { word: word.to_owned(), remedy }))
+}

@@ -1,0 +1,186 @@
+//! What fields are compared with, and how it is written.
+
+use core::fmt;
+
+use units::{ByteSize, Timestamp};
+
+use crate::address::AddressSet;
+use crate::field::{Kind, Reading};
+use crate::names;
+use crate::pattern::Pattern;
+use crate::term::Comparison;
+
+/// The right side of a comparison.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Value {
+    /// Counts, sizes, numbers with names; durations in nanoseconds.
+    Number(u64),
+    Time(Timestamp),
+    Text(Pattern),
+    Address(AddressSet),
+    Flag(bool),
+}
+
+impl Value {
+    /// A value as a single token gives it. Times that take two (`3h ago`) are the parser's.
+    pub(crate) fn parse(kind: Kind, text: &str, quoted: bool) -> Option<Self> {
+        let named = |find: fn(&str) -> Option<u16>| {
+            find(text).map(u64::from).or_else(|| number(text)).map(Self::Number)
+        };
+        match kind {
+            Kind::Count => number(text).map(Self::Number),
+            Kind::Bytes => size(text).map(Self::Number),
+            Kind::Duration => duration(text).map(Self::Number),
+            Kind::Time => time(text).map(Self::Time),
+            Kind::Name | Kind::Text => {
+                Some(Self::Text(if quoted { Pattern::quoted(text) } else { Pattern::bare(text) }))
+            }
+            Kind::Address => AddressSet::any(text).map(Self::Address),
+            Kind::Flag => flag(text).map(Self::Flag),
+            Kind::Protocol => named(names::protocol),
+            Kind::DnsType => named(names::dns_type),
+            Kind::DnsRcode => named(names::dns_rcode),
+            Kind::TlsVersion => named(names::tls_version),
+        }
+    }
+
+    /// Whether the comparison holds between what a row has and this value.
+    pub(crate) fn holds(&self, comparison: Comparison, reading: Reading<'_>) -> bool {
+        match (self, reading) {
+            (Self::Number(value), Reading::Number(read)) => comparison.holds(read.cmp(value)),
+            (Self::Time(value), Reading::Time(read)) => comparison.holds(read.cmp(value)),
+            (Self::Text(pattern), Reading::Name(text)) => pattern.matches(text, false),
+            (Self::Text(pattern), Reading::Text(text)) => pattern.matches(text, true),
+            (Self::Address(set), Reading::Address(address)) => set.contains(address),
+            (Self::Flag(value), Reading::Flag(read)) => *value == read,
+            _ => false,
+        }
+    }
+
+    /// The value as a query of this kind of field reads it back.
+    pub(crate) fn write(&self, kind: Kind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(value) if kind == Kind::Duration => write!(f, "{value}ns"),
+            Self::Number(value) => write!(f, "{value}"),
+            Self::Time(value) => write!(f, "{value}"),
+            Self::Text(pattern) => write!(f, "{pattern}"),
+            Self::Address(set) => write!(f, "{set}"),
+            Self::Flag(value) => f.write_str(if *value { "yes" } else { "no" }),
+        }
+    }
+}
+
+/// A decimal or `0x` number. A leading 0 does not mean octal.
+pub(crate) fn number(text: &str) -> Option<u64> {
+    let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let (digits, radix) = hex.map_or((text, 10), |digits| (digits, 16));
+    if digits.starts_with('+') {
+        return None;
+    }
+    u64::from_str_radix(digits, radix).ok()
+}
+
+fn size(text: &str) -> Option<u64> {
+    number(text).or_else(|| text.parse::<ByteSize>().ok().map(|size| size.0))
+}
+
+fn flag(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "yes" | "true" => Some(true),
+        "no" | "false" => Some(false),
+        _ => None,
+    }
+}
+
+/// RFC 3339, or what JSON has: nanoseconds since 1970. Shorter numbers are not taken, for they may
+/// be dates.
+pub(crate) fn time(text: &str) -> Option<Timestamp> {
+    let is_nanoseconds = text.len() >= 16 && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_nanoseconds { text.parse().ok().map(Timestamp) } else { text.parse().ok() }
+}
+
+const DURATION_UNITS: [(&str, u64); 8] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("d", 86_400_000_000_000),
+    ("w", 604_800_000_000_000),
+];
+
+/// Nanoseconds of `90s`, `1.5h` or `1h30m`; every number needs its unit.
+pub(crate) fn duration(text: &str) -> Option<u64> {
+    let mut total: u64 = 0;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let unit_at = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (amount, tail) = rest.split_at(unit_at);
+        let end = tail.find(|c: char| c.is_ascii_digit()).unwrap_or(tail.len());
+        let (unit, tail) = tail.split_at(end);
+        let &(_, nanos) = DURATION_UNITS.iter().find(|(name, _)| *name == unit)?;
+        total = total.checked_add(scaled(amount, nanos)?)?;
+        rest = tail;
+    }
+    (!text.is_empty()).then_some(total)
+}
+
+/// `amount` times `nanos`; decimals beyond a nanosecond are cut.
+fn scaled(amount: &str, nanos: u64) -> Option<u64> {
+    let (whole, fraction) = amount.split_once('.').unwrap_or((amount, ""));
+    let whole: u64 = whole.parse().ok()?;
+    let decimals = fraction.get(..9).unwrap_or(fraction);
+    let billionths: u64 = format!("{decimals:0<9}").parse().ok()?;
+    let part = u128::from(billionths) * u128::from(nanos) / 1_000_000_000;
+    whole.checked_mul(nanos)?.checked_add(u64::try_from(part).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_decimal_or_hexadecimal() {
+        for (text, expected) in [
+            ("80", Some(80)),
+            ("0080", Some(80)),
+            ("0x27", Some(39)),
+            ("", None),
+            ("+1", None),
+            ("0x+1", None),
+            ("-1", None),
+            ("1e3", None),
+            ("18446744073709551616", None),
+        ] {
+            assert_eq!(number(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_need_units() {
+        for (text, expected) in [
+            ("45m", Some(2_700_000_000_000)),
+            ("1h30m", Some(5_400_000_000_000)),
+            ("1.5s", Some(1_500_000_000)),
+            ("0.0000000019s", Some(1)),
+            ("1w", Some(604_800_000_000_000)),
+            ("", None),
+            ("5", None),
+            ("m", None),
+            ("5 m", None),
+            ("5y", None),
+            ("1.2.3s", None),
+            ("99999999w", None),
+        ] {
+            assert_eq!(duration(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn short_numbers_are_not_times() {
+        assert_eq!(time("1795171222123456789"), Some(Timestamp(1_795_171_222_123_456_789)));
+        assert_eq!(time("20121103"), None);
+        assert_eq!(time("99999999999999999999"), None);
+    }
+}
