@@ -1,12 +1,19 @@
 //! Opening a member with the best means that the machine allows.
 
+#![expect(clippy::disallowed_methods, reason = "a door may sleep; a lock has no event to wait for")]
+
+use core::time::Duration;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::clock::monotonic_ns;
 use crate::target::{Access, Target};
 use crate::threads::Threads;
 use crate::uring::Uring;
 use crate::{Device, Error, Latched, Pool, ROW_SIZE, ReadAt, to_u64};
+
+/// How long a member may stay in use before it is refused.
+const CLAIM_WAIT_NS: u64 = 1_000_000_000;
 
 /// How a member is opened. The three `without` switches force the fallbacks, for tests and for users who
 /// have to work around a system.
@@ -36,18 +43,30 @@ impl Default for Options {
     }
 }
 
-/// Opens a regular file or block device for this process alone. Latched: after a failed write or sync every
-/// later mutation is refused.
+/// Opens a regular file or block device for this process alone, waiting a second for another to let go of it.
+/// Latched: after a failed write or sync every later mutation is refused.
 pub fn open(path: &Path, options: &Options) -> Result<Box<dyn Device>, Error> {
-    let target = Target::open(path, Access::Exclusive, !options.without_direct)?;
-    if target.size_bytes() < options.minimum_bytes.max(to_u64(ROW_SIZE)) {
-        return Err(Error::TooSmall {
-            path: path.to_path_buf(),
-            size_bytes: target.size_bytes(),
-            minimum_bytes: options.minimum_bytes,
-        });
+    let target = claim(path, !options.without_direct)?;
+    let minimum_bytes = options.minimum_bytes.max(to_u64(ROW_SIZE));
+    if target.size_bytes() < minimum_bytes {
+        let (path, size_bytes) = (path.to_path_buf(), target.size_bytes());
+        return Err(Error::TooSmall { path, size_bytes, minimum_bytes });
     }
     Ok(Box::new(Latched::new(drive(Arc::new(target), options)?)))
+}
+
+/// The writes in flight of a killed process hold its locks until they have ended, as they must: nothing old lands
+/// after the member was opened anew. They are waited for.
+fn claim(path: &Path, direct: bool) -> Result<Target, Error> {
+    let start_ns = monotonic_ns();
+    loop {
+        match Target::open(path, Access::Exclusive, direct) {
+            Err(Error::InUse { .. }) if monotonic_ns() - start_ns < CLAIM_WAIT_NS => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            result => return result,
+        }
+    }
 }
 
 /// The ring, or threads where there is none.
