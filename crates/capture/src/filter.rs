@@ -3,7 +3,8 @@
 //! libpcap is loaded at run time: only filters need it, and it stands in the way of a static binary. For a file the
 //! program sees the frame as it was on the wire. For an interface the kernel has taken the VLAN tag out before the
 //! program runs, so it is compiled on a live handle, where libpcap asks the kernel for the tag (`SKF_AD_VLAN_TAG`); a
-//! program compiled without one would look for 0x8100 in the frame and never match.
+//! program compiled without one would look for 0x8100 in the frame and never match. A filter that does not mention
+//! `vlan` there accepts frames of every VLAN, because the program sees them without their tag.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint};
 use std::ptr;

@@ -12,8 +12,10 @@
 mod error;
 mod file;
 mod filter;
+mod live;
 mod source;
 
 pub use error::{Damage, Error};
 pub use file::{FileOptions, FileSource};
+pub use live::{LiveOptions, LiveSource};
 pub use source::{Batch, Counters, Interface, Next, Packet, Source};

@@ -1,0 +1,449 @@
+//! Network interfaces as a source: one packet socket and kernel ring per interface, one loop over all of them.
+//!
+//! Packets stay in the kernel ring until the next call. A VLAN tag that the kernel took out of a frame is handed out
+//! between the frame's parts, so that nothing has to be moved. A packet counts as received when the kernel accepted
+//! it; after [`Source::begin_stop`] the rings are emptied until every one of those was delivered or counted as dropped.
+
+mod ring;
+mod socket;
+
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use units::ByteSize;
+use wire::LinkType;
+
+use crate::filter::{LONGEST_PACKET, Libpcap};
+use crate::source::Record;
+use crate::{Batch, Counters, Error, Interface, Next, Source};
+use ring::KernelRing;
+use socket::PacketSocket;
+
+/// `epb_flags` in little endian: outbound.
+const OUTBOUND: [u8; 8] = [2, 0, 4, 0, 2, 0, 0, 0];
+
+/// Two addresses stand before a VLAN tag.
+const BEFORE_TAG: usize = 12;
+const TAG_SIZE: usize = 4;
+
+/// While the rings are emptied, one wait for the kernel to hand over a block: longer than its retire timeout.
+const DRAIN_WAIT: Duration = Duration::from_millis(100);
+/// Waits without a block after which what is missing will not come.
+const DRAIN_WAITS: u32 = 20;
+
+/// The smallest ring worth trying.
+const SMALLEST_RING: usize = 256 << 10;
+
+/// What is captured, and how.
+#[derive(Clone, Debug)]
+pub struct LiveOptions {
+    /// Names of the interfaces; their order is that of [`Source::interfaces`].
+    pub interfaces: Vec<String>,
+    /// Filter expression in the words of pcap-filter(7), which the kernel applies.
+    pub filter: Option<String>,
+    /// Most bytes captured of a packet; 0 is all of it. A tag put back keeps at least the addresses before it.
+    pub snaplen: u32,
+    /// Whether packets for other hosts are received too.
+    pub promiscuous: bool,
+    /// Memory of each interface's kernel ring.
+    pub ring_size: ByteSize,
+}
+
+impl Default for LiveOptions {
+    fn default() -> Self {
+        Self {
+            interfaces: Vec::new(),
+            filter: None,
+            snaplen: 0,
+            promiscuous: true,
+            ring_size: ByteSize(64 << 20),
+        }
+    }
+}
+
+/// Captures from network interfaces.
+#[derive(Debug)]
+pub struct LiveSource {
+    interfaces: Vec<Interface>,
+    queues: Vec<Queue>,
+    notes: Vec<String>,
+    records: Vec<Record>,
+    /// The queue to look at first, so that a busy one does not starve the others.
+    next: usize,
+    state: State,
+}
+
+/// One interface's socket and ring.
+#[derive(Debug)]
+struct Queue {
+    // The ring is unmapped before its socket is closed.
+    ring: KernelRing,
+    socket: PacketSocket,
+    name: String,
+    link_type: LinkType,
+    is_loopback: bool,
+    snaplen: usize,
+    counters: Counters,
+    interface_drops_at_start: Option<u64>,
+    is_gone: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Running,
+    /// No new packets; so many waits have passed without a block.
+    Draining(u32),
+    Ended,
+}
+
+impl LiveSource {
+    /// Opens the interfaces and starts to capture.
+    ///
+    /// # Panics
+    /// No interface is named.
+    pub fn open(options: &LiveOptions) -> Result<Self, Error> {
+        assert!(!options.interfaces.is_empty(), "a capture needs an interface");
+        let mut source = Self {
+            interfaces: Vec::new(),
+            queues: Vec::new(),
+            notes: Vec::new(),
+            records: Vec::new(),
+            next: 0,
+            state: State::Running,
+        };
+        for name in &options.interfaces {
+            let queue = Queue::open(name, options, &mut source.notes)?;
+            source.interfaces.push(Interface {
+                name: name.clone(),
+                description: None,
+                link_type: queue.link_type,
+                snaplen: options.snaplen,
+                filter: options.filter.clone(),
+                options: Vec::new(),
+            });
+            source.queues.push(queue);
+        }
+        for queue in &source.queues {
+            queue.socket.start().map_err(|source| queue.error("bind", source))?;
+        }
+        Ok(source)
+    }
+
+    /// The position of a queue whose next block waits, in turn.
+    fn ready(&mut self) -> Option<usize> {
+        let count = self.queues.len();
+        let ready = (0..count)
+            .map(|step| (self.next + step) % count)
+            .find(|&at| self.queues.get(at).is_some_and(|queue| queue.ring.is_ready()))?;
+        self.next = (ready + 1) % count;
+        Some(ready)
+    }
+
+    /// Waits for a block or a change of an interface; false when the time passed.
+    fn wait(&mut self, time: Duration) -> Result<bool, Error> {
+        let timeout = Timespec::try_from(time).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 });
+        let mut fds: Vec<PollFd<'_>> = self
+            .queues
+            .iter()
+            .map(|queue| PollFd::new(&queue.socket, PollFlags::IN | PollFlags::ERR))
+            .collect();
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(0) => return Ok(false),
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(source) => {
+                let name = self.interfaces.first().map_or_else(String::new, |it| it.name.clone());
+                return Err(Error::System { name, operation: "poll", source: source.into() });
+            }
+        }
+        let failed: Vec<bool> =
+            fds.iter().map(|fd| fd.revents().contains(PollFlags::ERR)).collect();
+        for (queue, _) in self.queues.iter_mut().zip(failed).filter(|(_, failed)| *failed) {
+            queue.learn_of_change(&mut self.notes)?;
+        }
+        Ok(true)
+    }
+
+    /// One wait while the rings are emptied. The end is reached when the kernel's counters and ours agree after a
+    /// wait in which nothing came: a packet that the old filter let in is in the ring by then.
+    fn drain(&mut self, waits: u32) -> Result<(), Error> {
+        if self.wait(DRAIN_WAIT)? {
+            return Ok(());
+        }
+        let mut missing = None;
+        for queue in &mut self.queues {
+            queue.count()?;
+            missing = missing.or(queue.missing());
+        }
+        match missing {
+            None => self.state = State::Ended,
+            Some(error) if waits >= DRAIN_WAITS => {
+                self.state = State::Ended;
+                return Err(error);
+            }
+            Some(_) => self.state = State::Draining(waits + 1),
+        }
+        Ok(())
+    }
+
+    /// The step when no block waits; true when the source has ended.
+    fn idle(&mut self, wait: Duration) -> Result<bool, Error> {
+        match self.state {
+            State::Ended => return Ok(true),
+            State::Draining(waits) => self.drain(waits)?,
+            State::Running => {
+                self.wait(wait)?;
+                if let Some(last) = self.queues.last()
+                    && self.queues.iter().all(|queue| queue.is_gone)
+                {
+                    let name = last.name.clone();
+                    self.begin_stop();
+                    return Err(Error::InterfaceGone { name });
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Source for LiveSource {
+    fn interfaces(&self) -> &[Interface] {
+        &self.interfaces
+    }
+
+    fn next_batch(&mut self, wait: Duration) -> Result<Next<'_>, Error> {
+        for queue in &mut self.queues {
+            queue.ring.release();
+        }
+        let mut ready = self.ready();
+        if ready.is_none() {
+            if self.idle(wait)? {
+                return Ok(Next::End);
+            }
+            ready = self.ready();
+        }
+        let Some(at) = ready else { return Ok(Next::Idle) };
+        let queue = self.queues.get_mut(at).expect("the position is that of a queue");
+        queue.take_block(at, &mut self.records);
+        if self.records.is_empty() {
+            return Ok(Next::Idle);
+        }
+        Ok(Next::Packets(Batch::new(queue.ring.lent_block(), &OUTBOUND, &self.records)))
+    }
+
+    fn counters(&mut self) -> Vec<Counters> {
+        for queue in &mut self.queues {
+            if let Err(error) = queue.count() {
+                self.notes.push(error.to_string());
+            }
+        }
+        self.queues.iter().map(|queue| queue.counters).collect()
+    }
+
+    fn notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
+    }
+
+    fn begin_stop(&mut self) {
+        if self.state != State::Running {
+            return;
+        }
+        self.state = State::Draining(0);
+        for queue in &self.queues {
+            if let Err(source) = queue.socket.attach_nothing() {
+                self.notes.push(queue.error("stop", source).to_string());
+            }
+        }
+    }
+}
+
+impl Queue {
+    /// Opens one interface; reception starts later, when all of them are open.
+    fn open(name: &str, options: &LiveOptions, notes: &mut Vec<String>) -> Result<Self, Error> {
+        let error =
+            |operation| move |source| Error::System { name: name.to_owned(), operation, source };
+        let missing = || Error::NoInterface { name: name.to_owned() };
+        let index = socket::interface_index(name).ok_or_else(missing)?;
+        let socket = PacketSocket::open(index).map_err(|source| match source.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => Error::Permission { name: name.to_owned() },
+            Some(libc::ENODEV | libc::ENXIO) => missing(),
+            _ => error("opening a packet socket")(source),
+        })?;
+        let hardware_type =
+            socket.hardware_type().map_err(error("getsockname"))?.ok_or_else(missing)?;
+        let link_type = link_type(hardware_type)
+            .ok_or_else(|| Error::HardwareType { name: name.to_owned(), hardware_type })?;
+        let is_loopback = hardware_type == libc::ARPHRD_LOOPBACK;
+        if is_loopback {
+            socket.ignore_outgoing().map_err(error("PACKET_IGNORE_OUTGOING (Linux 4.20)"))?;
+        }
+        let limit = if options.snaplen == 0 { LONGEST_PACKET } else { options.snaplen };
+        let mut program = match &options.filter {
+            None => socket::accept_all(limit),
+            Some(filter) if link_type == LinkType::ETHERNET => {
+                Libpcap::get()?.compile_live(name, filter)?.instructions().to_vec()
+            }
+            Some(filter) => Libpcap::get()?.compile(link_type, filter)?.instructions().to_vec(),
+        };
+        socket::limit(&mut program, limit);
+        socket.attach(&mut program).map_err(error("SO_ATTACH_FILTER"))?;
+        let ring = map_ring(&socket, name, options.ring_size, notes)
+            .map_err(error("setting up the kernel ring"))?;
+        if options.promiscuous && !is_loopback {
+            socket.be_promiscuous().map_err(error("promiscuous mode"))?;
+        }
+        Ok(Self {
+            ring,
+            socket,
+            name: name.to_owned(),
+            link_type,
+            is_loopback,
+            snaplen: usize::try_from(limit).unwrap_or(usize::MAX),
+            counters: Counters::default(),
+            interface_drops_at_start: interface_drops(name),
+            is_gone: false,
+        })
+    }
+
+    /// Takes the next block of the ring and finds its packets.
+    fn take_block(&mut self, at: usize, records: &mut Vec<Record>) {
+        records.clear();
+        let (is_loopback, snaplen) = (self.is_loopback, self.snaplen);
+        let can_be_tagged = self.link_type == LinkType::ETHERNET;
+        let interface = u32::try_from(at).expect("few interfaces are captured at once");
+        let block = self.ring.next_block().unwrap_or_default();
+        records.extend(ring::packets(block).map(|packet| {
+            let mut bytes = packet.bytes;
+            let tag = packet.tag.filter(|_| can_be_tagged && bytes.len() >= BEFORE_TAG);
+            let mut original_len = packet.original_len;
+            if tag.is_some() {
+                original_len = original_len.saturating_add(4);
+                let room = snaplen.saturating_sub(TAG_SIZE).max(BEFORE_TAG);
+                bytes.end = bytes.end.min(bytes.start + room);
+            }
+            Record {
+                timestamp: packet.timestamp,
+                interface,
+                original_len,
+                outbound: (!is_loopback).then_some(packet.outbound),
+                tag,
+                bytes,
+                options: if packet.outbound { 0..OUTBOUND.len() } else { 0..0 },
+            }
+        }));
+        let count = u64::try_from(records.len()).expect("a block holds few packets");
+        self.counters.delivered += count;
+    }
+
+    /// Adds what the kernel counted since the last time. This is the one place that reads those counters, because
+    /// reading resets them.
+    fn count(&mut self) -> Result<(), Error> {
+        let new = self.socket.statistics();
+        let new = new.map_err(|source| self.error("PACKET_STATISTICS", source))?;
+        self.counters.received += u64::from(new.tp_packets);
+        self.counters.kernel_drops += u64::from(new.tp_drops);
+        self.counters.ring_freezes += u64::from(new.tp_freeze_q_cnt);
+        let start = self.interface_drops_at_start;
+        // What an interface had lost before it was removed stays known.
+        if let Some(drops) = interface_drops(&self.name) {
+            self.counters.interface_drops = start.map(|start| drops.saturating_sub(start));
+        }
+        Ok(())
+    }
+
+    /// Packets that the kernel accepted and that have not come out of the ring.
+    fn missing(&self) -> Option<Error> {
+        let Counters { received, delivered, kernel_drops, .. } = self.counters;
+        let missing = received
+            .checked_sub(kernel_drops + delivered)
+            .expect("what came out of the ring, or did not fit in, was accepted before");
+        (missing > 0).then(|| Error::Undrained { name: self.name.clone(), missing })
+    }
+
+    /// The socket reported an error: the interface went down, or away.
+    fn learn_of_change(&mut self, notes: &mut Vec<String>) -> Result<(), Error> {
+        let pending = self.socket.take_error().map_err(|source| self.error("SO_ERROR", source))?;
+        let hardware_type = self.socket.hardware_type();
+        let hardware_type = hardware_type.map_err(|source| self.error("getsockname", source))?;
+        if hardware_type.is_none() {
+            if !self.is_gone {
+                notes.push(format!("interface {} was removed", self.name));
+            }
+            self.is_gone = true;
+        } else if pending == libc::ENETDOWN {
+            let name = &self.name;
+            notes.push(format!("interface {name} is down; capture goes on when it is up again"));
+        } else if pending != 0 {
+            return Err(self.error("receiving", io::Error::from_raw_os_error(pending)));
+        }
+        Ok(())
+    }
+
+    fn error(&self, operation: &'static str, source: io::Error) -> Error {
+        Error::System { name: self.name.clone(), operation, source }
+    }
+}
+
+/// The ring of the size wished for, or a smaller one where the kernel has not that much memory to give.
+fn map_ring(
+    socket: &PacketSocket,
+    name: &str,
+    wished: ByteSize,
+    notes: &mut Vec<String>,
+) -> io::Result<KernelRing> {
+    let mut size = usize::try_from(wished.0).unwrap_or(usize::MAX).max(SMALLEST_RING);
+    let mut is_smaller = false;
+    loop {
+        match KernelRing::map(socket.as_fd(), size) {
+            Ok(ring) => {
+                if is_smaller {
+                    let given = ByteSize(u64::try_from(ring.size()).unwrap_or(u64::MAX));
+                    notes.push(format!(
+                        "interface {name}: the kernel ring has {given} instead of {wished}, \
+                         for want of memory"
+                    ));
+                }
+                return Ok(ring);
+            }
+            Err(error) if size > SMALLEST_RING && is_want_of_memory(&error) => {
+                size = (size / 2).max(SMALLEST_RING);
+                is_smaller = true;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn is_want_of_memory(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::OutOfMemory
+        || matches!(error.raw_os_error(), Some(libc::ENOMEM | libc::EPERM | libc::EAGAIN))
+}
+
+/// The link type of a kind of interface. Where the kernel hands out packets without a link-level header, IP comes
+/// first: on tunnels, and on PPP, whose header is taken off before packet sockets see it.
+fn link_type(hardware_type: u16) -> Option<LinkType> {
+    const RAW_IP: LinkType = LinkType(101);
+    /// `ARPHRD_RAWIP`, which libc does not name.
+    const HARDWARE_RAW_IP: u16 = 519;
+    match hardware_type {
+        libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => Some(LinkType::ETHERNET),
+        libc::ARPHRD_NONE
+        | HARDWARE_RAW_IP
+        | libc::ARPHRD_PPP
+        | libc::ARPHRD_TUNNEL
+        | libc::ARPHRD_TUNNEL6
+        | libc::ARPHRD_SIT => Some(RAW_IP),
+        _ => None,
+    }
+}
+
+/// Packets lost in the card or its driver since it came up; `None` where the kernel does not tell.
+fn interface_drops(name: &str) -> Option<u64> {
+    let read = |counter| {
+        let path = format!("/sys/class/net/{name}/statistics/{counter}");
+        fs::read_to_string(path).ok()?.trim().parse::<u64>().ok()
+    };
+    Some(read("rx_missed_errors")?.saturating_add(read("rx_fifo_errors")?))
+}

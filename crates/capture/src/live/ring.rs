@@ -1,0 +1,218 @@
+//! The kernel ring: memory shared with the kernel, in kernel blocks that change hands by their status word
+//! (`TPACKET_V3`; `packet_mmap.rst` in the kernel's documentation, `linux/if_packet.h`).
+//!
+//! Invariant: a kernel block is read only between the moment its status says that it belongs to this program and the
+//! moment it is given back. [`KernelRing::next_block`] gives back the block handed out before, and its borrow ends
+//! every use of that one.
+
+use core::mem::size_of;
+use core::ops::Range;
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use libc::{sockaddr_ll, tpacket_block_desc, tpacket_hdr_v1, tpacket_req3, tpacket3_hdr};
+use units::{NANOS_PER_SECOND, Timestamp};
+
+use super::socket::set_option;
+
+/// How long the kernel waits for more packets before it hands over a block that is not full.
+const RETIRE_TIMEOUT_MS: u32 = 50;
+/// Only a bound for the kernel's checks: in `TPACKET_V3` packets are as long as they are.
+const FRAME_SIZE: usize = 2048;
+/// A block must hold the largest packet, which is a little over 64 KiB.
+const SMALLEST_BLOCK: usize = 128 << 10;
+const LARGEST_BLOCK: usize = 1 << 20;
+/// Fewer blocks and the kernel would have none while one is read.
+const FEWEST_BLOCKS: usize = 2;
+
+/// The status word stands behind version and private offset.
+const STATUS_OFFSET: usize = 8;
+const _: () = assert!(core::mem::offset_of!(tpacket_block_desc, hdr) == STATUS_OFFSET);
+const _: () = assert!(core::mem::offset_of!(tpacket_hdr_v1, block_status) == 0);
+
+/// The kernel puts the link-level address behind the packet's header, at the next multiple of 16.
+const ADDRESS_OFFSET: usize = size_of::<tpacket3_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
+
+/// One mapped ring.
+#[derive(Debug)]
+pub(super) struct KernelRing {
+    memory: NonNull<u8>,
+    block_size: usize,
+    block_count: usize,
+    next: usize,
+    /// The block before `next` has been handed out and not given back.
+    lent: bool,
+}
+
+// SAFETY: the mapping belongs to this value alone and is valid in every thread.
+unsafe impl Send for KernelRing {}
+
+/// A packet in a block.
+pub(super) struct RingPacket {
+    pub(super) timestamp: Timestamp,
+    pub(super) original_len: u32,
+    pub(super) bytes: Range<usize>,
+    /// The VLAN tag that the kernel took out: protocol identifier and control information.
+    pub(super) tag: Option<[u8; 4]>,
+    pub(super) outbound: bool,
+}
+
+impl KernelRing {
+    /// Sets the ring of a socket up; `size` is rounded to whole blocks.
+    pub(super) fn map(socket: BorrowedFd<'_>, size: usize) -> io::Result<Self> {
+        let block_size = (size / 16).next_power_of_two().clamp(SMALLEST_BLOCK, LARGEST_BLOCK);
+        let block_count = (size / block_size).max(FEWEST_BLOCKS);
+        let size = block_size * block_count;
+        let number = |value: usize| u32::try_from(value).map_err(|_| io::ErrorKind::OutOfMemory);
+        let request = tpacket_req3 {
+            tp_block_size: number(block_size)?,
+            tp_block_nr: number(block_count)?,
+            tp_frame_size: number(FRAME_SIZE)?,
+            tp_frame_nr: number(size / FRAME_SIZE)?,
+            tp_retire_blk_tov: RETIRE_TIMEOUT_MS,
+            tp_sizeof_priv: 0,
+            tp_feature_req_word: 0,
+        };
+        set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+        // SAFETY: a new mapping at an address the kernel chooses, of the size the ring was set up with.
+        let memory = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                size,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                socket.as_raw_fd(),
+                0,
+            )
+        };
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let memory = NonNull::new(memory.cast()).expect("a mapping is not at address zero");
+        Ok(Self { memory, block_size, block_count, next: 0, lent: false })
+    }
+
+    /// Bytes of the ring.
+    pub(super) fn size(&self) -> usize {
+        self.block_size * self.block_count
+    }
+
+    /// Whether a block waits.
+    pub(super) fn is_ready(&self) -> bool {
+        self.status(self.next).load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
+    }
+
+    /// Gives back the block handed out last, if any.
+    pub(super) fn release(&mut self) {
+        if core::mem::take(&mut self.lent) {
+            let last = self.next.checked_sub(1).unwrap_or(self.block_count - 1);
+            self.status(last).store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        }
+    }
+
+    /// Takes the next block, after giving back the one before it.
+    pub(super) fn next_block(&mut self) -> Option<&[u8]> {
+        self.release();
+        if !self.is_ready() {
+            return None;
+        }
+        self.next = (self.next + 1) % self.block_count;
+        self.lent = true;
+        Some(self.lent_block())
+    }
+
+    /// The block handed out last; empty if it was given back.
+    pub(super) fn lent_block(&self) -> &[u8] {
+        if !self.lent {
+            return &[];
+        }
+        let last = self.next.checked_sub(1).unwrap_or(self.block_count - 1);
+        // SAFETY: the block lies in the mapping, is initialised by the kernel, and the kernel leaves it alone until
+        // `release`, which needs the ring exclusively and thus no slice of it.
+        unsafe { core::slice::from_raw_parts(self.block(last).as_ptr(), self.block_size) }
+    }
+
+    fn block(&self, index: usize) -> NonNull<u8> {
+        assert!(index < self.block_count, "a block lies in the ring");
+        // SAFETY: the offset is below the size of the mapping.
+        unsafe { self.memory.add(index * self.block_size) }
+    }
+
+    fn status(&self, index: usize) -> &AtomicU32 {
+        // SAFETY: the offset lies in the block, whose size is at least SMALLEST_BLOCK.
+        let status = unsafe { self.block(index).add(STATUS_OFFSET) };
+        // SAFETY: the word is aligned to 4 in a block aligned to a page, and both sides access it atomically only.
+        unsafe { AtomicU32::from_ptr(status.as_ptr().cast()) }
+    }
+}
+
+impl Drop for KernelRing {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made in `map` with this size, and no slice of it outlives the ring.
+        let status = unsafe { libc::munmap(self.memory.as_ptr().cast(), self.size()) };
+        assert_eq!(status, 0, "a mapping of known address and size can be removed");
+    }
+}
+
+/// Structures of the kernel that may be read from any bytes.
+///
+/// # Safety
+/// Every bit pattern is a value.
+unsafe trait Plain: Copy {}
+// SAFETY: all fields are integers.
+unsafe impl Plain for tpacket3_hdr {}
+// SAFETY: all fields are integers.
+unsafe impl Plain for tpacket_hdr_v1 {}
+// SAFETY: all fields are integers or arrays of them.
+unsafe impl Plain for sockaddr_ll {}
+
+fn read<T: Plain>(bytes: &[u8], offset: usize) -> Option<T> {
+    let bytes = bytes.get(offset..)?.get(..size_of::<T>())?;
+    // SAFETY: the slice has the size of `T`, whose every bit pattern is a value.
+    Some(unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
+}
+
+/// The packets of a block. Offsets come from the kernel; one that leads out of the block ends the walk.
+pub(super) fn packets(block: &[u8]) -> impl Iterator<Item = RingPacket> {
+    let header: Option<tpacket_hdr_v1> = read(block, STATUS_OFFSET);
+    let (mut left, first) =
+        header.map_or((0, 0), |header| (header.num_pkts, header.offset_to_first_pkt));
+    let mut offset = index(first);
+    core::iter::from_fn(move || {
+        left = left.checked_sub(1)?;
+        let header: tpacket3_hdr = read(block, offset)?;
+        let address: sockaddr_ll = read(block, offset + ADDRESS_OFFSET)?;
+        let start = offset + usize::from(header.tp_mac);
+        let bytes = start..start + index(header.tp_snaplen);
+        block.get(bytes.clone())?;
+        offset += index(header.tp_next_offset);
+        let nanos = i64::from(header.tp_sec) * NANOS_PER_SECOND + i64::from(header.tp_nsec);
+        Some(RingPacket {
+            timestamp: Timestamp(nanos),
+            original_len: header.tp_len,
+            bytes,
+            tag: tag(&header),
+            outbound: address.sll_pkttype == libc::PACKET_OUTGOING,
+        })
+    })
+}
+
+fn tag(header: &tpacket3_hdr) -> Option<[u8; 4]> {
+    if header.tp_status & libc::TP_STATUS_VLAN_VALID == 0 {
+        return None;
+    }
+    let protocol = if header.tp_status & libc::TP_STATUS_VLAN_TPID_VALID == 0 {
+        0x8100
+    } else {
+        header.hv1.tp_vlan_tpid
+    };
+    let control = u16::try_from(header.hv1.tp_vlan_tci & 0xffff).expect("16 bits were kept");
+    let ([p0, p1], [c0, c1]) = (protocol.to_be_bytes(), control.to_be_bytes());
+    Some([p0, p1, c0, c1])
+}
+
+fn index(value: u32) -> usize {
+    usize::try_from(value).unwrap_or(usize::MAX)
+}

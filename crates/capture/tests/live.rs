@@ -1,0 +1,351 @@
+//! Live capture on veth pairs and loopback, in a network namespace of each test's own that vanishes with its thread.
+
+#![expect(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking, and namespaces and raw sockets are C"
+)]
+
+use std::net::UdpSocket;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use capture::{Counters, Error, LiveOptions, LiveSource, Next, Source};
+use units::{ByteSize, Timestamp};
+
+const WAIT: Duration = Duration::from_millis(100);
+
+/// Moves this thread into an empty network namespace with its own view of /sys, and makes a veth pair `left` and
+/// `right` that sends nothing by itself. False, with the reason printed, where that is not possible.
+fn enter_namespace() -> bool {
+    // SAFETY: no pointer is passed; only this thread changes its namespaces.
+    if unsafe { libc::unshare(libc::CLONE_NEWNET | libc::CLONE_NEWNS) } != 0 {
+        println!("not run: needs root ({})", std::io::Error::last_os_error());
+        return false;
+    }
+    let steps = "mount --make-rprivate / && mount -t sysfs none /sys
+        if [ -d /proc/sys/net/ipv6 ]; then
+            echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6
+            echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6
+        fi
+        ip link set lo up && ip link add left type veth peer name right
+        ip link set left arp off up && ip link set right arp off up";
+    let done = run("sh", &["-e", "-c", steps]);
+    if !done {
+        println!("not run: the namespace could not be set up (needs mount and ip)");
+    }
+    done
+}
+
+fn run(program: &str, arguments: &[&str]) -> bool {
+    let status = Command::new(program).args(arguments).stdin(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
+
+/// Sends frames as they are.
+struct Sender {
+    socket: OwnedFd,
+    address: libc::sockaddr_ll,
+}
+
+impl Sender {
+    fn new(interface: &str) -> Self {
+        let name = std::ffi::CString::new(interface).unwrap();
+        // SAFETY: the name ends in NUL.
+        let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+        // SAFETY: no pointer is passed.
+        let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+        assert!(fd >= 0 && index > 0);
+        // SAFETY: zero is a value of every field.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        address.sll_family = u16::try_from(libc::AF_PACKET).unwrap();
+        address.sll_ifindex = i32::try_from(index).unwrap();
+        // SAFETY: the descriptor is new.
+        Self { socket: unsafe { OwnedFd::from_raw_fd(fd) }, address }
+    }
+
+    fn send(&self, frame: &[u8]) {
+        // SAFETY: the frame and the address are valid for the sizes given.
+        let sent = unsafe {
+            libc::sendto(
+                self.socket.as_raw_fd(),
+                frame.as_ptr().cast(),
+                frame.len(),
+                0,
+                (&raw const self.address).cast(),
+                u32::try_from(size_of::<libc::sockaddr_ll>()).unwrap(),
+            )
+        };
+        assert_eq!(usize::try_from(sent), Ok(frame.len()), "{}", std::io::Error::last_os_error());
+    }
+}
+
+/// A captured packet, in one piece.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Captured {
+    interface: u32,
+    bytes: Vec<u8>,
+    original_len: u32,
+    outbound: Option<bool>,
+    options: Vec<u8>,
+    timestamp: Timestamp,
+}
+
+/// Stops the source and takes everything that it had accepted.
+fn stop(source: &mut LiveSource) -> (Vec<Captured>, Vec<Counters>) {
+    source.begin_stop();
+    let mut captured = Vec::new();
+    loop {
+        match source.next_batch(WAIT).unwrap() {
+            Next::Packets(batch) => captured.extend(batch.map(|packet| {
+                Captured {
+                    interface: packet.interface,
+                    bytes: [
+                        packet.head,
+                        packet.tag.as_ref().map_or(&[][..], |tag| tag),
+                        packet.tail,
+                    ]
+                    .concat(),
+                    original_len: packet.original_len,
+                    outbound: packet.outbound,
+                    options: packet.options.to_vec(),
+                    timestamp: packet.timestamp,
+                }
+            })),
+            Next::Block(_) => panic!("interfaces have no blocks"),
+            Next::Idle => {}
+            Next::End => break,
+        }
+    }
+    let counters = source.counters();
+    for each in &counters {
+        assert_eq!(each.received, each.delivered + each.kernel_drops);
+    }
+    (captured, counters)
+}
+
+/// An IPv4 packet to port 53 behind the given EtherType or tags, padded to `len`.
+fn frame(protocol: u8, tags: &[u8], len: usize) -> Vec<u8> {
+    let mut frame = vec![0xff; 6];
+    frame.extend([2, 0, 0, 0, 0, 9]);
+    frame.extend(tags);
+    frame.extend([8, 0, 0x45, 0, 0, 46, 0, 1, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    frame.extend([0x30, 0x39, 0, 53, 0, 26, 0, 0]);
+    frame.extend((0_u8..=255).cycle().take(len - frame.len()));
+    frame
+}
+
+const UDP: u8 = 17;
+const TCP: u8 = 6;
+/// 802.1Q: priority 5, VLAN 100.
+const TAG: [u8; 4] = [0x81, 0, 0xa0, 100];
+/// 802.1ad VLAN 7, and inside it 802.1Q VLAN 100 with the drop-eligible bit.
+const TWO_TAGS: [u8; 8] = [0x88, 0xa8, 0, 7, 0x81, 0, 0x10, 100];
+
+fn frames() -> Vec<Vec<u8>> {
+    vec![
+        frame(UDP, &[], 60),
+        frame(UDP, &TAG, 64),
+        frame(TCP, &TAG, 1518),
+        frame(UDP, &TWO_TAGS, 200),
+        frame(TCP, &[], 1514),
+        frame(UDP, &[0x81, 0, 0, 101], 61),
+        frame(UDP, &[0x81, 0, 0, 0], 62),
+    ]
+}
+
+fn options(interfaces: &[&str]) -> LiveOptions {
+    LiveOptions {
+        interfaces: interfaces.iter().map(|&name| name.to_owned()).collect(),
+        ring_size: ByteSize(4 << 20),
+        ..LiveOptions::default()
+    }
+}
+
+#[test]
+fn captured_frames_equal_the_frames_sent_with_their_tags() {
+    if !enter_namespace() {
+        return;
+    }
+    assert_eq!(promiscuity("right"), "promiscuity 0");
+    let mut source = LiveSource::open(&options(&["right", "left"])).unwrap();
+    assert_eq!(promiscuity("right"), "promiscuity 1");
+    let sent: Vec<Vec<u8>> = (0..50).flat_map(|_| frames()).collect();
+    let sender = Sender::new("left");
+    for frame in &sent {
+        sender.send(frame);
+    }
+    let (captured, counters) = stop(&mut source);
+    for (interface, outbound, flags) in
+        [(0, Some(false), &[][..]), (1, Some(true), &[2, 0, 4, 0, 2, 0, 0, 0])]
+    {
+        let mine: Vec<_> = captured.iter().filter(|each| each.interface == interface).collect();
+        assert_eq!(mine.len(), sent.len());
+        assert!(mine.is_sorted_by_key(|each| each.timestamp));
+        for (each, frame) in mine.iter().zip(&sent) {
+            assert_eq!(&each.bytes, frame);
+            assert_eq!(usize::try_from(each.original_len), Ok(frame.len()));
+            assert_eq!((each.outbound, &each.options[..]), (outbound, flags));
+        }
+    }
+    for each in counters {
+        assert_eq!((each.received, each.kernel_drops), (350, 0));
+        assert_eq!((each.interface_drops, each.filter_rejects), (Some(0), None));
+    }
+    drop(source);
+    assert_eq!(promiscuity("right"), "promiscuity 0");
+}
+
+/// How many have asked for promiscuous mode.
+fn promiscuity(interface: &str) -> String {
+    let output = Command::new("ip").args(["-d", "link", "show", interface]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let from = text.find("promiscuity").unwrap();
+    text[from..].split_whitespace().take(2).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn kernel_filters_see_the_tags_that_the_kernel_took_out() {
+    if !enter_namespace() {
+        return;
+    }
+    let sender = Sender::new("left");
+    for (filter, expect) in [
+        ("vlan 100 and udp port 53", vec![1]),
+        ("vlan 100", vec![1, 2]),
+        ("vlan 7 and vlan 100 and udp", vec![3]),
+        // A filter that does not ask for the tag sees the frame without it, as in every live capture with libpcap.
+        ("tcp", vec![2, 4]),
+        ("vlan and tcp", vec![2]),
+    ] {
+        let options = LiveOptions { filter: Some(filter.to_owned()), ..options(&["right"]) };
+        let mut source = LiveSource::open(&options).unwrap();
+        let frames = frames();
+        for frame in &frames {
+            sender.send(frame);
+        }
+        let (captured, counters) = stop(&mut source);
+        let captured: Vec<_> = captured.into_iter().map(|each| each.bytes).collect();
+        let expect: Vec<_> = expect.into_iter().map(|at: usize| frames[at].clone()).collect();
+        assert_eq!(captured, expect, "{filter}");
+        assert_eq!(usize::try_from(counters[0].received), Ok(expect.len()), "{filter}");
+        assert_eq!(source.interfaces()[0].filter.as_deref(), Some(filter));
+    }
+}
+
+#[test]
+fn snaplen_cuts_the_frame_as_it_was_on_the_wire() {
+    if !enter_namespace() {
+        return;
+    }
+    let mut source = LiveSource::open(&LiveOptions { snaplen: 40, ..options(&["right"]) }).unwrap();
+    let sender = Sender::new("left");
+    for frame in frames() {
+        sender.send(&frame);
+    }
+    let (captured, _) = stop(&mut source);
+    let cut: Vec<_> = captured.iter().map(|each| (each.bytes.clone(), each.original_len)).collect();
+    let expect: Vec<_> = frames()
+        .iter()
+        .map(|frame| (frame[..40].to_vec(), u32::try_from(frame.len()).unwrap()))
+        .collect();
+    assert_eq!(cut, expect);
+}
+
+#[test]
+fn loopback_packets_are_captured_once() {
+    if !enter_namespace() {
+        return;
+    }
+    let mut source = LiveSource::open(&options(&["lo"])).unwrap();
+    let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for number in 0..20_u8 {
+        sender.send_to(&[number; 33], receiver.local_addr().unwrap()).unwrap();
+    }
+    let (captured, _) = stop(&mut source);
+    let payloads: Vec<_> = captured.iter().map(|each| each.bytes[42..].to_vec()).collect();
+    let expect: Vec<_> = (0..20_u8).map(|number| vec![number; 33]).collect();
+    assert_eq!(payloads, expect);
+    assert!(captured.iter().all(|each| each.outbound.is_none() && each.options.is_empty()));
+}
+
+#[test]
+fn delivered_and_dropped_packets_add_up_when_the_ring_overflows() {
+    if !enter_namespace() {
+        return;
+    }
+    let options = LiveOptions { ring_size: ByteSize(512 << 10), ..options(&["right"]) };
+    let mut source = LiveSource::open(&options).unwrap();
+    let sender = Sender::new("left");
+    let frame = frame(UDP, &TAG, 1000);
+    for _ in 0..5000 {
+        sender.send(&frame);
+    }
+    let (captured, counters) = stop(&mut source);
+    assert!(captured.iter().all(|each| each.bytes == frame));
+    assert_eq!(counters[0].received, 5000);
+    assert_eq!(u64::try_from(captured.len()), Ok(counters[0].delivered));
+    assert!(counters[0].kernel_drops > 0 && counters[0].delivered > 0, "{counters:?}");
+    assert!(counters[0].ring_freezes > 0, "{counters:?}");
+}
+
+#[test]
+fn an_interface_may_go_down_come_back_and_vanish() {
+    if !enter_namespace() {
+        return;
+    }
+    let mut source = LiveSource::open(&options(&["right"])).unwrap();
+    let idle = |source: &mut LiveSource| {
+        for _ in 0..3 {
+            assert!(matches!(source.next_batch(WAIT), Ok(Next::Idle)));
+        }
+        source.notes()
+    };
+    assert_eq!(idle(&mut source), Vec::<String>::new());
+    assert!(run("ip", &["link", "set", "right", "down"]));
+    let notes = idle(&mut source);
+    assert_eq!(notes, ["interface right is down; capture goes on when it is up again"]);
+    assert!(run("ip", &["link", "set", "right", "up"]));
+    // The carrier comes back a moment after the interface.
+    let sender = Sender::new("left");
+    let mut packets = 0;
+    for _ in 0..50 {
+        sender.send(&frame(UDP, &TAG, 64));
+        if let Next::Packets(batch) = source.next_batch(WAIT).unwrap() {
+            packets += batch.len();
+            break;
+        }
+    }
+    assert!(packets > 0);
+    assert!(run("ip", &["link", "del", "right"]));
+    let error = (0..20).find_map(|_| source.next_batch(WAIT).err()).unwrap();
+    assert!(matches!(&error, Error::InterfaceGone { name } if name == "right"), "{error}");
+    assert_eq!(source.notes().last().unwrap(), "interface right was removed");
+    let (captured, counters) = stop(&mut source);
+    assert_eq!(counters[0].delivered, u64::try_from(packets + captured.len()).unwrap());
+}
+
+#[test]
+fn what_cannot_be_captured_is_refused_with_its_cause() {
+    if !enter_namespace() {
+        return;
+    }
+    let refused = |options: &LiveOptions| LiveSource::open(options).unwrap_err().to_string();
+    assert_eq!(
+        refused(&options(&["right", "nowhere"])),
+        "there is no network interface nowhere; `ip link` lists those there are"
+    );
+    let wrong = LiveOptions { filter: Some("tcp port".to_owned()), ..options(&["right"]) };
+    let line = refused(&wrong);
+    assert!(line.starts_with("filter \"tcp port\": "), "{line}");
+    let nobody = 65_534;
+    // The system call, unlike the function of libc, concerns this thread only.
+    // SAFETY: no pointer is passed.
+    assert_eq!(unsafe { libc::syscall(libc::SYS_setresuid, nobody, nobody, nobody) }, 0);
+    let line = refused(&options(&["right"]));
+    assert!(line.starts_with("not permitted to capture from right; run as root"), "{line}");
+    assert!(line.contains("setcap cap_net_raw+ep"), "{line}");
+}
