@@ -14,7 +14,8 @@ pub struct Decoded<'a> {
     pub ip_len: u32,
     /// Captured part of the innermost transport payload.
     pub payload: &'a [u8],
-    /// Transport payload bytes that were on the wire, by the headers (not by what was captured).
+    /// Transport payload bytes that were on the wire, by the headers (not by what was captured); 0 where the transport's
+    /// header was cut, and all of the IP payload where the protocol is none of [`Transport`]'s.
     pub payload_len: u32,
     /// Present when the innermost IP packet is a fragment.
     pub fragment: Option<Fragment>,

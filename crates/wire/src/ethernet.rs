@@ -117,7 +117,7 @@ pub(crate) fn snap<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     let kind = u16::from_be_bytes([t0, t1]);
     match ([o0, o1, o2], kind) {
         ([0, 0, 0 | 0xf8], _) => ether_type(walk, kind, bytes),
-        ([0x00, 0x80, 0xc2], 0x0001 | 0x0007) => ethernet(walk, bytes),
+        ([0x00, 0x80, 0xc2], 0x0001 | 0x0007) => other_ether_type(walk, BRIDGED, bytes),
         _ => {
             walk.ether_type(kind);
             Ok(())
@@ -194,7 +194,8 @@ pub(crate) fn cisco_hdlc<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Wa
 
 /// Frame Relay: Q.922 address, then multiprotocol encapsulation (RFC 2427) or Cisco's `EtherType`.
 pub(crate) fn frame_relay<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
-    while take::<1>(&mut bytes)?.iter().any(|last| last & 1 == 0) {}
+    // The lowest bit of the address's last byte is set.
+    while take::<1>(&mut bytes)?[0] & 1 == 0 {}
     let Some(mut bytes) = bytes.strip_prefix(&[UNNUMBERED]) else {
         let kind = u16::from_be_bytes(take(&mut bytes)?);
         return ether_type(walk, kind, bytes);

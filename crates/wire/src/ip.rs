@@ -130,13 +130,13 @@ fn extensions<'a>(walk: &mut Walk<'a, '_>, first: u8, bytes: &'a [u8]) -> Walked
                 next = following;
                 let field = u16::from_be_bytes([o0, o1]);
                 let (offset, more) = (field & !7, field & 1 != 0);
-                walk.protocol(next, rest);
                 // An atomic fragment (RFC 6946) is a whole packet.
                 if offset > 0 || more {
                     let id = u32::from_be_bytes([i0, i1, i2, i3]);
                     walk.fragment(Fragment { id, offset, more });
                 }
                 if offset > 0 {
+                    walk.protocol(next, rest);
                     return Ok(());
                 }
             }

@@ -4,7 +4,7 @@
 
 use crate::decode::{IcmpHeader, TcpHeader, TcpOptions, Transport};
 use crate::tunnel;
-use crate::walk::{Walk, Walked, skip, take};
+use crate::walk::{Short, Walk, Walked, skip, take};
 
 pub(crate) const ICMP: u8 = 1;
 pub(crate) const TCP: u8 = 6;
@@ -15,7 +15,8 @@ pub(crate) const SCTP: u8 = 132;
 const SYN: u8 = 0x02;
 
 #[inline]
-fn ports(walk: &mut Walk<'_, '_>, bytes: &mut &[u8]) -> Result<(u16, u16), crate::walk::Short> {
+fn ports(walk: &mut Walk<'_, '_>, bytes: &mut &[u8]) -> Result<(u16, u16), Short> {
+    walk.no_payload();
     let [s0, s1, d0, d1] = take(bytes)?;
     let (source, destination) = (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1]));
     walk.ports(source, destination);
@@ -88,6 +89,7 @@ pub(crate) fn udp<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
 }
 
 pub(crate) fn icmp<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
+    walk.no_payload();
     let [kind, code] = take(&mut bytes)?;
     let payload = walk.behind(bytes, 6);
     let header = IcmpHeader { kind, code };

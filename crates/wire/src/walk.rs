@@ -182,6 +182,13 @@ impl<'a, 'out> Walk<'a, 'out> {
         self.payload(payload);
     }
 
+    /// A transport's header begins here: what follows it is known only once it was read.
+    #[inline]
+    pub(crate) fn no_payload(&mut self) {
+        self.out.payload = &[];
+        self.out.payload_len = 0;
+    }
+
     #[inline]
     fn payload(&mut self, payload: &'a [u8]) {
         self.out.payload = payload;

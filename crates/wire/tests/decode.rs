@@ -151,6 +151,7 @@ fn a_header_cut_by_the_capture_keeps_what_was_read() {
     let only_ports = cut_at(14 + 20 + 4);
     assert_eq!((only_ports.tuple.orig_port, only_ports.tuple.resp_port), (1000, 80));
     assert_eq!((only_ports.transport, only_ports.cut), (Transport::Other, true));
+    assert_eq!((only_ports.payload, only_ports.payload_len), (&[][..], 0));
 
     let half_options = cut_at(14 + 20 + 24);
     let Transport::Tcp(header) = half_options.transport else { panic!("20 bytes suffice") };
@@ -265,8 +266,19 @@ fn nesting_without_end_ends() {
     }
     let decoded = whole(LinkType::RAW, &packet);
     assert_eq!((decoded.tuple.proto, decoded.tuple.orig_port), (Protocol(4), 0));
-    let tags = [0x81, 0, 0, 1].repeat(300);
-    assert_eq!(whole(LinkType::ETHERNET, &join(&[&STATIONS, &tags])).ip_len, 0);
+    let tags = [0x81, 0, 0, 1].repeat(70_000);
+    let bridged = ethernet(60, &[0xaa, 0xaa, 3, 0, 0x80, 0xc2, 0, 1]).repeat(10_000);
+    let paths = [0, 6, 1, 4, 0, 0, 7, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let authenticated = [51, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1].repeat(5_000);
+    for packet in [
+        join(&[&STATIONS, &tags]),
+        bridged,
+        ethernet(0x894f, &paths.repeat(10_000)),
+        ethernet(0x88e7, &join(&[&[0; 4], &STATIONS, &[0x88, 0xe7]]).repeat(10_000)),
+        ethernet(0x0800, &ipv4(51, &authenticated)),
+    ] {
+        assert_eq!(whole(LinkType::ETHERNET, &packet).tuple.orig_port, 0);
+    }
 }
 
 /// What holds for every packet whatever is in it.
