@@ -1,0 +1,103 @@
+//! Making a volume: the shape, the identity, the superblocks. Nothing else needs initialising, because
+//! old content never validates against a new volume's identity and key.
+
+use device::Device;
+use format::geometry::{ExtentOrder, Geometry, PIECE_BYTES_MAX, PIECE_BYTES_MIN, RESERVED_BYTES};
+use format::head::{HeadKey, VolumeId};
+use format::superblock::{MEMBER_BYTES_MIN, MemberEntry, Superblock};
+use units::Timestamp;
+
+use crate::{Error, superblocks};
+
+/// Most bytes of a member that may be in flight: bounds what a mount must read and judge.
+const WINDOW_BYTES: u64 = 64 << 20;
+/// Fewest slots of a ring: the window must stay small against the ring.
+const SLOTS_MIN: u64 = 16;
+/// A ring takes 995 thousandths of its member, so that a slightly smaller replacement still fits.
+const SHARE_OF_MEMBER: (u64, u64) = (995, 1000);
+
+/// What a user chooses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CreateOptions {
+    /// Bytes of a piece, head included: a power of two from 16 KiB to 2 MiB.
+    pub piece_bytes: u32,
+}
+
+impl Default for CreateOptions {
+    fn default() -> Self {
+        Self { piece_bytes: PIECE_BYTES_MAX }
+    }
+}
+
+/// What must be random, and what the clock says: arguments, so that a simulation repeats.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Identity {
+    /// Public.
+    pub volume_id: VolumeId,
+    /// Secret; never leaves the superblocks.
+    pub head_key: HeadKey,
+    /// Public.
+    pub member_uuid: [u8; 16],
+    /// Now.
+    pub created: Timestamp,
+}
+
+/// Shape of a one-member ring on `size_bytes`, and its window W in stripes.
+pub fn geometry_for(size_bytes: u64, options: &CreateOptions) -> Result<(Geometry, u16), Error> {
+    let piece_bytes = options.piece_bytes;
+    if !piece_bytes.is_power_of_two() || !(PIECE_BYTES_MIN..=PIECE_BYTES_MAX).contains(&piece_bytes)
+    {
+        return Err(Error::PieceBytes(piece_bytes));
+    }
+    let piece = u64::from(piece_bytes);
+    let (share, whole) = SHARE_OF_MEMBER;
+    let slots = size_bytes.saturating_sub(MEMBER_BYTES_MIN) / whole * share / piece;
+    if slots < SLOTS_MIN {
+        let ring_bytes = SLOTS_MIN * piece;
+        let needed_bytes = MEMBER_BYTES_MIN + (ring_bytes / share + 1) * whole;
+        return Err(Error::TooSmall { size_bytes, piece_bytes, needed_bytes });
+    }
+    let window = (WINDOW_BYTES / piece).min(slots / 8).clamp(2, 64);
+    let geometry = Geometry {
+        data_columns: 1,
+        parity_columns: 0,
+        order: ExtentOrder::FirstToLast,
+        zones: 1,
+        piece_bytes,
+        slots,
+        slot0_offset: RESERVED_BYTES,
+        slots_per_extent: 1,
+        usable_begin: 0,
+        usable_end: size_bytes,
+    };
+    Ok((geometry, u16::try_from(window).expect("at most 64")))
+}
+
+/// Writes the superblocks of a new one-member volume. What the device held before is lost to every tool
+/// that reads its first or last rows; guarding it is the caller's part.
+pub fn create(
+    device: &mut dyn Device,
+    options: &CreateOptions,
+    identity: &Identity,
+    path: &str,
+) -> Result<Superblock, Error> {
+    let (geometry, window) = geometry_for(device.size_bytes(), options)?;
+    let superblock = Superblock {
+        volume_id: identity.volume_id,
+        head_key: identity.head_key,
+        member: 0,
+        generation: 1,
+        geometry,
+        prepared_epoch: 0,
+        joined_epoch: 0,
+        joined_start: 0,
+        clean_from: 0,
+        expired_through: Timestamp::MIN,
+        created: identity.created,
+        window,
+        parent: [0; 32],
+        members: vec![MemberEntry { uuid: identity.member_uuid, path: path.to_owned() }],
+    };
+    superblocks::store(device, &superblock)?;
+    Ok(superblock)
+}

@@ -1,0 +1,153 @@
+//! Reading without writing: what is acknowledged, verified byte by byte.
+//!
+//! A reader takes no lock and may run beside the writer. It shows nothing above the watermark it found
+//! (or was told by [`Reader::refresh`]), and nothing that the ring has passed: a slot with a newer
+//! sequence than asked for means overwritten, not damaged.
+
+use device::ReadAt;
+use format::geometry::Geometry;
+use format::head::StripeId;
+use format::superblock::Superblock;
+
+use crate::heads::{Heads, Slot, body_in};
+use crate::search::{self, Known, Newest};
+use crate::{Error, superblocks};
+
+/// The acknowledged part of a ring, oldest and newest sequence included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// Oldest sequence that the ring may still hold.
+    pub tail: u64,
+    /// Watermark: the newest acknowledged stripe.
+    pub acknowledged: StripeId,
+}
+
+/// Oldest sequence that a ring whose newest head is `newest` holds for certain. Up to W slots ahead of
+/// it may hold the remains of stripes that were in flight when a writer crashed, and so neither the old
+/// nor a new stripe. Lap 0 is never written: the first sequence is N.
+pub(crate) fn tail_behind(newest: u64, superblock: &Superblock) -> u64 {
+    let slots = superblock.geometry.slots;
+    (newest + 1 + u64::from(superblock.window)).saturating_sub(slots).max(slots)
+}
+
+/// What the search may take from the superblock.
+pub(crate) fn known(superblock: &Superblock) -> Known {
+    Known {
+        window: superblock.window,
+        joined_start: superblock.joined_start,
+        joined_epoch: superblock.joined_epoch,
+    }
+}
+
+/// One member opened for reading.
+#[derive(Debug)]
+pub struct Reader {
+    device: Box<dyn ReadAt>,
+    superblock: Superblock,
+    newest: Option<Newest>,
+}
+
+impl Reader {
+    /// Reads the superblock and finds the newest acknowledged stripe.
+    pub fn open(device: Box<dyn ReadAt>) -> Result<Self, Error> {
+        let superblock =
+            superblocks::load(&|offset, into| device.read_at(offset, into), device.size_bytes())?;
+        let mut reader = Self { device, superblock, newest: None };
+        reader.refresh()?;
+        Ok(reader)
+    }
+
+    /// Looks again for the newest acknowledged stripe: the writer may have gone on.
+    pub fn refresh(&mut self) -> Result<(), Error> {
+        let read = |offset: u64, into: &mut [u8]| self.device.read_at(offset, into);
+        self.superblock = superblocks::load(&read, self.device.size_bytes())?;
+        let heads = Heads::new(&read, &self.superblock);
+        let mut newest = search::newest(&heads, known(&self.superblock))?;
+        if let Some(found) = &mut newest {
+            // The watermark rises within a slot: its last stripe knows most.
+            let mut buffer = vec![0; self.piece_bytes()];
+            let slot = heads.walk_slot(found.sequence, found.acknowledged, &mut buffer);
+            let joined = self.superblock.joined_epoch;
+            let stripes = slot.stripes.iter().map(|stripe| &stripe.head.stripe);
+            let stripes = stripes.filter(|stripe| stripe.epoch <= joined);
+            let watermarks = stripes.map(|stripe| stripe.acknowledged);
+            found.acknowledged = watermarks.fold(found.acknowledged, StripeId::max);
+        }
+        self.newest = newest;
+        Ok(())
+    }
+
+    /// The superblock.
+    pub fn superblock(&self) -> &Superblock {
+        &self.superblock
+    }
+
+    /// Shape of the volume.
+    pub fn geometry(&self) -> &Geometry {
+        &self.superblock.geometry
+    }
+
+    /// Bytes of a piece: the length of the buffers that [`Reader::slot`] needs.
+    pub fn piece_bytes(&self) -> usize {
+        usize::try_from(self.superblock.geometry.piece_bytes).expect("at most 2 MiB")
+    }
+
+    /// The newest head and watermark; `None` on a volume that was never written.
+    pub fn newest(&self) -> Option<&Newest> {
+        self.newest.as_ref()
+    }
+
+    /// What may be read; `None` while nothing is acknowledged.
+    pub fn span(&self) -> Option<Span> {
+        let newest = self.newest.as_ref()?;
+        let tail = tail_behind(newest.sequence, &self.superblock);
+        (newest.acknowledged.sequence >= tail)
+            .then_some(Span { tail, acknowledged: newest.acknowledged })
+    }
+
+    /// Reads and verifies the acknowledged stripes of a slot. Damaged rows are named, not hidden.
+    ///
+    /// # Errors
+    /// [`Error::Overwritten`] when the ring has passed it; [`Error::Damaged`] when nothing valid is there.
+    ///
+    /// # Panics
+    /// When the buffer is not as long as a piece.
+    pub fn slot(&self, sequence: u64, buffer: &mut [u8]) -> Result<Slot, Error> {
+        let first = StripeId { sequence, sub: 0 };
+        let span = self.span().ok_or(Error::Damaged(first))?;
+        if sequence < span.tail {
+            return Err(Error::Overwritten(first));
+        }
+        let mut slot =
+            self.with_heads(|heads| heads.walk_slot(sequence, span.acknowledged, buffer));
+        let shown = slot
+            .stripes
+            .iter()
+            .take_while(|stripe| stripe.head.stripe.stripe <= span.acknowledged)
+            .count();
+        slot.stripes.truncate(shown);
+        if slot.stripes.is_empty() {
+            let now = self.with_heads(|heads| heads.first_of_slot(self.geometry().slot(sequence)));
+            let passed = now.is_some_and(|head| head.stripe.stripe.sequence > sequence);
+            return Err(if passed { Error::Overwritten(first) } else { Error::Damaged(first) });
+        }
+        Ok(slot)
+    }
+
+    /// The first head of the slot of `sequence`, without its body: for tables and directories.
+    pub fn head(&self, sequence: u64) -> Option<format::head::Head> {
+        let slot = self.geometry().slot(sequence);
+        self.with_heads(|heads| heads.first_of_slot(slot))
+            .filter(|head| head.stripe.stripe.sequence == sequence)
+    }
+
+    /// The body of a stripe found by [`Reader::slot`] in the same buffer.
+    pub fn body<'a>(head: &format::head::Head, buffer: &'a [u8]) -> &'a [u8] {
+        body_in(head, buffer).unwrap_or_default()
+    }
+
+    fn with_heads<T>(&self, run: impl FnOnce(&Heads<'_>) -> T) -> T {
+        let read = |offset: u64, into: &mut [u8]| self.device.read_at(offset, into);
+        run(&Heads::new(&read, &self.superblock))
+    }
+}

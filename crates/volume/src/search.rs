@@ -1,0 +1,136 @@
+//! Finding the newest stripe of the ring: a binary search over laps, a window around its answer, and a
+//! scan of every slot where the two do not agree.
+//!
+//! Sequences count slots through all laps, so the first heads of slots 0, 1, 2 ... show one lap number up
+//! to the newest slot and a smaller one, or nothing, behind it. Lap 0 is never written: a fresh ring is
+//! empty everywhere. Slots whose first head cannot be read (torn by a crash that nobody has judged yet,
+//! or rotted) tell nothing, so a probe looks at its neighbours, and the answer is cross-checked: a head
+//! below what is acknowledged would be written over data.
+
+use format::head::{Head, StripeId};
+
+use crate::Error;
+use crate::heads::Heads;
+
+/// The newest head, and the watermark that the heads around it prove.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Newest {
+    /// Highest sequence on the ring.
+    pub sequence: u64,
+    /// Highest watermark in the heads that were read.
+    pub acknowledged: StripeId,
+    /// Highest epoch in them.
+    pub epoch: u32,
+    /// The search did not suffice and the first head of every slot was read.
+    pub scanned_all: bool,
+}
+
+/// What is known before the first head is read, from the superblock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Known {
+    /// W of the writer.
+    pub(crate) window: u16,
+    /// Sequence of the EPOCH stripe of the newest joined epoch; 0 before the first.
+    pub(crate) joined_start: u64,
+    /// Heads of later epochs do not count for the watermark: their mount has shown nothing yet.
+    pub(crate) joined_epoch: u32,
+}
+
+/// Searches by first heads alone: enough for a reader. `None`: nothing was ever written.
+pub(crate) fn newest(heads: &Heads<'_>, known: Known) -> Result<Option<Newest>, Error> {
+    let plausible = |found: &Newest| {
+        found.sequence >= known.joined_start && found.acknowledged.sequence <= found.sequence
+    };
+    if let Some(found) = by_bisection(heads, known).filter(plausible) {
+        return Ok(Some(found));
+    }
+    let found = collect(heads, 0..heads.geometry().slots, known, true);
+    match &found {
+        None if known.joined_start > 0 => Err(Error::Inconsistent {
+            slot: heads.geometry().slot(known.joined_start),
+            reason: "an epoch was joined, but no head is readable",
+        }),
+        Some(found) if found.sequence < known.joined_start => Err(Error::Inconsistent {
+            slot: heads.geometry().slot(known.joined_start),
+            reason: "the newest head is older than the epoch in the superblock",
+        }),
+        _ => Ok(found),
+    }
+}
+
+/// Searches for a mount: in the slots around `newest` the heads in all rows count, because writes land in
+/// any order and a slot's second stripe may have arrived without its first.
+pub(crate) fn newest_in_all_rows(
+    heads: &Heads<'_>,
+    known: Known,
+    newest: Newest,
+    buffer: &mut [u8],
+) -> Newest {
+    let slots = heads.geometry().slots;
+    let window = u64::from(known.window);
+    let first = newest.sequence - (2 * window).min(newest.sequence);
+    (first..=newest.sequence + window).fold(newest, |newest, sequence| {
+        let slot = sequence % slots;
+        heads.read_slot(slot, buffer);
+        heads.all_in_slot(slot, buffer).iter().fold(newest, |newest, head| newest.with(head, known))
+    })
+}
+
+impl Newest {
+    fn with(self, head: &Head, known: Known) -> Self {
+        let stripe = &head.stripe;
+        let counts = stripe.epoch <= known.joined_epoch;
+        let acknowledged = if counts { stripe.acknowledged } else { StripeId::default() };
+        Self {
+            sequence: self.sequence.max(stripe.stripe.sequence),
+            acknowledged: self.acknowledged.max(acknowledged),
+            epoch: self.epoch.max(stripe.epoch),
+            ..self
+        }
+    }
+}
+
+/// The binary search and the window around its answer; `None` also when it was led astray.
+fn by_bisection(heads: &Heads<'_>, known: Known) -> Option<Newest> {
+    let slots = heads.geometry().slots;
+    let window = u64::from(known.window);
+    let reach = (2 * window).min(slots);
+    let slot_of = |head: &Head| heads.geometry().slot(head.stripe.stripe.sequence);
+    let lap = |head: &Head| head.stripe.stripe.sequence / slots;
+    let anchor = (0..(4 * window).min(slots)).find_map(|slot| heads.first_of_slot(slot))?;
+    let anchor_lap = lap(&anchor);
+    let (mut low, mut high) = (slot_of(&anchor), slots);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        let behind = (middle..high.min(middle + reach)).find_map(|slot| heads.first_of_slot(slot));
+        let nearest = behind.or_else(|| {
+            let before = low.max(middle.saturating_sub(reach)) + 1..middle;
+            before.rev().find_map(|slot| heads.first_of_slot(slot))
+        });
+        match nearest {
+            Some(head) if lap(&head) >= anchor_lap => low = low.max(slot_of(&head)),
+            Some(head) => high = high.min(slot_of(&head)),
+            // Unwritten on the first lap; later an unreadable stretch this long hides the answer.
+            None if anchor_lap > 1 => return None,
+            None => high = middle,
+        }
+    }
+    let first = low + slots - reach.min(slots - 1);
+    let around = (first..=first + 2 * reach).map(|slot| slot % slots);
+    let newest = collect(heads, around, known, false)?;
+    let bisected = anchor_lap * slots + low;
+    (newest.sequence <= bisected + window).then_some(newest)
+}
+
+fn collect(
+    heads: &Heads<'_>,
+    slots: impl Iterator<Item = u64>,
+    known: Known,
+    scanned_all: bool,
+) -> Option<Newest> {
+    let acknowledged = StripeId { sequence: known.joined_start, sub: 0 };
+    let none = Newest { sequence: 0, acknowledged, epoch: 0, scanned_all };
+    slots
+        .filter_map(|slot| heads.first_of_slot(slot))
+        .fold(None, |newest, head| Some(newest.unwrap_or_else(|| none.clone()).with(&head, known)))
+}

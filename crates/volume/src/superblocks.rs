@@ -1,0 +1,50 @@
+//! Reading and writing the four superblock copies of a member.
+
+use device::Device;
+use format::superblock::{
+    MEMBER_BYTES_MIN, SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock, SuperblockError, copy_offset,
+};
+
+use crate::Error;
+use crate::heads::ReadRows;
+
+/// The newest valid copy. Copies that cannot be read count as invalid.
+pub(crate) fn load(read: ReadRows<'_>, size_bytes: u64) -> Result<Superblock, Error> {
+    if size_bytes < MEMBER_BYTES_MIN {
+        return Err(Error::NoSuperblock(SuperblockError::Magic));
+    }
+    let mut newest: Result<Superblock, Error> = Err(Error::NoSuperblock(SuperblockError::Magic));
+    for copy in 0..SUPERBLOCK_COPIES {
+        let mut page = [0; SUPERBLOCK_BYTES];
+        let read = read(copy_offset(copy, size_bytes), &mut page).map_err(Error::Device);
+        let decoded =
+            read.and_then(|()| Superblock::decode(&page, copy).map_err(Error::NoSuperblock));
+        newest = match (newest, decoded) {
+            (Ok(best), Ok(other)) if other.generation <= best.generation => Ok(best),
+            (_, Ok(other)) => Ok(other),
+            // A damaged superblock says more than a copy that has no magic.
+            (Err(Error::NoSuperblock(SuperblockError::Magic)), error) => error,
+            (first, Err(_)) => first,
+        };
+    }
+    let superblock = newest?;
+    let geometry = &superblock.geometry;
+    let ring_end = geometry.slot0_offset + geometry.slots * u64::from(geometry.piece_bytes);
+    if ring_end > size_bytes {
+        return Err(Error::Shrunk { actual: size_bytes, expected: ring_end });
+    }
+    Ok(superblock)
+}
+
+/// Writes all copies durably. At every instant at least one whole set lies on the device: a copy at the
+/// front and one at the end are flushed one after the other before the second ones are touched.
+pub(crate) fn store(device: &mut dyn Device, superblock: &Superblock) -> Result<(), Error> {
+    let size_bytes = device.size_bytes();
+    for copies in [&[0][..], &[2], &[1, 3]] {
+        for &copy in copies {
+            device.write_at(copy_offset(copy, size_bytes), &superblock.encode(copy))?;
+        }
+        device.flush()?;
+    }
+    Ok(())
+}
