@@ -3,7 +3,7 @@
 #![expect(
     unsafe_code,
     clippy::unwrap_used,
-    clippy::indexing_slicing,
+    clippy::print_stdout,
     reason = "tests fail by panicking, and namespaces and raw sockets are C"
 )]
 
@@ -126,7 +126,7 @@ fn stop(source: &mut LiveSource) -> (Vec<Captured>, Vec<Counters>) {
     (captured, counters)
 }
 
-/// An IPv4 packet to port 53 behind the given EtherType or tags, padded to `len`.
+/// An IPv4 packet to port 53 behind the given tags, padded to `len`.
 fn frame(protocol: u8, tags: &[u8], len: usize) -> Vec<u8> {
     let mut frame = vec![0xff; 6];
     frame.extend([2, 0, 0, 0, 0, 9]);

@@ -1,0 +1,324 @@
+//! Files, directories and pipes: order, bounds, filters, and bytes that are no capture at all.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::time::Duration;
+
+use capture::{Damage, Error, FileOptions, FileSource, Next, Source};
+use format::pcapng::{
+    EnhancedPacketFields, OptionCode, put_block, put_enhanced_packet, put_interface_description,
+    put_option, put_section_header,
+};
+use proptest::prelude::*;
+use units::Timestamp;
+use wire::LinkType;
+
+/// What a source gave: packets as (interface, time, bytes), blocks, and errors as text.
+#[derive(Default, PartialEq, Eq, Debug)]
+struct Seen {
+    packets: Vec<(u32, Timestamp, Vec<u8>)>,
+    blocks: Vec<Vec<u8>>,
+    errors: Vec<String>,
+    idle: usize,
+}
+
+fn drain(source: &mut FileSource) -> Seen {
+    let mut seen = Seen::default();
+    loop {
+        match source.next_batch(Duration::from_millis(10)) {
+            Ok(Next::Packets(batch)) => {
+                assert!(batch.len() > 0);
+                seen.packets.extend(
+                    batch.map(|packet| (packet.interface, packet.timestamp, packet.head.to_vec())),
+                );
+            }
+            Ok(Next::Block(block)) => seen.blocks.push(block),
+            Ok(Next::Idle) => seen.idle += 1,
+            Ok(Next::End) => return seen,
+            Err(error) => seen.errors.push(error.to_string()),
+        }
+    }
+}
+
+fn open(path: &Path, filter: Option<&str>, snaplen: u32) -> FileSource {
+    FileSource::open(path, FileOptions { filter: filter.map(str::to_owned), snaplen }).unwrap()
+}
+
+fn pcap(link_type: u32, packets: &[(u32, &[u8])]) -> Vec<u8> {
+    let mut file = Vec::new();
+    for word in [0xa1b2_c3d4, 0x0004_0002, 0, 0, 262_144, link_type] {
+        file.extend(u32::to_le_bytes(word));
+    }
+    for (second, bytes) in packets {
+        let len = u32::try_from(bytes.len()).unwrap();
+        for word in [*second, 0, len, len] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(*bytes);
+    }
+    file
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp(second * 1_000_000_000)
+}
+
+#[test]
+fn a_directory_is_read_in_the_order_of_its_paths_without_what_is_no_capture() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    fs::create_dir(path.join("b")).unwrap();
+    fs::write(path.join("c.pcap"), pcap(1, &[(3, b"c")])).unwrap();
+    fs::write(path.join("b/2"), pcap(101, &[(2, b"b2")])).unwrap();
+    fs::write(path.join("b/1"), &pcap(1, &[(1, b"b1"), (9, b"cut")])[..57]).unwrap();
+    fs::write(path.join("README"), "not a capture").unwrap();
+    let mut source = open(path, None, 0);
+    let seen = drain(&mut source);
+    // Both Ethernet files are alike, so that they share an interface.
+    let expect = [(0, 1, &b"b1"[..]), (1, 2, b"b2"), (0, 3, b"c")];
+    assert_eq!(seen.packets, expect.map(|(i, second, bytes)| (i, at(second), bytes.to_vec())));
+    let name = path.join("b/1");
+    let damage =
+        "damaged at byte 42: the file ends inside a record header: 15 of 16 bytes are there";
+    assert_eq!(seen.errors, [format!("{}: {damage}", name.display())]);
+    let name = path.join("README");
+    assert_eq!(source.notes(), [format!("{}: passed over, not a capture", name.display())]);
+}
+
+#[test]
+fn a_file_that_is_no_capture_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    for (bytes, hint) in
+        [(&b"text"[..], ""), (b"\x1f\x8b\x08\0", ", but compressed; pipe it: zcat FILE | ... -")]
+    {
+        fs::write(&path, bytes).unwrap();
+        let seen = drain(&mut open(&path, None, 0));
+        assert_eq!(seen.errors, [format!("{}: not a pcap or pcapng file{hint}", path.display())]);
+    }
+    let error = FileSource::open(&directory.path().join("none"), FileOptions::default());
+    assert!(matches!(error, Err(Error::Read { .. })));
+}
+
+#[test]
+fn a_pipe_is_read_as_it_fills() {
+    let (reader, mut writer) = io::pipe().unwrap();
+    let path = format!("/proc/self/fd/{}", reader.as_raw_fd());
+    let mut source = open(Path::new(&path), None, 0);
+    drop(reader);
+    let file = pcap(1, &[(1, b"first"), (2, b"second")]);
+    assert!(matches!(source.next_batch(Duration::ZERO), Ok(Next::Idle)));
+    // The file header, the first packet, and a part of the second one's header.
+    writer.write_all(&file[..50]).unwrap();
+    let Ok(Next::Packets(batch)) = source.next_batch(Duration::from_secs(10)) else {
+        panic!("the first packet is there");
+    };
+    assert_eq!(batch.map(|packet| packet.head.to_vec()).collect::<Vec<_>>(), [b"first"]);
+    assert!(matches!(source.next_batch(Duration::from_millis(1)), Ok(Next::Idle)));
+    writer.write_all(&file[50..]).unwrap();
+    drop(writer);
+    let seen = drain(&mut source);
+    assert_eq!(seen.packets, [(0, at(2), b"second".to_vec())]);
+    assert!(seen.errors.is_empty());
+}
+
+#[test]
+fn blocks_and_packets_larger_than_the_buffer_are_read_whole() {
+    let secrets: Vec<u8> = [0x4b, 0x53, 0x4c, 0x54, 0, 0, 0x30, 0]
+        .into_iter()
+        .chain((0_u8..=255).cycle().take(3 << 20))
+        .collect();
+    let mut file = Vec::new();
+    put_section_header(&mut file, &[]);
+    // D-Bus messages may be that long.
+    put_interface_description(&mut file, LinkType(231), 0, &[]);
+    let large = vec![7; 5 << 20];
+    let small = vec![8; 100];
+    let packet = |file: &mut Vec<u8>, bytes: &[u8]| {
+        let original_len = u32::try_from(bytes.len()).unwrap();
+        let fields = EnhancedPacketFields { interface: 0, time: 0, original_len, options: &[] };
+        put_enhanced_packet(file, &fields, [bytes, &[], &[]]);
+    };
+    packet(&mut file, &small);
+    let block_start = file.len();
+    put_block(&mut file, 10, |body| body.extend_from_slice(&secrets));
+    let block = file[block_start..].to_vec();
+    packet(&mut file, &large);
+    packet(&mut file, &small);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("large.pcapng");
+    fs::write(&path, &file).unwrap();
+    let seen = drain(&mut open(&path, None, 0));
+    assert_eq!(seen.errors, Vec::<String>::new());
+    assert!(seen.blocks == [block]);
+    let lengths: Vec<_> = seen.packets.iter().map(|(_, _, bytes)| bytes.len()).collect();
+    assert_eq!(lengths, [100, 5 << 20, 100]);
+    assert!(seen.packets[1].2 == large);
+}
+
+#[test]
+fn a_filter_keeps_what_it_accepts_and_counts_the_rest() {
+    let frame = |protocol: u8| {
+        let mut frame = [0_u8; 60];
+        frame[12] = 8;
+        frame[14] = 0x45;
+        frame[23] = protocol;
+        frame
+    };
+    let (tcp, udp) = (frame(6), frame(17));
+    let file = pcap(1, &[(1, &tcp), (2, &udp), (3, &udp), (4, &tcp[..20])]);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file.pcap");
+    fs::write(&path, file).unwrap();
+    let mut source = open(&path, Some("tcp"), 30);
+    let seen = drain(&mut source);
+    if seen.errors.iter().any(|line| line.contains("not installed")) {
+        println!("not run: libpcap is not installed");
+        return;
+    }
+    assert_eq!(seen.packets, [(0, at(1), tcp[..30].to_vec())]);
+    let counters = source.counters()[0];
+    assert_eq!((counters.received, counters.delivered), (1, 1));
+    assert_eq!((counters.filter_rejects, counters.interface_drops), (Some(3), None));
+    let interface = &source.interfaces()[0];
+    assert_eq!((interface.filter.as_deref(), interface.snaplen), (Some("tcp"), 30));
+    let seen = drain(&mut open(&path, Some("tcp or"), 0));
+    assert!(seen.errors[0].starts_with("filter \"tcp or\": "), "{:?}", seen.errors);
+}
+
+#[test]
+fn interface_options_are_told_apart_from_those_to_be_kept() {
+    let mut options = Vec::new();
+    put_option(&mut options, OptionCode::INTERFACE_NAME, b"eth0");
+    put_option(&mut options, OptionCode::INTERFACE_DESCRIPTION, b"uplink");
+    put_option(&mut options, OptionCode::INTERFACE_RESOLUTION, &[9]);
+    put_option(&mut options, OptionCode::INTERFACE_FILTER, b"\0tcp");
+    let mut kept = Vec::new();
+    put_option(&mut kept, OptionCode::INTERFACE_OS, b"Linux");
+    put_option(&mut kept, OptionCode::COMMENT, b"hello");
+    options.extend_from_slice(&kept);
+    let mut file = Vec::new();
+    put_section_header(&mut file, &[]);
+    put_interface_description(&mut file, LinkType(113), 96, &options);
+    let flags = [2, 0, 4, 0, 2, 0, 0, 0];
+    let fields = EnhancedPacketFields { interface: 0, time: 77, original_len: 5, options: &flags };
+    put_enhanced_packet(&mut file, &fields, [b"abc", &[], &[]]);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file.pcapng");
+    fs::write(&path, file).unwrap();
+    let mut source = open(&path, None, 0);
+    let packet = loop {
+        if let Next::Packets(mut batch) = source.next_batch(Duration::ZERO).unwrap() {
+            let packet = batch.next().unwrap();
+            assert_eq!((packet.head, packet.options), (&b"abc"[..], &flags[..]));
+            break (packet.timestamp, packet.original_len, packet.outbound);
+        }
+    };
+    assert_eq!(packet, (Timestamp(77), 5, Some(true)));
+    let interface = &source.interfaces()[0];
+    assert_eq!(
+        (interface.name.as_str(), interface.description.as_deref()),
+        ("eth0", Some("uplink"))
+    );
+    assert_eq!((interface.link_type, interface.snaplen), (LinkType(113), 96));
+    assert_eq!((interface.filter.as_deref(), &interface.options), (Some("tcp"), &kept));
+}
+
+#[test]
+fn damage_is_typed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    let mut file = Vec::new();
+    put_section_header(&mut file, &[]);
+    let fields = EnhancedPacketFields { interface: 3, time: 0, original_len: 0, options: &[] };
+    put_enhanced_packet(&mut file, &fields, [&[]; 3]);
+    fs::write(&path, file).unwrap();
+    let mut source = open(&path, None, 0);
+    let error = (0..5).find_map(|_| source.next_batch(Duration::ZERO).err()).unwrap();
+    let Error::Damaged { offset, damage, .. } = error else { panic!("{error}") };
+    assert_eq!((offset, damage), (28, Damage::UnknownInterface { interface: 3, described: 0 }));
+}
+
+/// A small capture of each form, to be damaged.
+fn seeds() -> Vec<Vec<u8>> {
+    let mut pcapng = Vec::new();
+    put_section_header(&mut pcapng, &[]);
+    let mut options = Vec::new();
+    put_option(&mut options, OptionCode::INTERFACE_RESOLUTION, &[0x94]);
+    put_option(&mut options, OptionCode::INTERFACE_NAME, b"eth0");
+    put_interface_description(&mut pcapng, LinkType::ETHERNET, 64, &options);
+    let mut options = Vec::new();
+    put_option(&mut options, OptionCode::COMMENT, b"a comment");
+    let fields =
+        EnhancedPacketFields { interface: 0, time: 1 << 40, original_len: 60, options: &options };
+    put_enhanced_packet(&mut pcapng, &fields, [&[1; 33], &[], &[]]);
+    put_block(&mut pcapng, 3, |body| body.extend_from_slice(&[4, 0, 0, 0, 1, 2, 3, 4]));
+    put_block(&mut pcapng, 4, |body| {
+        body.extend_from_slice(&[1, 0, 6, 0, 10, 0, 0, 1, b'a', 0, 0, 0, 0, 0, 0, 0]);
+    });
+    put_block(&mut pcapng, 10, |body| {
+        body.extend_from_slice(&[1, 0, 0, 0, 4, 0, 0, 0, 9, 9, 9, 9]);
+    });
+    put_block(&mut pcapng, 2, |body| body.extend_from_slice(&[0; 20]));
+    let mut modified = pcap(1, &[]);
+    modified.splice(..4, 0xa1b2_cd34_u32.to_le_bytes());
+    for len in [40_u8, 10] {
+        modified.extend([1, 0, 0, 0, 2, 0, 0, 0, len, 0, 0, 0, 60, 0, 0, 0]);
+        // Interface index, protocol, packet type, padding.
+        modified.extend([3, 0, 0, 0, 8, 0, 4, 0]);
+        modified.extend(vec![len; usize::from(len)]);
+    }
+    vec![pcapng, pcap(1, &[(1, &[5; 40]), (2, &[]), (3, &[7; 90])]), modified]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn no_damage_makes_the_reader_panic_or_run_on(
+        seed in 0_usize..3,
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
+        cut in any::<prop::sample::Index>(),
+        is_cut in any::<bool>(),
+        tail in prop::collection::vec(any::<u8>(), 0..40),
+    ) {
+        let mut bytes = seeds()[seed].clone();
+        for (index, value) in &changes {
+            let at = index.index(bytes.len());
+            bytes[at] = *value;
+        }
+        if is_cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        bytes.extend(&tail);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        fs::write(&path, &bytes).unwrap();
+        let seen = drain(&mut open(&path, None, 0));
+        let captured: usize = seen.packets.iter().map(|(_, _, bytes)| bytes.len()).sum();
+        prop_assert!(captured <= bytes.len());
+        prop_assert!(seen.errors.len() <= 1);
+        prop_assert!(seen.errors.iter().all(|line| line.lines().count() == 1));
+    }
+}
+
+#[test]
+fn a_cut_anywhere_keeps_the_packets_before_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    for whole in seeds() {
+        fs::write(&path, &whole).unwrap();
+        let Seen { packets: all, errors, .. } = drain(&mut open(&path, None, 0));
+        assert!(all.len() >= 2 && errors.is_empty(), "{errors:?}");
+        for len in 0..whole.len() {
+            fs::write(&path, &whole[..len]).unwrap();
+            let seen = drain(&mut open(&path, None, 0));
+            assert!(all.starts_with(&seen.packets), "cut at {len}");
+            assert!(seen.errors.len() <= 1);
+        }
+    }
+}
