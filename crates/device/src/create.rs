@@ -28,11 +28,12 @@ pub struct CreateOptions {
     pub overwrite: bool,
 }
 
-/// Makes a file of zeros and makes it durable. Calls `progress` with the bytes done and to do; when it breaks,
-/// or anything fails, the file is removed. Without `overwrite` an existing file is left alone; with it the old
-/// file is gone at once.
+/// Makes a file of zeros and makes it durable. Calls `progress` with the bytes done and to do; when
+/// it breaks, or anything fails, the file is removed. Without `overwrite` an existing file is left
+/// alone; with it the old file is gone at once.
 ///
-/// Files are written completely because the first write into an unwritten extent costs a metadata update.
+/// Files are written completely because the first write into an unwritten extent costs a metadata
+/// update.
 ///
 /// # Panics
 /// If the size is no positive multiple of [`ROW_SIZE`].
@@ -133,8 +134,8 @@ fn sync_directory(path: &Path) -> Result<(), Error> {
         .map_err(|errno| Error::path("flush the directory of", path, errno))
 }
 
-/// Tells a block device that none of its content is needed any more. `false` when it does not care; its content
-/// is undefined afterwards.
+/// Tells a block device that none of its content is needed any more. `false` when it does not care;
+/// its content is undefined afterwards.
 pub fn discard(path: &Path) -> Result<bool, Error> {
     let target = Target::open(path, Access::Exclusive, true)?;
     let range: [u64; 2] = [0, target.size_bytes()];

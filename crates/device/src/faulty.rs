@@ -1,7 +1,8 @@
 //! A device that goes wrong on purpose: every fault that a volume must survive or report.
 //!
-//! The script names mutations (writes and flushes, counted from 0) and what happens to them. A faulty write is
-//! applied to the inner device at submission and completed at the next reap, so that its effect is exact.
+//! The script names mutations (writes and flushes, counted from 0) and what happens to them. A
+//! faulty write is applied to the inner device at submission and completed at the next reap, so
+//! that its effect is exact.
 
 use core::time::Duration;
 use std::collections::BTreeMap;

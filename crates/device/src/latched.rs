@@ -1,8 +1,9 @@
 //! Ends a device's writing with its first failure.
 //!
-//! After a failed sync the kernel may have marked the lost pages clean, so a second sync can succeed and
-//! prove nothing (fsync(2), "fsyncgate"). So nothing is retried: the first failure is kept, every later
-//! mutation is refused with it, and a flush that was in flight does not count either. Reads go on.
+//! After a failed sync the kernel may have marked the lost pages clean, so a second sync can
+//! succeed and prove nothing (fsync(2), "fsyncgate"). So nothing is retried: the first failure is
+//! kept, every later mutation is refused with it, and a flush that was in flight does not count
+//! either. Reads go on.
 
 use core::time::Duration;
 

@@ -1,12 +1,13 @@
 //! Blocks out: every byte that a volume writes to or reads from a member goes through this door.
 //!
-//! [`open`] gives the best writer that the machine allows, [`open_read`] a reader that takes no lock and
-//! never writes. [`Memory`] is a disk with a volatile cache for tests and simulation; [`Latched`],
-//! [`Faulty`] and [`Metered`] wrap any device. Not here: what the bytes mean, and whether a target
-//! may be overwritten (`host`).
+//! [`open`] gives the best writer that the machine allows, [`open_read`] a reader that takes no
+//! lock and never writes. [`Memory`] is a disk with a volatile cache for tests and simulation;
+//! [`Latched`], [`Faulty`] and [`Metered`] wrap any device. Not here: what the bytes mean, and
+//! whether a target may be overwritten (`host`).
 //!
-//! Invariants: offsets and lengths are multiples of [`ROW_SIZE`]; a buffer that the kernel may still read
-//! is never given back to its [`Pool`]; after a failed write or sync nothing is written any more.
+//! Invariants: offsets and lengths are multiples of [`ROW_SIZE`]; a buffer that the kernel may
+//! still read is never given back to its [`Pool`]; after a failed write or sync nothing is written
+//! any more.
 
 mod clock;
 mod create;
@@ -49,9 +50,10 @@ pub struct Completion {
 
 /// A member of a volume, opened for writing by exactly one process.
 ///
-/// Submissions never block on the medium and never fail at once: every one of them gives exactly one
-/// [`Completion`] with its token, which no other submission in flight may have. Completions come in any order. The submitting thread outlives its
-/// submissions (the kernel cancels what a thread leaves behind).
+/// Submissions never block on the medium and never fail at once: every one of them gives exactly
+/// one [`Completion`] with its token, which no other submission in flight may have; at most 1024
+/// are in flight. Completions come in any order. The submitting thread outlives its submissions
+/// (the kernel cancels what a thread leaves behind).
 pub trait Device: Send + fmt::Debug {
     /// Usable size, a multiple of [`ROW_SIZE`].
     fn size_bytes(&self) -> u64;
@@ -59,16 +61,16 @@ pub trait Device: Send + fmt::Debug {
     /// Starts writing `data[..len]` at `offset`.
     ///
     /// # Panics
-    /// If `offset` or `len` is no multiple of [`ROW_SIZE`], `len` is 0 or beyond `data`, or the range
-    /// leaves the device.
+    /// If `offset` or `len` is no multiple of [`ROW_SIZE`], `len` is 0 or beyond `data`, or the
+    /// range leaves the device.
     fn submit_write(&mut self, token: u64, offset: u64, data: Shared, len: usize);
 
-    /// Starts a flush. Its success means that every write whose completion was reaped before this call is
-    /// durable; it says nothing about writes in flight.
+    /// Starts a flush. Its success means that every write whose completion was reaped before this
+    /// call is durable; it says nothing about writes in flight.
     fn submit_flush(&mut self, token: u64);
 
-    /// Appends finished operations to `out`. `None` does not block; with a wait it returns as soon as one
-    /// has finished, nothing is in flight, or the time is over.
+    /// Appends finished operations to `out`. `None` does not block; with a wait it returns as soon
+    /// as one has finished, nothing is in flight, or the time is over.
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>);
 
     /// Submissions without a reaped completion.

@@ -1,9 +1,10 @@
 //! A sparse disk in memory with a volatile cache, for tests and simulation.
 //!
-//! Three states of a write: submitted (not yet reaped), cached (reaped, not flushed) and durable. Time does
-//! not pass here: [`Device::reap`] completes what was submitted, all of it in order or, with a seed, some of
-//! it in any order. [`Memory::crash`] gives the disk as it may be found after a power cut, sector by sector,
-//! and leaves this one as it is, so that one run yields any number of crashes.
+//! Three states of a write: submitted (not yet reaped), cached (reaped, not flushed) and durable.
+//! Time does not pass here: [`Device::reap`] completes what was submitted, all of it in order or,
+//! with a seed, some of it in any order. [`Memory::crash`] gives the disk as it may be found after
+//! a power cut, sector by sector, and leaves this one as it is, so that one run yields any number
+//! of crashes.
 //!
 //! Clones are handles on the same disk: one goes to the volume, one stays with the test.
 
@@ -116,7 +117,8 @@ impl Memory {
         Self { size_bytes, disk: Arc::new(Mutex::new(disk)) }
     }
 
-    /// From here on a reap completes some of the submitted operations, in any order, as `seed` wills.
+    /// From here on a reap completes some of the submitted operations, in any order, as `seed`
+    /// wills.
     #[must_use]
     pub fn with_reordering(self, seed: u64) -> Self {
         self.lock().reorder = Some(Random(seed));
@@ -129,8 +131,8 @@ impl Memory {
         Self::from_disk(self.size_bytes, self.lock().clone())
     }
 
-    /// The disk as it may be found after a crash at this moment: everything on it durable, nothing in flight,
-    /// counts at zero, no failure planned. This one stays as it is.
+    /// The disk as it may be found after a crash at this moment: everything on it durable, nothing
+    /// in flight, counts at zero, no failure planned. This one stays as it is.
     #[must_use]
     pub fn crash(&self, crash: Crash) -> Self {
         let disk = self.lock();
@@ -147,8 +149,8 @@ impl Memory {
         self.lock().operations
     }
 
-    /// The mutation with this number (the first is 0) fails with EIO and leaves the disk as it was; when
-    /// `persistent`, so does every later one.
+    /// The mutation with this number (the first is 0) fails with EIO and leaves the disk as it was;
+    /// when `persistent`, so does every later one.
     pub fn fail_at(&self, mutation: u64, persistent: bool) {
         self.lock().failure = Some(PlannedFailure { mutation, persistent });
     }

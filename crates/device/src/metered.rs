@@ -42,8 +42,8 @@ impl Histogram {
         self.max_ns
     }
 
-    /// The latency that `permille` of the operations did not exceed, rounded up by at most a quarter; 0 when
-    /// nothing was recorded.
+    /// The latency that `permille` of the operations did not exceed, rounded up by at most a
+    /// quarter; 0 when nothing was recorded.
     pub fn quantile_ns(&self, permille: u64) -> u64 {
         let mut seen = 0_u64;
         for (bucket, &count) in self.buckets.iter().enumerate() {

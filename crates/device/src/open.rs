@@ -15,8 +15,8 @@ use crate::{Device, Error, Latched, Pool, ROW_SIZE, ReadAt, to_u64};
 /// How long a member may stay in use before it is refused.
 const CLAIM_WAIT_NS: u64 = 1_000_000_000;
 
-/// How a member is opened. The three `without` switches force the fallbacks, for tests and for users who
-/// have to work around a system.
+/// How a member is opened. The three `without` switches force the fallbacks, for tests and for
+/// users who have to work around a system.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Writes of its buffers need no page lookups, because they are registered with the kernel.
@@ -43,8 +43,8 @@ impl Default for Options {
     }
 }
 
-/// Opens a regular file or block device for this process alone, waiting a second for another to let go of it.
-/// Latched: after a failed write or sync every later mutation is refused.
+/// Opens a regular file or block device for this process alone, waiting a second for another to let
+/// go of it. Latched: after a failed write or sync every later mutation is refused.
 pub fn open(path: &Path, options: &Options) -> Result<Box<dyn Device>, Error> {
     let target = claim(path, !options.without_direct)?;
     let minimum_bytes = options.minimum_bytes.max(to_u64(ROW_SIZE));
@@ -55,8 +55,8 @@ pub fn open(path: &Path, options: &Options) -> Result<Box<dyn Device>, Error> {
     Ok(Box::new(Latched::new(drive(Arc::new(target), options)?)))
 }
 
-/// The writes in flight of a killed process hold its locks until they have ended, as they must: nothing old lands
-/// after the member was opened anew. They are waited for.
+/// The writes in flight of a killed process hold its locks until they have ended, as they must:
+/// nothing old lands after the member was opened anew. They are waited for.
 fn claim(path: &Path, direct: bool) -> Result<Target, Error> {
     let start_ns = monotonic_ns();
     loop {

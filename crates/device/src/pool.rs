@@ -1,8 +1,8 @@
 //! Fixed memory for columns: one mapping, cut into buffers, allocated and touched at start.
 //!
-//! Taking, sharing and giving back allocate nothing. A buffer is either free, held by one [`Buffer`]
-//! (which may write) or held by one or more [`Shared`] (which only read); the count per buffer decides.
-//! A buffer keeps its old content when it is taken again.
+//! Taking, sharing and giving back allocate nothing. A buffer is either free, held by one
+//! [`Buffer`] (which may write) or held by one or more [`Shared`] (which only read); the count per
+//! buffer decides. A buffer keeps its old content when it is taken again.
 
 #![expect(unsafe_code, reason = "one mapping is cut into buffers with their own life times")]
 
@@ -31,21 +31,22 @@ struct Inner {
     start: NonNull<u8>,
     mapped: usize,
     size: usize,
-    /// Holders of each buffer: 0 while it is in `free`, 1 for a `Buffer`, the number of clones for `Shared`.
+    /// Holders of each buffer: 0 while it is in `free`, 1 for a `Buffer`, the number of clones for
+    /// `Shared`.
     holders: Box<[AtomicU32]>,
     free: Mutex<Vec<u32>>,
     returned: Condvar,
 }
 
-// SAFETY: `start` is an anonymous private mapping without thread affinity; who may touch which part of it
-// is decided by `Buffer` (unique) and `Shared` (read-only).
+// SAFETY: `start` is an anonymous private mapping without thread affinity; who may touch which part
+// of it is decided by `Buffer` (unique) and `Shared` (read-only).
 unsafe impl Send for Inner {}
 // SAFETY: as above; `&Inner` gives access to no byte of the mapping.
 unsafe impl Sync for Inner {}
 
 impl Pool {
-    /// Maps `count` buffers of `size` bytes, a multiple of [`ROW_SIZE`], and touches every page, so that
-    /// recording never waits for one.
+    /// Maps `count` buffers of `size` bytes, a multiple of [`ROW_SIZE`], and touches every page, so
+    /// that recording never waits for one.
     ///
     /// # Panics
     /// If `count` is 0 or beyond `u32`, or `size` is 0 or no multiple of [`ROW_SIZE`].
@@ -157,7 +158,8 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // SAFETY: every `Buffer` and `Shared` holds an `Arc` of this, so none points into the mapping.
+        // SAFETY: every `Buffer` and `Shared` holds an `Arc` of this, so none points into the
+        // mapping.
         let unmapped = unsafe { munmap(self.start.as_ptr().cast::<c_void>(), self.mapped) };
         assert!(unmapped.is_ok(), "a mapping is unmapped once, as it was mapped");
     }
@@ -182,8 +184,8 @@ struct Held {
 impl Held {
     fn bytes(&self) -> &[u8] {
         let address = self.pool.address(usize_of(self.index));
-        // SAFETY: the buffer is mapped and initialised (anonymous memory), and while a count is held only
-        // the one `Buffer` may change it, through `&mut`.
+        // SAFETY: the buffer is mapped and initialised (anonymous memory), and while a count is
+        // held only the one `Buffer` may change it, through `&mut`.
         unsafe { core::slice::from_raw_parts(address.as_ptr(), self.pool.size) }
     }
 }
@@ -191,7 +193,8 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         if self.pool.holders(self.index).fetch_sub(1, Ordering::Release) == 1 {
-            // Pairs with the Release of the other holders: their reads end before the buffer is reused.
+            // Pairs with the Release of the other holders: their reads end before the buffer is
+            // reused.
             fence(Ordering::Acquire);
             self.pool.lock().push(self.index);
             self.pool.returned.notify_one();
@@ -222,7 +225,8 @@ impl Deref for Buffer {
 impl DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [u8] {
         let address = self.held.pool.address(usize_of(self.held.index));
-        // SAFETY: as in `Held::bytes`; a `Buffer` is the only holder, so this borrow is the only one.
+        // SAFETY: as in `Held::bytes`; a `Buffer` is the only holder, so this borrow is the only
+        // one.
         unsafe { core::slice::from_raw_parts_mut(address.as_ptr(), self.held.pool.size) }
     }
 }
@@ -233,8 +237,8 @@ impl fmt::Debug for Buffer {
     }
 }
 
-/// A buffer that is only read, by any number of holders in any thread. Goes back to its pool when the last
-/// clone is dropped.
+/// A buffer that is only read, by any number of holders in any thread. Goes back to its pool when
+/// the last clone is dropped.
 pub struct Shared {
     held: Held,
 }

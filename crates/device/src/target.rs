@@ -1,7 +1,7 @@
 //! An opened file or block device, and its synchronous reads and writes.
 //!
-//! Direct where the file system allows it. Direct I/O wants aligned memory; callers' memory that is not
-//! goes through a bounce buffer of this thread.
+//! Direct where the file system allows it. Direct I/O wants aligned memory; callers' memory that is
+//! not goes through a bounce buffer of this thread.
 
 use core::cell::RefCell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -51,7 +51,8 @@ impl Target {
         let mut flags = OFlags::CLOEXEC;
         flags |= if access == Access::Read { OFlags::RDONLY } else { OFlags::RDWR };
         flags.set(OFlags::DIRECT, direct);
-        // On a block device O_EXCL claims it against mounts, swap, md, dm and other claims: open(2).
+        // On a block device O_EXCL claims it against mounts, swap, md, dm and other claims:
+        // open(2).
         flags.set(OFlags::EXCL, access == Access::Exclusive && kind == FileType::BlockDevice);
         let fd = openat(CWD, path, flags, Mode::empty()).map_err(|errno| refused(path, errno))?;
         let opened = fstat(&fd).map_err(|errno| Error::path("examine", path, errno))?;
@@ -63,7 +64,8 @@ impl Target {
         }
         if kind == FileType::BlockDevice {
             check_logical_block(&fd, path)?;
-            // The kernel lets a writer open a read-only block device and refuses the writes: block/fops.c.
+            // The kernel lets a writer open a read-only block device and refuses the writes:
+            // block/fops.c.
             if access == Access::Exclusive && is_read_only_device(path) {
                 return Err(Error::ReadOnly { path: path.to_path_buf() });
             }
@@ -73,7 +75,8 @@ impl Target {
         Ok(Self { fd, size_bytes: end - end % to_u64(ROW_SIZE), direct })
     }
 
-    /// Some file systems accept `O_DIRECT` and refuse the transfers, or want more than 4096-byte alignment.
+    /// Some file systems accept `O_DIRECT` and refuse the transfers, or want more than 4096-byte
+    /// alignment.
     fn reads_directly(&self) -> bool {
         let aligned =
             statx(&self.fd, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).map_or(true, |answer| {
@@ -195,7 +198,8 @@ fn refused(path: &Path, errno: Errno) -> Error {
     }
 }
 
-/// flock(2) keeps out every other wirespool, on block devices too, where `O_EXCL` already keeps out the kernel.
+/// flock(2) keeps out every other wirespool, on block devices too, where `O_EXCL` already keeps out
+/// the kernel.
 fn lock(fd: &OwnedFd, path: &Path) -> Result<(), Error> {
     match rustix::fs::flock(fd, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(()),

@@ -1,11 +1,12 @@
-//! Writing through `io_uring`: registered buffers where memory may be locked, any number of writes in flight
-//! from one thread.
+//! Writing through `io_uring`: registered buffers where memory may be locked, any number of writes
+//! in flight from one thread.
 //!
-//! The kernel reads a buffer until its completion arrives; the slot of an operation holds a count on it until
-//! then, whatever happens. If the ring itself fails, that can never be known, and the buffers are leaked.
-//! Two things are left out on purpose. `SINGLE_ISSUER` binds the ring to one thread, and a device may be handed
-//! to another. A registered file outlives its process: the kernel tears rings down in the background, and a
-//! restarted recorder would find its member in use.
+//! The kernel reads a buffer until its completion arrives; the slot of an operation holds a count
+//! on it until then, whatever happens. If the ring itself fails, that can never be known, and the
+//! buffers are leaked. Two things are left out on purpose. `SINGLE_ISSUER` binds the ring to one
+//! thread, and a device may be handed to another. A registered file outlives its process: the
+//! kernel tears rings down in the background, and a restarted recorder would find its member in
+//! use.
 
 #![expect(
     unsafe_code,
@@ -25,8 +26,12 @@ use crate::clock::monotonic_ns;
 use crate::target::Target;
 use crate::{Completion, Device, Error, Pool, Shared, assert_range, to_u64, to_usize};
 
-/// Submissions are handed over at once, so this bounds nothing but a burst.
+/// Submissions are handed over at once, so this bounds nothing.
 const RING_ENTRIES: u32 = 64;
+
+/// Room for the completion of everything in flight: 2 GiB of 2 MiB writes. The ring is locked
+/// memory too, and 16 KiB fit into the smallest limit in use, 64 KiB.
+const COMPLETION_ENTRIES: u32 = 1024;
 
 /// A device behind a ring.
 pub(crate) struct Uring {
@@ -68,21 +73,22 @@ impl Uring {
         mut notes: Vec<String>,
     ) -> io::Result<Self> {
         // COOP_TASKRUN spares interrupts of the submitting thread, from Linux 5.19.
-        let ring = IoUring::builder()
-            .setup_coop_taskrun()
-            .setup_taskrun_flag()
-            .build(RING_ENTRIES)
-            .or_else(|error| match error.raw_os_error() {
-                Some(libc::EINVAL) => IoUring::new(RING_ENTRIES),
-                _ => Err(error),
-            })?;
+        let mut plain = IoUring::builder();
+        plain.setup_cqsize(COMPLETION_ENTRIES);
+        let ring =
+            plain.clone().setup_coop_taskrun().setup_taskrun_flag().build(RING_ENTRIES).or_else(
+                |error| match error.raw_os_error() {
+                    Some(libc::EINVAL) => plain.build(RING_ENTRIES),
+                    _ => Err(error),
+                },
+            )?;
         if !ring.params().is_feature_ext_arg() {
             return Err(io::Error::from_raw_os_error(libc::ENOSYS));
         }
         let registered = pool.filter(|pool| {
             let regions = pool.regions();
-            // SAFETY: the regions are mapped as long as `registered` holds the pool, which is dropped after
-            // the ring (fields drop in order), and the kernel only reads from them.
+            // SAFETY: the regions are mapped as long as `registered` holds the pool, which is
+            // dropped after the ring (fields drop in order), and the kernel only reads from them.
             let result = unsafe { ring.submitter().register_buffers(&regions) };
             if let Err(error) = &result {
                 notes.push(format!(
@@ -98,6 +104,8 @@ impl Uring {
     }
 
     fn submit(&mut self, token: u64, operation: Operation) {
+        let room = to_usize(u64::from(COMPLETION_ENTRIES));
+        assert!(self.in_flight < room, "at most {room} operations are in flight");
         self.in_flight += 1;
         if let Some(error) = &self.broken {
             self.unsent.push(Completion { token, result: Err(error.clone()), latency_ns: 0 });
@@ -141,8 +149,8 @@ impl Uring {
         let least = usize::from(wait.is_some());
         match self.ring.submitter().submit_with_args(least, &arguments) {
             Ok(_) => {}
-            // A signal, the time is over, or the kernel is short of memory for the moment: what is queued stays
-            // queued.
+            // A signal, the time is over, or the kernel is short of memory for the moment: what is
+            // queued stays queued.
             Err(error)
                 if matches!(
                     error.raw_os_error(),
@@ -152,8 +160,8 @@ impl Uring {
         }
     }
 
-    /// The ring itself failed: every operation in flight has an unknown end, and the kernel may yet read their
-    /// buffers.
+    /// The ring itself failed: every operation in flight has an unknown end, and the kernel may yet
+    /// read their buffers.
     fn give_up(&mut self, error: &io::Error) {
         let errno = error.raw_os_error().unwrap_or(libc::EIO);
         let cause = Error::Io { operation: "submit to io_uring", offset: 0, errno };

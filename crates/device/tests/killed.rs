@@ -1,5 +1,5 @@
-//! A writer that is killed leaves its member free as soon as its last writes have ended: this test binary, started again with a variable set,
-//! writes until it is killed.
+//! A writer that is killed leaves its member free as soon as its last writes have ended: this test
+//! binary, started again with a variable set, writes until it is killed.
 
 #![expect(clippy::disallowed_methods, reason = "tests sleep")]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]

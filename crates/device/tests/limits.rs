@@ -1,4 +1,5 @@
-//! What the limits of a process take away is replaced, and said. One test, because limits belong to the process.
+//! What the limits of a process take away is replaced, and said. One test, because limits belong to
+//! the process.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 

@@ -60,7 +60,8 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        4 => (0..ROWS, 1..4_u64).prop_map(|(row, rows)| Step::Submit { row, rows: rows.min(ROWS - row) }),
+        4 => (0..ROWS, 1..4_u64)
+            .prop_map(|(row, rows)| Step::Submit { row, rows: rows.min(ROWS - row) }),
         1 => (0..ROWS).prop_map(|row| Step::Write { row }),
         2 => Just(Step::SubmitFlush),
         1 => Just(Step::Flush),

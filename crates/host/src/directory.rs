@@ -16,7 +16,8 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Opens the directory, making it and its parents if need be; only its owner may look inside what is made.
+    /// Opens the directory, making it and its parents if need be; only its owner may look inside
+    /// what is made.
     pub fn open(path: &Path) -> Result<Self, Error> {
         fs::DirBuilder::new()
             .recursive(true)
@@ -107,8 +108,8 @@ fn write_durably(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// Where caches go: `/var/cache/wirespool` for root, else by the XDG Base Directory Specification, which says to
-/// ignore relative paths.
+/// Where caches go: `/var/cache/wirespool` for root, else by the XDG Base Directory Specification,
+/// which says to ignore relative paths.
 pub fn default_cache_directory() -> Result<PathBuf, Error> {
     if rustix::process::geteuid().is_root() {
         return Ok(PathBuf::from("/var/cache/wirespool"));

@@ -38,8 +38,8 @@ pub struct Partition {
     pub size_bytes: u64,
 }
 
-/// Replaces whatever table a disk or image has by a GPT with one Linux partition named `wirespool` over all of it,
-/// and has the kernel read it.
+/// Replaces whatever table a disk or image has by a GPT with one Linux partition named `wirespool`
+/// over all of it, and has the kernel read it.
 pub fn write(path: &Path) -> Result<Partition, Error> {
     let found = stat(path).map_err(|errno| Error::path("examine", path, errno))?;
     let is_disk = FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice;
@@ -92,8 +92,8 @@ fn lay_out(disk: &mut File, sector: u32) -> Result<Partition, GptError> {
     Ok(Partition { path: None, offset_bytes: ALIGNMENT, size_bytes })
 }
 
-/// Has the kernel forget the old partitions and learn the new one. A kernel that reads no GPT, or no tables on this
-/// device, is told about it directly.
+/// Has the kernel forget the old partitions and learn the new one. A kernel that reads no GPT, or
+/// no tables on this device, is told about it directly.
 fn announce(disk: &File, place: &Path, partition: &Partition) -> rustix::io::Result<()> {
     // SAFETY: BLKRRPART takes no argument: linux/fs.h.
     let read_again = unsafe { NoArg::<{ opcode::none(0x12, 95) }>::new() };
@@ -151,7 +151,8 @@ fn first_partition(disk: &Path) -> Option<PathBuf> {
     })
 }
 
-/// The node of the first partition, once it is there: devtmpfs makes it at once, udev may replace it.
+/// The node of the first partition, once it is there: devtmpfs makes it at once, udev may replace
+/// it.
 fn node(disk: &Path, place: &Path) -> Result<PathBuf, Error> {
     let deadline = SystemClock.boottime_ns() + NODE_WAIT_NS;
     loop {

@@ -50,7 +50,8 @@ fn duration(time: libc::timeval) -> Duration {
     Duration::from_secs(seconds) + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or(0))
 }
 
-/// How much memory this process may lock; `None` is without limit. Does not bind with `CAP_IPC_LOCK`.
+/// How much memory this process may lock; `None` is without limit. Does not bind with
+/// `CAP_IPC_LOCK`.
 pub fn memlock_limit_bytes() -> Option<u64> {
     getrlimit(Resource::Memlock).current
 }

@@ -19,7 +19,8 @@ impl StopFlag {
     pub fn install() -> Result<Self, Error> {
         let flag = Self::default();
         for signal in [SIGINT, SIGTERM] {
-            // Handlers run in this order, so the one that ends the process sees the flag of earlier signals only.
+            // Handlers run in this order, so the one that ends the process sees the flag of earlier
+            // signals only.
             signal_hook::flag::register_conditional_shutdown(
                 signal,
                 INTERRUPTED,

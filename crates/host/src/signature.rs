@@ -1,7 +1,8 @@
 //! Recognises what other programs left on a target, so that it is not overwritten by mistake.
 //!
-//! The magic numbers and places are those of libblkid (util-linux, libblkid/src/superblocks and partitions). A hit
-//! is a reason to ask, not a proof; the weak ones (two bytes) are checked for plausible fields too.
+//! The magic numbers and places are those of libblkid (util-linux, libblkid/src/superblocks and
+//! partitions). A hit is a reason to ask, not a proof; the weak ones (two bytes) are checked for
+//! plausible fields too.
 
 use core::fmt;
 
@@ -75,7 +76,8 @@ const MAGICS: &[Magic] = &[
     magic("GPT partition table", 4096, b"EFI PART"),
 ];
 
-/// The first sign of other content on a target of `size_bytes`, read by rows of 4096 bytes at multiples of 4096.
+/// The first sign of other content on a target of `size_bytes`, read by rows of 4096 bytes at
+/// multiples of 4096.
 pub fn probe<E>(
     size_bytes: u64,
     read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
@@ -130,8 +132,8 @@ impl<E, R: FnMut(u64, &mut [u8]) -> Result<(), E>> Target<R> {
         Ok(true)
     }
 
-    /// ext2, ext3 and ext4 differ by feature bits only. Two bytes of magic: block size, inode count and revision
-    /// must make sense as well.
+    /// ext2, ext3 and ext4 differ by feature bits only. Two bytes of magic: block size, inode count
+    /// and revision must make sense as well.
     fn ext(&mut self) -> Found<E> {
         let Some(superblock) = self.bytes::<80>(1024)? else { return Ok(None) };
         let word = |at: usize| {
@@ -143,7 +145,8 @@ impl<E, R: FnMut(u64, &mut [u8]) -> Result<(), E>> Target<R> {
         Ok(found.then_some(Signature { kind: "ext2/ext3/ext4", offset: 1024 + 56 }))
     }
 
-    /// md 0.90 lies in the last whole 64 KiB, md 1.0 at least 8 KiB before the end: drivers/md/md.c.
+    /// md 0.90 lies in the last whole 64 KiB, md 1.0 at least 8 KiB before the end:
+    /// drivers/md/md.c.
     fn md_at_end(&mut self) -> Found<E> {
         let old = (self.size_bytes & !0xffff).checked_sub(0x1_0000);
         let new = (self.size_bytes / 512).checked_sub(16).map(|sector| (sector & !7) * 512);
@@ -158,7 +161,8 @@ impl<E, R: FnMut(u64, &mut [u8]) -> Result<(), E>> Target<R> {
         Ok(None)
     }
 
-    /// Four labels of 256 KiB; the second half of each is a ring of uberblocks, at least 1 KiB apart.
+    /// Four labels of 256 KiB; the second half of each is a ring of uberblocks, at least 1 KiB
+    /// apart.
     fn zfs(&mut self) -> Found<E> {
         const LABEL: u64 = 256 << 10;
         let end = self.size_bytes & !(LABEL - 1);

@@ -1,8 +1,9 @@
 //! Whether a disk, or a file that is the backing of one, is in use by this system.
 //!
-//! Looks at the target, its partitions or the disk it is a partition of, and the loop devices over it: mounts,
-//! swap, holders in sysfs (md, dm, bcache), and at last an exclusive open, which also sees claims that leave no
-//! other trace. Cannot see users on another machine or in a virtual machine that do not claim the device.
+//! Looks at the target, its partitions or the disk it is a partition of, and the loop devices over
+//! it: mounts, swap, holders in sysfs (md, dm, bcache), and at last an exclusive open, which also
+//! sees claims that leave no other trace. Cannot see users on another machine or in a virtual
+//! machine that do not claim the device.
 
 use core::fmt;
 use std::fs;
@@ -52,7 +53,8 @@ impl fmt::Display for Use {
     }
 }
 
-/// The first use found of a regular file or block device, `None` if it is free. Anything else is free, too.
+/// The first use found of a regular file or block device, `None` if it is free. Anything else is
+/// free, too.
 pub fn of(path: &Path) -> Result<Option<Use>, Error> {
     let found = stat(path).map_err(|errno| Error::path("examine", path, errno))?;
     match FileType::from_raw_mode(found.st_mode) {
@@ -68,8 +70,8 @@ pub fn of(path: &Path) -> Result<Option<Use>, Error> {
     }
 }
 
-/// Whether this is a disk of its own that can have partitions: no partition, no md or dm device, and no loop device
-/// without `--partscan`.
+/// Whether this is a disk of its own that can have partitions: no partition, no md or dm device,
+/// and no loop device without `--partscan`.
 pub fn is_whole_disk(path: &Path) -> Result<bool, Error> {
     let found = stat(path).map_err(|errno| Error::path("examine", path, errno))?;
     if FileType::from_raw_mode(found.st_mode) != FileType::BlockDevice {
@@ -84,7 +86,8 @@ pub fn is_whole_disk(path: &Path) -> Result<bool, Error> {
     Ok(!built && !no_scan && range.trim().parse::<u32>().is_ok_and(|count| count > 1))
 }
 
-/// The directory of a block device in sysfs, resolved, so that its parent and children can be reached.
+/// The directory of a block device in sysfs, resolved, so that its parent and children can be
+/// reached.
 pub(crate) fn sysfs(found: &Stat) -> PathBuf {
     let number = format!("{}:{}", major(found.st_rdev), minor(found.st_rdev));
     let link = PathBuf::from("/sys/dev/block").join(number);
@@ -176,8 +179,8 @@ fn swaps() -> Vec<PathBuf> {
     table.lines().skip(1).filter_map(first).collect()
 }
 
-/// Where `number` is mounted: `proc_pid_mountinfo(5)`. Some file systems (btrfs) show a number of their own, so the
-/// mount source counts as well.
+/// Where `number` is mounted: `proc_pid_mountinfo(5)`. Some file systems (btrfs) show a number of
+/// their own, so the mount source counts as well.
 fn mount_point(mounts: &str, number: &str) -> Option<PathBuf> {
     mounts.lines().find_map(|line| {
         let (fields, source) = line.split_once(" - ")?;

@@ -8,9 +8,17 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use host::signature::{Signature, probe};
 use host::usage::{self, Use};
+
+/// A command started by one test inherits, for a moment, what another has open, and so holds its
+/// claims.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A loop device over a file, detached when dropped.
 struct Loop(PathBuf);
@@ -64,6 +72,7 @@ fn probe_path(path: &Path) -> Option<Signature> {
 
 #[test]
 fn what_real_tools_make_is_recognised() {
+    let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("image");
     let node = path.to_str().unwrap();
@@ -95,6 +104,7 @@ fn what_real_tools_make_is_recognised() {
 
 #[test]
 fn a_mounted_disk_is_in_use_and_so_is_its_backing_file() {
+    let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let (file, place) = (directory.path().join("image"), directory.path().join("a place"));
     image(&file, 16 << 20);
@@ -118,6 +128,7 @@ fn a_mounted_disk_is_in_use_and_so_is_its_backing_file() {
 
 #[test]
 fn swap_is_in_use() {
+    let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("image");
     image(&file, 16 << 20);
@@ -132,6 +143,7 @@ fn swap_is_in_use() {
 
 #[test]
 fn a_partition_table_gives_one_aligned_partition_that_other_tools_see() {
+    let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("image");
     for sector in ["512", "4096"] {
@@ -166,6 +178,7 @@ fn a_partition_table_gives_one_aligned_partition_that_other_tools_see() {
 #[test]
 fn an_exclusive_claim_on_a_partition_is_seen_on_the_disk() {
     use std::os::unix::fs::OpenOptionsExt;
+    let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("image");
     image(&file, 64 << 20);
@@ -180,6 +193,7 @@ fn an_exclusive_claim_on_a_partition_is_seen_on_the_disk() {
 
 #[test]
 fn a_loop_device_without_partitions_is_no_whole_disk() {
+    let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("image");
     image(&file, 16 << 20);
@@ -189,6 +203,7 @@ fn a_loop_device_without_partitions_is_no_whole_disk() {
 
 #[test]
 fn an_image_gets_a_table_too() {
+    let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("image");
     image(&file, 64 << 20);
