@@ -211,7 +211,7 @@ pub fn split(
     entries.extend(older.iter().take(listed - 1));
     let mut part = Part {
         segment: summary.first,
-        part: 0,
+        number: 0,
         parts,
         total: own.bytes,
         offset: 0,
@@ -223,7 +223,7 @@ pub fn split(
     for payload in payloads {
         part.payload = payload;
         blocks.push(part.encode());
-        part.part = part.part.wrapping_add(1);
+        part.number = part.number.wrapping_add(1);
         part.offset += to_u64(payload.len());
         part.entries.clear();
     }
@@ -234,7 +234,7 @@ pub fn split(
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Part<'a> {
     segment: StripeId,
-    part: u16,
+    number: u16,
     parts: u16,
     total: u64,
     offset: u64,
@@ -251,7 +251,7 @@ impl<'a> Part<'a> {
 
     /// Which part of how many, from 0.
     pub fn number(&self) -> (u16, u16) {
-        (self.part, self.parts)
+        (self.number, self.parts)
     }
 
     /// The directory, newest segment first, when this part carries it: part 0, read from the stripe `at`.
@@ -276,7 +276,7 @@ impl<'a> Part<'a> {
         if version != VERSION {
             return Err(PartError::Version { version });
         }
-        let (part, parts, sub) = (fields.u16()?, fields.u16()?, fields.u16()?);
+        let (number, parts, sub) = (fields.u16()?, fields.u16()?, fields.u16()?);
         let segment = StripeId { sequence: fields.u64()?, sub };
         let (total, offset, crc) = (fields.u64()?, fields.u64()?, fields.u64()?);
         let (listed, _reserved) = (usize::from(fields.u16()?), fields.u16()?);
@@ -293,7 +293,7 @@ impl<'a> Part<'a> {
             unreachable!("the directory was cut at a multiple of an entry");
         };
         let entries = entries.iter().map(decode_entry).collect::<Result<Vec<_>, _>>()?;
-        let part = Self { segment, part, parts, total, offset, crc, entries, payload };
+        let part = Self { segment, number, parts, total, offset, crc, entries, payload };
         part.check_ranges()?;
         part.check_framing(bytes, block_len)?;
         Ok(part)
@@ -301,19 +301,19 @@ impl<'a> Part<'a> {
 
     fn check_ranges(&self) -> Result<(), PartError> {
         let range = |field| Err(PartError::Range { field });
-        if self.part >= self.parts {
+        if self.number >= self.parts {
             return range("part number");
         }
         match self.offset.checked_add(to_u64(self.payload.len())) {
             Some(end) if end <= self.total && (end == self.total) == self.is_last() => {}
             _ => return range("offset"),
         }
-        if self.part == 0 && self.offset != 0 {
+        if self.number == 0 && self.offset != 0 {
             return range("offset");
         }
         let own = self.entries.first().map(|own| (own.summary.first, own.bytes, own.parts));
-        if (self.part == 0) != (own == Some((self.segment, self.total, self.parts)))
-            || (self.part > 0 && own.is_some())
+        if (self.number == 0) != (own == Some((self.segment, self.total, self.parts)))
+            || (self.number > 0 && own.is_some())
             || self.entries.len() > DIRECTORY_MAX
             || !self.entries.is_sorted_by(|newer, older| newer.summary.first > older.summary.last)
         {
@@ -332,7 +332,7 @@ impl<'a> Part<'a> {
     }
 
     fn is_last(&self) -> bool {
-        self.part + 1 == self.parts
+        self.number + 1 == self.parts
     }
 
     fn block_len(&self) -> usize {
@@ -347,7 +347,7 @@ impl<'a> Part<'a> {
         let payload_len = u32::try_from(self.payload.len()).expect("a piece is below 4 GiB");
         let mut checked = Vec::with_capacity(CHECKSUM_AT - CHECKED_FROM);
         checked.extend(MAGIC);
-        for field in [VERSION, self.part, self.parts, self.segment.sub] {
+        for field in [VERSION, self.number, self.parts, self.segment.sub] {
             checked.extend(field.to_le_bytes());
         }
         for field in [self.segment.sequence, self.total, self.offset, self.crc] {
@@ -387,7 +387,7 @@ impl Assembler {
         if *self.index.get_or_insert(index) != index {
             return Err(PartError::Foreign);
         }
-        self.parts.insert(part.part, part.payload.to_vec());
+        self.parts.insert(part.number, part.payload.to_vec());
         if self.parts.len() < usize::from(part.parts) {
             return Ok(None);
         }

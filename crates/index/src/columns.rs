@@ -15,7 +15,9 @@ use crate::names;
 /// How the values of a column are laid out before compression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Layout {
-    /// A dictionary of the distinct values, falling back to plain where it grows too large.
+    /// One after the other: what repeats, the compression finds.
+    Plain,
+    /// A dictionary of the distinct values: pays for a few words or flags.
     Dictionary,
     /// Differences to the value before, bit-packed: pays for what grows from row to row.
     Delta,
@@ -63,6 +65,9 @@ pub(crate) struct Column {
     pub(crate) layout: Layout,
     pub(crate) access: Access,
 }
+
+/// The columns that every reading needs: other times are differences to the first.
+pub(crate) const TIME_COLUMNS: [&str; 2] = ["start_ns", "duration_ns"];
 
 /// A slice before its columns are read.
 pub(crate) fn blank() -> Slice {
@@ -163,10 +168,10 @@ macro_rules! maybe {
 
 /// A list of the names.
 macro_rules! list {
-    ($name:literal, $kind:ident, $field:ident) => {
+    ($name:literal, $kind:ident, $layout:ident, $field:ident) => {
         column(
             $name,
-            Layout::Dictionary,
+            Layout::$layout,
             Access::$kind(|slice| &slice.names.$field, |slice| &mut slice.names.$field),
         )
     };
@@ -175,7 +180,7 @@ macro_rules! list {
 /// An address field.
 macro_rules! address {
     ($name:literal, $($field:tt)+) => {
-        column($name, Layout::Dictionary, Access::Text(
+        column($name, Layout::Plain, Access::Text(
             |slice| names::address(slice.$($field)+),
             |slice, text| {
                 slice.$($field)+ = names::parse_address(text)?;
@@ -188,36 +193,48 @@ macro_rules! address {
 /// A field of the outermost tunnel.
 macro_rules! tunnel_address {
     ($name:literal, $field:ident) => {
-        column($name, Layout::Dictionary, Access::Text(
-            |slice| names::address(slice.tunnel?.$field),
-            |slice, text| {
-                tunnel(slice).$field = names::parse_address(text)?;
-                Some(())
-            },
-        ))
+        column(
+            $name,
+            Layout::Dictionary,
+            Access::Text(
+                |slice| names::address(slice.tunnel?.$field),
+                |slice, text| {
+                    tunnel(slice).$field = names::parse_address(text)?;
+                    Some(())
+                },
+            ),
+        )
     };
 }
 
 /// A field of the SYN's options.
 macro_rules! syn_number {
     ($name:literal, $side:ident, $field:ident) => {
-        column($name, Layout::Dictionary, Access::MaybeNumber(
-            Width::Narrow,
-            |slice| slice.$side.syn_options?.$field.map(Stored::store),
-            |slice, stored| {
-                options(&mut slice.$side).$field = Some(Stored::load(stored)?);
-                Some(())
-            },
-        ))
+        column(
+            $name,
+            Layout::Dictionary,
+            Access::MaybeNumber(
+                Width::Narrow,
+                |slice| slice.$side.syn_options?.$field.map(Stored::store),
+                |slice, stored| {
+                    options(&mut slice.$side).$field = Some(Stored::load(stored)?);
+                    Some(())
+                },
+            ),
+        )
     };
 }
 
 macro_rules! syn_flag {
     ($name:literal, $side:ident, $field:ident) => {
-        column($name, Layout::Dictionary, Access::MaybeFlag(
-            |slice| Some(slice.$side.syn_options?.$field),
-            |slice, flag| options(&mut slice.$side).$field = flag,
-        ))
+        column(
+            $name,
+            Layout::Dictionary,
+            Access::MaybeFlag(
+                |slice| Some(slice.$side.syn_options?.$field),
+                |slice, flag| options(&mut slice.$side).$field = flag,
+            ),
+        )
     };
 }
 
@@ -249,7 +266,7 @@ pub(crate) static COLUMNS: &[Column] = &[
     ),
     column(
         "duration_ns",
-        Layout::Dictionary,
+        Layout::Plain,
         Access::Number(
             Width::Wide,
             |slice| slice.end.0.wrapping_sub(slice.start.0),
@@ -261,7 +278,7 @@ pub(crate) static COLUMNS: &[Column] = &[
     ),
     column(
         "session_age_ns",
-        Layout::Dictionary,
+        Layout::Plain,
         Access::Number(
             Width::Wide,
             |slice| slice.start.0.wrapping_sub(slice.session_start.0),
@@ -275,15 +292,18 @@ pub(crate) static COLUMNS: &[Column] = &[
     column(
         "proto_name",
         Layout::Dictionary,
-        Access::Text(|slice| names::protocol(slice.tuple.proto).map(Cow::Borrowed), |_, _| Some(())),
+        Access::Text(
+            |slice| names::protocol(slice.tuple.proto).map(Cow::Borrowed),
+            |_, _| Some(()),
+        ),
     ),
     address!("orig_ip", tuple.orig),
-    number!("orig_port", Narrow, Dictionary, tuple.orig_port),
+    number!("orig_port", Narrow, Plain, tuple.orig_port),
     address!("resp_ip", tuple.resp),
-    number!("resp_port", Narrow, Dictionary, tuple.resp_port),
+    number!("resp_port", Narrow, Plain, tuple.resp_port),
     maybe!("vlan", Narrow, Dictionary, vlan[0]),
     maybe!("vlan_inner", Narrow, Dictionary, vlan[1]),
-    maybe!("mpls", Wide, Dictionary, mpls),
+    maybe!("mpls", Wide, Plain, mpls),
     column(
         "tunnel",
         Layout::Dictionary,
@@ -297,7 +317,7 @@ pub(crate) static COLUMNS: &[Column] = &[
     ),
     column(
         "tunnel_id",
-        Layout::Dictionary,
+        Layout::Plain,
         Access::MaybeNumber(
             Width::Wide,
             |slice| Some(slice.tunnel?.id.store()),
@@ -311,7 +331,7 @@ pub(crate) static COLUMNS: &[Column] = &[
     tunnel_address!("tunnel_dst", dst),
     column(
         "icmp_type",
-        Layout::Dictionary,
+        Layout::Plain,
         Access::MaybeNumber(
             Width::Narrow,
             |slice| Some(slice.icmp?.0.store()),
@@ -323,7 +343,7 @@ pub(crate) static COLUMNS: &[Column] = &[
     ),
     column(
         "icmp_code",
-        Layout::Dictionary,
+        Layout::Plain,
         Access::MaybeNumber(
             Width::Narrow,
             |slice| Some(slice.icmp?.1.store()),
@@ -333,24 +353,24 @@ pub(crate) static COLUMNS: &[Column] = &[
             },
         ),
     ),
-    number!("orig_packets", Wide, Dictionary, orig.packets),
-    number!("resp_packets", Wide, Dictionary, resp.packets),
-    number!("orig_payload_bytes", Wide, Dictionary, orig.payload_bytes),
-    number!("resp_payload_bytes", Wide, Dictionary, resp.payload_bytes),
-    number!("orig_ip_bytes", Wide, Dictionary, orig.ip_bytes),
-    number!("resp_ip_bytes", Wide, Dictionary, resp.ip_bytes),
-    number!("orig_frame_bytes", Wide, Dictionary, orig.frame_bytes),
-    number!("resp_frame_bytes", Wide, Dictionary, resp.frame_bytes),
+    number!("orig_packets", Wide, Plain, orig.packets),
+    number!("resp_packets", Wide, Plain, resp.packets),
+    number!("orig_payload_bytes", Wide, Plain, orig.payload_bytes),
+    number!("resp_payload_bytes", Wide, Plain, resp.payload_bytes),
+    number!("orig_ip_bytes", Wide, Plain, orig.ip_bytes),
+    number!("resp_ip_bytes", Wide, Plain, resp.ip_bytes),
+    number!("orig_frame_bytes", Wide, Plain, orig.frame_bytes),
+    number!("resp_frame_bytes", Wide, Plain, resp.frame_bytes),
     number!("orig_tcp_flags", Narrow, Dictionary, orig.tcp_flags),
     number!("resp_tcp_flags", Narrow, Dictionary, resp.tcp_flags),
-    number!("orig_retransmitted_packets", Wide, Dictionary, orig.retransmitted_packets),
-    number!("resp_retransmitted_packets", Wide, Dictionary, resp.retransmitted_packets),
-    number!("orig_retransmitted_bytes", Wide, Dictionary, orig.retransmitted_bytes),
-    number!("resp_retransmitted_bytes", Wide, Dictionary, resp.retransmitted_bytes),
-    number!("orig_zero_windows", Wide, Dictionary, orig.zero_windows),
-    number!("resp_zero_windows", Wide, Dictionary, resp.zero_windows),
-    number!("orig_missed_bytes", Wide, Dictionary, orig.missed_bytes),
-    number!("resp_missed_bytes", Wide, Dictionary, resp.missed_bytes),
+    number!("orig_retransmitted_packets", Wide, Plain, orig.retransmitted_packets),
+    number!("resp_retransmitted_packets", Wide, Plain, resp.retransmitted_packets),
+    number!("orig_retransmitted_bytes", Wide, Plain, orig.retransmitted_bytes),
+    number!("resp_retransmitted_bytes", Wide, Plain, resp.retransmitted_bytes),
+    number!("orig_zero_windows", Wide, Plain, orig.zero_windows),
+    number!("resp_zero_windows", Wide, Plain, resp.zero_windows),
+    number!("orig_missed_bytes", Wide, Plain, orig.missed_bytes),
+    number!("resp_missed_bytes", Wide, Plain, resp.missed_bytes),
     syn_number!("orig_syn_mss", orig, mss),
     syn_number!("resp_syn_mss", resp, mss),
     syn_number!("orig_syn_window_scale", orig, window_scale),
@@ -381,12 +401,12 @@ pub(crate) static COLUMNS: &[Column] = &[
             },
         ),
     ),
-    maybe!("handshake_ns", Wide, Dictionary, handshake_ns),
-    number!("truncated_packets", Wide, Dictionary, truncated_packets),
-    number!("fragments", Wide, Dictionary, fragments),
+    maybe!("handshake_ns", Wide, Plain, handshake_ns),
+    number!("truncated_packets", Wide, Plain, truncated_packets),
+    number!("fragments", Wide, Plain, fragments),
     column(
         "continues",
-        Layout::Dictionary,
+        Layout::Plain,
         Access::Flag(|slice| slice.continues, |slice, flag| slice.continues = flag),
     ),
     column(
@@ -402,7 +422,7 @@ pub(crate) static COLUMNS: &[Column] = &[
     ),
     column(
         "sni",
-        Layout::Dictionary,
+        Layout::Plain,
         Access::Text(
             |slice| slice.names.sni.as_deref().map(Cow::Borrowed),
             |slice, text| {
@@ -411,17 +431,17 @@ pub(crate) static COLUMNS: &[Column] = &[
             },
         ),
     ),
-    list!("alpn", Texts, alpn),
+    list!("alpn", Texts, Dictionary, alpn),
     maybe!("tls_version", Narrow, Dictionary, names.tls_version),
-    list!("http_host", Texts, http_host),
-    list!("http_method", Texts, http_method),
-    list!("http_path", Texts, http_path),
-    list!("http_status", Numbers, http_status),
-    list!("http_user_agent", Texts, http_user_agent),
-    list!("dns_names", Texts, dns_names),
-    list!("dns_types", Numbers, dns_types),
-    list!("dns_rcodes", Numbers, dns_rcodes),
-    list!("dns_answers", Texts, dns_answers),
+    list!("http_host", Texts, Plain, http_host),
+    list!("http_method", Texts, Dictionary, http_method),
+    list!("http_path", Texts, Plain, http_path),
+    list!("http_status", Numbers, Plain, http_status),
+    list!("http_user_agent", Texts, Dictionary, http_user_agent),
+    list!("dns_names", Texts, Plain, dns_names),
+    list!("dns_types", Numbers, Plain, dns_types),
+    list!("dns_rcodes", Numbers, Plain, dns_rcodes),
+    list!("dns_answers", Texts, Plain, dns_answers),
     number!("interface", Wide, Dictionary, interface),
     column(
         "piece_sequences",
@@ -437,7 +457,7 @@ pub(crate) static COLUMNS: &[Column] = &[
     ),
     column(
         "piece_subs",
-        Layout::Dictionary,
+        Layout::Plain,
         Access::Pieces(
             Presence::UnlessZero,
             |piece| piece.sub.store(),
@@ -449,7 +469,7 @@ pub(crate) static COLUMNS: &[Column] = &[
     ),
     column(
         "piece_columns",
-        Layout::Dictionary,
+        Layout::Plain,
         Access::Pieces(
             Presence::UnlessZero,
             |piece| piece.column.store(),
@@ -459,6 +479,6 @@ pub(crate) static COLUMNS: &[Column] = &[
             },
         ),
     ),
-    number!("first_ordinal", Wide, Dictionary, first_ordinal),
-    number!("last_ordinal", Wide, Dictionary, last_ordinal),
+    number!("first_ordinal", Wide, Delta, first_ordinal),
+    number!("last_ordinal", Wide, Delta, last_ordinal),
 ];

@@ -16,7 +16,7 @@ use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
-use crate::columns::{Access, COLUMNS, Column, Layout, Presence, Width};
+use crate::columns::{Access, COLUMNS, Column, Layout, Presence, TIME_COLUMNS, Width};
 use crate::error::Result;
 use crate::meta::{KEY, SegmentMeta};
 
@@ -35,7 +35,7 @@ pub fn encode(meta: &SegmentMeta, rows: &[Slice]) -> Result<Vec<u8>> {
     sorted.sort_by_key(|slice| slice.start);
     let schema = Arc::new(Schema::new(COLUMNS.iter().map(field).collect::<Vec<_>>()));
     let options = ArrowWriterOptions::new()
-        .with_properties(properties(meta)?)
+        .with_properties(properties(&meta.covering(rows))?)
         .with_skip_arrow_metadata(true);
     let mut writer = ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), options)?;
     for group in sorted.chunks(GROUP_ROWS) {
@@ -50,17 +50,24 @@ fn properties(meta: &SegmentMeta) -> Result<WriterProperties> {
         .set_created_by(CREATED_BY.to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
         .set_max_row_group_row_count(Some(GROUP_ROWS))
-        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_dictionary_enabled(false)
         .set_offset_index_disabled(true)
         .set_sorting_columns(Some(vec![SORTED_BY]))
         .set_key_value_metadata(Some(vec![KeyValue::new(KEY.to_owned(), meta.to_text())]));
     for column in COLUMNS {
-        if column.layout == Layout::Delta {
-            let path = path(column);
-            properties = properties
-                .set_column_dictionary_enabled(path.clone(), false)
-                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
-        }
+        properties = match column.layout {
+            Layout::Plain => properties,
+            Layout::Dictionary => properties.set_column_dictionary_enabled(path(column), true),
+            Layout::Delta => {
+                properties.set_column_encoding(path(column), Encoding::DELTA_BINARY_PACKED)
+            }
+        };
+    }
+    // Only the times of a file cover a narrow range; the bounds of other columns would prune nothing.
+    for name in TIME_COLUMNS {
+        properties =
+            properties.set_column_statistics_enabled(name.into(), EnabledStatistics::Chunk);
     }
     Ok(properties.build())
 }
@@ -117,8 +124,8 @@ fn array(column: &Column, rows: &[&Slice]) -> ArrayRef {
         }
         Access::Text(get, _) => Arc::new(rows.iter().map(|row| get(row)).collect::<StringArray>()),
         Access::Texts(get, _) => {
-            let mut lists = ListBuilder::new(StringBuilder::new())
-                .with_field(element_field(DataType::Utf8));
+            let mut lists =
+                ListBuilder::new(StringBuilder::new()).with_field(element_field(DataType::Utf8));
             for row in rows {
                 lists.append_value(get(row).iter().map(Some));
             }

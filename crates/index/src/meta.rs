@@ -7,8 +7,9 @@
 use core::fmt::Write as _;
 use core::str::FromStr;
 
-use format::directory::{Gap, GapCause, Summary};
+use format::directory::{Gap, GapCause};
 use format::head::{StripeId, VolumeId};
+use format::slice::Slice;
 use units::Timestamp;
 use wire::LinkType;
 
@@ -40,9 +41,9 @@ pub struct SegmentMeta {
     pub first: StripeId,
     /// Last stripe.
     pub last: StripeId,
-    /// Earliest packet.
+    /// Earliest packet of the stripes and of the rows; `encode` sees to the rows.
     pub time_min: Timestamp,
-    /// Latest packet.
+    /// Latest packet of the stripes and of the rows.
     pub time_max: Timestamp,
     /// Packets stored.
     pub packets: u64,
@@ -57,17 +58,13 @@ pub struct SegmentMeta {
 }
 
 impl SegmentMeta {
-    /// The directory's view of a segment with this many rows.
-    pub fn summary(&self, sessions: u64) -> Summary {
-        Summary {
-            first: self.first,
-            last: self.last,
-            time_min: self.time_min,
-            time_max: self.time_max,
-            sessions,
-            packets: self.packets,
-            unindexed: self.unindexed_packets > 0,
-            gaps: !self.gaps.is_empty(),
+    /// The same with time bounds that cover `rows` as well: a slice may begin in the segment before.
+    pub(crate) fn covering(&self, rows: &[Slice]) -> Self {
+        let (starts, ends) = (rows.iter().map(|row| row.start), rows.iter().map(|row| row.end));
+        Self {
+            time_min: starts.fold(self.time_min, Timestamp::min),
+            time_max: ends.fold(self.time_max, Timestamp::max),
+            ..self.clone()
         }
     }
 
@@ -135,7 +132,11 @@ fn all<T>(text: &str, field: &'static str, read: impl Fn(&str) -> Option<T>) -> 
 type Words<'a> = core::str::Split<'a, char>;
 
 /// Reads the line of `text` that begins with `field`.
-fn one<T>(text: &str, field: &'static str, read: impl Fn(&mut Words<'_>) -> Option<T>) -> Result<T> {
+fn one<T>(
+    text: &str,
+    field: &'static str,
+    read: impl Fn(&mut Words<'_>) -> Option<T>,
+) -> Result<T> {
     let values = all(text, field, |values| read(&mut values.split(' ')))?;
     values.into_iter().next().ok_or(Error::Metadata { field })
 }

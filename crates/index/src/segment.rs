@@ -10,6 +10,7 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType};
 use arrow_array::{ArrayRef, ArrowPrimitiveType, RecordBatch};
 use bytes::Bytes;
+use format::directory::Summary;
 use format::slice::{PieceId, Slice};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -19,14 +20,12 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::statistics::Statistics;
 use units::Timestamp;
 
-use crate::columns::{Access, COLUMNS, Column, Width, blank};
+use crate::columns::{Access, COLUMNS, Column, TIME_COLUMNS, Width, blank};
 use crate::error::{Error, Result};
 use crate::meta::{KEY, SegmentMeta};
 
-/// Rows decoded at a time: their slices stay in the second-level cache.
+/// Rows decoded at a time: bounds the memory of a reading to about 1 MB beside the compressed file.
 const BATCH_ROWS: usize = 1024;
-/// The columns that every reading needs: later times are differences to the first.
-const TIME_COLUMNS: [&str; 2] = ["start_ns", "duration_ns"];
 
 /// Which columns to read; fields of columns left out are empty or zero.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +73,25 @@ impl Segment {
         &self.meta
     }
 
+    /// The directory's view of the segment.
+    pub fn summary(&self) -> Summary {
+        Summary {
+            first: self.meta.first,
+            last: self.meta.last,
+            time_min: self.meta.time_min,
+            time_max: self.meta.time_max,
+            sessions: self.row_count(),
+            packets: self.meta.packets,
+            unindexed: self.meta.unindexed_packets > 0,
+            gaps: !self.meta.gaps.is_empty(),
+        }
+    }
+
+    /// Bytes of the file.
+    pub fn size_bytes(&self) -> u64 {
+        u64::try_from(self.bytes.len()).unwrap_or(u64::MAX)
+    }
+
     /// Number of rows.
     pub fn row_count(&self) -> u64 {
         self.parquet().row_groups().iter().map(rows_of).sum()
@@ -112,11 +130,9 @@ impl Segment {
     /// The row with this number, whole.
     pub fn row(&self, row: u64) -> Result<Option<Slice>> {
         let Ok(offset) = usize::try_from(row) else { return Ok(None) };
-        let reader = self.reader(Columns::All).with_offset(offset).with_limit(1).build()?;
-        for batch in reader {
-            return Ok(decode(&batch?, row, Columns::All)?.pop());
-        }
-        Ok(None)
+        let mut reader = self.reader(Columns::All).with_offset(offset).with_limit(1).build()?;
+        let Some(batch) = reader.next() else { return Ok(None) };
+        Ok(decode(&batch?, row, Columns::All)?.pop())
     }
 
     fn reader(&self, columns: Columns<'_>) -> ParquetRecordBatchReaderBuilder<Bytes> {
@@ -148,8 +164,7 @@ pub fn column_sizes(segment: &Segment) -> Vec<(String, u64)> {
         }
     }
     let columns: u64 = sizes.iter().map(|(_, size)| size).sum();
-    let file = u64::try_from(segment.bytes.len()).expect("lengths in memory fit 64 bits");
-    sizes.push(("footer".to_owned(), file.saturating_sub(columns)));
+    sizes.push(("footer".to_owned(), segment.size_bytes().saturating_sub(columns)));
     sizes
 }
 
@@ -197,7 +212,10 @@ fn fill(slices: &mut [Slice], column: &Column, array: &ArrayRef) -> Result<Optio
     Ok(match column.access {
         Access::Time(_, set) => {
             let times = array.as_primitive_opt::<TimestampNanosecondType>().ok_or(wrong)?;
-            set_all(rows, times.iter(), |slice, value| Some(set(slice, value)))
+            set_all(rows, times.iter(), |slice, value| {
+                set(slice, value);
+                Some(())
+            })
         }
         Access::Number(width, _, set) | Access::MaybeNumber(width, _, set) => match width {
             Width::Narrow => {
@@ -211,7 +229,10 @@ fn fill(slices: &mut [Slice], column: &Column, array: &ArrayRef) -> Result<Optio
         },
         Access::Flag(_, set) | Access::MaybeFlag(_, set) => {
             let flags = array.as_boolean_opt().ok_or(wrong)?;
-            set_all(rows, flags.iter(), |slice, flag| Some(set(slice, flag)))
+            set_all(rows, flags.iter(), |slice, flag| {
+                set(slice, flag);
+                Some(())
+            })
         }
         Access::Text(_, set) => {
             let texts = array.as_string_opt::<i32>().ok_or(wrong)?;
@@ -248,9 +269,9 @@ fn set_all<'a, T>(
     values: impl Iterator<Item = Option<T>>,
     set: impl Fn(&mut Slice, T) -> Option<()>,
 ) -> Option<usize> {
-    slices.zip(values).position(|(slice, value)| {
-        value.is_some_and(|value| set(slice, value).is_none())
-    })
+    slices
+        .zip(values)
+        .position(|(slice, value)| value.is_some_and(|value| set(slice, value).is_none()))
 }
 
 fn values<T: ArrowPrimitiveType>(list: &ArrayRef) -> Option<&[T::Native]> {

@@ -1,22 +1,26 @@
 //! What goes into a segment comes out of it.
-#![expect(clippy::tests_outside_test_module, reason = "an integration test is a test module")]
-
-mod rows;
 
 use core::ops::{ControlFlow, RangeInclusive};
 
 use bytes::Bytes;
 use format::slice::Slice;
-use index::{Columns, Error, Interface, Segment, SegmentMeta, encode};
+use index::{Columns, Error, Interface, Segment, encode};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use units::Timestamp;
 use wire::LinkType;
 
+use crate::arbitrary;
+use crate::examples::meta;
+
 const ALWAYS: RangeInclusive<Timestamp> = Timestamp::MIN..=Timestamp::MAX;
 
-fn read(segment: &Segment, columns: Columns<'_>, times: &RangeInclusive<Timestamp>) -> Vec<(u64, Slice)> {
+fn read(
+    segment: &Segment,
+    columns: Columns<'_>,
+    times: &RangeInclusive<Timestamp>,
+) -> Vec<(u64, Slice)> {
     let mut found = Vec::new();
     segment
         .rows(columns, times, &mut |row, slice| {
@@ -28,7 +32,7 @@ fn read(segment: &Segment, columns: Columns<'_>, times: &RangeInclusive<Timestam
 }
 
 fn segment(rows: &[Slice]) -> Segment {
-    Segment::open(Bytes::from(encode(&rows::meta(), rows).unwrap())).unwrap()
+    Segment::open(Bytes::from(encode(&meta(), rows).unwrap())).unwrap()
 }
 
 fn sorted(mut rows: Vec<Slice>) -> Vec<(u64, Slice)> {
@@ -39,7 +43,7 @@ fn sorted(mut rows: Vec<Slice>) -> Vec<(u64, Slice)> {
 /// One ordinary row, to be changed by the tests.
 fn row() -> Slice {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
-    rows::slice().new_tree(&mut runner).unwrap().current()
+    arbitrary::slice().new_tree(&mut runner).unwrap().current()
 }
 
 fn at(second: i64) -> Timestamp {
@@ -47,8 +51,10 @@ fn at(second: i64) -> Timestamp {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
     #[test]
-    fn every_field_survives(rows in vec(rows::slice(), 0..12)) {
+    fn every_field_survives(rows in vec(arbitrary::slice(), 0..12)) {
         let segment = segment(&rows);
         prop_assert_eq!(segment.row_count(), u64::try_from(rows.len()).unwrap());
         prop_assert_eq!(read(&segment, Columns::All, &ALWAYS), sorted(rows));
@@ -56,7 +62,7 @@ proptest! {
 
     #[test]
     fn a_time_range_gives_the_rows_that_overlap_it(
-        rows in vec(rows::slice(), 0..12),
+        rows in vec(arbitrary::slice(), 0..12),
         from in any::<i64>(),
         to in any::<i64>(),
     ) {
@@ -75,7 +81,7 @@ proptest! {
         gap in any::<(Option<u32>, Option<u64>, Option<u64>, i64, i64)>(),
         cause in prop::sample::select(&format::directory::GapCause::ALL[..]),
     ) {
-        let mut meta = rows::meta();
+        let mut meta = meta();
         meta.interfaces = (0..).zip(names).map(|(id, name)| Interface {
             id,
             link_type: LinkType(147),
@@ -119,7 +125,11 @@ fn rows_of_several_groups_keep_their_numbers_and_order() {
 #[test]
 fn a_subset_of_the_columns_leaves_the_others_empty() {
     let whole = row();
-    let found = read(&segment(&[whole.clone()]), Columns::Named(&["resp_port", "sni"]), &ALWAYS);
+    let found = read(
+        &segment(core::slice::from_ref(&whole)),
+        Columns::Named(&["resp_port", "sni"]),
+        &ALWAYS,
+    );
     let slice = &found[0].1;
     assert_eq!((slice.start, slice.end), (whole.start, whole.end));
     assert_eq!(slice.tuple.resp_port, whole.tuple.resp_port);
@@ -142,7 +152,7 @@ fn a_break_ends_the_reading() {
 
 #[test]
 fn a_parquet_file_of_others_is_refused() {
-    let bytes = encode(&rows::meta(), &[row()]).unwrap();
+    let bytes = encode(&meta(), &[row()]).unwrap();
     let at = bytes.windows(9).position(|window| window == b"wirespool").unwrap();
     let mut renamed = bytes.clone();
     renamed[at] = b'x';
@@ -161,9 +171,10 @@ fn a_parquet_file_of_others_is_refused() {
 
 #[test]
 fn the_summary_says_what_the_directory_needs() {
-    let meta: SegmentMeta = rows::meta();
-    let summary = meta.summary(5);
+    let early = Slice { start: at(1), end: at(2), ..row() };
+    let (meta, summary) = (meta(), segment(&[early]).summary());
     assert_eq!((summary.first, summary.last), (meta.first, meta.last));
     assert!(summary.unindexed && summary.gaps);
-    assert_eq!((summary.sessions, summary.packets), (5, meta.packets));
+    assert_eq!((summary.sessions, summary.packets), (1, meta.packets));
+    assert_eq!((summary.time_min, summary.time_max), (at(1), meta.time_max));
 }

@@ -1,39 +1,13 @@
-//! Arbitrary rows and a segment to put them in.
+//! Arbitrary rows.
 
-use format::directory::{Gap, GapCause};
-use format::head::{StripeId, VolumeId};
 use format::slice::{Direction, Names, PieceId, Slice, State};
-use index::{Interface, SegmentMeta};
 use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
 use units::Timestamp;
-use wire::{Address, FiveTuple, LinkType, Protocol, TcpOptions, Tunnel, TunnelKind};
+use wire::{Address, FiveTuple, Protocol, TcpOptions, Tunnel, TunnelKind};
 
-pub fn meta() -> SegmentMeta {
-    SegmentMeta {
-        volume: VolumeId([0xab; 16]),
-        epoch: 3,
-        first: StripeId { sequence: 120, sub: 0 },
-        last: StripeId { sequence: 640, sub: 2 },
-        time_min: Timestamp(1_795_171_222_000_000_000),
-        time_max: Timestamp(1_795_171_282_000_000_000),
-        packets: 1_500_000,
-        unindexed_packets: 12,
-        gaps: vec![Gap {
-            cause: GapCause::KernelDrops,
-            interface: Some(0),
-            packets: Some(17),
-            bytes: None,
-            from: Timestamp(1_795_171_223_000_000_000),
-            to: Timestamp(1_795_171_224_000_000_000),
-        }],
-        interfaces: vec![Interface { id: 0, link_type: LinkType::ETHERNET, name: "eth0".into() }],
-        recording: None,
-    }
-}
-
-pub fn slice() -> impl Strategy<Value = Slice> {
+pub(crate) fn slice() -> impl Strategy<Value = Slice> {
     (who(), (direction(), direction()), course(), names(), pieces()).prop_map(
         |(who, (orig, resp), course, names, pieces)| {
             let ((tuple, vlan, mpls), (tunnel, icmp, interface)) = who;
@@ -67,10 +41,7 @@ pub fn slice() -> impl Strategy<Value = Slice> {
     )
 }
 
-type Who = (
-    (FiveTuple, [Option<u16>; 2], Option<u32>),
-    (Option<Tunnel>, Option<(u8, u8)>, u32),
-);
+type Who = ((FiveTuple, [Option<u16>; 2], Option<u32>), (Option<Tunnel>, Option<(u8, u8)>, u32));
 
 fn who() -> impl Strategy<Value = Who> {
     let tuple = (address(), address(), any::<(u16, u16, u16)>()).prop_map(
@@ -85,18 +56,20 @@ fn who() -> impl Strategy<Value = Who> {
     let kind = prop::sample::select(&TunnelKind::ALL[..]);
     let tunnel = (kind, any::<u32>(), address(), address())
         .prop_map(|(kind, id, src, dst)| Tunnel { kind, id, src, dst });
-    ((tuple, any::<[Option<u16>; 2]>(), any::<Option<u32>>()), (of(tunnel), any::<Option<(u8, u8)>>(), any::<u32>()))
+    (
+        (tuple, any::<[Option<u16>; 2]>(), any::<Option<u32>>()),
+        (of(tunnel), any::<Option<(u8, u8)>>(), any::<u32>()),
+    )
 }
 
-pub fn address() -> impl Strategy<Value = Address> {
+pub(crate) fn address() -> impl Strategy<Value = Address> {
     prop_oneof![
         Just(Address::None),
         any::<[u8; 6]>().prop_map(Address::Mac),
         any::<[u8; 4]>().prop_map(|bytes| Address::V4(bytes.into())),
         any::<[u8; 16]>().prop_map(|bytes| Address::V6(bytes.into())),
-        any::<[u8; 4]>().prop_map(|bytes| {
-            Address::V6(core::net::Ipv4Addr::from(bytes).to_ipv6_mapped())
-        }),
+        any::<[u8; 4]>()
+            .prop_map(|bytes| { Address::V6(core::net::Ipv4Addr::from(bytes).to_ipv6_mapped()) }),
     ]
 }
 
@@ -124,7 +97,12 @@ fn direction() -> impl Strategy<Value = Direction> {
             timestamps,
         },
     );
-    ([count(), count(), count(), count()], any::<u8>(), [count(), count(), count(), count()], of(options))
+    (
+        [count(), count(), count(), count()],
+        any::<u8>(),
+        [count(), count(), count(), count()],
+        of(options),
+    )
         .prop_map(|(bytes, tcp_flags, tcp, syn_options)| Direction {
             packets: bytes[0],
             frame_bytes: bytes[1],
@@ -139,10 +117,7 @@ fn direction() -> impl Strategy<Value = Direction> {
         })
 }
 
-type Course = (
-    (Timestamp, Timestamp, Timestamp, State),
-    (String, Option<u64>, (u64, u64), bool),
-);
+type Course = ((Timestamp, Timestamp, Timestamp, State), (String, Option<u64>, (u64, u64), bool));
 
 fn course() -> impl Strategy<Value = Course> {
     const STATES: [State; 13] = [
@@ -197,8 +172,11 @@ fn names() -> impl Strategy<Value = Names> {
 
 fn pieces() -> impl Strategy<Value = (Vec<PieceId>, u32, u32)> {
     let plain = (0_u64..2000).prop_map(|sequence| PieceId { sequence, sub: 0, column: 0 });
-    let other = any::<(u64, u16, u8)>()
-        .prop_map(|(sequence, sub, column)| PieceId { sequence, sub, column });
+    let other = any::<(u64, u16, u8)>().prop_map(|(sequence, sub, column)| PieceId {
+        sequence,
+        sub,
+        column,
+    });
     (prop_oneof![vec(plain, 0..20), vec(other, 0..20)], any::<u32>(), any::<u32>()).prop_map(
         |(mut pieces, first, last)| {
             pieces.sort_unstable();

@@ -1,20 +1,19 @@
 //! Bytes of index per session, by column, on real sessions and on random ones (design goal: at most 100).
-#![expect(clippy::tests_outside_test_module, reason = "an integration test is a test module")]
-
-mod rows;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use bytes::Bytes;
-use format::slice::{Direction, Names, PieceId, Slice, State};
+use format::slice::{Direction, Names, Slice, State};
 use index::{Segment, column_sizes, encode};
 use units::Timestamp;
 use wire::{Address, FiveTuple, Protocol, TcpOptions};
 
+use crate::examples::{empty, meta, piece};
+
 /// Encodes, prints the columns by size and returns the bytes per row.
 fn measure(title: &str, rows: &[Slice]) -> u64 {
-    let bytes = encode(&rows::meta(), rows).unwrap();
+    let bytes = encode(&meta(), rows).unwrap();
     let total = bytes.len();
     let segment = Segment::open(Bytes::from(bytes)).unwrap();
     let mut sizes = column_sizes(&segment);
@@ -35,7 +34,7 @@ impl Random {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) * bound >> 32
+        ((self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) * bound) >> 32
     }
 
     fn pick<T: Copy>(&mut self, values: &[T]) -> T {
@@ -67,16 +66,19 @@ fn random_mix() -> Vec<Slice> {
         row.last_ordinal = ordinal;
         let forward = row.tuple.orig_port == tuples[usize::try_from(flow).unwrap()].orig_port;
         let side = if forward == turned { &mut row.resp } else { &mut row.orig };
-        let frame = random.pick(&[64, 64, 64, 64, 64, 64, 64, 576, 576, 576, 576, 1514, 1514, 1514, 1514, 1514]);
+        let frame = match random.below(16) {
+            0..7 => 64,
+            7..11 => 576,
+            _ => 1514,
+        };
         let tcp = row.tuple.proto == Protocol::TCP;
         side.packets += 1;
         side.frame_bytes += frame;
         side.ip_bytes += frame - 14;
         side.payload_bytes += frame - if tcp { 54 } else { 42 };
         side.tcp_flags = if tcp { 16 } else { 0 };
-        let piece = PieceId { sequence, sub: 0, column: 0 };
-        if row.pieces.last() != Some(&piece) {
-            row.pieces.push(piece);
+        if row.pieces.last() != Some(&piece(sequence)) {
+            row.pieces.push(piece(sequence));
         }
     }
     for row in rows.values_mut() {
@@ -93,32 +95,6 @@ fn random_tuple(random: &mut Random) -> FiveTuple {
         orig_port: u16::try_from(1024 + random.below(64_512)).unwrap(),
         resp_port: random.pick(&[80, 443, 443, 443, 53, 22, 8080]),
         proto: if random.below(10) < 8 { Protocol::TCP } else { Protocol::UDP },
-    }
-}
-
-fn empty(tuple: FiveTuple, start: Timestamp) -> Slice {
-    Slice {
-        tuple,
-        vlan: [None; 2],
-        mpls: None,
-        tunnel: None,
-        icmp: None,
-        session_start: start,
-        start,
-        end: start,
-        orig: Direction::default(),
-        resp: Direction::default(),
-        state: State::Oth,
-        history: String::new(),
-        handshake_ns: None,
-        truncated_packets: 0,
-        fragments: 0,
-        continues: false,
-        names: Names::default(),
-        interface: 0,
-        pieces: Vec::new(),
-        first_ordinal: 0,
-        last_ordinal: 0,
     }
 }
 
@@ -188,9 +164,7 @@ fn corpus_row(number: usize, fields: &BTreeMap<&str, &str>) -> Option<Slice> {
         history: if tcp { "ShADadFf".into() } else { "Dd".into() },
         handshake_ns: tcp.then_some(u64::try_from(number).unwrap() * 7919 % 90_000_000),
         names,
-        pieces: (first_piece..first_piece + piece_count)
-            .map(|sequence| PieceId { sequence, sub: 0, column: 0 })
-            .collect(),
+        pieces: (first_piece..first_piece + piece_count).map(piece).collect(),
         first_ordinal: u32::try_from(number * 31 % 2000).unwrap(),
         last_ordinal: u32::try_from(number * 57 % 2000).unwrap(),
         ..empty(tuple, time("first")?)
@@ -218,8 +192,8 @@ fn random_sessions_take_at_most_100_bytes() {
 
 #[test]
 fn an_empty_segment_is_its_footer() {
-    let size = encode(&rows::meta(), &[]).unwrap().len();
-    let one = encode(&rows::meta(), &random_mix()[..1]).unwrap().len();
+    let size = encode(&meta(), &[]).unwrap().len();
+    let one = encode(&meta(), &random_mix()[..1]).unwrap().len();
     println!("no row: {size} bytes, one row: {one} bytes");
     assert!(one <= 12 << 10, "{one} bytes");
 }

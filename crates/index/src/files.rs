@@ -1,0 +1,50 @@
+//! The index directory as this room sees it: a flat folder of files.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+/// A folder that holds the segments of one volume and nothing else. Names contain no separators.
+pub trait Files {
+    /// The file's bytes; `None` where there is none of this name.
+    fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>>;
+    /// Writes the file so that a crash leaves the old one, the new one or none.
+    fn write_atomic(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
+    /// Names of all files.
+    fn list(&self) -> io::Result<Vec<String>>;
+    /// Removes the file; one that is gone already is no error.
+    fn remove(&self, name: &str) -> io::Result<()>;
+}
+
+/// A folder in memory: for tests, simulation and volumes without an index directory.
+#[derive(Debug, Default)]
+pub struct MemoryFiles {
+    files: Mutex<BTreeMap<String, Vec<u8>>>,
+}
+
+impl MemoryFiles {
+    fn files(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
+        // A map is whole whenever the lock is free: no operation here can panic half-way.
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Files for MemoryFiles {
+    fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        Ok(self.files().get(name).cloned())
+    }
+
+    fn write_atomic(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.files().insert(name.to_owned(), bytes.to_vec());
+        Ok(())
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        Ok(self.files().keys().cloned().collect())
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.files().remove(name);
+        Ok(())
+    }
+}

@@ -1,0 +1,211 @@
+//! Segments are found, reloaded and retired.
+
+use core::time::Duration;
+
+use format::directory::SegmentEntry;
+use format::head::{StripeId, VolumeId};
+use index::{Catalog, Error, Files, MemoryFiles, Packets, Segment, SegmentMeta, encode};
+use units::Timestamp;
+use wire::{Address, FiveTuple, Protocol};
+
+use crate::examples::{empty, piece};
+
+const VOLUME: VolumeId = VolumeId([7; 16]);
+
+fn stripe(sequence: u64) -> StripeId {
+    StripeId { sequence, sub: 0 }
+}
+
+/// Segment `number` has the stripes from 100 times its number on, and the second of its number.
+fn meta(number: u64) -> SegmentMeta {
+    let second = i64::try_from(number).unwrap() * units::NANOS_PER_SECOND;
+    SegmentMeta {
+        volume: VOLUME,
+        epoch: 1,
+        first: stripe(100 * number),
+        last: stripe(100 * number + 97),
+        time_min: Timestamp(second),
+        time_max: Timestamp(second + 999_999_999),
+        packets: 10,
+        unindexed_packets: 0,
+        gaps: Vec::new(),
+        interfaces: Vec::new(),
+        recording: None,
+    }
+}
+
+fn parquet(number: u64) -> Vec<u8> {
+    encode(&meta(number), &[]).unwrap()
+}
+
+fn entry(number: u64) -> SegmentEntry {
+    let file = parquet(number);
+    let bytes = u64::try_from(file.len()).unwrap();
+    let summary = Segment::open(file.into()).unwrap().summary();
+    SegmentEntry { summary, index: stripe(100 * number + 98), parts: 2, bytes }
+}
+
+fn directory(numbers: core::ops::Range<u64>) -> Vec<SegmentEntry> {
+    numbers.rev().map(entry).collect()
+}
+
+fn catalog(keep_sessions: Option<Duration>, files: &MemoryFiles) -> Catalog {
+    let mut catalog = Catalog::new(VOLUME, 0, keep_sessions);
+    for number in 1..5 {
+        let index = Some((entry(number).index, 2));
+        let stored = catalog.store(index, &parquet(number), files).unwrap();
+        assert_eq!(stored, entry(number));
+    }
+    catalog
+}
+
+fn numbers(catalog: &Catalog) -> Vec<u64> {
+    let all = catalog.select(&(Timestamp::MIN..=Timestamp::MAX));
+    all.iter().map(|entry| entry.summary.first.sequence / 100).collect()
+}
+
+fn nothing(_: &SegmentEntry) -> Option<Vec<u8>> {
+    None
+}
+
+#[test]
+fn directories_are_followed_to_the_oldest_segment_in_the_ring() {
+    let mut catalog = Catalog::new(VOLUME, 250, None);
+    assert!(catalog.older_directory().is_none());
+    assert!(catalog.add(&directory(6..9)));
+    assert_eq!(catalog.older_directory(), Some(entry(6).index));
+    assert!(catalog.add(&directory(0..7)));
+    assert_eq!(numbers(&catalog), [2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(catalog.older_directory(), None);
+    assert!(!catalog.add(&directory(0..9)));
+}
+
+#[test]
+fn the_next_directory_lists_what_the_ring_holds_newest_first() {
+    let files = MemoryFiles::default();
+    let mut catalog = catalog(Some(Duration::MAX), &files);
+    catalog.store(None, &parquet(5), &files).unwrap();
+    catalog.retire(200, Timestamp(0), &files).unwrap();
+    assert_eq!(numbers(&catalog), [1, 2, 3, 4, 5]);
+    assert_eq!(catalog.directory(), directory(2..5));
+}
+
+#[test]
+fn a_time_range_selects_the_segments_that_overlap_it() {
+    let catalog = catalog(None, &MemoryFiles::default());
+    let selected = catalog.select(&(Timestamp(2_999_999_999)..=Timestamp(3_000_000_000)));
+    let first: Vec<_> = selected.iter().map(|entry| entry.summary.first).collect();
+    assert_eq!(first, [stripe(200), stripe(300)]);
+}
+
+#[test]
+fn a_file_that_is_missing_or_damaged_is_loaded_again() {
+    let files = MemoryFiles::default();
+    let mut catalog = catalog(None, &files);
+    let names = files.list().unwrap();
+    files.remove(&names[0]).unwrap();
+    let mut damaged = files.read(&names[1]).unwrap().unwrap();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    files.write_atomic(&names[1], &damaged).unwrap();
+    let mut loaded = Vec::new();
+    for entry in catalog.select(&(Timestamp::MIN..=Timestamp::MAX)) {
+        let number = entry.summary.first.sequence / 100;
+        let segment = catalog.open(&entry, &files, &mut |_| {
+            loaded.push(number);
+            Some(parquet(number))
+        });
+        assert_eq!(segment.unwrap().unwrap().meta(), &meta(number));
+    }
+    assert_eq!(loaded, [1, 2]);
+    assert_eq!(files.list().unwrap(), names);
+    for entry in catalog.select(&(Timestamp::MIN..=Timestamp::MAX)) {
+        assert!(catalog.open(&entry, &files, &mut nothing).unwrap().is_some());
+    }
+}
+
+#[test]
+fn a_segment_that_nobody_has_is_none() {
+    let mut catalog = Catalog::new(VOLUME, 0, None);
+    catalog.add(&directory(1..2));
+    let entry = catalog.select(&(Timestamp::MIN..=Timestamp::MAX))[0];
+    let opened = catalog.open(&entry, &MemoryFiles::default(), &mut nothing);
+    assert!(opened.unwrap().is_none());
+}
+
+#[test]
+fn what_is_loaded_must_be_the_segment_asked_for() {
+    let mut catalog = Catalog::new(VOLUME, 0, None);
+    catalog.add(&directory(1..2));
+    let entry = catalog.select(&(Timestamp::MIN..=Timestamp::MAX))[0];
+    let other = SegmentMeta { volume: VolumeId([8; 16]), ..meta(1) };
+    for (bytes, expect) in [(parquet(2), "first"), (encode(&other, &[]).unwrap(), "volume")] {
+        let opened = catalog.open(&entry, &MemoryFiles::default(), &mut |_| Some(bytes.clone()));
+        assert!(matches!(opened, Err(Error::Metadata { field }) if field == expect));
+    }
+}
+
+#[test]
+fn segments_without_a_directory_are_found_by_their_files() {
+    let files = MemoryFiles::default();
+    drop(catalog(None, &files));
+    files.write_atomic("notes.txt", b"not ours").unwrap();
+    files.write_atomic("7-0-0.parquet", b"not our spelling").unwrap();
+    let mut damaged = files.list().unwrap().remove(0);
+    let bytes = parquet(9);
+    damaged.replace_range(..20, "00000000000000000900");
+    files.write_atomic(&damaged, &bytes).unwrap();
+    let mut catalog = Catalog::new(VOLUME, 0, None);
+    catalog.add(&directory(4..6));
+    catalog.add_files(&files).unwrap();
+    assert_eq!(numbers(&catalog), [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn a_segment_retires_when_its_last_stripe_is_overwritten() {
+    let files = MemoryFiles::default();
+    let mut catalog = catalog(None, &files);
+    catalog.retire(297, Timestamp(0), &files).unwrap();
+    assert_eq!(numbers(&catalog), [2, 3, 4]);
+    catalog.retire(298, Timestamp(0), &files).unwrap();
+    assert_eq!(numbers(&catalog), [3, 4]);
+    assert_eq!(files.list().unwrap().len(), 2);
+    assert!(!catalog.add(&directory(1..3)), "retired segments do not come back");
+}
+
+#[test]
+fn kept_sessions_outlive_their_packets_by_the_time_given() {
+    let files = MemoryFiles::default();
+    let keep = Some(Duration::from_secs(10));
+    let mut catalog = catalog(keep, &files);
+    catalog.retire(400, Timestamp(12 * units::NANOS_PER_SECOND), &files).unwrap();
+    assert_eq!(numbers(&catalog), [2, 3, 4]);
+    let mut reopened = Catalog::new(VOLUME, 400, keep);
+    reopened.add(&directory(4..5));
+    reopened.add_files(&files).unwrap();
+    assert_eq!(numbers(&reopened), [2, 3, 4]);
+    reopened.retire(400, Timestamp(14 * units::NANOS_PER_SECOND), &files).unwrap();
+    assert_eq!(numbers(&reopened), [4]);
+}
+
+#[test]
+fn a_row_is_alive_while_one_of_its_pieces_is() {
+    let nobody = FiveTuple {
+        orig: Address::None,
+        resp: Address::None,
+        orig_port: 0,
+        resp_port: 0,
+        proto: Protocol::UNPARSED,
+    };
+    let mut slice = empty(nobody, Timestamp(0));
+    for (pieces, keep_sessions, expect) in [
+        (&[198, 205][..], None, Some(Packets::Held)),
+        (&[198, 199], None, None),
+        (&[198, 199], Some(Duration::MAX), Some(Packets::Retired)),
+        (&[], None, None),
+    ] {
+        slice.pieces = pieces.iter().copied().map(piece).collect();
+        let catalog = Catalog::new(VOLUME, 200, keep_sessions);
+        assert_eq!(catalog.shows(&slice), expect, "{pieces:?}");
+    }
+}

@@ -1,0 +1,62 @@
+//! Plain values that tests change.
+
+use format::directory::{Gap, GapCause};
+use format::head::{StripeId, VolumeId};
+use format::slice::{Direction, Names, PieceId, Slice, State};
+use index::{Interface, SegmentMeta};
+use units::Timestamp;
+use wire::{FiveTuple, LinkType};
+
+pub(crate) fn meta() -> SegmentMeta {
+    SegmentMeta {
+        volume: VolumeId([0xab; 16]),
+        epoch: 3,
+        first: StripeId { sequence: 120, sub: 0 },
+        last: StripeId { sequence: 640, sub: 2 },
+        time_min: Timestamp(1_795_171_222_000_000_000),
+        time_max: Timestamp(1_795_171_282_000_000_000),
+        packets: 1_500_000,
+        unindexed_packets: 12,
+        gaps: vec![Gap {
+            cause: GapCause::KernelDrops,
+            interface: Some(0),
+            packets: Some(17),
+            bytes: None,
+            from: Timestamp(1_795_171_223_000_000_000),
+            to: Timestamp(1_795_171_224_000_000_000),
+        }],
+        interfaces: vec![Interface { id: 0, link_type: LinkType::ETHERNET, name: "eth0".into() }],
+        recording: None,
+    }
+}
+
+pub(crate) fn piece(sequence: u64) -> PieceId {
+    PieceId { sequence, sub: 0, column: 0 }
+}
+
+/// A row without packets.
+pub(crate) fn empty(tuple: FiveTuple, start: Timestamp) -> Slice {
+    Slice {
+        tuple,
+        vlan: [None; 2],
+        mpls: None,
+        tunnel: None,
+        icmp: None,
+        session_start: start,
+        start,
+        end: start,
+        orig: Direction::default(),
+        resp: Direction::default(),
+        state: State::Oth,
+        history: String::new(),
+        handshake_ns: None,
+        truncated_packets: 0,
+        fragments: 0,
+        continues: false,
+        names: Names::default(),
+        interface: 0,
+        pieces: Vec::new(),
+        first_ordinal: 0,
+        last_ordinal: 0,
+    }
+}
