@@ -11,7 +11,7 @@ use std::time::Duration;
 use capture::{Damage, Error, FileOptions, FileSource, Next, Source};
 use format::pcapng::{
     EnhancedPacketFields, OptionCode, put_block, put_enhanced_packet, put_interface_description,
-    put_option, put_section_header,
+    put_interface_statistics, put_option, put_section_header,
 };
 use proptest::prelude::*;
 use units::Timestamp;
@@ -226,6 +226,38 @@ fn interface_options_are_told_apart_from_those_to_be_kept() {
     );
     assert_eq!((interface.link_type, interface.snaplen), (LinkType(113), 96));
     assert_eq!((interface.filter.as_deref(), &interface.options), (Some("tcp"), &kept));
+}
+
+#[test]
+fn losses_that_a_capture_tells_of_are_passed_on() {
+    let mut file = Vec::new();
+    put_section_header(&mut file, &[]);
+    put_interface_description(&mut file, LinkType::ETHERNET, 0, &[]);
+    // A Packet Block: interface 0, five packets lost, no time, no bytes.
+    put_block(&mut file, 2, |body| {
+        body.extend_from_slice(&[0, 0, 5, 0]);
+        body.extend_from_slice(&[0; 16]);
+    });
+    let mut counts = Vec::new();
+    put_option(&mut counts, OptionCode::STATISTICS_KERNEL_DROPS, &7_u64.to_le_bytes());
+    put_option(&mut counts, OptionCode::STATISTICS_INTERFACE_DROPS, &2_u64.to_le_bytes());
+    put_interface_statistics(&mut file, 0, 0, &counts);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file.pcapng");
+    fs::write(&path, file).unwrap();
+    let mut source = open(&path, None, 0);
+    let mut options = Vec::new();
+    loop {
+        match source.next_batch(Duration::ZERO).unwrap() {
+            Next::Packets(batch) => options.extend(batch.map(|packet| packet.options.to_vec())),
+            Next::End => break,
+            _ => {}
+        }
+    }
+    // epb_dropcount
+    assert_eq!(options, [[4, 0, 8, 0, 5, 0, 0, 0, 0, 0, 0, 0]]);
+    let lost = "as it says itself, 9 packets of its interface 0 were lost when it was captured";
+    assert_eq!(source.notes(), [format!("{}: {lost}", path.display())]);
 }
 
 #[test]

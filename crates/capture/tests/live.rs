@@ -341,6 +341,10 @@ fn what_cannot_be_captured_is_refused_with_its_cause() {
     let wrong = LiveOptions { filter: Some("tcp port".to_owned()), ..options(&["right"]) };
     let line = refused(&wrong);
     assert!(line.starts_with("filter \"tcp port\": "), "{line}");
+    assert!(run("ip", &["link", "set", "right", "down"]));
+    let down = LiveOptions { filter: Some("tcp".to_owned()), ..options(&["right"]) };
+    let line = refused(&down);
+    assert!(line.ends_with("That device is not up"), "{line}");
     let nobody = 65_534;
     // The system call, unlike the function of libc, concerns this thread only.
     // SAFETY: no pointer is passed.

@@ -1,6 +1,7 @@
 //! What the parsers of both formats fill: the batch under way, the interfaces and their counters.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use format::pcapng::BlockError;
 use wire::LinkType;
@@ -92,6 +93,8 @@ impl Parsed {
 pub(super) struct Intake {
     pub(super) interfaces: Vec<Interface>,
     pub(super) notes: Vec<String>,
+    /// The file under way, for notes.
+    pub(super) path: PathBuf,
     pub(super) records: Vec<Record>,
     /// Options of the records, in little endian.
     pub(super) options: Vec<u8>,

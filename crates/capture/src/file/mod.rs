@@ -105,6 +105,7 @@ impl FileSource {
     fn start(&mut self, path: PathBuf, file: File) -> Result<(), Error> {
         let buffer = std::mem::take(&mut self.buffer);
         let input = Input::new(file, buffer).map_err(read_error(&path))?;
+        self.intake.path.clone_from(&path);
         self.open = Some(Open { path, input, parser: Parser::Unknown, lent: 0 });
         Ok(())
     }

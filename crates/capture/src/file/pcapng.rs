@@ -5,6 +5,7 @@ use core::mem;
 use format::pcapng::{
     Block, BlockError, BlockHeader, ByteOrder, EnhancedPacket, InterfaceDescription, OptionCode,
     OptionScope, Options, Resolution, View, block_type, normalize_options, normalize_options_where,
+    put_option,
 };
 use units::Timestamp;
 
@@ -50,6 +51,8 @@ struct RawPacket<'a> {
     offset: usize,
     captured: usize,
     options: Options<'a>,
+    /// Packets lost before this one, where the block has a field for that.
+    drop_count: u16,
 }
 
 /// What a block leaves to do.
@@ -138,6 +141,7 @@ impl Pcapng {
                     offset: at + PACKET_OFFSET,
                     captured: packet.data.len(),
                     options: packet.options,
+                    drop_count: packet.drop_count.unwrap_or(0),
                 };
                 self.packet(bytes, packet, intake)?;
             }
@@ -153,6 +157,7 @@ impl Pcapng {
                     offset: at + SIMPLE_PACKET_OFFSET,
                     captured: data.len(),
                     options: Options::new(&[], block.order),
+                    drop_count: 0,
                 };
                 self.packet(bytes, packet, intake)?;
             }
@@ -198,6 +203,10 @@ impl Pcapng {
                 .copied()
                 .flatten();
             normalize_options(OptionScope::Packet, packet.options, &mut intake.options);
+        }
+        if packet.drop_count > 0 {
+            let count = u64::from(packet.drop_count).to_le_bytes();
+            put_option(&mut intake.options, OptionCode::PACKET_DROP_COUNT, &count);
         }
         // A Simple Packet Block has no time: 1970 marks it, as in libpcap.
         let nanos = packet.time.map_or(0, |units| interface.resolution.to_nanos(units));
@@ -266,7 +275,9 @@ impl Pcapng {
         for (position, interface) in self.interfaces.drain(..).enumerate() {
             if interface.lost > 0 {
                 intake.notes.push(format!(
-                    "the capture itself says that it lost {} packets on its interface {position}",
+                    "{}: as it says itself, {} packets of its interface {position} were lost when \
+                     it was captured",
+                    intake.path.display(),
                     interface.lost
                 ));
             }
@@ -282,6 +293,7 @@ fn enhanced(at: usize, packet: EnhancedPacket<'_>) -> RawPacket<'_> {
         offset: at + PACKET_OFFSET,
         captured: packet.data.len(),
         options: packet.options,
+        drop_count: 0,
     }
 }
 

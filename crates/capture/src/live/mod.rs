@@ -393,23 +393,28 @@ fn map_ring(
     wished: ByteSize,
     notes: &mut Vec<String>,
 ) -> io::Result<KernelRing> {
-    let mut size = usize::try_from(wished.0).unwrap_or(usize::MAX).max(SMALLEST_RING);
-    let mut is_smaller = false;
+    let size = usize::try_from(wished.0).unwrap_or(usize::MAX).max(SMALLEST_RING);
+    let (ring, is_smaller) = halve_until(size, |size| KernelRing::map(socket.as_fd(), size))?;
+    if is_smaller {
+        let given = ByteSize(u64::try_from(ring.size()).unwrap_or(u64::MAX));
+        notes.push(format!(
+            "interface {name}: the kernel ring has {given} instead of {wished}, for want of memory"
+        ));
+    }
+    Ok(ring)
+}
+
+/// Tries sizes down to the smallest while memory is wanting; tells whether the first one was too much.
+fn halve_until<T>(
+    first: usize,
+    mut attempt: impl FnMut(usize) -> io::Result<T>,
+) -> io::Result<(T, bool)> {
+    let mut size = first;
     loop {
-        match KernelRing::map(socket.as_fd(), size) {
-            Ok(ring) => {
-                if is_smaller {
-                    let given = ByteSize(u64::try_from(ring.size()).unwrap_or(u64::MAX));
-                    notes.push(format!(
-                        "interface {name}: the kernel ring has {given} instead of {wished}, \
-                         for want of memory"
-                    ));
-                }
-                return Ok(ring);
-            }
+        match attempt(size) {
+            Ok(value) => return Ok((value, size < first)),
             Err(error) if size > SMALLEST_RING && is_want_of_memory(&error) => {
                 size = (size / 2).max(SMALLEST_RING);
-                is_smaller = true;
             }
             Err(error) => return Err(error),
         }
@@ -446,4 +451,25 @@ fn interface_drops(name: &str) -> Option<u64> {
         fs::read_to_string(path).ok()?.trim().parse::<u64>().ok()
     };
     Some(read("rx_missed_errors")?.saturating_add(read("rx_fifo_errors")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_too_large_for_the_kernel_is_halved_until_it_fits() {
+        let fits = |limit: usize| {
+            move |size: usize| {
+                let error = io::Error::from_raw_os_error(libc::ENOMEM);
+                if size <= limit { Ok(size) } else { Err(error) }
+            }
+        };
+        assert_eq!(halve_until(64 << 20, fits(64 << 20)).unwrap(), (64 << 20, false));
+        assert_eq!(halve_until(64 << 20, fits(20 << 20)).unwrap(), (16 << 20, true));
+        assert_eq!(halve_until(300 << 10, fits(256 << 10)).unwrap(), (256 << 10, true));
+        assert!(halve_until(64 << 20, fits(0)).is_err());
+        let refuse = |_| Err::<(), _>(io::Error::from_raw_os_error(libc::EINVAL));
+        assert_eq!(halve_until(64 << 20, refuse).unwrap_err().raw_os_error(), Some(libc::EINVAL));
+    }
 }

@@ -66,7 +66,7 @@ impl KernelRing {
         let block_count = (size / block_size).max(FEWEST_BLOCKS);
         let size = block_size * block_count;
         let number = |value: usize| u32::try_from(value).map_err(|_| io::ErrorKind::OutOfMemory);
-        let request = tpacket_req3 {
+        let mut request = tpacket_req3 {
             tp_block_size: number(block_size)?,
             tp_block_nr: number(block_count)?,
             tp_frame_size: number(FRAME_SIZE)?,
@@ -88,7 +88,11 @@ impl KernelRing {
             )
         };
         if memory == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
+            let error = io::Error::last_os_error();
+            // No blocks: takes the ring away, so that a smaller one can be tried.
+            (request.tp_block_nr, request.tp_frame_nr) = (0, 0);
+            set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+            return Err(error);
         }
         let memory = NonNull::new(memory.cast()).expect("a mapping is not at address zero");
         Ok(Self { memory, block_size, block_count, next: 0, lent: false })
