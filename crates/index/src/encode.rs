@@ -26,7 +26,7 @@ const GROUP_ROWS: usize = 65_536;
 const SORTED_BY: SortingColumn =
     SortingColumn { column_idx: 0, descending: false, nulls_first: false };
 const CREATED_BY: &str = "wirespool";
-/// Measured on both sets of tests/sizes.rs; docs/sessions.md, Size.
+/// Chosen by size and time: docs/sessions.md, Size.
 const ZSTD_LEVEL: i32 = 3;
 
 /// The Parquet file of a segment: `rows` in the order of their start.

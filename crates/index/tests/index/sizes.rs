@@ -43,7 +43,7 @@ impl Random {
 }
 
 /// The rows of 1.5 M packets of three sizes over 100 k random five-tuples in 473 pieces: no handshake, no names,
-/// nothing to compress but the random itself. Half of the packets belong to few flows, as in shared/tools/mix.py.
+/// nothing to compress but the random itself. Half of the packets belong to 60 flows.
 fn random_mix() -> Vec<Slice> {
     const FLOWS: u64 = 100_000;
     const PACKETS: u64 = 1_500_000;
