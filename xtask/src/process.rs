@@ -5,10 +5,11 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// The root of the repository: the directory above this crate.
+/// The root of the repository: the directory above this crate. As cargo says when it runs this
+/// program, not when it compiled it: two checkouts may share one folder of build output.
 pub(crate) fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().expect("xtask lies in the repository").to_path_buf()
+    let here = std::env::var("CARGO_MANIFEST_DIR").expect("cargo xtask runs this program");
+    Path::new(&here).parent().expect("xtask lies in the repository").to_path_buf()
 }
 
 /// A command with its arguments, to be run in the root of the repository.
