@@ -13,7 +13,6 @@ use wire::LinkType;
 
 use crate::directory::{Gap, GapCause};
 use crate::field::put;
-use crate::geometry::ROW_BYTES;
 use crate::head::{ENTERPRISE_NUMBER, HEAD_BYTES};
 use crate::local::{LOCAL_FRAME_BYTES, fill_with_padding};
 use crate::pcapng::{self, OptionCode, block_type};
@@ -42,7 +41,6 @@ const OPTION_INTERFACE: u8 = 1;
 const OPTION_STATISTICS: u8 = 2;
 
 const ROW: usize = HEAD_BYTES;
-const _: () = assert!(ROW_BYTES as usize == ROW, "a head is one row");
 
 /// One packet to be stored: the frame is the parts one after the other.
 #[derive(Clone, Copy, Debug)]
@@ -136,13 +134,22 @@ impl Default for Contents {
     }
 }
 
+/// An interface in one piece.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InterfaceUse {
+    /// Number of the interface in the epoch.
+    pub id: u32,
+    /// Packets of it in this piece.
+    pub packets: u32,
+}
+
 /// Fills one column.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PieceBuilder {
     at: usize,
     capacity: usize,
-    /// Interfaces described so far; their place is their number in this section.
-    interfaces: Vec<u32>,
+    /// Interfaces described so far, and their packets; their place is their number in this section.
+    interfaces: Vec<InterfaceUse>,
     contents: Contents,
 }
 
@@ -152,7 +159,10 @@ impl PieceBuilder {
     /// # Panics
     /// When the capacity is not at least a head and three rows, in whole rows.
     pub fn new(capacity: usize) -> Self {
-        assert!(capacity >= 4 * ROW && capacity % ROW == 0, "a piece has at least three body rows");
+        assert!(
+            capacity >= 4 * ROW && capacity.is_multiple_of(ROW),
+            "a piece has at least three body rows"
+        );
         Self { at: ROW, capacity, interfaces: Vec::new(), contents: Contents::default() }
     }
 
@@ -166,8 +176,8 @@ impl PieceBuilder {
         self.at == ROW
     }
 
-    /// Interfaces described in this piece, by their numbers in the epoch.
-    pub fn interfaces(&self) -> &[u32] {
+    /// Interfaces described in this piece.
+    pub fn interfaces(&self) -> &[InterfaceUse] {
         &self.interfaces
     }
 
@@ -185,7 +195,7 @@ impl PieceBuilder {
         interface: &EncodedInterface,
         packet: &PacketParts<'_>,
     ) -> bool {
-        let local = self.interfaces.iter().position(|&id| id == interface.id);
+        let local = self.interfaces.iter().position(|known| known.id == interface.id);
         let new_interface = if local.is_none() { interface.block.len() } else { 0 };
         let captured: usize = packet.parts.iter().map(|part| part.len()).sum();
         let options = if packet.options.is_empty() { 0 } else { packet.options.len() + 4 };
@@ -198,11 +208,7 @@ impl PieceBuilder {
         let space = column.get_mut(self.at..self.at + block).expect("the column has its capacity");
         write_packet(space, u32::try_from(local).expect("few interfaces"), packet, captured);
         self.at += block;
-        let contents = &mut self.contents;
-        contents.packets += 1;
-        contents.captured_bytes += u64::try_from(captured).expect("lengths fit 64 bits");
-        contents.time_min = contents.time_min.min(packet.timestamp);
-        contents.time_max = contents.time_max.max(packet.timestamp);
+        self.count(local, captured, packet.timestamp);
         true
     }
 
@@ -211,7 +217,7 @@ impl PieceBuilder {
     /// # Panics
     /// When the block's length is no multiple of four.
     pub fn push_block(&mut self, column: &mut [u8], block: &[u8]) -> bool {
-        assert!(block.len() % 4 == 0, "pcapng blocks are whole words");
+        assert!(block.len().is_multiple_of(4), "pcapng blocks are whole words");
         let fits = self.at + block.len() + reserve(self.interfaces.len()) <= self.capacity;
         if fits {
             put(column, self.at, block);
@@ -220,11 +226,31 @@ impl PieceBuilder {
         fits
     }
 
+    /// Describes an interface before any packet of it, so that losses can be stored where no packet was;
+    /// false when it does not fit.
+    pub fn push_interface(&mut self, column: &mut [u8], interface: &EncodedInterface) -> bool {
+        let after = reserve(self.interfaces.len() + 1);
+        let fits = self.at + interface.block.len() + after <= self.capacity;
+        if fits && self.interfaces.iter().all(|known| known.id != interface.id) {
+            self.describe(column, interface);
+        }
+        fits
+    }
+
     fn describe(&mut self, column: &mut [u8], interface: &EncodedInterface) -> usize {
         put(column, self.at, &interface.block);
         self.at += interface.block.len();
-        self.interfaces.push(interface.id);
+        self.interfaces.push(InterfaceUse { id: interface.id, packets: 0 });
         self.interfaces.len() - 1
+    }
+
+    fn count(&mut self, local: usize, captured: usize, timestamp: Timestamp) {
+        self.interfaces.get_mut(local).expect("described before its packets").packets += 1;
+        let contents = &mut self.contents;
+        contents.packets += 1;
+        contents.captured_bytes += u64::try_from(captured).expect("lengths fit 64 bits");
+        contents.time_min = contents.time_min.min(timestamp);
+        contents.time_max = contents.time_max.max(timestamp);
     }
 
     /// Body rows that [`PieceBuilder::finish`] would make, gaps included.
@@ -249,8 +275,8 @@ impl PieceBuilder {
         let realtime = self.contents.time_max;
         let mut blocks = Vec::with_capacity(reserve(self.interfaces.len()));
         let mut room = GAPS_RESERVED_BYTES / GAP_BYTES;
-        for (local, &id) in self.interfaces.iter().enumerate() {
-            let Some(totals) = statistics.iter().find(|totals| totals.interface == id) else {
+        for (local, known) in self.interfaces.iter().enumerate() {
+            let Some(totals) = statistics.iter().find(|totals| totals.interface == known.id) else {
                 continue;
             };
             let mine = gaps.drain(..room.min(gaps.len())).collect::<Vec<_>>();
@@ -265,32 +291,49 @@ impl PieceBuilder {
         rows
     }
 
-    /// Cuts the piece behind its first `packets` packets, so that it takes at most `rows` body rows, and
-    /// returns how many packets stayed. The bytes behind the cut are no longer part of the piece.
-    pub fn truncate(&mut self, column: &[u8], rows: u16) -> u32 {
+    /// Splits the piece at a packet boundary: what fits `rows` body rows stays, the rest is copied into
+    /// `other`, whose builder is returned. `None`, and nothing changed, when not even one packet fits.
+    ///
+    /// # Panics
+    /// When `other` is smaller than this piece's column.
+    pub fn split(&mut self, column: &[u8], rows: u16, other: &mut [u8]) -> Option<Self> {
         let limit = ROW * (1 + usize::from(rows));
         let body = column.get(ROW..self.at).expect("inside the column");
-        let mut kept = Self {
-            at: ROW,
-            capacity: limit,
-            interfaces: Vec::new(),
-            contents: Contents::default(),
-        };
-        for stored in packets(body).map_while(Result::ok) {
-            let described = stored.interfaces_before.max(kept.interfaces.len());
-            if ROW + stored.end + reserve(described) > limit {
-                break;
+        let mut kept = Self { at: ROW, capacity: limit, ..Self::new(self.capacity) };
+        let mut rest = Self::new(self.capacity);
+        let mut walk = packets(body);
+        while let Some(stored) = walk.next() {
+            let stored = stored.expect("a builder's own body is well formed");
+            let described = stored.interfaces_before;
+            let fits = ROW + stored.end + reserve(described) <= limit;
+            if fits && rest.is_empty() {
+                kept.at = ROW + stored.end;
+                let more = walk.interfaces().iter().skip(kept.interfaces.len());
+                kept.interfaces.extend(more.map(|known| InterfaceUse { id: known.id, packets: 0 }));
+                kept.count(stored.interface, stored.data.len(), stored.timestamp);
+                continue;
             }
-            kept.at = ROW + stored.end;
-            kept.interfaces = self.interfaces.iter().take(described).copied().collect();
-            kept.contents.packets += 1;
-            kept.contents.captured_bytes += u64::try_from(stored.data.len()).expect("fits");
-            kept.contents.time_min = kept.contents.time_min.min(stored.timestamp);
-            kept.contents.time_max = kept.contents.time_max.max(stored.timestamp);
+            let known =
+                walk.interfaces().get(stored.interface).expect("described before its packets");
+            let block = body.get(known.block.clone()).expect("inside the body").to_vec();
+            let options = stored.options.len().saturating_sub(4);
+            let packet = PacketParts {
+                timestamp: stored.timestamp,
+                original_len: stored.original_len,
+                parts: [stored.data, &[], &[]],
+                options: stored.options.get(..options).expect("shorter than itself"),
+            };
+            let pushed = rest.push(other, &EncodedInterface { id: known.id, block }, &packet);
+            assert!(pushed, "the rest of a piece fits a column of the same size");
         }
-        let packets = kept.contents.packets;
+        // Name and secrets blocks behind the last kept packet would be lost: then the piece stays whole.
+        let blocks = walk.extra_blocks().count();
+        if kept.contents.packets == 0 || rest.is_empty() || blocks > 0 {
+            return None;
+        }
+        kept.capacity = self.capacity;
         *self = kept;
-        packets
+        Some(rest)
     }
 }
 

@@ -13,6 +13,7 @@
 mod create;
 mod error;
 mod heads;
+mod index_stripes;
 mod mount;
 mod reader;
 mod search;
@@ -23,6 +24,7 @@ mod writer;
 pub use create::{CreateOptions, Identity, create, geometry_for};
 pub use error::Error;
 pub use heads::{Heads, Slot, StripeInSlot};
+pub use index_stripes::IndexFile;
 pub use mount::{Recovery, mount};
 pub use reader::{Reader, Span};
 pub use search::Newest;

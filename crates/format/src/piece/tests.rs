@@ -102,6 +102,24 @@ fn the_longest_packet_fits_an_empty_piece() {
     assert_eq!(builder.finish(&mut column, &[], &mut Vec::new(), 0), 3);
 }
 
+#[track_caller]
+fn check(builder: &mut PieceBuilder, column: &mut [u8], expected: &[(i64, usize, u32)]) {
+    let rows = builder.finish(column, &[], &mut Vec::new(), 0);
+    let body = &column[ROW..ROW * (1 + usize::from(rows))];
+    let mut walk = packets(body);
+    let mut found = Vec::new();
+    while let Some(packet) = walk.next() {
+        let packet = packet.expect("well formed");
+        found.push((packet.timestamp.0, packet.data.len(), walk.interfaces()[packet.interface].id));
+    }
+    assert_eq!(found, expected);
+    assert_eq!(usize::try_from(builder.contents().packets).expect("few"), expected.len());
+    for known in builder.interfaces() {
+        let count = expected.iter().filter(|&&(_, _, id)| id == known.id).count();
+        assert_eq!(usize::try_from(known.packets).expect("few"), count);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -122,25 +140,19 @@ proptest! {
             }
             pushed.push((time, length, id));
         }
-        let mut cut = builder.clone();
-        let mut cut_column = column.clone();
-        let kept = usize::try_from(cut.truncate(&cut_column, kept_rows)).expect("few");
-        for (builder, column, expected) in [
-            (&mut builder, &mut column, &pushed[..]),
-            (&mut cut, &mut cut_column, &pushed[..kept]),
-        ] {
-            let rows = builder.finish(column, &[], &mut Vec::new(), 0);
-            let body = &column[ROW..ROW * (1 + usize::from(rows))];
-            let mut walk = packets(body);
-            let mut found = Vec::new();
-            while let Some(packet) = walk.next() {
-                let packet = packet.expect("well formed");
-                found.push((packet.timestamp.0, packet.data.len(), walk.interfaces()[packet.interface].id));
+        let (mut kept, mut kept_column) = (builder.clone(), column.clone());
+        let mut rest_column = vec![0; column.len()];
+        let rest = kept.split(&kept_column, kept_rows, &mut rest_column);
+        check(&mut builder, &mut column, &pushed);
+        let kept_packets = usize::try_from(kept.contents().packets).expect("few");
+        match rest {
+            Some(mut rest) => {
+                prop_assert!(ROW * (1 + usize::from(kept_rows)) >= kept.at);
+                check(&mut kept, &mut kept_column, &pushed[..kept_packets]);
+                check(&mut rest, &mut rest_column, &pushed[kept_packets..]);
             }
-            prop_assert_eq!(&found[..], expected);
-            prop_assert_eq!(usize::try_from(builder.contents().packets).expect("few"), expected.len());
+            None => check(&mut kept, &mut kept_column, &pushed),
         }
-        prop_assert!(ROW * (1 + usize::from(kept_rows)) >= cut.at);
     }
 
     #[test]

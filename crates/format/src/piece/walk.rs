@@ -8,7 +8,7 @@ use wire::LinkType;
 
 use super::{GAP_BYTES, OPTION_INTERFACE, OPTION_STATISTICS, get_gap};
 use crate::directory::Gap;
-use crate::field::{get_u32, get_u64};
+use crate::field::get_u32;
 use crate::head::ENTERPRISE_NUMBER;
 use crate::pcapng::{Block, Blocks, ByteOrder, OptionCode, Options, View, block_type};
 
@@ -180,5 +180,5 @@ fn our_option(options: Options<'_>, kind: u8) -> Option<&[u8]> {
 /// Writer drops of an interface in our statistics option.
 #[cfg(test)]
 pub(super) fn writer_drops(options: Options<'_>) -> Option<u64> {
-    Some(get_u64(our_option(options, OPTION_STATISTICS)?.get(4..12)?, 0))
+    Some(crate::field::get_u64(our_option(options, OPTION_STATISTICS)?.get(4..12)?, 0))
 }

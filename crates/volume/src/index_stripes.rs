@@ -1,0 +1,62 @@
+//! Reading a segment's index out of the ring.
+
+use format::directory::{Assembler, Part, SegmentEntry};
+use format::head::{Kind, StripeId};
+
+use crate::{Error, Reader};
+
+/// The index of a segment as it lies in INDEX stripes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IndexFile {
+    /// The Parquet file.
+    pub parquet: Vec<u8>,
+    /// The segments known when it was written, newest first, this one included.
+    pub directory: Vec<SegmentEntry>,
+}
+
+impl Reader {
+    /// First part of the newest INDEX that an acknowledged stripe points to.
+    pub fn newest_index(&self) -> Option<StripeId> {
+        let span = self.span()?;
+        let mut buffer = vec![0; self.piece_bytes()];
+        // Every head names the newest INDEX before it, so any readable one near the watermark will do.
+        let near = (span.tail..=span.acknowledged.sequence).rev().take(4);
+        let pointer = near
+            .filter_map(|sequence| self.slot(sequence, &mut buffer).ok())
+            .find_map(|slot| slot.stripes.last().map(|stripe| stripe.head.stripe.index))?;
+        (pointer.sequence >= span.tail).then_some(pointer)
+    }
+
+    /// Reads and joins the parts of the INDEX that begins at `at`. Data stripes may lie between them.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] when a part is missing or does not fit the others.
+    pub fn index(&self, at: StripeId) -> Result<IndexFile, Error> {
+        let acknowledged = self.span().ok_or(Error::Damaged(at))?.acknowledged.sequence;
+        let mut buffer = vec![0; self.piece_bytes()];
+        let mut assembler = Assembler::default();
+        let mut directory = Vec::new();
+        // Parts are appended while data goes on: between two of them lie at most the stripes of a window.
+        let mut last = at.sequence;
+        let mut sequence = at.sequence;
+        while sequence <= acknowledged.min(last + u64::from(self.superblock().window)) {
+            let slot = self.slot(sequence, &mut buffer)?;
+            let stripes = slot.stripes.iter().map(|stripe| &stripe.head);
+            let parts =
+                stripes.filter(|head| head.stripe.kind == Kind::Index && head.stripe.stripe >= at);
+            for head in parts {
+                let part =
+                    Part::decode(Self::body(head, &buffer)).map_err(|_| Error::Damaged(at))?;
+                if head.stripe.stripe == at {
+                    directory = part.directory(at);
+                }
+                last = sequence;
+                if let Some(parquet) = assembler.push(&part).map_err(|_| Error::Damaged(at))? {
+                    return Ok(IndexFile { parquet, directory });
+                }
+            }
+            sequence += 1;
+        }
+        Err(Error::Damaged(at))
+    }
+}
