@@ -1,35 +1,53 @@
-//! INDEX pieces: a segment's Parquet file cut into parts, and the directory of the segments before it.
+//! INDEX pieces: a segment's Parquet file cut into parts, and the directory of the segments before
+//! it.
 //!
-//! [`split`] makes the parts, [`Part::decode`] reads one, [`Assembler`] joins them. Each part is one pcapng block of a
-//! local-use type, so readers of the pieces around it step over it. What the Parquet file holds is not known here, nor
-//! where a part lies: places are given by the caller.
+//! [`split`] makes the parts, [`Part::decode`] reads one, [`Assembler`] joins them. Each part is
+//! one pcapng block of a local-use type, so readers of the pieces around it step over it. What the
+//! Parquet file holds is not known here, nor where a part lies: places are given by the caller.
 //!
-//! A decoded part is whole (checksum over header, directory and payload), its numbers lie in their ranges, and an
-//! assembled file has the checksum that its parts announced. Decoding never panics, whatever the bytes.
+//! A decoded part is whole (checksum over header, directory and payload), its numbers lie in their
+//! ranges, and an assembled file has the checksum that its parts announced. Decoding never panics,
+//! whatever the bytes.
 //!
 //! The block, little endian, offsets from its start:
 //!
 //! ```text
-//!  0 u32  block type 0x80005753           32 u64  bytes of the whole Parquet file
-//!  4 u32  block length                    40 u64  offset of this part's payload in it
-//!  8 [8]  magic "wspindex"                48 u64  CRC-64/NVME of the whole Parquet file
-//! 16 u16  version 1                       56 u16  directory entries E, 1 to 1024 in part 0, else 0
-//! 18 u16  part, from 0                    58 u16  0
-//! 20 u16  parts                           60 u32  payload bytes P
-//! 22 u16  sub of the segment's first      64 u64  CRC-64/NVME of bytes 8..64 and 72..72 + 80 E + P
-//! 24 u64  sequence of the segment's first 72      E entries, P bytes of payload, zeros to 4, u32 block length
+//!  0 u32  block type 0x80005753
+//!  4 u32  block length
+//!  8 [8]  magic "wspindex"
+//! 16 u16  version 1
+//! 18 u16  part, from 0
+//! 20 u16  parts
+//! 22 u16  sub of the segment's first stripe
+//! 24 u64  sequence of the segment's first stripe
+//! 32 u64  bytes of the whole Parquet file
+//! 40 u64  offset of this part's payload in it
+//! 48 u64  CRC-64/NVME of the whole Parquet file
+//! 56 u16  directory entries E: 1 to 1024 in part 0, else 0
+//! 58 u16  0
+//! 60 u32  payload bytes P
+//! 64 u64  CRC-64/NVME of bytes 8..64 and 72..72 + 80 E + P
+//! 72      E entries, P bytes of payload, zeros to a multiple of 4, u32 block length
 //! ```
 //!
-//! An entry; the first is the segment itself, with 0.0 as its place, which a writer learns only when the stripe is
-//! sealed; then older ones, newest first:
+//! An entry; the first is the segment itself, with 0.0 as its place, which a writer learns only
+//! when the stripe is sealed; then older ones, newest first:
 //!
 //! ```text
-//!  0 u64  sequence of the first stripe    48 u64  sessions (rows)
-//!  8 u64  sequence of the last stripe     56 u64  packets
-//! 16 u64  sequence of its INDEX part 0    64 u32  flags: 1 unindexed packets, 2 gaps
-//! 24 u64  bytes of its Parquet file       68 u16  parts
-//! 32 i64  earliest packet, ns since 1970  70 u16  sub of the first stripe, 72 of the last, 74 of INDEX part 0
-//! 40 i64  latest packet, ns since 1970    76 u32  0
+//!  0 u64  sequence of the first stripe
+//!  8 u64  sequence of the last stripe
+//! 16 u64  sequence of its INDEX part 0
+//! 24 u64  bytes of its Parquet file
+//! 32 i64  earliest packet, ns since 1970
+//! 40 i64  latest packet, ns since 1970
+//! 48 u64  sessions (rows)
+//! 56 u64  packets
+//! 64 u32  flags: 1 unindexed packets, 2 gaps
+//! 68 u16  parts
+//! 70 u16  sub of the first stripe
+//! 72 u16  sub of the last stripe
+//! 74 u16  sub of INDEX part 0
+//! 76 u32  0
 //! ```
 
 use std::collections::BTreeMap;
@@ -181,12 +199,15 @@ pub enum PartError {
     Whole,
 }
 
-/// Cuts `parquet` into blocks of at most `part_capacity` bytes, framing included, each a multiple of 4 long.
+/// Cuts `parquet` into blocks of at most `part_capacity` bytes, framing included, each a multiple
+/// of 4 long.
 ///
-/// `older` are the segments before this one, newest first; as many are listed as fit into half of the first part.
+/// `older` are the segments before this one, newest first; as many are listed as fit into half of
+/// the first part.
 ///
 /// # Panics
-/// If `part_capacity` is below [`PART_CAPACITY_MIN`], or so small that there would be more than 65 535 parts.
+/// If `part_capacity` is below [`PART_CAPACITY_MIN`], or so small that there would be more than 65
+/// 535 parts.
 pub fn split(
     parquet: &[u8],
     summary: &Summary,
@@ -254,7 +275,8 @@ impl<'a> Part<'a> {
         (self.number, self.parts)
     }
 
-    /// The directory, newest segment first, when this part carries it: part 0, read from the stripe `at`.
+    /// The directory, newest segment first, when this part carries it: part 0, read from the stripe
+    /// `at`.
     pub fn directory(&self, at: StripeId) -> Vec<SegmentEntry> {
         let mut entries = self.entries.clone();
         if let Some(own) = entries.first_mut() {
@@ -372,7 +394,8 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Joins the parts of one index, in any order. Memory follows the parts received, not what they announce.
+/// Joins the parts of one index, in any order. Memory follows the parts received, not what they
+/// announce.
 #[derive(Debug, Default)]
 pub struct Assembler {
     /// Segment, parts, total and checksum that every part must repeat.
@@ -381,7 +404,8 @@ pub struct Assembler {
 }
 
 impl Assembler {
-    /// Takes a part; returns the Parquet file when it was the last one missing. A part given twice counts once.
+    /// Takes a part; returns the Parquet file when it was the last one missing. A part given twice
+    /// counts once.
     pub fn push(&mut self, part: &Part<'_>) -> Result<Option<Vec<u8>>, PartError> {
         let index = (part.segment, part.parts, part.total, part.crc);
         if *self.index.get_or_insert(index) != index {

@@ -1,13 +1,15 @@
 //! Which segments exist, where their rows are, and which rows still have packets.
 //!
-//! The catalog learns of segments from the directories in INDEX stripes and from the files of the index directory,
-//! where each segment's Parquet file lies under its first stripe and its checksum, so that a damaged file is found
-//! before it is parsed. A file that is missing or damaged is loaded again by the caller, from INDEX stripes or from
-//! packets, and stored again if the directory can be written; the cache never decides whether an answer is right.
+//! The catalog learns of segments from the directories in INDEX stripes and from the files of the
+//! index directory, where each segment's Parquet file lies under its first stripe and its checksum,
+//! so that a damaged file is found before it is parsed. A file that is missing or damaged is loaded
+//! again by the caller, from INDEX stripes or from packets, and stored again if the directory can
+//! be written; the cache never decides whether an answer is right.
 //!
-//! A segment retires when the ring's tail has passed its last stripe: all packets of all its rows are gone then,
-//! because rows refer to pieces of their own segment and of the one before. Rows of segments that are only partly gone
-//! are judged one by one. Nothing here reads a clock: `now` is an argument.
+//! A segment retires when the ring's tail has passed its last stripe: all packets of all its rows
+//! are gone then, because rows refer to pieces of their own segment and of the one before. Rows of
+//! segments that are only partly gone are judged one by one. Nothing here reads a clock: `now` is
+//! an argument.
 
 use core::ops::RangeInclusive;
 use core::time::Duration;
@@ -44,8 +46,8 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// An empty catalog of a volume whose oldest stripe has the sequence `tail`. With `keep_sessions`, rows outlive
-    /// their packets by at most this time.
+    /// An empty catalog of a volume whose oldest stripe has the sequence `tail`. With
+    /// `keep_sessions`, rows outlive their packets by at most this time.
     pub fn new(volume: VolumeId, tail: u64, keep_sessions: Option<Duration>) -> Self {
         let (segments, files) = (BTreeMap::new(), BTreeMap::new());
         Self { volume, tail, keep_sessions, segments, files }
@@ -60,8 +62,8 @@ impl Catalog {
         self.segments.len() > before
     }
 
-    /// Where to read on: the INDEX stripe of the oldest segment known, whose directory lists older ones, while the
-    /// ring holds any. Reading ends when [`Self::add`] learns nothing from it.
+    /// Where to read on: the INDEX stripe of the oldest segment known, whose directory lists older
+    /// ones, while the ring holds any. Reading ends when [`Self::add`] learns nothing from it.
     pub fn older_directory(&self) -> Option<StripeId> {
         let oldest = self.segments.values().find(|entry| is_placed(entry))?;
         (oldest.summary.first.sequence > self.tail).then_some(oldest.index)
@@ -77,7 +79,8 @@ impl Catalog {
             .collect()
     }
 
-    /// Takes over the files of the index directory. Files of segments that no directory named are read whole.
+    /// Takes over the files of the index directory. Files of segments that no directory named are
+    /// read whole.
     pub fn add_files(&mut self, files: &dyn Files) -> Result<()> {
         self.files.clear();
         let names = files.list().map_err(|source| failed("list", "*", source))?;
@@ -96,9 +99,9 @@ impl Catalog {
         Ok(())
     }
 
-    /// Takes over a segment that was just closed or rebuilt, with the stripe of its INDEX part 0 and the number of its
-    /// parts, and stores its file. A directory that cannot be written does not matter: the INDEX stripes have the same
-    /// bytes.
+    /// Takes over a segment that was just closed or rebuilt, with the stripe of its INDEX part 0
+    /// and the number of its parts, and stores its file. A directory that cannot be written does
+    /// not matter: the INDEX stripes have the same bytes.
     pub fn store(
         &mut self,
         index: Option<(StripeId, u16)>,
@@ -125,8 +128,8 @@ impl Catalog {
             .collect()
     }
 
-    /// Opens a segment: from its file, else from what `load` gives, which is then stored as a file. `None` when
-    /// `load` has nothing either.
+    /// Opens a segment: from its file, else from what `load` gives, which is then stored as a file.
+    /// `None` when `load` has nothing either.
     pub fn open(
         &mut self,
         entry: &SegmentEntry,
@@ -147,8 +150,9 @@ impl Catalog {
         Ok(Some(segment))
     }
 
-    /// Moves the tail and drops what retired: with its packets, or with `keep_sessions` when its last packet is older
-    /// than that. A kept segment lives from its file alone, so one without is dropped as well.
+    /// Moves the tail and drops what retired: with its packets, or with `keep_sessions` when its
+    /// last packet is older than that. A kept segment lives from its file alone, so one without is
+    /// dropped as well.
     ///
     /// # Panics
     /// If `tail` is smaller than it was.
@@ -190,7 +194,8 @@ impl Catalog {
         summary.last.sequence < self.tail
     }
 
-    /// The segment from the first of its files that is whole. An unreadable file is as good as none.
+    /// The segment from the first of its files that is whole. An unreadable file is as good as
+    /// none.
     fn cached(&self, first: StripeId, files: &dyn Files) -> Option<Segment> {
         self.files.get(&first)?.iter().find_map(|name| {
             let parquet = files.read(name).ok()??;

@@ -1,8 +1,10 @@
-//! The columns of a segment, one line each: name, type, encoding, and how a slice gives and takes the value.
+//! The columns of a segment, one line each: name, type, encoding, and how a slice gives and takes
+//! the value.
 //!
-//! Order matters in one place: `start_ns` comes first, because later times are stored as differences to it. Unsigned
-//! counters are stored as signed 64-bit integers with the same bits, because no distributed engine reads unsigned ones
-//! without a declaration; a count above 2^63 would show as negative there and is exact here.
+//! Order matters in one place: `start_ns` comes first, because later times are stored as
+//! differences to it. Unsigned counters are stored as signed 64-bit integers with the same bits,
+//! because no distributed engine reads unsigned ones without a declaration; a count above 2^63
+//! would show as negative there and is exact here.
 
 use std::borrow::Cow;
 
@@ -252,7 +254,8 @@ fn options(direction: &mut Direction) -> &mut TcpOptions {
     direction.syn_options.get_or_insert_default()
 }
 
-/// The time that lies `stored` nanoseconds from `start`; wraps, so that every pair of times survives.
+/// The time that lies `stored` nanoseconds from `start`; wraps, so that every pair of times
+/// survives.
 fn apart(start: Timestamp, stored: i64) -> Timestamp {
     Timestamp(start.0.wrapping_add(stored))
 }

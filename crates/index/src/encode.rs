@@ -64,7 +64,8 @@ fn properties(meta: &SegmentMeta) -> Result<WriterProperties> {
             }
         };
     }
-    // Only the times of a file cover a narrow range; the bounds of other columns would prune nothing.
+    // Only the times of a file cover a narrow range; the bounds of other columns would prune
+    // nothing.
     for name in TIME_COLUMNS {
         properties =
             properties.set_column_statistics_enabled(name.into(), EnabledStatistics::Chunk);

@@ -1,14 +1,16 @@
 //! Segments of session rows as Parquet, their directory and cache.
 //!
-//! [`encode`] turns the rows of a segment into a Parquet file, [`Segment`] reads it back by time and by columns, and
-//! [`Catalog`] knows which segments a volume has, where their files are and when they retire. How a file is cut into
-//! INDEX pieces is `format::directory`'s, which rows a query wants is `query`'s. Columns: docs/sessions.md.
+//! [`encode`] turns the rows of a segment into a Parquet file, [`Segment`] reads it back by time
+//! and by columns, and [`Catalog`] knows which segments a volume has, where their files are and
+//! when they retire. How a file is cut into INDEX pieces is `format::directory`'s, which rows a
+//! query wants is `query`'s. Columns: docs/sessions.md.
 //!
-//! Nothing here reads a clock or opens a file: the index directory comes in as [`Files`], bytes from the ring through
-//! closures.
+//! Nothing here reads a clock or opens a file: the index directory comes in as [`Files`], bytes
+//! from the ring through closures.
 //!
-//! Invariants: every field of a slice survives encoding exactly; rows lie in the order of their start, and a row's
-//! number never changes, because session ids are made of it; the files read without wirespool.
+//! Invariants: every field of a slice survives encoding exactly; rows lie in the order of their
+//! start, and a row's number never changes, because session ids are made of it; the files read
+//! without wirespool.
 
 mod catalog;
 mod columns;

@@ -1,8 +1,8 @@
 //! What a segment says of itself: the text under the key `wirespool.segment` in its Parquet footer.
 //!
-//! One fact a line: a word, a blank, its values separated by blanks, names last. Line feeds, carriage returns and
-//! backslashes in names are escaped. Unknown words are skipped, so that later versions can add some. The lines are
-//! listed in docs/sessions.md, Segment metadata.
+//! One fact a line: a word, a blank, its values separated by blanks, names last. Line feeds,
+//! carriage returns and backslashes in names are escaped. Unknown words are skipped, so that later
+//! versions can add some. The lines are listed in docs/sessions.md, Segment metadata.
 
 use core::fmt::Write as _;
 use core::str::FromStr;
@@ -58,7 +58,8 @@ pub struct SegmentMeta {
 }
 
 impl SegmentMeta {
-    /// The same with time bounds that cover `rows` as well: a slice may begin in the segment before.
+    /// The same with time bounds that cover `rows` as well: a slice may begin in the segment
+    /// before.
     pub(crate) fn covering(&self, rows: &[Slice]) -> Self {
         let (starts, ends) = (rows.iter().map(|row| row.start), rows.iter().map(|row| row.end));
         Self {
@@ -70,7 +71,8 @@ impl SegmentMeta {
 
     pub(crate) fn to_text(&self) -> String {
         let mut text = format!(
-            "version {VERSION}\nvolume {}\nepoch {}\nfirst {}\nlast {}\ntime_ns {} {}\npackets {}\nunindexed_packets {}\n",
+            "version {VERSION}\nvolume {}\nepoch {}\nfirst {}\nlast {}\ntime_ns {} {}\n\
+             packets {}\nunindexed_packets {}\n",
             self.volume,
             self.epoch,
             self.first,

@@ -1,8 +1,9 @@
 //! Parquet bytes into rows.
 //!
-//! Nothing here panics on a damaged file that the Parquet reader lets through: columns of another type and values that
-//! no writer writes are errors. What the Parquet reader itself does with damage is kept from mattering by the
-//! checksums that [`crate::Catalog`] verifies before a file is opened.
+//! Nothing here panics on a damaged file that the Parquet reader lets through: columns of another
+//! type and values that no writer writes are errors. What the Parquet reader itself does with
+//! damage is kept from mattering by the checksums that [`crate::Catalog`] verifies before a file is
+//! opened.
 
 use core::ops::{ControlFlow, RangeInclusive};
 
@@ -97,8 +98,9 @@ impl Segment {
         self.parquet().row_groups().iter().map(rows_of).sum()
     }
 
-    /// Calls `visit` with every row, and its number, whose packets may lie in `times`: first to last packet and the
-    /// range overlap. Rows come in the order of their start; a break ends the reading.
+    /// Calls `visit` with every row, and its number, whose packets may lie in `times`: first to
+    /// last packet and the range overlap. Rows come in the order of their start; a break ends the
+    /// reading.
     pub fn rows(
         &self,
         columns: Columns<'_>,
@@ -152,7 +154,8 @@ impl Segment {
     }
 }
 
-/// Compressed bytes of every column, in the order of the file, and at the end what is not in a column: the footer.
+/// Compressed bytes of every column, in the order of the file, and at the end what is not in a
+/// column: the footer.
 pub fn column_sizes(segment: &Segment) -> Vec<(String, u64)> {
     let positive = |size: i64| u64::try_from(size).unwrap_or(0);
     let mut sizes: Vec<(String, u64)> =

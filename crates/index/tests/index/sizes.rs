@@ -1,4 +1,5 @@
-//! Bytes of index per session, by column, on real sessions and on random ones (design goal: at most 100).
+//! Bytes of index per session, by column, on real sessions and on random ones (design goal: at most
+//! 100).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +27,8 @@ fn measure(title: &str, rows: &[Slice]) -> u64 {
     u64::try_from(total / rows.len().max(1)).unwrap()
 }
 
-/// A generator of test data: xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators").
+/// A generator of test data: xorshift64* (Vigna, "An experimental exploration of Marsaglia's
+/// xorshift generators").
 struct Random(u64);
 
 impl Random {
@@ -42,8 +44,9 @@ impl Random {
     }
 }
 
-/// The rows of 1.5 M packets of three sizes over 100 k random five-tuples in 473 pieces: no handshake, no names,
-/// nothing to compress but the random itself. Half of the packets belong to 60 flows.
+/// The rows of 1.5 M packets of three sizes over 100 k random five-tuples in 473 pieces: no
+/// handshake, no names, nothing to compress but the random itself. Half of the packets belong to 60
+/// flows.
 fn random_mix() -> Vec<Slice> {
     const FLOWS: u64 = 100_000;
     const PACKETS: u64 = 1_500_000;
@@ -98,7 +101,8 @@ fn random_tuple(random: &mut Random) -> FiveTuple {
     }
 }
 
-/// The sessions of the corpus, as its reference table has them; what the table lacks is filled with likely values.
+/// The sessions of the corpus, as its reference table has them; what the table lacks is filled with
+/// likely values.
 fn corpus() -> Option<Vec<Slice>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../../shared/data/corpus/ref/tshark_sessions.tsv");
