@@ -43,7 +43,7 @@ fn the_directory_lists_itself_first_and_then_the_newest() {
 
 #[test]
 fn a_small_piece_gives_the_directory_half_of_the_first_part() {
-    let blocks = split(&[7; 50_000], &entry(500).summary, &older(500), 12 << 10);
+    let blocks = split(&vec![7; 50_000], &entry(500).summary, &older(500), 12 << 10);
     let parts: Vec<_> = blocks.iter().map(|block| Part::decode(block).unwrap()).collect();
     assert_eq!(parts[0].directory(StripeId::default()).len(), 6 * 1024 / ENTRY_SIZE);
     assert!(parts[1..].iter().all(|part| part.directory(StripeId::default()).is_empty()));
