@@ -129,6 +129,7 @@ pub(crate) struct Record {
 /// Packets that came together. They borrow the source until the next call.
 #[derive(Debug)]
 pub struct Batch<'a> {
+    interfaces: &'a [Interface],
     data: &'a [u8],
     options: &'a [u8],
     records: slice::Iter<'a, Record>,
@@ -140,8 +141,18 @@ const BEFORE_TAG: usize = 12;
 impl<'a> Batch<'a> {
     /// # Invariant
     /// The ranges of `records` lie in `data` and `options`.
-    pub(crate) fn new(data: &'a [u8], options: &'a [u8], records: &'a [Record]) -> Self {
-        Self { data, options, records: records.iter() }
+    pub(crate) fn new(
+        interfaces: &'a [Interface],
+        data: &'a [u8],
+        options: &'a [u8],
+        records: &'a [Record],
+    ) -> Self {
+        Self { interfaces, data, options, records: records.iter() }
+    }
+
+    /// As [`Source::interfaces`], those of this batch included.
+    pub fn interfaces(&self) -> &'a [Interface] {
+        self.interfaces
     }
 }
 

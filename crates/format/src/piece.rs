@@ -32,8 +32,8 @@ pub const CAPTURED_LENGTH_MAX: usize = 262_144;
 const PACKET_FRAME_BYTES: usize = 32;
 /// Statistics block with all our counters and no gaps.
 const STATISTICS_BYTES: usize = 136;
-/// Room kept for gaps in every piece: 4 of them.
-const GAPS_RESERVED_BYTES: usize = 4 * GAP_BYTES;
+/// Room kept for gaps in every piece.
+const GAPS_RESERVED_BYTES: usize = PieceBuilder::GAPS_PER_PIECE * GAP_BYTES;
 const GAP_BYTES: usize = 40;
 
 /// Kinds of our custom options in interface description and statistics blocks: the first byte of the data.
@@ -154,6 +154,9 @@ pub struct PieceBuilder {
 }
 
 impl PieceBuilder {
+    /// Gaps that one piece can hold.
+    pub const GAPS_PER_PIECE: usize = 4;
+
     /// A builder for a column of `capacity` bytes, head included.
     ///
     /// # Panics
@@ -274,7 +277,7 @@ impl PieceBuilder {
         assert!(end <= self.capacity, "a piece does not outgrow its column");
         let realtime = self.contents.time_max;
         let mut blocks = Vec::with_capacity(reserve(self.interfaces.len()));
-        let mut room = GAPS_RESERVED_BYTES / GAP_BYTES;
+        let mut room = Self::GAPS_PER_PIECE;
         for (local, known) in self.interfaces.iter().enumerate() {
             let Some(totals) = statistics.iter().find(|totals| totals.interface == known.id) else {
                 continue;

@@ -48,3 +48,21 @@ impl Files for MemoryFiles {
         Ok(())
     }
 }
+
+impl Files for host::Directory {
+    fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        Self::read(self, name).map_err(io::Error::other)
+    }
+
+    fn write_atomic(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        Self::write_atomic(self, name, bytes).map_err(io::Error::other)
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        Self::list(self).map_err(io::Error::other)
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        Self::remove(self, name).map_err(io::Error::other)
+    }
+}

@@ -225,8 +225,8 @@ impl Source for FileSource {
         Ok(match self.step(wait)? {
             Step::Packets => {
                 let open = self.open.as_ref().expect("packets come from an open file");
-                let Intake { options, records, .. } = &self.intake;
-                Next::Packets(Batch::new(open.input.bytes(), options, records))
+                let Intake { interfaces, options, records, .. } = &self.intake;
+                Next::Packets(Batch::new(interfaces, open.input.bytes(), options, records))
             }
             Step::Block(block) => Next::Block(block),
             Step::Idle => Next::Idle,

@@ -230,7 +230,8 @@ impl Source for LiveSource {
         if self.records.is_empty() {
             return Ok(Next::Idle);
         }
-        Ok(Next::Packets(Batch::new(queue.ring.lent_block(), &OUTBOUND, &self.records)))
+        let block = queue.ring.lent_block();
+        Ok(Next::Packets(Batch::new(&self.interfaces, block, &OUTBOUND, &self.records)))
     }
 
     fn counters(&mut self) -> Vec<Counters> {
