@@ -30,9 +30,9 @@ pub struct Direction {
     pub payload_bytes: u64,
     /// All TCP flags seen, or-ed.
     pub tcp_flags: u8,
-    /// TCP segments whose payload had been seen before.
+    /// TCP segments with payload, some or all of which had been seen before.
     pub retransmitted_packets: u64,
-    /// Payload bytes of those.
+    /// Payload bytes that had been seen before.
     pub retransmitted_bytes: u64,
     /// TCP segments with a window of zero.
     pub zero_windows: u64,
@@ -119,7 +119,7 @@ pub struct Slice {
     pub tunnel: Option<Tunnel>,
     /// Type and code of the first ICMP message (community ids need them).
     pub icmp: Option<(u8, u8)>,
-    /// Earliest packet of the session's whole life: with the tuple it joins the slices of one session.
+    /// Earliest packet of the session up to its first slice: with the tuple it joins the slices of one session.
     pub session_start: Timestamp,
     /// Earliest packet of this slice.
     pub start: Timestamp,

@@ -1,14 +1,15 @@
 //! From packets to sessions: a pure state machine from decoded packets to [`Slice`] rows.
 //!
-//! [`Table`] keeps one record per live session and writes a row when a session ends, when a slice of its life has
-//! passed, and at every segment boundary ([`Table::cut`]). Every packet is counted in exactly one row. Time comes only
-//! from the packets: there is no clock, no I/O, no thread here, and the same packets in the same order give the same
-//! rows whatever the seed.
+//! [`Table`] keeps one record per live session and writes a row when a session ends, when a slice
+//! of its life has passed, and at every segment boundary ([`Table::cut`]). Every packet is counted
+//! in exactly one row. Time comes only from the packets: there is no clock, no I/O, no thread here,
+//! and the same packets in the same order give the same rows whatever the seed.
 //!
-//! Timeouts, where time may run backwards: a packet later than its session's latest one by more than the timeout begins
-//! a new session; an earlier packet never does. Sessions whose timeout has passed by the latest packet of *any* session
-//! are written out soon after, so among packets out of order by more than a timeout a session may be split; with
-//! timeouts off only a SYN with another initial sequence number splits one.
+//! Timeouts, where time may run backwards: a packet later than its session's latest one by more
+//! than the timeout begins a new session; an earlier packet never does. Sessions whose timeout has
+//! passed by the latest packet of *any* session are written out soon after, so among packets out of
+//! order by more than a timeout a session may be split; with timeouts off only a SYN with another
+//! initial sequence number splits one.
 //!
 //! The caller gives packets piece by piece; the ordinals of one piece ascend.
 
@@ -52,7 +53,8 @@ pub struct PacketView<'a> {
 pub struct Config {
     /// Longest silence of a TCP session; off when `None`.
     pub tcp_timeout_ns: Option<i64>,
-    /// Longest silence of a TCP session that was reset or closed from both sides; applies where `tcp_timeout_ns` does.
+    /// Longest silence of a TCP session that was reset or closed from both sides; applies where
+    /// `tcp_timeout_ns` does.
     pub tcp_linger_ns: i64,
     /// Longest silence of a UDP session; off when `None`.
     pub udp_timeout_ns: Option<i64>,
@@ -60,13 +62,15 @@ pub struct Config {
     pub icmp_timeout_ns: Option<i64>,
     /// Longest silence of anything else; off when `None`.
     pub other_timeout_ns: Option<i64>,
-    /// A session that lives longer than this has a row for each such stretch; one row in all when `None`.
+    /// A session that lives longer than this has a row for each such stretch; one row in all when
+    /// `None`.
     pub slice_ns: Option<i64>,
     /// VLAN ids are part of a session's key.
     pub vlan_in_key: bool,
     /// Sessions kept at a time; at least 1. When full, the idlest one's row is written early.
     pub session_count_max: usize,
-    /// Bytes of payload held back, over all sessions, while names are put together from several segments.
+    /// Bytes of payload held back, over all sessions, while names are put together from several
+    /// segments.
     pub head_bytes_max: usize,
 }
 

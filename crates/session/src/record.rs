@@ -9,7 +9,8 @@ use crate::key::Key;
 use crate::names::{Interest, Search};
 use crate::tcp::{Evidence, Flow, Side, Tcp, is_syn_ack};
 
-/// Bytes of one direction of the slice. Sums of 32-bit lengths over at most 2^32 packets fit 64 bits.
+/// Bytes of one direction of the slice. Sums of 32-bit lengths over at most 2^32 packets fit 64
+/// bits.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     frame: u64,
@@ -17,8 +18,8 @@ struct Sums {
     payload: u64,
 }
 
-/// Two cache lines. A slice without packets has no packets in either direction; its times mean nothing, except that
-/// `latest` stays as it was for the idle test.
+/// Two cache lines. A slice without packets has no packets in either direction; its times mean
+/// nothing, except that `latest` stays as it was for the idle test.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Hot {
@@ -43,12 +44,13 @@ pub(crate) struct Hot {
 
 const _: () = assert!(size_of::<Hot>() == 128);
 
-/// What most packets do not touch, apart from TCP's.
+/// What most packets do not touch, apart from TCP's; in the order in which it is wanted.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Detail {
-    pub(crate) tcp: Option<Tcp>,
     pieces: Vec<PieceId>,
     first_ordinal: u32,
+    pub(crate) tcp: Option<Tcp>,
     interface: u32,
     truncated_packets: u64,
     fragments: u64,
@@ -65,11 +67,13 @@ pub(crate) struct Detail {
 /// One packet with what was found out about it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival<'a> {
-    pub(crate) packet: PacketView<'a>,
-    pub(crate) decoded: Decoded<'a>,
+    pub(crate) packet: &'a PacketView<'a>,
+    pub(crate) decoded: &'a Decoded<'a>,
     pub(crate) key: Key,
     /// The sender is the second end of the key.
     pub(crate) turned: bool,
+    /// Of the key, by the table's hasher.
+    pub(crate) hash: u64,
 }
 
 impl Hot {
@@ -83,7 +87,7 @@ impl Hot {
             packets: [0; 2],
             piece_number: 0,
             last_ordinal: 0,
-            turned: arrival.turned ^ begins_with_answer(&arrival.decoded),
+            turned: arrival.turned ^ begins_with_answer(arrival.decoded),
             answered: false,
             interest: Interest::of(arrival.key.tuple().proto),
             is_live: true,
@@ -202,21 +206,35 @@ impl Detail {
         }
     }
 
+    /// Something of what a packet touches, so that its memory is read.
+    pub(crate) fn warm(&self) -> u64 {
+        let piece = self.pieces.last().map_or(0, |piece| piece.sequence);
+        self.tcp.as_ref().map_or(piece, |tcp| piece ^ tcp.orig.warm() ^ tcp.resp.warm())
+    }
+
     pub(crate) fn count(&mut self, arrival: &Arrival<'_>) {
         let Arrival { packet, decoded, .. } = arrival;
         if packet.data.len() < usize::try_from(packet.original_len).unwrap_or(usize::MAX) {
             self.truncated_packets += 1;
         }
-        self.fragments += u64::from(decoded.fragment.is_some());
+        // Written only when there is something to write: most packets leave the detail's memory
+        // alone.
+        if decoded.fragment.is_some() {
+            self.fragments += 1;
+        }
         if let Transport::Icmp(header) = decoded.transport {
             self.icmp.get_or_insert((header.kind, header.code));
         }
     }
 
     /// Notes that a packet lies in a piece other than the last one's; pieces may come in any order.
-    #[cold]
     pub(crate) fn add_place(&mut self, hot: &mut Hot, packet: &PacketView<'_>, piece_number: u32) {
         let (piece, ordinal) = (packet.piece, packet.ordinal);
+        if self.pieces.last().is_some_and(|&last| last < piece) {
+            self.pieces.push(piece);
+            (hot.last_ordinal, hot.piece_number) = (ordinal, piece_number);
+            return;
+        }
         let first = self.pieces.first().copied();
         if first.is_none_or(|first| (piece, ordinal) < (first, self.first_ordinal)) {
             self.first_ordinal = ordinal;

@@ -85,7 +85,8 @@ impl Seen {
         len - fresh
     }
 
-    /// Only a window's worth behind the newest byte is of interest, and only that much compares safely.
+    /// Only a window's worth behind the newest byte is of interest, and only that much compares
+    /// safely.
     fn trim(&mut self) {
         if let Some(range) = &mut self.range
             && size(*range) > JUMP_MAX
@@ -184,7 +185,9 @@ mod tests {
         }
 
         #[test]
-        fn arbitrary_numbers_never_panic(ops in prop::collection::vec((any::<u32>(), 0_u32..70000, any::<u32>()), 1..50)) {
+        fn arbitrary_numbers_never_panic(
+            ops in prop::collection::vec((any::<u32>(), 0_u32..70000, any::<u32>()), 1..50),
+        ) {
             let mut seen = Seen::default();
             for (start, len, ack) in ops {
                 prop_assert!(seen.add(start, len) <= len);

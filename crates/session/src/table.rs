@@ -6,7 +6,7 @@ use foldhash::fast::FixedState;
 use format::slice::{PieceId, Slice};
 use hashbrown::HashTable;
 use units::Timestamp;
-use wire::{Decoded, Protocol, Transport, decode};
+use wire::{Decoded, Protocol, Transport, decode_into};
 
 use crate::names::{self, Budget, Segment};
 use crate::record::{Arrival, Detail, Hot, Place};
@@ -14,8 +14,8 @@ use crate::tcp::{RST, SYN, Tcp};
 use crate::wheel::Wheel;
 use crate::{Config, Keyer, PacketView};
 
-/// Expired sessions written out per packet: more than a packet can make, so that they do not pile up, and few enough
-/// that a jump in time costs no packet much.
+/// Expired sessions written out per packet: more than a packet can make, so that they do not pile
+/// up, and few enough that a jump in time costs no packet much.
 const DUE_PER_PACKET: usize = 4;
 
 /// Sessions looked at to find the idlest one.
@@ -38,8 +38,8 @@ pub struct Stats {
     pub heads_refused: u64,
 }
 
-/// The live sessions. Memory is bounded by `session_count_max` records of about half a KiB, `head_bytes_max`, and the
-/// bounded names of each session.
+/// The live sessions. Memory is bounded by `session_count_max` records of about half a KiB,
+/// `head_bytes_max`, and the bounded names of each session.
 #[derive(Debug)]
 pub struct Table {
     config: Config,
@@ -60,8 +60,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table. The seed, secret and random in production, keeps senders from choosing tuples that collide; it
-    /// does not change the rows.
+    /// An empty table. The seed, secret and random in production, keeps senders from choosing
+    /// tuples that collide; it does not change the rows.
     ///
     /// # Panics
     /// When `session_count_max` is 0 or does not fit 32 bits.
@@ -86,29 +86,33 @@ impl Table {
 
     /// Takes one packet into account. Rows of sessions and slices that ended are appended to `out`.
     pub fn push(&mut self, packet: &PacketView<'_>, out: &mut Vec<Slice>) {
-        let decoded = decode(packet.link_type, packet.data, packet.original_len);
-        self.push_decoded(packet, decoded, out);
+        let mut decoded = Decoded::default();
+        decode_into(&mut decoded, packet.link_type, packet.data, packet.original_len);
+        self.push_decoded(packet, &decoded, out);
     }
 
     /// The same as [`Self::push`] for each packet in turn, faster.
     pub fn push_batch(&mut self, packets: &[PacketView<'_>], out: &mut Vec<Slice>) {
         for packets in packets.chunks(BATCH) {
-            let mut staged = [None; BATCH];
-            for (place, packet) in staged.iter_mut().zip(packets) {
-                let decoded = decode(packet.link_type, packet.data, packet.original_len);
-                let arrival = self.arrival(packet, decoded);
-                let hash = self.hasher.hash_one(arrival.key);
-                // The answer is not used, only its memory: packets before this one may still change it.
-                core::hint::black_box(self.find(&arrival, hash));
-                *place = Some((arrival, hash));
+            let mut decoded = [Decoded::default(); BATCH];
+            let mut arrivals = [None; BATCH];
+            let lanes = packets.iter().zip(&mut decoded).zip(&mut arrivals);
+            for ((packet, decoded), arrival) in lanes {
+                decode_into(decoded, packet.link_type, packet.data, packet.original_len);
+                *arrival = Some(self.arrival(packet, decoded));
             }
-            for (arrival, hash) in staged.iter().flatten() {
-                self.take(arrival, *hash, out);
+            // A loop of its own, short enough that the processor is several packets ahead.
+            for arrival in arrivals.iter().flatten() {
+                self.warm(arrival);
+            }
+            for arrival in arrivals.iter().flatten() {
+                self.take(arrival, out);
             }
         }
     }
 
-    /// Ends a segment: a row for every session that has packets since its last one. The sessions go on.
+    /// Ends a segment: a row for every session that has packets since its last one. The sessions go
+    /// on.
     pub fn cut(&mut self, out: &mut Vec<Slice>) {
         for (hot, detail) in self.hot.iter_mut().zip(&mut self.detail) {
             if hot.is_live && !hot.is_empty() {
@@ -117,7 +121,8 @@ impl Table {
         }
     }
 
-    /// Ends the recording: the last row of every session that has packets since its last one. The table is empty then.
+    /// Ends the recording: the last row of every session that has packets since its last one. The
+    /// table is empty then.
     pub fn finish(&mut self, out: &mut Vec<Slice>) {
         for slot in 0..number(self.hot.len()) {
             if self.hot(slot).is_live {
@@ -136,44 +141,51 @@ impl Table {
         Stats { heads_refused: self.budget.refused, ..self.stats }
     }
 
-    fn arrival<'a>(&mut self, packet: &PacketView<'a>, decoded: Decoded<'a>) -> Arrival<'a> {
-        let (key, turned) = self.keyer.key_and_turn(packet.timestamp, &decoded);
-        Arrival { packet: *packet, decoded, key, turned }
+    fn arrival<'a>(&mut self, packet: &'a PacketView<'a>, decoded: &'a Decoded<'a>) -> Arrival<'a> {
+        let (key, turned) = self.keyer.key_and_turn(packet.timestamp, decoded);
+        Arrival { packet, decoded, key, turned, hash: self.hasher.hash_one(key) }
     }
 
     fn push_decoded(
         &mut self,
         packet: &PacketView<'_>,
-        decoded: Decoded<'_>,
+        decoded: &Decoded<'_>,
         out: &mut Vec<Slice>,
     ) {
         let arrival = self.arrival(packet, decoded);
-        let hash = self.hasher.hash_one(arrival.key);
-        self.take(&arrival, hash, out);
+        self.take(&arrival, out);
     }
 
-    fn find(&self, arrival: &Arrival<'_>, hash: u64) -> Option<u32> {
+    fn find(&self, arrival: &Arrival<'_>) -> Option<u32> {
         let is_it = |&slot: &u32| self.hot(slot).key == arrival.key;
-        self.slots.find(hash, is_it).copied()
+        self.slots.find(arrival.hash, is_it).copied()
     }
 
-    fn take(&mut self, arrival: &Arrival<'_>, hash: u64, out: &mut Vec<Slice>) {
+    /// Reads what the packet will need. The answer is of no use, for the packets before it may
+    /// still change it, but its memory is on the way while the rest of the batch is looked up.
+    fn warm(&self, arrival: &Arrival<'_>) {
+        if let Some(slot) = self.find(arrival) {
+            core::hint::black_box((self.hot(slot).is_empty(), self.detail(slot).warm()));
+        }
+    }
+
+    fn take(&mut self, arrival: &Arrival<'_>, out: &mut Vec<Slice>) {
         self.stats.packets += 1;
-        let packet = &arrival.packet;
+        let packet = arrival.packet;
         if self.piece != Some(packet.piece) {
             self.piece = Some(packet.piece);
             self.piece_number = self.piece_number.checked_add(1).unwrap_or(1);
         }
         self.wheel.advance(packet.timestamp);
         self.expire(packet.timestamp, out);
-        let mut slot = self.find(arrival, hash);
+        let mut slot = self.find(arrival);
         if let Some(old) = slot
             && self.is_another_session(old, arrival)
         {
             self.close(old, out);
             slot = None;
         }
-        let slot = slot.unwrap_or_else(|| self.open(arrival, hash, out));
+        let slot = slot.unwrap_or_else(|| self.open(arrival, out));
         self.count(slot, arrival, out);
     }
 
@@ -207,7 +219,8 @@ impl Table {
         }
     }
 
-    /// When the session expires if no packet comes; without a timeout, what its idleness is compared by.
+    /// When the session expires if no packet comes; without a timeout, what its idleness is
+    /// compared by.
     fn deadline(&self, slot: u32) -> Timestamp {
         let timeout_ns = self.timeout_ns(slot).or(Config::default().tcp_timeout_ns);
         self.hot(slot).latest.plus_nanos(timeout_ns.expect("the default is a number"))
@@ -229,7 +242,7 @@ impl Table {
     }
 
     #[cold]
-    fn open(&mut self, arrival: &Arrival<'_>, hash: u64, out: &mut Vec<Slice>) -> u32 {
+    fn open(&mut self, arrival: &Arrival<'_>, out: &mut Vec<Slice>) -> u32 {
         if self.slots.len() >= self.config.session_count_max {
             self.evict(out);
         }
@@ -245,7 +258,7 @@ impl Table {
             number(self.hot.len() - 1)
         };
         let Self { slots, hot, hasher, .. } = self;
-        slots.insert_unique(hash, slot, |&slot| {
+        slots.insert_unique(arrival.hash, slot, |&slot| {
             hasher.hash_one(hot.get(index(slot)).expect("a live slot").key)
         });
         self.wheel.place(slot, self.deadline(slot));

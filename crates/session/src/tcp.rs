@@ -1,7 +1,9 @@
-//! The TCP state machine of both ends, in Zeek's states and letters, and what sequence numbers tell about loss.
+//! The TCP state machine of both ends, in Zeek's states and letters, and what sequence numbers tell
+//! about loss.
 //!
-//! States and history follow `TCPSessionAdapter` and `conn/main.zeek` of Zeek. Checksums are not verified, so there is
-//! no letter C: hosts that offload them make captured ones wrong. The history keeps its first 31 letters.
+//! States and history follow `TCPSessionAdapter` and `conn/main.zeek` of Zeek. Checksums are not
+//! verified, so there is no letter C: hosts that offload them make captured ones wrong. The history
+//! keeps its first 31 letters.
 
 use format::slice::State;
 use units::Timestamp;
@@ -18,7 +20,8 @@ pub(crate) fn is_syn_ack(header: &TcpHeader) -> bool {
     header.flags & (SYN | ACK) == SYN | ACK
 }
 
-/// Letters that appear once a direction, and again only where the comment in `Tcp::flag_letters` says so.
+/// Letters that appear once a direction, and again only where the comment in `Tcp::flag_letters`
+/// says so.
 mod once {
     pub(super) const SYN: u8 = 1;
     pub(super) const FIN: u8 = 2;
@@ -71,7 +74,8 @@ impl History {
         self.bytes().iter().copied().map(char::from).collect()
     }
 
-    /// Zeek's `/^\^?S[^HAFGIQ]*R/`: the originator's SYN and RST with nothing of its own between that tells more.
+    /// Zeek's `/^\^?S[^HAFGIQ]*R/`: the originator's SYN and RST with nothing of its own between
+    /// that tells more.
     fn is_syn_then_reset(&self) -> bool {
         let letters = self.bytes();
         let Some(rest) = letters.strip_prefix(b"^").unwrap_or(letters).strip_prefix(b"S") else {
@@ -124,6 +128,11 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
+    /// Something of it, so that its memory is read.
+    pub(crate) fn warm(&self) -> u64 {
+        u64::from(self.last_syn) ^ self.evidence.zero_windows
+    }
+
     fn enter(&mut self, state: End) {
         if self.state != state {
             self.state_before = self.state;
@@ -151,7 +160,8 @@ pub(crate) struct Tcp {
 }
 
 impl Tcp {
-    /// A connection whose roles were turned round because its first packet is a SYN-ACK (Zeek's `^`).
+    /// A connection whose roles were turned round because its first packet is a SYN-ACK (Zeek's
+    /// `^`).
     pub(crate) fn turned() -> Self {
         let mut tcp = Self::default();
         tcp.history.push(Side::Orig, b'^');
@@ -166,8 +176,8 @@ impl Tcp {
         }
     }
 
-    /// Whether this SYN begins another connection on the same tuple: its sequence number is not the initial one of its
-    /// direction, known or inferred. A retransmitted SYN has the same.
+    /// Whether this SYN begins another connection on the same tuple: its sequence number is not the
+    /// initial one of its direction, known or inferred. A retransmitted SYN has the same.
     pub(crate) fn is_reused_by(&self, side: Side, header: &TcpHeader) -> bool {
         let flow = if side == Side::Orig { &self.orig } else { &self.resp };
         header.flags & (SYN | ACK) == SYN
@@ -218,7 +228,8 @@ impl Tcp {
         }
     }
 
-    /// S, H, F and R come again when their sequence number differs from the last such packet's; A, D, I and Q never.
+    /// S, H, F and R come again when their sequence number differs from the last such packet's; A,
+    /// D, I and Q never.
     fn flag_letters(&mut self, side: Side, header: &TcpHeader, len: u32) {
         let (flags, seq) = (header.flags, header.tcp_seq);
         let (me, _, history) = self.ends(side);

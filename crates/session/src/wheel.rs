@@ -1,8 +1,9 @@
 //! When to look at which session again: a timer wheel over slot numbers.
 //!
-//! A session is placed once, at the time when it would expire if no packet came, and is not touched by its packets.
-//! When its tick has passed it is handed out; the table then expires it or places it again. Every operation is O(1),
-//! and time may jump in either direction: whatever its tick, a session is handed out within one turn of the wheel.
+//! A session is placed once, at the time when it would expire if no packet came, and is not touched
+//! by its packets. When its tick has passed it is handed out; the table then expires it or places
+//! it again. Every operation is O(1), and time may jump in either direction: whatever its tick, a
+//! session is handed out within one turn of the wheel.
 
 use units::Timestamp;
 
@@ -48,8 +49,9 @@ impl Wheel {
         Self { heads, occupied, links: Vec::new(), hand: 0, now: 0 }
     }
 
-    /// Moves the present to `time`: forward at any distance, backward only by more than a turn, so that packets
-    /// slightly out of order do not matter and a clock that was set back does not stop expiry.
+    /// Moves the present to `time`: forward at any distance, backward only by more than a turn, so
+    /// that packets slightly out of order do not matter and a clock that was set back does not stop
+    /// expiry.
     pub(crate) fn advance(&mut self, time: Timestamp) {
         let tick = tick_of(time);
         if tick > self.now {
@@ -103,7 +105,8 @@ impl Wheel {
         }
     }
 
-    /// One session whose tick has passed. It stays on the wheel until it is removed or placed again.
+    /// One session whose tick has passed. It stays on the wheel until it is removed or placed
+    /// again.
     pub(crate) fn due(&mut self) -> Option<u32> {
         if self.hand >= self.now {
             return None;
@@ -120,7 +123,7 @@ impl Wheel {
         }
     }
 
-    /// The session that waits for the earliest tick, and whether its `deadline` may be asked for again.
+    /// The session that waits for the earliest tick.
     pub(crate) fn earliest(&self) -> Option<u32> {
         self.next_occupied(self.hand).and_then(|tick| self.heads.get(bucket_of(tick)).copied())
     }

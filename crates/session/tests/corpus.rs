@@ -56,7 +56,8 @@ fn tuple_of_slice(file: &str, slice: &Slice) -> Tuple {
     (file.into(), tuple.proto.0.to_string(), ends)
 }
 
-/// A packet copied out of its batch: the batch borrows the source, which alone knows the interfaces.
+/// A packet copied out of its batch: the batch borrows the source, which alone knows the
+/// interfaces.
 struct Copied {
     timestamp: Timestamp,
     interface: u32,

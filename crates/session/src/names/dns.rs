@@ -51,7 +51,8 @@ fn header(message: &[u8]) -> Option<Header> {
     })
 }
 
-/// Whether these bytes look like a DNS message on a port that says nothing: strict, for they may be anything.
+/// Whether these bytes look like a DNS message on a port that says nothing: strict, for they may be
+/// anything.
 pub(super) fn is_message(message: &[u8]) -> bool {
     let Some(header) = header(message) else {
         return false;
@@ -79,7 +80,8 @@ pub(super) fn is_message(message: &[u8]) -> bool {
         && reader.rest().is_empty() == is_alone
 }
 
-/// Whether a TCP segment begins with a DNS message after its length (RFC 1035 4.2.2) and nothing else.
+/// Whether a TCP segment begins with a DNS message after its length (RFC 1035 4.2.2) and nothing
+/// else.
 pub(super) fn is_tcp_message(bytes: &[u8]) -> bool {
     let mut reader = Reader::new(bytes);
     let len = reader.u16().map(usize::from);
@@ -107,7 +109,8 @@ pub(super) fn read_tcp(bytes: &[u8], last: bool, names: &mut Names) -> Step {
     }
 }
 
-/// Keeps what a message says, as far as it goes. False when not even a question or a whole header could be read.
+/// Keeps what a message says, as far as it goes. False when not even a question or a whole header
+/// could be read.
 pub(super) fn read(message: &[u8], names: &mut Names) -> bool {
     let Some(header) = header(message) else {
         return false;
@@ -177,8 +180,9 @@ fn read_answer(message: &[u8], at: usize, names: &mut Names) -> Option<usize> {
     Some(data_at + data.len())
 }
 
-/// The name at an offset, its labels joined by dots, and the offset after it; the root is a dot. Labels are text in
-/// UTF-8 (RFC 6762 16) or else their bytes beyond ASCII are written as `\DDD` (RFC 1035 5.1).
+/// The name at an offset, its labels joined by dots, and the offset after it; the root is a dot.
+/// Labels are text in UTF-8 (RFC 6762 16) or else their bytes beyond ASCII are written as `\DDD`
+/// (RFC 1035 5.1).
 fn name(message: &[u8], at: usize) -> Option<(Vec<u8>, usize)> {
     let mut text = Vec::new();
     let mut at = at;

@@ -1,6 +1,8 @@
-//! HTTP/1 heads (RFC 9112), requests and responses, several to a session; over UDP as SSDP sends them.
+//! HTTP/1 heads (RFC 9112), requests and responses, several to a session; over UDP as SSDP sends
+//! them.
 //!
-//! Only what names the exchange is read, so header lines that break the grammar do not hide the others.
+//! Only what names the exchange is read, so header lines that break the grammar do not hide the
+//! others.
 
 use format::slice::Names;
 
@@ -40,7 +42,8 @@ pub(super) fn begins(bytes: &[u8]) -> bool {
     is_known || is_rare_request(bytes)
 }
 
-/// Methods beyond the common ones (RFC 4918, SSDP) are believed when the version stands at the end of the line.
+/// Methods beyond the common ones (RFC 4918, SSDP) are believed when the version stands at the end
+/// of the line.
 fn is_rare_request(bytes: &[u8]) -> bool {
     let method =
         bytes.iter().take_while(|&&byte| byte.is_ascii_uppercase() || byte == b'-').count();

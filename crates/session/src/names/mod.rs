@@ -1,9 +1,10 @@
 //! Application names of a session: TLS, HTTP/1 and DNS, recognised by content.
 //!
-//! TCP payload is looked at where a segment begins like a message; a message that goes on in later segments is collected
-//! in a head buffer until it is complete, 16 KiB long or 64 segments old, and then freed. The room that all heads
-//! together take is bounded by the table. What a damaged or cut message still shows is kept. Payload is never trusted:
-//! every read is checked, and every list and value is bounded.
+//! TCP payload is looked at where a segment begins like a message; a message that goes on in later
+//! segments is collected in a head buffer until it is complete, 16 KiB long or 64 segments old, and
+//! then freed. The room that all heads together take is bounded by the table. What a damaged or cut
+//! message still shows is kept. Payload is never trusted: every read is checked, and every list and
+//! value is bounded.
 
 mod dns;
 mod head;
@@ -67,7 +68,8 @@ impl Application {
         }
     }
 
-    /// Reads one message from the start of `bytes`; the `last` reading takes what an incomplete one shows.
+    /// Reads one message from the start of `bytes`; the `last` reading takes what an incomplete one
+    /// shows.
     fn read(self, bytes: &[u8], last: bool, names: &mut Names) -> Step {
         let (name, step) = match self {
             Self::Tls => ("tls", tls::read(bytes, last, names)),
@@ -222,7 +224,8 @@ impl Search {
         head.free(budget);
     }
 
-    /// Reads the messages in a segment that begins with one; collects the last if it is not complete.
+    /// Reads the messages in a segment that begins with one; collects the last if it is not
+    /// complete.
     fn begin(&mut self, segment: &Segment<'_>, is_dns_port: bool, budget: &mut Budget) {
         let (mut payload, mut start) = (segment.payload, segment.start);
         while !payload.is_empty()

@@ -4,7 +4,8 @@ use super::*;
 
 const ROOM: usize = 1 << 20;
 
-/// Everything seen of a TCP session whose segments are given as (side, offset in that side's stream, payload).
+/// Everything seen of a TCP session whose segments are given as (side, offset in that side's
+/// stream, payload).
 fn names_of(segments: &[(Side, usize, &[u8])], ports: (u16, u16)) -> Names {
     let mut budget = Budget { free_bytes: ROOM, refused: 0 };
     let (mut search, mut interest) = (None, Interest::of(Protocol::TCP));
@@ -155,7 +156,8 @@ fn a_message_without_room_is_given_up_and_counted() {
     assert_eq!((budget.free_bytes, budget.refused), (10, 1));
 }
 
-/// Example.COM asked for by A, answered by an alias and two addresses, with a compressed name in each.
+/// Example.COM asked for by A, answered by an alias and two addresses, with a compressed name in
+/// each.
 const ANSWER: &[u8] = b"\x12\x34\x81\x80\0\x01\0\x03\0\0\0\0\x07Example\x03COM\0\0\x01\0\x01\
     \xc0\x0c\0\x05\0\x01\0\0\0\x3c\0\x06\x03web\xc0\x14\
     \xc0\x29\0\x01\0\x01\0\0\0\x3c\0\x04\x5d\xb8\xd8\x22\
@@ -230,9 +232,12 @@ proptest! {
     ) {
         let payloads: Vec<Vec<u8>> =
             segments.iter().map(|(_, _, start, rest)| [start, &rest[..]].concat()).collect();
-        let parts: Vec<(Side, usize, &[u8])> = segments.iter().zip(&payloads).map(|(part, payload)| {
-            (if part.0 { Side::Orig } else { Side::Resp }, part.1, &payload[..])
-        }).collect();
+        let side = |is_orig| if is_orig { Side::Orig } else { Side::Resp };
+        let parts: Vec<_> = segments
+            .iter()
+            .zip(&payloads)
+            .map(|(part, payload)| (side(part.0), part.1, &payload[..]))
+            .collect();
         let ports = (1, if is_dns_port { 53 } else { 2 });
         names_of(&parts, ports);
         datagrams(&payloads.iter().map(|payload| &payload[..]).collect::<Vec<_>>(), ports);

@@ -121,7 +121,8 @@ fn read_alpn(mut body: Reader<'_>, names: &mut Names) {
     }
 }
 
-/// RFC 8446 4.2.1: the client's best offer, or the server's choice. Reserved values (RFC 8701) are no offers.
+/// RFC 8446 4.2.1: the client's best offer, or the server's choice. Reserved values (RFC 8701) are
+/// no offers.
 fn supported_version(mut body: Reader<'_>, is_client: bool) -> Option<u16> {
     if !is_client {
         return body.u16();

@@ -1,7 +1,8 @@
 use super::*;
 
-/// Plays a script of segments, one word each: `>` or `<` for the sender, flag letters (S A F R and P for payload of 100
-/// bytes, Z for a zero window), and optionally `+n` or `-n` to move the sender's sequence number first.
+/// Plays a script of segments, one word each: `>` or `<` for the sender, flag letters (S A F R and
+/// P for payload of 100 bytes, Z for a zero window), and optionally `+n` or `-n` to move the
+/// sender's sequence number first.
 fn play(script: &str) -> Tcp {
     let mut words = script.split_whitespace().peekable();
     let is_turned = words.peek().is_some_and(|word| word.contains('S') && word.contains('A'));
