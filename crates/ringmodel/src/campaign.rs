@@ -1,0 +1,98 @@
+//! Runs: write, crash, mount, again and again, under one seed.
+
+use crate::model::{Geometry, Scenario, Sim, Stats, Stop};
+use crate::mutants::Mutant;
+
+/// One run; the error says which promise broke.
+pub(crate) fn run(
+    seed: u64,
+    geometry: &Geometry,
+    (scenario, mutant): (Scenario, Mutant),
+    stats: &mut Stats,
+) -> Result<(), String> {
+    stats.runs += 1;
+    let mut sim = Sim::new(seed, geometry, (scenario, mutant), stats);
+    if scenario == Scenario::Faulty {
+        sim.choose_bad();
+    }
+    let cycles = 12 + sim.rng.below(20);
+    for _ in 0..cycles {
+        let up = mount_until_up(&mut sim).and_then(|()| record_until_crash(&mut sim));
+        match up {
+            Ok(()) => {}
+            Err(Stop::Violation(what)) => return Err(what),
+            Err(stop) => return Err(format!("{stop:?} outside a mount")),
+        }
+    }
+    Ok(())
+}
+
+fn record_until_crash(sim: &mut Sim<'_>) -> Result<(), Stop> {
+    let share_of_seals = 10 + sim.rng.below(30);
+    let share_of_completions = share_of_seals + 30 + sim.rng.below(30);
+    for _ in 0..sim.rng.below(sim.geometry.slots * sim.geometry.members() * 6) {
+        match sim.rng.below(100) {
+            dice if dice < share_of_seals => sim.seal(),
+            dice if dice < share_of_completions => sim.complete(),
+            dice if dice < 98 => sim.flush_one(),
+            _ => sim.rot(),
+        }
+        if sim.rng.below(100) == 0 {
+            sim.check_reader()?;
+        }
+    }
+    if sim.rng.percent(15) {
+        sim.stop();
+    }
+    sim.check_reader()?;
+    sim.crash();
+    for _ in 0..sim.rng.below(3) {
+        sim.rot();
+    }
+    Ok(())
+}
+
+fn mount_until_up(sim: &mut Sim<'_>) -> Result<(), Stop> {
+    let mut refusals = 0;
+    loop {
+        choose_absent(sim, refusals);
+        sim.check_reader()?;
+        sim.stopped = false;
+        let most = 4 * sim.geometry.window + 13 * sim.geometry.members() + 4;
+        sim.points_left = sim.rng.percent(30).then(|| 1 + sim.rng.below(most));
+        match sim.mount() {
+            Ok(()) => break,
+            Err(Stop::Refused) if refusals < 2 => {
+                refusals += 1;
+                sim.stats.refused += 1;
+            }
+            Err(Stop::Refused) => {
+                return Err(Stop::Violation("refused with every member present".to_owned()));
+            }
+            Err(Stop::Crashed) => sim.crash(),
+            Err(violation) => return Err(violation),
+        }
+    }
+    sim.points_left = None;
+    sim.check_reader()?;
+    let whole = sim.scenario == Scenario::Faulty || sim.members.iter().all(|m| m.present);
+    if sim.geometry.parity > 0 && whole && sim.rng.percent(15) {
+        sim.resilver();
+    }
+    Ok(())
+}
+
+fn choose_absent(sim: &mut Sim<'_>, refusals: usize) {
+    for index in 0..sim.members.len() {
+        let bad = sim.members[index].bad;
+        sim.members[index].present = !(bad && refusals == 0 && sim.rng.percent(25));
+    }
+    if sim.scenario == Scenario::Honest && refusals == 0 {
+        for _ in 0..sim.geometry.parity {
+            if sim.rng.percent(35) {
+                let index = sim.rng.below(sim.members.len());
+                sim.members[index].present = false;
+            }
+        }
+    }
+}
