@@ -1,0 +1,73 @@
+//! Every packet is in exactly one counter.
+
+/// What became of the packets of one interface, or of all.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Account {
+    /// Name of the interface; empty for the sum.
+    pub name: String,
+    /// Packets that arrived and passed the filter.
+    pub offered: u64,
+    /// Packets in acknowledged stripes.
+    pub stored: u64,
+    /// Packets left out by a traffic class.
+    pub cut: u64,
+    /// Packets lost because the kernel ring was full.
+    pub kernel_drops: u64,
+    /// Packets lost because no column was free, or the member failed.
+    pub writer_drops: u64,
+    /// Packets on the way: in the kernel ring, a column, or a stripe not yet acknowledged.
+    pub in_flight: u64,
+    /// Packets lost in NIC or driver; not among the offered. `None` is unknown.
+    pub interface_drops: Option<u64>,
+    /// Packets that the filter refused; not among the offered. `None` is unknown.
+    pub filter_rejects: Option<u64>,
+    /// Stored packets that were longer than a piece can hold, and are truncated.
+    pub too_long: u64,
+}
+
+impl Account {
+    /// offered = stored + cut + kernel drops + writer drops + in flight.
+    pub fn is_balanced(&self) -> bool {
+        let accounted =
+            self.stored + self.cut + self.kernel_drops + self.writer_drops + self.in_flight;
+        self.offered == accounted
+    }
+
+    /// Whether every offered packet is stored, or was left out on purpose.
+    pub fn is_lossless(&self) -> bool {
+        self.kernel_drops == 0 && self.writer_drops == 0 && self.interface_drops.unwrap_or(0) == 0
+    }
+
+    /// Sum of several accounts. What one of them does not know, the sum does not know.
+    pub fn sum<'a>(accounts: impl IntoIterator<Item = &'a Self>) -> Self {
+        let none = Self { interface_drops: Some(0), filter_rejects: Some(0), ..Self::default() };
+        let both = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
+        accounts.into_iter().fold(none, |sum, account| Self {
+            name: String::new(),
+            offered: sum.offered + account.offered,
+            stored: sum.stored + account.stored,
+            cut: sum.cut + account.cut,
+            kernel_drops: sum.kernel_drops + account.kernel_drops,
+            writer_drops: sum.writer_drops + account.writer_drops,
+            in_flight: sum.in_flight + account.in_flight,
+            interface_drops: both(sum.interface_drops, account.interface_drops),
+            filter_rejects: both(sum.filter_rejects, account.filter_rejects),
+            too_long: sum.too_long + account.too_long,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_knows_only_what_all_know() {
+        let known =
+            Account { offered: 3, stored: 3, interface_drops: Some(2), ..Account::default() };
+        let unknown = Account { offered: 1, writer_drops: 1, ..Account::default() };
+        let sum = Account::sum([&known, &unknown]);
+        assert_eq!((sum.offered, sum.interface_drops), (4, None));
+        assert!(sum.is_balanced() && !sum.is_lossless());
+    }
+}

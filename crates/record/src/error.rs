@@ -1,0 +1,35 @@
+//! Why a recording could not begin or go on.
+
+use thiserror::Error;
+
+/// Why a recording failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The source could not be opened.
+    #[error(transparent)]
+    Capture(#[from] capture::Error),
+    /// The member could not be opened.
+    #[error(transparent)]
+    Device(#[from] device::Error),
+    /// The volume could not be opened or written.
+    #[error(transparent)]
+    Volume(#[from] volume::Error),
+    /// The machine did not give what recording needs.
+    #[error(transparent)]
+    Host(#[from] host::Error),
+    /// Too little memory between capture and disk.
+    #[error("a pool of {pool_bytes} bytes is too small; this volume needs at least {needed_bytes}")]
+    Pool {
+        /// Bytes asked for.
+        pool_bytes: u64,
+        /// Smallest pool that works.
+        needed_bytes: u64,
+    },
+    /// No interface and no file was named.
+    #[error("nothing to record: no interface and no file was named")]
+    NoInput,
+    /// A thread could not be started.
+    #[error("cannot start a thread: {0}")]
+    Thread(std::io::Error),
+}

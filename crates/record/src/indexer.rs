@@ -1,0 +1,247 @@
+//! The session indexer's thread: sealed pieces in, segments of session rows out.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+
+use core::time::Duration;
+
+use device::{Buffer, Pool};
+use format::directory::{SegmentEntry, Summary, split};
+use format::head::{HEAD_BYTES, Kind, StripeId, VolumeId};
+use format::local::LOCAL_FRAME_BYTES;
+use index::{Catalog, Files};
+use session::Table;
+use units::Clock;
+use volume::Reader;
+
+use crate::ring::{Board, SealedPiece, Task, fill_with_block, look};
+use crate::segment::{OpenSegment, SegmentLimits};
+
+/// How often due segments and durable indexes are looked for while nothing arrives.
+const TICK: Duration = Duration::from_millis(100);
+/// Longest wait for the write of an index part: a member that takes longer is given up by its own error.
+const COLUMN_WAIT: Duration = Duration::from_mins(2);
+/// A stretch that was left without an index (by a crash, or on purpose) is indexed when the volume is
+/// opened, unless it is longer than this: then it stays to be indexed when asked for.
+const CATCH_UP_BYTES_MAX: u64 = 4 << 30;
+
+/// What the indexer did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct IndexerReport {
+    pub(crate) rows: u64,
+    pub(crate) segments: u64,
+    pub(crate) index_bytes: u64,
+}
+
+/// An index on its way to being durable: only then may the cache know it.
+struct Pending {
+    last_part: StripeId,
+    first_part: StripeId,
+    parts: u16,
+    parquet: Vec<u8>,
+}
+
+/// What the indexer is made of.
+pub(crate) struct Indexer<'a> {
+    pub(crate) table: Table,
+    pub(crate) new_table: &'a (dyn Fn() -> Table + Sync),
+    pub(crate) limits: SegmentLimits,
+    pub(crate) volume: VolumeId,
+    pub(crate) epoch: u32,
+    pub(crate) recording: Option<String>,
+    pub(crate) catalog: Catalog,
+    pub(crate) files: &'a (dyn Files + Sync),
+    pub(crate) tasks: SyncSender<Task>,
+    /// Two columns for the parts of an index.
+    pub(crate) pool: Pool,
+    pub(crate) clock: &'a dyn Clock,
+    pub(crate) board: Board,
+}
+
+/// The state of the thread.
+pub(crate) struct Run<'a> {
+    parts: Indexer<'a>,
+    segment: Option<OpenSegment>,
+    pending: Vec<Pending>,
+    unindexed_before: u64,
+    report: IndexerReport,
+}
+
+/// The ring writer is gone.
+struct WriterGone;
+
+impl<'a> Run<'a> {
+    pub(crate) fn new(parts: Indexer<'a>) -> Self {
+        Self {
+            parts,
+            segment: None,
+            pending: Vec::new(),
+            unindexed_before: 0,
+            report: IndexerReport::default(),
+        }
+    }
+
+    /// Indexes what an earlier recording left without, then the sealed pieces until they end.
+    pub(crate) fn run(
+        mut self,
+        sealed: &Receiver<SealedPiece>,
+        earlier: &Reader,
+    ) -> Result<IndexerReport, index::Error> {
+        self.catch_up(earlier)?;
+        loop {
+            match sealed.recv_timeout(TICK) {
+                Ok(piece) => self.piece(&piece),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.close_if_due()?;
+            self.cache_durable()?;
+        }
+        if let Some(segment) = &mut self.segment {
+            self.parts.table.finish(&mut segment.rows);
+            self.close()?;
+        }
+        self.await_durable()?;
+        Ok(self.report)
+    }
+
+    fn piece(&mut self, piece: &SealedPiece) {
+        let body = piece.column.get(HEAD_BYTES..piece.len).expect("a piece is a head and a body");
+        self.take(piece.stripe, self.parts.epoch, body);
+    }
+
+    fn take(&mut self, stripe: StripeId, epoch: u32, body: &[u8]) {
+        let now = self.parts.clock.boottime_ns();
+        let segment = self.segment.get_or_insert_with(|| OpenSegment::new(stripe, epoch, now));
+        segment.take(&mut self.parts.table, stripe, body);
+    }
+
+    fn close_if_due(&mut self) -> Result<(), index::Error> {
+        let now = self.parts.clock.boottime_ns();
+        if let Some(segment) = &mut self.segment
+            && segment.is_due(&self.parts.limits, now)
+        {
+            self.parts.table.cut(&mut segment.rows);
+            self.close()?;
+        }
+        Ok(())
+    }
+
+    /// Writes the segment's index into the ring.
+    fn close(&mut self) -> Result<(), index::Error> {
+        let Some(segment) = self.segment.take() else { return Ok(()) };
+        let unindexed = look(&self.parts.board).unindexed;
+        let missed = unindexed - core::mem::replace(&mut self.unindexed_before, unindexed);
+        let recording = self.parts.recording.as_deref();
+        let (parquet, summary) = segment.encode(self.parts.volume, missed, recording)?;
+        // Without a writer there is no ring to put it into; the packets can be indexed again.
+        let Ok(places) = self.write_parts(&parquet, &summary) else { return Ok(()) };
+        let (Some(&first_part), Some(&last_part)) = (places.first(), places.last()) else {
+            return Ok(());
+        };
+        let bytes = u64::try_from(parquet.len()).expect("lengths fit 64 bits");
+        let parts = u16::try_from(places.len()).expect("parts are numbered with 16 bits");
+        // The next index lists this one even before it is durable: acknowledgements come in order.
+        self.parts.catalog.add(&[SegmentEntry { summary, index: first_part, parts, bytes }]);
+        self.report.rows += summary.sessions;
+        self.report.segments += 1;
+        self.report.index_bytes += bytes;
+        self.pending.push(Pending { last_part, first_part, parts, parquet });
+        Ok(())
+    }
+
+    fn write_parts(&self, parquet: &[u8], summary: &Summary) -> Result<Vec<StripeId>, WriterGone> {
+        let Indexer { catalog, pool, tasks, .. } = &self.parts;
+        let older = catalog.directory();
+        let capacity = pool.buffer_size() - HEAD_BYTES - LOCAL_FRAME_BYTES;
+        let mut places = Vec::new();
+        for block in split(parquet, summary, &older, capacity) {
+            let mut column = self.column()?;
+            let rows = fill_with_block(&mut column, &block);
+            let (answer, place) = sync_channel(1);
+            let task = Task::IndexPart { column, rows, answer };
+            tasks.send(task).map_err(|_| WriterGone)?;
+            places.push(place.recv().map_err(|_| WriterGone)?);
+        }
+        if let Some(&first_part) = places.first() {
+            tasks.send(Task::IndexComplete { first_part }).map_err(|_| WriterGone)?;
+        }
+        Ok(places)
+    }
+
+    /// A column of the index's own pool: waiting for one of the packets' could wait for ourselves.
+    fn column(&self) -> Result<Buffer, WriterGone> {
+        // It comes back when its write completes, or never when the member has failed.
+        self.parts.pool.take_timeout(COLUMN_WAIT).ok_or(WriterGone)
+    }
+
+    /// Stores the files of indexes that have become durable, and drops those of segments that retired.
+    fn cache_durable(&mut self) -> Result<(), index::Error> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let shown = look(&self.parts.board);
+        let durable = |pending: &mut Pending| pending.last_part <= shown.acknowledged;
+        for ready in self.pending.extract_if(.., durable) {
+            let catalog = &mut self.parts.catalog;
+            let index = Some((ready.first_part, ready.parts));
+            catalog.store(index, &ready.parquet, self.parts.files)?;
+            catalog.retire(shown.tail, self.parts.clock.realtime(), self.parts.files)?;
+        }
+        Ok(())
+    }
+
+    fn await_durable(&mut self) -> Result<(), index::Error> {
+        let mut rounds = 0;
+        while !self.pending.is_empty() && rounds < 50 {
+            std::thread::park_timeout(TICK);
+            self.cache_durable()?;
+            rounds += 1;
+        }
+        Ok(())
+    }
+
+    /// Indexes the data stripes behind the newest segment, with a table of their own: their sessions ended
+    /// with the recording that wrote them.
+    fn catch_up(&mut self, reader: &Reader) -> Result<(), index::Error> {
+        let Some(span) = reader.span() else { return Ok(()) };
+        let indexed = self.parts.catalog.directory().first().map(|newest| newest.summary.last);
+        let first = indexed.map_or(span.tail, |last| last.sequence).max(span.tail);
+        let piece = u64::from(reader.geometry().piece_bytes);
+        if span.acknowledged.sequence.saturating_sub(first) * piece > CATCH_UP_BYTES_MAX {
+            return Ok(());
+        }
+        let live = core::mem::replace(&mut self.parts.table, (self.parts.new_table)());
+        let recording = self.parts.recording.take();
+        let mut buffer = vec![0; reader.piece_bytes()];
+        for sequence in first..=span.acknowledged.sequence {
+            let Ok(slot) = reader.slot(sequence, &mut buffer) else { continue };
+            for stripe in &slot.stripes {
+                let head = &stripe.head.stripe;
+                let wanted = head.kind == Kind::Data
+                    && indexed.is_none_or(|indexed| head.stripe > indexed)
+                    && stripe.bad_rows.is_empty();
+                if !wanted {
+                    continue;
+                }
+                let other_epoch =
+                    self.segment.as_ref().is_some_and(|open| open.epoch() != head.epoch);
+                if other_epoch {
+                    self.finish_segment()?;
+                }
+                self.take(head.stripe, head.epoch, Reader::body(&stripe.head, &buffer));
+                self.close_if_due()?;
+            }
+        }
+        self.finish_segment()?;
+        self.parts.table = live;
+        self.parts.recording = recording;
+        Ok(())
+    }
+
+    fn finish_segment(&mut self) -> Result<(), index::Error> {
+        if let Some(segment) = &mut self.segment {
+            self.parts.table.finish(&mut segment.rows);
+        }
+        self.close()
+    }
+}

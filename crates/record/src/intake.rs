@@ -1,0 +1,352 @@
+//! Packets into columns: one copy each, and every one of them counted.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
+
+use core::time::Duration;
+
+use capture::{Counters, Interface, Packet};
+use device::{Buffer, Pool};
+use format::directory::{Gap, GapCause};
+use format::head::Totals;
+use format::pcapng::{OptionCode, put_option};
+use format::piece::{EncodedInterface, InterfaceFields, PacketParts, PieceBuilder, Statistics};
+use units::{Clock, Timestamp};
+
+use crate::account::Account;
+use crate::ring::{FilledColumn, Task};
+
+/// The ring writer is gone; nothing can be stored any more.
+#[derive(Debug)]
+pub(crate) struct WriterGone;
+
+/// One interface of the recording.
+#[derive(Debug)]
+struct Lane {
+    encoded: EncodedInterface,
+    name: String,
+    captured_len_max: usize,
+    counters: Counters,
+    /// Packets put into columns.
+    taken: u64,
+    writer_drops: u64,
+    too_long: u64,
+    /// The stretch of writer drops since the last packet that found a column.
+    dropping: Option<Gap>,
+}
+
+#[derive(Debug)]
+struct OpenColumn {
+    column: Buffer,
+    builder: PieceBuilder,
+    opened_ns: i64,
+}
+
+/// Fills columns and sends them to the ring writer.
+pub(crate) struct Intake<'a> {
+    pool: Pool,
+    /// Gone when the packets have ended.
+    tasks: Option<SyncSender<Task>>,
+    clock: &'a dyn Clock,
+    /// A file waits for a free column; a link does not, its packet is a writer drop.
+    may_wait: bool,
+    cut_after_ns: i64,
+    writer_failed: &'a AtomicBool,
+    lanes: Vec<Lane>,
+    /// Number of the first interface of the source under way.
+    base: usize,
+    open: Option<OpenColumn>,
+    gaps: Vec<Gap>,
+    losses: Totals,
+    counted_at: Timestamp,
+}
+
+/// What an intake is made of.
+pub(crate) struct IntakeParts<'a> {
+    pub(crate) pool: Pool,
+    pub(crate) tasks: SyncSender<Task>,
+    pub(crate) clock: &'a dyn Clock,
+    pub(crate) may_wait: bool,
+    pub(crate) cut_after_ns: i64,
+    pub(crate) writer_failed: &'a AtomicBool,
+    pub(crate) gaps: Vec<Gap>,
+}
+
+impl<'a> Intake<'a> {
+    pub(crate) fn new(parts: IntakeParts<'a>) -> Self {
+        let IntakeParts { pool, tasks, clock, may_wait, cut_after_ns, writer_failed, gaps } = parts;
+        Self {
+            pool,
+            tasks: Some(tasks),
+            clock,
+            may_wait,
+            cut_after_ns,
+            writer_failed,
+            lanes: Vec::new(),
+            base: 0,
+            open: None,
+            gaps,
+            losses: Totals::default(),
+            counted_at: clock.realtime(),
+        }
+    }
+
+    /// Another source begins: its interfaces get the next numbers.
+    pub(crate) fn begin_source(&mut self) {
+        self.base = self.lanes.len();
+    }
+
+    /// Learns of interfaces that a source has met since.
+    pub(crate) fn know(&mut self, interfaces: &[Interface]) {
+        for interface in interfaces.iter().skip(self.lanes.len() - self.base) {
+            let id = u32::try_from(self.lanes.len()).expect("few interfaces");
+            let encoded = encode(id, interface);
+            let capacity = PieceBuilder::new(self.pool.buffer_size());
+            self.lanes.push(Lane {
+                captured_len_max: capacity.captured_len_max(&encoded),
+                encoded,
+                name: interface.name.clone(),
+                counters: Counters::default(),
+                taken: 0,
+                writer_drops: 0,
+                too_long: 0,
+                dropping: None,
+            });
+        }
+    }
+
+    /// Stores one packet, or counts it as lost.
+    #[inline]
+    pub(crate) fn packet(&mut self, packet: &Packet<'_>) -> Result<(), WriterGone> {
+        let place = self.base + usize::try_from(packet.interface).expect("few interfaces");
+        loop {
+            if self.open.is_none() && !self.open_column()? {
+                self.drop_packet(place, packet);
+                return Ok(());
+            }
+            let lane = self.lanes.get_mut(place).expect("interfaces are known before packets");
+            let open = self.open.as_mut().expect("just opened");
+            let parts = parts_of(packet, lane.captured_len_max);
+            if open.builder.push(&mut open.column, &lane.encoded, &parts) {
+                lane.taken += 1;
+                lane.too_long += u64::from(packet.captured_len() > lane.captured_len_max);
+                if let Some(gap) = lane.dropping.take() {
+                    self.gaps.push(gap);
+                }
+                return Ok(());
+            }
+            self.send(false)?;
+        }
+    }
+
+    /// Keeps a name resolution or secrets block in the piece of the moment.
+    pub(crate) fn block(&mut self, block: &[u8]) -> Result<bool, WriterGone> {
+        for _ in 0..2 {
+            if self.open.is_none() && !self.open_column()? {
+                return Ok(false);
+            }
+            let open = self.open.as_mut().expect("just opened");
+            if open.builder.push_block(&mut open.column, block) {
+                return Ok(true);
+            }
+            self.send(false)?;
+        }
+        Ok(false)
+    }
+
+    /// Cuts a column that has been open for too long. Between two calls at most one batch is taken.
+    pub(crate) fn cut_if_due(&mut self) -> Result<(), WriterGone> {
+        let now = self.clock.boottime_ns();
+        let due = |open: &OpenColumn| now.saturating_sub(open.opened_ns) >= self.cut_after_ns;
+        if self.open.as_ref().is_some_and(due) { self.send(true) } else { Ok(()) }
+    }
+
+    /// Takes over the totals of the source under way; new losses become gaps between the last look and
+    /// this one.
+    pub(crate) fn count(&mut self, counters: &[Counters]) {
+        let now = self.clock.realtime();
+        let from = core::mem::replace(&mut self.counted_at, now);
+        for (place, now_counted) in (self.base..).zip(counters) {
+            let Some(lane) = self.lanes.get_mut(place) else { continue };
+            let before = core::mem::replace(&mut lane.counters, *now_counted);
+            let kernel = now_counted.kernel_drops - before.kernel_drops;
+            let known = now_counted.interface_drops.zip(before.interface_drops);
+            let interface = known.map_or(0, |(now, before)| now.saturating_sub(before));
+            self.losses.kernel_drops += kernel;
+            self.losses.interface_drops += interface;
+            let causes = [(GapCause::KernelDrops, kernel), (GapCause::InterfaceDrops, interface)];
+            for (cause, packets) in causes.into_iter().filter(|&(_, packets)| packets > 0) {
+                let (interface, packets) = (Some(lane.encoded.id), Some(packets));
+                self.gaps.push(Gap { cause, interface, packets, bytes: None, from, to: now });
+            }
+        }
+    }
+
+    /// Sends what is left. Losses that no packet followed are stored with an interface alone.
+    pub(crate) fn finish(&mut self) -> Result<(), WriterGone> {
+        let pending = self.lanes.iter_mut().filter_map(|lane| lane.dropping.take());
+        self.gaps.extend(pending);
+        while self.open.is_some() || !self.gaps.is_empty() {
+            let before = self.gaps.len();
+            if self.open.is_none() {
+                let Some(lane) = self.lanes.first() else { break };
+                let encoded = lane.encoded.clone();
+                if !self.wait_for_column()? {
+                    break;
+                }
+                let open = self.open.as_mut().expect("just opened");
+                assert!(
+                    open.builder.push_interface(&mut open.column, &encoded),
+                    "an interface fits an empty piece"
+                );
+            }
+            self.send(true)?;
+            if self.gaps.len() == before && before > 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Accounts as far as intake knows; what is stored is the ring writer's to say.
+    pub(crate) fn accounts(&self, stored: &[u64]) -> Vec<Account> {
+        let accounts = self.lanes.iter().enumerate().map(|(place, lane)| {
+            let counters = &lane.counters;
+            let stored = stored.get(place).copied().unwrap_or(0);
+            let seen = lane.taken + lane.writer_drops + counters.kernel_drops;
+            let offered = counters.received.max(seen);
+            Account {
+                name: lane.name.clone(),
+                offered,
+                stored,
+                cut: 0,
+                kernel_drops: counters.kernel_drops,
+                writer_drops: lane.writer_drops,
+                in_flight: offered - counters.kernel_drops - lane.writer_drops - stored,
+                interface_drops: counters.interface_drops,
+                filter_rejects: counters.filter_rejects,
+                too_long: lane.too_long,
+            }
+        });
+        accounts.collect()
+    }
+
+    /// Takes a column from the pool; false when there is none and this source cannot wait.
+    fn open_column(&mut self) -> Result<bool, WriterGone> {
+        if self.may_wait {
+            return self.wait_for_column();
+        }
+        let column = self.pool.take();
+        Ok(self.open_with(column))
+    }
+
+    fn wait_for_column(&mut self) -> Result<bool, WriterGone> {
+        loop {
+            if self.writer_failed.load(Ordering::Relaxed) {
+                return Err(WriterGone);
+            }
+            let column = self.pool.take_timeout(Duration::from_millis(100));
+            if self.open_with(column) {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn open_with(&mut self, column: Option<Buffer>) -> bool {
+        let opened_ns = self.clock.boottime_ns();
+        self.open = column.map(|column| {
+            let builder = PieceBuilder::new(column.len());
+            OpenColumn { column, builder, opened_ns }
+        });
+        self.open.is_some()
+    }
+
+    fn drop_packet(&mut self, place: usize, packet: &Packet<'_>) {
+        let lane = self.lanes.get_mut(place).expect("interfaces are known before packets");
+        lane.writer_drops += 1;
+        self.losses.writer_drops += 1;
+        let gap = lane.dropping.get_or_insert(Gap {
+            cause: GapCause::WriterDrops,
+            interface: Some(lane.encoded.id),
+            packets: Some(0),
+            bytes: Some(0),
+            from: packet.timestamp,
+            to: packet.timestamp,
+        });
+        gap.packets = gap.packets.map(|packets| packets + 1);
+        gap.bytes = gap.bytes.map(|bytes| bytes + u64::from(packet.original_len));
+        gap.from = gap.from.min(packet.timestamp);
+        gap.to = gap.to.max(packet.timestamp);
+    }
+
+    fn send(&mut self, cut: bool) -> Result<(), WriterGone> {
+        let Some(open) = self.open.take() else { return Ok(()) };
+        let OpenColumn { column, builder, .. } = open;
+        let statistics = self.lanes.iter().map(Lane::statistics).collect();
+        let stored = self.gaps.len().min(PieceBuilder::GAPS_PER_PIECE);
+        let gaps = self.gaps.drain(..stored).collect();
+        let losses = core::mem::take(&mut self.losses);
+        let filled = FilledColumn { column, builder, cut, statistics, gaps, losses };
+        let tasks = self.tasks.as_ref().ok_or(WriterGone)?;
+        tasks.send(Task::Packets(filled)).map_err(|_| WriterGone)
+    }
+
+    /// No packets will follow. A writer that is gone need not hear it.
+    pub(crate) fn end(&mut self) {
+        if let Some(tasks) = self.tasks.take() {
+            drop(tasks.send(Task::EndOfPackets));
+        }
+    }
+}
+
+impl Lane {
+    fn statistics(&self) -> Statistics {
+        let counters = &self.counters;
+        let seen = self.taken + self.writer_drops + counters.kernel_drops;
+        Statistics {
+            interface: self.encoded.id,
+            received: counters.received.max(seen),
+            interface_drops: counters.interface_drops,
+            kernel_drops: counters.kernel_drops,
+            writer_drops: self.writer_drops,
+        }
+    }
+}
+
+fn encode(id: u32, interface: &Interface) -> EncodedInterface {
+    let mut options = Vec::new();
+    if let Some(description) = &interface.description {
+        put_option(&mut options, OptionCode::INTERFACE_DESCRIPTION, description.as_bytes());
+    }
+    if let Some(filter) = &interface.filter {
+        // The first byte says that a filter text follows (if_filter, pcapng section 4.2).
+        let value = [&[0], filter.as_bytes()].concat();
+        put_option(&mut options, OptionCode::INTERFACE_FILTER, &value);
+    }
+    options.extend_from_slice(&interface.options);
+    EncodedInterface::new(&InterfaceFields {
+        id,
+        link_type: interface.link_type,
+        snaplen: interface.snaplen,
+        name: &interface.name,
+        options: &options,
+    })
+}
+
+/// The packet's bytes, cut at the longest that a piece can hold.
+#[inline]
+fn parts_of<'p>(packet: &'p Packet<'_>, captured_len_max: usize) -> PacketParts<'p> {
+    let tag: &[u8] = packet.tag.as_ref().map_or(&[], |tag| tag);
+    let mut room = captured_len_max;
+    let parts = [packet.head, tag, packet.tail].map(|part| {
+        let kept = part.get(..part.len().min(room)).unwrap_or_default();
+        room -= kept.len();
+        kept
+    });
+    PacketParts {
+        timestamp: packet.timestamp,
+        original_len: packet.original_len,
+        parts,
+        options: packet.options,
+    }
+}

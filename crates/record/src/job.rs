@@ -1,0 +1,204 @@
+//! One recording, from options to report.
+
+use std::path::PathBuf;
+
+use core::ops::ControlFlow;
+use core::time::Duration;
+
+use capture::{FileOptions, FileSource, LiveOptions, LiveSource, Source};
+use device::Pool;
+use format::directory::SegmentEntry;
+use format::head::StripeId;
+use units::{ByteSize, Clock};
+use volume::{Reader, Recovery, Writer, WriterCounters};
+
+use crate::account::Account;
+use crate::error::Error;
+use crate::pipeline;
+
+/// Fewest columns of a pool: one being filled, one being written, one with an index, and some slack.
+const COLUMNS_MIN: u64 = 8;
+/// Where packets come from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Input {
+    /// Network interfaces by name.
+    Interfaces(Vec<String>),
+    /// Capture files, directories of them, `-` for standard input; one after the other.
+    Files(Vec<PathBuf>),
+}
+
+/// What to record, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// A member of the volume.
+    pub volume: PathBuf,
+    /// Where packets come from.
+    pub input: Input,
+    /// Filter in the words of pcap-filter(7).
+    pub filter: Option<String>,
+    /// Most bytes kept of a packet; 0 keeps all.
+    pub snaplen: u32,
+    /// Receive packets for other hosts too.
+    pub promiscuous: bool,
+    /// Memory of the kernel's ring, per interface.
+    pub kernel_ring_bytes: u64,
+    /// Memory between capture and disk.
+    pub pool_bytes: u64,
+    /// How sessions are told apart; `None` records without an index.
+    pub sessions: Option<session::Config>,
+    /// Where index files are cached; `None` is a directory for this volume under the user's cache.
+    pub index_dir: Option<PathBuf>,
+    /// Rows outlive their packets in the index directory by this time.
+    pub keep_sessions: Option<Duration>,
+    /// Name of the recording.
+    pub name: Option<String>,
+    /// Longest time that packets wait in an open column.
+    pub cut_after: Duration,
+    /// How the member is driven.
+    pub device: device::Options,
+}
+
+impl Options {
+    /// Defaults for everything but the volume and the input.
+    pub fn new(volume: PathBuf, input: Input) -> Self {
+        Self {
+            volume,
+            input,
+            filter: None,
+            snaplen: 0,
+            promiscuous: true,
+            kernel_ring_bytes: 64 << 20,
+            pool_bytes: 256 << 20,
+            sessions: Some(session::Config::default()),
+            index_dir: None,
+            keep_sessions: None,
+            name: None,
+            cut_after: Duration::from_secs(1),
+            device: device::Options::default(),
+        }
+    }
+}
+
+/// A recording under way.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// Since the start.
+    pub elapsed_ns: i64,
+    /// Sums over all interfaces.
+    pub total: Account,
+    /// Bytes sent to the member.
+    pub member_bytes: u64,
+    /// Free columns of the pool.
+    pub pool_free: usize,
+    /// All columns of the pool.
+    pub pool_count: usize,
+}
+
+/// A recording that has ended.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// One account per interface.
+    pub interfaces: Vec<Account>,
+    /// Their sum.
+    pub total: Account,
+    /// Packets stored without a row in the index: the indexer was too far behind.
+    pub unindexed: u64,
+    /// Rows written to the index.
+    pub rows: u64,
+    /// Segments closed.
+    pub segments: u64,
+    /// Bytes of index.
+    pub index_bytes: u64,
+    /// What was sent to the member, and how long its slowest write took.
+    pub writer: WriterCounters,
+    /// From the first packet asked for to the last acknowledgement.
+    pub elapsed_ns: i64,
+    /// CPU time of the process meanwhile.
+    pub cpu: Duration,
+    /// What the volume looked like when it was opened.
+    pub recovery: Recovery,
+    /// Number of this opening.
+    pub epoch: u32,
+    /// Everything up to here is durable.
+    pub acknowledged: StripeId,
+    /// Things the user should know, one line each.
+    pub notes: Vec<String>,
+    /// Inputs that broke off, one line each: which, where, why.
+    pub broken_off: Vec<String>,
+}
+
+/// Records until the sources end or `progress`, called about five times a second, breaks: then what was
+/// accepted is stored, sealed and acknowledged.
+pub fn record(
+    options: &Options,
+    clock: &dyn Clock,
+    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<Report, Error> {
+    let sources = open_sources(options)?;
+    let opened = open_volume(options, clock)?;
+    let cpu_before = host::cpu_time()?;
+    let start_ns = clock.boottime_ns();
+    let mut report = pipeline::run(options, clock, sources, opened, progress)?;
+    report.elapsed_ns = clock.boottime_ns() - start_ns;
+    let cpu = host::cpu_time()?;
+    report.cpu = (cpu.user + cpu.system).saturating_sub(cpu_before.user + cpu_before.system);
+    for account in &report.interfaces {
+        let settled = account.is_balanced() && account.in_flight == 0;
+        assert!(settled, "every packet is accounted for: {account:?}");
+    }
+    Ok(report)
+}
+
+fn open_sources(options: &Options) -> Result<Vec<Box<dyn Source>>, Error> {
+    let filter = options.filter.clone();
+    match &options.input {
+        Input::Interfaces(names) if !names.is_empty() => {
+            let live = LiveOptions {
+                interfaces: names.clone(),
+                filter,
+                snaplen: options.snaplen,
+                promiscuous: options.promiscuous,
+                ring_size: ByteSize(options.kernel_ring_bytes),
+            };
+            Ok(vec![Box::new(LiveSource::open(&live)?)])
+        }
+        Input::Files(paths) if !paths.is_empty() => paths
+            .iter()
+            .map(|path| {
+                let file = FileOptions { filter: filter.clone(), snaplen: options.snaplen };
+                let source: Box<dyn Source> = Box::new(FileSource::open(path, file)?);
+                Ok(source)
+            })
+            .collect(),
+        _ => Err(Error::NoInput),
+    }
+}
+
+/// A volume opened for this recording.
+pub(crate) struct Opened {
+    pub(crate) writer: Writer,
+    pub(crate) recovery: Recovery,
+    pub(crate) pool: Pool,
+    /// The volume as it was when it was opened, for the index.
+    pub(crate) reader: Reader,
+    pub(crate) directory: Vec<SegmentEntry>,
+}
+
+fn open_volume(options: &Options, clock: &dyn Clock) -> Result<Opened, Error> {
+    // The pool must exist before the member is opened, and the piece size is in the superblock.
+    let reader = Reader::open(device::open_read(&options.volume)?)?;
+    let piece_bytes = u64::from(reader.geometry().piece_bytes);
+    let needed_bytes = COLUMNS_MIN * piece_bytes;
+    if options.pool_bytes < needed_bytes {
+        return Err(Error::Pool { pool_bytes: options.pool_bytes, needed_bytes });
+    }
+    let columns = usize::try_from(options.pool_bytes / piece_bytes).unwrap_or(usize::MAX);
+    let pool = Pool::new(columns, reader.piece_bytes())?;
+    let device_options = device::Options { pool: Some(pool.clone()), ..options.device.clone() };
+    let device = device::open(&options.volume, &device_options)?;
+    let (writer, recovery) = volume::mount(device, clock)?;
+    let reader = Reader::open(device::open_read(&options.volume)?)?;
+    let index = reader.newest_index().and_then(|at| reader.index(at).ok());
+    let directory = index.map_or_else(Vec::new, |index| index.directory);
+    Ok(Opened { writer, recovery, pool, reader, directory })
+}

@@ -1,0 +1,293 @@
+//! The threads of a recording, and the loop that feeds them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, Scope, ScopedJoinHandle};
+
+use core::ops::ControlFlow;
+use core::time::Duration;
+
+use capture::{Next, Source};
+use device::Pool;
+use format::directory::{Gap, GapCause};
+use format::superblock::Superblock;
+use index::{Catalog, Files, MemoryFiles};
+use session::Table;
+use units::{Clock, Timestamp};
+use volume::{Reader, Recovery, WriterCounters};
+
+use crate::account::Account;
+use crate::error::Error;
+use crate::indexer::{Indexer, IndexerReport, Run};
+use crate::intake::{Intake, IntakeParts, WriterGone};
+use crate::job::{Input, Opened, Options, Progress, Report};
+use crate::ring::{Board, RingWriter, SealedPiece, Shown, Task, look};
+use crate::segment::SegmentLimits;
+
+/// How long a source may wait for packets.
+const WAIT: Duration = Duration::from_millis(50);
+/// How often counters are read and progress is told.
+const PROGRESS_NS: i64 = 200_000_000;
+
+type Progressing<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
+
+/// Runs one recording on an opened volume.
+pub(crate) fn run(
+    options: &Options,
+    clock: &dyn Clock,
+    sources: Vec<Box<dyn Source>>,
+    opened: Opened,
+    progress: Progressing<'_>,
+) -> Result<Report, Error> {
+    let (files, note) = index_files(options, opened.writer.superblock());
+    let mut notes = opened.writer.notes().to_vec();
+    notes.extend(note);
+    let failed = AtomicBool::new(false);
+    let board: Board = Arc::new(Mutex::new(Shown::default()));
+    let (recovery, epoch, pool) = (opened.recovery, opened.writer.epoch(), opened.pool.clone());
+    let hash_seed = u64::from_le_bytes(host::random_bytes()?);
+    let config = options.sessions.unwrap_or_default();
+    let may_wait = matches!(options.input, Input::Files(_));
+    let index_pool = Pool::new(2, pool.buffer_size())?;
+    let new_table = move || Table::new(config, hash_seed);
+
+    thread::scope(|scope| {
+        let (tasks, task_queue) = sync_channel(pool.count());
+        // A link leaves the indexer half of the pool; a file waits for it, by the pool running empty.
+        let share = if may_wait { pool.count() } else { pool.count() / 2 };
+        let (sealed, sealed_queue) = sync_channel(share);
+        let with_index = options.sessions.is_some();
+        let indexer = with_index.then(|| {
+            indexer_of(
+                options,
+                clock,
+                &opened,
+                (&board, tasks.clone(), index_pool, files.as_ref(), &new_table),
+            )
+        });
+        let ring = RingWriter {
+            published: opened.writer.acknowledged(),
+            newest: opened.writer.acknowledged(),
+            writer: opened.writer,
+            pool: pool.clone(),
+            clock,
+            board: Arc::clone(&board),
+            indexer: with_index.then_some(sealed),
+            waiting: std::collections::VecDeque::new(),
+            last_append_ns: clock.boottime_ns(),
+        };
+        let ring = spawn_ring(scope, ring, task_queue, &failed)?;
+        let index_thread = indexer
+            .map(|parts| spawn_indexer(scope, parts, sealed_queue, opened.reader))
+            .transpose()?;
+        let mut feed = Feed {
+            intake: Intake::new(IntakeParts {
+                pool: pool.clone(),
+                tasks,
+                clock,
+                may_wait,
+                cut_after_ns: i64::try_from(options.cut_after.as_nanos()).unwrap_or(i64::MAX),
+                writer_failed: &failed,
+                gaps: crash_gap(&recovery, clock.realtime()).into_iter().collect(),
+            }),
+            clock,
+            board: &board,
+            pool: &pool,
+            progress,
+            start_ns: clock.boottime_ns(),
+            told_ns: i64::MIN,
+            notes,
+            broken_off: Vec::new(),
+        };
+        let intake_result = feed.all(sources);
+        feed.intake.end();
+        let index_result = index_thread.map(|thread| thread.join().expect("a panic aborts"));
+        let writer = ring.join().expect("a panic aborts")?;
+        assert!(intake_result.is_ok(), "a writer that is gone has said why");
+        let Feed { intake, notes, broken_off, .. } = feed;
+        let mut report = Report { writer, recovery, epoch, notes, broken_off, ..Report::default() };
+        report.take_index(index_result.transpose());
+        report.take_board(&look(&board), &intake);
+        Ok(report)
+    })
+}
+
+impl Report {
+    /// An index that failed costs no packet: what it does not cover is indexed when asked for.
+    fn take_index(&mut self, indexed: Result<Option<IndexerReport>, index::Error>) {
+        match indexed {
+            Ok(indexed) => {
+                let IndexerReport { rows, segments, index_bytes } = indexed.unwrap_or_default();
+                (self.rows, self.segments, self.index_bytes) = (rows, segments, index_bytes);
+            }
+            Err(error) => self.notes.push(format!("indexing stopped: {error}; packets are stored")),
+        }
+    }
+
+    fn take_board(&mut self, shown: &Shown, intake: &Intake<'_>) {
+        self.interfaces = intake.accounts(&shown.stored);
+        self.total = Account::sum(&self.interfaces);
+        self.unindexed = shown.unindexed;
+        self.acknowledged = shown.acknowledged;
+    }
+}
+
+/// The index directory of a volume, or one in memory and a note why.
+fn index_files(
+    options: &Options,
+    superblock: &Superblock,
+) -> (Box<dyn Files + Send + Sync>, Option<String>) {
+    let opened = match &options.index_dir {
+        Some(path) => host::Directory::open(path),
+        None => host::default_cache_directory()
+            .and_then(|cache| host::Directory::open(&cache.join(superblock.volume_id.to_string()))),
+    };
+    match opened {
+        Ok(directory) => (Box::new(directory), None),
+        Err(error) => {
+            let note = format!("no index cache ({error}); queries read the index from the volume");
+            (Box::new(MemoryFiles::default()), Some(note))
+        }
+    }
+}
+
+/// Board, way to the ring writer, columns for it, index directory, and maker of tables.
+type Shared<'a> =
+    (&'a Board, SyncSender<Task>, Pool, &'a (dyn Files + Sync), &'a (dyn Fn() -> Table + Sync));
+
+fn indexer_of<'a>(
+    options: &Options,
+    clock: &'a dyn Clock,
+    opened: &Opened,
+    (board, tasks, pool, files, new_table): Shared<'a>,
+) -> Indexer<'a> {
+    let superblock = opened.writer.superblock();
+    let geometry = &superblock.geometry;
+    let (volume, tail) = (superblock.volume_id, opened.writer.tail());
+    let mut catalog = Catalog::new(volume, tail, options.keep_sessions);
+    catalog.add(&opened.directory);
+    Indexer {
+        table: new_table(),
+        new_table,
+        limits: SegmentLimits::for_ring(geometry.slots, geometry.piece_bytes),
+        volume,
+        epoch: opened.writer.epoch(),
+        recording: options.name.clone(),
+        catalog,
+        files,
+        tasks,
+        pool,
+        clock,
+        board: Arc::clone(board),
+    }
+}
+
+fn spawn_ring<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    ring: RingWriter<'scope>,
+    tasks: Receiver<Task>,
+    failed: &'scope AtomicBool,
+) -> Result<ScopedJoinHandle<'scope, Result<WriterCounters, volume::Error>>, Error> {
+    let body = move || {
+        let result = ring.run(&tasks);
+        failed.store(result.is_err(), Ordering::Relaxed);
+        result
+    };
+    thread::Builder::new().name("ring".to_owned()).spawn_scoped(scope, body).map_err(Error::Thread)
+}
+
+fn spawn_indexer<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    parts: Indexer<'scope>,
+    sealed: Receiver<SealedPiece>,
+    earlier: Reader,
+) -> Result<ScopedJoinHandle<'scope, Result<IndexerReport, index::Error>>, Error> {
+    let body = move || Run::new(parts).run(&sealed, &earlier);
+    thread::Builder::new().name("index".to_owned()).spawn_scoped(scope, body).map_err(Error::Thread)
+}
+
+/// What a writer that did not stop in order may have lost: everything between its last sign of life and now.
+fn crash_gap(recovery: &Recovery, now: Timestamp) -> Option<Gap> {
+    let from = recovery.last_alive.filter(|_| !recovery.clean)?;
+    let cause = GapCause::Crash;
+    Some(Gap { cause, interface: None, packets: None, bytes: None, from, to: now.max(from) })
+}
+
+/// The loop of the intake: sources one after the other.
+struct Feed<'a> {
+    intake: Intake<'a>,
+    clock: &'a dyn Clock,
+    board: &'a Board,
+    pool: &'a Pool,
+    progress: Progressing<'a>,
+    start_ns: i64,
+    told_ns: i64,
+    notes: Vec<String>,
+    broken_off: Vec<String>,
+}
+
+impl Feed<'_> {
+    fn all(&mut self, sources: Vec<Box<dyn Source>>) -> Result<(), WriterGone> {
+        let mut stopped = false;
+        for mut source in sources {
+            if !stopped {
+                self.intake.begin_source();
+                stopped = self.one(source.as_mut())?.is_break();
+            }
+        }
+        self.intake.finish()
+    }
+
+    /// Takes one source to its end; breaks when the user wants no more.
+    fn one(&mut self, source: &mut dyn Source) -> Result<ControlFlow<()>, WriterGone> {
+        let mut flow = ControlFlow::Continue(());
+        loop {
+            match source.next_batch(WAIT) {
+                Ok(Next::Packets(batch)) => {
+                    self.intake.know(batch.interfaces());
+                    for packet in batch {
+                        self.intake.packet(&packet)?;
+                    }
+                }
+                Ok(Next::Block(block)) => {
+                    if !self.intake.block(&block)? {
+                        self.notes
+                            .push("a block of names or secrets is longer than a piece".into());
+                    }
+                }
+                Ok(Next::Idle) => {}
+                Ok(Next::End) => break,
+                Err(error) => self.broken_off.push(error.to_string()),
+            }
+            self.intake.cut_if_due()?;
+            if self.tell(source) == ControlFlow::Break(()) && flow.is_continue() {
+                flow = ControlFlow::Break(());
+                source.begin_stop();
+            }
+        }
+        self.intake.know(source.interfaces());
+        self.intake.count(&source.counters());
+        self.notes.extend(source.notes());
+        Ok(flow)
+    }
+
+    /// Reads the counters and tells how far things are, a few times a second.
+    fn tell(&mut self, source: &mut dyn Source) -> ControlFlow<()> {
+        let now = self.clock.boottime_ns();
+        if now.saturating_sub(self.told_ns) < PROGRESS_NS {
+            return ControlFlow::Continue(());
+        }
+        self.told_ns = now;
+        self.intake.know(source.interfaces());
+        self.intake.count(&source.counters());
+        let shown = look(self.board);
+        (self.progress)(&Progress {
+            elapsed_ns: now - self.start_ns,
+            total: Account::sum(&self.intake.accounts(&shown.stored)),
+            member_bytes: shown.counters.bytes,
+            pool_free: self.pool.free_count(),
+            pool_count: self.pool.count(),
+        })
+    }
+}

@@ -1,0 +1,155 @@
+//! The segment under way: its rows, its bounds, and when it ends.
+
+use std::collections::BTreeMap;
+
+use format::directory::{Gap, Summary};
+use format::head::{StripeId, VolumeId};
+use format::piece::packets;
+use format::slice::PieceId;
+use index::{Interface, Segment, SegmentMeta};
+use session::{PacketView, Slice, Table};
+use units::Timestamp;
+
+/// Packets whose sessions are looked up together.
+const BATCH: usize = 256;
+
+/// When a segment ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SegmentLimits {
+    /// Bytes of data stripes after which it may end ...
+    pub(crate) bytes: u64,
+    /// ... when it is at least this old ...
+    pub(crate) age_min_ns: i64,
+    /// ... and after which it ends in any case.
+    pub(crate) bytes_max: u64,
+    /// Age at which it ends in any case.
+    pub(crate) age_max_ns: i64,
+    /// Rows at which it ends in any case: they are held in memory.
+    pub(crate) rows_max: usize,
+}
+
+impl SegmentLimits {
+    /// A segment ends at 1 GiB, but not before 60 s; at 1/64 of the ring (at least 16 slots, so that the
+    /// slot which its index may leave half empty stays small against it), after an hour, or when its rows
+    /// fill 256 MiB or so.
+    pub(crate) fn for_ring(slots: u64, piece_bytes: u32) -> Self {
+        let piece = u64::from(piece_bytes);
+        Self {
+            bytes: 1 << 30,
+            age_min_ns: 60_000_000_000,
+            bytes_max: (slots / 64).max(16) * piece,
+            age_max_ns: 3_600_000_000_000,
+            rows_max: 1 << 19,
+        }
+    }
+}
+
+/// A segment that is being filled.
+#[derive(Debug)]
+pub(crate) struct OpenSegment {
+    first: StripeId,
+    last: StripeId,
+    epoch: u32,
+    started_ns: i64,
+    bytes: u64,
+    packets: u64,
+    time_min: Timestamp,
+    time_max: Timestamp,
+    gaps: Vec<Gap>,
+    interfaces: BTreeMap<u32, Interface>,
+    /// Rows that have come out of the table so far.
+    pub(crate) rows: Vec<Slice>,
+}
+
+impl OpenSegment {
+    pub(crate) fn new(first: StripeId, epoch: u32, now_ns: i64) -> Self {
+        Self {
+            first,
+            last: first,
+            epoch,
+            started_ns: now_ns,
+            bytes: 0,
+            packets: 0,
+            time_min: Timestamp::MAX,
+            time_max: Timestamp::MIN,
+            gaps: Vec::new(),
+            interfaces: BTreeMap::new(),
+            rows: Vec::new(),
+        }
+    }
+
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// Takes the packets of one stripe into account.
+    pub(crate) fn take(&mut self, table: &mut Table, stripe: StripeId, body: &[u8]) {
+        let piece = PieceId { sequence: stripe.sequence, sub: stripe.sub, column: 0 };
+        let mut walk = packets(body);
+        let mut batch = Vec::with_capacity(BATCH);
+        // A body that was sealed here, or verified, is well formed; what is not ends the walk.
+        while let Some(Ok(packet)) = walk.next() {
+            let Some(interface) = walk.interfaces().get(packet.interface) else { break };
+            batch.push(PacketView {
+                timestamp: packet.timestamp,
+                interface: interface.id,
+                link_type: interface.link_type,
+                original_len: packet.original_len,
+                data: packet.data,
+                piece,
+                ordinal: packet.ordinal,
+            });
+            self.time_min = self.time_min.min(packet.timestamp);
+            self.time_max = self.time_max.max(packet.timestamp);
+            self.packets += 1;
+            if batch.len() == BATCH {
+                table.push_batch(&batch, &mut self.rows);
+                batch.clear();
+            }
+        }
+        table.push_batch(&batch, &mut self.rows);
+        self.gaps.extend_from_slice(walk.gaps());
+        for known in walk.interfaces() {
+            self.interfaces.entry(known.id).or_insert_with(|| Interface {
+                id: known.id,
+                link_type: known.link_type,
+                name: known.name.clone(),
+            });
+        }
+        self.bytes += u64::try_from(body.len()).expect("lengths fit 64 bits");
+        self.last = stripe;
+    }
+
+    pub(crate) fn is_due(&self, limits: &SegmentLimits, now_ns: i64) -> bool {
+        let age = now_ns.saturating_sub(self.started_ns);
+        (self.bytes >= limits.bytes && age >= limits.age_min_ns)
+            || self.bytes >= limits.bytes_max
+            || age >= limits.age_max_ns
+            || self.rows.len() >= limits.rows_max
+    }
+
+    /// The Parquet file and the directory's view of it. All rows must have come out of the table.
+    pub(crate) fn encode(
+        self,
+        volume: VolumeId,
+        unindexed_packets: u64,
+        recording: Option<&str>,
+    ) -> Result<(Vec<u8>, Summary), index::Error> {
+        let meta = SegmentMeta {
+            volume,
+            epoch: self.epoch,
+            first: self.first,
+            last: self.last,
+            time_min: self.time_min,
+            time_max: self.time_max,
+            packets: self.packets + unindexed_packets,
+            unindexed_packets,
+            gaps: self.gaps,
+            interfaces: self.interfaces.into_values().collect(),
+            recording: recording.map(str::to_owned),
+        };
+        let parquet = index::encode(&meta, &self.rows)?;
+        let summary = Segment::open(parquet.clone().into())?.summary();
+        Ok((parquet, summary))
+    }
+}
