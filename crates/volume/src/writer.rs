@@ -43,6 +43,14 @@ pub struct Filled {
     pub time_max: Timestamp,
 }
 
+impl Filled {
+    /// A piece that holds no packets.
+    pub fn without_packets(column: Buffer, kind: Kind, rows: u16) -> Self {
+        let (time_min, time_max) = (Timestamp::MAX, Timestamp::MIN);
+        Self { column, kind, rows, totals: Totals::default(), time_min, time_max }
+    }
+}
+
 /// Where the next piece of a given size would go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
