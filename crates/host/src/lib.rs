@@ -1,5 +1,5 @@
 //! The rest of the operating system: clocks, random bytes, signals, what uses a disk and what lies
-//! on it, partition tables, the cache directory, the limits of this process.
+//! on it, partition tables, the cache directory, files for the user, the limits of this process.
 //!
 //! Not here: reading and writing of members (`device`) and of packets (`capture`). Nothing here
 //! decides; `upkeep` refuses a target by what this room finds.
@@ -8,13 +8,18 @@ mod clock;
 mod directory;
 mod error;
 pub mod gpt;
+pub mod loopback;
+mod output;
 mod process;
 mod signals;
 pub mod signature;
+mod temporary;
 pub mod usage;
 
 pub use clock::SystemClock;
 pub use directory::{Directory, default_cache_directory};
 pub use error::Error;
+pub use output::{Output, open_input};
 pub use process::{CpuTime, cpu_time, memlock_limit_bytes, random_bytes, terminal_columns};
 pub use signals::StopFlag;
+pub use temporary::{TemporaryDirectory, write_file};

@@ -53,6 +53,38 @@ impl fmt::Display for Use {
     }
 }
 
+/// What a path names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// Nothing.
+    Absent,
+    /// A regular file.
+    File {
+        /// Its length.
+        size_bytes: u64,
+    },
+    /// A block device.
+    BlockDevice,
+    /// A directory, a character device, a pipe or a socket.
+    Other,
+}
+
+/// What `path` names, links followed.
+pub fn target(path: &Path) -> Result<Target, Error> {
+    let found = match stat(path) {
+        Ok(found) => found,
+        Err(Errno::NOENT) => return Ok(Target::Absent),
+        Err(errno) => return Err(Error::path("examine", path, errno)),
+    };
+    Ok(match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile => {
+            Target::File { size_bytes: u64::try_from(found.st_size).unwrap_or(0) }
+        }
+        FileType::BlockDevice => Target::BlockDevice,
+        _ => Target::Other,
+    })
+}
+
 /// The first use found of a regular file or block device, `None` if it is free. Anything else is
 /// free, too.
 pub fn of(path: &Path) -> Result<Option<Use>, Error> {
@@ -220,6 +252,9 @@ mod tests {
         let path = directory.path().join("file");
         fs::write(&path, [0; 4096]).unwrap();
         assert_eq!(of(&path).unwrap(), None);
+        assert_eq!(target(&path).unwrap(), Target::File { size_bytes: 4096 });
+        assert_eq!(target(directory.path()).unwrap(), Target::Other);
+        assert_eq!(target(&directory.path().join("absent")).unwrap(), Target::Absent);
         assert!(!is_whole_disk(&path).unwrap());
         assert!(of(&directory.path().join("absent")).is_err());
     }
