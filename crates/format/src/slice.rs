@@ -74,6 +74,44 @@ pub enum State {
     Oth,
 }
 
+impl State {
+    /// Every state.
+    pub const ALL: [Self; 13] = [
+        Self::S0,
+        Self::S1,
+        Self::S2,
+        Self::S3,
+        Self::Sf,
+        Self::Rej,
+        Self::Rsto,
+        Self::Rstr,
+        Self::Rstos0,
+        Self::Rstrh,
+        Self::Sh,
+        Self::Shr,
+        Self::Oth,
+    ];
+
+    /// Zeek's word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::S0 => "S0",
+            Self::S1 => "S1",
+            Self::S2 => "S2",
+            Self::S3 => "S3",
+            Self::Sf => "SF",
+            Self::Rej => "REJ",
+            Self::Rsto => "RSTO",
+            Self::Rstr => "RSTR",
+            Self::Rstos0 => "RSTOS0",
+            Self::Rstrh => "RSTRH",
+            Self::Sh => "SH",
+            Self::Shr => "SHR",
+            Self::Oth => "OTH",
+        }
+    }
+}
+
 /// Names found in the traffic. Lists hold distinct values in the order seen, bounded by `session`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Names {

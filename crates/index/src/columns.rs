@@ -295,10 +295,7 @@ pub(crate) static COLUMNS: &[Column] = &[
     column(
         "proto_name",
         Layout::Dictionary,
-        Access::Text(
-            |slice| names::protocol(slice.tuple.proto).map(Cow::Borrowed),
-            |_, _| Some(()),
-        ),
+        Access::Text(|slice| slice.tuple.proto.name().map(Cow::Borrowed), |_, _| Some(())),
     ),
     address!("orig_ip", tuple.orig),
     number!("orig_port", Narrow, Plain, tuple.orig_port),
@@ -386,7 +383,7 @@ pub(crate) static COLUMNS: &[Column] = &[
         "state",
         Layout::Dictionary,
         Access::Text(
-            |slice| Some(Cow::Borrowed(names::state(slice.state))),
+            |slice| Some(Cow::Borrowed(slice.state.name())),
             |slice, text| {
                 slice.state = names::parse_state(text)?;
                 Some(())

@@ -6,7 +6,7 @@
 
 use core::fmt;
 
-use format::slice::{Direction, Slice, State};
+use format::slice::{Direction, Slice};
 use units::Timestamp;
 use wire::{Address, CommunityId, Protocol, TcpOptions, TunnelKind};
 
@@ -347,7 +347,7 @@ pub static FIELDS: &[Field] = &[
         "state",
         Kind::Name,
         "state of the connection in Zeek's words: S0, SF, REJ, ...",
-        |row, found| found(Reading::Name(state_name(row.slice.state))),
+        |row, found| found(Reading::Name(row.slice.state.name())),
     )
     .also(&["conn_state"]),
     field(
@@ -636,25 +636,6 @@ fn agreed(row: &Row<'_>, option: fn(&TcpOptions) -> bool, found: &mut Found<'_>)
 fn tunnel_id(row: &Row<'_>, kinds: &[TunnelKind], found: &mut Found<'_>) -> bool {
     let tunnel = row.slice.tunnel.filter(|tunnel| kinds.contains(&tunnel.kind));
     number(tunnel.map(|tunnel| tunnel.id), found)
-}
-
-/// Zeek's word for the state (conn.log, `conn_state`).
-fn state_name(state: State) -> &'static str {
-    match state {
-        State::S0 => "S0",
-        State::S1 => "S1",
-        State::S2 => "S2",
-        State::S3 => "S3",
-        State::Sf => "SF",
-        State::Rej => "REJ",
-        State::Rsto => "RSTO",
-        State::Rstr => "RSTR",
-        State::Rstos0 => "RSTOS0",
-        State::Rstrh => "RSTRH",
-        State::Sh => "SH",
-        State::Shr => "SHR",
-        State::Oth => "OTH",
-    }
 }
 
 #[cfg(test)]

@@ -58,6 +58,25 @@ impl Protocol {
     pub const UNPARSED: Self = Self(256);
     /// ARP.
     pub const ARP: Self = Self(0x0806);
+
+    /// The name of the well-known ones, as in docs/sessions.md.
+    pub fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::ICMP => "icmp",
+            Self(2) => "igmp",
+            Self::TCP => "tcp",
+            Self::UDP => "udp",
+            Self(47) => "gre",
+            Self(50) => "esp",
+            Self(51) => "ah",
+            Self::ICMPV6 => "icmp6",
+            Self(89) => "ospf",
+            Self::SCTP => "sctp",
+            Self::UNPARSED => "unparsed",
+            Self::ARP => "arp",
+            _ => return None,
+        })
+    }
 }
 
 /// A session's key as seen in one packet (source is `orig`) or as kept in its record (sender of the first packet is
