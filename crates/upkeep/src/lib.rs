@@ -1,1 +1,36 @@
 //! Create, inspect, verify: what is done to a volume besides recording and reading.
+//!
+//! [`create`] is the only one that writes, and it refuses every target that is in use or holds
+//! anything it was not told to destroy. [`inspect`] and [`verify`] open the volume for reading,
+//! take no lock and may run beside a recorder. Nothing here prints: reports are returned, progress
+//! is told to a closure that may break off.
+
+mod create;
+mod error;
+mod inspect;
+mod segments;
+mod verify;
+
+pub use create::{CreateOptions, Created, create};
+pub use error::Error;
+pub use inspect::{IndexSummary, Inspection, Reach, Recording, inspect};
+pub use verify::{BadStripe, IndexDamage, Verification, verify};
+
+use core::ops::ControlFlow;
+use std::path::Path;
+
+use format::superblock::SuperblockError;
+use volume::Reader;
+
+/// Hears (bytes done, bytes in all); a break stops the job in order.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> ControlFlow<()>;
+
+/// Opens the volume that `path` is the member of, for reading only.
+fn open(path: &Path) -> Result<Reader, Error> {
+    Reader::open(device::open_read(path)?).map_err(|source| match source {
+        volume::Error::NoSuperblock(SuperblockError::Magic) => {
+            Error::NotAVolume { path: path.to_path_buf() }
+        }
+        source => Error::Volume { path: path.to_path_buf(), source },
+    })
+}

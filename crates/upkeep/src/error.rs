@@ -1,0 +1,49 @@
+//! Why a volume could not be created, inspected or verified.
+
+use std::path::PathBuf;
+
+use host::signature::Signature;
+use host::usage::Use;
+use units::ByteSize;
+
+/// Why a job was refused or failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the text of each variant says what its fields are")]
+pub enum Error {
+    #[error(transparent)]
+    Device(#[from] device::Error),
+    #[error(transparent)]
+    Host(#[from] host::Error),
+    #[error("{} cannot be used as a volume", path.display())]
+    Volume { path: PathBuf, source: volume::Error },
+    #[error(
+        "{} is no wirespool volume (create makes one; of a disk with partitions, name the partition)",
+        path.display()
+    )]
+    NotAVolume { path: PathBuf },
+    #[error("{} is in use: {used}; nothing was changed", path.display())]
+    InUse { path: PathBuf, used: Use },
+    #[error("{} is a wirespool volume already; --force destroys what it holds", path.display())]
+    IsVolume { path: PathBuf },
+    #[error("{} holds {found}; --force destroys it", path.display())]
+    Occupied { path: PathBuf, found: Signature },
+    #[error("{} exists already and is empty; --force replaces it", path.display())]
+    EmptyFile { path: PathBuf },
+    #[error(
+        "{} exists already, and what it holds is not known; remove it or choose another name",
+        path.display()
+    )]
+    UnknownFile { path: PathBuf },
+    #[error("the directory of {} does not exist", path.display())]
+    NoDirectory { path: PathBuf },
+    #[error("{} would be a new file and needs a size: --size 8G", path.display())]
+    NoSize { path: PathBuf },
+    #[error(
+        "{} is a disk of {}; it is used whole, so leave --size out",
+        path.display(), ByteSize(*size_bytes)
+    )]
+    SizeOfDisk { path: PathBuf, size_bytes: u64 },
+    #[error("{} is neither a regular file nor a block device", path.display())]
+    NotAFileOrBlockDevice { path: PathBuf },
+}

@@ -1,0 +1,257 @@
+//! What a volume holds, told by its superblock, a few heads and the directories of its index.
+//!
+//! Cost: one head for every halving of an epoch's stretch, and one segment's index for the name of
+//! each recording; the packets are not read.
+
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use format::directory::SegmentEntry;
+use format::head::{Head, Kind, StripeId};
+use format::superblock::Superblock;
+use index::Segment;
+use units::Timestamp;
+use volume::{Reader, Span};
+
+use crate::Error;
+use crate::segments::{self, Segments};
+
+/// Heads that are tried when some cannot be read or hold no packets.
+const NEIGHBOURS: u64 = 64;
+
+/// A volume as it is.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Inspection {
+    /// The member that was read.
+    pub path: PathBuf,
+    /// Identity, shape, members and epochs.
+    pub superblock: Superblock,
+    /// What may be read; `None` while nothing is acknowledged.
+    pub span: Option<Span>,
+    /// The newest sequence on the ring.
+    pub newest: Option<u64>,
+    /// The last writer stopped in order; not so while one is writing.
+    pub clean_stop: bool,
+    /// Slots that hold something.
+    pub slots_used: u64,
+    /// Slots written in the volume's life.
+    pub slots_written: u64,
+    /// Earliest and latest packet.
+    pub times: Option<(Timestamp, Timestamp)>,
+    /// Openings of the volume that the ring still holds packets of, oldest first.
+    pub recordings: Vec<Recording>,
+    /// Its session index.
+    pub index: IndexSummary,
+    /// How far back the ring reaches.
+    pub reach: Option<Reach>,
+}
+
+/// What one opening of the volume for recording left in the ring.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Recording {
+    /// As given with `record --name`.
+    pub name: Option<String>,
+    /// Its epoch.
+    pub epoch: u32,
+    /// Oldest sequence left.
+    pub first: u64,
+    /// Newest sequence.
+    pub last: u64,
+    /// Earliest and latest packet left.
+    pub times: Option<(Timestamp, Timestamp)>,
+    /// Packets and session rows, as far as they are indexed.
+    pub indexed: Option<(u64, u64)>,
+    /// Share that the ring has not taken; `None` when it took an unknown part.
+    pub share_left: Option<f64>,
+}
+
+/// The index as the ring's directories describe it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct IndexSummary {
+    /// Segments.
+    pub segments: u64,
+    /// Session rows.
+    pub sessions: u64,
+    /// Packets of the segments.
+    pub packets: u64,
+    /// Bytes of the Parquet files.
+    pub bytes: u64,
+    /// Segments with packets that are in no row.
+    pub segments_unindexed: u64,
+    /// Segments with gaps.
+    pub segments_with_gaps: u64,
+    /// The INDEX stripe where the directories cannot be read on.
+    pub broken_at: Option<StripeId>,
+}
+
+/// How far back the ring reaches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reach {
+    /// From the earliest to the latest packet held, in nanoseconds.
+    pub held_ns: i64,
+    /// What a full ring holds at the rate of the newest recording.
+    pub full_ns: i64,
+}
+
+/// Looks at a volume; writes nothing, takes no lock.
+pub fn inspect(path: &Path) -> Result<Inspection, Error> {
+    let reader = crate::open(path)?;
+    let superblock = reader.superblock().clone();
+    let slots = superblock.geometry.slots;
+    let newest = reader.newest().map(|newest| newest.sequence);
+    // Lap 0 is never written: the first sequence is N.
+    let slots_written = newest.map_or(0, |newest| (newest + 1).saturating_sub(slots));
+    let segments = segments::read(&reader);
+    let recordings =
+        reader.span().map_or(Vec::new(), |span| recordings(&reader, span, &segments.entries));
+    let times = recordings.iter().filter_map(|recording| recording.times).reduce(cover);
+    Ok(Inspection {
+        path: path.to_path_buf(),
+        span: reader.span(),
+        newest,
+        clean_stop: reader.span().is_some_and(|span| stopped_in_order(&reader, span)),
+        slots_used: slots_written.min(slots),
+        slots_written,
+        times,
+        reach: reach(slots, times, &recordings),
+        recordings,
+        index: summary(&segments),
+        superblock,
+    })
+}
+
+fn cover(a: (Timestamp, Timestamp), b: (Timestamp, Timestamp)) -> (Timestamp, Timestamp) {
+    (a.0.min(b.0), a.1.max(b.1))
+}
+
+fn stopped_in_order(reader: &Reader, span: Span) -> bool {
+    let mut buffer = vec![0; reader.piece_bytes()];
+    let slot = reader.slot(span.acknowledged.sequence, &mut buffer);
+    slot.is_ok_and(|slot| slot.stripes.last().is_some_and(|last| last.head.stripe.clean_stop))
+}
+
+fn summary(segments: &Segments) -> IndexSummary {
+    let mut summary = IndexSummary::default();
+    for entry in &segments.entries {
+        summary.segments += 1;
+        summary.sessions += entry.summary.sessions;
+        summary.packets += entry.summary.packets;
+        summary.bytes += entry.bytes;
+        summary.segments_unindexed += u64::from(entry.summary.unindexed);
+        summary.segments_with_gaps += u64::from(entry.summary.gaps);
+    }
+    summary.broken_at = segments.broken.as_ref().map(|(at, _)| *at);
+    summary
+}
+
+fn recordings(reader: &Reader, span: Span, entries: &[SegmentEntry]) -> Vec<Recording> {
+    let last = span.acknowledged.sequence;
+    let mut recordings = Vec::new();
+    let mut first = span.tail;
+    while let Some(head) = next_head(reader, first, last) {
+        let epoch = head.stripe.epoch;
+        let end = end_of_epoch(reader, epoch, first, last);
+        let is_whole = head.stripe.kind == Kind::Epoch;
+        // An opening that stored nothing is a single EPOCH stripe.
+        if !(is_whole && first == end) {
+            recordings.push(recording(reader, epoch, (first, end), entries));
+        }
+        first = end + 1;
+    }
+    recordings
+}
+
+/// The first readable head from `first` on.
+fn next_head(reader: &Reader, first: u64, last: u64) -> Option<Head> {
+    (first..=last).take(to_usize(NEIGHBOURS)).find_map(|sequence| reader.head(sequence))
+}
+
+/// The last sequence of an epoch that `first` belongs to: epochs only rise along the ring.
+fn end_of_epoch(reader: &Reader, epoch: u32, first: u64, last: u64) -> u64 {
+    let (mut inside, mut outside) = (first, last + 1);
+    while outside - inside > 1 {
+        let middle = inside + (outside - inside) / 2;
+        match next_head(reader, middle, outside - 1) {
+            Some(head) if head.stripe.epoch <= epoch => inside = middle,
+            _ => outside = middle,
+        }
+    }
+    inside
+}
+
+fn recording(
+    reader: &Reader,
+    epoch: u32,
+    (first, last): (u64, u64),
+    entries: &[SegmentEntry],
+) -> Recording {
+    let of_epoch = |entry: &&SegmentEntry| (first..=last).contains(&entry.summary.last.sequence);
+    let own: Vec<&SegmentEntry> = entries.iter().filter(of_epoch).collect();
+    let by_index = own.iter().filter(|entry| entry.summary.packets > 0);
+    let by_index = by_index.map(|entry| (entry.summary.time_min, entry.summary.time_max));
+    let ends = (first..=last)
+        .take(to_usize(NEIGHBOURS))
+        .chain((first..=last).rev().take(to_usize(NEIGHBOURS)));
+    let by_heads = ends.filter_map(|sequence| reader.head(sequence)).filter_map(|head| {
+        let (from, to) = (head.stripe.time_min, head.stripe.time_max);
+        (from <= to).then_some((from, to))
+    });
+    let sum = |count: fn(&SegmentEntry) -> u64| own.iter().map(|entry| count(entry)).sum();
+    let indexed = (sum(|entry| entry.summary.packets), sum(|entry| entry.summary.sessions));
+    Recording {
+        name: name(reader, &own),
+        epoch,
+        first,
+        last,
+        times: by_index.chain(by_heads).reduce(cover),
+        indexed: (!own.is_empty()).then_some(indexed),
+        share_left: share_left(reader, epoch, first, last),
+    }
+}
+
+/// Every segment carries the name of its recording; the smallest is read.
+fn name(reader: &Reader, own: &[&SegmentEntry]) -> Option<String> {
+    let smallest = own.iter().min_by_key(|entry| entry.bytes)?;
+    let file = reader.index(smallest.index).ok()?;
+    Segment::open(Bytes::from(file.parquet)).ok()?.meta().recording.clone()
+}
+
+/// A recording is whole while its EPOCH stripe is there; where the newest one began is also in the
+/// superblock.
+fn share_left(reader: &Reader, epoch: u32, first: u64, last: u64) -> Option<f64> {
+    let superblock = reader.superblock();
+    let head = reader.head(first);
+    if head.is_some_and(|head| head.stripe.kind == Kind::Epoch) {
+        return Some(1.0);
+    }
+    let start = (epoch == superblock.joined_epoch).then_some(superblock.joined_start)?;
+    let count = |from: u64| approximate((last + 1).saturating_sub(from));
+    Some(count(first) / count(start).max(1.0))
+}
+
+/// What a full ring holds, if traffic goes on as in the newest recording.
+fn reach(
+    slots: u64,
+    times: Option<(Timestamp, Timestamp)>,
+    recordings: &[Recording],
+) -> Option<Reach> {
+    let (from, to) = times?;
+    let newest = recordings.last()?;
+    let (start, end) = newest.times?;
+    let (used, lasted) = (newest.last + 1 - newest.first, end.since(start));
+    if lasted <= 0 {
+        return None;
+    }
+    let full = i128::from(lasted) * i128::from(slots) / i128::from(used);
+    let full_ns = i64::try_from(full).unwrap_or(i64::MAX);
+    Some(Reach { held_ns: to.since(from), full_ns })
+}
+
+#[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "a share for people")]
+fn approximate(count: u64) -> f64 {
+    count as f64
+}
+
+fn to_usize(count: u64) -> usize {
+    usize::try_from(count).expect("a small number")
+}

@@ -1,0 +1,39 @@
+//! The segments that the ring's own directories name.
+
+use core::ops::RangeInclusive;
+
+use format::directory::SegmentEntry;
+use format::head::StripeId;
+use index::Catalog;
+use units::Timestamp;
+use volume::Reader;
+
+/// All of time.
+pub(crate) const ALWAYS: RangeInclusive<Timestamp> = Timestamp::MIN..=Timestamp::MAX;
+
+/// What the directories tell.
+pub(crate) struct Segments {
+    /// Segments of which the ring holds something, oldest first.
+    pub(crate) entries: Vec<SegmentEntry>,
+    /// The INDEX stripe at which the chain of directories broke off, and why.
+    pub(crate) broken: Option<(StripeId, volume::Error)>,
+}
+
+/// Follows the directories from the newest INDEX back to the tail.
+pub(crate) fn read(reader: &Reader) -> Segments {
+    let tail = reader.span().map_or(0, |span| span.tail);
+    let mut catalog = Catalog::new(reader.superblock().volume_id, tail, None);
+    let mut broken = None;
+    let mut next = reader.newest_index();
+    while let Some(at) = next {
+        match reader.index(at) {
+            Ok(file) if catalog.add(&file.directory) => next = catalog.older_directory(),
+            Ok(_) => break,
+            Err(error) => {
+                broken = Some((at, error));
+                break;
+            }
+        }
+    }
+    Segments { entries: catalog.select(&ALWAYS), broken }
+}

@@ -1,0 +1,152 @@
+//! Reading a whole volume and checking every byte of it and every index in it.
+
+use core::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use format::geometry::ROW_BYTES;
+use format::head::{StripeId, VolumeId};
+use index::{Columns, Segment};
+use volume::{Damage, Reader, VerifyReport};
+
+use crate::segments::{self, ALWAYS};
+use crate::{Error, Progress};
+
+/// What a verification found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Verification {
+    /// The member that was read.
+    pub path: PathBuf,
+    /// Its volume.
+    pub volume_id: VolumeId,
+    /// What was read, in numbers.
+    pub ring: VerifyReport,
+    /// Stripes that are not as they were acknowledged.
+    pub damage: Vec<BadStripe>,
+    /// Segment indexes that were joined, decoded and counted.
+    pub indexes: u64,
+    /// Session rows in them.
+    pub sessions: u64,
+    /// Indexes that cannot be read. Their packets are not concerned.
+    pub index_damage: Vec<IndexDamage>,
+    /// Everything was read; not so when it was broken off.
+    pub is_complete: bool,
+}
+
+impl Verification {
+    /// Nothing is damaged.
+    pub fn is_clean(&self) -> bool {
+        self.damage.is_empty() && self.index_damage.is_empty()
+    }
+}
+
+/// A stripe that is not as it was acknowledged.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BadStripe {
+    /// Which.
+    pub stripe: StripeId,
+    /// Byte offset of its slot on the member.
+    pub slot_offset: u64,
+    /// Byte offsets of the rows of 4096 bytes that do not match; empty when the head is unreadable.
+    pub row_offsets: Vec<u64>,
+}
+
+/// An index that cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IndexDamage {
+    /// Its segment, if that is known.
+    pub segment: Option<StripeId>,
+    /// Where it begins.
+    pub index: StripeId,
+    /// Byte offset of that slot on the member.
+    pub slot_offset: u64,
+    /// What is wrong.
+    pub reason: String,
+}
+
+/// Verifies everything that is acknowledged. May run beside a recorder: stripes that it passes
+/// meanwhile are counted, not blamed.
+pub fn verify(path: &Path, progress: Progress<'_>) -> Result<Verification, Error> {
+    let reader = crate::open(path)?;
+    let mut is_complete = true;
+    let ring = volume::verify(&reader, &mut |done, total| {
+        let flow = progress(done, total);
+        is_complete &= flow.is_continue();
+        flow
+    });
+    let damage = ring.damage.iter().map(|damage| locate(&reader, damage)).collect();
+    let mut verification = Verification {
+        path: path.to_path_buf(),
+        volume_id: reader.superblock().volume_id,
+        damage,
+        ring,
+        indexes: 0,
+        sessions: 0,
+        index_damage: Vec::new(),
+        is_complete,
+    };
+    if is_complete {
+        verify_indexes(&reader, &mut verification);
+    }
+    Ok(verification)
+}
+
+/// From rows of a stripe to bytes of the member.
+fn locate(reader: &Reader, damage: &Damage) -> BadStripe {
+    let mut buffer = vec![0; reader.piece_bytes()];
+    let slot = reader.slot(damage.stripe.sequence, &mut buffer).ok();
+    let stripes = slot.as_ref().map_or(&[][..], |slot| &slot.stripes);
+    let stripe = stripes.iter().find(|stripe| stripe.head.stripe.stripe == damage.stripe);
+    // Body rows lie behind the row of the head.
+    let first = stripe.map_or(0, |stripe| u64::from(stripe.head.stripe.first_row) + 1);
+    let offset = |row: &u16| damage.slot_offset + (first + u64::from(*row)) * u64::from(ROW_BYTES);
+    BadStripe {
+        stripe: damage.stripe,
+        slot_offset: damage.slot_offset,
+        row_offsets: damage.rows.iter().map(offset).collect(),
+    }
+}
+
+fn verify_indexes(reader: &Reader, verification: &mut Verification) {
+    let found = segments::read(reader);
+    let mut bad = |segment, index: StripeId, error: &dyn core::error::Error| {
+        let slot_offset = reader.geometry().slot_offset(index.sequence);
+        let reason = chain(error);
+        verification.index_damage.push(IndexDamage { segment, index, slot_offset, reason });
+    };
+    if let Some((at, error)) = &found.broken {
+        bad(None, *at, error);
+    }
+    for entry in &found.entries {
+        let file = match reader.index(entry.index) {
+            Ok(file) => file,
+            Err(volume::Error::Overwritten(_)) => continue,
+            Err(error) => {
+                bad(Some(entry.summary.first), entry.index, &error);
+                continue;
+            }
+        };
+        match rows(Bytes::from(file.parquet)) {
+            Ok(rows) => {
+                verification.indexes += 1;
+                verification.sessions += rows;
+            }
+            Err(error) => bad(Some(entry.summary.first), entry.index, &error),
+        }
+    }
+}
+
+/// Decodes every column of every row.
+fn rows(parquet: Bytes) -> index::Result<u64> {
+    let mut count = 0;
+    Segment::open(parquet)?.rows(Columns::All, &ALWAYS, &mut |_, _| {
+        count += 1;
+        ControlFlow::Continue(())
+    })?;
+    Ok(count)
+}
+
+fn chain(error: &dyn core::error::Error) -> String {
+    let sources = core::iter::successors(error.source(), |error| error.source());
+    sources.fold(error.to_string(), |text, source| format!("{text}: {source}"))
+}
