@@ -93,12 +93,14 @@ impl Geometry {
             && columns <= MEMBERS_MAX
             && (PIECE_BYTES_MIN..=PIECE_BYTES_MAX).contains(&piece)
             && piece.is_power_of_two()
-            && (self.zones == 1 || (self.zones > 0 && self.zones % 2 == 0))
+            && (self.zones == 1 || (self.zones > 0 && self.zones.is_multiple_of(2)))
             && self.slots > 0
             && self.slots_per_extent > 0
             && (self.order == ExtentOrder::FirstToLast
-                || self.slots % (u64::from(self.slots_per_extent) * u64::from(self.zones)) == 0)
-            && self.slot0_offset % u64::from(ROW_BYTES) == 0
+                || self
+                    .slots
+                    .is_multiple_of(u64::from(self.slots_per_extent) * u64::from(self.zones)))
+            && self.slot0_offset.is_multiple_of(u64::from(ROW_BYTES))
             && self
                 .slots
                 .checked_mul(u64::from(piece))

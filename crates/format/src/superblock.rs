@@ -47,7 +47,7 @@ mod at {
 
 const _: () = {
     assert!(at::GEOMETRY + GEOMETRY_BYTES == at::PREPARED_EPOCH);
-    assert!(at::END <= SUPERBLOCK_BYTES);
+    assert!(at::COPY + 1 == at::MEMBER && at::END <= SUPERBLOCK_BYTES);
 };
 
 /// One member as the volume knows it.
