@@ -12,7 +12,8 @@
 //!    within 2W; the window around the boundary must hold H at most W to its right, else every slot
 //!    is read. [Head below an acknowledged stripe.] In the window all rows count, not only the first:
 //!    the second sub of a slot may land without the first. [H one too low, its sequence used again,
-//!    and the old epoch's VOID closes the new slot.] H is at least the joined epoch's start.
+//!    and the old epoch's sub continues the new slot where rows and the lax epoch check of 5 fit.]
+//!    H is at least the joined epoch's start.
 //! 3. PREPARE: a new epoch, above every epoch seen, durable before anything is written.
 //!    Copy 0, flush, copy 2, flush, copies 1 and 3, flush. [All four torn.]
 //! 4. Watermark: the highest in any head of slots H - 2W ..= H, and at least (start, 0). [The EPOCH

@@ -181,7 +181,7 @@ pub(crate) const MUTANTS: &[Entry] = &[
         mutant: Mutant::VoidLeavesRest,
         name: "VOID of a mount leaves the rest of the slot",
         geometry: (1, 0, 24, 3),
-        scenario: Scenario::Honest,
+        scenario: Scenario::Rot,
         seed: 0,
     },
     Entry {
@@ -235,10 +235,10 @@ pub(crate) const MUTANTS: &[Entry] = &[
     },
     Entry {
         mutant: Mutant::FirstRowsOnly,
-        name: "only first rows searched for the head",
-        geometry: (1, 0, 24, 3),
+        name: "head by first rows only, epoch of later subs not checked",
+        geometry: (1, 0, 34, 8),
         scenario: Scenario::Honest,
-        seed: 1_570,
+        seed: 8_105,
     },
 ];
 

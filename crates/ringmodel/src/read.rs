@@ -123,7 +123,7 @@ impl<'a> View<'a> {
         let stale = self.mutant == Mutant::StaleSubAccepted && at.sub > 0;
         let mut best: Option<Stripe> = None;
         for head in self.heads(slot, row) {
-            let continues = stale || continues(&head, epoch);
+            let continues = stale || self.continues(&head, epoch);
             let wanted = head.at == at || stale && head.at.sub == at.sub;
             if !wanted || !continues {
                 continue;
@@ -153,6 +153,14 @@ impl<'a> View<'a> {
         stripe
     }
 
+    /// A slot holds data of one epoch; a later mount may close it, an earlier one not.
+    fn continues(self, head: &Head, epoch: Option<usize>) -> bool {
+        let unchecked = self.mutant == Mutant::FirstRowsOnly;
+        epoch.is_none_or(|epoch| {
+            unchecked || head.epoch == epoch || head.kind.closes() && head.epoch > epoch
+        })
+    }
+
     fn rank(self, stripe: &Stripe) -> (bool, bool, usize) {
         let data = !stripe.head.kind.closes();
         if self.mutant == Mutant::VoidBeatsData {
@@ -171,7 +179,7 @@ impl<'a> View<'a> {
             let heads = self.heads(slot, row).filter(|head| {
                 head.at.sequence == from.sequence
                     && head.at.sub > from.sub
-                    && continues(head, epoch)
+                    && self.continues(head, epoch)
             });
             heads.map(|head| head.at.sub).max().map(|sub| (row, sub))
         })
@@ -220,19 +228,24 @@ impl<'a> View<'a> {
         walk
     }
 
-    /// The slot is closed on this member: the trailing length is there, no sub of it lies behind.
-    pub(crate) fn closing_is_exact(self, member: &Member, head: &Head) -> bool {
+    /// The last row on this member carries the trailing length of this VOID.
+    pub(crate) fn trailer_holds(self, member: &Member, head: &Head) -> bool {
         let rows = self.geometry.rows;
         let slot = head.at.sequence % self.geometry.slots;
-        let trailer = head.row + 1 == rows
-            || self.mutant == Mutant::TrailerNotRewritten
-            || member.visible[slot * rows + rows - 1] == Row::Trailer { void_row: head.row };
-        let same_head = self.head_on(member, slot, head.row) == Some(*head);
-        let clear = (head.row + 1..rows).all(|row| {
+        head.row + 1 == rows
+            || member.visible[slot * rows + rows - 1] == Row::Trailer { void_row: head.row }
+    }
+
+    /// The slot is closed on this member, and no later sub of its sequence lies behind.
+    pub(crate) fn closing_is_exact(self, member: &Member, head: &Head) -> bool {
+        let slot = head.at.sequence % self.geometry.slots;
+        let clear = (head.row + 1..self.geometry.rows).all(|row| {
             self.head_on(member, slot, row)
                 .is_none_or(|behind| behind.at.sequence != head.at.sequence)
         });
-        same_head && trailer && clear
+        let trailer =
+            self.mutant == Mutant::TrailerNotRewritten || self.trailer_holds(member, head);
+        self.head_on(member, slot, head.row) == Some(*head) && trailer && clear
     }
 
     /// The newest sequence on the members: bisection over laps, the window, and where the two
@@ -318,11 +331,6 @@ impl<'a> View<'a> {
             .max()
             .unwrap_or_default()
     }
-}
-
-/// A slot holds data of one epoch; a later mount may close it, an earlier one not.
-fn continues(head: &Head, epoch: Option<usize>) -> bool {
-    epoch.is_none_or(|epoch| head.epoch == epoch || head.kind.closes() && head.epoch > epoch)
 }
 
 /// What finding the head cost.
