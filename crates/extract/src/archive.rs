@@ -1,0 +1,200 @@
+//! A volume opened for reading, with what is known of its segments.
+
+use std::path::PathBuf;
+
+use format::directory::{Part as IndexPart, SegmentEntry};
+use format::head::{Kind, StripeId, VolumeId};
+use index::{Catalog, Segment};
+use units::Timestamp;
+use volume::{Reader, Span};
+
+use crate::cache::Cache;
+use crate::{Error, Options};
+
+/// From this many slots on, reading a hole is not worth a look at its heads first.
+const HOLE_SLOTS_MAX: u64 = 64;
+
+/// A run of stripes whose sessions are looked for together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Part {
+    pub(crate) first: StripeId,
+    pub(crate) last: StripeId,
+    /// No packet is earlier, as far as heads and directory tell.
+    pub(crate) time_min: Timestamp,
+    /// The segment that covers it; `None` where no index does.
+    pub(crate) segment: Option<SegmentEntry>,
+}
+
+/// A volume opened for reading.
+#[derive(Debug)]
+pub(crate) struct Archive {
+    pub(crate) reader: Reader,
+    pub(crate) catalog: Catalog,
+    pub(crate) cache: Cache,
+    pub(crate) vlan_in_key: bool,
+    path: PathBuf,
+}
+
+impl Archive {
+    /// Opens the volume and learns of its segments: from the newest INDEX back, then from the cache.
+    pub(crate) fn open(options: &Options) -> Result<Self, Error> {
+        let mut archive = Self::without_index(options)?;
+        archive.cache = Cache::open(options, archive.volume());
+        archive.load_directories();
+        if archive.catalog.add_files(&archive.cache).is_err() {
+            archive.cache = Cache::none();
+        }
+        Ok(archive)
+    }
+
+    /// Opens the volume and nothing else.
+    pub(crate) fn without_index(options: &Options) -> Result<Self, Error> {
+        let reader = Reader::open(device::open_read(&options.volume)?)?;
+        let volume = reader.superblock().volume_id;
+        let tail = reader.span().map_or(0, |span| span.tail);
+        Ok(Self {
+            catalog: Catalog::new(volume, tail, options.keep_sessions),
+            cache: Cache::none(),
+            vlan_in_key: options.vlan_in_key,
+            path: options.volume.clone(),
+            reader,
+        })
+    }
+
+    pub(crate) fn volume(&self) -> VolumeId {
+        self.reader.superblock().volume_id
+    }
+
+    /// The slots that are held, oldest first.
+    pub(crate) fn sequences(&self) -> impl Iterator<Item = u64> + use<> {
+        let span = self.span();
+        span.into_iter().flat_map(|span| span.tail..=span.acknowledged.sequence)
+    }
+
+    fn load_directories(&mut self) {
+        let mut at = self.reader.newest_index();
+        while let Some(index) = at {
+            at = match self.directory_at(index) {
+                Some(entries) if self.catalog.add(&entries) => self.catalog.older_directory(),
+                Some(_) => None,
+                None => self.index_before(index),
+            };
+        }
+    }
+
+    /// The directory in the first part of the INDEX at `at`; `None` when that is damaged.
+    fn directory_at(&self, at: StripeId) -> Option<Vec<SegmentEntry>> {
+        let mut buffer = vec![0; self.reader.piece_bytes()];
+        let slot = self.reader.slot(at.sequence, &mut buffer).ok()?;
+        let stripe = slot.stripes.iter().find(|stripe| stripe.head.stripe.stripe == at)?;
+        let part = IndexPart::decode(Reader::body(&stripe.head, &buffer)).ok()?;
+        Some(part.directory(at)).filter(|entries| !entries.is_empty())
+    }
+
+    /// The INDEX before the one at `at`, by the head of `at` or of a stripe shortly before it.
+    fn index_before(&self, at: StripeId) -> Option<StripeId> {
+        let tail = self.span()?.tail;
+        let mut buffer = vec![0; self.reader.piece_bytes()];
+        let near = (tail..=at.sequence).rev().take(4);
+        near.filter_map(|sequence| self.reader.slot(sequence, &mut buffer).ok())
+            .flat_map(|slot| slot.stripes.into_iter().rev())
+            .map(|stripe| stripe.head.stripe)
+            .find(|head| head.stripe <= at && head.index < at)
+            .map(|head| head.index)
+            .filter(|index| index.sequence >= tail)
+    }
+
+    pub(crate) fn span(&self) -> Option<Span> {
+        self.reader.span()
+    }
+
+    /// Oldest sequence that is held.
+    pub(crate) fn tail(&self) -> u64 {
+        self.span().map_or(u64::MAX, |span| span.tail)
+    }
+
+    /// Whether the ring has passed `sequence` since the volume was opened: then what looks like damage is none.
+    pub(crate) fn has_passed(&self, sequence: u64) -> bool {
+        let tail = device::open_read(&self.path)
+            .ok()
+            .and_then(|device| Reader::open(device).ok())
+            .and_then(|reader| reader.span())
+            .map(|span| span.tail);
+        tail.is_some_and(|tail| sequence < tail)
+    }
+
+    /// Everything that may have sessions, in ring order: segments, and the stripes between them that hold packets.
+    pub(crate) fn parts(&self) -> Vec<Part> {
+        let mut parts = Vec::new();
+        let mut next = StripeId { sequence: self.tail(), sub: 0 };
+        for entry in self.catalog.select(&(Timestamp::MIN..=Timestamp::MAX)) {
+            let summary = entry.summary;
+            parts.extend(self.hole(next, before(summary.first)));
+            let (first, last, time_min) = (summary.first, summary.last, summary.time_min);
+            parts.push(Part { first, last, time_min, segment: Some(entry) });
+            next = next.max(after(last));
+        }
+        if let Some(span) = self.span() {
+            parts.extend(self.hole(next, span.acknowledged));
+        }
+        parts
+    }
+
+    /// The stripes from `first` to `last`, if any of them may hold packets.
+    fn hole(&self, first: StripeId, last: StripeId) -> Option<Part> {
+        if first > last {
+            return None;
+        }
+        let sequences = first.sequence..=last.sequence;
+        let begin = if last.sequence - first.sequence < HOLE_SLOTS_MAX {
+            sequences.into_iter().find(|&sequence| self.may_hold_packets(sequence))?
+        } else {
+            first.sequence
+        };
+        let first = first.max(StripeId { sequence: begin, sub: 0 });
+        let head = self.reader.head(begin).filter(|head| head.stripe.kind == Kind::Data);
+        let time_min = head.map_or(Timestamp::MIN, |head| head.stripe.time_min);
+        Some(Part { first, last, time_min, segment: None })
+    }
+
+    /// False where one stripe of another kind takes the whole slot.
+    pub(crate) fn may_hold_packets(&self, sequence: u64) -> bool {
+        let rows = self.reader.geometry().rows_per_slot();
+        self.reader.head(sequence).is_none_or(|head| {
+            let head = head.stripe;
+            let alone = head.kind.closes_slot() || head.rows + 1 == rows;
+            head.kind == Kind::Data || !alone
+        })
+    }
+
+    /// The segment's index from the cache or from its INDEX stripes; `None` where neither is whole.
+    pub(crate) fn segment(&mut self, entry: &SegmentEntry) -> Result<Option<Segment>, Error> {
+        let (reader, tail) = (&self.reader, self.reader.span().map_or(u64::MAX, |span| span.tail));
+        let mut load = |entry: &SegmentEntry| {
+            let held = entry.index.sequence >= tail;
+            held.then(|| reader.index(entry.index).ok().map(|file| file.parquet))?
+        };
+        match self.catalog.open(entry, &self.cache, &mut load) {
+            Ok(segment) => Ok(segment),
+            // The file of another segment in this one's place is as good as none.
+            Err(index::Error::Metadata { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The place in front of `stripe`; every stripe there is not behind it.
+fn before(stripe: StripeId) -> StripeId {
+    match stripe.sub.checked_sub(1) {
+        Some(sub) => StripeId { sub, ..stripe },
+        None => StripeId { sequence: stripe.sequence.saturating_sub(1), sub: u16::MAX },
+    }
+}
+
+/// The first place behind `stripe`.
+pub(crate) fn after(stripe: StripeId) -> StripeId {
+    match stripe.sub.checked_add(1) {
+        Some(sub) => StripeId { sub, ..stripe },
+        None => StripeId { sequence: stripe.sequence + 1, sub: 0 },
+    }
+}

@@ -1,0 +1,40 @@
+//! Why a session could not be found or extracted.
+
+use thiserror::Error;
+use units::Timestamp;
+use wire::LinkType;
+
+/// Why finding or extracting failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The member could not be opened or read.
+    #[error(transparent)]
+    Device(#[from] device::Error),
+    /// The volume could not be opened or read.
+    #[error(transparent)]
+    Volume(#[from] volume::Error),
+    /// A segment's index is damaged beyond what its checksums catch.
+    #[error(transparent)]
+    Index(#[from] index::Error),
+    /// The output could not be written.
+    #[error("cannot write the output: {0}")]
+    Output(std::io::Error),
+    /// A pcap file has one link type.
+    #[error(
+        "the packets have the link types {first} and {other}, a pcap file holds one; \
+         write pcapng, or one pcap file for each link type"
+    )]
+    LinkTypes {
+        /// Link type of the packets written so far.
+        first: LinkType,
+        /// Link type of the next packet.
+        other: LinkType,
+    },
+    /// A pcap file has 32 bits for the seconds.
+    #[error("a packet's time, {0}, is outside of what pcap can hold; write pcapng")]
+    PcapTime(Timestamp),
+    /// A thread could not be started.
+    #[error("cannot start a thread: {0}")]
+    Thread(std::io::Error),
+}

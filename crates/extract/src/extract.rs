@@ -1,0 +1,326 @@
+//! The extract job: the packets of the sessions that match, verified and merged by time.
+//!
+//! Rows are taken part by part; the pieces in front of the next part are read, each slot once, in ring
+//! order, when its rows are known, because rows may name pieces of the part before theirs.
+
+use core::ops::{ControlFlow, RangeInclusive};
+use std::collections::{BTreeMap, BTreeSet};
+
+use format::head::StripeId;
+use format::piece::{InterfaceInPiece, StoredPacket};
+use format::slice::PieceId;
+use query::Query;
+use session::Keyer;
+use units::{Clock, Timestamp};
+use wire::{Decoded, LinkType, decode_into};
+
+use crate::archive::Archive;
+use crate::explain::{Explain, Stopwatch};
+use crate::matching::{Matching, PieceMatch};
+use crate::merge::Merger;
+use crate::output::{Outputs, Target, describe};
+use crate::scan::{Identity, Scan, Step, Wanted};
+use crate::statement::{Manifest, PieceRead};
+use crate::walk::{DataStripe, Notes, body_crc_of, each_data_stripe};
+use crate::{Error, Options};
+
+/// What to extract.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// Selects sessions; its times cut their packets too.
+    pub query: &'a Query,
+    /// The query as it was given.
+    pub query_text: &'a str,
+    /// All packets of the sessions selected, whatever their time.
+    pub whole_sessions: bool,
+}
+
+/// How far an extract is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Progress {
+    /// Rows selected so far.
+    pub rows: u64,
+    /// Pieces read so far.
+    pub pieces: u64,
+    /// Packets selected so far.
+    pub packets: u64,
+}
+
+/// What [`extract`] did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ExtractReport {
+    /// Packets written.
+    pub packets: u64,
+    /// Everything that can be checked later.
+    pub manifest: Manifest,
+    /// What it cost.
+    pub explain: Explain,
+    /// Every reader of the output went away before its end.
+    pub reader_gone: bool,
+}
+
+/// Writes the packets of the sessions that match. `progress` is asked after every piece and may stop the run in order.
+pub fn extract(
+    options: &Options,
+    request: &Request<'_>,
+    target: Target<'_>,
+    clock: &dyn Clock,
+    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<ExtractReport, Error> {
+    let mut watch = Stopwatch::start(clock);
+    let mut archive = Archive::open(options)?;
+    let mut notes = Notes::default();
+    notes.explain.open_ns = watch.lap();
+    let times = if request.whole_sessions {
+        Timestamp::MIN..=Timestamp::MAX
+    } else {
+        let (from, to) = request.query.packet_time_range();
+        from..=to
+    };
+    let job = Extractor {
+        times: times.clone(),
+        matching: Matching::default(),
+        keyer: Keyer::new(options.vlan_in_key),
+        decoded_lanes: BTreeMap::new(),
+        outputs: Outputs::begin(target, request.query_text)?,
+        merger: Merger::new(),
+        blocks: BTreeSet::new(),
+        pieces: Vec::new(),
+        done: Progress::default(),
+        progress,
+        watch,
+    };
+    let volume = archive.volume();
+    let finished = job.run(&mut archive, request, &mut notes)?;
+    let Notes { completeness, explain } = notes;
+    let Finished { rows, outputs, pieces, reader_gone } = finished;
+    let manifest = Manifest {
+        query: request.query_text.to_owned(),
+        volume,
+        from: *times.start(),
+        to: *times.end(),
+        rows,
+        outputs,
+        pieces,
+        completeness,
+    };
+    let packets = manifest.outputs.iter().map(|output| output.packets).sum();
+    Ok(ExtractReport { packets, manifest, explain, reader_gone })
+}
+
+struct Finished {
+    rows: u64,
+    outputs: Vec<crate::OutputSummary>,
+    pieces: Vec<PieceRead>,
+    reader_gone: bool,
+}
+
+/// An interface in the output: its number in its epoch, link type, and description.
+type LaneKey = (u32, LinkType, Vec<u8>);
+
+struct Extractor<'a, 't> {
+    /// Packets outside are left out.
+    times: RangeInclusive<Timestamp>,
+    matching: Matching,
+    keyer: Keyer,
+    decoded_lanes: BTreeMap<LaneKey, usize>,
+    outputs: Outputs<'t>,
+    merger: Merger,
+    /// Hashes of the name resolution and secrets blocks written.
+    blocks: BTreeSet<[u8; 32]>,
+    pieces: Vec<PieceRead>,
+    done: Progress,
+    progress: &'a mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    watch: Stopwatch<'a>,
+}
+
+impl Extractor<'_, '_> {
+    fn run(
+        mut self,
+        archive: &mut Archive,
+        request: &Request<'_>,
+        notes: &mut Notes,
+    ) -> Result<Finished, Error> {
+        let flow = if *request.query == Query::all() {
+            self.everything(archive, notes)?
+        } else {
+            self.sessions(archive, request, notes)?
+        };
+        let (merger, outputs) = (&mut self.merger, &mut self.outputs);
+        merger.finish(&mut |lane, bytes| outputs.emit(lane, bytes))?;
+        let reader_gone = self.outputs.are_gone();
+        notes.completeness.stopped = flow.is_break();
+        notes.explain.packets_ns += self.watch.lap();
+        let outputs = self.outputs.finish(&notes.completeness.to_string())?;
+        Ok(Finished { rows: self.done.rows, outputs, pieces: self.pieces, reader_gone })
+    }
+
+    /// No session is left out, so none needs to be looked for.
+    fn everything(
+        &mut self,
+        archive: &Archive,
+        notes: &mut Notes,
+    ) -> Result<ControlFlow<()>, Error> {
+        let sequences: Vec<u64> = archive.sequences().collect();
+        each_data_stripe(archive, &sequences, notes, &|_| true, &mut |stripe, notes| {
+            self.piece(stripe, None, notes)
+        })
+    }
+
+    fn sessions(
+        &mut self,
+        archive: &mut Archive,
+        request: &Request<'_>,
+        notes: &mut Notes,
+    ) -> Result<ControlFlow<()>, Error> {
+        let (from, to) = request.query.time_range();
+        let mut partial = BTreeSet::new();
+        if request.whole_sessions {
+            let wanted = Wanted::Query(request.query);
+            let mut scan = Scan { archive, wanted, times: from..=to };
+            let flow = scan.run(notes, &mut |step, _, _| {
+                if let Step::Row(_, row) = step {
+                    partial.insert(Identity::of(&row));
+                }
+                Ok(ControlFlow::Continue(()))
+            })?;
+            assert!(flow.is_continue(), "nothing above breaks");
+        }
+        let (wanted, times) = if request.whole_sessions {
+            (Wanted::Sessions(&partial), Timestamp::MIN..=Timestamp::MAX)
+        } else {
+            (Wanted::Query(request.query), from..=to)
+        };
+        let (tail, vlan_in_key) = (archive.tail(), archive.vlan_in_key);
+        let mut scan = Scan { archive, wanted, times };
+        let flow = scan.run(notes, &mut |step, archive, notes| match step {
+            Step::Part { first, .. } => self.take_pieces(archive, first, notes),
+            Step::Row(_, row) => {
+                self.done.rows += 1;
+                notes.completeness.retired_pieces += self.matching.add(&row, vlan_in_key, tail);
+                Ok(ControlFlow::Continue(()))
+            }
+        })?;
+        if flow.is_break() {
+            return Ok(flow);
+        }
+        self.take_pieces(scan.archive, StripeId { sequence: u64::MAX, sub: u16::MAX }, notes)
+    }
+
+    /// Reads the pieces in front of `until` and takes their packets.
+    fn take_pieces(
+        &mut self,
+        archive: &Archive,
+        until: StripeId,
+        notes: &mut Notes,
+    ) -> Result<ControlFlow<()>, Error> {
+        notes.explain.select_ns += self.watch.lap();
+        let mut due = self.matching.take_before(until);
+        let stripes: BTreeSet<StripeId> = due.keys().map(|&piece| stripe_of(piece)).collect();
+        let mut sequences: Vec<u64> = stripes.iter().map(|stripe| stripe.sequence).collect();
+        sequences.dedup();
+        let wanted = |stripe| stripes.contains(&stripe);
+        let flow = each_data_stripe(archive, &sequences, notes, &wanted, &mut |stripe, notes| {
+            let StripeId { sequence, sub } = stripe.id();
+            let piece = PieceId { sequence, sub, column: stripe.head.piece.column };
+            let mut wanted = due.remove(&piece);
+            let flow = self.piece(stripe, wanted.as_mut(), notes)?;
+            if let Some(wanted) = wanted {
+                notes.completeness.missing_packets += self.matching.done(wanted, stripe.is_cut);
+            }
+            Ok(flow)
+        })?;
+        for lost in due.into_values() {
+            notes.completeness.missing_packets += self.matching.done(lost, true);
+        }
+        notes.explain.packets_ns += self.watch.lap();
+        Ok(flow)
+    }
+
+    /// Takes the packets that `wanted` asks for, or all.
+    fn piece(
+        &mut self,
+        stripe: &DataStripe<'_>,
+        mut wanted: Option<&mut PieceMatch>,
+        notes: &mut Notes,
+    ) -> Result<ControlFlow<()>, Error> {
+        let mut lanes = Vec::new();
+        let mut decoded = Decoded::default();
+        let walked = stripe.packets(notes, |packet, interfaces| {
+            let interface = interfaces.get(packet.interface).expect("the walk checks the number");
+            if let Some(wanted) = wanted.as_deref_mut() {
+                if !wanted.covers(packet.ordinal) {
+                    return Ok(ControlFlow::Continue(()));
+                }
+                let StoredPacket { data, original_len, timestamp, .. } = *packet;
+                decode_into(&mut decoded, interface.link_type, data, original_len);
+                let key = self.keyer.key(timestamp, &decoded);
+                if !wanted.takes(&key, packet.ordinal) {
+                    return Ok(ControlFlow::Continue(()));
+                }
+            }
+            if self.times.contains(&packet.timestamp) {
+                let lane = self.lane(&mut lanes, packet.interface, interface, stripe.body)?;
+                let outputs = &mut self.outputs;
+                let encode = |out: &mut Vec<u8>| outputs.encode(lane, stripe.body, packet, out);
+                self.merger.push(lane, packet.timestamp, encode)?;
+                self.done.packets += 1;
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        for block in walked.blocks {
+            if self.blocks.insert(*blake3::hash(block).as_bytes()) {
+                self.outputs.block(block)?;
+            }
+        }
+        if wanted.is_none() {
+            let (from, to) = (*self.times.start(), *self.times.end());
+            notes.completeness.add_gaps(&walked.gaps, from, to);
+        }
+        let StripeId { sequence, sub } = stripe.id();
+        let piece = PieceId { sequence, sub, column: stripe.head.piece.column };
+        self.pieces.push(PieceRead { piece, body_crc: body_crc_of(stripe.head) });
+        self.done.pieces += 1;
+        let outputs = &mut self.outputs;
+        self.merger.settle(&mut |lane, bytes| outputs.emit(lane, bytes))?;
+        if self.outputs.are_gone() {
+            Ok(ControlFlow::Break(()))
+        } else {
+            Ok((self.progress)(&self.done))
+        }
+    }
+
+    /// The lane of an interface; `lanes` are those of this piece by their number in it.
+    fn lane(
+        &mut self,
+        lanes: &mut Vec<Option<usize>>,
+        number: usize,
+        interface: &InterfaceInPiece,
+        body: &[u8],
+    ) -> Result<usize, Error> {
+        if lanes.len() <= number {
+            lanes.resize(number + 1, None);
+        }
+        let place = lanes.get_mut(number).expect("just resized");
+        if let Some(lane) = *place {
+            return Ok(lane);
+        }
+        let description = describe(interface, body);
+        let key = (interface.id, interface.link_type, description);
+        let lane = match self.decoded_lanes.get(&key) {
+            Some(&lane) => lane,
+            None => {
+                let lane = self.decoded_lanes.len();
+                self.outputs.add_lane(interface.link_type, &key.2)?;
+                self.decoded_lanes.insert(key, lane);
+                lane
+            }
+        };
+        *place = Some(lane);
+        Ok(lane)
+    }
+}
+
+fn stripe_of(piece: PieceId) -> StripeId {
+    StripeId { sequence: piece.sequence, sub: piece.sub }
+}

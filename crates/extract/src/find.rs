@@ -1,0 +1,252 @@
+//! The find job: sessions that match, their rows joined.
+//!
+//! Rows match one by one; the matching rows of a session are shown as one. Sessions come by their start:
+//! a session waits while it may have further rows and while later parts may hold earlier sessions, but
+//! at most `WAITING_MAX` wait, so far apart the order is that of the ring.
+
+use core::ops::ControlFlow;
+use std::collections::BTreeMap;
+
+use format::slice::{Direction, Slice};
+use query::Query;
+use units::{Clock, Timestamp};
+use wire::CommunityId;
+
+use crate::archive::Archive;
+use crate::explain::{Explain, Stopwatch};
+use crate::scan::{Identity, RowId, Scan, Step, Wanted};
+use crate::statement::Completeness;
+use crate::walk::Notes;
+use crate::{Error, Options};
+
+/// Sessions held back for the sake of order and of further rows.
+const WAITING_MAX: usize = 1 << 16;
+/// A session without a row for longer than this, where sessions have rows each minute, is over: no timeout is longer.
+const JOIN_IDLE_NS: i64 = 15 * 60 * units::NANOS_PER_SECOND;
+
+/// Whether a session's packets can be had.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Held {
+    /// All of them.
+    Held,
+    /// Some of its pieces are overwritten.
+    Partly,
+    /// All of its pieces are overwritten; its rows are kept.
+    Retired,
+}
+
+/// A session that matches.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Found {
+    /// `SEQUENCE.SUB-ROW` of its first matching row.
+    pub id: String,
+    /// Ids of all its matching rows.
+    pub rows: Vec<String>,
+    /// Its matching rows as one: sums of the counters, names and state of the last, all pieces.
+    pub session: Slice,
+    /// Community id, where there is IP.
+    pub community_id: Option<CommunityId>,
+    /// Whether its packets can be had.
+    pub packets: Held,
+    /// From packets that no index has: the id holds until something else is recorded.
+    pub is_provisional: bool,
+}
+
+/// What [`find`] did.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FindReport {
+    /// Sessions shown.
+    pub sessions: u64,
+    /// What is missing.
+    pub completeness: Completeness,
+    /// What it cost.
+    pub explain: Explain,
+}
+
+/// Calls `visit` with the sessions that match, by their start, at most `limit` of them.
+pub fn find(
+    options: &Options,
+    query: &Query,
+    limit: Option<u64>,
+    clock: &dyn Clock,
+    visit: &mut dyn FnMut(&Found) -> ControlFlow<()>,
+) -> Result<FindReport, Error> {
+    let mut watch = Stopwatch::start(clock);
+    let mut archive = Archive::open(options)?;
+    let mut notes = Notes::default();
+    notes.explain.open_ns = watch.lap();
+    let tail = archive.tail();
+    let (from, to) = query.time_range();
+    let mut shown = Shown { limit: limit.unwrap_or(u64::MAX), count: 0, limited: false, visit };
+    let mut joiner = Joiner { tail, ..Joiner::default() };
+    let mut scan = Scan { archive: &mut archive, wanted: Wanted::Query(query), times: from..=to };
+    let mut flow = scan.run(&mut notes, &mut |step, _, _| {
+        Ok(match step {
+            Step::Part { epoch, time_min, is_indexed, .. } => {
+                joiner.is_indexed = is_indexed;
+                joiner.advance(epoch, time_min, &mut shown)
+            }
+            Step::Row(id, row) => joiner.add(id, *row, &mut shown),
+        })
+    })?;
+    if flow.is_continue() {
+        flow = joiner.finish(&mut shown);
+    }
+    notes.explain.select_ns = watch.lap();
+    let mut completeness = notes.completeness;
+    completeness.limited = shown.limited;
+    completeness.stopped = flow.is_break() && !shown.limited;
+    Ok(FindReport { sessions: shown.count, completeness, explain: notes.explain })
+}
+
+/// The visitor and its limit.
+struct Shown<'a> {
+    limit: u64,
+    count: u64,
+    limited: bool,
+    visit: &'a mut dyn FnMut(&Found) -> ControlFlow<()>,
+}
+
+impl Shown<'_> {
+    fn show(&mut self, found: &Found) -> ControlFlow<()> {
+        if self.count == self.limit {
+            self.limited = true;
+            return ControlFlow::Break(());
+        }
+        self.count += 1;
+        (self.visit)(found)
+    }
+}
+
+#[derive(Default)]
+struct Joiner {
+    tail: u64,
+    epoch: u32,
+    is_indexed: bool,
+    /// Waiting sessions by start.
+    waiting: BTreeMap<(Timestamp, RowId), Found>,
+    /// Those that may have further rows.
+    open: BTreeMap<Identity, (Timestamp, RowId)>,
+}
+
+impl Joiner {
+    /// A part begins: what cannot change any more and has nothing before it is shown.
+    fn advance(
+        &mut self,
+        epoch: u32,
+        time_min: Timestamp,
+        shown: &mut Shown<'_>,
+    ) -> ControlFlow<()> {
+        if epoch != self.epoch {
+            self.open.clear();
+            self.epoch = epoch;
+        }
+        let idle = time_min.plus_nanos(-JOIN_IDLE_NS);
+        let waiting = &self.waiting;
+        self.open
+            .retain(|_, place| waiting.get(place).is_some_and(|found| found.session.end >= idle));
+        while let Some((&place, found)) = self.waiting.first_key_value() {
+            let is_open = self.open.get(&Identity::of(&found.session)) == Some(&place);
+            if is_open || place.0 > time_min {
+                break;
+            }
+            self.show_first(shown)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn add(&mut self, id: RowId, row: Slice, shown: &mut Shown<'_>) -> ControlFlow<()> {
+        let identity = Identity::of(&row);
+        let continues = row.continues;
+        let known = self.open.remove(&identity);
+        let place = match known.and_then(|place| Some((place, self.waiting.get_mut(&place)?))) {
+            Some((place, found)) => {
+                found.rows.push(id.to_string());
+                found.packets = both(found.packets, held(&row, self.tail));
+                join(&mut found.session, row);
+                place
+            }
+            None => {
+                let place = (row.start, id);
+                self.waiting.insert(place, self.found(id, row));
+                place
+            }
+        };
+        if continues {
+            self.open.insert(identity, place);
+        }
+        if self.waiting.len() > WAITING_MAX {
+            self.show_first(shown)
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
+    fn found(&self, id: RowId, session: Slice) -> Found {
+        Found {
+            id: id.to_string(),
+            rows: vec![id.to_string()],
+            community_id: CommunityId::of(&session.tuple, session.icmp),
+            packets: held(&session, self.tail),
+            is_provisional: !self.is_indexed,
+            session,
+        }
+    }
+
+    fn show_first(&mut self, shown: &mut Shown<'_>) -> ControlFlow<()> {
+        self.waiting.pop_first().map_or(ControlFlow::Continue(()), |(_, found)| shown.show(&found))
+    }
+
+    fn finish(&mut self, shown: &mut Shown<'_>) -> ControlFlow<()> {
+        while !self.waiting.is_empty() {
+            self.show_first(shown)?;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn held(row: &Slice, tail: u64) -> Held {
+    let retired = row.pieces.iter().filter(|piece| piece.sequence < tail).count();
+    match retired {
+        0 => Held::Held,
+        _ if retired == row.pieces.len() => Held::Retired,
+        _ => Held::Partly,
+    }
+}
+
+fn both(one: Held, other: Held) -> Held {
+    if one == other { one } else { Held::Partly }
+}
+
+/// Adds a later row to the sum of those before it.
+fn join(sum: &mut Slice, row: Slice) {
+    sum.start = sum.start.min(row.start);
+    sum.end = sum.end.max(row.end);
+    add(&mut sum.orig, &row.orig);
+    add(&mut sum.resp, &row.resp);
+    (sum.state, sum.history, sum.names) = (row.state, row.history, row.names);
+    sum.icmp = sum.icmp.or(row.icmp);
+    sum.handshake_ns = sum.handshake_ns.or(row.handshake_ns);
+    sum.truncated_packets += row.truncated_packets;
+    sum.fragments += row.fragments;
+    sum.continues = row.continues;
+    sum.last_ordinal = row.last_ordinal;
+    sum.pieces.extend(row.pieces);
+    sum.pieces.dedup();
+}
+
+fn add(sum: &mut Direction, row: &Direction) {
+    sum.packets += row.packets;
+    sum.frame_bytes += row.frame_bytes;
+    sum.ip_bytes += row.ip_bytes;
+    sum.payload_bytes += row.payload_bytes;
+    sum.tcp_flags |= row.tcp_flags;
+    sum.retransmitted_packets += row.retransmitted_packets;
+    sum.retransmitted_bytes += row.retransmitted_bytes;
+    sum.zero_windows += row.zero_windows;
+    sum.missed_bytes += row.missed_bytes;
+    sum.syn_options = sum.syn_options.or(row.syn_options);
+}
+
+#[cfg(test)]
+mod tests;

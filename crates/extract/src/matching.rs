@@ -1,0 +1,129 @@
+//! Which packets of which pieces belong to the rows selected.
+//!
+//! A row says its key, its pieces, and where its first and last packet lie in them. So its packets are
+//! those with its key from the first to the last place: a tuple that was used again splits here exactly
+//! where the session table split it, because a key has one live session at a time.
+
+use std::collections::BTreeMap;
+
+use format::head::StripeId;
+use format::slice::{PieceId, Slice};
+use session::Key;
+
+/// A row's packets in one piece.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Interval {
+    key: Key,
+    /// First ordinal.
+    from: u32,
+    /// Last ordinal.
+    to: u32,
+    row: u64,
+}
+
+/// A row that is being extracted.
+#[derive(Debug)]
+struct Row {
+    expected: u64,
+    found: u64,
+    pieces_left: usize,
+    /// A piece could not be read whole, so that fewer packets are no surprise.
+    is_cut: bool,
+}
+
+/// The rows selected, by piece.
+#[derive(Debug, Default)]
+pub(crate) struct Matching {
+    pieces: BTreeMap<PieceId, Vec<Interval>>,
+    rows: BTreeMap<u64, Row>,
+    next_row: u64,
+}
+
+impl Matching {
+    /// Adds a row, but for its pieces below `tail`; says how many those are.
+    pub(crate) fn add(&mut self, slice: &Slice, vlan_in_key: bool, tail: u64) -> u64 {
+        let key = Key::of_slice(slice, vlan_in_key);
+        let (first, last) = (slice.pieces.first(), slice.pieces.last());
+        let row = self.next_row;
+        self.next_row += 1;
+        let mut retired = 0;
+        for piece in &slice.pieces {
+            if piece.sequence < tail {
+                retired += 1;
+                continue;
+            }
+            let from = if Some(piece) == first { slice.first_ordinal } else { 0 };
+            let to = if Some(piece) == last { slice.last_ordinal } else { u32::MAX };
+            self.pieces.entry(*piece).or_default().push(Interval { key, from, to, row });
+        }
+        let expected = slice.orig.packets + slice.resp.packets;
+        let pieces_left = slice.pieces.len() - retired;
+        if pieces_left > 0 {
+            self.rows.insert(row, Row { expected, found: 0, pieces_left, is_cut: retired > 0 });
+        }
+        u64::try_from(retired).expect("counts fit 64 bits")
+    }
+
+    /// Takes the pieces in front of `stripe` out, in ring order.
+    pub(crate) fn take_before(&mut self, stripe: StripeId) -> BTreeMap<PieceId, PieceMatch> {
+        let bound = PieceId { sequence: stripe.sequence, sub: stripe.sub, column: 0 };
+        let later = self.pieces.split_off(&bound);
+        let due = core::mem::replace(&mut self.pieces, later);
+        due.into_iter().map(|(piece, intervals)| (piece, PieceMatch::new(intervals))).collect()
+    }
+
+    /// A piece is done; says how many packets are missing of the rows that are done with it.
+    pub(crate) fn done(&mut self, piece: PieceMatch, is_cut: bool) -> u64 {
+        let mut missing = 0;
+        for (interval, found) in piece.intervals.into_iter().zip(piece.found) {
+            let row = self.rows.get_mut(&interval.row).expect("a row stays until its last piece");
+            row.found += found;
+            row.is_cut |= is_cut;
+            row.pieces_left -= 1;
+            if row.pieces_left == 0 {
+                if !row.is_cut {
+                    missing += row.expected.saturating_sub(row.found);
+                }
+                self.rows.remove(&interval.row);
+            }
+        }
+        missing
+    }
+}
+
+/// What is wanted of one piece.
+#[derive(Debug)]
+pub(crate) struct PieceMatch {
+    /// By key, then place.
+    intervals: Vec<Interval>,
+    found: Vec<u64>,
+    from: u32,
+    to: u32,
+}
+
+impl PieceMatch {
+    fn new(mut intervals: Vec<Interval>) -> Self {
+        intervals.sort_unstable();
+        let from = intervals.iter().map(|interval| interval.from).min().unwrap_or(u32::MAX);
+        let to = intervals.iter().map(|interval| interval.to).max().unwrap_or(0);
+        let found = vec![0; intervals.len()];
+        Self { intervals, found, from, to }
+    }
+
+    /// Whether any row has packets around here: others need not be decoded.
+    pub(crate) fn covers(&self, ordinal: u32) -> bool {
+        (self.from..=self.to).contains(&ordinal)
+    }
+
+    /// Whether a row has this packet; counts it.
+    pub(crate) fn takes(&mut self, key: &Key, ordinal: u32) -> bool {
+        let behind =
+            self.intervals.partition_point(|other| (&other.key, other.from) <= (key, ordinal));
+        let at = behind.checked_sub(1).and_then(|at| Some((at, self.intervals.get(at)?)));
+        let Some((at, _)) = at.filter(|(_, found)| found.key == *key && ordinal <= found.to) else {
+            return false;
+        };
+        *self.found.get_mut(at).expect("a count for each interval") += 1;
+        true
+    }
+}

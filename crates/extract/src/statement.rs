@@ -1,0 +1,204 @@
+//! What an answer is, and what is missing from it.
+
+use core::fmt;
+use std::io::{self, Read};
+
+use format::directory::Gap;
+use format::head::{StripeId, VolumeId};
+use format::slice::PieceId;
+use sha2::{Digest as _, Sha256};
+use units::Timestamp;
+
+use crate::OutputSummary;
+
+/// Why bytes of a stripe could not be used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DamageKind {
+    /// The stripe has no readable head.
+    Missing,
+    /// Rows of its body that do not match their checksums, ascending; packets in front of the first were used.
+    Rows(Vec<u16>),
+    /// The rows are as written and hold no packets, from this byte of the body on.
+    Malformed(usize),
+}
+
+/// A stripe that was wanted and is damaged.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Damage {
+    /// Which.
+    pub stripe: StripeId,
+    /// How.
+    pub kind: DamageKind,
+}
+
+/// What is missing from an answer. An unknown number of packets is not zero.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Completeness {
+    /// Losses while recording, in the time range of the query.
+    pub gaps: Vec<Gap>,
+    /// Damaged stripes that were needed.
+    pub damage: Vec<Damage>,
+    /// Pieces of selected sessions that the ring has overwritten.
+    pub retired_pieces: u64,
+    /// Packets that the index counts for the selected sessions and that were not found, for no reason above.
+    pub missing_packets: u64,
+    /// Packets that no index has; they were indexed on the way and are in the answer.
+    pub unindexed_packets: u64,
+    /// Sessions beyond the limit were left out.
+    pub limited: bool,
+    /// The run was ended before its end.
+    pub stopped: bool,
+}
+
+impl Completeness {
+    /// Everything that was on the wire and matches is in the answer, as far as anybody can know.
+    pub fn is_complete(&self) -> bool {
+        self.gaps.is_empty()
+            && self.damage.is_empty()
+            && self.retired_pieces == 0
+            && self.missing_packets == 0
+            && !self.limited
+            && !self.stopped
+    }
+
+    pub(crate) fn add_gaps(&mut self, gaps: &[Gap], from: Timestamp, to: Timestamp) {
+        for gap in gaps.iter().filter(|gap| gap.from <= to && gap.to >= from) {
+            if !self.gaps.contains(gap) {
+                self.gaps.push(gap.clone());
+            }
+        }
+    }
+
+    pub(crate) fn add_damage(&mut self, stripe: StripeId, kind: DamageKind) {
+        let damage = Damage { stripe, kind };
+        if !self.damage.contains(&damage) {
+            self.damage.push(damage);
+        }
+    }
+}
+
+/// A few lines, the verdict first.
+impl fmt::Display for Completeness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_complete() { "complete" } else { "incomplete" })?;
+        for gap in &self.gaps {
+            write!(f, "\ngap: {} between {} and {}", gap.cause.name(), gap.from, gap.to)?;
+            match gap.packets {
+                Some(packets) => write!(f, ", {packets} packets lost")?,
+                None => f.write_str(", an unknown number of packets lost")?,
+            }
+        }
+        for Damage { stripe, kind } in &self.damage {
+            match kind {
+                DamageKind::Missing => write!(f, "\ndamage: stripe {stripe} cannot be read")?,
+                DamageKind::Rows(rows) => {
+                    write!(f, "\ndamage: {} rows of stripe {stripe}", rows.len())?;
+                }
+                DamageKind::Malformed(offset) => {
+                    write!(f, "\ndamage: stripe {stripe} holds no packets from byte {offset} on")?;
+                }
+            }
+        }
+        if self.retired_pieces > 0 {
+            write!(f, "\noverwritten: {} pieces of these sessions", self.retired_pieces)?;
+        }
+        if self.missing_packets > 0 {
+            write!(f, "\nnot found: {} packets that the index counts", self.missing_packets)?;
+        }
+        if self.unindexed_packets > 0 {
+            write!(f, "\nindexed on the way: {} packets", self.unindexed_packets)?;
+        }
+        if self.limited {
+            f.write_str("\ncut: more sessions match than the limit allows")?;
+        }
+        if self.stopped {
+            f.write_str("\ncut: ended before its end")?;
+        }
+        Ok(())
+    }
+}
+
+/// A piece whose packets were looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PieceRead {
+    /// Which.
+    pub piece: PieceId,
+    /// CRC-64/NVME of its body.
+    pub body_crc: u64,
+}
+
+/// What an extract was made of and from, so that it can be checked later.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Manifest {
+    /// The query as it was given.
+    pub query: String,
+    /// The volume.
+    pub volume: VolumeId,
+    /// Packets were taken from this time on; `Timestamp::MIN` is no bound.
+    pub from: Timestamp,
+    /// And up to this time; `Timestamp::MAX` is no bound.
+    pub to: Timestamp,
+    /// Sessions with packets in the outputs, counted once a row of the index.
+    pub rows: u64,
+    /// The files written: one, except for pcap with several link types.
+    pub outputs: Vec<OutputSummary>,
+    /// The pieces read, in order.
+    pub pieces: Vec<PieceRead>,
+    /// What is missing.
+    pub completeness: Completeness,
+}
+
+/// A file is not the extract of the manifest.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VerifyExtractError {
+    /// It could not be read.
+    #[error("cannot read the extract: {0}")]
+    Read(#[from] io::Error),
+    /// Another length.
+    #[error("the extract has {actual} bytes, its manifest says {expected}")]
+    Length {
+        /// Bytes in the manifest.
+        expected: u64,
+        /// Bytes read.
+        actual: u64,
+    },
+    /// Other bytes, by SHA-256.
+    #[error("the extract does not match the SHA-256 of its manifest")]
+    Sha256,
+    /// Other bytes, by BLAKE3.
+    #[error("the extract does not match the BLAKE3 hash of its manifest")]
+    Blake3,
+}
+
+/// Reads an extract to its end and compares it with what its manifest says of it.
+pub fn verify_extract(
+    expected: &OutputSummary,
+    file: &mut dyn Read,
+) -> Result<(), VerifyExtractError> {
+    let (mut sha256, mut blake3) = (Sha256::new(), blake3::Hasher::new());
+    let mut buffer = vec![0; 1 << 18];
+    let mut actual = 0;
+    loop {
+        let count = match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let bytes = buffer.get(..count).expect("read fills the buffer at most");
+        sha256.update(bytes);
+        blake3.update(bytes);
+        actual += u64::try_from(count).expect("lengths fit 64 bits");
+    }
+    if actual != expected.bytes {
+        return Err(VerifyExtractError::Length { expected: expected.bytes, actual });
+    }
+    if <[u8; 32]>::from(sha256.finalize()) != expected.sha256 {
+        return Err(VerifyExtractError::Sha256);
+    }
+    if *blake3.finalize().as_bytes() != expected.blake3 {
+        return Err(VerifyExtractError::Blake3);
+    }
+    Ok(())
+}

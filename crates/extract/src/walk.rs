@@ -1,0 +1,209 @@
+//! Stripes with packets in ring order, verified; and all packets of a volume without any index.
+
+use core::ops::ControlFlow;
+
+use format::checksum::body_crc;
+use format::directory::Gap;
+use format::head::{Head, Kind, StripeId};
+use format::piece::{self, InterfaceInPiece, StoredPacket};
+use volume::{Reader, StripeInSlot};
+
+use crate::archive::Archive;
+use crate::explain::Explain;
+use crate::slots::{SlotRead, read_slots};
+use crate::statement::{Completeness, DamageKind};
+use crate::{Error, Options};
+
+/// Bytes of a row.
+const ROW_BYTES: usize = format::head::HEAD_BYTES;
+
+/// What a run found out besides its answer.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    pub(crate) completeness: Completeness,
+    pub(crate) explain: Explain,
+}
+
+/// A data stripe, as much of it as is verified.
+pub(crate) struct DataStripe<'a> {
+    pub(crate) head: &'a Head,
+    /// The body in front of the first bad row.
+    pub(crate) body: &'a [u8],
+    /// The body is shorter than it was.
+    pub(crate) is_cut: bool,
+}
+
+impl<'a> DataStripe<'a> {
+    pub(crate) fn id(&self) -> StripeId {
+        self.head.stripe.stripe
+    }
+
+    fn new(stripe: &'a StripeInSlot, slot: &'a [u8]) -> Self {
+        let body = Reader::body(&stripe.head, slot);
+        let whole = stripe.bad_rows.first().map_or(body.len(), |&row| usize::from(row) * ROW_BYTES);
+        let body = body.get(..whole).unwrap_or(body);
+        Self { head: &stripe.head, body, is_cut: !stripe.bad_rows.is_empty() }
+    }
+
+    /// Calls `visit` with the packets in their order. Malformed blocks end the walk and are noted, except where the
+    /// body is cut, which is noted already.
+    pub(crate) fn packets(
+        &self,
+        notes: &mut Notes,
+        mut visit: impl FnMut(&StoredPacket<'a>, &[InterfaceInPiece]) -> Result<ControlFlow<()>, Error>,
+    ) -> Result<Walked<'a>, Error> {
+        let mut walk = piece::packets(self.body);
+        while let Some(packet) = walk.next() {
+            match packet {
+                Ok(packet) => {
+                    notes.explain.packets_seen += 1;
+                    if visit(&packet, walk.interfaces())?.is_break() {
+                        break;
+                    }
+                }
+                Err(_) if self.is_cut => break,
+                Err(error) => {
+                    let kind = DamageKind::Malformed(error.offset);
+                    notes.completeness.add_damage(self.id(), kind);
+                    break;
+                }
+            }
+        }
+        let (gaps, blocks) = (walk.gaps().to_vec(), walk.extra_blocks().collect());
+        Ok(Walked { gaps, blocks })
+    }
+}
+
+/// What lies in a body besides packets.
+pub(crate) struct Walked<'a> {
+    pub(crate) gaps: Vec<Gap>,
+    /// Name resolution and secrets blocks.
+    pub(crate) blocks: Vec<&'a [u8]>,
+}
+
+/// Calls `visit` with the data stripes of the slots `sequences` that `wanted` asks for, in ring order; notes those
+/// that are damaged or overwritten.
+pub(crate) fn each_data_stripe(
+    archive: &Archive,
+    sequences: &[u64],
+    notes: &mut Notes,
+    wanted: &dyn Fn(StripeId) -> bool,
+    visit: &mut dyn FnMut(&DataStripe<'_>, &mut Notes) -> Result<ControlFlow<()>, Error>,
+) -> Result<ControlFlow<()>, Error> {
+    read_slots(&archive.reader, sequences, &mut |read: SlotRead<'_>| {
+        let SlotRead { sequence, slot, bytes } = read;
+        let explain = &mut notes.explain;
+        explain.bytes_read += u64::try_from(bytes.len()).expect("lengths fit 64 bits");
+        let first = StripeId { sequence, sub: 0 };
+        let slot = match slot {
+            Ok(slot) => slot,
+            Err(volume::Error::Overwritten(_)) => {
+                notes.completeness.retired_pieces += 1;
+                return Ok(ControlFlow::Continue(()));
+            }
+            Err(volume::Error::Damaged(_)) => {
+                lost(archive, first, notes);
+                return Ok(ControlFlow::Continue(()));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let mut expected = first;
+        for stripe in &slot.stripes {
+            let id = stripe.head.stripe.stripe;
+            for sub in (expected.sub..id.sub).filter(|&sub| wanted(StripeId { sequence, sub })) {
+                lost(archive, StripeId { sequence, sub }, notes);
+            }
+            expected.sub = id.sub.saturating_add(1);
+            if stripe.head.stripe.kind != Kind::Data || !wanted(id) {
+                continue;
+            }
+            if !stripe.bad_rows.is_empty() {
+                if archive.has_passed(sequence) {
+                    notes.completeness.retired_pieces += 1;
+                    break;
+                }
+                let kind = DamageKind::Rows(stripe.bad_rows.clone());
+                notes.completeness.add_damage(id, kind);
+            }
+            notes.explain.pieces_read += 1;
+            if visit(&DataStripe::new(stripe, bytes), notes)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        let newest = archive.span().map(|span| span.acknowledged.sequence);
+        if !slot.closed && newest.is_some_and(|newest| sequence < newest) && wanted(expected) {
+            lost(archive, expected, notes);
+        }
+        Ok(ControlFlow::Continue(()))
+    })
+}
+
+/// A stripe is not there: overwritten in the meantime, or damaged.
+fn lost(archive: &Archive, stripe: StripeId, notes: &mut Notes) {
+    if archive.has_passed(stripe.sequence) {
+        notes.completeness.retired_pieces += 1;
+    } else {
+        notes.completeness.add_damage(stripe, DamageKind::Missing);
+    }
+}
+
+/// CRC of a stripe's whole body by its head: what a manifest lists.
+pub(crate) fn body_crc_of(head: &Head) -> u64 {
+    let column = usize::from(head.piece.column);
+    head.stripe.manifest.get(column).copied().unwrap_or_else(|| body_crc(&[]))
+}
+
+/// One packet of a volume, and where it lies.
+#[derive(Clone, Copy, Debug)]
+pub struct VolumePacket<'a> {
+    /// Its stripe.
+    pub stripe: StripeId,
+    /// Its column.
+    pub column: u8,
+    /// Opening of the volume that recorded it.
+    pub epoch: u32,
+    /// Its interface.
+    pub interface: &'a InterfaceInPiece,
+    /// The packet.
+    pub packet: &'a StoredPacket<'a>,
+}
+
+/// What [`packets`] met.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct WalkReport {
+    /// Packets visited.
+    pub packets: u64,
+    /// Losses noted, damage and stripes overwritten meanwhile.
+    pub completeness: Completeness,
+}
+
+/// Visits every acknowledged packet of the volume, in the order recorded. Needs no index.
+pub fn packets<V>(options: &Options, mut visit: V) -> Result<WalkReport, Error>
+where
+    V: FnMut(&VolumePacket<'_>) -> ControlFlow<()>,
+{
+    let archive = Archive::without_index(options)?;
+    let (mut notes, mut count) = (Notes::default(), 0);
+    let sequences: Vec<u64> = archive.sequences().collect();
+    let ended =
+        each_data_stripe(&archive, &sequences, &mut notes, &|_| true, &mut |stripe, notes| {
+            let mut flow = ControlFlow::Continue(());
+            let walked = stripe.packets(notes, |packet, interfaces| {
+                let interface =
+                    interfaces.get(packet.interface).expect("the walk checks the number");
+                count += 1;
+                flow = visit(&VolumePacket {
+                    stripe: stripe.id(),
+                    column: stripe.head.piece.column,
+                    epoch: stripe.head.stripe.epoch,
+                    interface,
+                    packet,
+                });
+                Ok(flow)
+            })?;
+            notes.completeness.gaps.extend(walked.gaps);
+            Ok(flow)
+        })?;
+    notes.completeness.stopped = ended.is_break();
+    Ok(WalkReport { packets: count, completeness: notes.completeness })
+}
