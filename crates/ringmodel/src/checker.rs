@@ -103,7 +103,8 @@ impl Sim<'_> {
         };
         self.stats.readers += 1;
         let trusted = self.view(assembly.trusted);
-        let head = trusted.newest(&mut Reads::default()).unwrap_or(0).max(assembly.start);
+        let head =
+            trusted.newest(assembly.joined, &mut Reads::default()).unwrap_or(0).max(assembly.start);
         let unjoined = [Mutant::ReaderTrustsUnjoined, Mutant::NoEpochNumber];
         let limit = if unjoined.contains(&self.mutant) { usize::MAX } else { assembly.joined };
         let start = Position::new(assembly.start, 0);

@@ -9,8 +9,8 @@
 //!    members of the newest joined epoch. [n - K + 1: in 2+2 two members stay away while the other
 //!    two void a stripe, come back, and are enough to show it.]
 //! 2. Newest sequence H: bisection over laps. An unreadable probe takes the nearest readable slot
-//!    within 2W; the window around the boundary must hold H at most W to its right, else every slot
-//!    is read. [Head below an acknowledged stripe.] In the window all rows count, not only the first:
+//!    beside it, else it counts as older; the window of 2W slots to both sides of the boundary must
+//!    hold H at most W to its right, else the first rows of all slots are read. [Head below an acknowledged stripe.] In the window all rows count, not only the first:
 //!    the second sub of a slot may land without the first. [H one too low, its sequence used again,
 //!    and the old epoch's sub continues the new slot where rows and the lax epoch check of 5 fit.]
 //!    H is at least the joined epoch's start.
@@ -139,7 +139,7 @@ impl Sim<'_> {
         let assembly = self.assemble()?;
         let mut reads = Reads::default();
         let trusted = self.view(assembly.trusted);
-        let head = trusted.newest(&mut reads).unwrap_or(0).max(assembly.start);
+        let head = trusted.newest(assembly.joined, &mut reads).unwrap_or(0).max(assembly.start);
         let epoch_seen = trusted.newest_epoch(head);
         self.stats.probes_max = self.stats.probes_max.max(reads.probes);
         self.stats.full_scans += reads.full_scans;
@@ -313,7 +313,7 @@ impl Sim<'_> {
         let (all, rows) = (self.geometry.all(), self.geometry.rows);
         let start = self.next.at.sequence - 1;
         for slot in 0..self.geometry.slots {
-            let Some(sequence) = self.view(all).probe(slot) else { continue };
+            let Some(sequence) = self.view(all).probe_rows(slot) else { continue };
             let walk = self.view(all).walk(sequence, Position::all_of(start));
             let mut content = vec![Row::Nothing; rows];
             for stripe in walk.stripes.iter().filter(|stripe| stripe.whole) {

@@ -1,8 +1,13 @@
 //! What a mount reads: heads, stripes of a slot, the newest head, the watermark. Writes nothing.
 
+use std::ops::Range;
+
 use crate::device::{Head, Member, Position, Row};
 use crate::model::Geometry;
 use crate::mutants::Mutant;
+
+/// Slots to either side of an unreadable probe that are tried in its place.
+const REACH: usize = 2;
 
 /// A stripe found by a walk over its slot.
 #[derive(Clone, Copy, Debug)]
@@ -59,15 +64,13 @@ impl<'a> View<'a> {
         self.each().filter_map(move |member| self.head_on(member, slot, row))
     }
 
-    /// The newest sequence in a slot: by its first row, or, where no member can read that, by any.
-    pub(crate) fn probe(self, slot: usize) -> Option<usize> {
-        let newest = |row| self.heads(slot, row).map(|head| head.at.sequence).max();
-        let last = if self.mutant == Mutant::NoRowScan { 1 } else { self.geometry.rows };
-        newest(0).or_else(|| (1..last).filter_map(newest).max())
+    /// The newest sequence in the first row of a slot: one read for each member.
+    fn probe(self, slot: usize) -> Option<usize> {
+        self.heads(slot, 0).map(|head| head.at.sequence).max()
     }
 
     /// The newest sequence in any row of a slot: a later sub may have landed without the first.
-    fn probe_rows(self, slot: usize) -> Option<usize> {
+    pub(crate) fn probe_rows(self, slot: usize) -> Option<usize> {
         if self.mutant == Mutant::FirstRowsOnly {
             return self.probe(slot);
         }
@@ -249,65 +252,67 @@ impl<'a> View<'a> {
     }
 
     /// The newest sequence on the members: bisection over laps, the window, and where the two
-    /// disagree a scan of every slot.
-    pub(crate) fn newest(self, reads: &mut Reads) -> Option<usize> {
-        let near = (self.geometry.window * 4).min(self.geometry.slots);
+    /// disagree the first rows of every slot. A volume no epoch joined has no log to miss.
+    pub(crate) fn newest(self, joined: usize, reads: &mut Reads) -> Option<usize> {
+        let near = self.geometry.window * 4;
         let anchor = (0..near).find_map(|slot| reads.count(self.probe(slot)).map(|s| (slot, s)));
-        anchor
-            .and_then(|(slot, sequence)| self.bisect(slot, sequence / self.geometry.slots, reads))
-            .and_then(|boundary| self.in_window(boundary, reads))
-            .or_else(|| {
-                reads.full_scans += 1;
-                (0..self.geometry.slots).filter_map(|slot| reads.count(self.probe_rows(slot))).max()
-            })
+        if anchor.is_none() && joined == 0 {
+            return None;
+        }
+        let boundary =
+            anchor.map(|(slot, sequence)| self.bisect(slot, sequence / self.geometry.slots, reads));
+        let found = boundary.and_then(|boundary| self.in_window(boundary, reads));
+        if let Some((sequence, distance)) = found
+            && (distance <= self.geometry.window * 3
+                || self.mutant == Mutant::UnreadableProbeTrusted)
+        {
+            return Some(sequence);
+        }
+        reads.full_scans += 1;
+        let all = 0..self.geometry.slots;
+        let newest = all.filter_map(|slot| reads.count(self.probe(slot))).max()?;
+        self.in_window(newest % self.geometry.slots, reads).map(|(sequence, _)| sequence)
     }
 
-    /// The last slot whose lap is not older than the anchor's, give or take the window.
-    fn bisect(self, anchor: usize, lap: usize, reads: &mut Reads) -> Option<usize> {
+    /// The last slot whose lap is not older than the anchor's, give or take the window. Where it
+    /// cannot read it goes left, as a first lap needs; the window shows when that was wrong.
+    fn bisect(self, anchor: usize, lap: usize, reads: &mut Reads) -> usize {
         let (mut low, mut high) = (anchor, self.geometry.slots);
         while high - low > 1 {
             let middle = usize::midpoint(low, high);
-            match self.nearest(middle, low, high, reads) {
+            match self.nearest(middle, low..high, reads) {
                 Some((slot, sequence)) if sequence / self.geometry.slots >= lap => low = slot,
                 Some((slot, _)) => high = slot,
-                // Never written, on the first lap; else damage wider than a crash can leave.
-                None if lap == 0 || self.reach() >= high - low => high = middle,
-                None if self.mutant == Mutant::UnreadableProbeTrusted => high = middle,
-                None => return None,
+                None => high = middle,
             }
         }
-        Some(low)
+        low
     }
 
-    fn reach(self) -> usize {
-        if self.mutant == Mutant::UnreadableProbeTrusted { 0 } else { 2 * self.geometry.window }
-    }
-
-    /// A readable slot nearest to `middle` between `low` and `high`, both excluded.
+    /// A readable slot next to `middle`, behind the first and before the end of `range`.
     fn nearest(
         self,
         middle: usize,
-        low: usize,
-        high: usize,
+        range: Range<usize>,
         reads: &mut Reads,
     ) -> Option<(usize, usize)> {
-        (0..=self.reach()).flat_map(|d| [middle + d, middle.saturating_sub(d)]).find_map(|slot| {
-            let inside = slot > low && slot < high;
+        let reach = if self.mutant == Mutant::UnreadableProbeTrusted { 0 } else { REACH };
+        (0..=reach).flat_map(|d| [middle + d, middle.saturating_sub(d)]).find_map(|slot| {
+            let inside = slot > range.start && slot < range.end;
             inside.then(|| reads.count(self.probe(slot)).map(|s| (slot, s))).flatten()
         })
     }
 
-    /// The newest sequence in the window around the boundary; nothing when it lies further right
-    /// than a crash can leave it, because then an unreadable probe has led the search astray.
-    fn in_window(self, boundary: usize, reads: &mut Reads) -> Option<usize> {
+    /// The newest sequence in all rows of the window around the boundary, and its distance from
+    /// the window's begin. A crash leaves it at most W right of the boundary, at distance 3W; found
+    /// further right, an unreadable probe has led the search astray.
+    fn in_window(self, boundary: usize, reads: &mut Reads) -> Option<(usize, usize)> {
         let (slots, window) = (self.geometry.slots, self.geometry.window);
         let found = (0..=4 * window).filter_map(|distance| {
             let slot = (boundary + slots + distance - 2 * window) % slots;
             reads.count(self.probe_rows(slot)).map(|sequence| (sequence, distance))
         });
-        let (sequence, distance) = found.max()?;
-        let inside = distance <= 3 * window || self.mutant == Mutant::UnreadableProbeTrusted;
-        inside.then_some(sequence)
+        found.max()
     }
 
     /// The highest epoch in the window up to `head`.
