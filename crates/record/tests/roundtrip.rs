@@ -95,6 +95,11 @@ fn packets_of_volume(path: &Path) -> Vec<Packet> {
     found
 }
 
+/// Memory, where there is a file system in it: hundreds of volumes are made and synced here.
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
 fn corpus() -> Option<Vec<PathBuf>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/corpus");
     if !root.exists() {
@@ -120,11 +125,11 @@ fn corpus() -> Option<Vec<PathBuf>> {
 #[test]
 fn every_capture_comes_back_byte_for_byte() {
     let Some(files) = corpus() else { return };
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let (mut compared, mut broken_off) = (0, 0);
     for (number, file) in files.iter().enumerate() {
         let volume = folder.path().join("volume");
-        new_volume(&volume, if number % 2 == 0 { 2 << 20 } else { 64 << 10 }, 96 << 20);
+        new_volume(&volume, if number % 2 == 0 { 2 << 20 } else { 512 << 10 }, 96 << 20);
         let expected = packets_of_file(file);
         let report = run(&options(&volume, vec![file.clone()]));
         assert_eq!(report.total.stored as usize, expected.len(), "{}", file.display());
@@ -143,7 +148,7 @@ fn recordings_follow_one_another_and_the_ring_laps() {
     let Some(files) = corpus() else { return };
     let large: Vec<PathBuf> =
         files.into_iter().filter(|file| fs::metadata(file).unwrap().len() > 500_000).collect();
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let volume = folder.path().join("volume");
     new_volume(&volume, 64 << 10, 8 << 20);
     let mut all = Vec::new();

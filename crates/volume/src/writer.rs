@@ -230,7 +230,7 @@ impl Writer {
     /// When the rows do not fit the column or a slot.
     pub fn append(&mut self, filled: Filled, clock: &dyn Clock) -> Result<Appended, Error> {
         self.check_latch()?;
-        if filled.rows > self.plan(0).room || self.next_row == self.geometry().rows_per_slot() {
+        if filled.rows > self.plan(0).room {
             self.close_slot(clock, false)?;
         }
         while !self.has_room_in_window() {
@@ -285,10 +285,6 @@ impl Writer {
     /// Orderly end: everything is acknowledged, and a closing head says so for good.
     pub fn close(mut self, clock: &dyn Clock) -> Result<WriterCounters, Error> {
         self.drain(clock)?;
-        if self.next_row == self.geometry().rows_per_slot() {
-            self.next = StripeId { sequence: self.next.sequence + 1, sub: 0 };
-            self.next_row = 0;
-        }
         self.close_slot(clock, true)?;
         self.device.flush()?;
         Ok(self.counters)
@@ -343,18 +339,13 @@ impl Writer {
     /// Leaves the current slot: a VOID head behind its last stripe, whose block reaches to the slot's
     /// end. Two rows, the end of the block first.
     fn close_slot(&mut self, clock: &dyn Clock, clean_stop: bool) -> Result<(), Error> {
-        let rows_per_slot = self.geometry().rows_per_slot();
-        if self.next_row < rows_per_slot {
-            self.counters.closed_rows += u64::from(rows_per_slot - self.next_row);
-            let mut head = self.stripe_head(Kind::Void, 0, clock);
-            head.clean_stop = clean_stop;
-            head.manifest = vec![body_crc(&[])];
-            let head = self.seal(head, 0, &[]);
-            write_closing(self.device.as_mut(), &self.superblock, &head)?;
-            self.advance(&head);
-        }
-        self.next = StripeId { sequence: self.next.sequence + 1, sub: 0 };
-        self.next_row = 0;
+        self.counters.closed_rows += u64::from(self.geometry().rows_per_slot() - self.next_row);
+        let mut head = self.stripe_head(Kind::Void, 0, clock);
+        head.clean_stop = clean_stop;
+        head.manifest = vec![body_crc(&[])];
+        let head = self.seal(head, 0, &[]);
+        write_closing(self.device.as_mut(), &self.superblock, &head)?;
+        self.advance(&head);
         Ok(())
     }
 
@@ -394,7 +385,7 @@ impl Writer {
             Previous { stripe: stripe.stripe, cid: head.cid, manifest: stripe.manifest.clone() };
         self.next_row = stripe.first_row + 1 + stripe.rows;
         self.next.sub += 1;
-        if self.next_row == self.geometry().rows_per_slot() {
+        if stripe.kind.closes_slot() || self.next_row == self.geometry().rows_per_slot() {
             self.next = StripeId { sequence: self.next.sequence + 1, sub: 0 };
             self.next_row = 0;
         }
