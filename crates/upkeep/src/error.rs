@@ -1,7 +1,8 @@
 //! Why a volume could not be created, inspected or verified.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use format::superblock::SuperblockError;
 use host::signature::Signature;
 use host::usage::Use;
 use units::ByteSize;
@@ -46,4 +47,16 @@ pub enum Error {
     SizeOfDisk { path: PathBuf, size_bytes: u64 },
     #[error("{} is neither a regular file nor a block device", path.display())]
     NotAFileOrBlockDevice { path: PathBuf },
+}
+
+impl Error {
+    /// A volume's error with its path, in words that say what to do.
+    pub fn of_volume(path: &Path, source: volume::Error) -> Self {
+        let path = path.to_path_buf();
+        match source {
+            volume::Error::NoSuperblock(SuperblockError::Magic) => Self::NotAVolume { path },
+            volume::Error::Device(error) => Self::Device(error),
+            source => Self::Volume { path, source },
+        }
+    }
 }

@@ -19,7 +19,6 @@ pub use verify::{BadStripe, IndexDamage, Verification, verify};
 use core::ops::ControlFlow;
 use std::path::Path;
 
-use format::superblock::SuperblockError;
 use volume::Reader;
 
 /// Hears (bytes done, bytes in all); a break stops the job in order.
@@ -27,10 +26,6 @@ pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> ControlFlow<()>;
 
 /// Opens the volume that `path` is the member of, for reading only.
 fn open(path: &Path) -> Result<Reader, Error> {
-    Reader::open(device::open_read(path)?).map_err(|source| match source {
-        volume::Error::NoSuperblock(SuperblockError::Magic) => {
-            Error::NotAVolume { path: path.to_path_buf() }
-        }
-        source => Error::Volume { path: path.to_path_buf(), source },
-    })
+    let device = device::open_read(path)?;
+    Reader::open(device).map_err(|source| Error::of_volume(path, source))
 }

@@ -1,1 +1,28 @@
 //! Reports as text, table and JSON: the only room that serializes.
+//!
+//! Functions take the reports of the jobs and give text; nothing here prints, reads or decides.
+//! Names of fields in JSON and CSV are those of queries and of the Parquet columns
+//! (docs/sessions.md). Text that came from the network never reaches a terminal raw: control
+//! characters are escaped.
+
+mod manifest;
+mod record;
+mod session;
+mod table;
+mod text;
+mod volume;
+
+pub use manifest::{ExpectedOutput, ManifestError, explain, manifest_json, parse_manifest};
+pub use record::{is_clean, recording, recording_json, recording_progress};
+pub use session::{SessionTable, csv_heading, csv_line, json_line};
+pub use text::{duration, plural, printable, rate};
+pub use volume::{
+    created, created_json, inspection, inspection_json, verification, verification_json,
+};
+
+/// Pretty JSON with a line feed at its end.
+fn pretty(report: &impl serde::Serialize) -> String {
+    let text = serde_json::to_string_pretty(report);
+    // Reports are trees of numbers and texts: nothing in them can refuse to be written.
+    text.expect("reports have only text keys") + "\n"
+}

@@ -1,1 +1,103 @@
-fn main() {}
+//! The binary: flags to configuration to job to exit code. The only room that knows clap.
+//!
+//! Each verb has a module with its flags, their validation into the job's options, and its run.
+//! Flags are read from the command line and nowhere else. Results go to standard output, progress
+//! and remarks to standard error; a reader that goes away ends the program quietly.
+
+mod arguments;
+mod create;
+mod demo;
+mod extract;
+mod failure;
+mod fields;
+mod find;
+mod generate;
+mod inspect;
+mod progress;
+mod record;
+mod stdout;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use failure::{Outcome, Verdict};
+
+/// Exit codes, at the end of every help text and manual page.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done and clean
+  1  done, with a negative verdict: packets lost, an answer incomplete, damage found
+  2  wrong usage
+  3  refused for safety, or the machine did not allow it
+  4  the volume is too damaged";
+
+/// Records every packet of a link onto ordinary disks, finds any session and hands it out as pcapng.
+///
+/// A volume is a file or a disk that is written round and round, the newest packets over the
+/// oldest. What was acknowledged survives a crash; what was lost is named.
+#[derive(Debug, Parser)]
+#[command(name = "wirespool", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(after_long_help = concat!("\
+Examples:
+  wirespool demo                                         see it all work, as any user
+  wirespool create /data/spool --size 8G                 a volume in a file
+  wirespool record /data/spool --interface eth0          record until Ctrl-C
+  wirespool find /data/spool 'sni *.example.com'         which sessions were there?
+  wirespool extract /data/spool 'port 53' -w dns.pcapng  give me their packets
+
+"))]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Create(create::Flags),
+    Record(record::Flags),
+    Find(find::Flags),
+    Extract(extract::Flags),
+    Inspect(inspect::Flags),
+    Verify(verify::Flags),
+    VerifyExtract(verify::ExtractFlags),
+    Fields(fields::Flags),
+    Demo(demo::Flags),
+    Completions(generate::CompletionsFlags),
+    #[command(hide = true)]
+    Generate(generate::Flags),
+}
+
+fn run(verb: Verb) -> Outcome {
+    match verb {
+        Verb::Create(flags) => create::run(&flags),
+        Verb::Record(flags) => record::run(flags),
+        Verb::Find(flags) => find::run(&flags),
+        Verb::Extract(flags) => extract::run(&flags),
+        Verb::Inspect(flags) => inspect::run(&flags),
+        Verb::Verify(flags) => verify::run(&flags),
+        Verb::VerifyExtract(flags) => verify::run_extract(&flags),
+        Verb::Fields(flags) => fields::run(&flags),
+        Verb::Demo(flags) => demo::run(&flags),
+        Verb::Completions(flags) => generate::completions(flags.shell),
+        Verb::Generate(flags) => generate::run(&flags),
+    }
+}
+
+fn main() -> ExitCode {
+    // clap prints its own messages; help and version are no errors.
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Nobody to tell when that fails, too.
+            drop(error.print());
+            return ExitCode::from(if error.use_stderr() { failure::USAGE } else { 0 });
+        }
+    };
+    match run(cli.verb) {
+        Ok(Verdict::Clean) => ExitCode::SUCCESS,
+        Ok(Verdict::Negative) => ExitCode::from(failure::NEGATIVE),
+        Err(error) => failure::report(&error),
+    }
+}

@@ -1,0 +1,194 @@
+//! A recording that has ended, and how one is going.
+
+use ::record::{Account, Progress, Report};
+use serde::Serialize;
+use units::ByteSize;
+
+use crate::pretty;
+use crate::table::{Column, render};
+use crate::text::{duration, grouped, plural, printable, rate};
+
+const ACCOUNT_COLUMNS: [Column; 9] = [
+    Column { title: "INTERFACE", is_number: false, least: 10, rank: 0 },
+    Column { title: "OFFERED", is_number: true, least: 0, rank: 0 },
+    Column { title: "STORED", is_number: true, least: 0, rank: 0 },
+    Column { title: "CUT", is_number: true, least: 0, rank: 3 },
+    Column { title: "KERNEL DROPS", is_number: true, least: 0, rank: 0 },
+    Column { title: "WRITER DROPS", is_number: true, least: 0, rank: 0 },
+    Column { title: "NIC DROPS", is_number: true, least: 0, rank: 2 },
+    Column { title: "FILTERED", is_number: true, least: 0, rank: 4 },
+    Column { title: "TOO LONG", is_number: true, least: 0, rank: 5 },
+];
+
+/// Interfaces listed one by one; the JSON has them all.
+const INTERFACES_SHOWN: usize = 20;
+
+/// A recording, in words and a table of its accounts.
+pub fn recording(report: &Report, width: Option<usize>) -> String {
+    let total = &report.total;
+    let mut lines = vec![verdict(report)];
+    lines.push(format!(
+        "{} in {}: {} to the disk with heads and index, {}, {} of CPU time",
+        plural(total.stored, "packet"),
+        duration(report.elapsed_ns),
+        ByteSize(report.writer.bytes),
+        rate(report.writer.bytes, report.elapsed_ns),
+        duration(i64::try_from(report.cpu.as_nanos()).unwrap_or(i64::MAX)),
+    ));
+    lines.push(format!(
+        "{} in {}, {} of index, {} without a row",
+        plural(report.rows, "session row"),
+        plural(report.segments, "segment"),
+        ByteSize(report.index_bytes),
+        plural(report.unindexed, "packet"),
+    ));
+    lines.push(format!("durable up to stripe {}", report.acknowledged));
+    if let (false, Some(alive)) = (report.recovery.clean, report.recovery.last_alive) {
+        let (kept, voided) = (report.recovery.kept, report.recovery.voided);
+        lines.push(format!(
+            "the recorder before this one did not stop in order (last sign of life {alive}): \
+             {kept} stripes behind the last acknowledgement kept, {voided} slots closed"
+        ));
+    }
+    lines.extend(report.broken_off.iter().map(|line| format!("broken off: {}", printable(line))));
+    lines.extend(report.notes.iter().map(|line| format!("note: {}", printable(line))));
+    format!("{}\n\n{}", lines.join("\n"), accounts(report, width))
+}
+
+/// Whether nothing was lost and every input was read to its end.
+pub fn is_clean(report: &Report) -> bool {
+    report.total.is_lossless() && report.broken_off.is_empty()
+}
+
+fn verdict(report: &Report) -> String {
+    let total = &report.total;
+    let lost = total.kernel_drops + total.writer_drops + total.interface_drops.unwrap_or_default();
+    match (lost, total.interface_drops) {
+        (0, Some(_)) => "nothing was lost".to_owned(),
+        (0, None) => "nothing was lost, as far as is known (NIC drops are not)".to_owned(),
+        _ => format!("lost: {}; each loss is stored as a gap", plural(lost, "packet")),
+    }
+}
+
+fn accounts(report: &Report, width: Option<usize>) -> String {
+    let shown = report.interfaces.iter().take(INTERFACES_SHOWN);
+    let mut rows: Vec<Vec<String>> =
+        shown.map(|account| cells(&printable(&account.name), account)).collect();
+    let left = report.interfaces.len().saturating_sub(INTERFACES_SHOWN);
+    if left > 0 {
+        rows.push(vec![format!("({left} more)")]);
+    }
+    if report.interfaces.len() > 1 {
+        rows.push(cells("all", &report.total));
+    }
+    render(&ACCOUNT_COLUMNS, &rows, width)
+}
+
+fn cells(name: &str, account: &Account) -> Vec<String> {
+    let known = |count: Option<u64>| count.map_or_else(|| "unknown".to_owned(), grouped);
+    vec![
+        name.to_owned(),
+        grouped(account.offered),
+        grouped(account.stored),
+        grouped(account.cut),
+        grouped(account.kernel_drops),
+        grouped(account.writer_drops),
+        known(account.interface_drops),
+        known(account.filter_rejects),
+        grouped(account.too_long),
+    ]
+}
+
+/// How a recording is going, in one line.
+pub fn recording_progress(progress: &Progress) -> String {
+    let total = &progress.total;
+    let lost = total.kernel_drops + total.writer_drops;
+    let used = progress.pool_count.saturating_sub(progress.pool_free) * 100;
+    format!(
+        "{} offered, {} stored, {} lost; {} at {}; pool {} % used; {}",
+        plural(total.offered, "packet"),
+        grouped(total.stored),
+        grouped(lost),
+        ByteSize(progress.member_bytes),
+        rate(progress.member_bytes, progress.elapsed_ns),
+        used / progress.pool_count.max(1),
+        duration(progress.elapsed_ns),
+    )
+}
+
+#[derive(Serialize)]
+struct AccountJson<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    name: &'a str,
+    offered: u64,
+    stored: u64,
+    cut: u64,
+    kernel_drops: u64,
+    writer_drops: u64,
+    in_flight: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interface_drops: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filter_rejects: Option<u64>,
+    too_long: u64,
+}
+
+impl<'a> AccountJson<'a> {
+    fn new(account: &'a Account) -> Self {
+        Self {
+            name: &account.name,
+            offered: account.offered,
+            stored: account.stored,
+            cut: account.cut,
+            kernel_drops: account.kernel_drops,
+            writer_drops: account.writer_drops,
+            in_flight: account.in_flight,
+            interface_drops: account.interface_drops,
+            filter_rejects: account.filter_rejects,
+            too_long: account.too_long,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct RecordingJson<'a> {
+    #[serde(flatten)]
+    total: AccountJson<'a>,
+    unindexed: u64,
+    sessions: u64,
+    segments: u64,
+    index_bytes: u64,
+    member_bytes: u64,
+    elapsed_ns: i64,
+    cpu_ns: u64,
+    epoch: u32,
+    acknowledged: String,
+    recovered_clean: bool,
+    recovered_kept: u64,
+    recovered_voided: u64,
+    interfaces: Vec<AccountJson<'a>>,
+    broken_off: &'a [String],
+    notes: &'a [String],
+}
+
+/// A recording as a JSON object.
+pub fn recording_json(report: &Report) -> String {
+    pretty(&RecordingJson {
+        total: AccountJson::new(&report.total),
+        unindexed: report.unindexed,
+        sessions: report.rows,
+        segments: report.segments,
+        index_bytes: report.index_bytes,
+        member_bytes: report.writer.bytes,
+        elapsed_ns: report.elapsed_ns,
+        cpu_ns: u64::try_from(report.cpu.as_nanos()).unwrap_or(u64::MAX),
+        epoch: report.epoch,
+        acknowledged: report.acknowledged.to_string(),
+        recovered_clean: report.recovery.clean,
+        recovered_kept: report.recovery.kept,
+        recovered_voided: report.recovery.voided,
+        interfaces: report.interfaces.iter().map(AccountJson::new).collect(),
+        broken_off: &report.broken_off,
+        notes: &report.notes,
+    })
+}

@@ -1,0 +1,304 @@
+//! Session rows: a table for people, JSON lines and CSV for programs.
+//!
+//! One list of fields makes JSON and CSV; a field that is absent is left out of the JSON and empty
+//! in the CSV.
+
+use std::borrow::Cow;
+
+use extract::{Found, Held};
+use format::slice::{Direction, Slice};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use wire::{Address, Protocol, TcpOptions};
+
+use crate::table::{Column, Layout};
+use crate::text::{duration, grouped, printable, time};
+
+/// A value of a field.
+enum Value<'a> {
+    Absent,
+    Count(u64),
+    Nanos(i64),
+    Flag(bool),
+    Text(Cow<'a, str>),
+    Texts(&'a [String]),
+    Numbers(&'a [u16]),
+}
+
+impl Serialize for Value<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Absent => serializer.serialize_none(),
+            Self::Count(count) => serializer.serialize_u64(*count),
+            Self::Nanos(nanos) => serializer.serialize_i64(*nanos),
+            Self::Flag(flag) => serializer.serialize_bool(*flag),
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::Texts(texts) => serializer.collect_seq(*texts),
+            Self::Numbers(numbers) => serializer.collect_seq(*numbers),
+        }
+    }
+}
+
+impl Value<'_> {
+    fn is_absent(&self) -> bool {
+        match self {
+            Self::Absent => true,
+            Self::Texts(texts) => texts.is_empty(),
+            Self::Numbers(numbers) => numbers.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// Lists are joined by blanks: no name in them has one.
+    fn plain(&self) -> String {
+        match self {
+            Self::Absent => String::new(),
+            Self::Count(count) => count.to_string(),
+            Self::Nanos(nanos) => nanos.to_string(),
+            Self::Flag(flag) => flag.to_string(),
+            Self::Text(text) => text.to_string(),
+            Self::Texts(texts) => texts.join(" "),
+            Self::Numbers(numbers) => {
+                numbers.iter().map(u16::to_string).collect::<Vec<_>>().join(" ")
+            }
+        }
+    }
+}
+
+fn count(value: Option<impl Into<u64>>) -> Value<'static> {
+    value.map_or(Value::Absent, |value| Value::Count(value.into()))
+}
+
+fn flag(value: Option<bool>) -> Value<'static> {
+    value.map_or(Value::Absent, Value::Flag)
+}
+
+fn text(value: Option<&str>) -> Value<'_> {
+    value.map_or(Value::Absent, |value| Value::Text(value.into()))
+}
+
+fn address(address: Option<Address>) -> Value<'static> {
+    match address {
+        None | Some(Address::None) => Value::Absent,
+        Some(address) => Value::Text(address.to_string().into()),
+    }
+}
+
+fn syn(side: &Direction) -> Option<&TcpOptions> {
+    side.syn_options.as_ref()
+}
+
+fn has_ports(slice: &Slice) -> bool {
+    matches!(slice.tuple.proto, Protocol::TCP | Protocol::UDP | Protocol::SCTP)
+}
+
+type Read = for<'a> fn(&'a Found) -> Value<'a>;
+
+/// Every field, in the order of docs/sessions.md except that the best known come first.
+const FIELDS: [(&str, Read); 69] = [
+    ("session_id", |row| text(Some(&row.id))),
+    ("community_id", |row| text(row.community_id.as_ref().map(|id| &*id.0))),
+    ("proto", |row| Value::Count(row.session.tuple.proto.0.into())),
+    ("proto_name", |row| text(row.session.tuple.proto.name())),
+    ("orig_ip", |row| address(Some(row.session.tuple.orig))),
+    ("orig_port", |row| count(has_ports(&row.session).then_some(row.session.tuple.orig_port))),
+    ("resp_ip", |row| address(Some(row.session.tuple.resp))),
+    ("resp_port", |row| count(has_ports(&row.session).then_some(row.session.tuple.resp_port))),
+    ("vlan", |row| count(row.session.vlan[0])),
+    ("vlan_inner", |row| count(row.session.vlan[1])),
+    ("mpls", |row| count(row.session.mpls)),
+    ("tunnel", |row| text(row.session.tunnel.map(|tunnel| tunnel.kind.name()))),
+    ("tunnel_id", |row| count(row.session.tunnel.map(|tunnel| tunnel.id))),
+    ("tunnel_src", |row| address(row.session.tunnel.map(|tunnel| tunnel.src))),
+    ("tunnel_dst", |row| address(row.session.tunnel.map(|tunnel| tunnel.dst))),
+    ("icmp_type", |row| count(row.session.icmp.map(|icmp| icmp.0))),
+    ("icmp_code", |row| count(row.session.icmp.map(|icmp| icmp.1))),
+    ("session_start_ns", |row| Value::Nanos(row.session.session_start.0)),
+    ("start_ns", |row| Value::Nanos(row.session.start.0)),
+    ("end_ns", |row| Value::Nanos(row.session.end.0)),
+    ("duration_ns", |row| Value::Nanos(row.session.end.since(row.session.start))),
+    ("orig_packets", |row| Value::Count(row.session.orig.packets)),
+    ("resp_packets", |row| Value::Count(row.session.resp.packets)),
+    ("orig_frame_bytes", |row| Value::Count(row.session.orig.frame_bytes)),
+    ("resp_frame_bytes", |row| Value::Count(row.session.resp.frame_bytes)),
+    ("orig_ip_bytes", |row| Value::Count(row.session.orig.ip_bytes)),
+    ("resp_ip_bytes", |row| Value::Count(row.session.resp.ip_bytes)),
+    ("orig_payload_bytes", |row| Value::Count(row.session.orig.payload_bytes)),
+    ("resp_payload_bytes", |row| Value::Count(row.session.resp.payload_bytes)),
+    ("state", |row| Value::Text(row.session.state.name().into())),
+    ("history", |row| text(Some(&row.session.history))),
+    ("continues", |row| Value::Flag(row.session.continues)),
+    ("handshake_ns", |row| count(row.session.handshake_ns)),
+    ("orig_tcp_flags", |row| Value::Count(row.session.orig.tcp_flags.into())),
+    ("resp_tcp_flags", |row| Value::Count(row.session.resp.tcp_flags.into())),
+    ("orig_retransmitted_packets", |row| Value::Count(row.session.orig.retransmitted_packets)),
+    ("resp_retransmitted_packets", |row| Value::Count(row.session.resp.retransmitted_packets)),
+    ("orig_retransmitted_bytes", |row| Value::Count(row.session.orig.retransmitted_bytes)),
+    ("resp_retransmitted_bytes", |row| Value::Count(row.session.resp.retransmitted_bytes)),
+    ("orig_zero_windows", |row| Value::Count(row.session.orig.zero_windows)),
+    ("resp_zero_windows", |row| Value::Count(row.session.resp.zero_windows)),
+    ("orig_missed_bytes", |row| Value::Count(row.session.orig.missed_bytes)),
+    ("resp_missed_bytes", |row| Value::Count(row.session.resp.missed_bytes)),
+    ("orig_syn_mss", |row| count(syn(&row.session.orig).and_then(|syn| syn.mss))),
+    ("resp_syn_mss", |row| count(syn(&row.session.resp).and_then(|syn| syn.mss))),
+    ("orig_syn_window_scale", |row| count(syn(&row.session.orig).and_then(|syn| syn.window_scale))),
+    ("resp_syn_window_scale", |row| count(syn(&row.session.resp).and_then(|syn| syn.window_scale))),
+    ("orig_syn_sack_permitted", |row| flag(syn(&row.session.orig).map(|syn| syn.sack_permitted))),
+    ("resp_syn_sack_permitted", |row| flag(syn(&row.session.resp).map(|syn| syn.sack_permitted))),
+    ("orig_syn_timestamps", |row| flag(syn(&row.session.orig).map(|syn| syn.timestamps))),
+    ("resp_syn_timestamps", |row| flag(syn(&row.session.resp).map(|syn| syn.timestamps))),
+    ("truncated_packets", |row| Value::Count(row.session.truncated_packets)),
+    ("fragments", |row| Value::Count(row.session.fragments)),
+    ("interface", |row| Value::Count(row.session.interface.into())),
+    ("app", |row| text(row.session.names.app)),
+    ("sni", |row| text(row.session.names.sni.as_deref())),
+    ("alpn", |row| Value::Texts(&row.session.names.alpn)),
+    ("tls_version", |row| count(row.session.names.tls_version)),
+    ("http_host", |row| Value::Texts(&row.session.names.http_host)),
+    ("http_method", |row| Value::Texts(&row.session.names.http_method)),
+    ("http_path", |row| Value::Texts(&row.session.names.http_path)),
+    ("http_status", |row| Value::Numbers(&row.session.names.http_status)),
+    ("http_user_agent", |row| Value::Texts(&row.session.names.http_user_agent)),
+    ("dns_names", |row| Value::Texts(&row.session.names.dns_names)),
+    ("dns_types", |row| Value::Numbers(&row.session.names.dns_types)),
+    ("dns_rcodes", |row| Value::Numbers(&row.session.names.dns_rcodes)),
+    ("dns_answers", |row| Value::Texts(&row.session.names.dns_answers)),
+    ("packets_overwritten", |row| match row.packets {
+        Held::Held => Value::Absent,
+        Held::Partly => text(Some("some")),
+        Held::Retired => text(Some("all")),
+    }),
+    ("provisional", |row| flag(row.is_provisional.then_some(true))),
+];
+
+struct Json<'a>(&'a Found);
+
+impl Serialize for Json<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (name, read) in &FIELDS {
+            let value = read(self.0);
+            if !value.is_absent() {
+                map.serialize_entry(name, &value)?;
+            }
+        }
+        map.end()
+    }
+}
+
+/// One JSON object and a line feed.
+pub fn json_line(row: &Found) -> String {
+    serde_json::to_string(&Json(row)).expect("rows have only text keys") + "\n"
+}
+
+/// The names of the fields as a line of CSV.
+pub fn csv_heading() -> String {
+    FIELDS.map(|(name, _)| name).join(",") + "\n"
+}
+
+/// A row as a line of CSV (RFC 4180).
+pub fn csv_line(row: &Found) -> String {
+    FIELDS.map(|(_, read)| quoted(&read(row).plain())).join(",") + "\n"
+}
+
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+const COLUMNS: [Column; 10] = [
+    Column { title: "SESSION", is_number: false, least: 0, rank: 0 },
+    Column { title: "START (UTC)", is_number: false, least: 0, rank: 4 },
+    Column { title: "DURATION", is_number: true, least: 0, rank: 6 },
+    Column { title: "PROTO", is_number: false, least: 0, rank: 0 },
+    Column { title: "ORIGINATOR", is_number: false, least: 0, rank: 0 },
+    Column { title: "RESPONDER", is_number: false, least: 0, rank: 0 },
+    Column { title: "PACKETS", is_number: true, least: 0, rank: 2 },
+    Column { title: "BYTES", is_number: true, least: 0, rank: 3 },
+    Column { title: "STATE", is_number: false, least: 0, rank: 5 },
+    Column { title: "NAME", is_number: false, least: 12, rank: 1 },
+];
+
+/// Rows that decide the widths of the columns.
+const SAMPLE_ROWS: usize = 500;
+
+/// Session rows as a table of any length, in constant memory.
+#[derive(Debug)]
+pub struct SessionTable {
+    width: Option<usize>,
+    sample: Vec<Vec<String>>,
+    layout: Option<Layout>,
+}
+
+impl SessionTable {
+    /// A table at most `width` characters wide.
+    pub fn new(width: Option<usize>) -> Self {
+        Self { width, sample: Vec::new(), layout: None }
+    }
+
+    /// Takes a row; gives the text that is ready to be shown.
+    #[must_use]
+    pub fn push(&mut self, row: &Found) -> String {
+        let cells = cells(row);
+        if let Some(layout) = &self.layout {
+            return layout.line(&cells);
+        }
+        self.sample.push(cells);
+        if self.sample.len() < SAMPLE_ROWS { String::new() } else { self.begin() }
+    }
+
+    /// The rest of the text.
+    #[must_use]
+    pub fn finish(mut self) -> String {
+        if self.layout.is_some() || self.sample.is_empty() { String::new() } else { self.begin() }
+    }
+
+    fn begin(&mut self) -> String {
+        let layout = Layout::fit(&COLUMNS, &self.sample, self.width);
+        let lines = self.sample.iter().map(|row| layout.line(row));
+        let text = core::iter::once(layout.heading()).chain(lines).collect();
+        self.layout = Some(layout);
+        text
+    }
+}
+
+fn cells(row: &Found) -> Vec<String> {
+    let slice = &row.session;
+    let proto = slice.tuple.proto;
+    let end = |address: Address, port: u16| match address {
+        Address::V6(_) if has_ports(slice) => format!("[{address}]:{port}"),
+        _ if has_ports(slice) => format!("{address}:{port}"),
+        _ => address.to_string(),
+    };
+    vec![
+        row.id.clone(),
+        time(slice.start),
+        duration(slice.end.since(slice.start)),
+        proto.name().map_or_else(|| proto.0.to_string(), str::to_owned),
+        end(slice.tuple.orig, slice.tuple.orig_port),
+        end(slice.tuple.resp, slice.tuple.resp_port),
+        grouped(slice.orig.packets.saturating_add(slice.resp.packets)),
+        grouped(slice.orig.frame_bytes.saturating_add(slice.resp.frame_bytes)),
+        slice.state.name().to_owned(),
+        printable(&name(row)),
+    ]
+}
+
+/// What the session is best known by.
+fn name(row: &Found) -> String {
+    let names = &row.session.names;
+    let first = |texts: &[String]| texts.first().cloned().unwrap_or_default();
+    let best = match (&names.sni, names.app) {
+        (Some(sni), _) => sni.clone(),
+        (None, Some("http")) => format!("{}{}", first(&names.http_host), first(&names.http_path)),
+        (None, Some("dns")) => names.dns_names.join(" "),
+        (None, app) => app.unwrap_or_default().to_owned(),
+    };
+    match row.packets {
+        Held::Held => best,
+        Held::Partly => format!("{best} (partly overwritten)"),
+        Held::Retired => format!("{best} (overwritten)"),
+    }
+}

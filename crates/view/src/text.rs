@@ -1,0 +1,130 @@
+//! Small pieces of text: numbers with their unit, times, and text from outside made harmless.
+
+use core::fmt::Write as _;
+
+use units::{ByteSize, NANOS_PER_SECOND, Timestamp};
+
+/// Text from traffic or files, safe for a terminal: control and invisible characters are escaped.
+pub fn printable(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        let is_harmless = letter == ' ' || (letter.is_ascii_graphic() || letter.is_alphanumeric());
+        if is_harmless {
+            safe.push(letter);
+        } else {
+            safe.extend(letter.escape_default());
+        }
+    }
+    safe
+}
+
+/// A length of time in the unit that suits it: `350 ms`, `12.4 s`, `3 h 20 min`, `12.5 days`.
+pub fn duration(nanos: i64) -> String {
+    let nanos = nanos.max(0);
+    let seconds = nanos / NANOS_PER_SECOND;
+    let tenths = |unit: i64| format!("{}.{}", nanos / unit, nanos / (unit / 10) % 10);
+    match seconds {
+        0 if nanos < 1_000_000 => format!("{} us", tenths(1_000)),
+        0 => format!("{} ms", tenths(1_000_000)),
+        1..120 => format!("{} s", tenths(NANOS_PER_SECOND)),
+        120..7200 => format!("{} min {} s", seconds / 60, seconds % 60),
+        7200..172_800 => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+        _ => format!("{} days", tenths(86_400 * NANOS_PER_SECOND)),
+    }
+}
+
+/// Bytes in a length of time: `812 MiB/s`.
+pub fn rate(bytes: u64, nanos: i64) -> String {
+    let nanos = u128::try_from(nanos).unwrap_or(0).max(1);
+    let per_second = u128::from(bytes) * 1_000_000_000 / nanos;
+    format!("{}/s", ByteSize(u64::try_from(per_second).unwrap_or(u64::MAX)))
+}
+
+/// A count with its noun: `1 packet`, `12 packets`.
+pub fn plural(count: u64, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", grouped(count))
+}
+
+/// Digits in groups of three: `1 500 000`.
+pub(crate) fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A time in milliseconds: `2026-11-20 10:40:22.123`, UTC.
+pub(crate) fn time(time: Timestamp) -> String {
+    let whole = time.to_string();
+    whole.get(..23).unwrap_or(&whole).replace('T', " ")
+}
+
+/// From and to, and how long that is.
+pub(crate) fn times((from, to): (Timestamp, Timestamp)) -> String {
+    format!("{} to {} UTC ({})", time(from), time(to), duration(to.since(from)))
+}
+
+/// Bytes as people say them and as they are.
+pub(crate) fn size(bytes: u64) -> String {
+    format!("{} ({} bytes)", ByteSize(bytes), grouped(bytes))
+}
+
+/// Lines of `name: value` with the values below each other.
+#[derive(Debug, Default)]
+pub(crate) struct Facts(String);
+
+impl Facts {
+    pub(crate) fn add(&mut self, name: &str, value: impl core::fmt::Display) {
+        let name = format!("{name}:");
+        writeln!(self.0, "{name:<14} {value}").expect("a string takes all text");
+    }
+
+    pub(crate) fn finish(self) -> String {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_the_unit_that_suits_them() {
+        for (nanos, text) in [
+            (-5, "0.0 us"),
+            (1_500, "1.5 us"),
+            (350_000_000, "350.0 ms"),
+            (12_400_000_000, "12.4 s"),
+            (12_000 * NANOS_PER_SECOND, "3 h 20 min"),
+            (1_080_000 * NANOS_PER_SECOND, "12.5 days"),
+        ] {
+            assert_eq!(duration(nanos), text);
+        }
+    }
+
+    #[test]
+    fn text_from_the_network_cannot_steer_a_terminal() {
+        assert_eq!(printable("a\u{1b}[2Jb"), "a\\u{1b}[2Jb");
+        assert_eq!(printable("x\u{202e}y\n"), "x\\u{202e}y\\n");
+        assert_eq!(printable("b\u{fc}cher.example"), "b\u{fc}cher.example");
+    }
+
+    #[test]
+    fn counts_are_grouped_and_have_their_plural() {
+        assert_eq!(plural(1, "packet"), "1 packet");
+        assert_eq!(plural(1_500_000, "packet"), "1 500 000 packets");
+        assert_eq!(grouped(123), "123");
+    }
+
+    #[test]
+    fn rates_survive_a_clock_that_stood_still() {
+        assert_eq!(rate(1 << 30, 2 * NANOS_PER_SECOND), "512 MiB/s");
+        assert_eq!(rate(1, 0), "953 MiB/s");
+    }
+}

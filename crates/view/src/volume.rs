@@ -1,0 +1,414 @@
+//! Volumes: created, inspected, verified.
+
+use format::geometry::Geometry;
+use format::superblock::Superblock;
+use serde::Serialize;
+use units::{ByteSize, Timestamp};
+use upkeep::{BadStripe, Created, Inspection, Recording, Verification};
+
+use crate::pretty;
+use crate::table::{Column, render};
+use crate::text::{Facts, duration, grouped, plural, printable, size, time, times};
+
+/// Lines of a list of damage that are shown; the JSON has them all.
+const DAMAGE_SHOWN: usize = 20;
+
+/// A new volume, in words.
+pub fn created(report: &Created) -> String {
+    let geometry = &report.superblock.geometry;
+    let mut facts = Facts::default();
+    facts.add("volume", report.path.display());
+    facts.add("id", report.superblock.volume_id);
+    facts.add("size", size(report.size_bytes));
+    facts.add("ring", ring(geometry));
+    if let Some(destroyed) = &report.destroyed {
+        facts.add("destroyed", destroyed);
+    }
+    if report.partitioned {
+        facts.add("note", "the disk has a partition table now; the volume is its partition");
+    }
+    if report.sparse {
+        facts.add("note", "sparse: the first lap is slower, and a full disk would stop it");
+    }
+    for note in &report.notes {
+        facts.add("note", note);
+    }
+    facts.finish()
+}
+
+fn ring(geometry: &Geometry) -> String {
+    let piece = u64::from(geometry.piece_bytes);
+    let slots = plural(geometry.slots, "slot");
+    format!("{} in {slots} of {}", ByteSize(geometry.slots * piece), ByteSize(piece))
+}
+
+#[derive(Serialize)]
+struct CreatedJson<'a> {
+    path: String,
+    volume_id: String,
+    size_bytes: u64,
+    slots: u64,
+    piece_bytes: u32,
+    sparse: bool,
+    partitioned: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    destroyed: Option<&'a str>,
+}
+
+/// A new volume as a JSON object.
+pub fn created_json(report: &Created) -> String {
+    pretty(&CreatedJson {
+        path: report.path.display().to_string(),
+        volume_id: report.superblock.volume_id.to_string(),
+        size_bytes: report.size_bytes,
+        slots: report.superblock.geometry.slots,
+        piece_bytes: report.superblock.geometry.piece_bytes,
+        sparse: report.sparse,
+        partitioned: report.partitioned,
+        destroyed: report.destroyed.as_deref(),
+    })
+}
+
+/// An inspection, in words and a table of recordings.
+pub fn inspection(report: &Inspection, width: Option<usize>) -> String {
+    let Superblock { geometry, .. } = &report.superblock;
+    let mut facts = Facts::default();
+    facts.add("volume", report.path.display());
+    facts.add("id", report.superblock.volume_id);
+    facts.add("created", format!("{} UTC", time(report.superblock.created)));
+    facts.add("ring", ring(geometry));
+    let (data, parity) = (geometry.data_columns, geometry.parity_columns);
+    for member in &report.superblock.members {
+        facts.add("member", format!("{} ({data}+{parity})", printable(&member.path)));
+    }
+    facts.add("used", used(report));
+    if let Some(times_held) = report.times {
+        facts.add("packets", times(times_held));
+    }
+    if let Some(reach) = &report.reach {
+        facts.add(
+            "reach-back",
+            format!("about {} when full, at this rate", duration(reach.full_ns)),
+        );
+    }
+    if let Some(span) = report.span {
+        facts.add("stripes", format!("{} to {}, all durable", span.tail, span.acknowledged));
+    }
+    facts.add("last stop", last_stop(report));
+    facts.add("index", index(report));
+    let mut text = facts.finish();
+    if !report.recordings.is_empty() {
+        text.push('\n');
+        text.push_str(&recordings(&report.recordings, width));
+    }
+    text
+}
+
+fn used(report: &Inspection) -> String {
+    let slots = report.superblock.geometry.slots;
+    let laps = report.slots_written / slots;
+    let share = report.slots_used * 100 / slots;
+    let lapped = if laps > 0 { format!(", {}", plural(laps, "lap")) } else { String::new() };
+    let (used, slots) = (grouped(report.slots_used), grouped(slots));
+    format!("{used} of {slots} slots ({share} %){lapped}")
+}
+
+fn last_stop(report: &Inspection) -> &'static str {
+    match (report.span, report.clean_stop) {
+        (None, _) => "never written",
+        (Some(_), true) => "in order",
+        (Some(_), false) => "not in order, or still recording",
+    }
+}
+
+fn index(report: &Inspection) -> String {
+    let summary = &report.index;
+    if let Some(at) = summary.broken_at {
+        return format!("stripe {at} is damaged; extract rebuilds the index from packets");
+    }
+    let mut text = format!(
+        "{} in {}, {}",
+        plural(summary.sessions, "row"),
+        plural(summary.segments, "segment"),
+        ByteSize(summary.bytes)
+    );
+    if summary.segments_unindexed > 0 {
+        let count = plural(summary.segments_unindexed, "segment");
+        text = format!("{text}; packets without a row in {count}");
+    }
+    if summary.segments_with_gaps > 0 {
+        text = format!("{text}; gaps in {}", plural(summary.segments_with_gaps, "segment"));
+    }
+    text
+}
+
+const RECORDING_COLUMNS: [Column; 6] = [
+    Column { title: "EPOCH", is_number: true, least: 0, rank: 0 },
+    Column { title: "RECORDING", is_number: false, least: 12, rank: 0 },
+    Column { title: "FROM", is_number: false, least: 0, rank: 0 },
+    Column { title: "TO", is_number: false, least: 0, rank: 2 },
+    Column { title: "PACKETS", is_number: true, least: 0, rank: 3 },
+    Column { title: "LEFT", is_number: true, least: 0, rank: 1 },
+];
+
+fn recordings(recordings: &[Recording], width: Option<usize>) -> String {
+    let row = |recording: &Recording| {
+        let bound = |pick: fn((Timestamp, Timestamp)) -> Timestamp| {
+            recording.times.map_or_else(|| "-".to_owned(), |times| time(pick(times)))
+        };
+        vec![
+            recording.epoch.to_string(),
+            recording.name.as_deref().map_or_else(|| "-".to_owned(), printable),
+            bound(|times| times.0),
+            bound(|times| times.1),
+            recording.indexed.map_or_else(|| "-".to_owned(), |(packets, _)| grouped(packets)),
+            recording.share_left.map_or_else(|| "partly".to_owned(), percent),
+        ]
+    };
+    let rows: Vec<Vec<String>> = recordings.iter().map(row).collect();
+    render(&RECORDING_COLUMNS, &rows, width)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+#[derive(Serialize)]
+struct InspectionJson<'a> {
+    path: String,
+    volume_id: String,
+    created_ns: i64,
+    members: Vec<&'a str>,
+    data_columns: u8,
+    parity_columns: u8,
+    piece_bytes: u32,
+    slots: u64,
+    slots_used: u64,
+    slots_written: u64,
+    window: u16,
+    epoch: u32,
+    clean_stop: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tail_sequence: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    newest_sequence: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    acknowledged: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reach_full_ns: Option<i64>,
+    index: IndexJson,
+    recordings: Vec<RecordingJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct IndexJson {
+    segments: u64,
+    sessions: u64,
+    packets: u64,
+    bytes: u64,
+    segments_unindexed: u64,
+    segments_with_gaps: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    broken_at: Option<String>,
+}
+
+#[derive(Serialize)]
+struct RecordingJson<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    epoch: u32,
+    first_sequence: u64,
+    last_sequence: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    packets: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sessions: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share_left: Option<f64>,
+}
+
+/// An inspection as a JSON object.
+pub fn inspection_json(report: &Inspection) -> String {
+    let superblock = &report.superblock;
+    let index = &report.index;
+    let recordings = report.recordings.iter().map(|recording| RecordingJson {
+        name: recording.name.as_deref(),
+        epoch: recording.epoch,
+        first_sequence: recording.first,
+        last_sequence: recording.last,
+        start_ns: recording.times.map(|times| times.0.0),
+        end_ns: recording.times.map(|times| times.1.0),
+        packets: recording.indexed.map(|(packets, _)| packets),
+        sessions: recording.indexed.map(|(_, sessions)| sessions),
+        share_left: recording.share_left,
+    });
+    pretty(&InspectionJson {
+        path: report.path.display().to_string(),
+        volume_id: superblock.volume_id.to_string(),
+        created_ns: superblock.created.0,
+        members: superblock.members.iter().map(|member| &*member.path).collect(),
+        data_columns: superblock.geometry.data_columns,
+        parity_columns: superblock.geometry.parity_columns,
+        piece_bytes: superblock.geometry.piece_bytes,
+        slots: superblock.geometry.slots,
+        slots_used: report.slots_used,
+        slots_written: report.slots_written,
+        window: superblock.window,
+        epoch: superblock.joined_epoch,
+        clean_stop: report.clean_stop,
+        tail_sequence: report.span.map(|span| span.tail),
+        newest_sequence: report.newest,
+        acknowledged: report.span.map(|span| span.acknowledged.to_string()),
+        start_ns: report.times.map(|times| times.0.0),
+        end_ns: report.times.map(|times| times.1.0),
+        reach_full_ns: report.reach.map(|reach| reach.full_ns),
+        index: IndexJson {
+            segments: index.segments,
+            sessions: index.sessions,
+            packets: index.packets,
+            bytes: index.bytes,
+            segments_unindexed: index.segments_unindexed,
+            segments_with_gaps: index.segments_with_gaps,
+            broken_at: index.broken_at.map(|at| at.to_string()),
+        },
+        recordings: recordings.collect(),
+    })
+}
+
+/// A verification, in words: the verdict first, then each damaged place.
+pub fn verification(report: &Verification) -> String {
+    let ring = &report.ring;
+    let mut text = match (report.is_clean(), report.is_complete) {
+        (true, true) => "clean: every acknowledged byte is as it was written\n".to_owned(),
+        (true, false) => "stopped early; nothing is damaged in what was read\n".to_owned(),
+        (false, _) => {
+            let stripes = plural(to_u64(report.damage.len()), "stripe");
+            let indexes = plural(to_u64(report.index_damage.len()), "index part");
+            format!("damaged: {stripes}, {indexes}\n")
+        }
+    };
+    text.push_str(&format!(
+        "read {} in {}: {} data, {} index and {} other stripes, {}, {}\n",
+        ByteSize(ring.bytes),
+        plural(ring.slots, "slot"),
+        grouped(ring.data_stripes),
+        grouped(ring.index_stripes),
+        grouped(ring.other_stripes),
+        plural(ring.packets, "packet"),
+        plural(report.sessions, "session row"),
+    ));
+    if ring.overwritten > 0 {
+        let passed = plural(ring.overwritten, "slot");
+        text.push_str(&format!("{passed} overwritten by the recorder meanwhile\n"));
+    }
+    let lines: Vec<String> = damage_lines(report).collect();
+    text.extend(lines.iter().take(DAMAGE_SHOWN).map(String::as_str));
+    if lines.len() > DAMAGE_SHOWN {
+        let more = lines.len() - DAMAGE_SHOWN;
+        text.push_str(&format!("and {more} more; --json lists them all\n"));
+    }
+    text
+}
+
+fn damage_lines(report: &Verification) -> impl Iterator<Item = String> {
+    let stripes =
+        report.damage.iter().map(
+            |BadStripe { stripe, slot_offset, row_offsets }| match row_offsets.first() {
+                None => {
+                    format!("stripe {stripe}: no valid head in the slot at byte {slot_offset}\n")
+                }
+                Some(first) => {
+                    let rows = plural(to_u64(row_offsets.len()), "row");
+                    format!(
+                        "stripe {stripe}: {rows} of 4096 bytes damaged, first at byte {first}\n"
+                    )
+                }
+            },
+        );
+    let indexes = report.index_damage.iter().map(|damage| {
+        let (at, offset) = (damage.index, damage.slot_offset);
+        let reason = printable(&damage.reason);
+        format!("index at stripe {at}, slot at byte {offset}: {reason}\n")
+    });
+    stripes.chain(indexes)
+}
+
+fn to_u64(count: usize) -> u64 {
+    u64::try_from(count).expect("counts in memory fit 64 bits")
+}
+
+#[derive(Serialize)]
+struct VerificationJson<'a> {
+    path: String,
+    volume_id: String,
+    clean: bool,
+    complete: bool,
+    slots: u64,
+    bytes: u64,
+    data_stripes: u64,
+    index_stripes: u64,
+    other_stripes: u64,
+    packets: u64,
+    indexes: u64,
+    sessions: u64,
+    overwritten: u64,
+    damage: Vec<DamageJson<'a>>,
+    index_damage: Vec<IndexDamageJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct DamageJson<'a> {
+    stripe: String,
+    slot_offset: u64,
+    row_offsets: &'a [u64],
+}
+
+#[derive(Serialize)]
+struct IndexDamageJson<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    segment: Option<String>,
+    stripe: String,
+    slot_offset: u64,
+    reason: &'a str,
+}
+
+/// A verification as a JSON object.
+pub fn verification_json(report: &Verification) -> String {
+    let ring = &report.ring;
+    let damage = report.damage.iter().map(|bad| DamageJson {
+        stripe: bad.stripe.to_string(),
+        slot_offset: bad.slot_offset,
+        row_offsets: &bad.row_offsets,
+    });
+    let index_damage = report.index_damage.iter().map(|bad| IndexDamageJson {
+        segment: bad.segment.map(|segment| segment.to_string()),
+        stripe: bad.index.to_string(),
+        slot_offset: bad.slot_offset,
+        reason: &bad.reason,
+    });
+    pretty(&VerificationJson {
+        path: report.path.display().to_string(),
+        volume_id: report.volume_id.to_string(),
+        clean: report.is_clean(),
+        complete: report.is_complete,
+        slots: ring.slots,
+        bytes: ring.bytes,
+        data_stripes: ring.data_stripes,
+        index_stripes: ring.index_stripes,
+        other_stripes: ring.other_stripes,
+        packets: ring.packets,
+        indexes: report.indexes,
+        sessions: report.sessions,
+        overwritten: ring.overwritten,
+        damage: damage.collect(),
+        index_damage: index_damage.collect(),
+    })
+}

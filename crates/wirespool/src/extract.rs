@@ -1,0 +1,197 @@
+//! `wirespool extract`.
+
+use core::cell::RefCell;
+use core::ops::ControlFlow;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use ::extract::{ExtractReport, Options, Request, Target};
+use clap::{Args, ValueEnum};
+use host::{Output, StopFlag, SystemClock};
+use units::Clock;
+use wire::LinkType;
+
+use crate::arguments;
+use crate::failure::{Outcome, Usage, Verdict, of_extract};
+use crate::find::ReadingFlags;
+use crate::progress::{Progress, say};
+use crate::stdout;
+
+/// Hand out the packets of sessions as pcapng or pcap.
+///
+/// The packets are those that were on the wire, byte for byte, in nanoseconds, in the order of time.
+/// The extract ends with a statement of what is missing from it; a manifest beside the file has the
+/// same with checksums, and `verify-extract` compares them later. The file appears when it is
+/// whole.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool extract /data/spool host 10.0.0.1 and port 443 -w https.pcapng
+  wirespool extract /data/spool session_id 1234.0-17 --whole-sessions -w one.pcapng
+  wirespool extract /data/spool 'port 53 and after 1h ago' -w - | tshark -r -
+
+Exit code 1 when the extract is incomplete.")]
+pub(crate) struct Flags {
+    /// The volume: a file or a block device
+    volume: PathBuf,
+    /// The query; its words may be one argument or several
+    #[arg(required = true)]
+    query: Vec<String>,
+    /// Write to this file, or to standard output (-)
+    #[arg(long, short, value_name = "FILE")]
+    write: PathBuf,
+    /// pcap takes one link type a file, so further ones go into FILE-LINKTYPE
+    #[arg(long, value_enum, default_value_t = Format::Pcapng)]
+    format: Format,
+    /// All packets of the sessions, not only those in the query's times
+    #[arg(long)]
+    whole_sessions: bool,
+    /// Where the manifest goes instead of FILE.json
+    #[arg(long, value_name = "FILE")]
+    manifest: Option<PathBuf>,
+    /// Replace existing files
+    #[arg(long)]
+    force: bool,
+    /// Tell on standard error what the query cost
+    #[arg(long)]
+    explain: bool,
+    #[command(flatten)]
+    reading: ReadingFlags,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Format {
+    Pcapng,
+    Pcap,
+}
+
+/// Everything that was validated.
+struct Config<'a> {
+    options: Options,
+    request: Request<'a>,
+    /// `None` is standard output.
+    file: Option<&'a Path>,
+    manifest: Option<PathBuf>,
+}
+
+pub(crate) fn run(flags: &Flags) -> Outcome {
+    let query_text = flags.query.join(" ");
+    let query = arguments::query(&flags.query, SystemClock.realtime())?;
+    let file = (flags.write != Path::new("-")).then_some(&*flags.write);
+    if file.is_none() && stdout::is_terminal() {
+        let text = "packets are no text for a terminal; name a file, or pipe them into a program";
+        return Err(Usage(text.to_owned()).into());
+    }
+    let whole_sessions = flags.whole_sessions;
+    let request = Request { query: &query, query_text: &query_text, whole_sessions };
+    let config = Config {
+        options: flags.reading.options(flags.volume.clone()),
+        request,
+        file,
+        manifest: flags.manifest.clone().or_else(|| file.map(|file| with_suffix(file, ".json"))),
+    };
+    let manifest = config.manifest.as_deref();
+    let manifest = manifest.map(|path| Output::create(path, flags.force)).transpose()?;
+
+    let (report, files) = extract(flags, &config)?;
+    if let Some(mut output) = manifest {
+        output.write_all(view::manifest_json(&report.manifest, &files).as_bytes())?;
+        output.finish()?;
+    }
+    if flags.explain {
+        say(view::explain(&report.explain).trim_end());
+    }
+    let completeness = &report.manifest.completeness;
+    let packets = view::plural(report.packets, "packet");
+    let rows = view::plural(report.manifest.rows, "session row");
+    say(&format!("{packets} of {rows}, {completeness}"));
+    Ok(Verdict::clean_if(completeness.is_complete() || report.reader_gone))
+}
+
+/// Runs the job into its outputs; gives the names of the files.
+fn extract(flags: &Flags, config: &Config<'_>) -> anyhow::Result<(ExtractReport, Vec<String>)> {
+    let Some(path) = config.file else {
+        let mut out = stdout::buffered();
+        let target = match flags.format {
+            Format::Pcapng => Target::Pcapng(&mut out),
+            Format::Pcap => Target::Pcap(&mut out),
+        };
+        return Ok((extract_into(config, target)?, Vec::new()));
+    };
+    if flags.format == Format::Pcap {
+        return extract_pcap(flags, config, path);
+    }
+    let mut output = Output::create(path, flags.force)?;
+    let report = extract_into(config, Target::Pcapng(&mut output))?;
+    output.finish()?;
+    Ok((report, vec![name_of(path)]))
+}
+
+/// One file for each link type; the first has the name that was given.
+fn extract_pcap(
+    flags: &Flags,
+    config: &Config<'_>,
+    path: &Path,
+) -> anyhow::Result<(ExtractReport, Vec<String>)> {
+    let mut outputs: Vec<(PathBuf, Rc<RefCell<Output>>)> = Vec::new();
+    let mut open = |link_type: LinkType| -> io::Result<Box<dyn Write>> {
+        let path = if outputs.is_empty() {
+            path.to_path_buf()
+        } else {
+            let name = link_type.name().map_or_else(|| link_type.0.to_string(), str::to_owned);
+            with_suffix(path, &format!("-{name}"))
+        };
+        let output = Output::create(&path, flags.force).map_err(io::Error::other)?;
+        let output = Rc::new(RefCell::new(output));
+        outputs.push((path, Rc::clone(&output)));
+        Ok(Box::new(Shared(output)))
+    };
+    let report = extract_into(config, Target::PcapByLinkType(&mut open))?;
+    let mut names = Vec::new();
+    for (path, output) in outputs {
+        let output = Rc::into_inner(output).expect("the job has ended and let go of its outputs");
+        output.into_inner().finish()?;
+        names.push(name_of(&path));
+    }
+    Ok((report, names))
+}
+
+/// An output that the job writes to and we finish.
+struct Shared(Rc<RefCell<Output>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.borrow_mut().flush()
+    }
+}
+
+fn extract_into(config: &Config<'_>, target: Target<'_>) -> anyhow::Result<ExtractReport> {
+    let stop = StopFlag::install()?;
+    let mut progress = Progress::new("extract");
+    let report =
+        ::extract::extract(&config.options, &config.request, target, &SystemClock, &mut |state| {
+            progress.text(&|| {
+                let pieces = view::plural(state.pieces, "piece");
+                format!("{} from {pieces}", view::plural(state.packets, "packet"))
+            });
+            if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+    progress.finish();
+    report.map_err(|error| of_extract(&config.options.volume, error))
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}

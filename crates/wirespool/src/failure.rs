@@ -1,0 +1,111 @@
+//! From errors to one line on standard error and an exit code.
+
+use core::fmt;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Done, with a negative verdict.
+pub(crate) const NEGATIVE: u8 = 1;
+/// Wrong usage or configuration.
+pub(crate) const USAGE: u8 = 2;
+/// The environment, or refused for safety.
+const ENVIRONMENT: u8 = 3;
+/// Data too damaged.
+const DAMAGED: u8 = 4;
+
+/// What a job that was done says of its result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    Clean,
+    Negative,
+}
+
+impl Verdict {
+    pub(crate) fn clean_if(is_clean: bool) -> Self {
+        if is_clean { Self::Clean } else { Self::Negative }
+    }
+}
+
+/// What every verb returns.
+pub(crate) type Outcome = anyhow::Result<Verdict>;
+
+/// Flags that make no sense together, or a value that is none.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for Usage {}
+
+/// Prints the error and its causes in one line and gives its exit code.
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+    if is_broken_pipe(error) {
+        return ExitCode::SUCCESS;
+    }
+    crate::progress::say(&format!("wirespool: {}", line(error)));
+    ExitCode::from(code(error))
+}
+
+/// The causes joined, those that only repeat the one before left out.
+pub(crate) fn line(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |text, cause| {
+        let cause = cause.to_string();
+        match text.is_empty() {
+            true => cause,
+            false if text.ends_with(&cause) => text,
+            false => format!("{text}: {cause}"),
+        }
+    })
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let root = error.root_cause().downcast_ref::<io::Error>();
+    root.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn code(error: &anyhow::Error) -> u8 {
+    let is_usage = |cause: &(dyn core::error::Error + 'static)| cause.is::<Usage>();
+    if error.chain().any(is_usage) {
+        return USAGE;
+    }
+    let is_damage = match error.downcast_ref() {
+        Some(upkeep::Error::Volume { source, .. }) => is_damaged(source),
+        _ => match error.downcast_ref() {
+            Some(::extract::Error::Index(_)) => true,
+            Some(::extract::Error::Volume(source)) => is_damaged(source),
+            _ => false,
+        },
+    };
+    if is_damage { DAMAGED } else { ENVIRONMENT }
+}
+
+fn is_damaged(error: &volume::Error) -> bool {
+    matches!(
+        error,
+        volume::Error::NoSuperblock(_)
+            | volume::Error::Shrunk { .. }
+            | volume::Error::Damaged(_)
+            | volume::Error::Inconsistent { .. }
+    )
+}
+
+/// An error of the recorder, with the volume it concerns.
+pub(crate) fn of_record(path: &Path, error: ::record::Error) -> anyhow::Error {
+    match error {
+        ::record::Error::Volume(source) => upkeep::Error::of_volume(path, source).into(),
+        error => error.into(),
+    }
+}
+
+/// An error of a reader, with the volume it concerns.
+pub(crate) fn of_extract(path: &Path, error: ::extract::Error) -> anyhow::Error {
+    match error {
+        ::extract::Error::Volume(source) => upkeep::Error::of_volume(path, source).into(),
+        error => error.into(),
+    }
+}

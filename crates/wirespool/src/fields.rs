@@ -1,0 +1,30 @@
+//! `wirespool fields`.
+
+use clap::Args;
+
+use crate::failure::{Outcome, Verdict};
+use crate::stdout;
+
+/// List the fields that queries can ask for.
+///
+/// The same names are used in queries, in JSON and CSV, and in the Parquet files of the index.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool fields
+  wirespool fields | grep dns")]
+pub(crate) struct Flags {}
+
+pub(crate) fn run(_: &Flags) -> Outcome {
+    let mut text = String::new();
+    for field in query::FIELDS {
+        let also = if field.aliases.is_empty() {
+            String::new()
+        } else {
+            format!(" (also {})", field.aliases.join(", "))
+        };
+        text += &format!("{:<26}  {:<9}  {}{also}\n", field.name, field.kind, field.meaning);
+    }
+    stdout::print(&text)?;
+    Ok(Verdict::Clean)
+}

@@ -1,0 +1,139 @@
+//! `wirespool find`.
+
+use core::ops::ControlFlow;
+use core::time::Duration;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use ::extract::{Found, Options};
+use clap::Args;
+use host::{StopFlag, SystemClock};
+use units::Clock;
+use view::SessionTable;
+
+use crate::arguments;
+use crate::failure::{Outcome, Verdict, of_extract};
+use crate::progress::say;
+use crate::stdout;
+
+/// Find sessions.
+///
+/// Shows the sessions that match a query, oldest first; without a query all of them. The answer ends
+/// with what is missing from it: gaps, damage, what the ring has overwritten. A query has the words
+/// of pcap-filter, times, and comparisons of fields; `wirespool fields` lists them.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool find /data/spool host 10.0.0.1 and port 443
+  wirespool find /data/spool 'sni *.example.com and bytes > 1M'
+  wirespool find /data/spool 'dns_names *.example.org' after 3h ago --json
+  wirespool find /data/spool tcp --csv --limit 1000 > sessions.csv
+
+Exit code 1 when the answer is incomplete.")]
+pub(crate) struct Flags {
+    /// The volume: a file or a block device
+    volume: PathBuf,
+    /// The query; its words may be one argument or several
+    query: Vec<String>,
+    /// One JSON object a line; times in nanoseconds since 1970, absent fields left out
+    #[arg(long)]
+    json: bool,
+    /// Comma-separated values with a heading
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+    /// Stop after this many sessions
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// Tell on standard error what the query cost
+    #[arg(long)]
+    explain: bool,
+    #[command(flatten)]
+    reading: ReadingFlags,
+}
+
+/// What find and extract share.
+#[derive(Debug, Args)]
+pub(crate) struct ReadingFlags {
+    /// Where index files are cached
+    #[arg(long, value_name = "DIR")]
+    index_dir: Option<PathBuf>,
+    /// Show rows whose packets are overwritten, as far back as this
+    #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
+    keep_sessions: Option<Duration>,
+    /// VLAN ids tell sessions apart, as they did when recording
+    #[arg(long)]
+    vlan_in_key: bool,
+}
+
+impl ReadingFlags {
+    pub(crate) fn options(&self, volume: PathBuf) -> Options {
+        Options {
+            volume,
+            index_dir: self.index_dir.clone(),
+            keep_sessions: self.keep_sessions,
+            vlan_in_key: self.vlan_in_key,
+        }
+    }
+}
+
+/// The three forms of an answer.
+enum Form {
+    Table(SessionTable),
+    Json,
+    Csv,
+}
+
+impl Form {
+    fn heading(&self) -> String {
+        if let Self::Csv = self { view::csv_heading() } else { String::new() }
+    }
+
+    fn line(&mut self, found: &Found) -> String {
+        match self {
+            Self::Table(table) => table.push(found),
+            Self::Json => view::json_line(found),
+            Self::Csv => view::csv_line(found),
+        }
+    }
+
+    fn rest(self) -> String {
+        if let Self::Table(table) = self { table.finish() } else { String::new() }
+    }
+}
+
+pub(crate) fn run(flags: &Flags) -> Outcome {
+    let query = arguments::query(&flags.query, SystemClock.realtime())?;
+    let options = flags.reading.options(flags.volume.clone());
+    let stop = StopFlag::install()?;
+    let mut form = match (flags.json, flags.csv) {
+        (true, _) => Form::Json,
+        (_, true) => Form::Csv,
+        _ => Form::Table(SessionTable::new(stdout::width())),
+    };
+    let mut out = stdout::buffered();
+    let mut written: io::Result<()> = out.write_all(form.heading().as_bytes());
+    let report = ::extract::find(&options, &query, flags.limit, &SystemClock, &mut |found| {
+        if written.is_ok() {
+            written = out.write_all(form.line(found).as_bytes());
+        }
+        if stop.is_set() || written.is_err() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    });
+    let report = report.map_err(|error| of_extract(&flags.volume, error))?;
+    written?;
+    out.write_all(form.rest().as_bytes())?;
+    out.flush()?;
+    if flags.explain {
+        say(view::explain(&report.explain).trim_end());
+    }
+    // A limit was asked for: reaching it is no verdict.
+    let mut completeness = report.completeness;
+    completeness.limited &= flags.limit.is_none();
+    if !completeness.is_complete() || stdout::is_terminal() {
+        say(&format!("{}, {completeness}", view::plural(report.sessions, "session")));
+    }
+    Ok(Verdict::clean_if(completeness.is_complete()))
+}

@@ -1,0 +1,218 @@
+//! `wirespool record`.
+
+use core::ops::ControlFlow;
+use core::time::Duration;
+use std::path::PathBuf;
+
+use ::record::{Input, Options};
+use clap::Args;
+use host::{StopFlag, SystemClock};
+use session::Config;
+
+use crate::arguments;
+use crate::failure::{Outcome, Usage, Verdict, of_record};
+use crate::progress::{Progress, say};
+use crate::stdout;
+
+/// Record packets into a volume.
+///
+/// Every packet offered is in exactly one counter: stored, cut, dropped by the kernel or dropped by
+/// the writer; each loss is stored as a gap and named in every extract that touches it. What is
+/// acknowledged survives a crash and a power cut. Ctrl-C stops in order: what was accepted is
+/// stored, and the account is printed. Recording from an interface needs CAP_NET_RAW; from files it
+/// needs nothing.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool record /data/spool --interface eth0 --interface eth1
+  wirespool record /data/spool --interface eth0 --filter 'not port 22' --name office
+  wirespool record /data/spool --read old/captures/ --session-timeout off
+  tcpdump -i eth0 -U -w - | wirespool record /data/spool --read -
+
+Exit code 1 when a packet was lost or an input broke off.")]
+pub(crate) struct Flags {
+    /// The volume: a file or a block device
+    volume: PathBuf,
+    #[command(flatten)]
+    input: InputFlags,
+    /// Record only what matches, in the words of pcap-filter(7); on interfaces the kernel filters
+    #[arg(long, value_name = "BPF")]
+    filter: Option<String>,
+    /// Most bytes kept of a packet; 0 keeps all
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    snaplen: u32,
+    /// Leave the interfaces in their mode: only packets for this machine
+    #[arg(long)]
+    no_promiscuous: bool,
+    /// Memory between capture and disk; what covers the longest stall of the disk
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = arguments::size)]
+    pool: u64,
+    /// Memory of the kernel's ring, for each interface
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = arguments::size)]
+    kernel_ring: u64,
+    /// Silence that ends a session, or `off`: tcp=5m,udp=60s,icmp=60s,other=60s
+    #[arg(long, value_name = "SPEC", value_parser = session_timeout)]
+    session_timeout: Option<Timeouts>,
+    /// VLAN ids tell sessions apart
+    #[arg(long)]
+    vlan_in_key: bool,
+    /// Record packets only; queries then read the packets themselves
+    #[arg(long, conflicts_with_all = ["session_timeout", "keep_sessions", "vlan_in_key"])]
+    no_index: bool,
+    /// Name of the recording, which inspect lists
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Where index files are cached, best on a fast disk
+    #[arg(long, value_name = "DIR")]
+    index_dir: Option<PathBuf>,
+    /// Keep rows this long after the ring has taken their packets, such as 180d
+    #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
+    keep_sessions: Option<Duration>,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+struct InputFlags {
+    /// Record from this interface; may be given several times
+    #[arg(long, short, value_name = "INTERFACE", conflicts_with = "read")]
+    interface: Vec<String>,
+    /// Record a capture file, all captures below a directory, or standard input (-)
+    #[arg(long, short, value_name = "FILE")]
+    read: Vec<PathBuf>,
+}
+
+/// Timeouts that were given; the others stay as they are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Timeouts {
+    Off,
+    Some(Vec<(Kind, i64)>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Tcp,
+    Udp,
+    Icmp,
+    Other,
+}
+
+fn session_timeout(text: &str) -> Result<Timeouts, String> {
+    if text == "off" {
+        return Ok(Timeouts::Off);
+    }
+    let one = |item: &str| {
+        let (name, time) = item.split_once('=').ok_or_else(|| format!("{item:?} has no ="))?;
+        let kind = match name {
+            "tcp" => Kind::Tcp,
+            "udp" => Kind::Udp,
+            "icmp" => Kind::Icmp,
+            "other" => Kind::Other,
+            _ => return Err(format!("{name:?} is none of tcp, udp, icmp, other")),
+        };
+        let nanos = i64::try_from(arguments::duration(time)?.as_nanos());
+        Ok((kind, nanos.map_err(|_| "longer than 292 years".to_owned())?))
+    };
+    text.split(',').map(one).collect::<Result<_, _>>().map(Timeouts::Some)
+}
+
+fn sessions(flags: &Flags) -> Option<Config> {
+    if flags.no_index {
+        return None;
+    }
+    let mut config = Config { vlan_in_key: flags.vlan_in_key, ..Config::default() };
+    match &flags.session_timeout {
+        None => {}
+        Some(Timeouts::Off) => {
+            config = Config {
+                tcp_timeout_ns: None,
+                udp_timeout_ns: None,
+                icmp_timeout_ns: None,
+                other_timeout_ns: None,
+                ..config
+            };
+        }
+        Some(Timeouts::Some(given)) => {
+            for &(kind, nanos) in given {
+                let timeout = match kind {
+                    Kind::Tcp => &mut config.tcp_timeout_ns,
+                    Kind::Udp => &mut config.udp_timeout_ns,
+                    Kind::Icmp => &mut config.icmp_timeout_ns,
+                    Kind::Other => &mut config.other_timeout_ns,
+                };
+                *timeout = Some(nanos);
+            }
+        }
+    }
+    Some(config)
+}
+
+/// Flags into what the job takes.
+fn options(flags: Flags) -> Result<Options, Usage> {
+    if flags.name.as_ref().is_some_and(String::is_empty) {
+        return Err(Usage("--name needs a name".to_owned()));
+    }
+    let sessions = sessions(&flags);
+    let input = if flags.input.read.is_empty() {
+        Input::Interfaces(flags.input.interface)
+    } else {
+        Input::Files(flags.input.read)
+    };
+    Ok(Options {
+        filter: flags.filter,
+        snaplen: flags.snaplen,
+        promiscuous: !flags.no_promiscuous,
+        pool_bytes: flags.pool,
+        kernel_ring_bytes: flags.kernel_ring,
+        sessions,
+        index_dir: flags.index_dir,
+        keep_sessions: flags.keep_sessions,
+        name: flags.name,
+        ..Options::new(flags.volume, input)
+    })
+}
+
+pub(crate) fn run(flags: Flags) -> Outcome {
+    let json = flags.json;
+    let options = options(flags)?;
+    let stop = StopFlag::install()?;
+    let mut progress = Progress::new("record");
+    let mut is_told = false;
+    let report = ::record::record(&options, &SystemClock, &mut |state| {
+        progress.text(&|| view::recording_progress(state));
+        if stop.is_set() {
+            if !core::mem::replace(&mut is_told, true) {
+                say("stopping: storing what was accepted; once more to give up");
+            }
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    });
+    progress.finish();
+    let report = report.map_err(|error| of_record(&options.volume, error))?;
+    let text = if json {
+        view::recording_json(&report)
+    } else {
+        view::recording(&report, stdout::width())
+    };
+    stdout::print(&text)?;
+    Ok(Verdict::clean_if(view::is_clean(&report)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn session_timeouts_are_off_or_a_list() {
+        assert_eq!(session_timeout("off"), Ok(Timeouts::Off));
+        let two = vec![(Kind::Tcp, 300_000_000_000), (Kind::Udp, 500_000_000)];
+        assert_eq!(session_timeout("tcp=5m,udp=500ms"), Ok(Timeouts::Some(two)));
+        for text in ["", "on", "tcp", "tcp=", "sctp=5m", "tcp=5m,", "tcp=300000d"] {
+            assert!(session_timeout(text).is_err(), "{text}");
+        }
+    }
+}
