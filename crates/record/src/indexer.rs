@@ -20,6 +20,8 @@ use crate::segment::{OpenSegment, SegmentLimits};
 const TICK: Duration = Duration::from_millis(100);
 /// Longest wait for the write of an index part: a member that takes longer is given up by its own error.
 const COLUMN_WAIT: Duration = Duration::from_mins(2);
+/// How long the end of a recording waits for its last index before it leaves the cache without it.
+const AWAIT_NS: i64 = 5_000_000_000;
 /// A stretch that was left without an index (by a crash, or on purpose) is indexed when the volume is
 /// opened, unless it is longer than this: then it stays to be indexed when asked for.
 const CATCH_UP_BYTES_MAX: u64 = 4 << 30;
@@ -190,12 +192,12 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// At the end of a recording: the last index becomes durable within a flush or two.
     fn await_durable(&mut self) -> Result<(), index::Error> {
-        let mut rounds = 0;
-        while !self.pending.is_empty() && rounds < 50 {
-            std::thread::park_timeout(TICK);
+        let give_up_ns = self.parts.clock.boottime_ns().saturating_add(AWAIT_NS);
+        while !self.pending.is_empty() && self.parts.clock.boottime_ns() < give_up_ns {
+            std::thread::park_timeout(Duration::from_millis(2));
             self.cache_durable()?;
-            rounds += 1;
         }
         Ok(())
     }
