@@ -20,10 +20,13 @@ impl Reader {
         let span = self.span()?;
         let mut buffer = vec![0; self.piece_bytes()];
         // Every head names the newest INDEX before it, so any readable one near the watermark will do.
-        let near = (span.tail..=span.acknowledged.sequence).rev().take(4);
-        let pointer = near
-            .filter_map(|sequence| self.slot(sequence, &mut buffer).ok())
-            .find_map(|slot| slot.stripes.last().map(|stripe| stripe.head.stripe.index))?;
+        // Where the INDEX is the last thing acknowledged, only the head that closes the volume names it.
+        let closing = self.last_head().filter(|head| head.stripe.clean_stop);
+        let pointer = closing.map(|head| head.stripe.index).or_else(|| {
+            let near = (span.tail..=span.acknowledged.sequence).rev().take(4);
+            near.filter_map(|sequence| self.slot(sequence, &mut buffer).ok())
+                .find_map(|slot| slot.stripes.last().map(|stripe| stripe.head.stripe.index))
+        })?;
         (pointer.sequence >= span.tail).then_some(pointer)
     }
 

@@ -6,7 +6,7 @@
 
 use device::ReadAt;
 use format::geometry::Geometry;
-use format::head::StripeId;
+use format::head::{Head, StripeId};
 use format::superblock::Superblock;
 
 use crate::heads::{Heads, Slot, body_in};
@@ -45,6 +45,7 @@ pub struct Reader {
     device: Box<dyn ReadAt>,
     superblock: Superblock,
     newest: Option<Newest>,
+    last_head: Option<Head>,
 }
 
 impl Reader {
@@ -52,7 +53,7 @@ impl Reader {
     pub fn open(device: Box<dyn ReadAt>) -> Result<Self, Error> {
         let superblock =
             superblocks::load(&|offset, into| device.read_at(offset, into), device.size_bytes())?;
-        let mut reader = Self { device, superblock, newest: None };
+        let mut reader = Self { device, superblock, newest: None, last_head: None };
         reader.refresh()?;
         Ok(reader)
     }
@@ -63,16 +64,19 @@ impl Reader {
         self.superblock = superblocks::load(&read, self.device.size_bytes())?;
         let heads = Heads::new(&read, &self.superblock);
         let mut newest = search::newest(&heads, known(&self.superblock))?;
+        let mut last_head = None;
         if let Some(found) = &mut newest {
             // The watermark rises within a slot: its last stripe knows most.
             let mut buffer = vec![0; self.piece_bytes()];
             let slot = heads.walk_slot(found.sequence, found.acknowledged, &mut buffer);
             let joined = self.superblock.joined_epoch;
-            let stripes = slot.stripes.iter().map(|stripe| &stripe.head.stripe);
-            let stripes = stripes.filter(|stripe| stripe.epoch <= joined);
-            let watermarks = stripes.map(|stripe| stripe.acknowledged);
+            let heads = slot.stripes.into_iter().map(|stripe| stripe.head);
+            let heads: Vec<Head> = heads.filter(|head| head.stripe.epoch <= joined).collect();
+            let watermarks = heads.iter().map(|head| head.stripe.acknowledged);
             found.acknowledged = watermarks.fold(found.acknowledged, StripeId::max);
+            last_head = heads.into_iter().next_back();
         }
+        self.last_head = last_head;
         self.newest = newest;
         Ok(())
     }
@@ -95,6 +99,12 @@ impl Reader {
     /// The newest head and watermark; `None` on a volume that was never written.
     pub fn newest(&self) -> Option<&Newest> {
         self.newest.as_ref()
+    }
+
+    /// The newest head on the ring. Its stripe may lie above the watermark; what it says of the stripes
+    /// before it holds: the newest INDEX, and whether the writer stopped in order.
+    pub fn last_head(&self) -> Option<&Head> {
+        self.last_head.as_ref()
     }
 
     /// What may be read; `None` while nothing is acknowledged.
@@ -135,14 +145,14 @@ impl Reader {
     }
 
     /// The first head of the slot of `sequence`, without its body: for tables and directories.
-    pub fn head(&self, sequence: u64) -> Option<format::head::Head> {
+    pub fn head(&self, sequence: u64) -> Option<Head> {
         let slot = self.geometry().slot(sequence);
         self.with_heads(|heads| heads.first_of_slot(slot))
             .filter(|head| head.stripe.stripe.sequence == sequence)
     }
 
     /// The body of a stripe found by [`Reader::slot`] in the same buffer.
-    pub fn body<'a>(head: &format::head::Head, buffer: &'a [u8]) -> &'a [u8] {
+    pub fn body<'a>(head: &Head, buffer: &'a [u8]) -> &'a [u8] {
         body_in(head, buffer).unwrap_or_default()
     }
 
