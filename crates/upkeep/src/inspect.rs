@@ -19,6 +19,9 @@ use crate::segments::{self, Segments};
 /// Heads that are tried when some cannot be read or hold no packets.
 const NEIGHBOURS: u64 = 64;
 
+/// Fewer slots say nothing about a rate.
+const SLOTS_FOR_RATE: u64 = 8;
+
 /// A volume as it is.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Inspection {
@@ -109,7 +112,7 @@ pub fn inspect(path: &Path) -> Result<Inspection, Error> {
         path: path.to_path_buf(),
         span: reader.span(),
         newest,
-        clean_stop: reader.span().is_some_and(|span| stopped_in_order(&reader, span)),
+        clean_stop: reader.last_head().is_some_and(|head| head.stripe.clean_stop),
         slots_used: slots_written.min(slots),
         slots_written,
         times,
@@ -122,12 +125,6 @@ pub fn inspect(path: &Path) -> Result<Inspection, Error> {
 
 fn cover(a: (Timestamp, Timestamp), b: (Timestamp, Timestamp)) -> (Timestamp, Timestamp) {
     (a.0.min(b.0), a.1.max(b.1))
-}
-
-fn stopped_in_order(reader: &Reader, span: Span) -> bool {
-    let mut buffer = vec![0; reader.piece_bytes()];
-    let slot = reader.slot(span.acknowledged.sequence, &mut buffer);
-    slot.is_ok_and(|slot| slot.stripes.last().is_some_and(|last| last.head.stripe.clean_stop))
 }
 
 fn summary(segments: &Segments) -> IndexSummary {
@@ -239,7 +236,7 @@ fn reach(
     let newest = recordings.last()?;
     let (start, end) = newest.times?;
     let (used, lasted) = (newest.last + 1 - newest.first, end.since(start));
-    if lasted <= 0 {
+    if lasted <= 0 || used < SLOTS_FOR_RATE {
         return None;
     }
     let full = i128::from(lasted) * i128::from(slots) / i128::from(used);

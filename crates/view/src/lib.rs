@@ -10,15 +10,15 @@ mod record;
 mod session;
 mod table;
 mod text;
+mod verification;
 mod volume;
 
 pub use manifest::{ExpectedOutput, ManifestError, explain, manifest_json, parse_manifest};
 pub use record::{is_clean, recording, recording_json, recording_progress};
 pub use session::{SessionTable, csv_heading, csv_line, json_line};
 pub use text::{duration, plural, printable, rate};
-pub use volume::{
-    created, created_json, inspection, inspection_json, verification, verification_json,
-};
+pub use verification::{verification, verification_json};
+pub use volume::{created, created_json, inspection, inspection_json};
 
 /// Pretty JSON with a line feed at its end.
 fn pretty(report: &impl serde::Serialize) -> String {

@@ -195,7 +195,8 @@ pub fn parse_manifest(text: &str) -> Result<Vec<ExpectedOutput>, ManifestError> 
 }
 
 fn hex(bytes: &[u8; 32]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |nibble: u8| char::from_digit(nibble.into(), 16).expect("a nibble is below 16");
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 fn unhex(text: &str) -> Option<[u8; 32]> {

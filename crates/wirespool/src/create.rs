@@ -24,6 +24,7 @@ Examples:
   wirespool create /data/spool --size 100G     a file, written completely
   wirespool create /dev/sdb                    a whole disk, with a partition table
   wirespool create /tmp/try --size 1G --sparse at once, for trying things out")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Flags {
     /// A new file, or a block device
     volume: PathBuf,

@@ -16,15 +16,13 @@ Examples:
 pub(crate) struct Flags {}
 
 pub(crate) fn run(_: &Flags) -> Outcome {
-    let mut text = String::new();
-    for field in query::FIELDS {
-        let also = if field.aliases.is_empty() {
-            String::new()
-        } else {
-            format!(" (also {})", field.aliases.join(", "))
+    let line = |field: &query::Field| {
+        let also = match field.aliases {
+            [] => String::new(),
+            aliases => format!(" (also {})", aliases.join(", ")),
         };
-        text += &format!("{:<26}  {:<9}  {}{also}\n", field.name, field.kind, field.meaning);
-    }
-    stdout::print(&text)?;
+        format!("{:<26}  {:<9}  {}{also}\n", field.name, field.kind, field.meaning)
+    };
+    stdout::print(&query::FIELDS.iter().map(line).collect::<Vec<_>>().concat())?;
     Ok(Verdict::Clean)
 }

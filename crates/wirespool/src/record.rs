@@ -19,8 +19,8 @@ use crate::stdout;
 /// Every packet offered is in exactly one counter: stored, cut, dropped by the kernel or dropped by
 /// the writer; each loss is stored as a gap and named in every extract that touches it. What is
 /// acknowledged survives a crash and a power cut. Ctrl-C stops in order: what was accepted is
-/// stored, and the account is printed. Recording from an interface needs CAP_NET_RAW; from files it
-/// needs nothing.
+/// stored, and the account is printed. Recording from an interface needs root, or the capability to
+/// open raw sockets; recording from files needs no privilege.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -30,6 +30,7 @@ Examples:
   tcpdump -i eth0 -U -w - | wirespool record /data/spool --read -
 
 Exit code 1 when a packet was lost or an input broke off.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Flags {
     /// The volume: a file or a block device
     volume: PathBuf,
