@@ -1,0 +1,143 @@
+//! Volumes verified.
+
+use serde::Serialize;
+use units::ByteSize;
+use upkeep::{BadStripe, Verification};
+
+use crate::pretty;
+use crate::text::{grouped, plural, printable};
+
+/// Lines of damage that are shown; the JSON has them all.
+const DAMAGE_SHOWN: usize = 20;
+
+/// A verification, in words: the verdict first, then each damaged place.
+pub fn verification(report: &Verification) -> String {
+    let ring = &report.ring;
+    let mut lines = vec![verdict(report)];
+    lines.push(format!(
+        "read {} in {}: {} data, {} index and {} other stripes, {}, {}",
+        ByteSize(ring.bytes),
+        plural(ring.slots, "slot"),
+        grouped(ring.data_stripes),
+        grouped(ring.index_stripes),
+        grouped(ring.other_stripes),
+        plural(ring.packets, "packet"),
+        plural(report.sessions, "session row"),
+    ));
+    if ring.overwritten > 0 {
+        let passed = plural(ring.overwritten, "slot");
+        lines.push(format!("{passed} overwritten by the recorder meanwhile"));
+    }
+    let damage: Vec<String> = damage_lines(report).collect();
+    let more = damage.len().saturating_sub(DAMAGE_SHOWN);
+    lines.extend(damage.into_iter().take(DAMAGE_SHOWN));
+    if more > 0 {
+        lines.push(format!("and {more} more; --json lists them all"));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn verdict(report: &Verification) -> String {
+    match (report.is_clean(), report.is_complete) {
+        (true, true) => "clean: every acknowledged byte is as it was written".to_owned(),
+        (true, false) => "stopped early; nothing is damaged in what was read".to_owned(),
+        (false, _) => {
+            let stripes = plural(to_u64(report.damage.len()), "stripe");
+            let indexes = plural(to_u64(report.index_damage.len()), "index part");
+            format!("damaged: {stripes}, {indexes}")
+        }
+    }
+}
+
+fn damage_lines(report: &Verification) -> impl Iterator<Item = String> {
+    let stripes =
+        report.damage.iter().map(
+            |BadStripe { stripe, slot_offset, row_offsets }| match row_offsets.first() {
+                None => {
+                    format!("stripe {stripe}: no valid head in the slot at byte {slot_offset}")
+                }
+                Some(first) => {
+                    let rows = plural(to_u64(row_offsets.len()), "row");
+                    format!("stripe {stripe}: {rows} of 4096 bytes damaged, first at byte {first}")
+                }
+            },
+        );
+    let indexes = report.index_damage.iter().map(|damage| {
+        let (at, offset) = (damage.index, damage.slot_offset);
+        let reason = printable(&damage.reason);
+        format!("index at stripe {at}, slot at byte {offset}: {reason}")
+    });
+    stripes.chain(indexes)
+}
+
+fn to_u64(count: usize) -> u64 {
+    u64::try_from(count).expect("counts in memory fit 64 bits")
+}
+
+#[derive(Serialize)]
+struct VerificationJson<'a> {
+    path: String,
+    volume_id: String,
+    clean: bool,
+    complete: bool,
+    slots: u64,
+    bytes: u64,
+    data_stripes: u64,
+    index_stripes: u64,
+    other_stripes: u64,
+    packets: u64,
+    indexes: u64,
+    sessions: u64,
+    overwritten: u64,
+    damage: Vec<DamageJson<'a>>,
+    index_damage: Vec<IndexDamageJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct DamageJson<'a> {
+    stripe: String,
+    slot_offset: u64,
+    row_offsets: &'a [u64],
+}
+
+#[derive(Serialize)]
+struct IndexDamageJson<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    segment: Option<String>,
+    stripe: String,
+    slot_offset: u64,
+    reason: &'a str,
+}
+
+/// A verification as a JSON object.
+pub fn verification_json(report: &Verification) -> String {
+    let ring = &report.ring;
+    let damage = report.damage.iter().map(|bad| DamageJson {
+        stripe: bad.stripe.to_string(),
+        slot_offset: bad.slot_offset,
+        row_offsets: &bad.row_offsets,
+    });
+    let index_damage = report.index_damage.iter().map(|bad| IndexDamageJson {
+        segment: bad.segment.map(|segment| segment.to_string()),
+        stripe: bad.index.to_string(),
+        slot_offset: bad.slot_offset,
+        reason: &bad.reason,
+    });
+    pretty(&VerificationJson {
+        path: report.path.display().to_string(),
+        volume_id: report.volume_id.to_string(),
+        clean: report.is_clean(),
+        complete: report.is_complete,
+        slots: ring.slots,
+        bytes: ring.bytes,
+        data_stripes: ring.data_stripes,
+        index_stripes: ring.index_stripes,
+        other_stripes: ring.other_stripes,
+        packets: ring.packets,
+        indexes: report.indexes,
+        sessions: report.sessions,
+        overwritten: ring.overwritten,
+        damage: damage.collect(),
+        index_damage: index_damage.collect(),
+    })
+}
