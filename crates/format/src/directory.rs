@@ -9,46 +9,7 @@
 //! ranges, and an assembled file has the checksum that its parts announced. Decoding never panics,
 //! whatever the bytes.
 //!
-//! The block, little endian, offsets from its start:
-//!
-//! ```text
-//!  0 u32  block type 0x80005753
-//!  4 u32  block length
-//!  8 [8]  magic "wspindex"
-//! 16 u16  version 1
-//! 18 u16  part, from 0
-//! 20 u16  parts
-//! 22 u16  sub of the segment's first stripe
-//! 24 u64  sequence of the segment's first stripe
-//! 32 u64  bytes of the whole Parquet file
-//! 40 u64  offset of this part's payload in it
-//! 48 u64  CRC-64/NVME of the whole Parquet file
-//! 56 u16  directory entries E: 1 to 1024 in part 0, else 0
-//! 58 u16  0
-//! 60 u32  payload bytes P
-//! 64 u64  CRC-64/NVME of bytes 8..64 and 72..72 + 80 E + P
-//! 72      E entries, P bytes of payload, zeros to a multiple of 4, u32 block length
-//! ```
-//!
-//! An entry; the first is the segment itself, with 0.0 as its place, which a writer learns only
-//! when the stripe is sealed; then older ones, newest first:
-//!
-//! ```text
-//!  0 u64  sequence of the first stripe
-//!  8 u64  sequence of the last stripe
-//! 16 u64  sequence of its INDEX part 0
-//! 24 u64  bytes of its Parquet file
-//! 32 i64  earliest packet, ns since 1970
-//! 40 i64  latest packet, ns since 1970
-//! 48 u64  sessions (rows)
-//! 56 u64  packets
-//! 64 u32  flags: 1 unindexed packets, 2 gaps
-//! 68 u16  parts
-//! 70 u16  sub of the first stripe
-//! 72 u16  sub of the last stripe
-//! 74 u16  sub of INDEX part 0
-//! 76 u32  0
-//! ```
+//! Layout: docs/format.md, Index parts and Directory.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! A session's row in one segment.
 //!
 //! `session` makes slices, `index` stores them as Parquet, `query` selects among them, `view` shows them. One name per
-//! field everywhere: the names in queries, JSON and SQL are those of the Parquet columns (docs/format.md, Sessions).
+//! field everywhere: the names in queries, JSON and SQL are those of the Parquet columns (docs/sessions.md).
 
 use units::Timestamp;
 use wire::{FiveTuple, TcpOptions, Tunnel};
