@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use format::directory::{Part as IndexPart, SegmentEntry};
 use format::head::{Kind, StripeId, VolumeId};
-use index::{Catalog, Segment};
+use index::{Catalog, Files, Segment};
 use units::Timestamp;
 use volume::{Reader, Span};
 
-use crate::cache::Cache;
+use crate::cache::{self, NoCache};
 use crate::{Error, Options};
 
 /// From this many slots on, reading a hole is not worth a look at its heads first.
@@ -26,11 +26,10 @@ pub(crate) struct Part {
 }
 
 /// A volume opened for reading.
-#[derive(Debug)]
 pub(crate) struct Archive {
     pub(crate) reader: Reader,
     pub(crate) catalog: Catalog,
-    pub(crate) cache: Cache,
+    pub(crate) cache: Box<dyn Files>,
     pub(crate) vlan_in_key: bool,
     path: PathBuf,
 }
@@ -39,10 +38,10 @@ impl Archive {
     /// Opens the volume and learns of its segments: from the newest INDEX back, then from the cache.
     pub(crate) fn open(options: &Options) -> Result<Self, Error> {
         let mut archive = Self::without_index(options)?;
-        archive.cache = Cache::open(options, archive.volume());
+        archive.cache = cache::open(options, archive.volume());
         archive.load_directories();
-        if archive.catalog.add_files(&archive.cache).is_err() {
-            archive.cache = Cache::none();
+        if archive.catalog.add_files(archive.cache.as_ref()).is_err() {
+            archive.cache = Box::new(NoCache);
         }
         Ok(archive)
     }
@@ -54,7 +53,7 @@ impl Archive {
         let tail = reader.span().map_or(0, |span| span.tail);
         Ok(Self {
             catalog: Catalog::new(volume, tail, options.keep_sessions),
-            cache: Cache::none(),
+            cache: Box::new(NoCache),
             vlan_in_key: options.vlan_in_key,
             path: options.volume.clone(),
             reader,
@@ -174,7 +173,7 @@ impl Archive {
             let held = entry.index.sequence >= tail;
             held.then(|| reader.index(entry.index).ok().map(|file| file.parquet))?
         };
-        match self.catalog.open(entry, &self.cache, &mut load) {
+        match self.catalog.open(entry, self.cache.as_ref(), &mut load) {
             Ok(segment) => Ok(segment),
             // The file of another segment in this one's place is as good as none.
             Err(index::Error::Metadata { .. }) => Ok(None),

@@ -81,7 +81,7 @@ pub fn extract(
         times: times.clone(),
         matching: Matching::default(),
         keyer: Keyer::new(options.vlan_in_key),
-        decoded_lanes: BTreeMap::new(),
+        lanes: BTreeMap::new(),
         outputs: Outputs::begin(target, request.query_text)?,
         merger: Merger::new(),
         blocks: BTreeSet::new(),
@@ -123,7 +123,7 @@ struct Extractor<'a, 't> {
     times: RangeInclusive<Timestamp>,
     matching: Matching,
     keyer: Keyer,
-    decoded_lanes: BTreeMap<LaneKey, usize>,
+    lanes: BTreeMap<LaneKey, usize>,
     outputs: Outputs<'t>,
     merger: Merger,
     /// Hashes of the name resolution and secrets blocks written.
@@ -306,16 +306,12 @@ impl Extractor<'_, '_> {
             return Ok(lane);
         }
         let description = describe(interface, body);
-        let key = (interface.id, interface.link_type, description);
-        let lane = match self.decoded_lanes.get(&key) {
-            Some(&lane) => lane,
-            None => {
-                let lane = self.decoded_lanes.len();
-                self.outputs.add_lane(interface.link_type, &key.2)?;
-                self.decoded_lanes.insert(key, lane);
-                lane
-            }
-        };
+        let key = (interface.id, interface.link_type, description.clone());
+        let next = self.lanes.len();
+        let lane = *self.lanes.entry(key).or_insert(next);
+        if lane == next {
+            self.outputs.add_lane(interface.link_type, &description)?;
+        }
         *place = Some(lane);
         Ok(lane)
     }

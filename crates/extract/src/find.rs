@@ -159,19 +159,15 @@ impl Joiner {
         let identity = Identity::of(&row);
         let continues = row.continues;
         let known = self.open.remove(&identity);
-        let place = match known.and_then(|place| Some((place, self.waiting.get_mut(&place)?))) {
-            Some((place, found)) => {
-                found.rows.push(id.to_string());
-                found.packets = both(found.packets, held(&row, self.tail));
-                join(&mut found.session, row);
-                place
-            }
-            None => {
-                let place = (row.start, id);
-                self.waiting.insert(place, self.found(id, row));
-                place
-            }
-        };
+        let joined = known.filter(|place| self.waiting.contains_key(place));
+        let place = joined.unwrap_or((row.start, id));
+        if let Some(found) = joined.and_then(|place| self.waiting.get_mut(&place)) {
+            found.rows.push(id.to_string());
+            found.packets = both(found.packets, held(&row, self.tail));
+            join(&mut found.session, row);
+        } else {
+            self.waiting.insert(place, self.found(id, row));
+        }
         if continues {
             self.open.insert(identity, place);
         }

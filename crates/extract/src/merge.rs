@@ -39,6 +39,9 @@ impl Lane {
     }
 }
 
+/// Takes a packet's lane and bytes.
+pub(crate) type Emit<'e> = &'e mut dyn FnMut(usize, &[u8]) -> Result<(), Error>;
+
 /// Packets on their way out.
 #[derive(Debug)]
 pub(crate) struct Merger {
@@ -85,26 +88,16 @@ impl Merger {
     }
 
     /// Hands out what is beyond the lookahead.
-    pub(crate) fn settle(
-        &mut self,
-        emit: &mut dyn FnMut(usize, &[u8]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    pub(crate) fn settle(&mut self, emit: Emit<'_>) -> Result<(), Error> {
         self.shrink_to(self.lookahead_bytes, emit)
     }
 
     /// Hands out everything.
-    pub(crate) fn finish(
-        &mut self,
-        emit: &mut dyn FnMut(usize, &[u8]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    pub(crate) fn finish(&mut self, emit: Emit<'_>) -> Result<(), Error> {
         self.shrink_to(0, emit)
     }
 
-    fn shrink_to(
-        &mut self,
-        held_bytes: usize,
-        emit: &mut dyn FnMut(usize, &[u8]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    fn shrink_to(&mut self, held_bytes: usize, emit: Emit<'_>) -> Result<(), Error> {
         while self.held_bytes > held_bytes {
             let Reverse((_, _, lane)) = self.fronts.pop().expect("held bytes belong to packets");
             let queue = self.lanes.get_mut(lane).expect("fronts name lanes");

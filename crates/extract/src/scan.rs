@@ -4,7 +4,6 @@ use core::fmt;
 use core::ops::{ControlFlow, RangeInclusive};
 use std::collections::BTreeSet;
 
-use format::directory::SegmentEntry;
 use format::head::StripeId;
 use format::slice::Slice;
 use index::{Columns, Segment};
@@ -133,8 +132,8 @@ impl Scan<'_> {
             })
             .collect();
         mins.reverse();
-        for (part, time_min) in parts.iter().zip(mins) {
-            if self.part(part, time_min, notes, visit)?.is_break() {
+        for (part, time_min) in parts.into_iter().zip(mins) {
+            if self.part(&Part { time_min, ..part }, notes, visit)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -144,12 +143,11 @@ impl Scan<'_> {
     fn part(
         &mut self,
         part: &Part,
-        time_min: Timestamp,
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Error> {
         let Some(entry) = part.segment else {
-            return self.rebuilt(part, &BTreeSet::new(), time_min, notes, visit);
+            return self.rebuilt(part, &BTreeSet::new(), notes, visit);
         };
         let summary = &entry.summary;
         notes.explain.segments += 1;
@@ -159,11 +157,16 @@ impl Scan<'_> {
         }
         let Some(segment) = self.archive.segment(&entry)? else {
             notes.explain.segments_rebuilt += 1;
-            return self.rebuilt(part, &BTreeSet::new(), time_min, notes, visit);
+            return self.rebuilt(part, &BTreeSet::new(), notes, visit);
         };
         let meta = segment.meta();
         notes.completeness.add_gaps(&meta.gaps, *self.times.start(), *self.times.end());
-        let step = Step::Part { first: part.first, epoch: meta.epoch, time_min, is_indexed: true };
+        let step = Step::Part {
+            first: part.first,
+            epoch: meta.epoch,
+            time_min: part.time_min,
+            is_indexed: true,
+        };
         if visit(step, self.archive, notes)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
@@ -172,8 +175,8 @@ impl Scan<'_> {
             return Ok(flow);
         }
         // Every piece that was indexed has a row that names it.
-        let indexed = self.pieces_of(&entry, &segment)?;
-        self.rebuilt(&Part { segment: None, ..*part }, &indexed, time_min, notes, visit)
+        let indexed = stripes_named(&segment)?;
+        self.rebuilt(&Part { segment: None, ..*part }, &indexed, notes, visit)
     }
 
     fn segment(
@@ -234,30 +237,11 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// The stripes that rows of the segment name.
-    fn pieces_of(
-        &self,
-        entry: &SegmentEntry,
-        segment: &Segment,
-    ) -> Result<BTreeSet<StripeId>, Error> {
-        let mut stripes = BTreeSet::new();
-        let columns = Columns::Named(&["piece_sequences", "piece_subs", "piece_columns"]);
-        segment.rows(columns, &(Timestamp::MIN..=Timestamp::MAX), &mut |_, slice| {
-            let pieces = slice.pieces.iter();
-            stripes
-                .extend(pieces.map(|piece| StripeId { sequence: piece.sequence, sub: piece.sub }));
-            ControlFlow::Continue(())
-        })?;
-        debug_assert_eq!(entry.summary.first, segment.meta().first);
-        Ok(stripes)
-    }
-
     /// Rows of stripes without an index, from their packets. The index of a known segment is stored again.
     fn rebuilt(
         &mut self,
         part: &Part,
         indexed: &BTreeSet<StripeId>,
-        time_min: Timestamp,
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Error> {
@@ -279,7 +263,7 @@ impl Scan<'_> {
             let step = Step::Part {
                 first,
                 epoch: stretch.epoch,
-                time_min,
+                time_min: part.time_min,
                 is_indexed: part.segment.is_some(),
             };
             if visit(step, archive, notes)?.is_break() {
@@ -299,8 +283,20 @@ impl Scan<'_> {
         })?;
         if let (Some(parquet), Some(entry)) = (parquet, part.segment) {
             let place = (entry.index.sequence > 0).then_some((entry.index, entry.parts));
-            self.archive.catalog.store(place, &parquet, &self.archive.cache)?;
+            self.archive.catalog.store(place, &parquet, self.archive.cache.as_ref())?;
         }
         Ok(flow)
     }
+}
+
+/// The stripes that rows of the segment name.
+fn stripes_named(segment: &Segment) -> Result<BTreeSet<StripeId>, Error> {
+    let mut stripes = BTreeSet::new();
+    let columns = Columns::Named(&["piece_sequences", "piece_subs", "piece_columns"]);
+    segment.rows(columns, &(Timestamp::MIN..=Timestamp::MAX), &mut |_, slice| {
+        let pieces = slice.pieces.iter();
+        stripes.extend(pieces.map(|piece| StripeId { sequence: piece.sequence, sub: piece.sub }));
+        ControlFlow::Continue(())
+    })?;
+    Ok(stripes)
 }

@@ -81,6 +81,10 @@ pub(crate) struct Walked<'a> {
     pub(crate) blocks: Vec<&'a [u8]>,
 }
 
+/// Receives data stripes.
+pub(crate) type VisitStripe<'v> =
+    &'v mut dyn FnMut(&DataStripe<'_>, &mut Notes) -> Result<ControlFlow<()>, Error>;
+
 /// Calls `visit` with the data stripes of the slots `sequences` that `wanted` asks for, in ring order; notes those
 /// that are damaged or overwritten.
 pub(crate) fn each_data_stripe(
@@ -88,7 +92,7 @@ pub(crate) fn each_data_stripe(
     sequences: &[u64],
     notes: &mut Notes,
     wanted: &dyn Fn(StripeId) -> bool,
-    visit: &mut dyn FnMut(&DataStripe<'_>, &mut Notes) -> Result<ControlFlow<()>, Error>,
+    visit: VisitStripe<'_>,
 ) -> Result<ControlFlow<()>, Error> {
     read_slots(&archive.reader, sequences, &mut |read: SlotRead<'_>| {
         let SlotRead { sequence, slot, bytes } = read;

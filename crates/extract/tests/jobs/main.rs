@@ -1,0 +1,13 @@
+//! The jobs on real volumes: sessions of the corpus come out as they went in, damage and loss are named.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a test may stop at once, reads files, and its figures are the result"
+)]
+
+mod corpus;
+mod reader;
+mod recorder;

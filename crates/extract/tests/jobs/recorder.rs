@@ -1,0 +1,329 @@
+//! A small recorder: packets into pieces, pieces into a volume, their sessions into segments.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use capture::{FileOptions, FileSource, Next, Source};
+use device::{Buffer, Pool};
+use format::directory::{Gap, SegmentEntry, split};
+use format::head::{HEAD_BYTES, HeadKey, Kind, StripeId, Totals, VolumeId};
+use format::local::{LOCAL_FRAME_BYTES, fill_with_padding};
+use format::piece::{
+    EncodedInterface, InterfaceFields, PacketParts, PieceBuilder, Statistics, packets,
+};
+use format::slice::{PieceId, Slice};
+use index::{Segment, SegmentMeta};
+use session::{Config, PacketView, Table};
+use tempfile::TempDir;
+use units::{ManualClock, Timestamp};
+use volume::{CreateOptions, Filled, Identity, Writer, create, mount};
+use wire::LinkType;
+
+/// One packet to record, or as read back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Packet {
+    pub interface: u32,
+    pub timestamp: Timestamp,
+    pub original_len: u32,
+    pub data: Vec<u8>,
+    pub options: Vec<u8>,
+}
+
+/// Something to record: interfaces and packets, in the order of arrival.
+#[derive(Clone, Default, Debug)]
+pub struct Traffic {
+    pub interfaces: Vec<capture::Interface>,
+    pub packets: Vec<Packet>,
+    pub blocks: Vec<Vec<u8>>,
+}
+
+/// The packets of a capture, up to its damaged place if it has one.
+pub fn traffic_of(path: &Path) -> Traffic {
+    let mut traffic = Traffic::default();
+    let Ok(mut source) = FileSource::open(path, FileOptions::default()) else { return traffic };
+    loop {
+        match source.next_batch(Duration::from_millis(100)) {
+            Ok(Next::Packets(batch)) => traffic.packets.extend(batch.map(|packet| Packet {
+                interface: packet.interface,
+                timestamp: packet.timestamp,
+                original_len: packet.original_len,
+                data: packet.head.to_vec(),
+                options: packet.options.to_vec(),
+            })),
+            Ok(Next::Block(block)) => traffic.blocks.push(block),
+            Ok(Next::Idle) => {}
+            Ok(Next::End) => break,
+            Err(_) => {}
+        }
+    }
+    traffic.interfaces = source.interfaces().to_vec();
+    traffic
+}
+
+/// How to record.
+#[derive(Clone, Copy)]
+pub struct How {
+    pub piece_bytes: u32,
+    /// Pieces of a segment; `None` writes no index.
+    pub segment_pieces: Option<usize>,
+    pub config: Config,
+    /// Leave the last segment without its index, as a crash does.
+    pub crash: bool,
+}
+
+impl Default for How {
+    fn default() -> Self {
+        Self { piece_bytes: 64 << 10, segment_pieces: Some(4), config: endless(), crash: false }
+    }
+}
+
+/// Sessions without timeouts, one row each.
+pub fn endless() -> Config {
+    Config {
+        tcp_timeout_ns: None,
+        udp_timeout_ns: None,
+        icmp_timeout_ns: None,
+        other_timeout_ns: None,
+        slice_ns: None,
+        ..Config::default()
+    }
+}
+
+/// A volume in a folder of its own.
+pub struct Volume {
+    pub folder: TempDir,
+    pub path: PathBuf,
+    clock: ManualClock,
+    directory: Vec<SegmentEntry>,
+}
+
+impl Volume {
+    pub fn new(piece_bytes: u32, size_bytes: u64) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("volume");
+        let file = device::CreateOptions { size_bytes, sparse: true, overwrite: false };
+        device::create_file(&path, &file, &mut |_, _| core::ops::ControlFlow::Continue(()))
+            .unwrap();
+        let identity = Identity {
+            volume_id: VolumeId([1; 16]),
+            head_key: HeadKey([2; 32]),
+            member_uuid: [3; 16],
+            created: Timestamp(0),
+        };
+        let mut device = device::open(&path, &device::Options::default()).unwrap();
+        create(device.as_mut(), &CreateOptions { piece_bytes }, &identity, "volume").unwrap();
+        let clock = ManualClock::new(Timestamp(1));
+        Self { folder, path, clock, directory: Vec::new() }
+    }
+
+    /// A volume that holds one recording of one capture.
+    pub fn of(traffic: &Traffic, how: How) -> Self {
+        let packets = traffic.packets.iter();
+        let bytes: usize =
+            packets.map(|packet| packet.data.len() + packet.options.len() + 64).sum();
+        let bytes = u64::try_from(bytes).unwrap() * 2 + 40 * u64::from(how.piece_bytes);
+        let mut volume = Self::new(how.piece_bytes, (8 << 20) + bytes.next_multiple_of(4096));
+        volume.record(traffic, how);
+        volume
+    }
+
+    pub fn options(&self) -> extract::Options {
+        extract::Options {
+            volume: self.path.clone(),
+            index_dir: Some(self.folder.path().join("index")),
+            ..extract::Options::default()
+        }
+    }
+
+    pub fn forget_cache(&self) {
+        let cache = self.folder.path().join("index");
+        if cache.exists() {
+            std::fs::remove_dir_all(cache).unwrap();
+        }
+    }
+
+    pub fn record(&mut self, traffic: &Traffic, how: How) {
+        let device = device::open(&self.path, &device::Options::default()).unwrap();
+        let (writer, _) = mount(device, &self.clock).unwrap();
+        let piece_bytes = usize::try_from(how.piece_bytes).unwrap();
+        let mut run = Run {
+            clock: &self.clock,
+            directory: &mut self.directory,
+            writer,
+            pool: Pool::new(64, piece_bytes).unwrap(),
+            table: Table::new(how.config, 7),
+            how,
+            rows: Vec::new(),
+            stripes: Vec::new(),
+            times: Vec::new(),
+            packets: 0,
+        };
+        run.traffic(traffic);
+        run.writer.close(&self.clock).unwrap();
+    }
+}
+
+struct Run<'a> {
+    clock: &'a ManualClock,
+    directory: &'a mut Vec<SegmentEntry>,
+    writer: Writer,
+    pool: Pool,
+    table: Table,
+    how: How,
+    rows: Vec<Slice>,
+    stripes: Vec<StripeId>,
+    times: Vec<Timestamp>,
+    packets: u64,
+}
+
+pub fn loss(from: i64, to: i64) -> Gap {
+    let cause = format::directory::GapCause::KernelDrops;
+    let (from, to) = (Timestamp(from), Timestamp(to));
+    Gap { cause, interface: None, packets: Some(3), bytes: None, from, to }
+}
+
+impl Run<'_> {
+    fn traffic(&mut self, traffic: &Traffic) {
+        let interfaces: Vec<EncodedInterface> = (0..)
+            .zip(&traffic.interfaces)
+            .map(|(id, interface)| {
+                let capture::Interface { name, link_type, snaplen, options, .. } = interface;
+                let (link_type, snaplen) = (*link_type, *snaplen);
+                EncodedInterface::new(&InterfaceFields { id, link_type, snaplen, name, options })
+            })
+            .collect();
+        let mut column = self.column();
+        let mut builder = PieceBuilder::new(column.len());
+        for block in &traffic.blocks {
+            builder.push_block(&mut column, block);
+        }
+        for packet in &traffic.packets {
+            let interface = &interfaces[usize::try_from(packet.interface).unwrap()];
+            let longest = builder.captured_len_max(interface).min(packet.data.len());
+            let parts = PacketParts {
+                timestamp: packet.timestamp,
+                original_len: packet.original_len,
+                parts: [&packet.data[..longest], &[], &[]],
+                options: &packet.options,
+            };
+            if !builder.push(&mut column, interface, &parts) {
+                let full = core::mem::replace(&mut column, self.column());
+                self.seal(full, &mut builder);
+                builder = PieceBuilder::new(column.len());
+                assert!(builder.push(&mut column, interface, &parts), "an empty piece has room");
+            }
+        }
+        if !builder.is_empty() {
+            self.seal(column, &mut builder);
+        }
+        if !self.how.crash {
+            self.table.finish(&mut self.rows);
+            self.close_segment();
+        }
+    }
+
+    fn column(&mut self) -> Buffer {
+        loop {
+            if let Some(column) = self.pool.take() {
+                return column;
+            }
+            self.writer.poll(Some(Duration::from_millis(10)), self.clock).unwrap();
+        }
+    }
+
+    fn seal(&mut self, mut column: Buffer, builder: &mut PieceBuilder) {
+        let rows = self.writer.plan(builder.rows()).rows;
+        let used = builder.interfaces().iter();
+        let statistics: Vec<Statistics> =
+            used.map(|used| Statistics { interface: used.id, ..Statistics::default() }).collect();
+        let rows = builder.finish(&mut column, &statistics, &mut Vec::new(), rows);
+        let contents = builder.contents();
+        let totals = Totals { packets: contents.packets.into(), ..Totals::default() };
+        let (time_min, time_max) = (contents.time_min, contents.time_max);
+        let filled = Filled { column, kind: Kind::Data, rows, totals, time_min, time_max };
+        let appended = self.writer.append(filled, self.clock).unwrap();
+        self.clock.advance_nanos(1_000_000);
+        let body = &appended.column[HEAD_BYTES..appended.len];
+        let StripeId { sequence, sub } = appended.stripe;
+        let mut walk = packets(body);
+        while let Some(packet) = walk.next() {
+            let packet = packet.unwrap();
+            let interface = &walk.interfaces()[packet.interface];
+            let view = PacketView {
+                timestamp: packet.timestamp,
+                interface: interface.id,
+                link_type: interface.link_type,
+                original_len: packet.original_len,
+                data: packet.data,
+                piece: PieceId { sequence, sub, column: 0 },
+                ordinal: packet.ordinal,
+            };
+            self.table.push(&view, &mut self.rows);
+            self.times.push(packet.timestamp);
+        }
+        self.packets += u64::from(contents.packets);
+        self.stripes.push(appended.stripe);
+        if Some(self.stripes.len()) == self.how.segment_pieces {
+            self.table.cut(&mut self.rows);
+            self.close_segment();
+        }
+    }
+
+    fn close_segment(&mut self) {
+        let (Some(&first), Some(&last)) = (self.stripes.first(), self.stripes.last()) else {
+            return;
+        };
+        if self.how.segment_pieces.is_none() {
+            return;
+        }
+        let meta = SegmentMeta {
+            volume: self.writer.superblock().volume_id,
+            epoch: self.writer.epoch(),
+            first,
+            last,
+            time_min: self.times.iter().min().copied().unwrap_or(Timestamp::MAX),
+            time_max: self.times.iter().max().copied().unwrap_or(Timestamp::MIN),
+            packets: core::mem::take(&mut self.packets),
+            unindexed_packets: 0,
+            gaps: vec![loss(5, 6)],
+            interfaces: Vec::new(),
+            recording: None,
+        };
+        let parquet = index::encode(&meta, &core::mem::take(&mut self.rows)).unwrap();
+        let summary = Segment::open(parquet.clone().into()).unwrap().summary();
+        self.stripes.clear();
+        self.times.clear();
+        let capacity = self.pool.buffer_size() - HEAD_BYTES - LOCAL_FRAME_BYTES;
+        let mut places = Vec::new();
+        for block in split(&parquet, &summary, self.directory, capacity) {
+            let mut column = self.column();
+            let end = HEAD_BYTES + block.len();
+            let rows_end = (end + LOCAL_FRAME_BYTES).next_multiple_of(HEAD_BYTES);
+            column[HEAD_BYTES..end].copy_from_slice(&block);
+            fill_with_padding(&mut column[end..rows_end]);
+            let rows = u16::try_from(rows_end / HEAD_BYTES - 1).unwrap();
+            let rows_padded = self.writer.plan(rows).rows;
+            if rows_padded > rows {
+                fill_with_padding(&mut column[end..HEAD_BYTES * (1 + usize::from(rows_padded))]);
+            }
+            let filled = Filled::without_packets(column, Kind::Index, rows_padded);
+            places.push(self.writer.append(filled, self.clock).unwrap().stripe);
+        }
+        self.writer.set_newest_index(places[0]);
+        let (parts, bytes) =
+            (u16::try_from(places.len()).unwrap(), u64::try_from(parquet.len()).unwrap());
+        self.directory.insert(0, SegmentEntry { summary, index: places[0], parts, bytes });
+    }
+}
+
+/// An interface of Ethernet frames.
+pub fn ethernet(name: &str) -> capture::Interface {
+    capture::Interface {
+        name: name.to_owned(),
+        description: None,
+        link_type: LinkType::ETHERNET,
+        snaplen: 0,
+        filter: None,
+        options: Vec::new(),
+    }
+}
