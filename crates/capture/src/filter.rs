@@ -1,10 +1,11 @@
 //! Filter expressions (pcap-filter(7)), compiled by libpcap into classic BPF.
 //!
-//! libpcap is loaded at run time: only filters need it, and it stands in the way of a static binary. For a file the
-//! program sees the frame as it was on the wire. For an interface the kernel has taken the VLAN tag out before the
-//! program runs, so it is compiled on a live handle, where libpcap asks the kernel for the tag (`SKF_AD_VLAN_TAG`); a
-//! program compiled without one would look for 0x8100 in the frame and never match. A filter that does not mention
-//! `vlan` there accepts frames of every VLAN, because the program sees them without their tag.
+//! libpcap is loaded at run time: only filters need it, and it stands in the way of a static
+//! binary. For a file the program sees the frame as it was on the wire. For an interface the kernel
+//! has taken the VLAN tag out before the program runs, so it is compiled on a live handle, where
+//! libpcap asks the kernel for the tag (`SKF_AD_VLAN_TAG`); a program compiled without one would
+//! look for 0x8100 in the frame and never match. A filter that does not mention `vlan` there
+//! accepts frames of every VLAN, because the program sees them without their tag.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint};
 use std::ptr;
@@ -18,7 +19,8 @@ use crate::Error;
 /// What libpcap calls "all of the packet".
 pub(crate) const LONGEST_PACKET: u32 = 262_144;
 
-/// One instruction; `struct bpf_insn` of libpcap and `struct sock_filter` of the kernel are the same.
+/// One instruction; `struct bpf_insn` of libpcap and `struct sock_filter` of the kernel are the
+/// same.
 pub(crate) type Instruction = libc::sock_filter;
 
 /// `struct bpf_program`.
@@ -52,7 +54,8 @@ pub(crate) struct Libpcap {
     bpf_filter: BpfFilter,
 }
 
-/// Compiling was not reentrant before libpcap 1.8, and costs nothing that would make waiting matter.
+/// Compiling was not reentrant before libpcap 1.8, and costs nothing that would make waiting
+/// matter.
 static COMPILER: Mutex<()> = Mutex::new(());
 
 /// A compiled filter.
@@ -71,8 +74,8 @@ impl Program {
     /// Whether a packet passes, of which `bytes` were captured.
     pub(crate) fn accepts(&self, bytes: &[u8], original_len: u32) -> bool {
         let captured = c_uint::try_from(bytes.len()).unwrap_or(c_uint::MAX);
-        // SAFETY: libpcap compiled the program, so that its jumps stay inside and it ends in a return; bpf_filter
-        // reads at most `captured` bytes of the packet.
+        // SAFETY: libpcap compiled the program, so that its jumps stay inside and it ends in a
+        // return; bpf_filter reads at most `captured` bytes of the packet.
         let kept = unsafe {
             (self.bpf_filter)(self.instructions.as_ptr(), bytes.as_ptr(), original_len, captured)
         };
@@ -100,7 +103,8 @@ impl Libpcap {
         let library: &'static Library = Box::leak(Box::new(library));
         macro_rules! function {
             ($name:literal) => {{
-                // SAFETY: the type is that of the declaration in pcap/pcap.h or pcap/bpf.h, which is stable.
+                // SAFETY: the type is that of the declaration in pcap/pcap.h or pcap/bpf.h, which
+                // is stable.
                 *unsafe { library.get($name) }?
             }};
         }
@@ -193,7 +197,8 @@ impl Session {
             return Err(self.error(expression));
         }
         let len = usize::try_from(raw.len).expect("a program fits into memory");
-        // SAFETY: after success, libpcap's array of `len` instructions is valid until it is freed below.
+        // SAFETY: after success, libpcap's array of `len` instructions is valid until it is freed
+        // below.
         let instructions = unsafe { std::slice::from_raw_parts(raw.instructions, len) }.to_vec();
         // SAFETY: the program came from libpcap and is freed once.
         unsafe { (self.library.free_code)(&raw mut raw) };
@@ -217,7 +222,8 @@ impl Drop for Session {
     }
 }
 
-/// The DLT_ number of a link type: the same, but for those whose numbers differ among the BSDs (pcap-common.c).
+/// The DLT_ number of a link type: the same, but for those whose numbers differ among the BSDs
+/// (pcap-common.c).
 fn data_link_type(link_type: LinkType) -> c_int {
     match link_type.0 {
         100 => 11, // ATM_RFC1483

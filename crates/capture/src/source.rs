@@ -17,11 +17,11 @@ pub trait Source: Send {
     /// The interfaces met so far. The list only grows; a packet's `interface` is a position in it.
     fn interfaces(&self) -> &[Interface];
 
-    /// The next packets: at most about one kernel block or one read buffer of them, so that the call is short. Where
-    /// nothing is there yet, it waits for up to `wait`.
+    /// The next packets: at most about one kernel block or one read buffer of them, so that the
+    /// call is short. Where nothing is there yet, it waits for up to `wait`.
     ///
-    /// After an error the source may be asked again: it goes on with what the error did not concern (the next file,
-    /// the other interfaces), and ends with [`Next::End`].
+    /// After an error the source may be asked again: it goes on with what the error did not concern
+    /// (the next file, the other interfaces), and ends with [`Next::End`].
     fn next_batch(&mut self, wait: Duration) -> Result<Next<'_>, Error>;
 
     /// Totals since the start, one per interface, in the order of [`Self::interfaces`].
@@ -30,8 +30,8 @@ pub trait Source: Send {
     /// What an operator should know and has not been told yet, one line each.
     fn notes(&mut self) -> Vec<String>;
 
-    /// Ends the intake: no packet is accepted that comes from here on, those already accepted are still handed out,
-    /// then comes [`Next::End`]. A file ends after what has been read of it.
+    /// Ends the intake: no packet is accepted that comes from here on, those already accepted are
+    /// still handed out, then comes [`Next::End`]. A file ends after what has been read of it.
     fn begin_stop(&mut self);
 }
 
@@ -40,7 +40,8 @@ pub trait Source: Send {
 pub enum Next<'a> {
     /// Packets, at least one.
     Packets(Batch<'a>),
-    /// A Name Resolution or Decryption Secrets Block of the input with its framing, in little endian, to be kept.
+    /// A Name Resolution or Decryption Secrets Block of the input with its framing, in little
+    /// endian, to be kept.
     Block(Vec<u8>),
     /// Nothing came in the time given.
     Idle,
@@ -61,13 +62,15 @@ pub struct Interface {
     pub snaplen: u32,
     /// The filter expression that its packets passed.
     pub filter: Option<String>,
-    /// Further options of its Interface Description Block, in little endian, without `opt_endofopt`.
+    /// Further options of its Interface Description Block, in little endian, without
+    /// `opt_endofopt`.
     pub options: Vec<u8>,
 }
 
 /// Totals of one interface since the start.
 ///
-/// `received == delivered + kernel_drops` once the source has ended; before that, the difference is in the ring.
+/// `received == delivered + kernel_drops` once the source has ended; before that, the difference is
+/// in the ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Packets that passed the filter, those the kernel then dropped included.
@@ -93,7 +96,8 @@ pub struct Packet<'a> {
     pub interface: u32,
     /// Its length on the wire.
     pub original_len: u32,
-    /// Whether it was sent by the capturing host; `None` where that is not known. `options` say it too.
+    /// Whether it was sent by the capturing host; `None` where that is not known. `options` say it
+    /// too.
     pub outbound: Option<bool>,
     /// The captured bytes, or those before a VLAN tag that the kernel had taken out.
     pub head: &'a [u8],
@@ -101,7 +105,8 @@ pub struct Packet<'a> {
     pub tag: Option<[u8; 4]>,
     /// The captured bytes after that tag.
     pub tail: &'a [u8],
-    /// Options of its Enhanced Packet Block, in little endian, without `opt_endofopt`; a writer adds none of its own.
+    /// Options of its Enhanced Packet Block, in little endian, without `opt_endofopt`; a writer
+    /// adds none of its own.
     pub options: &'a [u8],
 }
 

@@ -1,4 +1,5 @@
-//! Every capture of the corpus gives the packets, sizes and times that independent readers found in it.
+//! Every capture of the corpus gives the packets, sizes and times that independent readers found in
+//! it.
 
 #![expect(
     clippy::unwrap_used,
@@ -161,8 +162,8 @@ fn every_capture_gives_the_packets_that_independent_readers_found() {
     assert!(rows.len() > 500 && times_compared > 500);
 }
 
-/// Options without the custom ones: those of these captures do not start with an enterprise number, as they should,
-/// but with text, which does not change with the byte order.
+/// Options without the custom ones: those of these captures do not start with an enterprise number,
+/// as they should, but with text, which does not change with the byte order.
 fn standard_options(options: &[u8]) -> Vec<u8> {
     let is_standard = |code| !matches!(code, 2988 | 2989 | 19372 | 19373);
     let options = Options::new(options, ByteOrder::Little);

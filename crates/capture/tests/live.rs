@@ -1,4 +1,5 @@
-//! Live capture on veth pairs and loopback, in a network namespace of each test's own that vanishes with its thread.
+//! Live capture on veth pairs and loopback, in a network namespace of each test's own that vanishes
+//! with its thread.
 
 #![expect(
     unsafe_code,
@@ -17,8 +18,9 @@ use units::{ByteSize, Timestamp};
 
 const WAIT: Duration = Duration::from_millis(100);
 
-/// Moves this thread into an empty network namespace with its own view of /sys, and makes a veth pair `left` and
-/// `right` that sends nothing by itself. False, with the reason printed, where that is not possible.
+/// Moves this thread into an empty network namespace with its own view of /sys, and makes a veth
+/// pair `left` and `right` that sends nothing by itself. False, with the reason printed, where that
+/// is not possible.
 fn enter_namespace() -> bool {
     // SAFETY: no pointer is passed; only this thread changes its namespaces.
     if unsafe { libc::unshare(libc::CLONE_NEWNET | libc::CLONE_NEWNS) } != 0 {
@@ -216,7 +218,8 @@ fn kernel_filters_see_the_tags_that_the_kernel_took_out() {
         ("vlan 100 and udp port 53", vec![1]),
         ("vlan 100", vec![1, 2]),
         ("vlan 7 and vlan 100 and udp", vec![3]),
-        // A filter that does not ask for the tag sees the frame without it, as in every live capture with libpcap.
+        // A filter that does not ask for the tag sees the frame without it, as in every live
+        // capture with libpcap.
         ("tcp", vec![2, 4]),
         ("vlan and tcp", vec![2]),
     ] {

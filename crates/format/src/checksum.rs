@@ -1,11 +1,12 @@
 //! The checksums of the volume: CRC-32C per row, CRC-64/NVME per body.
 //!
-//! A row's checksum starts from its address, so that a row that is whole but in the wrong place does not pass
-//! (docs/format.md, Rows).
+//! A row's checksum starts from its address, so that a row that is whole but in the wrong place
+//! does not pass (docs/format.md, Rows).
 
 use crc_fast::{CrcAlgorithm, Digest};
 
-/// CRC-64/NVME of a piece's body: the entry of the manifest. Linear, so that parity can be checked against data.
+/// CRC-64/NVME of a piece's body: the entry of the manifest. Linear, so that parity can be checked
+/// against data.
 pub fn body_crc(body: &[u8]) -> u64 {
     crc_fast::crc64_nvme(body)
 }

@@ -1,4 +1,5 @@
-//! Fixed little-endian fields in a byte array: the two primitives of every encoder and decoder here.
+//! Fixed little-endian fields in a byte array: the two primitives of every encoder and decoder
+//! here.
 
 /// Writes `bytes` at `offset`.
 ///

@@ -73,8 +73,9 @@ impl Geometry {
         self.slot0_offset + place * u64::from(self.piece_bytes)
     }
 
-    /// Place on the surface of a slot: the ring takes one extent from each zone in turn and walks odd zones inside
-    /// out, so that every cycle over the zones averages the surface and a change of zone is a short jump.
+    /// Place on the surface of a slot: the ring takes one extent from each zone in turn and walks
+    /// odd zones inside out, so that every cycle over the zones averages the surface and a
+    /// change of zone is a short jump.
     fn zone_levelled_place(&self, slot: u64) -> u64 {
         let (zones, extent_slots) = (u64::from(self.zones), u64::from(self.slots_per_extent));
         let (extent, within) = (slot / extent_slots, slot % extent_slots);

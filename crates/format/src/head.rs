@@ -1,8 +1,10 @@
-//! The head of a piece: one 4 KiB row that is a pcapng Section Header Block and says what the piece is.
+//! The head of a piece: one 4 KiB row that is a pcapng Section Header Block and says what the piece
+//! is.
 //!
-//! Layout: docs/format.md, Head. The section header takes 4084 bytes; the last 12 are the frame of a local-use block:
-//! an empty one in front of a body, or one that reaches to the end of the slot when the head closes it. So every head
-//! is encoded the same way and any run of closed slots is a pcapng file.
+//! Layout: docs/format.md, Head. The section header takes 4084 bytes; the last 12 are the frame of
+//! a local-use block: an empty one in front of a body, or one that reaches to the end of the slot
+//! when the head closes it. So every head is encoded the same way and any run of closed slots is a
+//! pcapng file.
 
 use crate::checksum::crc32c;
 use crate::field::{get, get_i64, get_u16, get_u32, get_u64, put};
@@ -175,7 +177,8 @@ impl core::fmt::Display for VolumeId {
     }
 }
 
-/// The secret that keys head MACs. It lies only in superblocks, so that no stored packet can forge a head.
+/// The secret that keys head MACs. It lies only in superblocks, so that no stored packet can forge
+/// a head.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct HeadKey(pub [u8; 32]);
 
@@ -192,7 +195,8 @@ pub struct Totals {
     pub packets: u64,
     /// Captured bytes of those.
     pub captured_bytes: u64,
-    /// Lost in NIC or driver since the stripe before; unknown counts as 0 here, the pieces' statistics blocks tell.
+    /// Lost in NIC or driver since the stripe before; unknown counts as 0 here, the pieces'
+    /// statistics blocks tell.
     pub interface_drops: u64,
     /// Lost because no kernel ring block was free, since the stripe before.
     pub kernel_drops: u64,
@@ -239,7 +243,8 @@ pub struct StripeHead {
     pub previous_cid: [u8; 32],
     /// CRC-64 of each column's body.
     pub manifest: Vec<u64>,
-    /// Manifest of `previous`, so that one bad head leaves a piece verifiable where there is no parity.
+    /// Manifest of `previous`, so that one bad head leaves a piece verifiable where there is no
+    /// parity.
     pub previous_manifest: Vec<u64>,
 }
 
@@ -332,7 +337,8 @@ impl Head {
         page
     }
 
-    /// Reads a head: magic, version, checksum, MAC (when a key is given: only salvage has none), then ranges.
+    /// Reads a head: magic, version, checksum, MAC (when a key is given: only salvage has none),
+    /// then ranges.
     pub fn decode(page: &[u8; HEAD_BYTES], key: Option<&HeadKey>) -> Result<Self, HeadError> {
         if get::<8>(page, at::MAGIC) != MAGIC {
             return Err(HeadError::Magic);
@@ -368,7 +374,8 @@ impl Head {
 }
 
 impl StripeHead {
-    /// Length of the local-use block at the end of the head: the empty one, or one to the end of the slot.
+    /// Length of the local-use block at the end of the head: the empty one, or one to the end of
+    /// the slot.
     pub fn local_block_bytes(&self) -> u32 {
         let frame = u32::try_from(LOCAL_FRAME_BYTES).expect("12 fits");
         if self.kind.closes_slot() {
@@ -473,7 +480,8 @@ fn mac_of(page: &[u8; HEAD_BYTES], key: &HeadKey) -> [u8; 16] {
     get(blake3::keyed_hash(&key.0, page).as_bytes(), 0)
 }
 
-/// The pcapng frame around our fields: section header, options, and the local-use block that ends the head.
+/// The pcapng frame around our fields: section header, options, and the local-use block that ends
+/// the head.
 fn encode_section(page: &mut [u8; HEAD_BYTES], stripe: &StripeHead) {
     const BLOCK_SECTION_HEADER: u32 = 0x0a0d_0d0a;
     const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;

@@ -1,9 +1,9 @@
 //! A piece of packets: filling a column, sealing its body, and walking it again.
 //!
-//! A column is memory of one piece: the head's row, then a body of pcapng blocks. [`PieceBuilder`] puts
-//! packets behind one another as Enhanced Packet Blocks, each interface's description in front of its
-//! first packet, and ends the body with statistics and padding on a row boundary. [`packets`] walks a
-//! body. Layout: docs/format.md, Body.
+//! A column is memory of one piece: the head's row, then a body of pcapng blocks. [`PieceBuilder`]
+//! puts packets behind one another as Enhanced Packet Blocks, each interface's description in front
+//! of its first packet, and ends the body with statistics and padding on a row boundary.
+//! [`packets`] walks a body. Layout: docs/format.md, Body.
 //!
 //! Invariant: at any moment the bytes written, plus what [`PieceBuilder::finish`] will add, fit the
 //! capacity; so finishing cannot fail.
@@ -21,8 +21,8 @@ mod walk;
 
 pub use walk::{InterfaceInPiece, PieceError, StoredPacket, packets};
 
-/// Snap length written into every interface description: libpcap refuses a file whose interfaces differ
-/// in it, and its own upper bound is this. The real one is in our option.
+/// Snap length written into every interface description: libpcap refuses a file whose interfaces
+/// differ in it, and its own upper bound is this. The real one is in our option.
 pub const SNAPLEN_WRITTEN: u32 = 262_144;
 
 /// Longest frame that is stored; longer ones are truncated, flagged by their lengths, and counted.
@@ -36,7 +36,8 @@ const STATISTICS_BYTES: usize = 136;
 const GAPS_RESERVED_BYTES: usize = PieceBuilder::GAPS_PER_PIECE * GAP_BYTES;
 const GAP_BYTES: usize = 40;
 
-/// Kinds of our custom options in interface description and statistics blocks: the first byte of the data.
+/// Kinds of our custom options in interface description and statistics blocks: the first byte of
+/// the data.
 const OPTION_INTERFACE: u8 = 1;
 const OPTION_STATISTICS: u8 = 2;
 
@@ -79,8 +80,8 @@ pub struct InterfaceFields<'a> {
 }
 
 impl EncodedInterface {
-    /// Encodes the Interface Description Block: nanoseconds, the common snap length, and our option with
-    /// the number and the real snap length.
+    /// Encodes the Interface Description Block: nanoseconds, the common snap length, and our option
+    /// with the number and the real snap length.
     pub fn new(fields: &InterfaceFields<'_>) -> Self {
         let mut options = Vec::with_capacity(64 + fields.name.len() + fields.options.len());
         if !fields.name.is_empty() {
@@ -148,7 +149,8 @@ pub struct InterfaceUse {
 pub struct PieceBuilder {
     at: usize,
     capacity: usize,
-    /// Interfaces described so far, and their packets; their place is their number in this section.
+    /// Interfaces described so far, and their packets; their place is their number in this
+    /// section.
     interfaces: Vec<InterfaceUse>,
     contents: Contents,
 }
@@ -229,8 +231,8 @@ impl PieceBuilder {
         fits
     }
 
-    /// Describes an interface before any packet of it, so that losses can be stored where no packet was;
-    /// false when it does not fit.
+    /// Describes an interface before any packet of it, so that losses can be stored where no packet
+    /// was; false when it does not fit.
     pub fn push_interface(&mut self, column: &mut [u8], interface: &EncodedInterface) -> bool {
         let after = reserve(self.interfaces.len() + 1);
         let fits = self.at + interface.block.len() + after <= self.capacity;
@@ -262,9 +264,9 @@ impl PieceBuilder {
         to_rows(end.next_multiple_of(ROW).min(self.capacity) - ROW)
     }
 
-    /// Ends the body: a statistics block for each interface of this piece, as many of `gaps` as there is
-    /// room for (taken out of the list), and padding to `rows` rows, at least [`PieceBuilder::rows`].
-    /// Returns the number of body rows.
+    /// Ends the body: a statistics block for each interface of this piece, as many of `gaps` as
+    /// there is room for (taken out of the list), and padding to `rows` rows, at least
+    /// [`PieceBuilder::rows`]. Returns the number of body rows.
     pub fn finish(
         &mut self,
         column: &mut [u8],
@@ -294,8 +296,9 @@ impl PieceBuilder {
         rows
     }
 
-    /// Splits the piece at a packet boundary: what fits `rows` body rows stays, the rest is copied into
-    /// `other`, whose builder is returned. `None`, and nothing changed, when not even one packet fits.
+    /// Splits the piece at a packet boundary: what fits `rows` body rows stays, the rest is copied
+    /// into `other`, whose builder is returned. `None`, and nothing changed, when not even one
+    /// packet fits.
     ///
     /// # Panics
     /// When `other` is smaller than this piece's column.
@@ -329,7 +332,8 @@ impl PieceBuilder {
             let pushed = rest.push(other, &EncodedInterface { id: known.id, block }, &packet);
             assert!(pushed, "the rest of a piece fits a column of the same size");
         }
-        // Name and secrets blocks behind the last kept packet would be lost: then the piece stays whole.
+        // Name and secrets blocks behind the last kept packet would be lost: then the piece stays
+        // whole.
         let blocks = walk.extra_blocks().count();
         if kept.contents.packets == 0 || rest.is_empty() || blocks > 0 {
             return None;

@@ -1,7 +1,8 @@
 //! A session's row in one segment.
 //!
-//! `session` makes slices, `index` stores them as Parquet, `query` selects among them, `view` shows them. One name per
-//! field everywhere: the names in queries, JSON and SQL are those of the Parquet columns (docs/sessions.md).
+//! `session` makes slices, `index` stores them as Parquet, `query` selects among them, `view` shows
+//! them. One name per field everywhere: the names in queries, JSON and SQL are those of the Parquet
+//! columns (docs/sessions.md).
 
 use units::Timestamp;
 use wire::{FiveTuple, TcpOptions, Tunnel};
@@ -143,8 +144,8 @@ pub struct Names {
     pub dns_answers: Vec<String>,
 }
 
-/// One session's row in one segment. Counters are those of this slice; state, history and names are those of the whole
-/// session up to the end of this slice.
+/// One session's row in one segment. Counters are those of this slice; state, history and names are
+/// those of the whole session up to the end of this slice.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Slice {
     /// Originator and responder.
@@ -157,7 +158,8 @@ pub struct Slice {
     pub tunnel: Option<Tunnel>,
     /// Type and code of the first ICMP message (community ids need them).
     pub icmp: Option<(u8, u8)>,
-    /// Earliest packet of the session up to its first slice: with the tuple it joins the slices of one session.
+    /// Earliest packet of the session up to its first slice: with the tuple it joins the slices of
+    /// one session.
     pub session_start: Timestamp,
     /// Earliest packet of this slice.
     pub start: Timestamp,

@@ -1,8 +1,8 @@
 //! The superblock: what must be known before the first head can be read.
 //!
-//! Four copies on every member, in different places; each says which copy it is, so that a misdirected read shows.
-//! Layout: docs/format.md, Superblock. Written when a volume is created, opened for writing and changed in its
-//! members, never while data flows.
+//! Four copies on every member, in different places; each says which copy it is, so that a
+//! misdirected read shows. Layout: docs/format.md, Superblock. Written when a volume is created,
+//! opened for writing and changed in its members, never while data flows.
 
 use crate::checksum::crc32c;
 use crate::field::{get, get_i64, get_u16, get_u32, get_u64, put};

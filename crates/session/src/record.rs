@@ -54,7 +54,8 @@ pub(crate) struct Detail {
     interface: u32,
     truncated_packets: u64,
     fragments: u64,
-    /// Frozen by the first row, so that it joins the rows of a session even if time runs backwards.
+    /// Frozen by the first row, so that it joins the rows of a session even if time runs
+    /// backwards.
     session_start: Timestamp,
     has_row: bool,
     vlan: [Option<u16>; 2],

@@ -1,5 +1,5 @@
-//! Making a volume: the shape, the identity, the superblocks. Nothing else needs initialising, because
-//! old content never validates against a new volume's identity and key.
+//! Making a volume: the shape, the identity, the superblocks. Nothing else needs initialising,
+//! because old content never validates against a new volume's identity and key.
 
 use device::Device;
 use format::geometry::{ExtentOrder, Geometry, PIECE_BYTES_MAX, PIECE_BYTES_MIN, RESERVED_BYTES};
@@ -73,8 +73,8 @@ pub fn geometry_for(size_bytes: u64, options: &CreateOptions) -> Result<(Geometr
     Ok((geometry, u16::try_from(window).expect("at most 64")))
 }
 
-/// Writes the superblocks of a new one-member volume. What the device held before is lost to every tool
-/// that reads its first or last rows; guarding it is the caller's part.
+/// Writes the superblocks of a new one-member volume. What the device held before is lost to every
+/// tool that reads its first or last rows; guarding it is the caller's part.
 pub fn create(
     device: &mut dyn Device,
     options: &CreateOptions,

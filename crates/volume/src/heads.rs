@@ -5,7 +5,8 @@ use format::geometry::{Geometry, ROW_BYTES};
 use format::head::{HEAD_BYTES, Head, HeadKey, Kind, StripeId, VolumeId};
 use format::superblock::Superblock;
 
-/// How a member is read: a device opened for writing or for reading, as a function of offset and buffer.
+/// How a member is read: a device opened for writing or for reading, as a function of offset and
+/// buffer.
 pub(crate) type ReadRows<'a> = &'a dyn Fn(u64, &mut [u8]) -> Result<(), device::Error>;
 
 /// Reads the heads of one member and believes only those that are where they belong.
@@ -37,9 +38,9 @@ pub struct StripeInSlot {
 
 /// What a slot holds of one sequence.
 ///
-/// Above the watermark the first missing stripe ends the slot: what lies behind it was never acknowledged
-/// or is of an older lap. At or below the watermark a missing stripe is damage, and the walk goes on at the
-/// next head that fits.
+/// Above the watermark the first missing stripe ends the slot: what lies behind it was never
+/// acknowledged or is of an older lap. At or below the watermark a missing stripe is damage, and
+/// the walk goes on at the next head that fits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Slot {
     /// The stripes with a readable head, in order.
@@ -48,8 +49,8 @@ pub struct Slot {
     pub next_row: u16,
     /// The last of them reaches to the end of the slot.
     pub closed: bool,
-    /// A closing head whose rows behind it are not what it says: no end of its block in the slot's last
-    /// row, or heads of the same sequence.
+    /// A closing head whose rows behind it are not what it says: no end of its block in the slot's
+    /// last row, or heads of the same sequence.
     pub closing_torn: bool,
 }
 
@@ -82,8 +83,8 @@ impl<'a> Heads<'a> {
         belongs.then_some(head)
     }
 
-    /// Reads the whole slot of `sequence` into `buffer`. Where reading it in one go fails it is read row by
-    /// row, so that an unreadable row costs only itself.
+    /// Reads the whole slot of `sequence` into `buffer`. Where reading it in one go fails it is
+    /// read row by row, so that an unreadable row costs only itself.
     ///
     /// # Panics
     /// When the buffer is not as long as a piece.
@@ -142,9 +143,9 @@ impl<'a> Heads<'a> {
         slot
     }
 
-    /// The stripe behind those found so far: at the next row, or, where acknowledged stripes are damaged,
-    /// at the first later row with a head that fits. One epoch writes a slot; only a VOID of a later mount
-    /// may end it.
+    /// The stripe behind those found so far: at the next row, or, where acknowledged stripes are
+    /// damaged, at the first later row with a head that fits. One epoch writes a slot; only a
+    /// VOID of a later mount may end it.
     fn next_head(
         &self,
         sequence: u64,

@@ -19,8 +19,9 @@ impl Reader {
     pub fn newest_index(&self) -> Option<StripeId> {
         let span = self.span()?;
         let mut buffer = vec![0; self.piece_bytes()];
-        // Every head names the newest INDEX before it, so any readable one near the watermark will do.
-        // Where the INDEX is the last thing acknowledged, only the head that closes the volume names it.
+        // Every head names the newest INDEX before it, so any readable one near the watermark will
+        // do. Where the INDEX is the last thing acknowledged, only the head that closes the
+        // volume names it.
         let closing = self.last_head().filter(|head| head.stripe.clean_stop);
         let pointer = closing.map(|head| head.stripe.index).or_else(|| {
             let near = (span.tail..=span.acknowledged.sequence).rev().take(4);
@@ -30,7 +31,8 @@ impl Reader {
         (pointer.sequence >= span.tail).then_some(pointer)
     }
 
-    /// Reads and joins the parts of the INDEX that begins at `at`. Data stripes may lie between them.
+    /// Reads and joins the parts of the INDEX that begins at `at`. Data stripes may lie between
+    /// them.
     ///
     /// # Errors
     /// [`Error::Damaged`] when a part is missing or does not fit the others.
@@ -39,7 +41,8 @@ impl Reader {
         let mut buffer = vec![0; self.piece_bytes()];
         let mut assembler = Assembler::default();
         let mut directory = Vec::new();
-        // Parts are appended while data goes on: between two of them lie at most the stripes of a window.
+        // Parts are appended while data goes on: between two of them lie at most the stripes of a
+        // window.
         let mut last = at.sequence;
         let mut sequence = at.sequence;
         while sequence <= acknowledged.min(last + u64::from(self.superblock().window)) {

@@ -161,8 +161,8 @@ struct Verdict {
 }
 
 impl Verdict {
-    /// Rules: VOID only above the watermark; whole data beats VOID; the first stripe above the watermark
-    /// that is not whole ends its slot.
+    /// Rules: VOID only above the watermark; whole data beats VOID; the first stripe above the
+    /// watermark that is not whole ends its slot.
     fn of(sequence: u64, slot: &Slot, acknowledged: StripeId) -> Self {
         let mut verdict = Self { stripes: 0, kept: 0, damaged: 0, void: None };
         let mut next = StripeId { sequence, sub: 0 };
@@ -187,17 +187,17 @@ impl Verdict {
         if !slot.closed && next > acknowledged {
             verdict.void = Some((next, slot.next_row));
         } else if !slot.closed {
-            // Acknowledged and unreadable, and nothing readable behind it: there is nothing to guard
-            // against, and a VOID would overwrite it.
+            // Acknowledged and unreadable, and nothing readable behind it: there is nothing to
+            // guard against, and a VOID would overwrite it.
             verdict.damaged += 1;
         }
         verdict
     }
 }
 
-/// Writes the rows from `from_row` to the end of the slot of a closing head in one go, the head included
-/// when it lies there: nothing of the slot's earlier contents stays behind a closing head of a mount, or
-/// it might come back when that head rots.
+/// Writes the rows from `from_row` to the end of the slot of a closing head in one go, the head
+/// included when it lies there: nothing of the slot's earlier contents stays behind a closing head
+/// of a mount, or it might come back when that head rots.
 fn write_to_slot_end(
     device: &mut dyn Device,
     superblock: &Superblock,

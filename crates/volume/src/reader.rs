@@ -1,8 +1,8 @@
 //! Reading without writing: what is acknowledged, verified byte by byte.
 //!
-//! A reader takes no lock and may run beside the writer. It shows nothing above the watermark it found
-//! (or was told by [`Reader::refresh`]), and nothing that the ring has passed: a slot with a newer
-//! sequence than asked for means overwritten, not damaged.
+//! A reader takes no lock and may run beside the writer. It shows nothing above the watermark it
+//! found (or was told by [`Reader::refresh`]), and nothing that the ring has passed: a slot with a
+//! newer sequence than asked for means overwritten, not damaged.
 
 use device::ReadAt;
 use format::geometry::Geometry;
@@ -22,9 +22,9 @@ pub struct Span {
     pub acknowledged: StripeId,
 }
 
-/// Oldest sequence that a ring whose newest head is `newest` holds for certain. Up to W slots ahead of
-/// it may hold the remains of stripes that were in flight when a writer crashed, and so neither the old
-/// nor a new stripe. Lap 0 is never written: the first sequence is N.
+/// Oldest sequence that a ring whose newest head is `newest` holds for certain. Up to W slots ahead
+/// of it may hold the remains of stripes that were in flight when a writer crashed, and so neither
+/// the old nor a new stripe. Lap 0 is never written: the first sequence is N.
 pub(crate) fn tail_behind(newest: u64, superblock: &Superblock) -> u64 {
     let slots = superblock.geometry.slots;
     (newest + 1 + u64::from(superblock.window)).saturating_sub(slots).max(slots)
@@ -101,8 +101,8 @@ impl Reader {
         self.newest.as_ref()
     }
 
-    /// The newest head on the ring. Its stripe may lie above the watermark; what it says of the stripes
-    /// before it holds: the newest INDEX, and whether the writer stopped in order.
+    /// The newest head on the ring. Its stripe may lie above the watermark; what it says of the
+    /// stripes before it holds: the newest INDEX, and whether the writer stopped in order.
     pub fn last_head(&self) -> Option<&Head> {
         self.last_head.as_ref()
     }
@@ -118,7 +118,8 @@ impl Reader {
     /// Reads and verifies the acknowledged stripes of a slot. Damaged rows are named, not hidden.
     ///
     /// # Errors
-    /// [`Error::Overwritten`] when the ring has passed it; [`Error::Damaged`] when nothing valid is there.
+    /// [`Error::Overwritten`] when the ring has passed it; [`Error::Damaged`] when nothing valid is
+    /// there.
     ///
     /// # Panics
     /// When the buffer is not as long as a piece.

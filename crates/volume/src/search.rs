@@ -1,11 +1,11 @@
-//! Finding the newest stripe of the ring: a binary search over laps, a window around its answer, and a
-//! scan of every slot where the two do not agree.
+//! Finding the newest stripe of the ring: a binary search over laps, a window around its answer,
+//! and a scan of every slot where the two do not agree.
 //!
-//! Sequences count slots through all laps, so the first heads of slots 0, 1, 2 ... show one lap number up
-//! to the newest slot and a smaller one, or nothing, behind it. Lap 0 is never written: a fresh ring is
-//! empty everywhere. Slots whose first head cannot be read (torn by a crash that nobody has judged yet,
-//! or rotted) tell nothing, so a probe looks at its neighbours, and the answer is cross-checked: a head
-//! below what is acknowledged would be written over data.
+//! Sequences count slots through all laps, so the first heads of slots 0, 1, 2 ... show one lap
+//! number up to the newest slot and a smaller one, or nothing, behind it. Lap 0 is never written: a
+//! fresh ring is empty everywhere. Slots whose first head cannot be read (torn by a crash that
+//! nobody has judged yet, or rotted) tell nothing, so a probe looks at its neighbours, and the
+//! answer is cross-checked: a head below what is acknowledged would be written over data.
 
 use format::head::{Head, StripeId};
 
@@ -58,8 +58,8 @@ pub(crate) fn newest(heads: &Heads<'_>, known: Known) -> Result<Option<Newest>, 
     }
 }
 
-/// Searches for a mount: in the slots around `newest` the heads in all rows count, because writes land in
-/// any order and a slot's second stripe may have arrived without its first.
+/// Searches for a mount: in the slots around `newest` the heads in all rows count, because writes
+/// land in any order and a slot's second stripe may have arrived without its first.
 pub(crate) fn newest_in_all_rows(
     heads: &Heads<'_>,
     known: Known,

@@ -36,8 +36,8 @@ pub(crate) fn load(read: ReadRows<'_>, size_bytes: u64) -> Result<Superblock, Er
     Ok(superblock)
 }
 
-/// Writes all copies durably. At every instant at least one whole set lies on the device: a copy at the
-/// front and one at the end are flushed one after the other before the second ones are touched.
+/// Writes all copies durably. At every instant at least one whole set lies on the device: a copy at
+/// the front and one at the end are flushed one after the other before the second ones are touched.
 pub(crate) fn store(device: &mut dyn Device, superblock: &Superblock) -> Result<(), Error> {
     let size_bytes = device.size_bytes();
     for copies in [&[0][..], &[2], &[1, 3]] {

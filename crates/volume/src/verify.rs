@@ -38,7 +38,8 @@ pub struct VerifyReport {
     pub damage: Vec<Damage>,
 }
 
-/// Verifies the acknowledged part of the ring; `progress` hears (bytes done, bytes in all) and may stop it.
+/// Verifies the acknowledged part of the ring; `progress` hears (bytes done, bytes in all) and may
+/// stop it.
 pub fn verify(
     reader: &Reader,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,

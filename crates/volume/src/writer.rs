@@ -1,10 +1,10 @@
 //! Appending stripes and acknowledging them in order.
 //!
-//! A piece is placed in the current slot if it fits behind what is there, else in the next slot. Its
-//! head carries the watermark of the moment; body and head go out as one write. Writes complete in any
-//! order; a flush makes durable what had completed before it began; the watermark rises over the longest
-//! run of durable stripes. At most W stripes, over at most W slots, are unacknowledged: recovery relies
-//! on it.
+//! A piece is placed in the current slot if it fits behind what is there, else in the next slot.
+//! Its head carries the watermark of the moment; body and head go out as one write. Writes complete
+//! in any order; a flush makes durable what had completed before it began; the watermark rises over
+//! the longest run of durable stripes. At most W stripes, over at most W slots, are unacknowledged:
+//! recovery relies on it.
 
 use std::collections::VecDeque;
 
@@ -313,7 +313,8 @@ impl Writer {
         self.oldest_unflushed_ns.get_or_insert(clock.boottime_ns());
     }
 
-    /// One flush at a time; due when nothing else is being written, enough has gathered, or it waited.
+    /// One flush at a time; due when nothing else is being written, enough has gathered, or it
+    /// waited.
     fn start_flush(&mut self, clock: &dyn Clock) {
         let Some(oldest) = self.oldest_unflushed_ns else { return };
         if self.flush.is_some() {
@@ -336,8 +337,8 @@ impl Writer {
         }
     }
 
-    /// Leaves the current slot: a VOID head behind its last stripe, whose block reaches to the slot's
-    /// end. Two rows, the end of the block first.
+    /// Leaves the current slot: a VOID head behind its last stripe, whose block reaches to the
+    /// slot's end. Two rows, the end of the block first.
     fn close_slot(&mut self, clock: &dyn Clock, clean_stop: bool) -> Result<(), Error> {
         self.counters.closed_rows += u64::from(self.geometry().rows_per_slot() - self.next_row);
         let mut head = self.stripe_head(Kind::Void, 0, clock);
@@ -414,8 +415,8 @@ pub(crate) fn seal(superblock: &Superblock, stripe: StripeHead, packets: u32, bo
     head
 }
 
-/// Writes a closing head and the end of its block: enough for a writer, who knows that only an older lap
-/// lies between the two. The end goes first. Not durable before a flush.
+/// Writes a closing head and the end of its block: enough for a writer, who knows that only an
+/// older lap lies between the two. The end goes first. Not durable before a flush.
 fn write_closing(
     device: &mut dyn Device,
     superblock: &Superblock,

@@ -1,5 +1,5 @@
-//! Crashes at random moments of a random workload on a disk in memory: what was acknowledged is there,
-//! whole and in place; what comes back was written; the ring goes on.
+//! Crashes at random moments of a random workload on a disk in memory: what was acknowledged is
+//! there, whole and in place; what comes back was written; the ring goes on.
 
 #![expect(
     clippy::unwrap_used,
@@ -40,7 +40,8 @@ impl Rng {
     }
 }
 
-/// What the test knows: every stripe submitted, by place, with its rows and the first bytes of its body.
+/// What the test knows: every stripe submitted, by place, with its rows and the first bytes of its
+/// body.
 #[derive(Default)]
 struct Truth {
     submitted: BTreeMap<StripeId, (u16, u64)>,

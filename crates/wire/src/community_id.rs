@@ -13,8 +13,8 @@ use crate::{Address, FiveTuple, Protocol};
 pub struct CommunityId(pub String);
 
 impl CommunityId {
-    /// The id of a session; `icmp` is type and code of its originator's first ICMP message, `orig` the sender of it.
-    /// None without IP.
+    /// The id of a session; `icmp` is type and code of its originator's first ICMP message, `orig`
+    /// the sender of it. None without IP.
     pub fn of(tuple: &FiveTuple, icmp: Option<(u8, u8)>) -> Option<Self> {
         let mut source = octets(&tuple.orig)?;
         let mut destination = octets(&tuple.resp)?;
@@ -63,8 +63,8 @@ fn octets(address: &Address) -> Option<Vec<u8>> {
     }
 }
 
-/// ICMP's place for ports: the types of the two directions, or type and code of a message that has no answer. The flag
-/// says that it has none; its direction is then part of the id.
+/// ICMP's place for ports: the types of the two directions, or type and code of a message that has
+/// no answer. The flag says that it has none; its direction is then part of the id.
 fn icmp_ports(
     (kind, code): (u8, u8),
     counterpart: fn(u8) -> Option<u8>,

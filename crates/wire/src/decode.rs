@@ -6,16 +6,19 @@ use crate::{Address, FiveTuple, LinkType, Protocol, link};
 /// One packet, read as far as its headers could be trusted. Borrows the packet's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decoded<'a> {
-    /// Innermost addresses and ports, the packet's sender as `orig`; a link-level pair where there is no parsable IP.
+    /// Innermost addresses and ports, the packet's sender as `orig`; a link-level pair where there
+    /// is no parsable IP.
     pub tuple: FiveTuple,
     /// The innermost transport header.
     pub transport: Transport,
-    /// Length of the innermost IP packet by its own header (IPv6: 40 + payload length); 0 without IP.
+    /// Length of the innermost IP packet by its own header (IPv6: 40 + payload length); 0 without
+    /// IP.
     pub ip_len: u32,
     /// Captured part of the innermost transport payload.
     pub payload: &'a [u8],
-    /// Transport payload bytes that were on the wire, by the headers (not by what was captured); 0 where the transport's
-    /// header was cut, and all of the IP payload where the protocol is none of [`Transport`]'s.
+    /// Transport payload bytes that were on the wire, by the headers (not by what was captured); 0
+    /// where the transport's header was cut, and all of the IP payload where the protocol is
+    /// none of [`Transport`]'s.
     pub payload_len: u32,
     /// Present when the innermost IP packet is a fragment.
     pub fragment: Option<Fragment>,
@@ -228,8 +231,8 @@ pub fn decode(link_type: LinkType, packet: &[u8], original_len: u32) -> Decoded<
     out
 }
 
-/// As [`decode`], but writes the result where it shall lie. For hot loops: the copy that this saves costs nearly as much
-/// as reading the headers of a TCP packet.
+/// As [`decode`], but writes the result where it shall lie. For hot loops: the copy that this saves
+/// costs nearly as much as reading the headers of a TCP packet.
 pub fn decode_into<'a>(
     out: &mut Decoded<'a>,
     link_type: LinkType,

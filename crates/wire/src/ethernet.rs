@@ -1,4 +1,5 @@
-//! Ethernet (IEEE 802.3), LLC and SNAP (IEEE 802.2), tags (IEEE 802.1Q), MPLS (RFC 3032), PPP (RFC 1661) and `PPPoE`.
+//! Ethernet (IEEE 802.3), LLC and SNAP (IEEE 802.2), tags (IEEE 802.1Q), MPLS (RFC 3032), PPP (RFC
+//! 1661) and `PPPoE`.
 
 use crate::decode::TunnelKind;
 use crate::walk::{Short, Walk, Walked, skip, take};
@@ -111,7 +112,8 @@ pub(crate) fn llc<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     }
 }
 
-/// SNAP: the organisation says what the type means (RFC 1042; 802.1H; RFC 2427, section 4.2 for bridged frames).
+/// SNAP: the organisation says what the type means (RFC 1042; 802.1H; RFC 2427, section 4.2 for
+/// bridged frames).
 pub(crate) fn snap<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     let [o0, o1, o2, t0, t1] = take(&mut bytes)?;
     let kind = u16::from_be_bytes([t0, t1]);
@@ -125,8 +127,9 @@ pub(crate) fn snap<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     }
 }
 
-/// A label stack. Nothing says what it carries: the first nibble decides (RFC 4928), and a pseudowire with or without
-/// control word (RFC 4448) is taken only where the frame in it looks like one.
+/// A label stack. Nothing says what it carries: the first nibble decides (RFC 4928), and a
+/// pseudowire with or without control word (RFC 4448) is taken only where the frame in it looks
+/// like one.
 pub(crate) fn mpls<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     loop {
         let entry = u32::from_be_bytes(take(&mut bytes)?);
@@ -168,7 +171,8 @@ pub(crate) fn pppoe<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked 
     ppp(walk, bytes)
 }
 
-/// PPP, with or without its HDLC address and control bytes (RFC 1662) and with either form of the protocol field.
+/// PPP, with or without its HDLC address and control bytes (RFC 1662) and with either form of the
+/// protocol field.
 pub(crate) fn ppp<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
     let mut bytes = bytes.strip_prefix(&[0xff, 0x03]).unwrap_or(bytes);
     let protocol = match take(&mut bytes)? {

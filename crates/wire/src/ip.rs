@@ -33,7 +33,8 @@ pub(crate) fn ip<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
     }
 }
 
-/// An IP packet where nothing but its place says that it is one: walked into only if its lengths fit.
+/// An IP packet where nothing but its place says that it is one: walked into only if its lengths
+/// fit.
 pub(crate) fn guessed_ip<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
     if is_plausible(walk, bytes) { ip(walk, bytes) } else { Ok(()) }
 }

@@ -1,8 +1,9 @@
 //! Packet headers by reference: link layers, tunnels, five-tuples, community ids.
 //!
-//! [`decode`] walks one packet from its link layer to the innermost transport header and says to which session it
-//! belongs. It allocates nothing, reads every header field with a bound check, and never fails: what cannot be parsed
-//! becomes a link-level pair, because nothing is dropped for being unparsable. Pure: no clock, no I/O, no state.
+//! [`decode`] walks one packet from its link layer to the innermost transport header and says to
+//! which session it belongs. It allocates nothing, reads every header field with a bound check, and
+//! never fails: what cannot be parsed becomes a link-level pair, because nothing is dropped for
+//! being unparsable. Pure: no clock, no I/O, no state.
 
 mod community_id;
 mod decode;

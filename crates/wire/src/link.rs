@@ -152,8 +152,9 @@ fn netlink<'a>(walk: &mut Walk<'a, '_>, family: u16, mut bytes: &'a [u8]) -> Wal
     }
 }
 
-/// Netfilter's attributes, one of which is the packet. They are in host byte order; all writers known are
-/// little-endian. The packet begins at its network layer, whose `EtherType` is in the first attribute.
+/// Netfilter's attributes, one of which is the packet. They are in host byte order; all writers
+/// known are little-endian. The packet begins at its network layer, whose `EtherType` is in the
+/// first attribute.
 fn netfilter<'a>(walk: &mut Walk<'a, '_>, payload: u16, mut bytes: &'a [u8]) -> Walked {
     const PACKET_HEADER: u16 = 1;
     const AF_INET: u8 = 2;
@@ -203,7 +204,8 @@ fn token_ring<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     if is_llc { ethernet::llc(walk, bytes) } else { Ok(()) }
 }
 
-/// ARCNET (RFC 1201, and RFC 1051 without its split header); Linux puts `offset_len` bytes before the type.
+/// ARCNET (RFC 1201, and RFC 1051 without its split header); Linux puts `offset_len` bytes before
+/// the type.
 fn arcnet<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8], offset_len: usize) -> Walked {
     const IPV6_1201: u8 = 196;
     const IPV4_1201: u8 = 212;
@@ -256,7 +258,8 @@ fn sun_atm<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     }
 }
 
-/// Ethernet with a switch's tag between addresses and type. Marvell's replaces a VLAN tag where its tagged bit says so.
+/// Ethernet with a switch's tag between addresses and type. Marvell's replaces a VLAN tag where its
+/// tagged bit says so.
 fn switch_tag<'a>(walk: &mut Walk<'a, '_>, link_type: LinkType, mut bytes: &'a [u8]) -> Walked {
     const TAGGED: u8 = 0x20;
 

@@ -6,7 +6,8 @@ use core::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LinkType(pub u16);
 
-/// Declares the link types that are decoded, each with the name that libpcap and the tools built on it show.
+/// Declares the link types that are decoded, each with the name that libpcap and the tools built on
+/// it show.
 macro_rules! link_types {
     ($($(#[$doc:meta])* $constant:ident = $value:literal, $name:literal;)*) => {
         impl LinkType {

@@ -1,4 +1,5 @@
-//! TCP (RFC 9293), UDP (RFC 768), ICMP (RFC 792, 4443), SCTP (RFC 9260): the ports and what sessions need besides.
+//! TCP (RFC 9293), UDP (RFC 768), ICMP (RFC 792, 4443), SCTP (RFC 9260): the ports and what
+//! sessions need besides.
 //!
 //! A header of which only the ports were captured still names its session.
 

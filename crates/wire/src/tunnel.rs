@@ -1,7 +1,8 @@
 //! Tunnels over IP: GRE and what rides on it, and those that a UDP port names.
 //!
-//! A port proves nothing. So every tunnel's own header is checked where it can be, what stands in it must be an IP
-//! packet to count, and where nothing but the port speaks for it, the lengths of that packet must fit.
+//! A port proves nothing. So every tunnel's own header is checked where it can be, what stands in
+//! it must be an IP packet to count, and where nothing but the port speaks for it, the lengths of
+//! that packet must fit.
 
 use crate::decode::TunnelKind;
 use crate::walk::{Short, Walk, Walked, skip, take};
@@ -193,7 +194,8 @@ fn gtp_u<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     if flags & 0x07 != 0 {
         let [_, _, _, mut next] = take(&mut bytes)?;
         while flags & 0x04 != 0 && next != 0 {
-            // An extension's length is in words and counts itself; its last byte names the next one.
+            // An extension's length is in words and counts itself; its last byte names the next
+            // one.
             let words = usize::from(*bytes.first().ok_or(Short)?).max(1);
             let (extension, rest) = bytes.split_at_checked(words * 4).ok_or(Short)?;
             next = *extension.last().ok_or(Short)?;

@@ -39,7 +39,8 @@ impl fmt::Display for Address {
     }
 }
 
-/// What a session speaks: 0 to 255 an IP protocol number, 256 nothing parsable, from 0x0600 an `EtherType`.
+/// What a session speaks: 0 to 255 an IP protocol number, 256 nothing parsable, from 0x0600 an
+/// `EtherType`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Protocol(pub u16);
 
@@ -79,8 +80,8 @@ impl Protocol {
     }
 }
 
-/// A session's key as seen in one packet (source is `orig`) or as kept in its record (sender of the first packet is
-/// `orig`). Ports are 0 where the protocol has none.
+/// A session's key as seen in one packet (source is `orig`) or as kept in its record (sender of the
+/// first packet is `orig`). Ports are 0 where the protocol has none.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FiveTuple {
     /// Address of the originator.
@@ -108,8 +109,8 @@ impl FiveTuple {
         }
     }
 
-    /// The direction-free form: the end with the smaller (address, port) comes first. The flag says whether this
-    /// turned the tuple round.
+    /// The direction-free form: the end with the smaller (address, port) comes first. The flag says
+    /// whether this turned the tuple round.
     pub fn canonical(self) -> (Self, bool) {
         if (self.orig, self.orig_port) <= (self.resp, self.resp_port) {
             (self, false)

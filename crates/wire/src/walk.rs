@@ -1,10 +1,10 @@
 //! The state of one walk through a packet's headers.
 //!
-//! Every layer is a function of the walk and the layer's captured bytes; it writes what it learnt and calls the next
-//! layer. Three invariants hold everywhere:
+//! Every layer is a function of the walk and the layer's captured bytes; it writes what it learnt
+//! and calls the next layer. Three invariants hold everywhere:
 //! * `out` describes the innermost layer that was read completely, so a walk may stop anywhere.
-//! * `missing` is how many bytes of the current layer were on the wire behind its captured bytes; lengths of the wire
-//!   are always `captured + missing`.
+//! * `missing` is how many bytes of the current layer were on the wire behind its captured bytes;
+//!   lengths of the wire are always `captured + missing`.
 //! * The calls are bounded: every cycle of layers passes `enter`, which counts down.
 
 use crate::decode::{Decoded, Fragment, Transport, Tunnel, TunnelKind};
@@ -17,7 +17,8 @@ const LAYERS_MAX: u8 = 24;
 #[derive(Debug)]
 pub(crate) struct Short;
 
-/// A layer ends well when it was understood or was none of ours, and `Short` when its bytes ended first.
+/// A layer ends well when it was understood or was none of ours, and `Short` when its bytes ended
+/// first.
 pub(crate) type Walked = Result<(), Short>;
 
 #[derive(Debug)]
@@ -56,7 +57,8 @@ impl<'a, 'out> Walk<'a, 'out> {
         Self { out, missing, tunnel: None, has_ip: false, layers_left: LAYERS_MAX }
     }
 
-    /// A header that ends early was cut by the capture only where more of the packet was on the wire.
+    /// A header that ends early was cut by the capture only where more of the packet was on the
+    /// wire.
     #[inline]
     pub(crate) fn finish(self, end: &Walked) {
         self.out.cut |= end.is_err() && self.missing > 0;
@@ -76,8 +78,8 @@ impl<'a, 'out> Walk<'a, 'out> {
         wire_len(bytes).saturating_add(self.missing)
     }
 
-    /// Ends the current layer after `len` bytes of the wire, so that trailers and padding do not count. A header that
-    /// claims more than there was changes nothing.
+    /// Ends the current layer after `len` bytes of the wire, so that trailers and padding do not
+    /// count. A header that claims more than there was changes nothing.
     #[inline]
     pub(crate) fn limit(&mut self, bytes: &'a [u8], len: u32) -> &'a [u8] {
         let len = len.min(self.on_wire(bytes));
@@ -86,8 +88,8 @@ impl<'a, 'out> Walk<'a, 'out> {
         kept
     }
 
-    /// What follows a header of `header_len` bytes. Where the capture ends inside that header, the rest of it is not
-    /// counted with the payload.
+    /// What follows a header of `header_len` bytes. Where the capture ends inside that header, the
+    /// rest of it is not counted with the payload.
     #[inline]
     pub(crate) fn behind(&mut self, bytes: &'a [u8], header_len: usize) -> Result<&'a [u8], Short> {
         bytes.get(header_len..).ok_or_else(|| {
@@ -99,7 +101,8 @@ impl<'a, 'out> Walk<'a, 'out> {
         })
     }
 
-    /// The pair of stations of a link layer; an Ethernet inside IP does not replace the addresses of that IP.
+    /// The pair of stations of a link layer; an Ethernet inside IP does not replace the addresses
+    /// of that IP.
     #[inline]
     pub(crate) fn stations(&mut self, orig: [u8; 6], resp: [u8; 6]) {
         if !self.has_ip {
@@ -131,8 +134,8 @@ impl<'a, 'out> Walk<'a, 'out> {
         self.out.mpls.get_or_insert(label);
     }
 
-    /// Remembers a tunnel from the addresses known so far. It becomes part of the result only when an IP packet is
-    /// found in it.
+    /// Remembers a tunnel from the addresses known so far. It becomes part of the result only when
+    /// an IP packet is found in it.
     pub(crate) fn tunnel(&mut self, kind: TunnelKind, id: u32) {
         let FiveTuple { orig: src, resp: dst, .. } = self.out.tuple;
         self.tunnel.get_or_insert(Tunnel { kind, id, src, dst });
@@ -164,7 +167,8 @@ impl<'a, 'out> Walk<'a, 'out> {
         self.out.fragment = Some(fragment);
     }
 
-    /// A fragmented datagram is one session by its own addresses, because the later fragments cannot be walked into.
+    /// A fragmented datagram is one session by its own addresses, because the later fragments
+    /// cannot be walked into.
     #[inline]
     pub(crate) fn is_fragment(&self) -> bool {
         self.out.fragment.is_some()

@@ -1,4 +1,5 @@
-//! IEEE 802.11 frames and the headers that capture drivers put before them (radiotap, Prism, AVS, PPI).
+//! IEEE 802.11 frames and the headers that capture drivers put before them (radiotap, Prism, AVS,
+//! PPI).
 
 use crate::ethernet;
 use crate::walk::{Walk, Walked, skip, take};

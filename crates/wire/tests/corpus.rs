@@ -1,4 +1,5 @@
-//! Against the capture corpus and its tables, which were made by tools that know nothing of this crate.
+//! Against the capture corpus and its tables, which were made by tools that know nothing of this
+//! crate.
 
 #![expect(clippy::print_stdout, reason = "a test that did not run says so")]
 

@@ -1,4 +1,5 @@
-//! One conversation inside every wrapping that is decoded; then all of it cut at every length, and noise.
+//! One conversation inside every wrapping that is decoded; then all of it cut at every length, and
+//! noise.
 
 mod packets;
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Large enough that system calls cost nothing against the copy, small enough for the second-level cache.
+/// Large enough that system calls cost nothing against the copy, small enough for the second-level
+/// cache.
 const READ_SIZE: usize = 1 << 20;
 
 /// What became of an attempt to read.
@@ -63,7 +64,8 @@ impl Input {
         self.offset += u64::try_from(len).expect("memory is smaller than 2^64 bytes");
     }
 
-    /// Reads once, as much as there is room for; makes room for `needed` bytes from the first buffered one.
+    /// Reads once, as much as there is room for; makes room for `needed` bytes from the first
+    /// buffered one.
     pub(super) fn fill(&mut self, needed: usize, wait: Duration) -> io::Result<Filled> {
         if self.waits && !self.is_ready(wait)? {
             return Ok(Filled::Nothing);
@@ -71,7 +73,8 @@ impl Input {
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
         if needed > self.buffer.len() {
-            // A size in a damaged file is no reason to take that much memory: it grows with what is really there.
+            // A size in a damaged file is no reason to take that much memory: it grows with what is
+            // really there.
             let grown = needed.min(self.end.max(READ_SIZE) * 2).next_multiple_of(4096);
             self.buffer.resize(grown.max(self.buffer.len()), 0);
         }

@@ -12,8 +12,8 @@ use crate::{Counters, Damage, Error, Interface};
 
 use super::FileOptions;
 
-/// Largest packet that libpcap and Wireshark read and write, with the exceptions that both make: a larger size can
-/// only be damage.
+/// Largest packet that libpcap and Wireshark read and write, with the exceptions that both make: a
+/// larger size can only be damage.
 pub(super) fn largest_packet(link_type: LinkType) -> usize {
     const DBUS: LinkType = LinkType(231);
     const USBPCAP: LinkType = LinkType(249);
@@ -120,8 +120,9 @@ impl Intake {
         self.counters.clone()
     }
 
-    /// The number of the interface at `position` of a file or section. The same interface at the same position of
-    /// several sections or files, as rotated captures have it, is one interface.
+    /// The number of the interface at `position` of a file or section. The same interface at the
+    /// same position of several sections or files, as rotated captures have it, is one
+    /// interface.
     pub(super) fn describe(
         &mut self,
         position: usize,

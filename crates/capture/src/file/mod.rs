@@ -1,8 +1,10 @@
-//! Capture files as a source: pcap and pcapng, one file, all captures in a directory, or standard input.
+//! Capture files as a source: pcap and pcapng, one file, all captures in a directory, or standard
+//! input.
 //!
-//! Files are read forward once, never mapped and never sought, so that a pipe works like a file and a file that is cut
-//! while it is read is an error, not a signal. Every packet before a damaged place is handed out; the error then names
-//! the place. Memory is the read buffer of 1 MiB, or one block (16 MiB at most) where that is larger.
+//! Files are read forward once, never mapped and never sought, so that a pipe works like a file and
+//! a file that is cut while it is read is an error, not a signal. Every packet before a damaged
+//! place is handed out; the error then names the place. Memory is the read buffer of 1 MiB, or one
+//! block (16 MiB at most) where that is larger.
 
 mod input;
 mod intake;
@@ -69,8 +71,8 @@ enum Step {
 }
 
 impl FileSource {
-    /// A source of the capture at `path`: a file, `-` for standard input, or a directory, whose captures are read in
-    /// the order of their paths, those of its directories included.
+    /// A source of the capture at `path`: a file, `-` for standard input, or a directory, whose
+    /// captures are read in the order of their paths, those of its directories included.
     pub fn open(path: &Path, options: FileOptions) -> Result<Self, Error> {
         let mut source = Self {
             waiting: VecDeque::new(),

@@ -1,5 +1,5 @@
-//! pcap files (draft-ietf-opsawg-pcap): microseconds and nanoseconds, both byte orders, and the modified form with
-//! longer record headers.
+//! pcap files (draft-ietf-opsawg-pcap): microseconds and nanoseconds, both byte orders, and the
+//! modified form with longer record headers.
 
 use format::pcapng::ByteOrder;
 use units::{NANOS_PER_SECOND, Timestamp};

@@ -1,4 +1,5 @@
-//! pcapng files: sections, interfaces and packets become records; other blocks are kept, noted or passed over.
+//! pcapng files: sections, interfaces and packets become records; other blocks are kept, noted or
+//! passed over.
 
 use core::mem;
 

@@ -1,8 +1,10 @@
-//! Network interfaces as a source: one packet socket and kernel ring per interface, one loop over all of them.
+//! Network interfaces as a source: one packet socket and kernel ring per interface, one loop over
+//! all of them.
 //!
-//! Packets stay in the kernel ring until the next call. A VLAN tag that the kernel took out of a frame is handed out
-//! between the frame's parts, so that nothing has to be moved. A packet counts as received when the kernel accepted
-//! it; after [`Source::begin_stop`] the rings are emptied until every one of those was delivered or counted as dropped.
+//! Packets stay in the kernel ring until the next call. A VLAN tag that the kernel took out of a
+//! frame is handed out between the frame's parts, so that nothing has to be moved. A packet counts
+//! as received when the kernel accepted it; after [`Source::begin_stop`] the rings are emptied
+//! until every one of those was delivered or counted as dropped.
 
 mod ring;
 mod socket;
@@ -29,7 +31,8 @@ const OUTBOUND: [u8; 8] = [2, 0, 4, 0, 2, 0, 0, 0];
 const BEFORE_TAG: usize = 12;
 const TAG_SIZE: usize = 4;
 
-/// While the rings are emptied, one wait for the kernel to hand over a block: longer than its retire timeout.
+/// While the rings are emptied, one wait for the kernel to hand over a block: longer than its
+/// retire timeout.
 const DRAIN_WAIT: Duration = Duration::from_millis(100);
 /// Waits without a block after which what is missing will not come.
 const DRAIN_WAITS: u32 = 20;
@@ -44,7 +47,8 @@ pub struct LiveOptions {
     pub interfaces: Vec<String>,
     /// Filter expression in the words of pcap-filter(7), which the kernel applies.
     pub filter: Option<String>,
-    /// Most bytes captured of a packet; 0 is all of it. A tag put back keeps at least the addresses before it.
+    /// Most bytes captured of a packet; 0 is all of it. A tag put back keeps at least the
+    /// addresses before it.
     pub snaplen: u32,
     /// Whether packets for other hosts are received too.
     pub promiscuous: bool,
@@ -166,8 +170,9 @@ impl LiveSource {
         Ok(true)
     }
 
-    /// One wait while the rings are emptied. The end is reached when the kernel's counters and ours agree after a
-    /// wait in which nothing came: a packet that the old filter let in is in the ring by then.
+    /// One wait while the rings are emptied. The end is reached when the kernel's counters and ours
+    /// agree after a wait in which nothing came: a packet that the old filter let in is in the
+    /// ring by then.
     fn drain(&mut self, waits: u32) -> Result<(), Error> {
         if self.wait(DRAIN_WAIT)? {
             return Ok(());
@@ -338,8 +343,8 @@ impl Queue {
         self.counters.delivered += count;
     }
 
-    /// Adds what the kernel counted since the last time. This is the one place that reads those counters, because
-    /// reading resets them.
+    /// Adds what the kernel counted since the last time. This is the one place that reads those
+    /// counters, because reading resets them.
     fn count(&mut self) -> Result<(), Error> {
         let new = self.socket.statistics();
         let new = new.map_err(|source| self.error("PACKET_STATISTICS", source))?;
@@ -387,7 +392,8 @@ impl Queue {
     }
 }
 
-/// The ring of the size wished for, or a smaller one where the kernel has not that much memory to give.
+/// The ring of the size wished for, or a smaller one where the kernel has not that much memory to
+/// give.
 fn map_ring(
     socket: &PacketSocket,
     name: &str,
@@ -405,7 +411,8 @@ fn map_ring(
     Ok(ring)
 }
 
-/// Tries sizes down to the smallest while memory is wanting; tells whether the first one was too much.
+/// Tries sizes down to the smallest while memory is wanting; tells whether the first one was too
+/// much.
 fn halve_until<T>(
     first: usize,
     mut attempt: impl FnMut(usize) -> io::Result<T>,
@@ -427,8 +434,9 @@ fn is_want_of_memory(error: &io::Error) -> bool {
         || matches!(error.raw_os_error(), Some(libc::ENOMEM | libc::EPERM | libc::EAGAIN))
 }
 
-/// The link type of a kind of interface. Where the kernel hands out packets without a link-level header, IP comes
-/// first: on tunnels, and on PPP, whose header is taken off before packet sockets see it.
+/// The link type of a kind of interface. Where the kernel hands out packets without a link-level
+/// header, IP comes first: on tunnels, and on PPP, whose header is taken off before packet sockets
+/// see it.
 fn link_type(hardware_type: u16) -> Option<LinkType> {
     const RAW_IP: LinkType = LinkType(101);
     /// `ARPHRD_RAWIP`, which libc does not name.

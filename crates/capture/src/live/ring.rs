@@ -1,9 +1,10 @@
-//! The kernel ring: memory shared with the kernel, in kernel blocks that change hands by their status word
-//! (`TPACKET_V3`; `packet_mmap.rst` in the kernel's documentation, `linux/if_packet.h`).
+//! The kernel ring: memory shared with the kernel, in kernel blocks that change hands by their
+//! status word (`TPACKET_V3`; `packet_mmap.rst` in the kernel's documentation,
+//! `linux/if_packet.h`).
 //!
-//! Invariant: a kernel block is read only between the moment its status says that it belongs to this program and the
-//! moment it is given back. [`KernelRing::next_block`] gives back the block handed out before, and its borrow ends
-//! every use of that one.
+//! Invariant: a kernel block is read only between the moment its status says that it belongs to
+//! this program and the moment it is given back. [`KernelRing::next_block`] gives back the block
+//! handed out before, and its borrow ends every use of that one.
 
 use core::mem::size_of;
 use core::ops::Range;
@@ -76,7 +77,8 @@ impl KernelRing {
             tp_feature_req_word: 0,
         };
         set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
-        // SAFETY: a new mapping at an address the kernel chooses, of the size the ring was set up with.
+        // SAFETY: a new mapping at an address the kernel chooses, of the size the ring was set up
+        // with.
         let memory = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -133,8 +135,9 @@ impl KernelRing {
             return &[];
         }
         let last = self.next.checked_sub(1).unwrap_or(self.block_count - 1);
-        // SAFETY: the block lies in the mapping, is initialised by the kernel, and the kernel leaves it alone until
-        // `release`, which needs the ring exclusively and thus no slice of it.
+        // SAFETY: the block lies in the mapping, is initialised by the kernel, and the kernel
+        // leaves it alone until `release`, which needs the ring exclusively and thus no
+        // slice of it.
         unsafe { core::slice::from_raw_parts(self.block(last).as_ptr(), self.block_size) }
     }
 
@@ -147,14 +150,16 @@ impl KernelRing {
     fn status(&self, index: usize) -> &AtomicU32 {
         // SAFETY: the offset lies in the block, whose size is at least SMALLEST_BLOCK.
         let status = unsafe { self.block(index).add(STATUS_OFFSET) };
-        // SAFETY: the word is aligned to 4 in a block aligned to a page, and both sides access it atomically only.
+        // SAFETY: the word is aligned to 4 in a block aligned to a page, and both sides access it
+        // atomically only.
         unsafe { AtomicU32::from_ptr(status.as_ptr().cast()) }
     }
 }
 
 impl Drop for KernelRing {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made in `map` with this size, and no slice of it outlives the ring.
+        // SAFETY: the mapping was made in `map` with this size, and no slice of it outlives the
+        // ring.
         let status = unsafe { libc::munmap(self.memory.as_ptr().cast(), self.size()) };
         assert_eq!(status, 0, "a mapping of known address and size can be removed");
     }
@@ -178,7 +183,8 @@ fn read<T: Plain>(bytes: &[u8], offset: usize) -> Option<T> {
     Some(unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
 }
 
-/// The packets of a block. Offsets come from the kernel; one that leads out of the block ends the walk.
+/// The packets of a block. Offsets come from the kernel; one that leads out of the block ends the
+/// walk.
 pub(super) fn packets(block: &[u8]) -> impl Iterator<Item = RingPacket> {
     let header: Option<tpacket_hdr_v1> = read(block, STATUS_OFFSET);
     let (mut left, first) =

@@ -1,5 +1,5 @@
-//! The packet socket of one interface: set up so that the ring holds nothing from before the filter, nothing of other
-//! interfaces, and what the kernel counts.
+//! The packet socket of one interface: set up so that the ring holds nothing from before the
+//! filter, nothing of other interfaces, and what the kernel counts.
 
 use core::mem::{size_of, zeroed};
 use core::ptr;
@@ -90,7 +90,8 @@ impl PacketSocket {
         self.attach(&mut [Instruction { code: RETURN, jt: 0, jf: 0, k: 0 }])
     }
 
-    /// Leaves packets out that this host sends: on the loopback interface each of them is received too.
+    /// Leaves packets out that this host sends: on the loopback interface each of them is received
+    /// too.
     pub(super) fn ignore_outgoing(&self) -> io::Result<()> {
         self.set(libc::PACKET_IGNORE_OUTGOING, &c_int::from(true))
     }

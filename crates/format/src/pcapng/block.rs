@@ -1,4 +1,5 @@
-//! Framing: block type, total length, body, trailing total length (section 3.1, "General Block Structure").
+//! Framing: block type, total length, body, trailing total length (section 3.1, "General Block
+//! Structure").
 
 use core::fmt;
 
@@ -82,12 +83,14 @@ pub struct BlockHeader {
     pub block_type: u32,
     /// Block total length: framing and body, a multiple of 4, at least 12.
     pub total_len: u32,
-    /// The section's byte order: a Section Header Block names its own, others have that of the section.
+    /// The section's byte order: a Section Header Block names its own, others have that of the
+    /// section.
     pub order: ByteOrder,
 }
 
 impl BlockHeader {
-    /// Reads type and length from the first 8 bytes (12 of a Section Header Block), and checks the length.
+    /// Reads type and length from the first 8 bytes (12 of a Section Header Block), and checks the
+    /// length.
     pub fn read(bytes: &[u8], order: ByteOrder) -> Result<Self, BlockError> {
         let mut rest = bytes;
         let (Some(kind), Some(len)) = (take(&mut rest), take(&mut rest)) else {
@@ -110,8 +113,8 @@ impl BlockHeader {
         Ok(Self { block_type, total_len, order })
     }
 
-    /// The block at the start of `bytes`, with its trailer's verdict apart: the body of a block whose trailing length
-    /// is wrong may still hold a packet.
+    /// The block at the start of `bytes`, with its trailer's verdict apart: the body of a block
+    /// whose trailing length is wrong may still hold a packet.
     pub fn split<'a>(
         &self,
         bytes: &'a [u8],
@@ -156,8 +159,8 @@ impl<'a> Block<'a> {
         View::read(self).ok_or(BlockError::Body { block_type: self.block_type })
     }
 
-    /// This Name Resolution or Decryption Secrets Block with its framing, in little endian; `None` for other types.
-    /// What follows a damaged record or option is left out.
+    /// This Name Resolution or Decryption Secrets Block with its framing, in little endian; `None`
+    /// for other types. What follows a damaged record or option is left out.
     pub fn to_little_endian(&self) -> Result<Option<Vec<u8>>, BlockError> {
         let mut body = Vec::with_capacity(self.body.len());
         let (scope, options) = match self.view()? {
@@ -193,8 +196,8 @@ impl<'a> Block<'a> {
 
 /// Walks the blocks of a slice: (offset of the block in the slice, block).
 ///
-/// Section Header Blocks change the byte order for what follows them. After an error the walk ends, because where the
-/// next block starts is not known.
+/// Section Header Blocks change the byte order for what follows them. After an error the walk ends,
+/// because where the next block starts is not known.
 #[derive(Clone, Debug)]
 pub struct Blocks<'a> {
     bytes: &'a [u8],
@@ -203,7 +206,8 @@ pub struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// The blocks of `bytes`, which starts at a block; `order` counts until a Section Header Block names another.
+    /// The blocks of `bytes`, which starts at a block; `order` counts until a Section Header Block
+    /// names another.
     pub fn new(bytes: &'a [u8], order: ByteOrder) -> Self {
         Self { bytes, offset: 0, order }
     }

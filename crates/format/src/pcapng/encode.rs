@@ -1,6 +1,7 @@
 //! Blocks and options in little endian, appended to a vector.
 //!
-//! The vector's length is a multiple of 4 before and after each call, so that padding can be counted from its start.
+//! The vector's length is a multiple of 4 before and after each call, so that padding can be
+//! counted from its start.
 
 use wire::LinkType;
 

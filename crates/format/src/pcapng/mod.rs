@@ -1,11 +1,13 @@
-//! pcapng blocks (draft-ietf-opsawg-pcapng), decoded by reference in both byte orders and encoded in little endian.
+//! pcapng blocks (draft-ietf-opsawg-pcapng), decoded by reference in both byte orders and encoded
+//! in little endian.
 //!
-//! [`Blocks`] walks the blocks of a byte slice; [`Block::view`] gives their typed contents. Nothing is copied: views
-//! borrow the slice, numbers are read when asked for. Two exceptions allocate, because they change bytes:
-//! [`normalize_options`] and [`Block::to_little_endian`].
+//! [`Blocks`] walks the blocks of a byte slice; [`Block::view`] gives their typed contents. Nothing
+//! is copied: views borrow the slice, numbers are read when asked for. Two exceptions allocate,
+//! because they change bytes: [`normalize_options`] and [`Block::to_little_endian`].
 //!
-//! Sizes in the bytes are never trusted: what does not fit ends in a [`BlockError`], never in a panic. Which packets of
-//! a damaged file are kept, and how a file is read, is decided in `capture`; this room sees only slices.
+//! Sizes in the bytes are never trusted: what does not fit ends in a [`BlockError`], never in a
+//! panic. Which packets of a damaged file are kept, and how a file is read, is decided in
+//! `capture`; this room sees only slices.
 
 mod block;
 mod encode;

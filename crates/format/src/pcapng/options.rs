@@ -1,4 +1,5 @@
-//! Options (section 3.5): a list of code, length, value, padded to 32 bits, ended by `opt_endofopt` or by the block.
+//! Options (section 3.5): a list of code, length, value, padded to 32 bits, ended by `opt_endofopt`
+//! or by the block.
 
 use super::encode::put_option;
 use super::{ByteOrder, padding, take};
@@ -172,8 +173,8 @@ impl<'a> Iterator for Options<'a> {
     }
 }
 
-/// One code, length, value and padding: the form that options and name records share. The padding of the last one may
-/// be missing, as some writers leave it out.
+/// One code, length, value and padding: the form that options and name records share. The padding
+/// of the last one may be missing, as some writers leave it out.
 pub(super) fn next_option_like<'a>(
     bytes: &mut &'a [u8],
     order: ByteOrder,
@@ -209,7 +210,8 @@ pub fn normalize_options_where(
     }
 }
 
-/// Turns the numbers in an option's value round. A value whose length is not the one of its code stays as it is.
+/// Turns the numbers in an option's value round. A value whose length is not the one of its code
+/// stays as it is.
 fn reverse_numbers(scope: OptionScope, code: u16, value: &mut [u8]) {
     let (from, width) = match (scope, code) {
         // The Private Enterprise Number leads every custom option.

@@ -1,4 +1,5 @@
-//! Time units of an interface: `if_tsresol` and `if_tsoffset` (section 4.2, "Interface Description Block Options").
+//! Time units of an interface: `if_tsresol` and `if_tsoffset` (section 4.2, "Interface Description
+//! Block Options").
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
@@ -30,7 +31,8 @@ impl Resolution {
     /// Nanoseconds, as in all that wirespool writes.
     pub const NANOSECONDS: Self = Self { scale: Scale::Multiply(1), offset_ns: 0 };
 
-    /// From the byte of `if_tsresol` (top bit: a negative power of 2, else of 10) and `if_tsoffset` in seconds.
+    /// From the byte of `if_tsresol` (top bit: a negative power of 2, else of 10) and `if_tsoffset`
+    /// in seconds.
     pub fn new(tsresol: u8, tsoffset_s: i64) -> Self {
         let exponent = tsresol & 0x7f;
         let scale = if tsresol & 0x80 != 0 {
@@ -44,7 +46,8 @@ impl Resolution {
         Self { scale, offset_ns: i128::from(tsoffset_s) * i128::from(NANOS_PER_SECOND) }
     }
 
-    /// Nanoseconds since 1970 of a timestamp; what is finer is rounded down, what does not fit saturates.
+    /// Nanoseconds since 1970 of a timestamp; what is finer is rounded down, what does not fit
+    /// saturates.
     #[inline]
     pub fn to_nanos(self, units: u64) -> i64 {
         let nanos = match self.scale {

@@ -156,8 +156,8 @@ impl<'a> SimplePacket<'a> {
         Some(Self { original_len: order.u32(take(&mut body)?), padded: body })
     }
 
-    /// The captured bytes: the block does not count them, they follow from the interface's snaplen (0: no limit).
-    /// `None` where the block holds fewer.
+    /// The captured bytes: the block does not count them, they follow from the interface's snaplen
+    /// (0: no limit). `None` where the block holds fewer.
     pub fn data(&self, snaplen: u32) -> Option<&'a [u8]> {
         let limit = if snaplen == 0 { u32::MAX } else { snaplen };
         self.padded.get(..usize::try_from(self.original_len.min(limit)).ok()?)
@@ -214,7 +214,8 @@ impl<'a> NameResolution<'a> {
     }
 }
 
-/// The records of a Name Resolution Block, without `nrb_record_end`: type and value, which is in network order.
+/// The records of a Name Resolution Block, without `nrb_record_end`: type and value, which is in
+/// network order.
 #[derive(Clone, Debug)]
 pub struct NameRecords<'a> {
     bytes: &'a [u8],

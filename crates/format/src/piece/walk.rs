@@ -12,8 +12,8 @@ use crate::field::get_u32;
 use crate::head::ENTERPRISE_NUMBER;
 use crate::pcapng::{Block, Blocks, ByteOrder, OptionCode, Options, View, block_type};
 
-/// The bytes of a verified body are not what a builder makes: a programmer error of the writer, or a
-/// forged piece.
+/// The bytes of a verified body are not what a builder makes: a programmer error of the writer, or
+/// a forged piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error("block at byte {offset} of the body is malformed")]
 pub struct PieceError {
