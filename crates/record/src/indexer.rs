@@ -18,12 +18,13 @@ use crate::segment::{OpenSegment, SegmentLimits};
 
 /// How often due segments and durable indexes are looked for while nothing arrives.
 const TICK: Duration = Duration::from_millis(100);
-/// Longest wait for the write of an index part: a member that takes longer is given up by its own error.
+/// Longest wait for the write of an index part: a member that takes longer is given up by its own
+/// error.
 const COLUMN_WAIT: Duration = Duration::from_mins(2);
 /// How long the end of a recording waits for its last index before it leaves the cache without it.
 const AWAIT_NS: i64 = 5_000_000_000;
-/// A stretch that was left without an index (by a crash, or on purpose) is indexed when the volume is
-/// opened, unless it is longer than this: then it stays to be indexed when asked for.
+/// A stretch that was left without an index (by a crash, or on purpose) is indexed when the volume
+/// is opened, unless it is longer than this: then it stays to be indexed when asked for.
 const CATCH_UP_BYTES_MAX: u64 = 4 << 30;
 
 /// What the indexer did.
@@ -176,7 +177,8 @@ impl<'a> Run<'a> {
         self.parts.pool.take_timeout(COLUMN_WAIT).ok_or(WriterGone)
     }
 
-    /// Stores the files of indexes that have become durable, and drops those of segments that retired.
+    /// Stores the files of indexes that have become durable, and drops those of segments that
+    /// retired.
     fn cache_durable(&mut self) -> Result<(), index::Error> {
         if self.pending.is_empty() {
             return Ok(());
@@ -202,8 +204,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Indexes the data stripes behind the newest segment, with a table of their own: their sessions ended
-    /// with the recording that wrote them.
+    /// Indexes the data stripes behind the newest segment, with a table of their own: their
+    /// sessions ended with the recording that wrote them.
     fn catch_up(&mut self, reader: &Reader) -> Result<(), index::Error> {
         let Some(span) = reader.span() else { return Ok(()) };
         let indexed = self.parts.catalog.directory().first().map(|newest| newest.summary.last);

@@ -161,8 +161,8 @@ impl<'a> Intake<'a> {
         if self.open.as_ref().is_some_and(due) { self.send(true) } else { Ok(()) }
     }
 
-    /// Takes over the totals of the source under way; new losses become gaps between the last look and
-    /// this one.
+    /// Takes over the totals of the source under way; new losses become gaps between the last look
+    /// and this one.
     pub(crate) fn count(&mut self, counters: &[Counters]) {
         let now = self.clock.realtime();
         let from = core::mem::replace(&mut self.counted_at, now);

@@ -16,7 +16,8 @@ use crate::account::Account;
 use crate::error::Error;
 use crate::pipeline;
 
-/// Fewest columns of a pool: one being filled, one being written, one with an index, and some slack.
+/// Fewest columns of a pool: one being filled, one being written, one with an index, and some
+/// slack.
 const COLUMNS_MIN: u64 = 8;
 /// Where packets come from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -127,8 +128,8 @@ pub struct Report {
     pub broken_off: Vec<String>,
 }
 
-/// Records until the sources end or `progress`, called about five times a second, breaks: then what was
-/// accepted is stored, sealed and acknowledged.
+/// Records until the sources end or `progress`, called about five times a second, breaks: then what
+/// was accepted is stored, sealed and acknowledged.
 pub fn record(
     options: &Options,
     clock: &dyn Clock,

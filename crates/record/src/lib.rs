@@ -1,20 +1,21 @@
-//! The recording job: from a source of packets to acknowledged stripes and an index of their sessions.
+//! The recording job: from a source of packets to acknowledged stripes and an index of their
+//! sessions.
 //!
 //! Three threads and two hand-overs, each bounded (ARCHITECTURE.md, A packet's walk):
 //!
 //! ```text
-//! source -> intake -- filled column --> ring writer -- sealed column, read only --> session indexer
-//!             ^  (1 copy)                   |    ^                                       |
-//!             +---------- pool <------------+    +------------ INDEX pieces -------------+
+//! source -> intake -- filled column --> ring writer -- sealed column, read only --> indexer
+//!             ^  (1 copy)                   |    ^                                   |
+//!             +---------- pool <------------+    +---------- INDEX pieces -----------+
 //! ```
 //!
 //! Intake copies each packet once into an open column and does nothing else. The pool is the memory
-//! between capture and disk: when it is empty a live packet is a writer drop, counted and stored as a
-//! gap, while a file waits. The indexer may fall behind by half of the pool; what is beyond that is stored
-//! unindexed. Recording outranks indexing.
+//! between capture and disk: when it is empty a live packet is a writer drop, counted and stored as
+//! a gap, while a file waits. The indexer may fall behind by half of the pool; what is beyond that
+//! is stored unindexed. Recording outranks indexing.
 //!
-//! Invariant, asserted at the end of every run: per interface, offered = stored + cut + kernel drops +
-//! writer drops + in flight.
+//! Invariant, asserted at the end of every run: per interface, offered = stored + cut + kernel
+//! drops + writer drops + in flight.
 
 mod account;
 mod error;

@@ -54,7 +54,8 @@ pub(crate) fn run(
 
     thread::scope(|scope| {
         let (tasks, task_queue) = sync_channel(pool.count());
-        // A link leaves the indexer half of the pool; a file waits for it, by the pool running empty.
+        // A link leaves the indexer half of the pool; a file waits for it, by the pool running
+        // empty.
         let share = if may_wait { pool.count() } else { pool.count() / 2 };
         let (sealed, sealed_queue) = sync_channel(share);
         let with_index = options.sessions.is_some();
@@ -207,7 +208,8 @@ fn spawn_indexer<'scope>(
     thread::Builder::new().name("index".to_owned()).spawn_scoped(scope, body).map_err(Error::Thread)
 }
 
-/// What a writer that did not stop in order may have lost: everything between its last sign of life and now.
+/// What a writer that did not stop in order may have lost: everything between its last sign of life
+/// and now.
 fn crash_gap(recovery: &Recovery, now: Timestamp) -> Option<Gap> {
     let from = recovery.last_alive.filter(|_| !recovery.clean)?;
     let cause = GapCause::Crash;

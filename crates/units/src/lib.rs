@@ -1,7 +1,8 @@
 //! Time, sizes and counts, and the clock as an argument.
 //!
-//! The bottom row of the house: types that every room speaks, without I/O and without a clock of their own.
-//! Rooms take `&dyn Clock`; only `host` implements it with the system's clocks, the simulator with virtual ones.
+//! The bottom row of the house: types that every room speaks, without I/O and without a clock of
+//! their own. Rooms take `&dyn Clock`; only `host` implements it with the system's clocks, the
+//! simulator with virtual ones.
 
 mod size;
 mod time;

@@ -9,7 +9,8 @@ pub const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// A point in time: nanoseconds since 1970-01-01T00:00:00Z, leap seconds not counted (as in pcapng).
+/// A point in time: nanoseconds since 1970-01-01T00:00:00Z, leap seconds not counted (as in
+/// pcapng).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(pub i64);
 
@@ -73,8 +74,9 @@ impl fmt::Display for ParseTimestampError {
 
 impl core::error::Error for ParseTimestampError {}
 
-/// Reads RFC 3339 (`2026-11-20T10:40:22.5+01:00`); the date alone means its first instant, a missing offset UTC,
-/// `T` may be a blank, seconds may be left out. Decimals beyond the ninth are cut.
+/// Reads RFC 3339 (`2026-11-20T10:40:22.5+01:00`); the date alone means its first instant, a
+/// missing offset UTC, `T` may be a blank, seconds may be left out. Decimals beyond the ninth are
+/// cut.
 impl FromStr for Timestamp {
     type Err = ParseTimestampError;
 
@@ -151,7 +153,8 @@ fn days_in_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days from 1970-01-01 to a proleptic Gregorian date (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+/// Days from 1970-01-01 to a proleptic Gregorian date (Howard Hinnant, "chrono-Compatible Low-Level
+/// Date Algorithms").
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);

@@ -47,7 +47,8 @@ pub struct BadStripe {
     pub stripe: StripeId,
     /// Byte offset of its slot on the member.
     pub slot_offset: u64,
-    /// Byte offsets of the rows of 4096 bytes that do not match; empty when the head is unreadable.
+    /// Byte offsets of the rows of 4096 bytes that do not match; empty when the head is
+    /// unreadable.
     pub row_offsets: Vec<u64>,
 }
 
