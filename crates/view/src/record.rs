@@ -52,7 +52,8 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
     }
     lines.extend(report.broken_off.iter().map(|line| format!("broken off: {}", printable(line))));
     lines.extend(report.notes.iter().map(|line| format!("note: {}", printable(line))));
-    format!("{}\n\n{}", lines.join("\n"), accounts(report, width))
+    let table = if report.interfaces.is_empty() { String::new() } else { accounts(report, width) };
+    format!("{}\n\n{table}", lines.join("\n")).trim_end().to_owned() + "\n"
 }
 
 /// Whether nothing was lost and every input was read to its end.

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use ::extract::{ExtractReport, Options, Request, Target};
+use anyhow::bail;
 use clap::{Args, ValueEnum};
-use host::{Output, StopFlag, SystemClock};
+use host::{Output, StopFlag, SystemClock, usage};
 use units::Clock;
 use wire::LinkType;
 
@@ -93,6 +94,11 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         manifest: flags.manifest.clone().or_else(|| file.map(|file| with_suffix(file, ".json"))),
     };
     let manifest = config.manifest.as_deref();
+    for path in file.iter().chain(&manifest).filter(|_| !flags.force) {
+        if matches!(usage::target(path)?, usage::Target::File { .. }) {
+            bail!("{} exists already; --force replaces it", path.display());
+        }
+    }
     let manifest = manifest.map(|path| Output::create(path, flags.force)).transpose()?;
 
     let (report, files) = extract(flags, &config)?;

@@ -24,8 +24,15 @@ use clap::{Parser, Subcommand};
 
 use failure::{Outcome, Verdict};
 
-/// Exit codes, at the end of every help text and manual page.
-const EXIT_CODES: &str = "\
+/// At the end of the help text and the manual page.
+const AFTER_HELP: &str = "\
+Examples:
+  wirespool demo                                         see it all work, as any user
+  wirespool create /data/spool --size 8G                 a volume in a file
+  wirespool record /data/spool --interface eth0          record until Ctrl-C
+  wirespool find /data/spool 'sni *.example.com'         which sessions were there?
+  wirespool extract /data/spool 'port 53' -w dns.pcapng  give me their packets
+
 Exit codes:
   0  done and clean
   1  done, with a negative verdict: packets lost, an answer incomplete, damage found
@@ -38,16 +45,7 @@ Exit codes:
 /// A volume is a file or a disk that is written round and round, the newest packets over the
 /// oldest. What was acknowledged survives a crash; what was lost is named.
 #[derive(Debug, Parser)]
-#[command(name = "wirespool", version, after_help = EXIT_CODES, max_term_width = 100)]
-#[command(after_long_help = concat!("\
-Examples:
-  wirespool demo                                         see it all work, as any user
-  wirespool create /data/spool --size 8G                 a volume in a file
-  wirespool record /data/spool --interface eth0          record until Ctrl-C
-  wirespool find /data/spool 'sni *.example.com'         which sessions were there?
-  wirespool extract /data/spool 'port 53' -w dns.pcapng  give me their packets
-
-"))]
+#[command(name = "wirespool", version, after_help = AFTER_HELP, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,

@@ -35,14 +35,20 @@ impl Progress {
 
     /// Bytes done of bytes in all, with rate and time left.
     pub(crate) fn bytes(&mut self, done: u64, total: u64) {
+        self.share(done, total, &|elapsed_ns| {
+            let (done_size, total) = (ByteSize(done), ByteSize(total));
+            format!("{done_size} of {total}, {}", view::rate(done, elapsed_ns))
+        });
+    }
+
+    /// A text about the time that has passed, and the time left.
+    pub(crate) fn share(&mut self, done: u64, total: u64, text: &dyn Fn(i64) -> String) {
         let elapsed_ns = SystemClock.boottime_ns() - self.start_ns;
         self.show(Some((done, total)), &|| {
             let left = total.saturating_sub(done);
             let left_ns = i128::from(elapsed_ns) * i128::from(left) / i128::from(done.max(1));
             let left_ns = i64::try_from(left_ns).unwrap_or(i64::MAX);
-            let (done_size, total) = (ByteSize(done), ByteSize(total));
-            let rate = view::rate(done, elapsed_ns);
-            format!("{done_size} of {total}, {rate}, {} left", view::duration(left_ns))
+            format!("{}, {} left", text(elapsed_ns), view::duration(left_ns))
         });
     }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use ::record::{Input, Options};
 use clap::Args;
-use host::{StopFlag, SystemClock};
+use host::{StopFlag, SystemClock, usage};
 use session::Config;
 
 use crate::arguments;
@@ -175,14 +175,32 @@ fn options(flags: Flags) -> Result<Options, Usage> {
     })
 }
 
+/// Size of the input, where that is known.
+fn input_bytes(input: &Input) -> Option<u64> {
+    let Input::Files(paths) = input else { return None };
+    let sizes = paths.iter().map(|path| match usage::target(path) {
+        Ok(usage::Target::File { size_bytes }) => Some(size_bytes),
+        _ => None,
+    });
+    sizes.sum()
+}
+
 pub(crate) fn run(flags: Flags) -> Outcome {
     let json = flags.json;
     let options = options(flags)?;
     let stop = StopFlag::install()?;
+    let input_bytes = input_bytes(&options.input);
     let mut progress = Progress::new("record");
     let mut is_told = false;
     let report = ::record::record(&options, &SystemClock, &mut |state| {
-        progress.text(&|| view::recording_progress(state));
+        let text = || view::recording_progress(state);
+        match input_bytes {
+            // What goes to the member is a little more than what came in: good enough for a guess.
+            Some(total) if state.member_bytes < total => {
+                progress.share(state.member_bytes, total, &|_| format!("{}, about", text()));
+            }
+            _ => progress.text(&text),
+        }
         if stop.is_set() {
             if !core::mem::replace(&mut is_told, true) {
                 say("stopping: storing what was accepted; once more to give up");

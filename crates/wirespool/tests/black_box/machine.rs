@@ -1,0 +1,193 @@
+//! Running the binary, and machines that are made for a test.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_wirespool");
+pub(crate) const CAPTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/demo");
+
+/// What a run said.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ran {
+    fn new(output: &Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+    }
+
+    /// Exit code 3 and exactly one line, which contains `words`.
+    #[track_caller]
+    pub(crate) fn is_refused(&self, words: &str) {
+        self.fails_with(3, words);
+    }
+
+    #[track_caller]
+    pub(crate) fn fails_with(&self, code: i32, words: &str) {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        assert_eq!(self.err.lines().count(), 1, "one line: {self:?}");
+        assert!(self.err.starts_with("wirespool: "), "{self:?}");
+        assert!(self.err.contains(words), "{words:?} in {self:?}");
+    }
+
+    #[track_caller]
+    pub(crate) fn done(self) -> Self {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self
+    }
+}
+
+pub(crate) fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(BINARY);
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+pub(crate) fn run(arguments: &[&str]) -> Ran {
+    Ran::new(&command(arguments).output().expect("the binary runs"))
+}
+
+/// Runs it as a user with no rights at all; `None` with a printed reason where that cannot be done.
+pub(crate) fn run_unprivileged(folder: &Path, arguments: &[&str]) -> Option<Ran> {
+    if !is_root() {
+        println!("not run: needs root to become another user");
+        return None;
+    }
+    // The build folder may be closed to others.
+    let binary = folder.join("wirespool");
+    std::fs::copy(BINARY, &binary).expect("the binary can be copied");
+    open_to_all(folder);
+    let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
+    let mut command = Command::new("setpriv");
+    command.args(user).arg(&binary).args(arguments).stdin(Stdio::null());
+    command.env("HOME", "/nonexistent").env("TMPDIR", "/tmp").current_dir(folder);
+    match command.output() {
+        Ok(output) => Some(Ran::new(&output)),
+        Err(error) => {
+            println!("not run: setpriv: {error}");
+            None
+        }
+    }
+}
+
+pub(crate) fn open_to_all(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(path, mode).expect("our own folder");
+}
+
+pub(crate) fn is_root() -> bool {
+    let id = Command::new("id").arg("-u").output().expect("id runs");
+    id.stdout == b"0\n"
+}
+
+/// A small volume in a folder of its own, with the captures of the demo recorded if wished.
+pub(crate) struct Volume {
+    pub(crate) folder: TempDir,
+    pub(crate) path: String,
+    pub(crate) index: String,
+}
+
+impl Volume {
+    pub(crate) fn empty() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = text(folder.path().join("volume"));
+        let index = text(folder.path().join("index"));
+        run(&["create", &path, "--size", "64M", "--piece", "256K", "--sparse"]).done();
+        Self { folder, path, index }
+    }
+
+    pub(crate) fn recorded() -> Self {
+        let volume = Self::empty();
+        volume.record(&["--read", CAPTURES, "--name", "captures"]).done();
+        volume
+    }
+
+    pub(crate) fn record(&self, arguments: &[&str]) -> Ran {
+        let fixed = ["record", &self.path, "--pool", "4M", "--index-dir", &self.index];
+        run(&[&fixed, arguments].concat())
+    }
+
+    pub(crate) fn file(&self, name: &str) -> String {
+        text(self.folder.path().join(name))
+    }
+}
+
+pub(crate) fn text(path: PathBuf) -> String {
+    path.into_os_string().into_string().expect("the temporary folder has a plain name")
+}
+
+/// A loop device over a file of zeros, or what `prepare` makes of it; detached in the end.
+pub(crate) struct Loop {
+    pub(crate) path: String,
+    _file: tempfile::NamedTempFile,
+}
+
+impl Loop {
+    /// `None` with a printed reason where there are no loop devices.
+    pub(crate) fn new(size_bytes: u64, options: &[&str], prepare: impl Fn(&Path)) -> Option<Self> {
+        if !is_root() {
+            println!("not run: needs root for loop devices");
+            return None;
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(size_bytes).unwrap();
+        prepare(file.path());
+        let mut losetup = Command::new("losetup");
+        losetup.args(["--find", "--show"]).args(options).arg(file.path());
+        let output = losetup.output().expect("losetup runs");
+        if !output.status.success() {
+            println!("not run: no loop device: {}", String::from_utf8_lossy(&output.stderr));
+            return None;
+        }
+        let path = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+        Some(Self { path, _file: file })
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let detached = Command::new("losetup").args(["--detach", &self.path]).status();
+        assert!(detached.is_ok_and(|status| status.success()), "{} is detached", self.path);
+    }
+}
+
+/// Something mounted on a folder; unmounted in the end.
+pub(crate) struct Mounted {
+    pub(crate) folder: TempDir,
+}
+
+impl Mounted {
+    /// `None` with a printed reason where mounting is not allowed.
+    pub(crate) fn new(arguments: &[&str]) -> Option<Self> {
+        if !is_root() {
+            println!("not run: needs root for mounting");
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let status = Command::new("mount").args(arguments).arg(folder.path()).status();
+        if !status.is_ok_and(|status| status.success()) {
+            println!("not run: mount {} failed", arguments.join(" "));
+            return None;
+        }
+        Some(Self { folder })
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let status = Command::new("umount").arg(self.folder.path()).status();
+        assert!(status.is_ok_and(|status| status.success()), "unmounted");
+    }
+}
+
+pub(crate) fn make_ext4(path: &Path) {
+    let status = Command::new("mkfs.ext4").args(["-q", "-F"]).arg(path).status();
+    assert!(status.expect("mkfs.ext4 runs").success());
+}

@@ -1,0 +1,13 @@
+//! The binary as its users meet it.
+//!
+//! One program for all of these tests, so that there is one to link. What a machine does not allow
+//! is not tested there and said: "not run: reason".
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+#![expect(clippy::print_stdout, reason = "tests say why they did not run")]
+#![expect(clippy::disallowed_methods, reason = "tests look at the clock and open files")]
+
+mod demo;
+mod machine;
+mod refusals;
+mod verbs;
