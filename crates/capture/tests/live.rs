@@ -9,11 +9,10 @@
 )]
 
 use std::net::UdpSocket;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use capture::{Counters, Error, LiveOptions, LiveSource, Next, Source};
+use capture::{Counters, Error, FrameSender, LiveOptions, LiveSource, Next, Source};
 use units::{ByteSize, Timestamp};
 
 const WAIT: Duration = Duration::from_millis(100);
@@ -44,44 +43,6 @@ fn enter_namespace() -> bool {
 fn run(program: &str, arguments: &[&str]) -> bool {
     let status = Command::new(program).args(arguments).stdin(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
-}
-
-/// Sends frames as they are.
-struct Sender {
-    socket: OwnedFd,
-    address: libc::sockaddr_ll,
-}
-
-impl Sender {
-    fn new(interface: &str) -> Self {
-        let name = std::ffi::CString::new(interface).unwrap();
-        // SAFETY: the name ends in NUL.
-        let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-        // SAFETY: no pointer is passed.
-        let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        assert!(fd >= 0 && index > 0);
-        // SAFETY: zero is a value of every field.
-        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        address.sll_family = u16::try_from(libc::AF_PACKET).unwrap();
-        address.sll_ifindex = i32::try_from(index).unwrap();
-        // SAFETY: the descriptor is new.
-        Self { socket: unsafe { OwnedFd::from_raw_fd(fd) }, address }
-    }
-
-    fn send(&self, frame: &[u8]) {
-        // SAFETY: the frame and the address are valid for the sizes given.
-        let sent = unsafe {
-            libc::sendto(
-                self.socket.as_raw_fd(),
-                frame.as_ptr().cast(),
-                frame.len(),
-                0,
-                (&raw const self.address).cast(),
-                u32::try_from(size_of::<libc::sockaddr_ll>()).unwrap(),
-            )
-        };
-        assert_eq!(usize::try_from(sent), Ok(frame.len()), "{}", std::io::Error::last_os_error());
-    }
 }
 
 /// A captured packet, in one piece.
@@ -175,9 +136,9 @@ fn captured_frames_equal_the_frames_sent_with_their_tags() {
     let mut source = LiveSource::open(&options(&["right", "left"])).unwrap();
     assert_eq!(promiscuity("right"), "promiscuity 1");
     let sent: Vec<Vec<u8>> = (0..50).flat_map(|_| frames()).collect();
-    let sender = Sender::new("left");
+    let sender = FrameSender::open("left").unwrap();
     for frame in &sent {
-        sender.send(frame);
+        sender.send(frame).unwrap();
     }
     let (captured, counters) = stop(&mut source);
     for (interface, outbound, flags) in
@@ -213,7 +174,7 @@ fn kernel_filters_see_the_tags_that_the_kernel_took_out() {
     if !enter_namespace() {
         return;
     }
-    let sender = Sender::new("left");
+    let sender = FrameSender::open("left").unwrap();
     for (filter, expect) in [
         ("vlan 100 and udp port 53", vec![1]),
         ("vlan 100", vec![1, 2]),
@@ -227,7 +188,7 @@ fn kernel_filters_see_the_tags_that_the_kernel_took_out() {
         let mut source = LiveSource::open(&options).unwrap();
         let frames = frames();
         for frame in &frames {
-            sender.send(frame);
+            sender.send(frame).unwrap();
         }
         let (captured, counters) = stop(&mut source);
         let captured: Vec<_> = captured.into_iter().map(|each| each.bytes).collect();
@@ -244,9 +205,9 @@ fn snaplen_cuts_the_frame_as_it_was_on_the_wire() {
         return;
     }
     let mut source = LiveSource::open(&LiveOptions { snaplen: 40, ..options(&["right"]) }).unwrap();
-    let sender = Sender::new("left");
+    let sender = FrameSender::open("left").unwrap();
     for frame in frames() {
-        sender.send(&frame);
+        sender.send(&frame).unwrap();
     }
     let (captured, _) = stop(&mut source);
     let cut: Vec<_> = captured.iter().map(|each| (each.bytes.clone(), each.original_len)).collect();
@@ -282,10 +243,10 @@ fn delivered_and_dropped_packets_add_up_when_the_ring_overflows() {
     }
     let options = LiveOptions { ring_size: ByteSize(512 << 10), ..options(&["right"]) };
     let mut source = LiveSource::open(&options).unwrap();
-    let sender = Sender::new("left");
+    let sender = FrameSender::open("left").unwrap();
     let frame = frame(UDP, &TAG, 1000);
     for _ in 0..5000 {
-        sender.send(&frame);
+        sender.send(&frame).unwrap();
     }
     let (captured, counters) = stop(&mut source);
     assert!(captured.iter().all(|each| each.bytes == frame));
@@ -313,10 +274,10 @@ fn an_interface_may_go_down_come_back_and_vanish() {
     assert_eq!(notes, ["interface right is down; capture goes on when it is up again"]);
     assert!(run("ip", &["link", "set", "right", "up"]));
     // The carrier comes back a moment after the interface.
-    let sender = Sender::new("left");
+    let sender = FrameSender::open("left").unwrap();
     let mut packets = 0;
     for _ in 0..50 {
-        sender.send(&frame(UDP, &TAG, 64));
+        sender.send(&frame(UDP, &TAG, 64)).unwrap();
         if let Next::Packets(batch) = source.next_batch(WAIT).unwrap() {
             packets += batch.len();
             break;

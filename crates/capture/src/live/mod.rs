@@ -7,6 +7,7 @@
 //! until every one of those was delivered or counted as dropped.
 
 mod ring;
+mod sender;
 mod socket;
 
 use std::fs;
@@ -23,6 +24,8 @@ use crate::source::Record;
 use crate::{Batch, Counters, Error, Interface, Next, Source};
 use ring::KernelRing;
 use socket::PacketSocket;
+
+pub use sender::FrameSender;
 
 /// `epb_flags` in little endian: outbound.
 const OUTBOUND: [u8; 8] = [2, 0, 4, 0, 2, 0, 0, 0];
@@ -271,12 +274,7 @@ impl Queue {
         let error =
             |operation| move |source| Error::System { name: name.to_owned(), operation, source };
         let missing = || Error::NoInterface { name: name.to_owned() };
-        let index = socket::interface_index(name).ok_or_else(missing)?;
-        let socket = PacketSocket::open(index).map_err(|source| match source.raw_os_error() {
-            Some(libc::EPERM | libc::EACCES) => Error::Permission { name: name.to_owned() },
-            Some(libc::ENODEV | libc::ENXIO) => missing(),
-            _ => error("opening a packet socket")(source),
-        })?;
+        let socket = open_socket(name)?;
         let hardware_type =
             socket.hardware_type().map_err(error("getsockname"))?.ok_or_else(missing)?;
         let link_type = link_type(hardware_type)
@@ -390,6 +388,18 @@ impl Queue {
     fn error(&self, operation: &'static str, source: io::Error) -> Error {
         Error::System { name: self.name.clone(), operation, source }
     }
+}
+
+/// A packet socket bound to the interface of this name.
+fn open_socket(name: &str) -> Result<PacketSocket, Error> {
+    let owned = || name.to_owned();
+    let index = socket::interface_index(name);
+    let index = index.ok_or_else(|| Error::NoInterface { name: owned() })?;
+    PacketSocket::open(index).map_err(|source| match source.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => Error::Permission { name: owned() },
+        Some(libc::ENODEV | libc::ENXIO) => Error::NoInterface { name: owned() },
+        _ => Error::System { name: owned(), operation: "opening a packet socket", source },
+    })
 }
 
 /// The ring of the size wished for, or a smaller one where the kernel has not that much memory to
