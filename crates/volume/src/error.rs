@@ -34,14 +34,15 @@ pub enum Error {
         /// Smallest size that works.
         needed_bytes: u64,
     },
-    /// More members or parity than this build writes.
+    /// A geometry that a later version of the format writes.
     #[error(
-        "{members} members with {parity} parity columns are not supported; use one member and no parity"
+        "the volume has {data} data and {parity} parity columns; this version opens volumes of one \
+         member without parity"
     )]
     Geometry {
-        /// Members asked for.
-        members: usize,
-        /// Parity columns asked for.
+        /// Data columns.
+        data: u8,
+        /// Parity columns.
         parity: u8,
     },
     /// The piece size is no power of two between 16 KiB and 2 MiB.

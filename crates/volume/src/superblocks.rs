@@ -29,6 +29,10 @@ pub(crate) fn load(read: ReadRows<'_>, size_bytes: u64) -> Result<Superblock, Er
     }
     let superblock = newest?;
     let geometry = &superblock.geometry;
+    if (geometry.data_columns, geometry.parity_columns) != (1, 0) {
+        let (data, parity) = (geometry.data_columns, geometry.parity_columns);
+        return Err(Error::Geometry { data, parity });
+    }
     let ring_end = geometry.slot0_offset + geometry.slots * u64::from(geometry.piece_bytes);
     if ring_end > size_bytes {
         return Err(Error::Shrunk { actual: size_bytes, expected: ring_end });
