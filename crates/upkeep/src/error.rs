@@ -19,7 +19,8 @@ pub enum Error {
     #[error("{} cannot be used as a volume", path.display())]
     Volume { path: PathBuf, source: volume::Error },
     #[error(
-        "{} is no wirespool volume (create makes one; of a disk with partitions, name the partition)",
+        "{} is no wirespool volume (create makes one; of a disk with partitions, \
+         name the partition)",
         path.display()
     )]
     NotAVolume { path: PathBuf },

@@ -302,3 +302,102 @@ fn name(row: &Found) -> String {
         Held::Retired => format!("{best} (overwritten)"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use format::slice::{Names, State};
+    use units::Timestamp;
+    use wire::FiveTuple;
+
+    use super::*;
+
+    fn found(path: &str) -> Found {
+        let tuple = FiveTuple {
+            orig: Address::V6("2001:db8::1".parse().unwrap()),
+            resp: Address::V6("2001:db8::2".parse().unwrap()),
+            orig_port: 40_000,
+            resp_port: 80,
+            proto: Protocol::TCP,
+        };
+        let names = Names {
+            app: Some("http"),
+            http_host: vec!["example.com".to_owned()],
+            http_path: vec![path.to_owned()],
+            http_status: vec![200, 404],
+            ..Names::default()
+        };
+        let session = Slice {
+            tuple,
+            vlan: [Some(7), None],
+            mpls: None,
+            tunnel: None,
+            icmp: None,
+            session_start: Timestamp(0),
+            start: Timestamp(0),
+            end: Timestamp(1_500_000_000),
+            orig: Direction { packets: 2, frame_bytes: 1000, ..Direction::default() },
+            resp: Direction { packets: 1, frame_bytes: 500, ..Direction::default() },
+            state: State::S1,
+            history: "ShA".to_owned(),
+            handshake_ns: Some(5),
+            truncated_packets: 0,
+            fragments: 0,
+            continues: false,
+            names,
+            interface: 0,
+            pieces: Vec::new(),
+            first_ordinal: 0,
+            last_ordinal: 0,
+        };
+        Found {
+            id: "9.0-1".to_owned(),
+            rows: vec!["9.0-1".to_owned()],
+            session,
+            community_id: None,
+            packets: Held::Partly,
+            is_provisional: false,
+        }
+    }
+
+    #[test]
+    fn json_has_what_is_there_and_nothing_else() {
+        let row: serde_json::Value = serde_json::from_str(&json_line(&found("/"))).unwrap();
+        assert_eq!((&row["session_id"], &row["proto"]), (&"9.0-1".into(), &6.into()));
+        assert_eq!((&row["vlan"], row.get("vlan_inner")), (&7.into(), None));
+        assert_eq!(row["http_status"], serde_json::json!([200, 404]));
+        assert_eq!((&row["duration_ns"], &row["state"]), (&1_500_000_000.into(), &"S1".into()));
+        assert_eq!(row["packets_overwritten"], "some");
+        for absent in ["community_id", "sni", "dns_names", "tunnel", "provisional"] {
+            assert_eq!(row.get(absent), None, "{absent}");
+        }
+    }
+
+    #[test]
+    fn csv_has_every_column_and_quotes_what_needs_it() {
+        let line = csv_line(&found("/a,b\"c"));
+        assert!(line.contains(",\"/a,b\"\"c\","), "{line}");
+        let plain = csv_line(&found("/"));
+        assert_eq!(plain.split(',').count(), csv_heading().split(',').count());
+        assert!(plain.contains(",200 404,"), "{plain}");
+    }
+
+    #[test]
+    fn a_table_shows_ends_and_the_best_name_harmlessly() {
+        let mut table = SessionTable::new(None);
+        assert_eq!(table.push(&found("/\u{1b}[31m")), "");
+        let text = table.finish();
+        let row = text.lines().nth(1).unwrap();
+        assert!(row.contains("[2001:db8::1]:40000  [2001:db8::2]:80"), "{row}");
+        assert!(row.ends_with("example.com/\\u{1b}[31m (partly overwritten)"), "{row}");
+        assert_eq!(SessionTable::new(None).finish(), "");
+    }
+
+    #[test]
+    fn a_long_table_begins_before_its_end() {
+        let mut table = SessionTable::new(Some(80));
+        let early: String = (0..=SAMPLE_ROWS).map(|_| table.push(&found("/"))).collect();
+        assert_eq!(early.lines().count(), SAMPLE_ROWS + 2, "a heading and every row");
+        assert!(early.lines().all(|line| line.len() <= 80));
+        assert_eq!(table.finish(), "");
+    }
+}

@@ -18,9 +18,9 @@ use crate::stdout;
 
 /// Find sessions.
 ///
-/// Shows the sessions that match a query, oldest first; without a query all of them. The answer ends
-/// with what is missing from it: gaps, damage, what the ring has overwritten. A query has the words
-/// of pcap-filter, times, and comparisons of fields; `wirespool fields` lists them.
+/// Shows the sessions that match a query, oldest first; without a query all of them. The answer
+/// ends with what is missing from it: gaps, damage, what the ring has overwritten. A query has the
+/// words of pcap-filter, times, and comparisons of fields; `wirespool fields` lists them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -1,10 +1,12 @@
 //! `wirespool completions`, and what packages are made of.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use clap::{Args, CommandFactory, Subcommand};
 use clap_complete::Shell;
+use clap_mangen::Man;
 
 use crate::failure::{Outcome, Verdict};
 use crate::{Cli, stdout};
@@ -45,10 +47,28 @@ enum What {
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
     match &flags.what {
-        What::Man { directory } => clap_mangen::generate_to(Cli::command(), directory)?,
+        What::Man { directory } => pages(directory)?,
         What::Completions { shell } => return completions(*shell),
     }
     Ok(Verdict::Clean)
+}
+
+/// A page for the program and one for each verb that is not hidden.
+fn pages(directory: &Path) -> anyhow::Result<()> {
+    let mut program = Cli::command().disable_help_subcommand(true);
+    program.build();
+    let verbs = program.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned();
+    for command in verbs.chain([program.clone()]) {
+        let page = Man::new(command);
+        let mut text = Vec::new();
+        page.render(&mut text)?;
+        // Examples and exit codes keep their lines: man(7) fills text otherwise.
+        let text = String::from_utf8(text).context("a manual page is text")?;
+        let text = text.replace("\n.SH EXTRA\n", "\n.SH EXAMPLES\n.nf\n");
+        let text = text.replace("\n.SH VERSION\n", "\n.fi\n.SH VERSION\n");
+        host::write_file(&directory.join(page.get_filename()), text.as_bytes())?;
+    }
+    Ok(())
 }
 
 pub(crate) fn completions(shell: Shell) -> Outcome {

@@ -40,7 +40,7 @@ Exit codes:
   3  refused for safety, or the machine did not allow it
   4  the volume is too damaged";
 
-/// Records every packet of a link onto ordinary disks, finds any session and hands it out as pcapng.
+/// Records every packet of a link onto disks, finds any session and hands it out as pcapng.
 ///
 /// A volume is a file or a disk that is written round and round, the newest packets over the
 /// oldest. What was acknowledged survives a crash; what was lost is named.
