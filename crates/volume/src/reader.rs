@@ -66,15 +66,19 @@ impl Reader {
         let mut newest = search::newest(&heads, known(&self.superblock))?;
         let mut last_head = None;
         if let Some(found) = &mut newest {
-            // The watermark rises within a slot: its last stripe knows most.
+            // The watermark rises within a slot: its last stripe knows most, and one damaged head
+            // before it must not hide it.
             let mut buffer = vec![0; self.piece_bytes()];
-            let slot = heads.walk_slot(found.sequence, found.acknowledged, &mut buffer);
+            let slot = self.superblock.geometry.slot(found.sequence);
+            heads.read_slot(slot, &mut buffer);
             let joined = self.superblock.joined_epoch;
-            let heads = slot.stripes.into_iter().map(|stripe| stripe.head);
-            let heads: Vec<Head> = heads.filter(|head| head.stripe.epoch <= joined).collect();
-            let watermarks = heads.iter().map(|head| head.stripe.acknowledged);
+            let mut stripes = heads.all_in_slot(slot, &buffer);
+            stripes.retain(|head| {
+                head.stripe.epoch <= joined && head.stripe.stripe.sequence == found.sequence
+            });
+            let watermarks = stripes.iter().map(|head| head.stripe.acknowledged);
             found.acknowledged = watermarks.fold(found.acknowledged, StripeId::max);
-            last_head = heads.into_iter().next_back();
+            last_head = stripes.pop();
         }
         self.last_head = last_head;
         self.newest = newest;
