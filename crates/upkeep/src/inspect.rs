@@ -148,10 +148,11 @@ fn recordings(reader: &Reader, span: Span, entries: &[SegmentEntry]) -> Vec<Reco
     while let Some(head) = next_head(reader, first, last) {
         let epoch = head.stripe.epoch;
         let end = end_of_epoch(reader, epoch, first, last);
-        let is_whole = head.stripe.kind == Kind::Epoch;
-        // An opening that stored nothing is a single EPOCH stripe.
-        if !(is_whole && first == end) {
-            recordings.push(recording(reader, epoch, (first, end), entries));
+        let recording = recording(reader, epoch, (first, end), entries);
+        // An opening that stored nothing is no recording; of a long one not every head was read.
+        let is_short = end - first < 2 * NEIGHBOURS;
+        if recording.times.is_some() || recording.indexed.is_some() || !is_short {
+            recordings.push(recording);
         }
         first = end + 1;
     }

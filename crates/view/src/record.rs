@@ -66,7 +66,7 @@ fn verdict(report: &Report) -> String {
     let lost = total.kernel_drops + total.writer_drops + total.interface_drops.unwrap_or_default();
     match (lost, total.interface_drops) {
         (0, Some(_)) => "nothing was lost".to_owned(),
-        (0, None) => "nothing was lost, as far as is known (NIC drops are not)".to_owned(),
+        (0, None) => "nothing was lost (drops in the NIC are not known)".to_owned(),
         _ => format!("lost: {}; each loss is stored as a gap", plural(lost, "packet")),
     }
 }

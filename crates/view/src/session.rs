@@ -213,12 +213,12 @@ const COLUMNS: [Column; 10] = [
     Column { title: "START (UTC)", is_number: false, least: 0, rank: 4 },
     Column { title: "DURATION", is_number: true, least: 0, rank: 6 },
     Column { title: "PROTO", is_number: false, least: 0, rank: 0 },
-    Column { title: "ORIGINATOR", is_number: false, least: 0, rank: 0 },
-    Column { title: "RESPONDER", is_number: false, least: 0, rank: 0 },
+    Column { title: "ORIGINATOR", is_number: false, least: 21, rank: 0 },
+    Column { title: "RESPONDER", is_number: false, least: 21, rank: 0 },
     Column { title: "PACKETS", is_number: true, least: 0, rank: 2 },
     Column { title: "BYTES", is_number: true, least: 0, rank: 3 },
     Column { title: "STATE", is_number: false, least: 0, rank: 5 },
-    Column { title: "NAME", is_number: false, least: 12, rank: 1 },
+    Column { title: "NAME", is_number: false, least: 20, rank: 1 },
 ];
 
 /// Rows that decide the widths of the columns.

@@ -1,4 +1,5 @@
-//! Tables for terminals: as wide as there is room, columns shortened first and left out last.
+//! Tables for terminals: columns are left out while they do not fit even shortened, the others
+//! shortened as little as possible.
 
 /// One column.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +14,11 @@ pub(crate) struct Column {
 }
 
 const GAP: usize = 2;
+
+/// How narrow a column of this width can get.
+fn least(column: &Column, width: usize) -> usize {
+    if column.least == 0 { width } else { width.min(column.least) }
+}
 
 /// Columns with their widths.
 #[derive(Clone, Debug)]
@@ -31,26 +37,23 @@ impl Layout {
         let measured = columns.iter().enumerate();
         let shown = measured.map(|(at, column)| (at, *column, widest(at, column))).collect();
         let mut layout = Self { shown };
-        while let Some(excess) = width.and_then(|width| layout.width().checked_sub(width))
+        let Some(width) = width else { return layout };
+        while layout.width(least) > width && layout.leave_out() {}
+        while let Some(excess) = layout.width(|_, width| width).checked_sub(width)
             && excess > 0
-        {
-            if !layout.shorten(excess) && !layout.leave_out() {
-                break;
-            }
-        }
+            && layout.shorten(excess)
+        {}
         layout
     }
 
-    fn width(&self) -> usize {
-        let cells: usize = self.shown.iter().map(|(_, _, width)| width).sum();
+    fn width(&self, of: impl Fn(&Column, usize) -> usize) -> usize {
+        let cells: usize = self.shown.iter().map(|(_, column, width)| of(column, *width)).sum();
         cells + GAP * self.shown.len().saturating_sub(1)
     }
 
     /// Takes what it can of `excess` from the column that has most to give; false if none has.
     fn shorten(&mut self, excess: usize) -> bool {
-        let spare = |column: &Column, width: usize| {
-            if column.least == 0 { 0 } else { width.saturating_sub(column.least) }
-        };
+        let spare = |column: &Column, width: usize| width - least(column, width);
         let most = self.shown.iter_mut().max_by_key(|(_, column, width)| spare(column, *width));
         let Some((_, column, width)) = most else { return false };
         let taken = spare(column, *width).min(excess);
@@ -132,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_shortened_before_they_are_left_out() {
+    fn columns_are_left_out_where_shortening_is_not_enough() {
         let text = render(&COLUMNS, &rows(), Some(18));
         assert_eq!(text, "ID  COUNT  NAME\n1      10  a-long~\n22\n");
         let text = render(&COLUMNS, &rows(), Some(10));

@@ -91,7 +91,13 @@ fn create_and_inspect_tell_the_same_in_text_and_json() {
 fn recordings_are_listed_by_name_with_their_packets() {
     let volume = Volume::recorded();
     volume.record(&["--read", &format!("{CAPTURES}/dns.pcap")]).done();
+    let broken = volume.file("broken.pcap");
+    std::fs::write(&broken, b"no capture").unwrap();
+    let ran = volume.record(&["--read", &broken, "--name", "nothing"]);
+    assert!(ran.code == Some(1) && ran.out.contains("broken off: "), "{ran:?}");
+
     let text = run(&["inspect", &volume.path]).done().out;
+    assert!(!text.contains("nothing"), "what stored no packet is no recording: {text}");
     assert!(text.contains("captures") && text.contains("in order"), "{text}");
     let json = run(&["inspect", &volume.path, "--json"]).done().out;
     let json: Value = serde_json::from_str(&json).unwrap();
@@ -103,6 +109,16 @@ fn recordings_are_listed_by_name_with_their_packets() {
     );
     assert_eq!((recordings[1].get("name"), &recordings[1]["packets"]), (None, &16.into()));
     assert_eq!((&json["clean_stop"], &json["index"]["packets"]), (&true.into(), &139.into()));
+}
+
+#[test]
+fn without_an_index_packets_are_found_all_the_same() {
+    let volume = Volume::empty();
+    let ran = volume.record(&["--read", CAPTURES, "--no-index", "--json"]).done();
+    let json: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((&json["stored"], &json["sessions"]), (&123.into(), &0.into()));
+    let found = run(&["find", &volume.path, "--index-dir", &volume.index]).done();
+    assert_eq!(found.out.lines().count(), 13, "{found:?}");
 }
 
 #[test]
