@@ -1,10 +1,9 @@
 //! The head of a piece: one 4 KiB row that is a pcapng Section Header Block and says what the piece
 //! is.
 //!
-//! Layout: docs/format.md, Head. The section header takes 4084 bytes; the last 12 are the frame of
-//! a local-use block: an empty one in front of a body, or one that reaches to the end of the slot
-//! when the head closes it. So every head is encoded the same way and any run of closed slots is a
-//! pcapng file.
+//! Layout: docs/format.md, Head. In front of a body the section header takes the whole row. In a head
+//! that closes its slot it leaves 12 bytes, in which a local-use block begins that reaches to the end
+//! of the slot. So any run of closed slots is a pcapng file.
 
 use crate::checksum::crc32c;
 use crate::field::{get, get_i64, get_u16, get_u32, get_u64, put};
@@ -15,8 +14,8 @@ use units::Timestamp;
 
 /// Bytes of a head.
 pub const HEAD_BYTES: usize = 4096;
-/// Bytes of the section header inside the head.
-pub const SECTION_HEADER_BYTES: usize = HEAD_BYTES - LOCAL_FRAME_BYTES;
+/// Bytes of the section header in a head that closes its slot.
+const CLOSING_SECTION_HEADER_BYTES: usize = HEAD_BYTES - LOCAL_FRAME_BYTES;
 /// Most body rows of a piece.
 pub const BODY_ROWS_MAX: usize = 511;
 /// The documentation enterprise number (RFC 5612) until one is registered.
@@ -70,7 +69,8 @@ mod at {
     pub(super) const ROW_CRCS: usize = 1640;
     pub(super) const CRC: usize = 3684;
     pub(super) const MAC: usize = 3688;
-    /// The custom option ends here; between the MAC and this point are reserved zeros.
+    /// The custom option ends here; between the MAC and this point are reserved zeros. Places from
+    /// here on are those of a closing head; in others they lie 12 bytes further back.
     pub(super) const USER_APPLICATION_OPTION: usize = 4060;
     pub(super) const END_OF_OPTIONS: usize = 4076;
     pub(super) const SECTION_TRAILER: usize = 4080;
@@ -90,7 +90,7 @@ const _: () = {
     assert!(at::AEAD_TAGS + 32 * 16 == at::ROW_CRCS);
     assert!(at::ROW_CRCS + 4 * BODY_ROWS_MAX == at::CRC);
     assert!(at::MAC + 16 <= at::USER_APPLICATION_OPTION);
-    assert!(at::LOCAL_BLOCK == SECTION_HEADER_BYTES);
+    assert!(at::LOCAL_BLOCK == CLOSING_SECTION_HEADER_BYTES);
 };
 
 /// What a stripe holds.
@@ -374,15 +374,14 @@ impl Head {
 }
 
 impl StripeHead {
-    /// Length of the local-use block at the end of the head: the empty one, or one to the end of
-    /// the slot.
+    /// Length of the local-use block that begins in a closing head and reaches to the end of the
+    /// slot; 0 for other heads.
     pub fn local_block_bytes(&self) -> u32 {
-        let frame = u32::try_from(LOCAL_FRAME_BYTES).expect("12 fits");
-        if self.kind.closes_slot() {
-            self.geometry.piece_bytes - (u32::from(self.first_row) + 1) * ROW_BYTES + frame
-        } else {
-            frame
+        if !self.kind.closes_slot() {
+            return 0;
         }
+        let frame = u32::try_from(LOCAL_FRAME_BYTES).expect("12 fits");
+        self.geometry.piece_bytes - (u32::from(self.first_row) + 1) * ROW_BYTES + frame
     }
 
     fn encode(&self, page: &mut [u8; HEAD_BYTES]) {
@@ -480,32 +479,36 @@ fn mac_of(page: &[u8; HEAD_BYTES], key: &HeadKey) -> [u8; 16] {
     get(blake3::keyed_hash(&key.0, page).as_bytes(), 0)
 }
 
-/// The pcapng frame around our fields: section header, options, and the local-use block that ends
-/// the head.
+/// The pcapng frame around our fields: the section header takes the whole row in front of a body,
+/// so that interface descriptions follow it at once; in a closing head it leaves 12 bytes for a
+/// local-use block.
 fn encode_section(page: &mut [u8; HEAD_BYTES], stripe: &StripeHead) {
     const BLOCK_SECTION_HEADER: u32 = 0x0a0d_0d0a;
     const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
     const OPTION_SHB_USERAPPL: u16 = 4;
-    let header_bytes = u32::try_from(SECTION_HEADER_BYTES).expect("4084 fits").to_le_bytes();
     let local_bytes = stripe.local_block_bytes();
+    let moved = if local_bytes == 0 { LOCAL_FRAME_BYTES } else { 0 };
+    let header_bytes = u32::try_from(CLOSING_SECTION_HEADER_BYTES + moved).expect("4096 fits");
     let section_bytes = i64::from(local_bytes) + i64::from(stripe.rows) * i64::from(ROW_BYTES);
     put(page, 0, &BLOCK_SECTION_HEADER.to_le_bytes());
-    put(page, 4, &header_bytes);
+    put(page, 4, &header_bytes.to_le_bytes());
     put(page, 8, &BYTE_ORDER_MAGIC.to_le_bytes());
     put(page, 12, &1_u16.to_le_bytes());
     put(page, 16, &section_bytes.to_le_bytes());
-    let option_bytes = at::USER_APPLICATION_OPTION - at::CUSTOM_OPTION - 4;
+    let user_application = at::USER_APPLICATION_OPTION + moved;
+    let option_length = u16::try_from(user_application - at::CUSTOM_OPTION - 4).expect("short");
     put(page, at::CUSTOM_OPTION, &OPTION_CUSTOM_BINARY_NO_COPY.to_le_bytes());
-    let option_length = u16::try_from(option_bytes).expect("shorter than a head");
     put(page, at::CUSTOM_OPTION + 2, &option_length.to_le_bytes());
     put(page, at::CUSTOM_OPTION + 4, &ENTERPRISE_NUMBER.to_le_bytes());
-    put(page, at::USER_APPLICATION_OPTION, &OPTION_SHB_USERAPPL.to_le_bytes());
-    put(page, at::USER_APPLICATION_OPTION + 2, &9_u16.to_le_bytes());
-    put(page, at::USER_APPLICATION_OPTION + 4, &USER_APPLICATION);
-    put(page, at::END_OF_OPTIONS, &[0; 4]);
-    put(page, at::SECTION_TRAILER, &header_bytes);
-    put(page, at::LOCAL_BLOCK, &LOCAL_PADDING.to_le_bytes());
-    put(page, at::LOCAL_BLOCK + 4, &local_bytes.to_le_bytes());
+    put(page, user_application, &OPTION_SHB_USERAPPL.to_le_bytes());
+    put(page, user_application + 2, &9_u16.to_le_bytes());
+    put(page, user_application + 4, &USER_APPLICATION);
+    put(page, at::END_OF_OPTIONS + moved, &[0; 4]);
+    put(page, at::SECTION_TRAILER + moved, &header_bytes.to_le_bytes());
+    if local_bytes > 0 {
+        put(page, at::LOCAL_BLOCK, &LOCAL_PADDING.to_le_bytes());
+        put(page, at::LOCAL_BLOCK + 4, &local_bytes.to_le_bytes());
+    }
     if usize::try_from(local_bytes) == Ok(LOCAL_FRAME_BYTES) {
         put(page, at::LOCAL_BLOCK + 8, &local_bytes.to_le_bytes());
     }

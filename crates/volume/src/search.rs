@@ -44,6 +44,10 @@ pub(crate) fn newest(heads: &Heads<'_>, known: Known) -> Result<Option<Newest>, 
     if let Some(found) = by_bisection(heads, known).filter(plausible) {
         return Ok(Some(found));
     }
+    if known.joined_start == 0 && anchor(heads, known).is_none() {
+        // No epoch was ever joined: whatever was written lies in the first slots.
+        return Ok(None);
+    }
     let found = collect(heads, 0..heads.geometry().slots, known, true);
     match &found {
         None if known.joined_start > 0 => Err(Error::Inconsistent {
@@ -90,6 +94,12 @@ impl Newest {
     }
 }
 
+/// The first readable head near the start of the ring.
+fn anchor(heads: &Heads<'_>, known: Known) -> Option<Head> {
+    let reach = (4 * u64::from(known.window)).min(heads.geometry().slots);
+    (0..reach).find_map(|slot| heads.first_of_slot(slot))
+}
+
 /// The binary search and the window around its answer; `None` also when it was led astray.
 fn by_bisection(heads: &Heads<'_>, known: Known) -> Option<Newest> {
     let slots = heads.geometry().slots;
@@ -97,7 +107,7 @@ fn by_bisection(heads: &Heads<'_>, known: Known) -> Option<Newest> {
     let reach = (2 * window).min(slots);
     let slot_of = |head: &Head| heads.geometry().slot(head.stripe.stripe.sequence);
     let lap = |head: &Head| head.stripe.stripe.sequence / slots;
-    let anchor = (0..(4 * window).min(slots)).find_map(|slot| heads.first_of_slot(slot))?;
+    let anchor = anchor(heads, known)?;
     let anchor_lap = lap(&anchor);
     let (mut low, mut high) = (slot_of(&anchor), slots);
     while high - low > 1 {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::geometry::{ExtentOrder, PIECE_BYTES_MIN, RESERVED_BYTES};
+use crate::pcapng::{BlockHeader, ByteOrder, OptionCode, View};
 use proptest::prelude::*;
 
 const KEY: HeadKey = HeadKey([7; 32]);
@@ -87,19 +88,27 @@ fn another_key_is_refused() {
 }
 
 #[test]
-fn a_head_is_a_pcapng_section_header_that_ends_in_a_local_block() {
-    for kind in [Kind::Data, Kind::Void] {
-        let head = head(kind);
-        let page = head.encode(&KEY);
-        assert_eq!(get_u32(&page, 0), 0x0a0d_0d0a);
-        assert_eq!(get_u32(&page, 4), 4084);
-        assert_eq!(get_u32(&page, 4080), 4084);
-        let local = get_u32(&page, 4088);
-        let section = get_i64(&page, 16);
-        let rows_after = if kind.closes_slot() { 2 } else { 0 };
-        assert_eq!(local, 12 + rows_after * ROW_BYTES);
-        let body = if kind.closes_slot() { 0 } else { 2 * i64::from(ROW_BYTES) };
-        assert_eq!(section, i64::from(local) + body);
+fn a_head_is_a_section_header_and_a_closing_one_opens_a_block_to_the_end_of_its_slot() {
+    let data = head(Kind::Data).encode(&KEY);
+    assert_eq!(
+        (get_u32(&data, 0), get_u32(&data, 4), get_u32(&data, 4092)),
+        (0x0a0d_0d0a, 4096, 4096)
+    );
+    assert_eq!(get_i64(&data, 16), 2 * i64::from(ROW_BYTES));
+
+    let void = head(Kind::Void).encode(&KEY);
+    assert_eq!((get_u32(&void, 4), get_u32(&void, 4080)), (4084, 4084));
+    // The head is in row 1 of 4.
+    assert_eq!((get_u32(&void, 4088), get_i64(&void, 16)), (12 + 2 * ROW_BYTES, 12 + 2 * 4096));
+    for page in [data, void] {
+        let section = BlockHeader::read(&page, ByteOrder::Little).expect("a block");
+        let (block, verdict) = section.split(&page).expect("whole");
+        assert_eq!(verdict, Ok(()));
+        let View::SectionHeader(header) = block.view().expect("readable") else {
+            panic!("{block:?}")
+        };
+        let name = header.options.find_value(OptionCode::SECTION_USER_APPLICATION);
+        assert_eq!(name, Some(&b"wirespool"[..]));
     }
 }
 
