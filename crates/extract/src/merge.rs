@@ -174,7 +174,9 @@ mod tests {
         fn ordered_interfaces_within_the_lookahead_give_an_ordered_whole(
             mut lanes in prop::collection::vec(prop::collection::vec(0_i64..1000, 0..20), 1..5),
         ) {
-            lanes.iter_mut().for_each(|lane| lane.sort_unstable());
+            for lane in &mut lanes {
+                lane.sort_unstable();
+            }
             let packets: Vec<(usize, i64)> = lanes
                 .iter()
                 .enumerate()

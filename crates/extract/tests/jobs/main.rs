@@ -8,6 +8,7 @@
     reason = "a test may stop at once, reads files, and its figures are the result"
 )]
 
+mod answers;
 mod corpus;
 mod reader;
 mod recorder;

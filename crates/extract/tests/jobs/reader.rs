@@ -4,46 +4,51 @@ use std::path::Path;
 
 /// Interface or link type aside, what a packet is.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Frame {
-    pub link_type: u16,
-    pub time_ns: i128,
-    pub original_len: u32,
-    pub data: Vec<u8>,
-    pub interface: u32,
-    pub comment: Option<String>,
+pub(crate) struct Frame {
+    pub(crate) link_type: u16,
+    pub(crate) time_ns: i128,
+    pub(crate) original_len: u32,
+    pub(crate) data: Vec<u8>,
+    pub(crate) interface: u32,
+    pub(crate) comment: Option<String>,
 }
 
 /// What an interface says of itself.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Interface {
-    pub link_type: u16,
-    pub name: String,
-    pub snaplen: u32,
+pub(crate) struct Interface {
+    pub(crate) link_type: u16,
+    pub(crate) name: String,
+    pub(crate) snaplen: u32,
     per_second: i128,
     offset: i128,
 }
 
 #[derive(Debug, Default)]
-pub struct Capture {
-    pub frames: Vec<Frame>,
-    pub interfaces: Vec<Interface>,
-    pub section_options: Vec<(u16, Vec<u8>)>,
+pub(crate) struct Capture {
+    pub(crate) frames: Vec<Frame>,
+    pub(crate) interfaces: Vec<Interface>,
+    pub(crate) section_options: Vec<(u16, Vec<u8>)>,
     /// Comments of the statistics blocks.
-    pub statements: Vec<String>,
-    pub other_blocks: Vec<u32>,
+    pub(crate) statements: Vec<String>,
+    pub(crate) other_blocks: Vec<u32>,
+    /// Places of the frames by the numbers that tshark gives, from 0: it numbers custom blocks too.
+    pub(crate) numbers: Vec<Option<usize>>,
 }
 
-pub fn read_file(path: &Path) -> Capture {
+pub(crate) fn read_file(path: &Path) -> Capture {
     read(&std::fs::read(path).unwrap())
 }
 
 /// Reads up to the first thing it does not understand.
-pub fn read(bytes: &[u8]) -> Capture {
+pub(crate) fn read(bytes: &[u8]) -> Capture {
     let mut capture = Capture::default();
     match bytes.get(..4) {
         Some([0x0a, 0x0d, 0x0d, 0x0a]) => drop(pcapng(bytes, &mut capture)),
         Some(_) => drop(pcap(bytes, &mut capture)),
         None => {}
+    }
+    if capture.numbers.is_empty() {
+        capture.numbers = (0..capture.frames.len()).map(Some).collect();
     }
     capture
 }
@@ -154,7 +159,12 @@ fn pcapng(bytes: &[u8], capture: &mut Capture) -> Option<()> {
                 let options = options(body.get(12..)?, big);
                 capture.statements.extend(option(&options, 1).map(text));
             }
-            other => capture.other_blocks.push(other),
+            other => {
+                capture.other_blocks.push(other);
+                if other & 0x0fff_ffff == 0xbad {
+                    capture.numbers.push(None);
+                }
+            }
         }
         at += len;
     }
@@ -186,6 +196,7 @@ fn frame(
         + from.offset * 1_000_000_000;
     let link_type = from.link_type;
     let interface = u32::try_from(interface).unwrap();
+    capture.numbers.push(Some(capture.frames.len()));
     capture.frames.push(Frame { link_type, time_ns, original_len, data, interface, comment });
     Some(())
 }

@@ -21,24 +21,24 @@ use wire::LinkType;
 
 /// One packet to record, or as read back.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Packet {
-    pub interface: u32,
-    pub timestamp: Timestamp,
-    pub original_len: u32,
-    pub data: Vec<u8>,
-    pub options: Vec<u8>,
+pub(crate) struct Packet {
+    pub(crate) interface: u32,
+    pub(crate) timestamp: Timestamp,
+    pub(crate) original_len: u32,
+    pub(crate) data: Vec<u8>,
+    pub(crate) options: Vec<u8>,
 }
 
 /// Something to record: interfaces and packets, in the order of arrival.
 #[derive(Clone, Default, Debug)]
-pub struct Traffic {
-    pub interfaces: Vec<capture::Interface>,
-    pub packets: Vec<Packet>,
-    pub blocks: Vec<Vec<u8>>,
+pub(crate) struct Traffic {
+    pub(crate) interfaces: Vec<capture::Interface>,
+    pub(crate) packets: Vec<Packet>,
+    pub(crate) blocks: Vec<Vec<u8>>,
 }
 
 /// The packets of a capture, up to its damaged place if it has one.
-pub fn traffic_of(path: &Path) -> Traffic {
+pub(crate) fn traffic_of(path: &Path) -> Traffic {
     let mut traffic = Traffic::default();
     let Ok(mut source) = FileSource::open(path, FileOptions::default()) else { return traffic };
     loop {
@@ -51,9 +51,9 @@ pub fn traffic_of(path: &Path) -> Traffic {
                 options: packet.options.to_vec(),
             })),
             Ok(Next::Block(block)) => traffic.blocks.push(block),
-            Ok(Next::Idle) => {}
             Ok(Next::End) => break,
-            Err(_) => {}
+            // After an error what it did not concern goes on.
+            Ok(Next::Idle) | Err(_) => {}
         }
     }
     traffic.interfaces = source.interfaces().to_vec();
@@ -62,23 +62,34 @@ pub fn traffic_of(path: &Path) -> Traffic {
 
 /// How to record.
 #[derive(Clone, Copy)]
-pub struct How {
-    pub piece_bytes: u32,
+pub(crate) struct How {
+    pub(crate) piece_bytes: u32,
     /// Pieces of a segment; `None` writes no index.
-    pub segment_pieces: Option<usize>,
-    pub config: Config,
+    pub(crate) segment_pieces: Option<usize>,
+    pub(crate) config: Config,
     /// Leave the last segment without its index, as a crash does.
-    pub crash: bool,
+    pub(crate) crash: bool,
+    /// Note a loss from 5 to 6 ns in every segment.
+    pub(crate) lossy: bool,
+    /// The indexer comes too late for every third piece.
+    pub(crate) late: bool,
 }
 
 impl Default for How {
     fn default() -> Self {
-        Self { piece_bytes: 64 << 10, segment_pieces: Some(4), config: endless(), crash: false }
+        Self {
+            piece_bytes: 64 << 10,
+            segment_pieces: Some(4),
+            config: endless(),
+            crash: false,
+            lossy: false,
+            late: false,
+        }
     }
 }
 
 /// Sessions without timeouts, one row each.
-pub fn endless() -> Config {
+pub(crate) fn endless() -> Config {
     Config {
         tcp_timeout_ns: None,
         udp_timeout_ns: None,
@@ -90,15 +101,15 @@ pub fn endless() -> Config {
 }
 
 /// A volume in a folder of its own.
-pub struct Volume {
-    pub folder: TempDir,
-    pub path: PathBuf,
+pub(crate) struct Volume {
+    pub(crate) folder: TempDir,
+    pub(crate) path: PathBuf,
     clock: ManualClock,
     directory: Vec<SegmentEntry>,
 }
 
 impl Volume {
-    pub fn new(piece_bytes: u32, size_bytes: u64) -> Self {
+    pub(crate) fn new(piece_bytes: u32, size_bytes: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("volume");
         let file = device::CreateOptions { size_bytes, sparse: true, overwrite: false };
@@ -117,7 +128,7 @@ impl Volume {
     }
 
     /// A volume that holds one recording of one capture.
-    pub fn of(traffic: &Traffic, how: How) -> Self {
+    pub(crate) fn of(traffic: &Traffic, how: How) -> Self {
         let packets = traffic.packets.iter();
         let bytes: usize =
             packets.map(|packet| packet.data.len() + packet.options.len() + 64).sum();
@@ -127,7 +138,7 @@ impl Volume {
         volume
     }
 
-    pub fn options(&self) -> extract::Options {
+    pub(crate) fn options(&self) -> extract::Options {
         extract::Options {
             volume: self.path.clone(),
             index_dir: Some(self.folder.path().join("index")),
@@ -135,14 +146,14 @@ impl Volume {
         }
     }
 
-    pub fn forget_cache(&self) {
+    pub(crate) fn forget_cache(&self) {
         let cache = self.folder.path().join("index");
         if cache.exists() {
             std::fs::remove_dir_all(cache).unwrap();
         }
     }
 
-    pub fn record(&mut self, traffic: &Traffic, how: How) {
+    pub(crate) fn record(&mut self, traffic: &Traffic, how: How) {
         let device = device::open(&self.path, &device::Options::default()).unwrap();
         let (writer, _) = mount(device, &self.clock).unwrap();
         let piece_bytes = usize::try_from(how.piece_bytes).unwrap();
@@ -157,6 +168,7 @@ impl Volume {
             stripes: Vec::new(),
             times: Vec::new(),
             packets: 0,
+            unindexed: 0,
         };
         run.traffic(traffic);
         run.writer.close(&self.clock).unwrap();
@@ -174,9 +186,10 @@ struct Run<'a> {
     stripes: Vec<StripeId>,
     times: Vec<Timestamp>,
     packets: u64,
+    unindexed: u64,
 }
 
-pub fn loss(from: i64, to: i64) -> Gap {
+pub(crate) fn loss(from: i64, to: i64) -> Gap {
     let cause = format::directory::GapCause::KernelDrops;
     let (from, to) = (Timestamp(from), Timestamp(to));
     Gap { cause, interface: None, packets: Some(3), bytes: None, from, to }
@@ -243,8 +256,21 @@ impl Run<'_> {
         let filled = Filled { column, kind: Kind::Data, rows, totals, time_min, time_max };
         let appended = self.writer.append(filled, self.clock).unwrap();
         self.clock.advance_nanos(1_000_000);
-        let body = &appended.column[HEAD_BYTES..appended.len];
-        let StripeId { sequence, sub } = appended.stripe;
+        if self.how.late && self.stripes.len() % 3 == 1 {
+            self.unindexed += u64::from(contents.packets);
+        } else {
+            self.index(appended.stripe, &appended.column[HEAD_BYTES..appended.len]);
+        }
+        self.packets += u64::from(contents.packets);
+        self.stripes.push(appended.stripe);
+        if Some(self.stripes.len()) == self.how.segment_pieces {
+            self.table.cut(&mut self.rows);
+            self.close_segment();
+        }
+    }
+
+    fn index(&mut self, stripe: StripeId, body: &[u8]) {
+        let StripeId { sequence, sub } = stripe;
         let mut walk = packets(body);
         while let Some(packet) = walk.next() {
             let packet = packet.unwrap();
@@ -260,12 +286,6 @@ impl Run<'_> {
             };
             self.table.push(&view, &mut self.rows);
             self.times.push(packet.timestamp);
-        }
-        self.packets += u64::from(contents.packets);
-        self.stripes.push(appended.stripe);
-        if Some(self.stripes.len()) == self.how.segment_pieces {
-            self.table.cut(&mut self.rows);
-            self.close_segment();
         }
     }
 
@@ -284,8 +304,8 @@ impl Run<'_> {
             time_min: self.times.iter().min().copied().unwrap_or(Timestamp::MAX),
             time_max: self.times.iter().max().copied().unwrap_or(Timestamp::MIN),
             packets: core::mem::take(&mut self.packets),
-            unindexed_packets: 0,
-            gaps: vec![loss(5, 6)],
+            unindexed_packets: core::mem::take(&mut self.unindexed),
+            gaps: if self.how.lossy { vec![loss(5, 6)] } else { Vec::new() },
             interfaces: Vec::new(),
             recording: None,
         };
@@ -317,7 +337,7 @@ impl Run<'_> {
 }
 
 /// An interface of Ethernet frames.
-pub fn ethernet(name: &str) -> capture::Interface {
+pub(crate) fn ethernet(name: &str) -> capture::Interface {
     capture::Interface {
         name: name.to_owned(),
         description: None,
