@@ -45,7 +45,9 @@ struct Pending {
 
 /// What the indexer is made of.
 pub(crate) struct Indexer<'a> {
-    pub(crate) table: Table,
+    /// Without it segments are written all the same, with no rows: they carry the recording's name,
+    /// its bounds and its gaps.
+    pub(crate) table: Option<Table>,
     pub(crate) new_table: &'a (dyn Fn() -> Table + Sync),
     pub(crate) limits: SegmentLimits,
     pub(crate) volume: VolumeId,
@@ -99,10 +101,7 @@ impl<'a> Run<'a> {
             self.close_if_due()?;
             self.cache_durable()?;
         }
-        if let Some(segment) = &mut self.segment {
-            self.parts.table.finish(&mut segment.rows);
-            self.close()?;
-        }
+        self.finish_segment()?;
         self.await_durable()?;
         Ok(self.report)
     }
@@ -115,7 +114,7 @@ impl<'a> Run<'a> {
     fn take(&mut self, stripe: StripeId, epoch: u32, body: &[u8]) {
         let now = self.parts.clock.boottime_ns();
         let segment = self.segment.get_or_insert_with(|| OpenSegment::new(stripe, epoch, now));
-        segment.take(&mut self.parts.table, stripe, body);
+        segment.take(self.parts.table.as_mut(), stripe, body);
     }
 
     fn close_if_due(&mut self) -> Result<(), index::Error> {
@@ -123,7 +122,9 @@ impl<'a> Run<'a> {
         if let Some(segment) = &mut self.segment
             && segment.is_due(&self.parts.limits, now)
         {
-            self.parts.table.cut(&mut segment.rows);
+            if let Some(table) = &mut self.parts.table {
+                table.cut(&mut segment.rows);
+            }
             self.close()?;
         }
         Ok(())
@@ -214,7 +215,10 @@ impl<'a> Run<'a> {
         if span.acknowledged.sequence.saturating_sub(first) * piece > CATCH_UP_BYTES_MAX {
             return Ok(());
         }
-        let live = core::mem::replace(&mut self.parts.table, (self.parts.new_table)());
+        if self.parts.table.is_none() {
+            return Ok(());
+        }
+        let live = self.parts.table.replace((self.parts.new_table)());
         let recording = self.parts.recording.take();
         let mut buffer = vec![0; reader.piece_bytes()];
         for sequence in first..=span.acknowledged.sequence {
@@ -243,8 +247,8 @@ impl<'a> Run<'a> {
     }
 
     fn finish_segment(&mut self) -> Result<(), index::Error> {
-        if let Some(segment) = &mut self.segment {
-            self.parts.table.finish(&mut segment.rows);
+        if let (Some(segment), Some(table)) = (&mut self.segment, &mut self.parts.table) {
+            table.finish(&mut segment.rows);
         }
         self.close()
     }

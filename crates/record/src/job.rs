@@ -60,8 +60,13 @@ pub struct Options {
 }
 
 impl Options {
-    /// Defaults for everything but the volume and the input.
+    /// Defaults for everything but the volume and the input. A file can wait for the disk, so it
+    /// needs less memory in between.
     pub fn new(volume: PathBuf, input: Input) -> Self {
+        let pool_bytes = match &input {
+            Input::Interfaces(_) => 256 << 20,
+            Input::Files(_) => 64 << 20,
+        };
         Self {
             volume,
             input,
@@ -69,7 +74,7 @@ impl Options {
             snaplen: 0,
             promiscuous: true,
             kernel_ring_bytes: 64 << 20,
-            pool_bytes: 256 << 20,
+            pool_bytes,
             sessions: Some(session::Config::default()),
             index_dir: None,
             keep_sessions: None,

@@ -58,15 +58,8 @@ pub(crate) fn run(
         // empty.
         let share = if may_wait { pool.count() } else { pool.count() / 2 };
         let (sealed, sealed_queue) = sync_channel(share);
-        let with_index = options.sessions.is_some();
-        let indexer = with_index.then(|| {
-            indexer_of(
-                options,
-                clock,
-                &opened,
-                (&board, tasks.clone(), index_pool, files.as_ref(), &new_table),
-            )
-        });
+        let shared: Shared<'_> = (&board, tasks.clone(), index_pool, files.as_ref(), &new_table);
+        let indexer = indexer_of(options, clock, &opened, shared);
         let ring = RingWriter {
             published: opened.writer.acknowledged(),
             newest: opened.writer.acknowledged(),
@@ -74,14 +67,12 @@ pub(crate) fn run(
             pool: pool.clone(),
             clock,
             board: Arc::clone(&board),
-            indexer: with_index.then_some(sealed),
+            indexer: Some(sealed),
             waiting: std::collections::VecDeque::new(),
             last_append_ns: clock.boottime_ns(),
         };
         let ring = spawn_ring(scope, ring, task_queue, &failed)?;
-        let index_thread = indexer
-            .map(|parts| spawn_indexer(scope, parts, sealed_queue, opened.reader))
-            .transpose()?;
+        let index_thread = spawn_indexer(scope, indexer, sealed_queue, opened.reader)?;
         let mut feed = Feed {
             intake: Intake::new(IntakeParts {
                 pool: pool.clone(),
@@ -103,12 +94,12 @@ pub(crate) fn run(
         };
         let intake_result = feed.all(sources);
         feed.intake.end();
-        let index_result = index_thread.map(|thread| thread.join().expect("a panic aborts"));
+        let index_result = index_thread.join().expect("a panic aborts");
         let writer = ring.join().expect("a panic aborts")?;
         assert!(intake_result.is_ok(), "a writer that is gone has said why");
         let Feed { intake, notes, broken_off, .. } = feed;
         let mut report = Report { writer, recovery, epoch, notes, broken_off, ..Report::default() };
-        report.take_index(index_result.transpose());
+        report.take_index(index_result);
         report.take_board(&look(&board), &intake);
         Ok(report)
     })
@@ -116,10 +107,9 @@ pub(crate) fn run(
 
 impl Report {
     /// An index that failed costs no packet: what it does not cover is indexed when asked for.
-    fn take_index(&mut self, indexed: Result<Option<IndexerReport>, index::Error>) {
+    fn take_index(&mut self, indexed: Result<IndexerReport, index::Error>) {
         match indexed {
-            Ok(indexed) => {
-                let IndexerReport { rows, segments, index_bytes } = indexed.unwrap_or_default();
+            Ok(IndexerReport { rows, segments, index_bytes }) => {
                 (self.rows, self.segments, self.index_bytes) = (rows, segments, index_bytes);
             }
             Err(error) => self.notes.push(format!("indexing stopped: {error}; packets are stored")),
@@ -169,7 +159,7 @@ fn indexer_of<'a>(
     let mut catalog = Catalog::new(volume, tail, options.keep_sessions);
     catalog.add(&opened.directory);
     Indexer {
-        table: new_table(),
+        table: options.sessions.map(|_| new_table()),
         new_table,
         limits: SegmentLimits::for_ring(geometry.slots, geometry.piece_bytes),
         volume,

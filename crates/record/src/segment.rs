@@ -29,15 +29,15 @@ pub(crate) struct SegmentLimits {
 }
 
 impl SegmentLimits {
-    /// A segment ends at 1 GiB, but not before 60 s; at 1/64 of the ring (at least 16 slots, so
-    /// that the slot which its index may leave half empty stays small against it), after an
-    /// hour, or when its rows fill 256 MiB or so.
+    /// A segment ends at 1 GiB, but not before 60 s; at 1/16 of the ring (at least 16 slots, so that
+    /// the slot which its index may leave half empty stays small against it), after an hour, or when
+    /// its rows fill 256 MiB or so.
     pub(crate) fn for_ring(slots: u64, piece_bytes: u32) -> Self {
         let piece = u64::from(piece_bytes);
         Self {
             bytes: 1 << 30,
             age_min_ns: 60_000_000_000,
-            bytes_max: (slots / 64).max(16) * piece,
+            bytes_max: (slots / 16).max(16) * piece,
             age_max_ns: 3_600_000_000_000,
             rows_max: 1 << 19,
         }
@@ -53,6 +53,7 @@ pub(crate) struct OpenSegment {
     started_ns: i64,
     bytes: u64,
     packets: u64,
+    unindexed: u64,
     time_min: Timestamp,
     time_max: Timestamp,
     gaps: Vec<Gap>,
@@ -70,6 +71,7 @@ impl OpenSegment {
             started_ns: now_ns,
             bytes: 0,
             packets: 0,
+            unindexed: 0,
             time_min: Timestamp::MAX,
             time_max: Timestamp::MIN,
             gaps: Vec::new(),
@@ -82,8 +84,25 @@ impl OpenSegment {
         self.epoch
     }
 
-    /// Takes the packets of one stripe into account.
-    pub(crate) fn take(&mut self, table: &mut Table, stripe: StripeId, body: &[u8]) {
+    /// Takes the packets of one stripe into account; without a table they stay without rows.
+    pub(crate) fn take(&mut self, table: Option<&mut Table>, stripe: StripeId, body: &[u8]) {
+        let before = self.packets;
+        if let Some(table) = table {
+            self.walk(stripe, body, |batch, rows| table.push_batch(batch, rows));
+        } else {
+            self.walk(stripe, body, |_, _| {});
+            self.unindexed += self.packets - before;
+        }
+        self.bytes += u64::try_from(body.len()).expect("lengths fit 64 bits");
+        self.last = stripe;
+    }
+
+    fn walk(
+        &mut self,
+        stripe: StripeId,
+        body: &[u8],
+        mut push: impl FnMut(&[PacketView<'_>], &mut Vec<Slice>),
+    ) {
         let piece = PieceId { sequence: stripe.sequence, sub: stripe.sub, column: 0 };
         let mut walk = packets(body);
         let mut batch = Vec::with_capacity(BATCH);
@@ -103,11 +122,11 @@ impl OpenSegment {
             self.time_max = self.time_max.max(packet.timestamp);
             self.packets += 1;
             if batch.len() == BATCH {
-                table.push_batch(&batch, &mut self.rows);
+                push(&batch, &mut self.rows);
                 batch.clear();
             }
         }
-        table.push_batch(&batch, &mut self.rows);
+        push(&batch, &mut self.rows);
         self.gaps.extend_from_slice(walk.gaps());
         for known in walk.interfaces() {
             self.interfaces.entry(known.id).or_insert_with(|| Interface {
@@ -116,8 +135,6 @@ impl OpenSegment {
                 name: known.name.clone(),
             });
         }
-        self.bytes += u64::try_from(body.len()).expect("lengths fit 64 bits");
-        self.last = stripe;
     }
 
     pub(crate) fn is_due(&self, limits: &SegmentLimits, now_ns: i64) -> bool {
@@ -128,11 +145,12 @@ impl OpenSegment {
             || self.rows.len() >= limits.rows_max
     }
 
-    /// The Parquet file and the directory's view of it. All rows must have come out of the table.
+    /// The Parquet file and the directory's view of it. All rows must have come out of the table;
+    /// `missed_packets` are those of stripes that were never taken.
     pub(crate) fn encode(
         self,
         volume: VolumeId,
-        unindexed_packets: u64,
+        missed_packets: u64,
         recording: Option<&str>,
     ) -> Result<(Vec<u8>, Summary), index::Error> {
         let meta = SegmentMeta {
@@ -142,8 +160,8 @@ impl OpenSegment {
             last: self.last,
             time_min: self.time_min,
             time_max: self.time_max,
-            packets: self.packets + unindexed_packets,
-            unindexed_packets,
+            packets: self.packets + missed_packets,
+            unindexed_packets: self.unindexed + missed_packets,
             gaps: self.gaps,
             interfaces: self.interfaces.into_values().collect(),
             recording: recording.map(str::to_owned),

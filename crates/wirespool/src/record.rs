@@ -45,9 +45,9 @@ pub(crate) struct Flags {
     /// Leave the interfaces in their mode: only packets for this machine
     #[arg(long)]
     no_promiscuous: bool,
-    /// Memory between capture and disk; what covers the longest stall of the disk
-    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = arguments::size)]
-    pool: u64,
+    /// Memory between capture and disk, to cover its longest stall [default: 256M, for files 64M]
+    #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
+    pool: Option<u64>,
     /// Memory of the kernel's ring, for each interface
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = arguments::size)]
     kernel_ring: u64,
@@ -161,17 +161,18 @@ fn options(flags: Flags) -> Result<Options, Usage> {
     } else {
         Input::Files(flags.input.read)
     };
+    let defaults = Options::new(flags.volume, input);
     Ok(Options {
         filter: flags.filter,
         snaplen: flags.snaplen,
         promiscuous: !flags.no_promiscuous,
-        pool_bytes: flags.pool,
+        pool_bytes: flags.pool.unwrap_or(defaults.pool_bytes),
         kernel_ring_bytes: flags.kernel_ring,
         sessions,
         index_dir: flags.index_dir,
         keep_sessions: flags.keep_sessions,
         name: flags.name,
-        ..Options::new(flags.volume, input)
+        ..defaults
     })
 }
 
