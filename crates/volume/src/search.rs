@@ -7,6 +7,8 @@
 //! nobody has judged yet, or rotted) tell nothing, so a probe looks at its neighbours, and the
 //! answer is cross-checked: a head below what is acknowledged would be written over data.
 
+use core::ops::Range;
+
 use format::head::{Head, StripeId};
 
 use crate::Error;
@@ -70,11 +72,21 @@ pub(crate) fn newest_in_all_rows(
     newest: Newest,
     buffer: &mut [u8],
 ) -> Newest {
-    let slots = heads.geometry().slots;
+    let geometry = heads.geometry();
     let window = u64::from(known.window);
     let first = newest.sequence - (2 * window).min(newest.sequence);
+    let known_already = newest.sequence;
     (first..=newest.sequence + window).fold(newest, |newest, sequence| {
-        let slot = sequence % slots;
+        let slot = geometry.slot(sequence);
+        let full = |head: &Head| head.stripe.rows + 1 == geometry.rows_per_slot();
+        if sequence <= known_already
+            && heads
+                .first_of_slot(slot)
+                .is_some_and(|head| head.stripe.stripe.sequence == sequence && full(&head))
+        {
+            // One stripe takes the whole slot, and the search has seen its head.
+            return newest;
+        }
         heads.read_slot(slot, buffer);
         heads.all_in_slot(slot, buffer).iter().fold(newest, |newest, head| newest.with(head, known))
     })
@@ -112,12 +124,7 @@ fn by_bisection(heads: &Heads<'_>, known: Known) -> Option<Newest> {
     let (mut low, mut high) = (slot_of(&anchor), slots);
     while high - low > 1 {
         let middle = low + (high - low) / 2;
-        let behind = (middle..high.min(middle + reach)).find_map(|slot| heads.first_of_slot(slot));
-        let nearest = behind.or_else(|| {
-            let before = low.max(middle.saturating_sub(reach)) + 1..middle;
-            before.rev().find_map(|slot| heads.first_of_slot(slot))
-        });
-        match nearest {
+        match nearest(heads, middle, low..high, window) {
             Some(head) if lap(&head) >= anchor_lap => low = low.max(slot_of(&head)),
             Some(head) => high = high.min(slot_of(&head)),
             // Unwritten on the first lap; later an unreadable stretch this long hides the answer.
@@ -130,6 +137,18 @@ fn by_bisection(heads: &Heads<'_>, known: Known) -> Option<Newest> {
     let newest = collect(heads, around, known, false)?;
     let bisected = anchor_lap * slots + low;
     (newest.sequence <= bisected + window).then_some(newest)
+}
+
+/// A readable first head at `middle`, or near it and inside `range`. A crash tears at most `window`
+/// slots in a row, so a few probes further apart than that see past it.
+fn nearest(heads: &Heads<'_>, middle: u64, range: Range<u64>, window: u64) -> Option<Head> {
+    let steps = [0, 1, window, window + 1, 2 * window];
+    let behind = steps.iter().map(|step| Some(middle + step));
+    let before = steps.iter().map(|step| middle.checked_sub(*step));
+    let places = behind.chain(before).flatten();
+    places
+        .filter(|slot| range.contains(slot) && *slot > range.start)
+        .find_map(|slot| heads.first_of_slot(slot))
 }
 
 fn collect(
