@@ -6,13 +6,14 @@ use core::time::Duration;
 
 use device::{Buffer, Pool};
 use format::directory::{SegmentEntry, Summary, split};
-use format::head::{HEAD_BYTES, Kind, StripeId, VolumeId};
+use format::head::{HEAD_BYTES, Kind, StripeId};
 use format::local::LOCAL_FRAME_BYTES;
 use index::{Catalog, Files};
 use session::Table;
 use units::Clock;
 use volume::Reader;
 
+use crate::encoder::{ClosedSegment, Encoder};
 use crate::ring::{Board, SealedPiece, Task, fill_with_block, look};
 use crate::segment::{OpenSegment, SegmentLimits};
 
@@ -50,7 +51,7 @@ pub(crate) struct Indexer<'a> {
     pub(crate) table: Option<Table>,
     pub(crate) new_table: &'a (dyn Fn() -> Table + Sync),
     pub(crate) limits: SegmentLimits,
-    pub(crate) volume: VolumeId,
+    pub(crate) encoder: Encoder,
     pub(crate) epoch: u32,
     pub(crate) recording: Option<String>,
     pub(crate) catalog: Catalog,
@@ -99,9 +100,11 @@ impl<'a> Run<'a> {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             self.close_if_due()?;
+            self.write_encoded(false)?;
             self.cache_durable()?;
         }
         self.finish_segment()?;
+        self.write_encoded(true)?;
         self.await_durable()?;
         Ok(self.report)
     }
@@ -130,18 +133,29 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Writes the segment's index into the ring.
+    /// Hands the segment to the encoder.
     fn close(&mut self) -> Result<(), index::Error> {
         let Some(segment) = self.segment.take() else { return Ok(()) };
         let unindexed = look(&self.parts.board).unindexed;
-        let missed = unindexed - core::mem::replace(&mut self.unindexed_before, unindexed);
-        let recording = self.parts.recording.as_deref();
-        let (parquet, summary) = segment.encode(self.parts.volume, missed, recording)?;
-        // Without a writer there is no ring to put it into; the packets can be indexed again.
-        let Ok(places) = self.write_parts(&parquet, &summary) else { return Ok(()) };
-        let (Some(&first_part), Some(&last_part)) = (places.first(), places.last()) else {
-            return Ok(());
-        };
+        let missed_packets = unindexed - core::mem::replace(&mut self.unindexed_before, unindexed);
+        let recording = self.parts.recording.clone();
+        self.parts.encoder.submit(ClosedSegment { segment, missed_packets, recording });
+        self.write_encoded(false)
+    }
+
+    /// Writes the indexes that the encoder has ready into the ring, or all that are under way.
+    fn write_encoded(&mut self, wait: bool) -> Result<(), index::Error> {
+        while let Some((parquet, summary)) = self.parts.encoder.next(wait)? {
+            // Without a writer there is no ring to put it into; the packets can be indexed again.
+            if let Ok(places) = self.write_parts(&parquet, &summary) {
+                self.note_written(parquet, summary, &places);
+            }
+        }
+        Ok(())
+    }
+
+    fn note_written(&mut self, parquet: Vec<u8>, summary: Summary, places: &[StripeId]) {
+        let (Some(&first_part), Some(&last_part)) = (places.first(), places.last()) else { return };
         let bytes = u64::try_from(parquet.len()).expect("lengths fit 64 bits");
         let parts = u16::try_from(places.len()).expect("parts are numbered with 16 bits");
         // The next index lists this one even before it is durable: acknowledgements come in order.
@@ -150,7 +164,6 @@ impl<'a> Run<'a> {
         self.report.segments += 1;
         self.report.index_bytes += bytes;
         self.pending.push(Pending { last_part, first_part, parts, parquet });
-        Ok(())
     }
 
     fn write_parts(&self, parquet: &[u8], summary: &Summary) -> Result<Vec<StripeId>, WriterGone> {

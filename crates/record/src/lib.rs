@@ -1,7 +1,8 @@
 //! The recording job: from a source of packets to acknowledged stripes and an index of their
 //! sessions.
 //!
-//! Three threads and two hand-overs, each bounded (ARCHITECTURE.md, A packet's walk):
+//! Three threads and two hand-overs, each bounded, and a fourth thread that encodes closed segments
+//! (ARCHITECTURE.md, A packet's walk):
 //!
 //! ```text
 //! source -> intake -- filled column --> ring writer -- sealed column, read only --> indexer
@@ -18,6 +19,7 @@
 //! drops + writer drops + in flight.
 
 mod account;
+mod encoder;
 mod error;
 mod indexer;
 mod intake;

@@ -18,6 +18,7 @@ use units::{Clock, Timestamp};
 use volume::{Reader, Recovery, WriterCounters};
 
 use crate::account::Account;
+use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::indexer::{Indexer, IndexerReport, Run};
 use crate::intake::{Intake, IntakeParts, WriterGone};
@@ -59,7 +60,7 @@ pub(crate) fn run(
         let share = if may_wait { pool.count() } else { pool.count() / 2 };
         let (sealed, sealed_queue) = sync_channel(share);
         let shared: Shared<'_> = (&board, tasks.clone(), index_pool, files.as_ref(), &new_table);
-        let indexer = indexer_of(options, clock, &opened, shared);
+        let indexer = indexer_of(options, clock, &opened, shared)?;
         let ring = RingWriter {
             published: opened.writer.acknowledged(),
             newest: opened.writer.acknowledged(),
@@ -152,17 +153,17 @@ fn indexer_of<'a>(
     clock: &'a dyn Clock,
     opened: &Opened,
     (board, tasks, pool, files, new_table): Shared<'a>,
-) -> Indexer<'a> {
+) -> Result<Indexer<'a>, Error> {
     let superblock = opened.writer.superblock();
     let geometry = &superblock.geometry;
     let (volume, tail) = (superblock.volume_id, opened.writer.tail());
     let mut catalog = Catalog::new(volume, tail, options.keep_sessions);
     catalog.add(&opened.directory);
-    Indexer {
+    Ok(Indexer {
         table: options.sessions.map(|_| new_table()),
         new_table,
         limits: SegmentLimits::for_ring(geometry.slots, geometry.piece_bytes),
-        volume,
+        encoder: Encoder::start(volume).map_err(Error::Thread)?,
         epoch: opened.writer.epoch(),
         recording: options.name.clone(),
         catalog,
@@ -171,7 +172,7 @@ fn indexer_of<'a>(
         pool,
         clock,
         board: Arc::clone(board),
-    }
+    })
 }
 
 fn spawn_ring<'scope>(

@@ -1,0 +1,69 @@
+//! The thread that turns closed segments into Parquet while the next one fills.
+
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+
+use format::directory::Summary;
+use format::head::VolumeId;
+
+use crate::segment::OpenSegment;
+
+/// A segment whose rows have all come out of the table.
+pub(crate) struct ClosedSegment {
+    pub(crate) segment: OpenSegment,
+    /// Packets of stripes that the table never saw.
+    pub(crate) missed_packets: u64,
+    pub(crate) recording: Option<String>,
+}
+
+/// The Parquet file of a segment, and what the directory says of it.
+pub(crate) type Encoded = (Vec<u8>, Summary);
+
+/// Segments in, Parquet files out, in the same order; one waits while one is encoded.
+pub(crate) struct Encoder {
+    segments: SyncSender<ClosedSegment>,
+    encoded: Receiver<Result<Encoded, index::Error>>,
+    outstanding: usize,
+}
+
+impl Encoder {
+    pub(crate) fn start(volume: VolumeId) -> Result<Self, std::io::Error> {
+        let (segments, queue) = sync_channel::<ClosedSegment>(1);
+        let (results, encoded) = sync_channel(4);
+        let body = move || {
+            for ClosedSegment { segment, missed_packets, recording } in queue {
+                let result = segment.encode(volume, missed_packets, recording.as_deref());
+                if results.send(result).is_err() {
+                    return;
+                }
+            }
+        };
+        std::thread::Builder::new().name("encode".to_owned()).spawn(body)?;
+        Ok(Self { segments, encoded, outstanding: 0 })
+    }
+
+    /// Hands over a segment; waits while another one is waiting.
+    pub(crate) fn submit(&mut self, segment: ClosedSegment) {
+        self.segments.send(segment).expect("the encoder lives as long as its sender");
+        self.outstanding += 1;
+    }
+
+    /// The next file: waits for it as long as one is under way, or takes only what is there.
+    pub(crate) fn next(&mut self, wait: bool) -> Result<Option<Encoded>, index::Error> {
+        if self.outstanding == 0 {
+            return Ok(None);
+        }
+        let result = if wait {
+            self.encoded.recv().map_err(|_| TryRecvError::Disconnected)
+        } else {
+            self.encoded.try_recv()
+        };
+        match result {
+            Ok(encoded) => {
+                self.outstanding -= 1;
+                encoded.map(Some)
+            }
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Disconnected) => unreachable!("the encoder answers every segment"),
+        }
+    }
+}
