@@ -19,6 +19,7 @@ mod error;
 mod explain;
 mod extract;
 mod find;
+mod hashing;
 mod matching;
 mod merge;
 mod output;

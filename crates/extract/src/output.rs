@@ -11,11 +11,11 @@ use format::pcapng::{
     put_interface_description, put_interface_statistics, put_option, put_section_header,
 };
 use format::piece::{InterfaceInPiece, StoredPacket};
-use sha2::{Digest as _, Sha256};
 use units::Timestamp;
 use wire::LinkType;
 
 use crate::Error;
+use crate::hashing::{Hashes, Hashing};
 
 /// Bytes gathered before they are hashed and written.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -72,8 +72,7 @@ struct Stream<'a> {
     to: Box<dyn Write + 'a>,
     link_type: Option<LinkType>,
     buffer: Vec<u8>,
-    sha256: Sha256,
-    blake3: blake3::Hasher,
+    hashing: Hashing,
     packets: u64,
     bytes: u64,
     /// The reader of a pipe went away.
@@ -81,10 +80,10 @@ struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    fn new(to: Box<dyn Write + 'a>, link_type: Option<LinkType>) -> Self {
-        let buffer = Vec::with_capacity(BUFFER_BYTES);
-        let (sha256, blake3) = (Sha256::new(), blake3::Hasher::new());
-        Self { to, link_type, buffer, sha256, blake3, packets: 0, bytes: 0, gone: false }
+    fn open(to: Box<dyn Write + 'a>, link_type: Option<LinkType>) -> Result<Self, Error> {
+        let hashing = Hashing::start()?;
+        let buffer = Vec::new();
+        Ok(Self { to, link_type, buffer, hashing, packets: 0, bytes: 0, gone: false })
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
@@ -98,9 +97,8 @@ impl<'a> Stream<'a> {
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => self.gone = true,
                 other => other.map_err(Error::Output)?,
             }
-            self.sha256.update(&self.buffer);
-            self.blake3.update(&self.buffer);
             self.bytes += u64::try_from(self.buffer.len()).expect("lengths fit 64 bits");
+            self.buffer = self.hashing.exchange(core::mem::take(&mut self.buffer));
         }
         self.buffer.clear();
         Ok(())
@@ -108,12 +106,13 @@ impl<'a> Stream<'a> {
 
     fn finish(mut self) -> Result<OutputSummary, Error> {
         self.flush()?;
+        let Hashes { sha256, blake3 } = self.hashing.finish();
         Ok(OutputSummary {
             link_type: self.link_type,
             packets: self.packets,
             bytes: self.bytes,
-            sha256: self.sha256.finalize().into(),
-            blake3: *self.blake3.finalize().as_bytes(),
+            sha256,
+            blake3,
         })
     }
 }
@@ -136,8 +135,8 @@ impl<'a> Outputs<'a> {
     /// Begins the output; a pcapng section says in a comment what it is.
     pub(crate) fn begin(target: Target<'a>, comment: &str) -> Result<Self, Error> {
         let (form, stream) = match target {
-            Target::Pcapng(to) => (Form::Pcapng, Some(Stream::new(Box::new(to), None))),
-            Target::Pcap(to) => (Form::Pcap, Some(Stream::new(Box::new(to), None))),
+            Target::Pcapng(to) => (Form::Pcapng, Some(Stream::open(Box::new(to), None)?)),
+            Target::Pcap(to) => (Form::Pcap, Some(Stream::open(Box::new(to), None)?)),
             Target::PcapByLinkType(open) => (Form::PcapByLinkType(open), None),
         };
         let mut outputs = Self { form, streams: stream.into_iter().collect(), lanes: Vec::new() };
@@ -176,7 +175,7 @@ impl<'a> Outputs<'a> {
             }
             (Form::PcapByLinkType(open), None) => {
                 let to = open(link_type).map_err(Error::Output)?;
-                let mut stream = Stream::new(to, Some(link_type));
+                let mut stream = Stream::open(to, Some(link_type))?;
                 stream.put(&pcap_header(link_type))?;
                 self.streams.push(stream);
                 self.streams.len() - 1

@@ -6,10 +6,10 @@ use std::io::{self, Read};
 use format::directory::Gap;
 use format::head::{StripeId, VolumeId};
 use format::slice::PieceId;
-use sha2::{Digest as _, Sha256};
 use units::Timestamp;
 
 use crate::OutputSummary;
+use crate::hashing::{Hasher, Hashes};
 
 /// Why bytes of a stripe could not be used.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -176,7 +176,7 @@ pub fn verify_extract(
     expected: &OutputSummary,
     file: &mut dyn Read,
 ) -> Result<(), VerifyExtractError> {
-    let (mut sha256, mut blake3) = (Sha256::new(), blake3::Hasher::new());
+    let mut hasher = Hasher::default();
     let mut buffer = vec![0; 1 << 18];
     let mut actual = 0;
     loop {
@@ -187,17 +187,17 @@ pub fn verify_extract(
             Err(error) => return Err(error.into()),
         };
         let bytes = buffer.get(..count).expect("read fills the buffer at most");
-        sha256.update(bytes);
-        blake3.update(bytes);
+        hasher.update(bytes);
         actual += u64::try_from(count).expect("lengths fit 64 bits");
     }
     if actual != expected.bytes {
         return Err(VerifyExtractError::Length { expected: expected.bytes, actual });
     }
-    if <[u8; 32]>::from(sha256.finalize()) != expected.sha256 {
+    let Hashes { sha256, blake3 } = hasher.finish();
+    if sha256 != expected.sha256 {
         return Err(VerifyExtractError::Sha256);
     }
-    if *blake3.finalize().as_bytes() != expected.blake3 {
+    if blake3 != expected.blake3 {
         return Err(VerifyExtractError::Blake3);
     }
     Ok(())

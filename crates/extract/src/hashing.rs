@@ -1,0 +1,105 @@
+//! SHA-256 and BLAKE3 of what is written, in a thread of its own: together they cost about as much as
+//! reading, matching and writing.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::Error;
+
+/// Buffers on their way: one is hashed, others wait, one is being filled.
+const BUFFERS: usize = 4;
+
+/// Both hashes of some bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Hashes {
+    pub(crate) sha256: [u8; 32],
+    pub(crate) blake3: [u8; 32],
+}
+
+/// Both hashes under way.
+#[derive(Default)]
+pub(crate) struct Hasher {
+    sha256: Sha256,
+    blake3: blake3::Hasher,
+}
+
+impl Hasher {
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        self.sha256.update(bytes);
+        self.blake3.update(bytes);
+    }
+
+    pub(crate) fn finish(self) -> Hashes {
+        let blake3 = *self.blake3.finalize().as_bytes();
+        Hashes { sha256: self.sha256.finalize().into(), blake3 }
+    }
+}
+
+/// The thread, and the buffers that go to it and come back.
+pub(crate) struct Hashing {
+    to_hash: SyncSender<Vec<u8>>,
+    returned: Receiver<Vec<u8>>,
+    thread: JoinHandle<Hashes>,
+}
+
+impl Hashing {
+    pub(crate) fn start() -> Result<Self, Error> {
+        let (to_hash, received) = sync_channel::<Vec<u8>>(BUFFERS);
+        let (back, returned) = sync_channel(BUFFERS);
+        for _ in 1..BUFFERS {
+            back.send(Vec::new()).expect("the receiver is in this function");
+        }
+        let run = move || {
+            let mut hasher = Hasher::default();
+            for mut bytes in received {
+                hasher.update(&bytes);
+                bytes.clear();
+                // At the end nobody waits for it.
+                drop(back.send(bytes));
+            }
+            hasher.finish()
+        };
+        let builder = thread::Builder::new().name("hashing".to_owned());
+        let thread = builder.spawn(run).map_err(Error::Thread)?;
+        Ok(Self { to_hash, returned, thread })
+    }
+
+    /// Takes a buffer for an empty one.
+    pub(crate) fn exchange(&self, bytes: Vec<u8>) -> Vec<u8> {
+        self.to_hash.send(bytes).expect("the thread ends after its sender");
+        self.returned.recv().expect("the thread gives back what it was given")
+    }
+
+    pub(crate) fn finish(self) -> Hashes {
+        drop(self.to_hash);
+        // The thread may be waiting to give its last buffers back.
+        drop(self.returned);
+        self.thread.join().expect("a panic aborts")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_those_of_all_bytes_in_their_order() {
+        let hashing = Hashing::start().unwrap();
+        let mut whole = Hasher::default();
+        for number in 0..100_u8 {
+            let bytes = vec![number; usize::from(number) * 100];
+            whole.update(&bytes);
+            assert!(hashing.exchange(bytes).is_empty());
+        }
+        assert_eq!(hashing.finish(), whole.finish());
+    }
+
+    #[test]
+    fn the_empty_hashes_are_the_published_ones() {
+        let Hashes { sha256, blake3 } = Hashing::start().unwrap().finish();
+        assert_eq!(sha256[..4], [0xe3, 0xb0, 0xc4, 0x42]);
+        assert_eq!(blake3[..4], [0xaf, 0x13, 0x49, 0xb9]);
+    }
+}
