@@ -35,7 +35,8 @@ pub(crate) struct Archive {
 }
 
 impl Archive {
-    /// Opens the volume and learns of its segments: from the newest INDEX back, then from the cache.
+    /// Opens the volume and learns of its segments: from the newest INDEX back, then from the
+    /// cache.
     pub(crate) fn open(options: &Options) -> Result<Self, Error> {
         let mut archive = Self::without_index(options)?;
         archive.cache = cache::open(options, archive.volume());
@@ -112,7 +113,8 @@ impl Archive {
         self.span().map_or(u64::MAX, |span| span.tail)
     }
 
-    /// Whether the ring has passed `sequence` since the volume was opened: then what looks like damage is none.
+    /// Whether the ring has passed `sequence` since the volume was opened: then what looks like
+    /// damage is none.
     pub(crate) fn has_passed(&self, sequence: u64) -> bool {
         let tail = device::open_read(&self.path)
             .ok()
@@ -122,7 +124,8 @@ impl Archive {
         tail.is_some_and(|tail| sequence < tail)
     }
 
-    /// Everything that may have sessions, in ring order: segments, and the stripes between them that hold packets.
+    /// Everything that may have sessions, in ring order: segments, and the stripes between them
+    /// that hold packets.
     pub(crate) fn parts(&self) -> Vec<Part> {
         let mut parts = Vec::new();
         let mut next = StripeId { sequence: self.tail(), sub: 0 };

@@ -8,8 +8,8 @@ use index::Files;
 
 use crate::Options;
 
-/// The cache of a volume. A directory that cannot be opened is not used: a cache never decides whether
-/// an answer is right.
+/// The cache of a volume. A directory that cannot be opened is not used: a cache never decides
+/// whether an answer is right.
 pub(crate) fn open(options: &Options, volume: VolumeId) -> Box<dyn Files> {
     let path = options.index_dir.clone().map_or_else(
         || host::default_cache_directory().map(|cache| cache.join(volume.to_string())),

@@ -1,7 +1,7 @@
 //! The extract job: the packets of the sessions that match, verified and merged by time.
 //!
-//! Rows are taken part by part; the pieces in front of the next part are read, each slot once, in ring
-//! order, when its rows are known, because rows may name pieces of the part before theirs.
+//! Rows are taken part by part; the pieces in front of the next part are read, each slot once, in
+//! ring order, when its rows are known, because rows may name pieces of the part before theirs.
 
 use core::ops::{ControlFlow, RangeInclusive};
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,7 +59,8 @@ pub struct ExtractReport {
     pub reader_gone: bool,
 }
 
-/// Writes the packets of the sessions that match. `progress` is asked after every piece and may stop the run in order.
+/// Writes the packets of the sessions that match. `progress` is asked after every piece and may
+/// stop the run in order.
 pub fn extract(
     options: &Options,
     request: &Request<'_>,

@@ -1,8 +1,8 @@
 //! The find job: sessions that match, their rows joined.
 //!
-//! Rows match one by one; the matching rows of a session are shown as one. Sessions come by their start:
-//! a session waits while it may have further rows and while later parts may hold earlier sessions, but
-//! at most `WAITING_MAX` wait, so far apart the order is that of the ring.
+//! Rows match one by one; the matching rows of a session are shown as one. Sessions come by their
+//! start: a session waits while it may have further rows and while later parts may hold earlier
+//! sessions, but at most `WAITING_MAX` wait, so far apart the order is that of the ring.
 
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;
@@ -21,7 +21,8 @@ use crate::{Error, Options};
 
 /// Sessions held back for the sake of order and of further rows.
 const WAITING_MAX: usize = 1 << 16;
-/// A session without a row for longer than this, where sessions have rows each minute, is over: no timeout is longer.
+/// A session without a row for longer than this, where sessions have rows each minute, is over: no
+/// timeout is longer.
 const JOIN_IDLE_NS: i64 = 15 * 60 * units::NANOS_PER_SECOND;
 
 /// Whether a session's packets can be had.

@@ -1,5 +1,5 @@
-//! SHA-256 and BLAKE3 of what is written, in a thread of its own: together they cost about as much as
-//! reading, matching and writing.
+//! SHA-256 and BLAKE3 of what is written, in a thread of its own: together they cost about as much
+//! as reading, matching and writing.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};

@@ -1,17 +1,17 @@
 //! Query to index, volume and pcapng out: find and extract.
 //!
 //! [`find`] shows the sessions that match a query, [`extract`] hands out their packets, [`packets`]
-//! walks all packets of a volume without any index, [`verify_extract`] checks an extract against its
-//! manifest. All of them only read: the volume is opened without a lock and may be written meanwhile;
-//! only what is acknowledged is shown. The index directory is a cache, and does without where it
-//! cannot be used.
+//! walks all packets of a volume without any index, [`verify_extract`] checks an extract against
+//! its manifest. All of them only read: the volume is opened without a lock and may be written
+//! meanwhile; only what is acknowledged is shown. The index directory is a cache, and does without
+//! where it cannot be used.
 //!
-//! Stripes that no index covers, because of a crash, a running recorder or a recording without index,
-//! are indexed from their packets on the way. What is missing from an answer, and why, is in its
-//! [`Completeness`].
+//! Stripes that no index covers, because of a crash, a running recorder or a recording without
+//! index, are indexed from their packets on the way. What is missing from an answer, and why, is in
+//! its [`Completeness`].
 //!
-//! Invariants: no byte leaves that was not verified; damage ends a piece at its first bad row and is
-//! reported; memory is bounded by the rows of two segments, a few pieces and a fixed lookahead.
+//! Invariants: no byte leaves that was not verified; damage ends a piece at its first bad row and
+//! is reported; memory is bounded by the rows of two segments, a few pieces and a fixed lookahead.
 
 mod archive;
 mod cache;
@@ -49,7 +49,8 @@ pub struct Options {
     pub volume: PathBuf,
     /// Where index files are cached; `None` is a directory for this volume under the user's cache.
     pub index_dir: Option<PathBuf>,
-    /// Show rows whose packets are overwritten, as far back as this and as the index directory has them.
+    /// Show rows whose packets are overwritten, as far back as this and as the index directory has
+    /// them.
     pub keep_sessions: Option<Duration>,
     /// VLAN ids are part of a session's key, as they were when recording.
     pub vlan_in_key: bool,

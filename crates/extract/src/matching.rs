@@ -1,8 +1,8 @@
 //! Which packets of which pieces belong to the rows selected.
 //!
-//! A row says its key, its pieces, and where its first and last packet lie in them. So its packets are
-//! those with its key from the first to the last place: a tuple that was used again splits here exactly
-//! where the session table split it, because a key has one live session at a time.
+//! A row says its key, its pieces, and where its first and last packet lie in them. So its packets
+//! are those with its key from the first to the last place: a tuple that was used again splits here
+//! exactly where the session table split it, because a key has one live session at a time.
 
 use std::collections::BTreeMap;
 

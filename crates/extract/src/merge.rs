@@ -1,8 +1,8 @@
 //! Packets of several interfaces into one order of time.
 //!
 //! Each interface keeps its order of arrival; among the interfaces' next packets the earliest goes
-//! first, ties by arrival. Packets wait until more than the lookahead is held, so memory is bounded,
-//! and packets further out of order than that stay so.
+//! first, ties by arrival. Packets wait until more than the lookahead is held, so memory is
+//! bounded, and packets further out of order than that stay so.
 
 use core::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -120,7 +120,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Merges packets (lane, time), each encoded as its number and filler, with room for `held` of them.
+    /// Merges packets (lane, time), each encoded as its number and filler, with room for `held` of
+    /// them.
     fn merged(packets: &[(usize, i64)], held: usize) -> Vec<(usize, i64)> {
         let mut merger = Merger::with_lookahead(held * 8);
         let mut out = Vec::new();

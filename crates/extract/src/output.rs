@@ -1,8 +1,8 @@
 //! Writing pcapng or pcap, hashed on the way.
 //!
-//! Interfaces are numbered as they come: *lanes*. A pcapng output describes each in front of its first
-//! packet; its packets are the blocks of the volume with another interface number. A reader that goes
-//! away is an orderly end.
+//! Interfaces are numbered as they come: *lanes*. A pcapng output describes each in front of its
+//! first packet; its packets are the blocks of the volume with another interface number. A reader
+//! that goes away is an orderly end.
 
 use std::io::{self, ErrorKind, Write};
 
@@ -152,7 +152,8 @@ impl<'a> Outputs<'a> {
         Ok(outputs)
     }
 
-    /// A further interface, described by `description` (see [`describe`]); its number is the next lane.
+    /// A further interface, described by `description` (see [`describe`]); its number is the next
+    /// lane.
     pub(crate) fn add_lane(
         &mut self,
         link_type: LinkType,
@@ -256,8 +257,8 @@ impl<'a> Outputs<'a> {
     }
 }
 
-/// The Interface Description Block for an extract: the interface's own options and real snap length. Options that
-/// must not be copied are left out, ours among them.
+/// The Interface Description Block for an extract: the interface's own options and real snap
+/// length. Options that must not be copied are left out, ours among them.
 pub(crate) fn describe(interface: &InterfaceInPiece, body: &[u8]) -> Vec<u8> {
     let block = body.get(interface.block.clone()).unwrap_or_default();
     let mut options = Vec::new();

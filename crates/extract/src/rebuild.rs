@@ -1,8 +1,8 @@
 //! Sessions from packets, where no index has them.
 //!
-//! Stripes are taken in stretches of about a segment, so that memory is bounded; sessions go on from one
-//! stretch to the next and end with the epoch. The stretches depend on the stripes alone, so rows keep
-//! their numbers from query to query as long as nothing else is recorded.
+//! Stripes are taken in stretches of about a segment, so that memory is bounded; sessions go on
+//! from one stretch to the next and end with the epoch. The stretches depend on the stripes alone,
+//! so rows keep their numbers from query to query as long as nothing else is recorded.
 
 use core::mem;
 use core::ops::ControlFlow;

@@ -237,7 +237,8 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Rows of stripes without an index, from their packets. The index of a known segment is stored again.
+    /// Rows of stripes without an index, from their packets. The index of a known segment is stored
+    /// again.
     fn rebuilt(
         &mut self,
         part: &Part,

@@ -16,7 +16,8 @@ use crate::hashing::{Hasher, Hashes};
 pub enum DamageKind {
     /// The stripe has no readable head.
     Missing,
-    /// Rows of its body that do not match their checksums, ascending; packets in front of the first were used.
+    /// Rows of its body that do not match their checksums, ascending; packets in front of the first
+    /// were used.
     Rows(Vec<u16>),
     /// The rows are as written and hold no packets, from this byte of the body on.
     Malformed(usize),
@@ -40,7 +41,8 @@ pub struct Completeness {
     pub damage: Vec<Damage>,
     /// Pieces of selected sessions that the ring has overwritten.
     pub retired_pieces: u64,
-    /// Packets that the index counts for the selected sessions and that were not found, for no reason above.
+    /// Packets that the index counts for the selected sessions and that were not found, for no
+    /// reason above.
     pub missing_packets: u64,
     /// Packets that no index has; they were indexed on the way and are in the answer.
     pub unindexed_packets: u64,

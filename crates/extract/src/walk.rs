@@ -45,8 +45,8 @@ impl<'a> DataStripe<'a> {
         Self { head: &stripe.head, body, is_cut: !stripe.bad_rows.is_empty() }
     }
 
-    /// Calls `visit` with the packets in their order. Malformed blocks end the walk and are noted, except where the
-    /// body is cut, which is noted already.
+    /// Calls `visit` with the packets in their order. Malformed blocks end the walk and are noted,
+    /// except where the body is cut, which is noted already.
     pub(crate) fn packets(
         &self,
         notes: &mut Notes,
@@ -85,8 +85,8 @@ pub(crate) struct Walked<'a> {
 pub(crate) type VisitStripe<'v> =
     &'v mut dyn FnMut(&DataStripe<'_>, &mut Notes) -> Result<ControlFlow<()>, Error>;
 
-/// Calls `visit` with the data stripes of the slots `sequences` that `wanted` asks for, in ring order; notes those
-/// that are damaged or overwritten.
+/// Calls `visit` with the data stripes of the slots `sequences` that `wanted` asks for, in ring
+/// order; notes those that are damaged or overwritten.
 pub(crate) fn each_data_stripe(
     archive: &Archive,
     sequences: &[u64],

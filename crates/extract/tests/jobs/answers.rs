@@ -19,7 +19,8 @@ use wire::LinkType;
 use crate::reader::{Capture, read};
 use crate::recorder::{How, Packet, Traffic, Volume, ethernet};
 
-/// A UDP datagram over Ethernet from 10.0.0.1:`port` to 10.0.0.2:53, or back, `len` bytes of payload.
+/// A UDP datagram over Ethernet from 10.0.0.1:`port` to 10.0.0.2:53, or back, `len` bytes of
+/// payload.
 fn datagram(port: u16, back: bool, len: usize) -> Vec<u8> {
     let mut frame = vec![2; 12];
     frame.extend([8, 0, 0x45, 0]);
@@ -40,7 +41,8 @@ fn packet(interface: u32, time: i64, data: Vec<u8>) -> Packet {
     Packet { interface, timestamp: Timestamp(time), original_len, data, options: Vec::new() }
 }
 
-/// `sessions` sessions on one interface, `rounds` exchanges each, one packet a second, about 1 KiB long.
+/// `sessions` sessions on one interface, `rounds` exchanges each, one packet a second, about 1 KiB
+/// long.
 fn traffic(sessions: u16, rounds: u16) -> Traffic {
     let mut traffic = Traffic { interfaces: vec![ethernet("eth0")], ..Traffic::default() };
     for round in 0..rounds {
@@ -366,7 +368,8 @@ fn overwritten_packets_leave_the_answers_unless_rows_are_kept() {
     };
     let rounds = u16::try_from(ring * 45).unwrap();
     volume.record(&traffic(2, rounds / 2), how);
-    // One session lives through the whole recording, its first rows are overwritten by the next one.
+    // One session lives through the whole recording, its first rows are overwritten by the next
+    // one.
     let before = find_all(&volume, "", None).0;
     assert_eq!(before.len(), 2);
     volume.record(&traffic(2, rounds / 2), how);

@@ -1,4 +1,5 @@
-//! Sessions of the corpus, found by tuple and extracted, against the frames that tshark lists for them.
+//! Sessions of the corpus, found by tuple and extracted, against the frames that tshark lists for
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

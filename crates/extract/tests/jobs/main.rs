@@ -1,4 +1,5 @@
-//! The jobs on real volumes: sessions of the corpus come out as they went in, damage and loss are named.
+//! The jobs on real volumes: sessions of the corpus come out as they went in, damage and loss are
+//! named.
 
 #![expect(
     clippy::unwrap_used,
