@@ -17,6 +17,9 @@ use crate::{Error, Options};
 /// Bytes of a row.
 const ROW_BYTES: usize = format::head::HEAD_BYTES;
 
+/// Whether to go on.
+pub(crate) type Flow = Result<ControlFlow<()>, Error>;
+
 /// What a run found out besides its answer.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
@@ -50,7 +53,7 @@ impl<'a> DataStripe<'a> {
     pub(crate) fn packets(
         &self,
         notes: &mut Notes,
-        mut visit: impl FnMut(&StoredPacket<'a>, &[InterfaceInPiece]) -> Result<ControlFlow<()>, Error>,
+        mut visit: impl FnMut(&StoredPacket<'a>, &[InterfaceInPiece]) -> Flow,
     ) -> Result<Walked<'a>, Error> {
         let mut walk = piece::packets(self.body);
         while let Some(packet) = walk.next() {
