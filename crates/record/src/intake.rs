@@ -155,7 +155,9 @@ impl<'a> Intake<'a> {
     }
 
     /// Cuts a column that has been open for too long. Between two calls at most one batch is taken.
+    /// A writer that is gone is noticed here even when no packet comes.
     pub(crate) fn cut_if_due(&mut self) -> Result<(), WriterGone> {
+        self.check_writer()?;
         let now = self.clock.boottime_ns();
         let due = |open: &OpenColumn| now.saturating_sub(open.opened_ns) >= self.cut_after_ns;
         if self.open.as_ref().is_some_and(due) { self.send(true) } else { Ok(()) }
@@ -242,14 +244,16 @@ impl<'a> Intake<'a> {
 
     fn wait_for_column(&mut self) -> Result<bool, WriterGone> {
         loop {
-            if self.writer_failed.load(Ordering::Relaxed) {
-                return Err(WriterGone);
-            }
+            self.check_writer()?;
             let column = self.pool.take_timeout(Duration::from_millis(100));
             if self.open_with(column) {
                 return Ok(true);
             }
         }
+    }
+
+    fn check_writer(&self) -> Result<(), WriterGone> {
+        if self.writer_failed.load(Ordering::Relaxed) { Err(WriterGone) } else { Ok(()) }
     }
 
     fn open_with(&mut self, column: Option<Buffer>) -> bool {

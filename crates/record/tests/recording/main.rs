@@ -13,6 +13,9 @@
 mod child;
 mod crash;
 mod foreign_tools;
+mod live;
+mod namespace;
 mod numbered;
 mod roundtrip;
+mod space;
 mod volumes;
