@@ -1,6 +1,7 @@
 //! Rows that match, part by part in ring order.
 
 use core::fmt;
+use core::net::IpAddr;
 use core::ops::{ControlFlow, RangeInclusive};
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use format::slice::Slice;
 use index::{Columns, Segment};
 use query::Query;
 use units::Timestamp;
-use wire::FiveTuple;
+use wire::{Address, FiveTuple};
 
 use crate::Error;
 use crate::archive::{Archive, Part};
@@ -29,6 +30,14 @@ pub(crate) struct RowId {
 impl fmt::Display for RowId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.segment, self.row)
+    }
+}
+
+fn ip(address: &Address) -> Option<IpAddr> {
+    match *address {
+        Address::V4(ip) => Some(ip.into()),
+        Address::V6(ip) => Some(ip.into()),
+        Address::Mac(_) | Address::None => None,
     }
 }
 
@@ -56,6 +65,20 @@ pub(crate) enum Wanted<'a> {
 }
 
 impl Wanted<'_> {
+    /// Hosts that every wanted row has as an end.
+    fn hosts(&self) -> Vec<IpAddr> {
+        match self {
+            Self::Query(query) => query.required_hosts(),
+            Self::Sessions(sessions) => {
+                let mut tuples = sessions.iter().map(|session| session.tuple);
+                match (tuples.next(), tuples.next()) {
+                    (Some(only), None) => [only.orig, only.resp].iter().filter_map(ip).collect(),
+                    _ => Vec::new(),
+                }
+            }
+        }
+    }
+
     fn all(&self) -> bool {
         matches!(self, Self::Query(query) if **query == Query::all())
     }
@@ -228,7 +251,8 @@ impl Scan<'_> {
         let columns = self.wanted.columns();
         let by_id = columns.contains(&"session_id");
         let first = segment.meta().first;
-        segment.rows(Columns::Named(&columns), &self.times, &mut |row, slice| {
+        let (hosts, columns) = (self.wanted.hosts(), Columns::Named(&columns));
+        segment.rows_of_hosts(&hosts, columns, &self.times, &mut |row, slice| {
             if self.wanted.accepts(RowId { segment: first, row }, &slice, by_id) {
                 matched.push(row);
             }

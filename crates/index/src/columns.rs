@@ -68,6 +68,9 @@ pub(crate) struct Column {
     pub(crate) access: Access,
 }
 
+/// Columns with a Bloom filter in every row group.
+pub(crate) const ADDRESS_COLUMNS: [&str; 2] = ["orig_ip", "resp_ip"];
+
 /// The columns that every reading needs: other times are differences to the first.
 pub(crate) const TIME_COLUMNS: [&str; 2] = ["start_ns", "duration_ns"];
 

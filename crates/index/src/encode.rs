@@ -16,12 +16,19 @@ use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
-use crate::columns::{Access, COLUMNS, Column, Layout, Presence, TIME_COLUMNS, Width};
+use crate::columns::{
+    ADDRESS_COLUMNS, Access, COLUMNS, Column, Layout, Presence, TIME_COLUMNS, Width,
+};
 use crate::error::Result;
 use crate::meta::{KEY, SegmentMeta};
 
-/// Rows in a row group: about what a segment of 1 GiB has, so that most files have one or two.
-const GROUP_ROWS: usize = 65_536;
+/// Rows in a row group: the unit that the filters of a file rule out, and that a single row costs.
+const GROUP_ROWS: usize = 8192;
+/// The same for the filters, which shrink to what a group has.
+const GROUP_VALUES: u64 = 8192;
+/// Rows turned into arrays at a time. Every column walks over all of them, so they should stay in
+/// the cache: a slice has about 700 bytes, and a core's cache at least 1 MiB.
+const BLOCK_ROWS: usize = 1024;
 /// The first column is the start.
 const SORTED_BY: SortingColumn =
     SortingColumn { column_idx: 0, descending: false, nulls_first: false };
@@ -38,8 +45,8 @@ pub fn encode(meta: &SegmentMeta, rows: &[Slice]) -> Result<Vec<u8>> {
         .with_properties(properties(&meta.covering(rows))?)
         .with_skip_arrow_metadata(true);
     let mut writer = ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), options)?;
-    for group in sorted.chunks(GROUP_ROWS) {
-        let arrays = COLUMNS.iter().map(|column| array(column, group)).collect();
+    for block in sorted.chunks(BLOCK_ROWS) {
+        let arrays = COLUMNS.iter().map(|column| array(column, block)).collect();
         writer.write(&RecordBatch::try_new(Arc::clone(&schema), arrays)?)?;
     }
     Ok(writer.into_inner()?)
@@ -63,6 +70,9 @@ fn properties(meta: &SegmentMeta) -> Result<WriterProperties> {
                 properties.set_column_encoding(path(column), Encoding::DELTA_BINARY_PACKED)
             }
         };
+    }
+    for name in ADDRESS_COLUMNS {
+        properties = properties.set_column_bloom_filter_max_ndv(name.into(), GROUP_VALUES);
     }
     // Only the times of a file cover a narrow range; the bounds of other columns would prune
     // nothing.

@@ -5,6 +5,7 @@
 //! damage is kept from mattering by the checksums that [`crate::Catalog`] verifies before a file is
 //! opened.
 
+use core::net::IpAddr;
 use core::ops::{ControlFlow, RangeInclusive};
 
 use arrow_array::cast::AsArray as _;
@@ -21,7 +22,7 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::statistics::Statistics;
 use units::Timestamp;
 
-use crate::columns::{Access, COLUMNS, Column, TIME_COLUMNS, Width, blank};
+use crate::columns::{ADDRESS_COLUMNS, Access, COLUMNS, Column, TIME_COLUMNS, Width, blank};
 use crate::error::{Error, Result};
 use crate::meta::{KEY, SegmentMeta};
 
@@ -107,11 +108,24 @@ impl Segment {
         times: &RangeInclusive<Timestamp>,
         visit: &mut dyn FnMut(u64, Slice) -> ControlFlow<()>,
     ) -> Result<()> {
+        self.rows_of_hosts(&[], columns, times, visit)
+    }
+
+    /// As [`Self::rows`], but rows may be left out in which one of `hosts` is neither originator nor
+    /// responder: the Bloom filters of the row groups rule most of them out.
+    pub fn rows_of_hosts(
+        &self,
+        hosts: &[IpAddr],
+        columns: Columns<'_>,
+        times: &RangeInclusive<Timestamp>,
+        visit: &mut dyn FnMut(u64, Slice) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let hosts: Vec<Vec<String>> = hosts.iter().map(texts_of).collect();
         let mut group_row = 0;
         for (number, group) in self.parquet().row_groups().iter().enumerate() {
             let mut row = group_row;
             group_row += rows_of(group);
-            if !may_overlap(group, times) {
+            if !may_overlap(group, times) || !self.may_hold(number, &hosts)? {
                 continue;
             }
             for batch in self.reader(columns).with_row_groups(vec![number]).build()? {
@@ -131,10 +145,19 @@ impl Segment {
 
     /// The row with this number, whole.
     pub fn row(&self, row: u64) -> Result<Option<Slice>> {
-        let Ok(offset) = usize::try_from(row) else { return Ok(None) };
-        let mut reader = self.reader(Columns::All).with_offset(offset).with_limit(1).build()?;
-        let Some(batch) = reader.next() else { return Ok(None) };
-        Ok(decode(&batch?, row, Columns::All)?.pop())
+        let mut first = 0;
+        for (number, group) in self.parquet().row_groups().iter().enumerate() {
+            let within = row - first;
+            first += rows_of(group);
+            if row < first {
+                let offset = usize::try_from(within).expect("a row group fits memory");
+                let reader = self.reader(Columns::All).with_row_groups(vec![number]);
+                let mut reader = reader.with_offset(offset).with_limit(1).build()?;
+                let Some(batch) = reader.next() else { return Ok(None) };
+                return Ok(decode(&batch?, row, Columns::All)?.pop());
+            }
+        }
+        Ok(None)
     }
 
     fn reader(&self, columns: Columns<'_>) -> ParquetRecordBatchReaderBuilder<Bytes> {
@@ -147,6 +170,26 @@ impl Segment {
         ParquetRecordBatchReaderBuilder::new_with_metadata(self.bytes.clone(), self.footer.clone())
             .with_projection(mask)
             .with_batch_size(BATCH_ROWS)
+    }
+
+    /// Whether each of `hosts` may be an end of some row of a row group.
+    fn may_hold(&self, group: usize, hosts: &[Vec<String>]) -> Result<bool> {
+        if hosts.is_empty() {
+            return Ok(true);
+        }
+        let reader = self.reader(Columns::Named(&ADDRESS_COLUMNS));
+        let schema = self.footer.parquet_schema();
+        let mut filters = Vec::new();
+        for name in ADDRESS_COLUMNS {
+            let column = schema.columns().iter().position(|column| column.name() == name);
+            let Some(column) = column else { return Ok(true) };
+            // A file without filters rules nothing out.
+            let filter = reader.get_row_group_column_bloom_filter(group, column)?;
+            let Some(filter) = filter else { return Ok(true) };
+            filters.push(filter);
+        }
+        let known = |text: &String| filters.iter().any(|filter| filter.check(text.as_str()));
+        Ok(hosts.iter().all(|texts| texts.iter().any(known)))
     }
 
     fn parquet(&self) -> &ParquetMetaData {
@@ -169,6 +212,14 @@ pub fn column_sizes(segment: &Segment) -> Vec<(String, u64)> {
     let columns: u64 = sizes.iter().map(|(_, size)| size).sum();
     sizes.push(("footer".to_owned(), segment.size_bytes().saturating_sub(columns)));
     sizes
+}
+
+/// How an address may be written in a row: an IPv4 host also as the IPv6 address it is mapped to.
+fn texts_of(host: &IpAddr) -> Vec<String> {
+    match host {
+        IpAddr::V4(ip) => vec![ip.to_string(), ip.to_ipv6_mapped().to_string()],
+        IpAddr::V6(ip) => vec![ip.to_string()],
+    }
 }
 
 fn rows_of(group: &RowGroupMetaData) -> u64 {

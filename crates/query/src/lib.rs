@@ -24,6 +24,7 @@ mod token;
 mod value;
 
 use core::fmt;
+use core::net::IpAddr;
 use std::collections::BTreeSet;
 
 use format::slice::Slice;
@@ -84,6 +85,13 @@ impl Query {
     /// sessions too. Under `or` the widest of the alternatives counts; under `not` nothing is cut.
     pub fn packet_time_range(&self) -> (Timestamp, Timestamp) {
         self.bounds(Test::packet_bounds)
+    }
+
+    /// Hosts each of which is originator or responder of every session that matches: what an index
+    /// may rule rows out by. Empty where the query names none, or only as alternatives.
+    pub fn required_hosts(&self) -> Vec<IpAddr> {
+        let hosts = self.root.as_ref().map(Term::required_hosts).unwrap_or_default();
+        hosts.into_iter().collect()
     }
 
     /// The columns of the session table that [`Self::matches`] looks at, sorted.

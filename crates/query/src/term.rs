@@ -5,6 +5,7 @@
 
 use core::cmp::Ordering;
 use core::fmt;
+use core::net::IpAddr;
 use std::collections::BTreeSet;
 
 use units::Timestamp;
@@ -218,6 +219,29 @@ impl Term {
                     Join::Or => (a.0.min(b.0), a.1.max(b.1)),
                 })
                 .unwrap_or(UNBOUNDED),
+        }
+    }
+}
+
+impl Term {
+    /// Hosts each of which is an end of every session that fits.
+    pub(crate) fn required_hosts(&self) -> BTreeSet<IpAddr> {
+        if self.negated {
+            return BTreeSet::new();
+        }
+        match &self.node {
+            Node::Test(Test::Place(_, Place::Address(AddressSet::Host(host)))) => {
+                BTreeSet::from([*host])
+            }
+            Node::Test(_) => BTreeSet::new(),
+            Node::Group { join, terms, .. } => terms
+                .iter()
+                .map(Self::required_hosts)
+                .reduce(|a, b| match join {
+                    Join::And => &a | &b,
+                    Join::Or => &a & &b,
+                })
+                .unwrap_or_default(),
         }
     }
 }

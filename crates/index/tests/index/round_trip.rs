@@ -1,5 +1,6 @@
 //! What goes into a segment comes out of it.
 
+use core::net::{IpAddr, Ipv4Addr};
 use core::ops::{ControlFlow, RangeInclusive};
 
 use bytes::Bytes;
@@ -9,7 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use units::Timestamp;
-use wire::LinkType;
+use wire::{Address, FiveTuple, LinkType};
 
 use crate::arbitrary;
 use crate::examples::meta;
@@ -120,6 +121,43 @@ fn rows_of_several_groups_keep_their_numbers_and_order() {
         assert_eq!(segment.row(number).unwrap().as_ref(), Some(expect));
     }
     assert_eq!(segment.row(70_000).unwrap(), None);
+}
+
+#[test]
+fn the_filters_of_row_groups_rule_out_only_rows_of_other_hosts() {
+    let host = |number: i64| Ipv4Addr::from(u32::try_from(number).unwrap() + 0x0a00_0000);
+    let rows: Vec<Slice> = (0..40_000_i64)
+        .map(|number| {
+            let tuple = FiveTuple {
+                orig: Address::V4(host(number)),
+                resp: Address::V6(host(number + 100_000).to_ipv6_mapped()),
+                ..row().tuple
+            };
+            Slice { start: at(number), end: at(number), tuple, ..row() }
+        })
+        .collect();
+    let segment = segment(&rows);
+    let read = |hosts: &[IpAddr]| {
+        let mut found = Vec::new();
+        let columns = Columns::Named(&["orig_ip", "resp_ip"]);
+        let mut visit = |_, slice: Slice| {
+            found.push(slice.tuple);
+            ControlFlow::Continue(())
+        };
+        segment.rows_of_hosts(hosts, columns, &ALWAYS, &mut visit).unwrap();
+        found
+    };
+    for number in [0, 8191, 8192, 39_999] {
+        let [orig, resp] = [host(number), host(number + 100_000)].map(IpAddr::V4);
+        for hosts in [&[orig][..], &[resp], &[orig, resp]] {
+            let found = read(hosts);
+            let number = usize::try_from(number).unwrap();
+            assert!(found.contains(&rows[number].tuple), "{hosts:?}");
+            assert!(found.len() < rows.len() / 2, "{} rows of {}", found.len(), rows.len());
+        }
+    }
+    // Both occur, but in row groups of their own.
+    assert!(read(&[IpAddr::V4(host(1)), IpAddr::V4(host(39_999))]).len() < rows.len() / 2);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The language by example: one line, one claim.
 
+use core::net::IpAddr;
+
 use format::slice::Slice;
 use query::{Error, Problem, Query};
 use units::Timestamp;
@@ -589,6 +591,24 @@ fn time_ranges_prune_and_cut() {
     ] {
         let query = parse(text);
         assert_eq!((query.time_range(), query.packet_time_range()), (rows, packets), "{text}");
+    }
+}
+
+#[test]
+fn required_hosts_are_those_that_no_match_can_do_without() {
+    for (text, hosts) in [
+        ("", &[][..]),
+        ("tcp and port 443", &[]),
+        ("host 10.0.0.1", &["10.0.0.1"]),
+        ("src host 10.0.0.2 and dst host 10.0.0.1 and port 80", &["10.0.0.1", "10.0.0.2"]),
+        ("host 10.0.0.1 or host 10.0.0.2", &[]),
+        ("(host 10.0.0.1 and tcp) or (udp and host 10.0.0.1)", &["10.0.0.1"]),
+        ("not host 10.0.0.1", &[]),
+        ("net 10.0.0.0/8 and host ::ffff:10.0.0.1", &["10.0.0.1"]),
+        ("tunnel host 10.0.0.1", &[]),
+    ] {
+        let hosts: Vec<IpAddr> = hosts.iter().map(|host| host.parse().unwrap()).collect();
+        assert_eq!(parse(text).required_hosts(), hosts, "{text}");
     }
 }
 
