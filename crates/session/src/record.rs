@@ -95,6 +95,14 @@ impl Hot {
         }
     }
 
+    /// Something of each of its cache lines, so that they are read.
+    pub(crate) fn warm(&self) -> u64 {
+        let [orig, resp] = &self.sums;
+        let times = self.start.0 ^ self.latest.0;
+        let [packets, _] = self.packets;
+        times.cast_unsigned() ^ orig.frame ^ resp.payload ^ u64::from(packets)
+    }
+
     pub(crate) fn side(&self, arrival: &Arrival<'_>) -> Side {
         if arrival.turned == self.turned { Side::Orig } else { Side::Resp }
     }
@@ -209,8 +217,13 @@ impl Detail {
 
     /// Something of what a packet touches, so that its memory is read.
     pub(crate) fn warm(&self) -> u64 {
-        let piece = self.pieces.last().map_or(0, |piece| piece.sequence);
-        self.tcp.as_ref().map_or(piece, |tcp| piece ^ tcp.orig.warm() ^ tcp.resp.warm())
+        let places = u64::from(self.first_ordinal);
+        self.tcp.as_ref().map_or(places, |tcp| places ^ tcp.orig.warm() ^ tcp.resp.warm())
+    }
+
+    /// The same for what lies beyond the detail.
+    pub(crate) fn warm_places(&self) -> u64 {
+        self.pieces.last().map_or(0, |piece| piece.sequence)
     }
 
     pub(crate) fn count(&mut self, arrival: &Arrival<'_>) {

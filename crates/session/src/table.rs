@@ -101,10 +101,7 @@ impl Table {
                 decode_into(decoded, packet.link_type, packet.data, packet.original_len);
                 *arrival = Some(self.arrival(packet, decoded));
             }
-            // A loop of its own, short enough that the processor is several packets ahead.
-            for arrival in arrivals.iter().flatten() {
-                self.warm(arrival);
-            }
+            self.warm(&arrivals);
             for arrival in arrivals.iter().flatten() {
                 self.take(arrival, out);
             }
@@ -161,11 +158,19 @@ impl Table {
         self.slots.find(arrival.hash, is_it).copied()
     }
 
-    /// Reads what the packet will need. The answer is of no use, for the packets before it may
-    /// still change it, but its memory is on the way while the rest of the batch is looked up.
-    fn warm(&self, arrival: &Arrival<'_>) {
-        if let Some(slot) = self.find(arrival) {
-            core::hint::black_box((self.hot(slot).is_empty(), self.detail(slot).warm()));
+    /// Reads what the packets will need. The answers are of no use, for the packets before may still
+    /// change them, but the memory is there when it is wanted. Each loop goes one step further from
+    /// the table and is short, so that the processor waits for the memory of many packets at once.
+    fn warm(&self, arrivals: &[Option<Arrival<'_>>; BATCH]) {
+        let mut slots = [None; BATCH];
+        for (arrival, slot) in arrivals.iter().zip(&mut slots) {
+            *slot = arrival.as_ref().and_then(|arrival| self.find(arrival));
+        }
+        for &slot in slots.iter().flatten() {
+            core::hint::black_box(self.hot(slot).warm() ^ self.detail(slot).warm());
+        }
+        for &slot in slots.iter().flatten() {
+            core::hint::black_box(self.detail(slot).warm_places());
         }
     }
 
