@@ -1,1 +1,83 @@
-fn main() {}
+//! Benchmarks that anyone can rerun: `cargo run --release -p bench -- ingest|extract|index|sessions`.
+//!
+//! They drive the installed recorder and its peers as programs, on a disk of the user's choice, and
+//! print the machine, every repetition's spread, and what the numbers do not prove. A ratio whose
+//! repetitions spread by more than 10 % gets no verdict. Results: docs/benchmarks.md.
+
+mod extract;
+mod index_size;
+mod ingest;
+mod machine;
+mod mix;
+mod outcome;
+mod packets;
+mod program;
+mod recorder;
+mod sessions;
+mod statistics;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, ensure};
+use clap::{Parser, Subcommand};
+
+use crate::machine::Machine;
+
+#[derive(Debug, Parser)]
+#[command(name = "bench", about = "Benchmarks of wirespool against its peers")]
+struct Arguments {
+    #[command(subcommand)]
+    benchmark: Benchmark,
+    /// Report as JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Benchmark {
+    /// Recording a file into a volume, against fio's rate on the same file
+    Ingest(ingest::Options),
+    /// Getting one session out of a volume, against tcpdump over the same packets
+    Extract(extract::Options),
+    /// Bytes of index a session, by column
+    Index(index_size::Options),
+    /// Decoding and the session table, nanoseconds a packet
+    Sessions(sessions::Options),
+    /// Only write the synthetic mix to a file
+    Mix {
+        /// The pcap file to write
+        file: PathBuf,
+        #[command(flatten)]
+        amount: mix::Amount,
+    },
+}
+
+/// Exit code 1 when a goal was missed.
+fn main() -> Result<ExitCode> {
+    let Arguments { benchmark, json } = Arguments::parse();
+    ensure!(
+        !cfg!(debug_assertions),
+        "a debug build measures nothing: cargo run --release -p bench"
+    );
+    let before = Machine::look()?;
+    let outcome = match benchmark {
+        Benchmark::Ingest(options) => ingest::run(&options)?,
+        Benchmark::Extract(options) => extract::run(&options)?,
+        Benchmark::Index(options) => index_size::run(&options)?,
+        Benchmark::Sessions(options) => sessions::run(&options)?,
+        Benchmark::Mix { file, amount } => {
+            mix::write(&file, amount)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
+    let after = Machine::look()?;
+    let text = if json {
+        serde_json::to_string_pretty(&outcome.to_json(&before, &after))? + "\n"
+    } else {
+        outcome.text(&before, &after)
+    };
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(if outcome.is_missed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}

@@ -1,0 +1,216 @@
+//! Getting one session out of a volume of several gigabytes, against tcpdump over the same packets.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::machine::{FileSystem, Workplace, drop_page_cache};
+use crate::mix;
+use crate::outcome::Outcome;
+use crate::packets::Packets;
+use crate::program::{self, Run};
+use crate::recorder::Recorder;
+use crate::statistics::Sample;
+
+const GOAL: f64 = 100.0;
+/// Most packets of a session that is asked for.
+const PACKETS_MAX: u64 = 20;
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Options {
+    /// A directory on the disk to measure, with room for twice the capture
+    #[arg(long, default_value = ".")]
+    directory: PathBuf,
+    /// A capture on that disk; without it a mix is made there
+    #[arg(long)]
+    mix: Option<PathBuf>,
+    /// Packets of the mix
+    #[arg(long, default_value_t = 7_500_000)]
+    packets: u32,
+    /// Flows of the mix
+    #[arg(long, default_value_t = 500_000)]
+    flows: u32,
+    /// Size of the volume
+    #[arg(long, default_value = "8G")]
+    size: String,
+    /// Sessions to extract, one after the other
+    #[arg(long, default_value_t = 5)]
+    sessions: usize,
+    /// Do not empty the page cache before each run (which needs root)
+    #[arg(long)]
+    warm: bool,
+    /// The recorder to measure instead of the one beside this program
+    #[arg(long)]
+    wirespool: Option<PathBuf>,
+}
+
+/// Two ends and a protocol, whichever end began.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Conversation {
+    ends: [(String, u64); 2],
+    proto: String,
+}
+
+impl Conversation {
+    /// A query of wirespool and a filter of tcpdump, word for word.
+    fn query(&self) -> String {
+        let [(ip, port), (other_ip, other_port)] = &self.ends;
+        let proto = &self.proto;
+        format!("{proto} and host {ip} and host {other_ip} and port {port} and port {other_port}")
+    }
+}
+
+/// One conversation, by all ways.
+#[derive(Debug)]
+struct Measured {
+    packets: usize,
+    ours: Run,
+    tcpdump: Run,
+}
+
+pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    ensure!(options.sessions > 0, "at least one session");
+    let place = Workplace::new(&options.directory)?;
+    let made = place.path("mix.pcap");
+    let capture = options.mix.as_ref().unwrap_or(&made);
+    if options.mix.is_none() {
+        mix::write(&made, mix::Amount { packets: options.packets, flows: options.flows })?;
+    }
+    let same_disk = FileSystem::of(capture)? == place.file_system;
+    ensure!(same_disk, "the capture must lie on the disk of the volume");
+    let recorder =
+        Recorder::new(options.wirespool.as_deref(), place.path("volume"), place.path("index"))?;
+    recorder.create(&options.size, &[])?;
+    recorder.record(capture, &[])?;
+    let conversations = choose(&recorder, options.sessions)?;
+    let measured = conversations
+        .iter()
+        .map(|conversation| measure(options, &place, &recorder, capture, conversation))
+        .collect::<Result<Vec<Measured>>>()?;
+    report(options, &place, capture, &measured)
+}
+
+/// Conversations of 2 to 20 packets, evenly spread over all of them.
+fn choose(recorder: &Recorder, wanted: usize) -> Result<Vec<Conversation>> {
+    let found = recorder.ask("find", &["--json"])?;
+    let mut packets: BTreeMap<Conversation, u64> = BTreeMap::new();
+    for line in found.output.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        let row: Value = serde_json::from_slice(line)?;
+        if let Some((conversation, count)) = conversation(&row) {
+            *packets.entry(conversation).or_default() += count;
+        }
+    }
+    packets.retain(|_, count| (2..=PACKETS_MAX).contains(count));
+    let step = (packets.len() / wanted).max(1);
+    let chosen: Vec<_> = packets.into_keys().skip(step / 2).step_by(step).take(wanted).collect();
+    ensure!(chosen.len() == wanted, "only {} conversations are short enough", chosen.len());
+    Ok(chosen)
+}
+
+/// What a row of `find --json` is about; `None` without ports.
+fn conversation(row: &Value) -> Option<(Conversation, u64)> {
+    let text = |name| Some(row.get(name)?.as_str()?.to_owned());
+    let number = |name| row.get(name)?.as_u64();
+    let orig = (text("orig_ip")?, number("orig_port")?);
+    let resp = (text("resp_ip")?, number("resp_port")?);
+    let proto = text("proto_name")?;
+    let ends = if orig <= resp { [orig, resp] } else { [resp, orig] };
+    let packets = number("orig_packets")? + number("resp_packets")?;
+    Some((Conversation { ends, proto }, packets))
+}
+
+fn measure(
+    options: &Options,
+    place: &Workplace,
+    recorder: &Recorder,
+    capture: &Path,
+    conversation: &Conversation,
+) -> Result<Measured> {
+    let query = conversation.query();
+    let cool = || if options.warm { Ok(()) } else { drop_page_cache() };
+    cool()?;
+    let ours = recorder.ask("extract", &[&query, "-w", "-"])?;
+    cool()?;
+    let mut command = Command::new("tcpdump");
+    let tcpdump = program::run(command.arg("-r").arg(capture).args(["-w", "-", &query]))?;
+    let read = |name: &str, run: &Run| {
+        let path = place.path(name);
+        std::fs::write(&path, &run.output)?;
+        Packets::read(&path)
+    };
+    let (from_us, from_tcpdump) = (read("ours.pcapng", &ours)?, read("tcpdump.pcap", &tcpdump)?);
+    let same = from_us.sorted() == from_tcpdump.sorted();
+    ensure!(same, "{query}: the extract and tcpdump's differ");
+    ensure!(from_us.count() > 0, "{query}: no packets");
+    Ok(Measured { packets: from_us.count(), ours, tcpdump })
+}
+
+fn report(
+    options: &Options,
+    place: &Workplace,
+    capture: &Path,
+    measured: &[Measured],
+) -> Result<Outcome> {
+    let mut outcome = Outcome::new("extract: one session out of many, against tcpdump -r");
+    let cache = if options.warm { "warm" } else { "emptied before every run" };
+    let FileSystem { kind, device } = &place.file_system;
+    let bytes = std::fs::metadata(capture).context("the capture is gone")?.len();
+    outcome.line(format!("{bytes} bytes of capture on {kind}, {device}; page cache {cache}"));
+    outcome.line(
+        "Time of the whole process, start and mount included; the same filter, word for word;",
+    );
+    outcome.line("the packets of both are equal.");
+    outcome.line("  packets   ours ms  first byte ms   tcpdump ms   times faster");
+    for Measured { packets, ours, tcpdump } in measured {
+        outcome.line(format!(
+            "  {packets:7} {:9.1} {:14.1} {:12.0} {:14.0}",
+            ours.seconds * 1e3,
+            ours.first_byte_seconds * 1e3,
+            tcpdump.seconds * 1e3,
+            tcpdump.seconds / ours.seconds,
+        ));
+        outcome.push_json(
+            "sessions",
+            json!({
+                "packets": packets, "seconds": ours.seconds,
+                "first_byte_seconds": ours.first_byte_seconds, "tcpdump_seconds": tcpdump.seconds,
+            }),
+        );
+    }
+    outcome.json("capture_bytes", bytes);
+    let ratio = Sample::new(measured.iter().map(|one| one.tcpdump.seconds / one.ours.seconds))?;
+    outcome.judge("times faster than tcpdump", &ratio, GOAL);
+    let ours = Sample::new(measured.iter().map(|one| one.ours.seconds * 1e3))?;
+    outcome.line(format!(
+        "ours: median {:.1} ms, spread {:.0} %",
+        ours.median(),
+        ours.spread() * 100.0
+    ));
+    outcome.not_proven("sessions whose packets lie all over the volume, or of many packets");
+    outcome.not_proven("a volume being recorded to at the same time");
+    Ok(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_directions_are_one_conversation() {
+        let row = |orig: (&str, u16), resp: (&str, u16)| {
+            json!({ "proto_name": "tcp", "orig_ip": orig.0, "orig_port": orig.1, "resp_ip": resp.0,
+                    "resp_port": resp.1, "orig_packets": 2, "resp_packets": 3 })
+        };
+        let (a, b) = (("10.0.0.1", 80), ("10.0.0.2", 4000));
+        let (there, packets) = conversation(&row(a, b)).unwrap();
+        assert_eq!((conversation(&row(b, a)).unwrap().0, packets), (there.clone(), 5));
+        assert_eq!(
+            there.query(),
+            "tcp and host 10.0.0.1 and host 10.0.0.2 and port 80 and port 4000"
+        );
+        assert!(conversation(&json!({ "proto_name": "icmp", "orig_ip": "10.0.0.1" })).is_none());
+    }
+}

@@ -1,0 +1,229 @@
+//! Recording a file into a volume with an index, against what fio writes into the same file.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::machine::{FileSystem, Workplace, settle};
+use crate::mix;
+use crate::outcome::Outcome;
+use crate::program;
+use crate::recorder::Recorder;
+use crate::statistics::{Sample, real};
+
+const WRITE_BYTES: u64 = 2 << 20;
+/// The least that is acceptable; 0.9 is what the design aims at.
+const GOAL: f64 = 0.5;
+const GOAL_OF_DESIGN: f64 = 0.9;
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Options {
+    /// A directory on the disk to measure
+    #[arg(long, default_value = ".")]
+    directory: PathBuf,
+    /// A capture to record, in memory (tmpfs); without it the mix is made there
+    #[arg(long)]
+    mix: Option<PathBuf>,
+    /// Where the mix is made: a directory in memory
+    #[arg(long, default_value = "/dev/shm")]
+    memory: PathBuf,
+    #[command(flatten)]
+    amount: mix::Amount,
+    /// Size of the volume; a segment is at most 1/64 of it
+    #[arg(long, default_value = "8G")]
+    size: String,
+    /// Pairs of recorder and fio
+    #[arg(long, default_value_t = 5)]
+    pairs: u32,
+    /// Record without an index
+    #[arg(long)]
+    no_index: bool,
+    /// The recorder to measure instead of the one beside this program
+    #[arg(long)]
+    wirespool: Option<PathBuf>,
+}
+
+/// One recording beside one run of fio.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    ours: Ours,
+    fio_rate: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ours {
+    member_bytes: u64,
+    flushes: u64,
+    index_bytes: u64,
+    rows: u64,
+    /// Of the whole process: mount, memory, threads, recording, closing.
+    seconds: f64,
+    /// Of the recording alone, by its own report.
+    steady_seconds: f64,
+    cpu_seconds: f64,
+}
+
+impl Ours {
+    fn rate(&self) -> f64 {
+        real(self.member_bytes) / self.seconds
+    }
+
+    fn steady_rate(&self) -> f64 {
+        real(self.member_bytes) / self.steady_seconds
+    }
+}
+
+/// A file that is removed again when it was made here.
+struct Input {
+    path: PathBuf,
+    made: bool,
+}
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        if self.made {
+            // Nobody is left to tell.
+            drop(std::fs::remove_file(&self.path));
+        }
+    }
+}
+
+pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    ensure!(options.pairs > 0, "at least one pair");
+    let place = Workplace::new(&options.directory)?;
+    let recorder =
+        Recorder::new(options.wirespool.as_deref(), place.path("volume"), place.path("index"))?;
+    let input = input(options)?;
+    let input_bytes = std::fs::metadata(&input.path)?.len();
+    ensure!(
+        FileSystem::of(&input.path)?.is_memory(),
+        "the capture must lie in memory, not on a disk"
+    );
+    // fio needs the recorder's counts: a run beforehand, which also warms what is warm later.
+    let first = ours(options, &recorder, &input.path)?;
+    let pairs = (0..options.pairs)
+        .map(|number| {
+            let fio = || fio(options, &recorder, &first);
+            let (ours, fio_rate) = if number % 2 == 0 {
+                (ours(options, &recorder, &input.path)?, fio()?)
+            } else {
+                let fio_rate = fio()?;
+                (ours(options, &recorder, &input.path)?, fio_rate)
+            };
+            Ok(Pair { ours, fio_rate })
+        })
+        .collect::<Result<Vec<Pair>>>()?;
+    report(options, &place, input_bytes, &pairs)
+}
+
+fn input(options: &Options) -> Result<Input> {
+    if let Some(path) = &options.mix {
+        return Ok(Input { path: path.clone(), made: false });
+    }
+    let path = options.memory.join(format!("wirespool-mix-{}.pcap", std::process::id()));
+    mix::write(&path, options.amount)?;
+    Ok(Input { path, made: true })
+}
+
+/// Every run, ours or fio's, finds the file just written from end to end and nothing left to write.
+fn prepare(options: &Options, recorder: &Recorder) -> Result<()> {
+    recorder.create(&options.size, &[])?;
+    settle()
+}
+
+fn ours(options: &Options, recorder: &Recorder, input: &Path) -> Result<Ours> {
+    prepare(options, recorder)?;
+    let with: &[&str] = if options.no_index { &["--no-index"] } else { &[] };
+    let report = recorder.record(input, with)?;
+    Ok(Ours {
+        member_bytes: report.count("member_bytes")?,
+        flushes: report.count("flushes")?,
+        index_bytes: report.count("index_bytes")?,
+        rows: report.count("sessions")?,
+        seconds: report.run.seconds,
+        steady_seconds: real(report.count("elapsed_ns")?) / 1e9,
+        cpu_seconds: report.run.cpu_seconds,
+    })
+}
+
+/// Bytes a second by fio's own report, from its first write to its last sync.
+fn fio(options: &Options, recorder: &Recorder, ours: &Ours) -> Result<f64> {
+    prepare(options, recorder)?;
+    let writes = ours.member_bytes.div_ceil(WRITE_BYTES);
+    let writes_a_sync = writes.div_ceil(ours.flushes.max(1));
+    let mut command = Command::new("fio");
+    command
+        .args(["--name=peer", "--rw=write", "--ioengine=io_uring", "--iodepth=8", "--direct=1"])
+        .args(["--overwrite=1", "--end_fsync=1", "--output-format=json"])
+        .arg(format!("--bs={WRITE_BYTES}"))
+        .arg(format!("--size={}", writes * WRITE_BYTES))
+        .arg(format!("--fdatasync={writes_a_sync}"))
+        .arg(format!("--filename={}", recorder.volume.display()));
+    let report = program::run(&mut command)?.json()?;
+    let write = report.pointer("/jobs/0/write").context("fio reports no job")?;
+    let number = |name: &str| {
+        write.get(name).and_then(Value::as_u64).with_context(|| format!("fio reports no {name}"))
+    };
+    ensure!(number("io_bytes")? == writes * WRITE_BYTES, "fio wrote something else");
+    Ok(real(number("io_bytes")?) / (real(number("runtime")?) / 1e3))
+}
+
+fn report(
+    options: &Options,
+    place: &Workplace,
+    input_bytes: u64,
+    pairs: &[Pair],
+) -> Result<Outcome> {
+    let index = if options.no_index { "without an index" } else { "with an index" };
+    let mut outcome = Outcome::new("ingest: a capture in memory into a volume on a disk");
+    let FileSystem { kind, device } = &place.file_system;
+    outcome.line(format!(
+        "{} MB recorded {index} into a volume of {} ({kind} on {device}), ABBA",
+        input_bytes / 1_000_000,
+        options.size
+    ));
+    outcome.line("  pair   ours MB/s  recording alone   fio MB/s   ratio  CPU s/GB  flushes  rows");
+    let gigabytes = real(input_bytes) / 1e9;
+    for (number, Pair { ours, fio_rate }) in pairs.iter().enumerate() {
+        outcome.line(format!(
+            "  {:4} {:11.0} {:16.0} {:10.0} {:7.2} {:9.2} {:8} {:5}",
+            number + 1,
+            ours.rate() / 1e6,
+            ours.steady_rate() / 1e6,
+            fio_rate / 1e6,
+            ours.rate() / fio_rate,
+            ours.cpu_seconds / gigabytes,
+            ours.flushes,
+            ours.rows,
+        ));
+        outcome.push_json(
+            "pairs",
+            json!({
+                "member_bytes": ours.member_bytes, "seconds": ours.seconds,
+                "recording_seconds": ours.steady_seconds, "cpu_seconds": ours.cpu_seconds,
+                "flushes": ours.flushes, "rows": ours.rows, "index_bytes": ours.index_bytes,
+                "fio_bytes_per_s": fio_rate,
+            }),
+        );
+    }
+    outcome.json("input_bytes", input_bytes);
+    let ratio = Sample::new(pairs.iter().map(|pair| pair.ours.rate() / pair.fio_rate))?;
+    outcome.judge("bytes to the member a second, whole process, against fio", &ratio, GOAL);
+    let steady = Sample::new(pairs.iter().map(|pair| pair.ours.steady_rate() / pair.fio_rate))?;
+    outcome.judge("the same from the first packet on", &steady, GOAL_OF_DESIGN);
+    let cpu = Sample::new(pairs.iter().map(|pair| pair.ours.cpu_seconds / gigabytes))?;
+    outcome.line(format!(
+        "CPU seconds a GB of capture, user and system: {:.2}, spread {:.0} %",
+        cpu.median(),
+        cpu.spread() * 100.0
+    ));
+    outcome.json("cpu_seconds_per_gb", cpu.median());
+    outcome.not_proven(
+        "a rate without loss from a network: a file waits for the disk, a link does not",
+    );
+    outcome
+        .not_proven("a rate over hours or a full ring: the file is written once, from its start");
+    Ok(outcome)
+}

@@ -1,0 +1,74 @@
+//! The recorder under measurement, driven as anyone would drive it.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use crate::program::{self, Run};
+
+/// The program, and what is common to its runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Recorder {
+    program: PathBuf,
+    pub(crate) volume: PathBuf,
+    pub(crate) index_dir: PathBuf,
+}
+
+/// A recording that has ended.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    pub(crate) run: Run,
+    report: Value,
+}
+
+impl Recorder {
+    pub(crate) fn new(given: Option<&Path>, volume: PathBuf, index_dir: PathBuf) -> Result<Self> {
+        Ok(Self { program: program::wirespool(given)?, volume, index_dir })
+    }
+
+    /// Makes the volume, or makes it anew.
+    pub(crate) fn create(&self, size: &str, options: &[&str]) -> Result<()> {
+        // The index directory of the volume before is of no use to the next.
+        drop(std::fs::remove_dir_all(&self.index_dir));
+        let mut command = self.command("create");
+        command.args(["--force", "--size", size]).args(options);
+        program::run(&mut command).map(drop)
+    }
+
+    /// Records a file, or the captures below a directory; loss is an error, damaged captures are not.
+    pub(crate) fn record(&self, input: &Path, options: &[&str]) -> Result<Recorded> {
+        let mut command = self.command("record");
+        command.arg("--read").arg(input).arg("--json").args(options).args(self.index_options());
+        let run = program::run_up_to(&mut command, 1)?;
+        let recorded = Recorded { report: run.json()?, run };
+        let (offered, stored) = (recorded.count("offered")?, recorded.count("stored")?);
+        ensure!(offered == stored, "{stored} of {offered} packets stored: nothing was measured");
+        Ok(recorded)
+    }
+
+    /// Runs `find` or `extract`.
+    pub(crate) fn ask(&self, verb: &str, arguments: &[&str]) -> Result<Run> {
+        program::run(self.command(verb).args(self.index_options()).args(arguments))
+    }
+
+    fn index_options(&self) -> [&OsStr; 2] {
+        ["--index-dir".as_ref(), self.index_dir.as_os_str()]
+    }
+
+    fn command(&self, verb: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg(verb).arg(&self.volume);
+        command
+    }
+}
+
+impl Recorded {
+    /// A counter of the report.
+    pub(crate) fn count(&self, name: &str) -> Result<u64> {
+        let value = self.report.get(name).and_then(Value::as_u64);
+        value.with_context(|| format!("the recorder's report has no {name}"))
+    }
+}
