@@ -1,5 +1,5 @@
-//! A recorder in a process of its own, to be killed: this test binary, started again with a variable
-//! set.
+//! A recorder in a process of its own, to be killed: this test binary, started again with a
+//! variable set.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -102,8 +102,8 @@ fn check(volume: &Path, ground: &Ground, series: &mut Series) {
     check_packets(&mounted, series);
 }
 
-/// Every round's packets from its first one on, none missing, at least those that were acknowledged;
-/// and every recording after another names the crash before it in its first stripe.
+/// Every round's packets from its first one on, none missing, at least those that were
+/// acknowledged; and every recording after another names the crash before it in its first stripe.
 fn check_packets(reader: &Reader, series: &mut Series) {
     let span = reader.span().unwrap();
     let mut expected: Option<(u32, u64)> = None;
@@ -211,8 +211,9 @@ fn report(name: &str, series: &Series) {
     mounts.sort();
     let told = series.acknowledged.iter().filter(|&&count| count > 0).count();
     println!(
-        "{name}: {} kills, {told} after an acknowledgement, {} crash gaps, {} laps, {} stripes kept, \
-         {} slots voided, {} short stripes seen, {} rows at most, mount {:?} median, {:?} worst",
+        "{name}: {} kills, {told} after an acknowledgement, {} crash gaps, {} laps, \
+         {} stripes kept, {} slots voided, {} short stripes seen, {} rows at most, \
+         mount {:?} median, {:?} worst",
         mounts.len(),
         series.crash_gaps.len(),
         series.last,

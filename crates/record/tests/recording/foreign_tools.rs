@@ -1,5 +1,5 @@
-//! What lies on the disk is a capture file: tshark, capinfos and tcpdump read what `dd` takes out of a
-//! volume, after a stop, after a crash, and after several laps.
+//! What lies on the disk is a capture file: tshark, capinfos and tcpdump read what `dd` takes out
+//! of a volume, after a stop, after a crash, and after several laps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -102,7 +102,8 @@ fn wraps(reader: &Reader) -> bool {
     geometry.slot(span.acknowledged.sequence) < geometry.slot(span.tail)
 }
 
-/// Takes the slots of these sequences out with `dd`; where the ring wraps in between, with two of them.
+/// Takes the slots of these sequences out with `dd`; where the ring wraps in between, with two of
+/// them.
 fn dd(volume: &Path, reader: &Reader, sequences: RangeInclusive<u64>, to: &Path) {
     let geometry = reader.geometry();
     let piece = u64::from(geometry.piece_bytes);
@@ -165,8 +166,8 @@ fn check_capinfos(file: &Path, expected: &Run) {
 /// What tshark need not look at, because only whole frames are compared.
 const TSHARK: [&str; 5] = ["-n", "--disable-protocol", "ip", "--disable-protocol", "ipv6"];
 
-/// tshark reads every byte of a run with one link type, and writes it again. (It cannot write a run whose
-/// sections differ in their interfaces.)
+/// tshark reads every byte of a run with one link type, and writes it again. (It cannot write a run
+/// whose sections differ in their interfaces.)
 fn check_tshark_writes(file: &Path, expected: &Run) {
     let written = file.with_extension("tshark");
     tool("tshark", &["-w", written.to_str().unwrap(), "-F", "pcapng"], file);

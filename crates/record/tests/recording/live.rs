@@ -185,8 +185,8 @@ fn loopback_packets_are_stored_once() {
     assert_eq!((report.total.stored, report.rows), (200, 1));
 }
 
-/// A reader beside the recorder sees the last packets before an idle time: their column is cut after a
-/// second, and a heartbeat behind it carries the watermark. Then nothing more is written.
+/// A reader beside the recorder sees the last packets before an idle time: their column is cut
+/// after a second, and a heartbeat behind it carries the watermark. Then nothing more is written.
 #[test]
 fn the_last_packets_before_a_silence_are_durable_and_shown_soon() {
     if !enter("live::the_last_packets_before_a_silence_are_durable_and_shown_soon", LINKS) {
@@ -254,8 +254,8 @@ fn a_trickle_makes_many_short_stripes_in_one_slot() {
     assert_eq!(bytes_of(&found["right"]), frames);
 }
 
-/// The file system under the volume stands still for a while: what finds no column is counted, and the
-/// gap is stored with its bounds.
+/// The file system under the volume stands still for a while: what finds no column is counted, and
+/// the gap is stored with its bounds.
 #[test]
 fn packets_without_a_column_are_counted_and_their_gap_is_stored() {
     let steps = format!(

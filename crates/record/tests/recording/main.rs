@@ -1,4 +1,5 @@
-//! The recording job against the real world: captures, other people's tools, kills, links, full disks.
+//! The recording job against the real world: captures, other people's tools, kills, links, full
+//! disks.
 
 #![expect(
     clippy::unwrap_used,

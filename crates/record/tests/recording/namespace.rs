@@ -1,5 +1,5 @@
-//! Tests with networks and mounts of their own: a test starts this binary again inside new namespaces, and
-//! runs there. Ordinary users may do so where user namespaces are allowed.
+//! Tests with networks and mounts of their own: a test starts this binary again inside new
+//! namespaces, and runs there. Ordinary users may do so where user namespaces are allowed.
 
 use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
@@ -14,8 +14,8 @@ const PRIVATE: &str = "mount --make-rprivate /
         echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6
     fi";
 
-/// True inside. Outside it runs the test of this name inside, where the shell has taken `steps`, checks
-/// that it passed, and returns false; where that cannot be done it prints why.
+/// True inside. Outside it runs the test of this name inside, where the shell has taken `steps`,
+/// checks that it passed, and returns false; where that cannot be done it prints why.
 pub(crate) fn enter(test: &str, steps: &str) -> bool {
     if std::env::var(INSIDE).is_ok_and(|inside| inside == test) {
         // The line that names the test has no end yet.

@@ -1,4 +1,5 @@
-//! Packets that say who they are: of which round, with which number, and every byte follows from that.
+//! Packets that say who they are: of which round, with which number, and every byte follows from
+//! that.
 
 use std::io::Write;
 use std::process::ChildStdin;
