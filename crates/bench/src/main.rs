@@ -1,4 +1,5 @@
-//! Benchmarks that anyone can rerun: `cargo run --release -p bench -- ingest|extract|index|sessions`.
+//! Benchmarks that anyone can rerun: `cargo run --release -p bench --
+//! ingest|extract|index|sessions`.
 //!
 //! They drive the installed recorder and its peers as programs, on a disk of the user's choice, and
 //! print the machine, every repetition's spread, and what the numbers do not prove. A ratio whose

@@ -4,8 +4,8 @@
 //! to a few popular flows (Pareto, 0.6) and the others to any flow, either direction as likely, one
 //! packet in 1 us on average. The payload is random, the same in every packet. Sequence numbers
 //! are the packets' own, so that nearly every TCP segment leaves a hole behind it. No packet opens
-//! or closes a connection, so sessions end by timeout or with the file, and no names are found: harder
-//! on packet and row rates than real traffic, and without the cost of names.
+//! or closes a connection, so sessions end by timeout or with the file, and no names are found:
+//! harder on packet and row rates than real traffic, and without the cost of names.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;

@@ -79,7 +79,7 @@ pub(crate) fn wirespool(given: Option<&Path>) -> Result<PathBuf> {
     };
     ensure!(
         path.is_file(),
-        "no recorder at {}; build it (cargo build --release -p wirespool) or name one (--wirespool)",
+        "no recorder at {}; build it (cargo build --release -p wirespool) or name it (--wirespool)",
         path.display()
     );
     let is_debug = path.parent().and_then(Path::file_name).is_some_and(|name| name == "debug");

@@ -38,7 +38,8 @@ impl Recorder {
         program::run(&mut command).map(drop)
     }
 
-    /// Records a file, or the captures below a directory; loss is an error, damaged captures are not.
+    /// Records a file, or the captures below a directory; loss is an error, damaged captures are
+    /// not.
     pub(crate) fn record(&self, input: &Path, options: &[&str]) -> Result<Recorded> {
         let mut command = self.command("record");
         command.arg("--read").arg(input).arg("--json").args(options).args(self.index_options());

@@ -1,4 +1,5 @@
-//! What decoding and the session table cost a packet, and a row its place in the index, on one core.
+//! What decoding and the session table cost a packet, and a row its place in the index, on one
+//! core.
 
 use std::path::PathBuf;
 

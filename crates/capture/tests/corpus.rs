@@ -229,18 +229,21 @@ fn derived_captures_give_every_packet_before_their_damage_and_name_it() {
         let told = line.split_once(".pcap").map_or("", |(_, rest)| rest);
         let expect = match name {
             "cut-mid-record.pcap" => {
-                ": damaged at byte 9548: the file ends inside a packet: 69 of 76 bytes are there"
+                ": damaged at byte 9548: the file ends inside a packet: \
+                 69 of 76 bytes are there"
             }
             "cut-mid-record-header.pcap" => {
-                ": damaged at byte 9548: the file ends inside a record header: 9 of 16 bytes are there"
+                ": damaged at byte 9548: the file ends inside a record header: \
+                 9 of 16 bytes are there"
             }
             "cut-file-header.pcap" => {
-                ": damaged at byte 0: the file ends inside the file header: 10 of 24 bytes are there"
+                ": damaged at byte 0: the file ends inside the file header: \
+                 10 of 24 bytes are there"
             }
             "zero-bytes.pcap" => ": damaged at byte 0: the file is empty",
             "bad-caplen.pcap" => {
-                ": damaged at byte 6202: a packet of 4294967295 bytes is larger than the 262144 that \
-                 are allowed"
+                ": damaged at byte 6202: a packet of 4294967295 bytes is larger than the 262144 \
+                 that are allowed"
             }
             "cut-block.pcapng" => {
                 "ng: damaged at byte 10060: the file ends inside a block: 87 of 92 bytes are there"

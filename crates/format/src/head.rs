@@ -1,9 +1,9 @@
 //! The head of a piece: one 4 KiB row that is a pcapng Section Header Block and says what the piece
 //! is.
 //!
-//! Layout: docs/format.md, Head. In front of a body the section header takes the whole row. In a head
-//! that closes its slot it leaves 12 bytes, in which a local-use block begins that reaches to the end
-//! of the slot. So any run of closed slots is a pcapng file.
+//! Layout: docs/format.md, Head. In front of a body the section header takes the whole row. In a
+//! head that closes its slot it leaves 12 bytes, in which a local-use block begins that reaches to
+//! the end of the slot. So any run of closed slots is a pcapng file.
 
 use crate::checksum::crc32c;
 use crate::field::{get, get_i64, get_u16, get_u32, get_u64, put};

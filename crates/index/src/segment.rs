@@ -111,8 +111,8 @@ impl Segment {
         self.rows_of_hosts(&[], columns, times, visit)
     }
 
-    /// As [`Self::rows`], but rows may be left out in which one of `hosts` is neither originator nor
-    /// responder: the Bloom filters of the row groups rule most of them out.
+    /// As [`Self::rows`], but rows may be left out in which one of `hosts` is neither originator
+    /// nor responder: the Bloom filters of the row groups rule most of them out.
     pub fn rows_of_hosts(
         &self,
         hosts: &[IpAddr],

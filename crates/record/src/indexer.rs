@@ -46,8 +46,8 @@ struct Pending {
 
 /// What the indexer is made of.
 pub(crate) struct Indexer<'a> {
-    /// Without it segments are written all the same, with no rows: they carry the recording's name,
-    /// its bounds and its gaps.
+    /// Without it segments are written all the same, with no rows: they carry the recording's
+    /// name, its bounds and its gaps.
     pub(crate) table: Option<Table>,
     pub(crate) new_table: &'a (dyn Fn() -> Table + Sync),
     pub(crate) limits: SegmentLimits,

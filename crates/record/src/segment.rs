@@ -29,9 +29,9 @@ pub(crate) struct SegmentLimits {
 }
 
 impl SegmentLimits {
-    /// A segment ends at 1 GiB, but not before 60 s; at 1/16 of the ring (at least 16 slots, so that
-    /// the slot which its index may leave half empty stays small against it), after an hour, or when
-    /// its rows fill 256 MiB or so.
+    /// A segment ends at 1 GiB, but not before 60 s; at 1/16 of the ring (at least 16 slots, so
+    /// that the slot which its index may leave half empty stays small against it), after an
+    /// hour, or when its rows fill 256 MiB or so.
     pub(crate) fn for_ring(slots: u64, piece_bytes: u32) -> Self {
         let piece = u64::from(piece_bytes);
         Self {

@@ -2,11 +2,12 @@
 //!
 //! It models what `volume` does on members: short stripes, slots closed early, superblock copies,
 //! the watermark and the mount. Time, bytes and threads are left out. `read` and `mount` hold the
-//! rules with their reasons; `checker` holds the promises; each of `mutants` leaves out one rule and
-//! must break a promise. A failing seed and geometry are a whole bug report.
+//! rules with their reasons; `checker` holds the promises; each of `mutants` leaves out one rule
+//! and must break a promise. A failing seed and geometry are a whole bug report.
 //!
-//! `ringmodel [--runs N] [--seed S] [--geometry K,P,SLOTS,W] [--only NAME]`: with a seed or a geometry
-//! the correct variant with that one alone; NAME is part of a variant's name. Exit code 1: the correct variant failed or a mutant lived.
+//! `ringmodel [--runs N] [--seed S] [--geometry K,P,SLOTS,W] [--only NAME]`: with a seed or a
+//! geometry the correct variant with that one alone; NAME is part of a variant's name. Exit code 1:
+//! the correct variant failed or a mutant lived.
 
 #![expect(
     clippy::indexing_slicing,

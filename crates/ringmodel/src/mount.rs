@@ -10,8 +10,9 @@
 //!    two void a stripe, come back, and are enough to show it.]
 //! 2. Newest sequence H: bisection over laps. An unreadable probe takes the nearest readable slot
 //!    beside it, else it counts as older; the window of 2W slots to both sides of the boundary must
-//!    hold H at most W to its right, else the first rows of all slots are read. [Head below an acknowledged stripe.] In the window all rows count, not only the first:
-//!    the second sub of a slot may land without the first. [H one too low, its sequence used again,
+//!    hold H at most W to its right, else the first rows of all slots are read. [Head below an
+//!    acknowledged stripe.] In the window all rows count, not only the first: the second sub of a
+//!    slot may land without the first. [H one too low, its sequence used again,
 //!    and the old epoch's sub continues the new slot where rows and the lax epoch check of 5 fit.]
 //!    H is at least the joined epoch's start.
 //! 3. PREPARE: a new epoch, above every epoch seen, durable before anything is written.

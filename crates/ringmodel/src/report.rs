@@ -100,7 +100,8 @@ fn correct(
     let Geometry { data, parity, slots, window, .. } = geometry;
     writeln!(
         out,
-        "correct   {data}+{parity} slots {slots} W {window} {scenario:?}: FAILS {fails} | {stats}{first}"
+        "correct   {data}+{parity} slots {slots} W {window} {scenario:?}: \
+         FAILS {fails} | {stats}{first}"
     )?;
     Ok(fails == 0)
 }

@@ -158,9 +158,10 @@ impl Table {
         self.slots.find(arrival.hash, is_it).copied()
     }
 
-    /// Reads what the packets will need. The answers are of no use, for the packets before may still
-    /// change them, but the memory is there when it is wanted. Each loop goes one step further from
-    /// the table and is short, so that the processor waits for the memory of many packets at once.
+    /// Reads what the packets will need. The answers are of no use, for the packets before may
+    /// still change them, but the memory is there when it is wanted. Each loop goes one step
+    /// further from the table and is short, so that the processor waits for the memory of many
+    /// packets at once.
     fn warm(&self, arrivals: &[Option<Arrival<'_>>; BATCH]) {
         let mut slots = [None; BATCH];
         for (arrival, slot) in arrivals.iter().zip(&mut slots) {

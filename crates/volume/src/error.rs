@@ -24,7 +24,7 @@ pub enum Error {
     },
     /// Too small for a ring.
     #[error(
-        "{size_bytes} bytes are too few; a volume with {piece_bytes}-byte pieces needs {needed_bytes}"
+        "{size_bytes} bytes are too few; a volume with pieces of {piece_bytes} needs {needed_bytes}"
     )]
     TooSmall {
         /// Bytes offered.
