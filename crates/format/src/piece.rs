@@ -19,7 +19,7 @@ use crate::pcapng::{self, OptionCode, block_type};
 
 mod walk;
 
-pub use walk::{InterfaceInPiece, PieceError, StoredPacket, packets};
+pub use walk::{InterfaceInPiece, Packets, PieceError, StoredPacket, packets};
 
 /// Snap length written into every interface description: libpcap refuses a file whose interfaces
 /// differ in it, and its own upper bound is this. The real one is in our option.
