@@ -31,7 +31,7 @@ pub(crate) struct Options {
     memory: PathBuf,
     #[command(flatten)]
     amount: mix::Amount,
-    /// Size of the volume; a segment is at most 1/64 of it
+    /// Size of the volume; a segment is at most 1/16 of it
     #[arg(long, default_value = "8G")]
     size: String,
     /// Pairs of recorder and fio
