@@ -203,7 +203,7 @@ fn open_volume(options: &Options, clock: &dyn Clock) -> Result<Opened, Error> {
     let device_options = device::Options { pool: Some(pool.clone()), ..options.device.clone() };
     let device = device::open(&options.volume, &device_options)?;
     let (writer, recovery) = volume::mount(device, clock)?;
-    let reader = Reader::open(device::open_read(&options.volume)?)?;
+    let reader = Reader::of_mounted(device::open_read(&options.volume)?, &writer);
     let index = reader.newest_index().and_then(|at| reader.index(at).ok());
     let directory = index.map_or_else(Vec::new, |index| index.directory);
     Ok(Opened { writer, recovery, pool, reader, directory })

@@ -96,7 +96,11 @@ impl RingWriter<'_> {
     /// Runs until every sender is gone, then acknowledges everything and closes the volume.
     pub(crate) fn run(mut self, tasks: &Receiver<Task>) -> Result<WriterCounters, volume::Error> {
         loop {
-            let wait = if self.writer.unacknowledged() > 0 { Duration::ZERO } else { IDLE };
+            let wait = match (self.writer.in_flight(), self.writer.unacknowledged()) {
+                (0, 0) => IDLE,
+                (0, _) => POLL,
+                _ => Duration::ZERO,
+            };
             match tasks.recv_timeout(wait) {
                 Ok(Task::Packets(filled)) => self.packets(filled)?,
                 Ok(Task::IndexPart { column, rows, answer }) => {
@@ -105,7 +109,13 @@ impl RingWriter<'_> {
                     // An indexer that is gone need not hear it.
                     answer.send(place).unwrap_or_default();
                 }
-                Ok(Task::IndexComplete { first_part }) => self.writer.set_newest_index(first_part),
+                Ok(Task::IndexComplete { first_part }) => {
+                    self.writer.set_newest_index(first_part);
+                    if self.indexer.is_none() {
+                        // Nothing follows that could share the flush, and the indexer waits for it.
+                        self.writer.drain(self.clock)?;
+                    }
+                }
                 Ok(Task::EndOfPackets) => self.indexer = None,
                 Err(RecvTimeoutError::Timeout) => self.idle()?,
                 Err(RecvTimeoutError::Disconnected) => break,

@@ -55,7 +55,6 @@ pub fn mount(mut device: Box<dyn Device>, clock: &dyn Clock) -> Result<(Writer, 
         Some(newest) => judge(device.as_mut(), &prepared, newest, clock)?,
         None => Judged::of_fresh_ring(&prepared),
     };
-    device.flush()?;
     let previous = write_epoch(device.as_mut(), &prepared, &judged, clock)?;
     device.flush()?;
     let joined_start = previous.stripe.sequence;
@@ -65,6 +64,9 @@ pub fn mount(mut device: Box<dyn Device>, clock: &dyn Clock) -> Result<(Writer, 
 }
 
 fn find_newest(device: &dyn Device, superblock: &Superblock) -> Result<Option<Newest>, Error> {
+    if !known(superblock).ever_prepared {
+        return Ok(None);
+    }
     let read = |offset: u64, into: &mut [u8]| device.read_at(offset, into);
     let heads = Heads::new(&read, superblock);
     let known = known(superblock);
@@ -130,6 +132,7 @@ fn judge(
             write_to_slot_end(device, superblock, &closing.head, behind)?;
         }
     }
+    device.flush()?;
     judged.last = StripeId { sequence: newest.sequence, sub: u16::MAX };
     Ok(judged)
 }

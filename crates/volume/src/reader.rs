@@ -11,7 +11,7 @@ use format::superblock::Superblock;
 
 use crate::heads::{Heads, Slot, body_in};
 use crate::search::{self, Known, Newest};
-use crate::{Error, superblocks};
+use crate::{Error, Writer, superblocks};
 
 /// The acknowledged part of a ring, oldest and newest sequence included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,6 +33,7 @@ pub(crate) fn tail_behind(newest: u64, superblock: &Superblock) -> u64 {
 /// What the search may take from the superblock.
 pub(crate) fn known(superblock: &Superblock) -> Known {
     Known {
+        ever_prepared: superblock.prepared_epoch > 0,
         window: superblock.window,
         joined_start: superblock.joined_start,
         joined_epoch: superblock.joined_epoch,
@@ -56,6 +57,19 @@ impl Reader {
         let mut reader = Self { device, superblock, newest: None, last_head: None };
         reader.refresh()?;
         Ok(reader)
+    }
+
+    /// A reader of what a mount has found, without another search.
+    pub fn of_mounted(device: Box<dyn ReadAt>, writer: &Writer) -> Self {
+        let acknowledged = writer.acknowledged();
+        let newest = Newest {
+            sequence: acknowledged.sequence,
+            acknowledged,
+            epoch: writer.epoch(),
+            scanned_all: false,
+        };
+        let superblock = writer.superblock().clone();
+        Self { device, superblock, newest: Some(newest), last_head: None }
     }
 
     /// Looks again for the newest acknowledged stripe: the writer may have gone on.

@@ -30,6 +30,8 @@ pub struct Newest {
 /// What is known before the first head is read, from the superblock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Known {
+    /// A mount has begun. Before, nothing but superblocks was written.
+    pub(crate) ever_prepared: bool,
     /// W of the writer.
     pub(crate) window: u16,
     /// Sequence of the EPOCH stripe of the newest joined epoch; 0 before the first.
@@ -40,6 +42,9 @@ pub(crate) struct Known {
 
 /// Searches by first heads alone: enough for a reader. `None`: nothing was ever written.
 pub(crate) fn newest(heads: &Heads<'_>, known: Known) -> Result<Option<Newest>, Error> {
+    if !known.ever_prepared {
+        return Ok(None);
+    }
     let plausible = |found: &Newest| {
         found.sequence >= known.joined_start && found.acknowledged.sequence <= found.sequence
     };

@@ -23,8 +23,8 @@ use crate::reader::tail_behind;
 
 /// Rows that are not worth a stripe of their own: a head and one body row need two.
 const ROWS_TOO_FEW: u16 = 2;
-/// Longest time that a completed write waits for its flush while others keep coming.
-const FLUSH_AFTER_NS: i64 = 50_000_000;
+/// Longest time that a completed write waits for others to share its flush.
+const FLUSH_AFTER_NS: i64 = 20_000_000;
 
 /// A sealed-to-be piece: a body in a column, padded to whole rows.
 #[derive(Debug)]
@@ -188,6 +188,12 @@ impl Writer {
         self.in_flight.len()
     }
 
+    /// Writes and flushes under way. Fewer than are unacknowledged while a flush is not yet due:
+    /// then there is nothing to wait for but the time.
+    pub fn in_flight(&self) -> usize {
+        self.device.in_flight()
+    }
+
     /// What was done so far.
     pub fn counters(&self) -> WriterCounters {
         self.counters
@@ -234,7 +240,7 @@ impl Writer {
             self.close_slot(clock, false)?;
         }
         while !self.has_room_in_window() {
-            self.poll(Some(Duration::from_millis(100)), clock)?;
+            self.poll_at_once(clock)?;
         }
         let stripe = self.next;
         let Filled { mut column, kind, rows, totals, time_min, time_max } = filled;
@@ -276,10 +282,15 @@ impl Writer {
     /// Waits until everything appended is acknowledged.
     pub fn drain(&mut self, clock: &dyn Clock) -> Result<(), Error> {
         while !self.in_flight.is_empty() {
-            self.oldest_unflushed_ns = self.oldest_unflushed_ns.map(|_| i64::MIN);
-            self.poll(Some(Duration::from_millis(100)), clock)?;
+            self.poll_at_once(clock)?;
         }
         Ok(())
+    }
+
+    /// As [`Writer::poll`] for somebody who waits for the watermark: any flush is due now.
+    fn poll_at_once(&mut self, clock: &dyn Clock) -> Result<(), Error> {
+        self.oldest_unflushed_ns = self.oldest_unflushed_ns.map(|_| i64::MIN);
+        self.poll(Some(Duration::from_millis(100)), clock)
     }
 
     /// Orderly end: everything is acknowledged, and a closing head says so for good.
@@ -313,8 +324,7 @@ impl Writer {
         self.oldest_unflushed_ns.get_or_insert(clock.boottime_ns());
     }
 
-    /// One flush at a time; due when nothing else is being written, enough has gathered, or it
-    /// waited.
+    /// One flush at a time; due when enough has gathered, or the oldest write has waited for it.
     fn start_flush(&mut self, clock: &dyn Clock) {
         let Some(oldest) = self.oldest_unflushed_ns else { return };
         if self.flush.is_some() {
@@ -326,10 +336,9 @@ impl Writer {
             .filter(|stripe| stripe.written && !stripe.durable)
             .map(|stripe| stripe.token)
             .collect();
-        let idle = self.in_flight.iter().all(|stripe| stripe.written);
         let enough = covers.len() >= usize::from(self.superblock.window).div_ceil(4);
         let waited = clock.boottime_ns().saturating_sub(oldest) >= FLUSH_AFTER_NS;
-        if idle || enough || waited {
+        if enough || waited {
             let token = self.token();
             self.device.submit_flush(token);
             self.flush = Some(Flush { token, covers });

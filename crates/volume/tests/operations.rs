@@ -1,0 +1,66 @@
+//! What a mount reads and when a writer flushes.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop at once")]
+
+use device::{Memory, Pool};
+use format::geometry::PIECE_BYTES_MIN;
+use format::head::{HeadKey, Kind, VolumeId};
+use format::superblock::SUPERBLOCK_COPIES;
+use units::{Clock, ManualClock, Timestamp};
+use volume::{CreateOptions, Filled, Identity, Writer, create, mount};
+
+/// A new volume with a window of 64 stripes, its disk and a clock.
+fn new_volume() -> (Memory, ManualClock) {
+    let disk = Memory::new(16 << 20);
+    let identity = Identity {
+        volume_id: VolumeId([1; 16]),
+        head_key: HeadKey([2; 32]),
+        member_uuid: [3; 16],
+        created: Timestamp(0),
+    };
+    let options = CreateOptions { piece_bytes: PIECE_BYTES_MIN };
+    create(&mut disk.clone(), &options, &identity, "memory").unwrap();
+    (disk, ManualClock::new(Timestamp(1)))
+}
+
+fn append(writer: &mut Writer, pool: &Pool, clock: &dyn Clock) {
+    let rows = writer.plan(0).room;
+    let mut column = pool.take().unwrap();
+    format::local::fill_with_padding(&mut column[format::head::HEAD_BYTES..]);
+    writer.append(Filled::without_packets(column, Kind::Data, rows), clock).unwrap();
+}
+
+#[test]
+fn the_first_mount_reads_the_superblock_alone() {
+    let (disk, clock) = new_volume();
+    let before = disk.operations().reads;
+    mount(Box::new(disk.clone()), &clock).unwrap();
+    assert_eq!(disk.operations().reads - before, u64::from(SUPERBLOCK_COPIES));
+}
+
+#[test]
+fn writes_wait_for_one_another_before_a_flush_but_not_for_long() {
+    let (disk, clock) = new_volume();
+    let pool = Pool::new(32, usize::try_from(PIECE_BYTES_MIN).unwrap()).unwrap();
+    let mut writer = mount(Box::new(disk.clone()), &clock).unwrap().0;
+    let window = usize::from(writer.superblock().window);
+    assert_eq!(window, 64);
+    let mounted = disk.operations().flushes;
+    let flushes = || disk.operations().flushes - mounted;
+
+    append(&mut writer, &pool, &clock);
+    writer.poll(None, &clock).unwrap();
+    assert_eq!((flushes(), writer.in_flight(), writer.unacknowledged()), (0, 0, 1));
+    clock.advance_nanos(20_000_000);
+    writer.poll(None, &clock).unwrap();
+    writer.poll(None, &clock).unwrap();
+    assert_eq!((flushes(), writer.unacknowledged()), (1, 0));
+
+    (0..window / 4).for_each(|_| append(&mut writer, &pool, &clock));
+    writer.poll(None, &clock).unwrap();
+    assert_eq!((flushes(), writer.unacknowledged()), (2, 0));
+
+    append(&mut writer, &pool, &clock);
+    writer.drain(&clock).unwrap();
+    assert_eq!((flushes(), writer.unacknowledged()), (3, 0));
+}
