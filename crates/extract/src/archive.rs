@@ -75,11 +75,20 @@ impl Archive {
         let mut at = self.reader.newest_index();
         while let Some(index) = at {
             at = match self.directory_at(index) {
-                Some(entries) if self.catalog.add(&entries) => self.catalog.older_directory(),
+                Some(entries) if self.catalog.add(&entries) => {
+                    self.catalog.older_directory().filter(|_| self.may_hold_older_packets())
+                }
                 Some(_) => None,
                 None => self.index_before(index),
             };
         }
+    }
+
+    /// Whether packets may lie in front of the oldest segment known.
+    fn may_hold_older_packets(&self) -> bool {
+        let tail = StripeId { sequence: self.tail(), sub: 0 };
+        let oldest = self.catalog.select(&(Timestamp::MIN..=Timestamp::MAX)).into_iter().next();
+        oldest.is_some_and(|entry| self.hole(tail, before(entry.summary.first)).is_some())
     }
 
     /// The directory in the first part of the INDEX at `at`; `None` when that is damaged.

@@ -18,15 +18,15 @@ impl Reader {
     /// First part of the newest INDEX that an acknowledged stripe points to.
     pub fn newest_index(&self) -> Option<StripeId> {
         let span = self.span()?;
-        let mut buffer = vec![0; self.piece_bytes()];
         // Every head names the newest INDEX before it, so any readable one near the watermark will
         // do. Where the INDEX is the last thing acknowledged, only the head that closes the
         // volume names it.
         let closing = self.last_head().filter(|head| head.stripe.clean_stop);
         let pointer = closing.map(|head| head.stripe.index).or_else(|| {
             let near = (span.tail..=span.acknowledged.sequence).rev().take(4);
-            near.filter_map(|sequence| self.slot(sequence, &mut buffer).ok())
-                .find_map(|slot| slot.stripes.last().map(|stripe| stripe.head.stripe.index))
+            near.filter_map(|sequence| self.last_head_of(sequence))
+                .map(|head| head.stripe.index)
+                .next()
         })?;
         (pointer.sequence >= span.tail).then_some(pointer)
     }

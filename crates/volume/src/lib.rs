@@ -10,6 +10,7 @@
 //! comes round; a mount that writes nothing changes no byte. A volume of one member without parity
 //! for the time being: further members add pieces to the same stripes.
 
+mod ahead;
 mod create;
 mod error;
 mod heads;

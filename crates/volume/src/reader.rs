@@ -9,6 +9,7 @@ use format::geometry::Geometry;
 use format::head::{Head, StripeId};
 use format::superblock::Superblock;
 
+use crate::ahead::Ahead;
 use crate::heads::{Heads, Slot, body_in};
 use crate::search::{self, Known, Newest};
 use crate::{Error, Writer, superblocks};
@@ -55,7 +56,7 @@ impl Reader {
         let superblock =
             superblocks::load(&|offset, into| device.read_at(offset, into), device.size_bytes())?;
         let mut reader = Self { device, superblock, newest: None, last_head: None };
-        reader.refresh()?;
+        reader.search()?;
         Ok(reader)
     }
 
@@ -76,17 +77,30 @@ impl Reader {
     pub fn refresh(&mut self) -> Result<(), Error> {
         let read = |offset: u64, into: &mut [u8]| self.device.read_at(offset, into);
         self.superblock = superblocks::load(&read, self.device.size_bytes())?;
+        self.search()
+    }
+
+    fn search(&mut self) -> Result<(), Error> {
+        let stride = u64::from(self.superblock.geometry.piece_bytes);
+        let ahead = Ahead::new(self.device.as_ref(), stride);
+        let read = |offset: u64, into: &mut [u8]| ahead.read(offset, into);
         let heads = Heads::new(&read, &self.superblock);
         let mut newest = search::newest(&heads, known(&self.superblock))?;
         let mut last_head = None;
         if let Some(found) = &mut newest {
             // The watermark rises within a slot: its last stripe knows most, and one damaged head
             // before it must not hide it.
-            let mut buffer = vec![0; self.piece_bytes()];
             let slot = self.superblock.geometry.slot(found.sequence);
-            heads.read_slot(slot, &mut buffer);
+            let first = heads.first_of_slot(slot).filter(|head| self.is_alone(head));
+            let mut stripes = first.map_or_else(
+                || {
+                    let mut buffer = vec![0; self.piece_bytes()];
+                    heads.read_slot(slot, &mut buffer);
+                    heads.all_in_slot(slot, &buffer)
+                },
+                |head| vec![head],
+            );
             let joined = self.superblock.joined_epoch;
-            let mut stripes = heads.all_in_slot(slot, &buffer);
             stripes.retain(|head| {
                 head.stripe.epoch <= joined && head.stripe.stripe.sequence == found.sequence
             });
@@ -168,6 +182,20 @@ impl Reader {
         let slot = self.geometry().slot(sequence);
         self.with_heads(|heads| heads.first_of_slot(slot))
             .filter(|head| head.stripe.stripe.sequence == sequence)
+    }
+
+    /// The head of the last acknowledged stripe of a slot.
+    pub(crate) fn last_head_of(&self, sequence: u64) -> Option<Head> {
+        self.head(sequence).filter(|head| self.is_alone(head)).or_else(|| {
+            let mut buffer = vec![0; self.piece_bytes()];
+            self.slot(sequence, &mut buffer).ok()?.stripes.pop().map(|stripe| stripe.head)
+        })
+    }
+
+    /// Whether no other stripe lies in the slot that `head` begins.
+    fn is_alone(&self, head: &Head) -> bool {
+        let head = &head.stripe;
+        head.kind.closes_slot() || head.rows + 1 == self.geometry().rows_per_slot()
     }
 
     /// The body of a stripe found by [`Reader::slot`] in the same buffer.

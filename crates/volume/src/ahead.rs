@@ -1,0 +1,89 @@
+//! Reading ahead: heads that are asked for one after the other come many at a time.
+//!
+//! The search reads the heads of a window of slots; a device answers many small reads at once in
+//! hardly more time than one. What was read ahead lives as long as one search, for a writer may go
+//! on meanwhile.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::thread;
+
+use device::ReadAt;
+use format::head::HEAD_BYTES;
+
+/// Heads fetched at once: a whole window of the search.
+const HEADS: u64 = 128;
+const THREADS: usize = 8;
+/// Fewer are the search trying the neighbours of an unreadable slot.
+const RUN_MIN: u32 = 2;
+
+type Page = [u8; HEAD_BYTES];
+
+/// A member whose heads are read ahead.
+pub(crate) struct Ahead<'a> {
+    device: &'a dyn ReadAt,
+    /// Bytes from one slot to the next.
+    stride: u64,
+    state: RefCell<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Where the head read last lies, and how many before it were asked for slot after slot.
+    last: u64,
+    run: u32,
+    fetched: BTreeMap<u64, Page>,
+}
+
+impl<'a> Ahead<'a> {
+    pub(crate) fn new(device: &'a dyn ReadAt, stride: u64) -> Self {
+        Self { device, stride, state: RefCell::default() }
+    }
+
+    /// Reads as the device does.
+    pub(crate) fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), device::Error> {
+        if into.len() != HEAD_BYTES {
+            return self.device.read_at(offset, into);
+        }
+        let mut state = self.state.borrow_mut();
+        state.run = if offset == state.last + self.stride { state.run + 1 } else { 0 };
+        state.last = offset;
+        if state.run >= RUN_MIN && !state.fetched.contains_key(&offset) {
+            state.fetched = self.fetch(offset);
+        }
+        match state.fetched.remove(&offset) {
+            Some(page) => into.copy_from_slice(&page),
+            None => self.device.read_at(offset, into)?,
+        }
+        Ok(())
+    }
+
+    /// The heads from `offset` on, as far as they can be read.
+    fn fetch(&self, offset: u64) -> BTreeMap<u64, Page> {
+        let size_bytes = self.device.size_bytes();
+        let offsets: Vec<u64> = (0..HEADS)
+            .map(|slot| offset + slot * self.stride)
+            .take_while(|&offset| offset + self.stride <= size_bytes)
+            .collect();
+        let share = offsets.len().div_ceil(THREADS).max(1);
+        thread::scope(|scope| {
+            let start = |part| {
+                let builder = thread::Builder::new().name("read-heads".to_owned());
+                let device = self.device;
+                builder.spawn_scoped(scope, move || read(device, part))
+            };
+            // Where no thread can be had, its part is read one by one when it is asked for.
+            let threads: Vec<_> =
+                offsets.chunks(share).filter_map(|part| start(part).ok()).collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
+        })
+    }
+}
+
+fn read(device: &dyn ReadAt, offsets: &[u64]) -> Vec<(u64, Page)> {
+    let page = |&offset: &u64| {
+        let mut page = [0; HEAD_BYTES];
+        device.read_at(offset, &mut page).ok().map(|()| (offset, page))
+    };
+    offsets.iter().filter_map(page).collect()
+}
