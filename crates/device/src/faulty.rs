@@ -1,153 +1,95 @@
-//! A device that goes wrong on purpose: every fault that a volume must survive or report.
+//! A device that goes wrong on purpose, around any other: real disks and files included.
 //!
-//! The script names mutations (writes and flushes, counted from 0) and what happens to them. A
-//! faulty write is applied to the inner device at submission and completed at the next reap, so
-//! that its effect is exact.
+//! A write with a fault is carried out synchronously at its submission and completed at a later
+//! reap, so that its effect is exact. [`Fault::Slow`] takes real time: the completion is held back,
+//! and nothing else waits. Rules come and go while the device works elsewhere, by [`FaultSwitch`].
+
+#![expect(clippy::disallowed_methods, reason = "a slow device takes its time")]
 
 use core::time::Duration;
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::memory::Random;
-use crate::{Completion, Device, Error, ROW_SIZE, Shared, assert_range, to_u64, to_usize};
+use crate::clock::monotonic_ns;
+use crate::fault::{Effect, Faults, faulty_flush, faulty_read, latency_of};
+use crate::{Completion, Device, Error, Fault, Operation, Rule, Shared, assert_range};
 
-/// What happens to one write or flush. A fault of the other kind of operation leaves it alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    /// The operation fails with EIO and changes nothing; the next one may succeed.
-    Error,
-    /// The first `rows` of a write arrive, then it fails with EIO.
-    Short {
-        /// Rows that arrive.
-        rows: usize,
-    },
-    /// A subset of a write's rows arrives, and it is reported as done.
-    Torn {
-        /// Chooses the rows.
-        seed: u64,
-    },
-    /// A write is reported as done and never arrives.
-    Lost,
-    /// A write arrives this many rows away (wrapping round the device), and is reported as done.
-    Misdirected {
-        /// The distance.
-        rows: u64,
-    },
-    /// A write arrives with one bit flipped.
-    BitRot {
-        /// Which bit, modulo the length of the write.
-        bit: u64,
-    },
-    /// The operation is done, and takes this much longer.
-    Slow {
-        /// Added to the latency; no time passes.
-        latency_ns: u64,
-    },
-    /// A flush is reported as done without being done.
-    LyingFlush,
-}
-
-/// A device with a script of faults.
+/// A device with rules of faults.
 #[derive(Debug)]
 pub struct Faulty {
     inner: Box<dyn Device>,
-    script: BTreeMap<u64, Fault>,
-    mutations: u64,
+    faults: FaultSwitch,
     done: Vec<Completion>,
-    /// Added latency by token.
+    /// Added latency of submitted operations, by token.
     slow: BTreeMap<u64, u64>,
+    /// Completions held back until a point in time.
+    held: Vec<(u64, Completion)>,
+}
+
+/// Changes the rules of a [`Faulty`] that works elsewhere.
+#[derive(Debug, Clone)]
+pub struct FaultSwitch(Arc<Mutex<Faults>>);
+
+impl FaultSwitch {
+    /// From the next operation on, this may go wrong too.
+    pub fn add(&self, rule: Rule) {
+        self.lock().add(rule);
+    }
+
+    /// Nothing goes wrong any more.
+    pub fn clear(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Faults> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Faulty {
-    /// Wraps a device. The script's keys are numbers of mutations.
-    pub fn new(inner: Box<dyn Device>, script: BTreeMap<u64, Fault>) -> Self {
-        Self { inner, script, mutations: 0, done: Vec::new(), slow: BTreeMap::new() }
+    /// Wraps a device; `seed` decides where a rule leaves something to chance.
+    pub fn new(inner: Box<dyn Device>, rules: Vec<Rule>, seed: u64) -> Self {
+        let faults = FaultSwitch(Arc::new(Mutex::new(Faults::new(rules, seed))));
+        Self { inner, faults, done: Vec::new(), slow: BTreeMap::new(), held: Vec::new() }
     }
 
-    /// A script for the first `mutations`, of which about one in `one_in` goes wrong in any way.
-    pub fn script(seed: u64, mutations: u64, one_in: u64) -> BTreeMap<u64, Fault> {
-        let mut random = Random(seed);
-        let mut script = BTreeMap::new();
-        for mutation in 0..mutations {
-            if random.below(one_in) == 0 {
-                script.insert(mutation, any_fault(&mut random));
+    /// Changes the rules from elsewhere.
+    pub fn switch(&self) -> FaultSwitch {
+        self.faults.clone()
+    }
+
+    /// Writes what a fault lets through.
+    fn write_faulty(&mut self, fault: Fault, offset: u64, data: &[u8]) -> Result<(), Error> {
+        let size = self.inner.size_bytes();
+        let effect =
+            Effect::of_write(Some(fault), (offset, data), size, &mut self.faults.lock().random);
+        for (offset, bytes) in effect.parts {
+            self.inner.write_at(offset, &bytes)?;
+        }
+        effect.result
+    }
+
+    fn note_latency(&mut self, token: u64, fault: Option<Fault>) {
+        if let latency_ns @ 1.. = latency_of(fault) {
+            self.slow.insert(token, latency_ns);
+        }
+    }
+
+    /// Takes what the inner device has finished, and what was held back long enough.
+    fn take(&mut self, wait: Duration, out: &mut Vec<Completion>) {
+        let first = out.len();
+        self.inner.reap(Some(wait), out);
+        let now_ns = monotonic_ns();
+        for mut completion in out.split_off(first) {
+            if let Some(added_ns) = self.slow.remove(&completion.token) {
+                completion.latency_ns += added_ns;
+                self.held.push((now_ns + added_ns, completion));
+            } else {
+                out.push(completion);
             }
         }
-        script
-    }
-
-    fn next_fault(&mut self) -> Option<Fault> {
-        let fault = self.script.get(&self.mutations).copied();
-        self.mutations += 1;
-        fault
-    }
-
-    /// Does a write as the fault wills. `None`: the fault does not concern writes.
-    fn faulty_write(
-        &mut self,
-        fault: Fault,
-        offset: u64,
-        data: &[u8],
-    ) -> Option<Result<(), Error>> {
-        let failure = Error::io("write", offset, rustix::io::Errno::IO);
-        Some(match fault {
-            Fault::Slow { .. } | Fault::LyingFlush => return None,
-            Fault::Error => Err(failure),
-            Fault::Lost => Ok(()),
-            Fault::Short { rows } => {
-                let arrived = data.chunks(ROW_SIZE).enumerate().filter(|&(row, _)| row < rows);
-                self.write_rows(offset, arrived).and(Err(failure))
-            }
-            Fault::Torn { seed } => {
-                let mut random = Random(seed);
-                let rows = data.chunks(ROW_SIZE).enumerate().filter(|_| random.below(2) == 0);
-                self.write_rows(offset, rows)
-            }
-            Fault::Misdirected { rows } => {
-                let slots = self.size_bytes() - to_u64(data.len()) + to_u64(ROW_SIZE);
-                let elsewhere = (offset + rows * to_u64(ROW_SIZE)) % slots;
-                self.inner.write_at(elsewhere, data)
-            }
-            Fault::BitRot { bit } => {
-                let bit = to_usize(bit % (to_u64(data.len()) * 8));
-                let mut rotten = data.to_vec();
-                let byte = rotten.get_mut(bit / 8).expect("the bit lies in the write");
-                *byte ^= 1 << (bit % 8);
-                self.inner.write_at(offset, &rotten)
-            }
-        })
-    }
-
-    fn write_rows<'a>(
-        &mut self,
-        offset: u64,
-        rows: impl Iterator<Item = (usize, &'a [u8])>,
-    ) -> Result<(), Error> {
-        for (row, data) in rows {
-            self.inner.write_at(offset + to_u64(row * ROW_SIZE), data)?;
-        }
-        Ok(())
-    }
-}
-
-fn any_fault(random: &mut Random) -> Fault {
-    match random.below(8) {
-        0 => Fault::Error,
-        1 => Fault::Short { rows: to_usize(random.below(4)) },
-        2 => Fault::Torn { seed: random.next() },
-        3 => Fault::Lost,
-        4 => Fault::Misdirected { rows: 1 + random.below(64) },
-        5 => Fault::BitRot { bit: random.next() },
-        6 => Fault::Slow { latency_ns: 1_000_000 << random.below(12) },
-        _ => Fault::LyingFlush,
-    }
-}
-
-/// What a fault does to a flush. `None`: the fault does not concern flushes.
-fn faulty_flush(fault: Fault) -> Option<Result<(), Error>> {
-    match fault {
-        Fault::Error => Some(Err(Error::io("flush", 0, rustix::io::Errno::IO))),
-        Fault::LyingFlush => Some(Ok(())),
-        _ => None,
+        out.extend(self.held.extract_if(.., |(due_ns, _)| *due_ns <= now_ns).map(|held| held.1));
+        out.append(&mut self.done);
     }
 }
 
@@ -158,58 +100,76 @@ impl Device for Faulty {
 
     fn submit_write(&mut self, token: u64, offset: u64, data: Shared, len: usize) {
         assert_range(offset, len, self.size_bytes());
-        let fault = self.next_fault();
-        let bytes = data.get(..len).expect("the length lies in the buffer");
-        if let Some(result) = fault.and_then(|fault| self.faulty_write(fault, offset, bytes)) {
-            self.done.push(Completion { token, result, latency_ns: 0 });
-            return;
+        let fault = self.faults.lock().next(Operation::Write, offset, len);
+        self.note_latency(token, fault);
+        match fault {
+            None | Some(Fault::Slow { .. } | Fault::LyingFlush) => {
+                self.inner.submit_write(token, offset, data, len);
+            }
+            Some(fault) => {
+                let bytes = data.get(..len).expect("the length lies in the buffer");
+                let result = self.write_faulty(fault, offset, bytes);
+                self.done.push(Completion { token, result, latency_ns: 0 });
+            }
         }
-        if let Some(Fault::Slow { latency_ns }) = fault {
-            self.slow.insert(token, latency_ns);
-        }
-        self.inner.submit_write(token, offset, data, len);
     }
 
     fn submit_flush(&mut self, token: u64) {
-        let fault = self.next_fault();
-        if let Some(result) = fault.and_then(faulty_flush) {
-            self.done.push(Completion { token, result, latency_ns: 0 });
-            return;
+        let fault = self.faults.lock().next(Operation::Flush, 0, 0);
+        self.note_latency(token, fault);
+        match fault.and_then(faulty_flush) {
+            None => self.inner.submit_flush(token),
+            Some(result) => self.done.push(Completion { token, result, latency_ns: 0 }),
         }
-        if let Some(Fault::Slow { latency_ns }) = fault {
-            self.slow.insert(token, latency_ns);
-        }
-        self.inner.submit_flush(token);
     }
 
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {
-        let wait = if self.done.is_empty() { wait } else { None };
-        let first = out.len();
-        self.inner.reap(wait, out);
-        for completion in out.iter_mut().skip(first) {
-            completion.latency_ns += self.slow.remove(&completion.token).unwrap_or(0);
+        let (first, start_ns) = (out.len(), monotonic_ns());
+        loop {
+            let waited = Duration::from_nanos(monotonic_ns().saturating_sub(start_ns));
+            let left = wait.unwrap_or_default().saturating_sub(waited);
+            let due_ns = self.held.iter().map(|(due_ns, _)| *due_ns).min();
+            let due = due_ns.map_or(left, |due_ns| {
+                left.min(Duration::from_nanos(due_ns.saturating_sub(monotonic_ns())))
+            });
+            let pause = if self.done.is_empty() { due } else { Duration::ZERO };
+            if self.inner.in_flight() == 0 {
+                std::thread::sleep(if self.held.is_empty() { Duration::ZERO } else { pause });
+            }
+            self.take(pause, out);
+            if out.len() > first || left.is_zero() || self.in_flight() == 0 {
+                return;
+            }
         }
-        out.append(&mut self.done);
     }
 
     fn in_flight(&self) -> usize {
-        self.inner.in_flight() + self.done.len()
+        self.inner.in_flight() + self.done.len() + self.held.len()
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
-        self.inner.read_at(offset, into)
+        let mut faults = self.faults.lock();
+        let fault = faults.next(Operation::Read, offset, into.len());
+        std::thread::sleep(Duration::from_nanos(latency_of(fault)));
+        let size = self.inner.size_bytes();
+        faulty_read(fault, (offset, into), size, &mut faults.random, |offset, into| {
+            self.inner.read_at(offset, into)
+        })
     }
 
     fn write_at(&mut self, offset: u64, data: &[u8]) -> Result<(), Error> {
         assert_range(offset, data.len(), self.size_bytes());
-        let fault = self.next_fault();
-        fault
-            .and_then(|fault| self.faulty_write(fault, offset, data))
-            .unwrap_or_else(|| self.inner.write_at(offset, data))
+        let fault = self.faults.lock().next(Operation::Write, offset, data.len());
+        std::thread::sleep(Duration::from_nanos(latency_of(fault)));
+        match fault {
+            None => self.inner.write_at(offset, data),
+            Some(fault) => self.write_faulty(fault, offset, data),
+        }
     }
 
     fn flush(&mut self) -> Result<(), Error> {
-        let fault = self.next_fault();
+        let fault = self.faults.lock().next(Operation::Flush, 0, 0);
+        std::thread::sleep(Duration::from_nanos(latency_of(fault)));
         fault.and_then(faulty_flush).unwrap_or_else(|| self.inner.flush())
     }
 

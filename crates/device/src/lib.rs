@@ -1,7 +1,8 @@
 //! Blocks out: every byte that a volume writes to or reads from a member goes through this door.
 //!
 //! [`open`] gives the best writer that the machine allows, [`open_read`] a reader that takes no
-//! lock and never writes. [`Memory`] is a disk with a volatile cache for tests and simulation;
+//! lock and never writes. [`Modelled`] is a disk in memory, with a volatile cache, moving parts and
+//! faults, on the virtual time of a [`Timeline`]: for tests, simulation and qualification;
 //! [`Latched`], [`Faulty`] and [`Metered`] wrap any device. Not here: what the bytes mean, and
 //! whether a target may be overwritten (`host`).
 //!
@@ -12,14 +13,18 @@
 mod clock;
 mod create;
 mod error;
+mod fault;
 mod faulty;
 mod latched;
-mod memory;
+mod medium;
 mod metered;
+mod modelled;
 mod open;
 mod pool;
+mod random;
 mod target;
 mod threads;
+mod timeline;
 mod uring;
 
 use core::fmt;
@@ -27,12 +32,15 @@ use core::time::Duration;
 
 pub use create::{CreateOptions, create_file, discard};
 pub use error::Error;
-pub use faulty::{Fault, Faulty};
+pub use fault::{Fault, MUTATIONS, OPERATIONS, Operation, Rule};
+pub use faulty::{FaultSwitch, Faulty};
 pub use latched::Latched;
-pub use memory::{Crash, Memory, Operations};
+pub use medium::Crash;
 pub use metered::{Histogram, Meter, MeterReader, Metered};
+pub use modelled::{Modelled, ProfileError, Timing, Work, ZoneProfile};
 pub use open::{Options, open, open_read};
 pub use pool::{Buffer, Pool, Shared};
+pub use timeline::Timeline;
 
 /// Offsets and lengths of all reads and writes are multiples of this: design, section 4.2.
 pub const ROW_SIZE: usize = 4096;

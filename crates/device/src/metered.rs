@@ -187,7 +187,7 @@ impl Device for Metered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Memory, Pool};
+    use crate::{Fault, MUTATIONS, Modelled, Pool, Rule};
 
     #[test]
     fn a_latency_is_known_to_a_quarter() {
@@ -213,9 +213,9 @@ mod tests {
 
     #[test]
     fn the_meter_counts_bytes_operations_and_failures() {
-        let memory = Memory::new(1 << 20);
-        memory.fail_at(1, false);
-        let mut device = Metered::new(Box::new(memory));
+        let disk = Modelled::instant(1 << 20);
+        disk.add_rule(Rule::new(Fault::Error, MUTATIONS).after(1).times(1));
+        let mut device = Metered::new(Box::new(disk));
         let reader = device.reader();
         let data = Pool::new(1, 8192).unwrap().take().unwrap().freeze();
         device.submit_write(1, 0, data, 8192);

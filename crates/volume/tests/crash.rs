@@ -1,4 +1,4 @@
-//! Crashes at random moments of a random workload on a disk in memory: what was acknowledged is
+//! Crashes at random moments of a random workload on a modelled disk: what was acknowledged is
 //! there, whole and in place; what comes back was written; the ring goes on.
 
 #![expect(
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use core::ops::ControlFlow;
 use core::time::Duration;
 
-use device::{Crash, Memory, Pool};
+use device::{Crash, Fault, MUTATIONS, Modelled, Pool, Rule};
 use format::head::{HEAD_BYTES, HeadKey, Kind, StripeId, Totals, VolumeId};
 use units::{ManualClock, Timestamp};
 use volume::{
@@ -49,7 +49,7 @@ struct Truth {
 }
 
 struct Run {
-    disk: Memory,
+    disk: Modelled,
     clock: ManualClock,
     pool: Pool,
     rng: Rng,
@@ -63,14 +63,14 @@ impl Run {
         while geometry_for(size, &options).map_or(true, |(geometry, _)| geometry.slots < slots) {
             size += 4096;
         }
-        let disk = Memory::new(size);
+        let disk = Modelled::instant(size);
         let identity = Identity {
             volume_id: VolumeId([1; 16]),
             head_key: HeadKey([2; 32]),
             member_uuid: [3; 16],
             created: Timestamp(0),
         };
-        create(&mut disk.clone(), &options, &identity, "memory").unwrap();
+        create(&mut disk.clone(), &options, &identity, "modelled").unwrap();
         Self {
             disk: disk.with_reordering(seed),
             clock: ManualClock::new(Timestamp(1)),
@@ -120,10 +120,11 @@ impl Run {
 
     fn crash(&mut self) {
         let seed = self.rng.next();
-        let crash = match self.rng.below(4) {
+        let crash = match self.rng.below(5) {
             0 => Crash::Kill,
             1 => Crash::LoseAll,
             2 => Crash::Rows { seed },
+            3 => Crash::Writes { seed },
             _ => Crash::Sectors { seed },
         };
         self.disk = self.disk.crash(crash).with_reordering(seed);
@@ -132,10 +133,11 @@ impl Run {
     /// Mounts; sometimes the mount itself fails at a random write and crashes again.
     fn remount(&mut self) -> Writer {
         while self.rng.below(3) == 0 {
-            self.disk.fail_at(self.rng.below(20), true);
+            let failing = Rule::new(Fault::Error, MUTATIONS).after(self.rng.below(20));
+            self.disk.add_rule(failing);
             match mount(Box::new(self.disk.clone()), &self.clock) {
                 Ok((writer, _)) => {
-                    self.disk.fail_at(u64::MAX, false);
+                    self.disk.clear_rules();
                     return writer;
                 }
                 Err(_) => self.crash(),

@@ -10,7 +10,7 @@
 
 use core::ops::ControlFlow;
 
-use device::{Memory, Pool};
+use device::{Fault, MUTATIONS, Modelled, Pool, Rule};
 use format::head::{HEAD_BYTES, HeadKey, Kind, StripeId, VolumeId};
 use format::pcapng::{Blocks, ByteOrder};
 use format::superblock::{SUPERBLOCK_COPIES, copy_offset};
@@ -21,14 +21,14 @@ const PIECE_BYTES: u32 = 32 << 10;
 const ROWS: u16 = (PIECE_BYTES / 4096) as u16;
 
 struct Ring {
-    disk: Memory,
+    disk: Modelled,
     pool: Pool,
     clock: ManualClock,
 }
 
 impl Ring {
     fn new() -> Self {
-        let disk = Memory::new(6 << 20);
+        let disk = Modelled::instant(6 << 20);
         let identity = Identity {
             volume_id: VolumeId([1; 16]),
             head_key: HeadKey([2; 32]),
@@ -36,7 +36,7 @@ impl Ring {
             created: Timestamp(0),
         };
         let options = CreateOptions { piece_bytes: PIECE_BYTES };
-        create(&mut disk.clone(), &options, &identity, "memory").unwrap();
+        create(&mut disk.clone(), &options, &identity, "modelled").unwrap();
         let pool = Pool::new(16, PIECE_BYTES as usize).unwrap();
         Self { disk, pool, clock: ManualClock::new(Timestamp(1)) }
     }
@@ -165,7 +165,7 @@ fn a_failed_write_ends_the_writer_and_loses_nothing_acknowledged() {
     let ring = Ring::new();
     let mut writer = ring.mount();
     let kept = ring.append(&mut writer, 2);
-    ring.disk.fail_at(0, true);
+    ring.disk.add_rule(Rule::new(Fault::Error, MUTATIONS));
     let column = ring.pool.take().unwrap();
     let filled = Filled::without_packets(column, Kind::Heartbeat, 0);
     let failed = writer.append(filled, &ring.clock).and_then(|_| writer.drain(&ring.clock));
@@ -191,6 +191,6 @@ fn nothing_of_another_volume_is_believed() {
         created: Timestamp(0),
     };
     let options = CreateOptions { piece_bytes: PIECE_BYTES };
-    create(&mut ring.disk.clone(), &options, &identity, "memory").unwrap();
+    create(&mut ring.disk.clone(), &options, &identity, "modelled").unwrap();
     assert_eq!(ring.reader().newest(), None, "old heads carry another key");
 }

@@ -1,0 +1,251 @@
+//! The state of a modelled disk, and what each operation does to it at a given time.
+
+use core::fmt;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use super::mechanics::{Mechanics, Timing};
+use super::{Modelled, Work};
+use crate::fault::{Effect, Faults, faulty_flush, faulty_read, latency_of};
+use crate::medium::{Medium, Write};
+use crate::{Completion, Crash, Error, Fault, Operation, to_u64, to_usize};
+
+#[derive(Clone)]
+pub(super) struct Disk {
+    pub(super) timing: Timing,
+    pub(super) mechanics: Mechanics,
+    pub(super) medium: Medium,
+    pub(super) faults: Faults,
+    /// By the time they are done, then by submission.
+    pending: BTreeMap<(i64, u64), Pending>,
+    submissions: u64,
+    /// A reap takes only some of what is done, in any order.
+    pub(super) reordered: bool,
+    /// Vanished: everything fails.
+    pub(super) absent: bool,
+    pub(super) other: Option<Modelled>,
+    pub(super) work: Work,
+}
+
+#[derive(Clone, Debug)]
+struct Pending {
+    token: u64,
+    submitted_ns: i64,
+    result: Result<(), Error>,
+    action: Action,
+}
+
+/// What becomes of an operation that has begun.
+pub(super) struct Outcome {
+    pub(super) done_ns: i64,
+    /// What will be reported.
+    pub(super) result: Result<(), Error>,
+    /// What it changes when it is done.
+    pub(super) action: Action,
+    /// The write arrives on the other disk.
+    pub(super) to_other: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Action {
+    Write(Vec<Arc<Write>>),
+    /// Covers the writes completed when it was submitted.
+    Flush(u64),
+    Nothing,
+}
+
+impl Outcome {
+    fn nothing(done_ns: i64, result: Result<(), Error>) -> Self {
+        Self { done_ns, result, action: Action::Nothing, to_other: false }
+    }
+}
+
+fn gone(operation: &'static str, offset: u64) -> Error {
+    Error::io(operation, offset, Errno::NODEV)
+}
+
+impl Disk {
+    pub(super) fn new(timing: Timing, seed: u64) -> Self {
+        Self {
+            timing,
+            mechanics: Mechanics::new(seed),
+            medium: Medium::default(),
+            faults: Faults::new(Vec::new(), seed),
+            pending: BTreeMap::new(),
+            submissions: 0,
+            reordered: false,
+            absent: false,
+            other: None,
+            work: Work::default(),
+        }
+    }
+
+    /// A write to a disk of `size` bytes begins.
+    pub(super) fn write(
+        &mut self,
+        now_ns: i64,
+        (offset, data): (u64, &[u8]),
+        size: u64,
+    ) -> Outcome {
+        self.work.writes += 1;
+        self.work.written_bytes += to_u64(data.len());
+        if self.absent {
+            return Outcome::nothing(now_ns, Err(gone("write", offset)));
+        }
+        let fault = self.faults.next(Operation::Write, offset, data.len());
+        self.mechanics.stall(now_ns, latency_of(fault));
+        let done_ns = self.mechanics.write(&self.timing, now_ns, (offset, to_u64(data.len())));
+        let effect = Effect::of_write(fault, (offset, data), size, &mut self.faults.random);
+        let arriving = effect.parts.iter().map(|(at, bytes)| self.medium.submit(*at, bytes));
+        let action = Action::Write(arriving.collect());
+        Outcome {
+            done_ns,
+            result: effect.result,
+            action,
+            to_other: fault == Some(Fault::OtherDisk),
+        }
+    }
+
+    /// A write that was meant for another disk.
+    pub(super) fn write_stray(&mut self, offset: u64, data: &[u8]) {
+        let write = self.medium.submit(offset, data);
+        self.medium.complete(&write);
+    }
+
+    pub(super) fn flush(&mut self, now_ns: i64) -> Outcome {
+        self.work.flushes += 1;
+        if self.absent {
+            return Outcome::nothing(now_ns, Err(gone("flush", 0)));
+        }
+        let fault = self.faults.next(Operation::Flush, 0, 0);
+        self.mechanics.stall(now_ns, latency_of(fault));
+        if let Some(result) = fault.and_then(faulty_flush) {
+            return Outcome::nothing(now_ns, result);
+        }
+        let done_ns = self.mechanics.flush(&self.timing, now_ns);
+        let action = Action::Flush(self.medium.completed());
+        Outcome { done_ns, result: Ok(()), action, to_other: false }
+    }
+
+    /// When a read is done, and its result.
+    pub(super) fn read(
+        &mut self,
+        now_ns: i64,
+        (offset, into): (u64, &mut [u8]),
+        size: u64,
+    ) -> (i64, Result<(), Error>) {
+        self.work.reads += 1;
+        self.work.read_bytes += to_u64(into.len());
+        if self.absent {
+            return (now_ns, Err(gone("read", offset)));
+        }
+        let fault = self.faults.next(Operation::Read, offset, into.len());
+        self.mechanics.stall(now_ns, latency_of(fault));
+        let done_ns = self.mechanics.read(&self.timing, now_ns, (offset, to_u64(into.len())));
+        let Self { medium, faults, .. } = self;
+        let result = faulty_read(fault, (offset, into), size, &mut faults.random, |at, into| {
+            medium.read(at, into)
+        });
+        (done_ns, result)
+    }
+
+    pub(super) fn submit(&mut self, token: u64, submitted_ns: i64, outcome: Outcome) {
+        self.submissions += 1;
+        let Outcome { done_ns, result, action, .. } = outcome;
+        let pending = Pending { token, submitted_ns, result, action };
+        self.pending.insert((done_ns, self.submissions), pending);
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// When the first of the operations in flight is done.
+    pub(super) fn first_done_ns(&self) -> Option<i64> {
+        self.pending.first_key_value().map(|((done_ns, _), _)| *done_ns)
+    }
+
+    /// Completes what is done: all of it in order or, reordered, some of it in any order.
+    pub(super) fn reap(&mut self, now_ns: i64, at_least_one: bool, out: &mut Vec<Completion>) {
+        let done = self.pending.range(..=(now_ns, u64::MAX));
+        let mut done: Vec<_> = done.map(|(key, _)| *key).collect();
+        let mut count = done.len();
+        if self.reordered && count > 0 {
+            let least = u64::from(at_least_one);
+            count = to_usize(least + self.faults.random.below(to_u64(count) - least + 1));
+        }
+        for _ in 0..count {
+            let bound = if self.reordered { to_u64(done.len()) } else { 1 };
+            let key = done.remove(to_usize(self.faults.random.below(bound)));
+            out.push(self.complete(key));
+        }
+    }
+
+    fn complete(&mut self, key: (i64, u64)) -> Completion {
+        let pending = self.pending.remove(&key).expect("the key is that of a pending operation");
+        self.apply(pending.action);
+        let latency_ns = key.0.saturating_sub(pending.submitted_ns).max(0).unsigned_abs();
+        Completion { token: pending.token, result: pending.result, latency_ns }
+    }
+
+    pub(super) fn apply(&mut self, action: Action) {
+        match action {
+            Action::Nothing => {}
+            Action::Flush(completed) => self.medium.flush(completed),
+            Action::Write(writes) => {
+                for write in &writes {
+                    self.medium.complete(write);
+                }
+                if self.timing.cache_bytes == 0 {
+                    self.medium.flush(self.medium.completed());
+                }
+            }
+        }
+    }
+
+    /// Puts everything off that is not done yet; the times at which it will be.
+    pub(super) fn stall(&mut self, now_ns: i64, ns: u64) -> Vec<i64> {
+        self.mechanics.stall(now_ns, ns);
+        let later = self.pending.split_off(&(now_ns.saturating_add(1), 0));
+        let put_off = later.into_iter().map(|((done_ns, number), pending)| {
+            ((done_ns.saturating_add_unsigned(ns), number), pending)
+        });
+        let put_off: Vec<_> = put_off.collect();
+        let times = put_off.iter().map(|((done_ns, _), _)| *done_ns).collect();
+        self.pending.extend(put_off);
+        times
+    }
+
+    /// Everything in flight fails, and the content is what the crash leaves.
+    pub(super) fn vanish(&mut self, now_ns: i64, crash: Crash) {
+        self.medium = self.crashed(crash);
+        self.absent = true;
+        for ((_, number), pending) in core::mem::take(&mut self.pending) {
+            let (result, action) = (Err(gone("write", 0)), Action::Nothing);
+            self.pending.insert((now_ns, number), Pending { result, action, ..pending });
+        }
+    }
+
+    /// The medium as a crash at this moment may leave it.
+    pub(super) fn crashed(&self, crash: Crash) -> Medium {
+        let mut in_flight: Vec<_> = self.pending.iter().collect();
+        in_flight.sort_by_key(|((_, number), _)| *number);
+        let writes = in_flight.into_iter().flat_map(|(_, pending)| match &pending.action {
+            Action::Write(writes) => writes.as_slice(),
+            Action::Flush(_) | Action::Nothing => &[],
+        });
+        self.medium.crash(crash, writes)
+    }
+}
+
+impl fmt::Debug for Disk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Disk")
+            .field("medium", &self.medium)
+            .field("pending", &self.pending.len())
+            .field("work", &self.work)
+            .finish_non_exhaustive()
+    }
+}

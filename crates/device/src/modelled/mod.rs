@@ -1,0 +1,316 @@
+//! A disk in memory: what it holds, how long it takes, and what goes wrong with it.
+//!
+//! Contents are sparse ([`Timing::instant`] and small sizes for tests of what is stored, computed
+//! contents or none for disks of many terabytes). A write is in flight until it is reaped, then
+//! cached until a flush covers it (at once without a write cache), then durable.
+//! [`Modelled::crash`] gives the disk as a kill or a power cut may leave it and leaves this one as
+//! it is, so that one run yields any number of crashes. Time is that of a [`Timeline`]: a blocking
+//! call moves it on, a submission is done when the time it takes has passed. One seed, one run.
+//!
+//! Clones are handles on the same disk: one goes to the volume, one stays with the test.
+
+mod disk;
+mod mechanics;
+mod profile;
+
+use core::ops::Range;
+use core::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use units::Timestamp;
+
+use crate::fault::flip_a_bit;
+use crate::random::Random;
+use crate::{
+    Completion, Crash, Device, Error, ROW_SIZE, ReadAt, Rule, Shared, Timeline, assert_range,
+    to_u64,
+};
+
+use disk::{Disk, Outcome};
+pub use mechanics::Timing;
+pub use profile::{ProfileError, ZoneProfile};
+
+/// What was asked of a [`Modelled`] so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Work {
+    /// Reads, failed ones included.
+    pub reads: u64,
+    /// Bytes in `reads`.
+    pub read_bytes: u64,
+    /// Writes, both kinds, failed ones included.
+    pub writes: u64,
+    /// Bytes in `writes`.
+    pub written_bytes: u64,
+    /// Flushes, both kinds, failed ones included.
+    pub flushes: u64,
+    /// Jumps of the arm.
+    pub jumps: u64,
+}
+
+impl Work {
+    /// Writes and flushes: what [`crate::MUTATIONS`] counts.
+    pub fn mutations(&self) -> u64 {
+        self.writes + self.flushes
+    }
+}
+
+/// A handle on a modelled disk.
+#[derive(Clone, Debug)]
+pub struct Modelled {
+    size_bytes: u64,
+    timeline: Timeline,
+    disk: Arc<Mutex<Disk>>,
+}
+
+impl Modelled {
+    /// A disk of `size_bytes` zeros, a multiple of [`ROW_SIZE`]. `seed` decides all that is left to
+    /// chance: turns of the platter, and faults.
+    ///
+    /// # Panics
+    /// If the size is no positive multiple of [`ROW_SIZE`].
+    pub fn new(size_bytes: u64, timing: Timing, timeline: &Timeline, seed: u64) -> Self {
+        assert!(size_bytes > 0 && size_bytes.is_multiple_of(to_u64(ROW_SIZE)), "whole rows");
+        Self::from_disk(size_bytes, timeline, Disk::new(timing, seed))
+    }
+
+    /// A disk of zeros that takes no time, on a timeline of its own.
+    ///
+    /// # Panics
+    /// As [`Modelled::new`].
+    pub fn instant(size_bytes: u64) -> Self {
+        Self::new(size_bytes, Timing::instant(), &Timeline::new(Timestamp(0)), 0)
+    }
+
+    fn from_disk(size_bytes: u64, timeline: &Timeline, disk: Disk) -> Self {
+        Self { size_bytes, timeline: timeline.clone(), disk: Arc::new(Mutex::new(disk)) }
+    }
+
+    /// From here on a reap completes only some of what is done, in any order, as `seed` wills.
+    #[must_use]
+    pub fn with_reordering(self, seed: u64) -> Self {
+        let mut disk = self.lock();
+        disk.reordered = true;
+        disk.faults.random = Random(seed);
+        drop(disk);
+        self
+    }
+
+    /// Rows never written hold what this computes from their offset.
+    #[must_use]
+    pub fn with_original(
+        self,
+        original: impl Fn(u64, &mut [u8; ROW_SIZE]) + Send + Sync + 'static,
+    ) -> Self {
+        self.lock().medium.set_original(Arc::new(original));
+        self
+    }
+
+    /// Writes that lie in this range of bytes take their time and leave no trace: days of recording
+    /// need no memory.
+    #[must_use]
+    pub fn forgetting(self, bytes: Range<u64>) -> Self {
+        self.lock().medium.forget(bytes);
+        self
+    }
+
+    /// A second disk with the same content, cache, rules and operations in flight.
+    #[must_use]
+    pub fn snapshot(&self) -> Self {
+        let disk = self.lock().clone();
+        Self::from_disk(self.size_bytes, &self.timeline, disk)
+    }
+
+    /// The disk as it may be found after a crash at this moment: nothing in flight, no rules,
+    /// nothing counted, at rest. This one stays as it is.
+    #[must_use]
+    pub fn crash(&self, crash: Crash) -> Self {
+        let disk = self.lock();
+        let after = Self::new(self.size_bytes, disk.timing.clone(), &self.timeline, 0);
+        after.lock().medium = disk.crashed(crash);
+        after
+    }
+
+    /// What was asked of this disk so far.
+    pub fn work(&self) -> Work {
+        let disk = self.lock();
+        Work { jumps: disk.mechanics.jumps(), ..disk.work }
+    }
+
+    /// The time this disk lives in.
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    /// From the next operation on, this may go wrong.
+    pub fn add_rule(&self, rule: Rule) {
+        self.lock().faults.add(rule);
+    }
+
+    /// Nothing goes wrong any more; what went wrong stays so.
+    pub fn clear_rules(&self) {
+        self.lock().faults.clear();
+    }
+
+    /// Where writes with [`crate::Fault::OtherDisk`] end up.
+    ///
+    /// # Panics
+    /// If it is this disk, or smaller.
+    pub fn set_other(&self, other: &Self) {
+        assert!(!Arc::ptr_eq(&self.disk, &other.disk), "another disk is not this one");
+        assert!(other.size_bytes >= self.size_bytes, "the other disk has every offset of this one");
+        self.lock().other = Some(other.clone());
+    }
+
+    /// Nothing is done for so long, what is in flight included.
+    pub fn stall(&self, ns: u64) {
+        for done_ns in self.lock().stall(self.timeline.now_ns(), ns) {
+            self.timeline.wake_at(done_ns);
+        }
+    }
+
+    /// The disk is gone: all that is in flight and all that follows fails with ENODEV. `crash` says
+    /// what it will hold when it comes back.
+    pub fn vanish(&self, crash: Crash) {
+        self.lock().vanish(self.timeline.now_ns(), crash);
+    }
+
+    /// A vanished disk is there again, as it was when it vanished.
+    pub fn come_back(&self) {
+        self.lock().absent = false;
+    }
+
+    /// The content becomes that of an earlier [`Modelled::snapshot`], cache included.
+    ///
+    /// # Panics
+    /// If the snapshot is this disk or of another size.
+    pub fn roll_back(&self, snapshot: &Self) {
+        assert_eq!(self.size_bytes, snapshot.size_bytes, "a disk keeps its size");
+        assert!(!Arc::ptr_eq(&self.disk, &snapshot.disk), "a snapshot is another disk");
+        let medium = snapshot.lock().medium.clone();
+        self.lock().medium = medium;
+    }
+
+    /// Changes the row at `offset` behind everybody's back: damage, or the work of another program.
+    ///
+    /// # Panics
+    /// If `offset` is not that of a row of this disk.
+    pub fn damage(&self, offset: u64, change: impl FnOnce(&mut [u8; ROW_SIZE])) {
+        assert_range(offset, ROW_SIZE, self.size_bytes);
+        self.lock().medium.damage(offset / to_u64(ROW_SIZE), change);
+    }
+
+    /// One random bit of the row at `offset` flips.
+    ///
+    /// # Panics
+    /// As [`Modelled::damage`].
+    pub fn rot(&self, offset: u64) {
+        assert_range(offset, ROW_SIZE, self.size_bytes);
+        let mut disk = self.lock();
+        let Disk { medium, faults, .. } = &mut *disk;
+        medium.damage(offset / to_u64(ROW_SIZE), |row| flip_a_bit(row, &mut faults.random));
+    }
+
+    /// The row at `offset` cannot be read until it is written again: a latent sector error.
+    ///
+    /// # Panics
+    /// As [`Modelled::damage`].
+    pub fn spoil(&self, offset: u64) {
+        assert_range(offset, ROW_SIZE, self.size_bytes);
+        self.lock().medium.spoil(offset / to_u64(ROW_SIZE));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Disk> {
+        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn submit(&self, token: u64, outcome: Outcome) {
+        self.timeline.wake_at(outcome.done_ns);
+        self.lock().submit(token, self.timeline.now_ns(), outcome);
+    }
+
+    /// Waits for one operation: time passes.
+    fn carry_out(&self, outcome: Outcome) -> Result<(), Error> {
+        self.timeline.advance_to(outcome.done_ns);
+        self.lock().apply(outcome.action);
+        outcome.result
+    }
+
+    fn begin_write(&self, offset: u64, data: &[u8]) -> Outcome {
+        assert_range(offset, data.len(), self.size_bytes);
+        let mut disk = self.lock();
+        let outcome = disk.write(self.timeline.now_ns(), (offset, data), self.size_bytes);
+        let other = disk.other.clone().filter(|_| outcome.to_other);
+        drop(disk);
+        if let Some(other) = other {
+            other.lock().write_stray(offset, data);
+        }
+        outcome
+    }
+
+    fn begin_flush(&self) -> Outcome {
+        self.lock().flush(self.timeline.now_ns())
+    }
+
+    fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
+        assert_range(offset, into.len(), self.size_bytes);
+        let now_ns = self.timeline.now_ns();
+        let (done_ns, result) = self.lock().read(now_ns, (offset, into), self.size_bytes);
+        self.timeline.advance_to(done_ns);
+        result
+    }
+}
+
+impl Device for Modelled {
+    fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    fn submit_write(&mut self, token: u64, offset: u64, data: Shared, len: usize) {
+        let data = data.get(..len).expect("the length lies in the buffer");
+        self.submit(token, self.begin_write(offset, data));
+    }
+
+    fn submit_flush(&mut self, token: u64) {
+        self.submit(token, self.begin_flush());
+    }
+
+    fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {
+        let mut disk = self.lock();
+        if let (Some(wait), Some(first_ns)) = (wait, disk.first_done_ns()) {
+            let wait_ns = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
+            let until_ns = self.timeline.now_ns().saturating_add_unsigned(wait_ns);
+            self.timeline.advance_to(until_ns.min(first_ns));
+        }
+        disk.reap(self.timeline.now_ns(), wait.is_some(), out);
+    }
+
+    fn in_flight(&self) -> usize {
+        self.lock().in_flight()
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
+        self.read(offset, into)
+    }
+
+    fn write_at(&mut self, offset: u64, data: &[u8]) -> Result<(), Error> {
+        self.carry_out(self.begin_write(offset, data))
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.carry_out(self.begin_flush())
+    }
+
+    fn notes(&self) -> &[String] {
+        &[]
+    }
+}
+
+impl ReadAt for Modelled {
+    fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
+        self.read(offset, into)
+    }
+}
