@@ -112,6 +112,7 @@ pub struct Packet<'a> {
 
 impl Packet<'_> {
     /// Bytes captured.
+    #[inline]
     pub fn captured_len(&self) -> usize {
         self.head.len() + self.tail.len() + self.tag.map_or(0, |tag| tag.len())
     }

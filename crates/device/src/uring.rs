@@ -139,6 +139,12 @@ impl Uring {
         }
     }
 
+    /// Whether the kernel has something to do for this ring that only a system call lets it do.
+    fn needs_entering(&mut self) -> bool {
+        let queue = self.ring.submission();
+        queue.taskrun() || queue.cq_overflow() || !queue.is_empty()
+    }
+
     /// Hands queued entries over and lets completions arrive, waiting for one up to `wait`.
     fn enter(&mut self, wait: Option<Duration>) {
         if self.broken.is_some() {
@@ -263,6 +269,9 @@ impl Device for Uring {
         while out.len() == before && self.unsent.is_empty() && self.in_flight > 0 {
             let waited = Duration::from_nanos(monotonic_ns().saturating_sub(start_ns));
             let left = wait.and_then(|wait| wait.checked_sub(waited));
+            if left.is_none() && !self.needs_entering() {
+                break;
+            }
             self.enter(left);
             self.collect(out);
             if left.is_none() {

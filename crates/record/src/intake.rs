@@ -127,9 +127,10 @@ impl<'a> Intake<'a> {
             let lane = self.lanes.get_mut(place).expect("interfaces are known before packets");
             let open = self.open.as_mut().expect("just opened");
             let parts = parts_of(packet, lane.captured_len_max);
+            let is_too_long = packet.captured_len() > lane.captured_len_max;
             if open.builder.push(&mut open.column, &lane.encoded, &parts) {
                 lane.taken += 1;
-                lane.too_long += u64::from(packet.captured_len() > lane.captured_len_max);
+                lane.too_long += u64::from(is_too_long);
                 if let Some(gap) = lane.dropping.take() {
                     self.gaps.push(gap);
                 }

@@ -60,12 +60,12 @@ pub struct Options {
 }
 
 impl Options {
-    /// Defaults for everything but the volume and the input. A file can wait for the disk, so it
-    /// needs less memory in between.
+    /// Defaults for everything but the volume and the input. A file can wait for the disk: more
+    /// memory in between than keeps all threads busy would only cool their caches.
     pub fn new(volume: PathBuf, input: Input) -> Self {
         let pool_bytes = match &input {
             Input::Interfaces(_) => 256 << 20,
-            Input::Files(_) => 64 << 20,
+            Input::Files(_) => 16 << 20,
         };
         Self {
             volume,
@@ -117,8 +117,12 @@ pub struct Report {
     pub index_bytes: u64,
     /// What was sent to the member, and how long its slowest write took.
     pub writer: WriterCounters,
+    /// Before the first packet was asked for: opening inputs and volume, memory, the mount.
+    pub opening_ns: i64,
     /// From the first packet asked for to the last acknowledgement.
     pub elapsed_ns: i64,
+    /// The last part of that: no packet was left to take, columns and indexes were.
+    pub closing_ns: i64,
     /// CPU time of the process meanwhile.
     pub cpu: Duration,
     /// What the volume looked like when it was opened.
@@ -140,11 +144,13 @@ pub fn record(
     clock: &dyn Clock,
     progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Report, Error> {
+    let opening_ns = clock.boottime_ns();
     let sources = open_sources(options)?;
     let opened = open_volume(options, clock)?;
     let cpu_before = host::cpu_time()?;
     let start_ns = clock.boottime_ns();
     let mut report = pipeline::run(options, clock, sources, opened, progress)?;
+    report.opening_ns = start_ns - opening_ns;
     report.elapsed_ns = clock.boottime_ns() - start_ns;
     let cpu = host::cpu_time()?;
     report.cpu = (cpu.user + cpu.system).saturating_sub(cpu_before.user + cpu_before.system);

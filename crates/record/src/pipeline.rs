@@ -95,11 +95,13 @@ pub(crate) fn run(
         };
         let intake_result = feed.all(sources);
         feed.intake.end();
+        let ended_ns = clock.boottime_ns();
         let index_result = index_thread.join().expect("a panic aborts");
         let writer = ring.join().expect("a panic aborts")?;
         assert!(intake_result.is_ok(), "a writer that is gone has said why");
         let Feed { intake, notes, broken_off, .. } = feed;
         let mut report = Report { writer, recovery, epoch, notes, broken_off, ..Report::default() };
+        report.closing_ns = clock.boottime_ns() - ended_ns;
         report.take_index(index_result);
         report.take_board(&look(&board), &intake);
         Ok(report)

@@ -28,12 +28,14 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
     let total = &report.total;
     let mut lines = vec![verdict(report)];
     lines.push(format!(
-        "{} in {}: {} to the disk with heads and index, {}, {} of CPU time",
+        "{} in {}: {} to the disk with heads and index, {}, {} of CPU time; {} to open, {} to close",
         plural(total.stored, "packet"),
         duration(report.elapsed_ns),
         ByteSize(report.writer.bytes),
         rate(report.writer.bytes, report.elapsed_ns),
         duration(i64::try_from(report.cpu.as_nanos()).unwrap_or(i64::MAX)),
+        duration(report.opening_ns),
+        duration(report.closing_ns),
     ));
     lines.push(format!(
         "{} in {}, {} of index, {} without a row",
@@ -163,7 +165,9 @@ struct RecordingJson<'a> {
     stripes: u64,
     flushes: u64,
     write_latency_ns_max: u64,
+    opening_ns: i64,
     elapsed_ns: i64,
+    closing_ns: i64,
     cpu_ns: u64,
     epoch: u32,
     acknowledged: String,
@@ -187,7 +191,9 @@ pub fn recording_json(report: &Report) -> String {
         stripes: report.writer.stripes,
         flushes: report.writer.flushes,
         write_latency_ns_max: report.writer.write_latency_ns_max,
+        opening_ns: report.opening_ns,
         elapsed_ns: report.elapsed_ns,
+        closing_ns: report.closing_ns,
         cpu_ns: u64::try_from(report.cpu.as_nanos()).unwrap_or(u64::MAX),
         epoch: report.epoch,
         acknowledged: report.acknowledged.to_string(),

@@ -45,7 +45,7 @@ pub(crate) struct Flags {
     /// Leave the interfaces in their mode: only packets for this machine
     #[arg(long)]
     no_promiscuous: bool,
-    /// Memory between capture and disk, to cover its longest stall [default: 256M, for files 64M]
+    /// Memory between capture and disk, to cover its longest stall [default: 256M, for files 16M]
     #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     pool: Option<u64>,
     /// Memory of the kernel's ring, for each interface
