@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use format::directory::Gap;
 use format::head::{Head, StripeId};
 use format::slice::{PieceId, Slice};
-use index::{Interface, SegmentMeta};
+use index::{Encoded, Interface, SegmentMeta};
 use session::{Config, PacketView, Table};
 use units::Timestamp;
 
@@ -57,7 +57,7 @@ impl Stretch {
     }
 
     /// The Parquet file of the segment `part`, whose stripes these are.
-    pub(crate) fn encode(&self, archive: &Archive, part: &Part) -> Result<Vec<u8>, Error> {
+    pub(crate) fn encode(&self, archive: &Archive, part: &Part) -> Result<Encoded, Error> {
         let meta = SegmentMeta {
             volume: archive.volume(),
             epoch: self.epoch,
@@ -71,7 +71,7 @@ impl Stretch {
             interfaces: self.interfaces.clone(),
             recording: None,
         };
-        Ok(index::encode(&meta, &self.rows)?)
+        Ok(index::encode(&meta, &self.rows, 1)?)
     }
 }
 

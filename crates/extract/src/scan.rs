@@ -272,14 +272,14 @@ impl Scan<'_> {
     ) -> Result<ControlFlow<()>, Error> {
         let (from, to) = (*self.times.start(), *self.times.end());
         let damage = notes.completeness.damage.len();
-        let mut parquet = None;
+        let mut encoded = None;
         let (archive, wanted) = (&*self.archive, &self.wanted);
         let by_id = wanted.columns().contains(&"session_id");
         let flow = rebuild(archive, part, indexed, notes, &mut |stretch: Stretch, notes| {
             let is_whole =
                 part.first.sequence >= archive.tail() && notes.completeness.damage.len() == damage;
             if part.segment.is_some() && is_whole {
-                parquet = Some(stretch.encode(archive, part)?);
+                encoded = Some(stretch.encode(archive, part)?);
             } else {
                 notes.completeness.unindexed_packets += stretch.packets;
             }
@@ -306,9 +306,10 @@ impl Scan<'_> {
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        if let (Some(parquet), Some(entry)) = (parquet, part.segment) {
+        if let (Some(encoded), Some(entry)) = (encoded, part.segment) {
             let place = (entry.index.sequence > 0).then_some((entry.index, entry.parts));
-            self.archive.catalog.store(place, &parquet, self.archive.cache.as_ref())?;
+            let (catalog, cache) = (&mut self.archive.catalog, self.archive.cache.as_ref());
+            catalog.store(encoded.entry(place), &encoded.parquet, cache);
         }
         Ok(flow)
     }

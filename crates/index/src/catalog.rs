@@ -93,26 +93,17 @@ impl Catalog {
             self.files.keys().filter(|first| !self.segments.contains_key(first)).copied().collect();
         for first in unknown {
             if let Some(segment) = self.cached(first, files) {
-                self.segments.insert(first, entry_of(&segment, None));
+                self.segments.insert(first, entry_of(&segment));
             }
         }
         Ok(())
     }
 
-    /// Takes over a segment that was just closed or rebuilt, with the stripe of its INDEX part 0
-    /// and the number of its parts, and stores its file. A directory that cannot be written does
-    /// not matter: the INDEX stripes have the same bytes.
-    pub fn store(
-        &mut self,
-        index: Option<(StripeId, u16)>,
-        parquet: &[u8],
-        files: &dyn Files,
-    ) -> Result<SegmentEntry> {
-        let segment = self.check(Segment::open(Bytes::copy_from_slice(parquet))?)?;
-        let entry = entry_of(&segment, index);
+    /// Takes over a segment that was just closed or rebuilt, and stores its file. A directory that
+    /// cannot be written does not matter: the INDEX stripes have the same bytes.
+    pub fn store(&mut self, entry: SegmentEntry, parquet: &[u8], files: &dyn Files) {
         self.segments.insert(entry.summary.first, entry);
         self.cache(entry.summary.first, parquet, files);
-        Ok(entry)
     }
 
     /// The segments whose rows may show packets within `times`, oldest first.
@@ -229,8 +220,8 @@ fn is_placed(entry: &SegmentEntry) -> bool {
     entry.index.sequence > 0
 }
 
-fn entry_of(segment: &Segment, index: Option<(StripeId, u16)>) -> SegmentEntry {
-    let (index, parts) = index.unwrap_or_default();
+fn entry_of(segment: &Segment) -> SegmentEntry {
+    let (index, parts) = Default::default();
     SegmentEntry { summary: segment.summary(), index, parts, bytes: segment.size_bytes() }
 }
 

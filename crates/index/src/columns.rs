@@ -6,22 +6,23 @@
 //! because no distributed engine reads unsigned ones without a declaration; a count above 2^63
 //! would show as negative there and is exact here.
 
-use std::borrow::Cow;
-
 use format::slice::{Direction, PieceId, Slice, State};
 use units::Timestamp;
 use wire::{Address, FiveTuple, Protocol, TcpOptions, Tunnel, TunnelKind};
 
 use crate::names;
 
-/// How the values of a column are laid out before compression.
+/// How the values of a column are laid out. Compression costs more than all the rest of encoding,
+/// so only columns of text that repeats in part have it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Layout {
-    /// One after the other: what repeats, the compression finds.
+    /// One after the other: pays for flags.
     Plain,
+    /// One after the other, compressed: pays for texts.
+    Zstd,
     /// A dictionary of the distinct values: pays for a few words or flags.
     Dictionary,
-    /// Differences to the value before, bit-packed: pays for what grows from row to row.
+    /// Differences to the value before, bit-packed: pays for numbers and times.
     Delta,
 }
 
@@ -35,17 +36,20 @@ pub(crate) enum Width {
 /// The value of a column in a slice; the setter returns `None` for what no slice can hold.
 pub(crate) enum Access {
     /// TIMESTAMP(NANOS, UTC), required.
-    Time(fn(&Slice) -> i64, fn(&mut Slice, i64)),
-    /// Integer, required.
-    Number(Width, fn(&Slice) -> i64, fn(&mut Slice, i64) -> Option<()>),
+    Time(fn(&[&Slice]) -> Vec<i64>, fn(&mut Slice, i64)),
+    /// Integer, required. Values are taken from many slices at once.
+    Number(Width, fn(&[&Slice]) -> Vec<i64>, fn(&mut Slice, i64) -> Option<()>),
     /// Integer, absent where there is none.
     MaybeNumber(Width, fn(&Slice) -> Option<i64>, fn(&mut Slice, i64) -> Option<()>),
     /// Boolean, required.
     Flag(fn(&Slice) -> bool, fn(&mut Slice, bool)),
     /// Boolean, absent where there is none.
     MaybeFlag(fn(&Slice) -> Option<bool>, fn(&mut Slice, bool)),
-    /// Text, absent where there is none.
-    Text(fn(&Slice) -> Option<Cow<'_, str>>, fn(&mut Slice, &str) -> Option<()>),
+    /// Text, absent where there is none; the getter may write it into the buffer it is given.
+    Text(
+        for<'a> fn(&'a Slice, &'a mut String) -> Option<&'a str>,
+        fn(&mut Slice, &str) -> Option<()>,
+    ),
     /// List of texts, empty where there is none.
     Texts(fn(&Slice) -> &Vec<String>, fn(&mut Slice) -> &mut Vec<String>),
     /// List of small numbers, empty where there is none.
@@ -148,7 +152,7 @@ macro_rules! number {
     ($name:literal, $width:ident, $layout:ident, $($field:tt)+) => {
         column($name, Layout::$layout, Access::Number(
             Width::$width,
-            |slice| slice.$($field)+.store(),
+            |slices| slices.iter().map(|slice| slice.$($field)+.store()).collect(),
             |slice, stored| {
                 slice.$($field)+ = Stored::load(stored)?;
                 Some(())
@@ -185,8 +189,8 @@ macro_rules! list {
 /// An address field.
 macro_rules! address {
     ($name:literal, $($field:tt)+) => {
-        column($name, Layout::Plain, Access::Text(
-            |slice| names::address(slice.$($field)+),
+        column($name, Layout::Zstd, Access::Text(
+            |slice, buffer| names::address(slice.$($field)+, buffer),
             |slice, text| {
                 slice.$($field)+ = names::parse_address(text)?;
                 Some(())
@@ -202,7 +206,7 @@ macro_rules! tunnel_address {
             $name,
             Layout::Dictionary,
             Access::Text(
-                |slice| names::address(slice.tunnel?.$field),
+                |slice, buffer| names::address(slice.tunnel?.$field, buffer),
                 |slice, text| {
                     tunnel(slice).$field = names::parse_address(text)?;
                     Some(())
@@ -268,14 +272,17 @@ pub(crate) static COLUMNS: &[Column] = &[
     column(
         "start_ns",
         Layout::Delta,
-        Access::Time(|slice| slice.start.0, |slice, stored| slice.start = Timestamp(stored)),
+        Access::Time(
+            |slices| slices.iter().map(|slice| slice.start.0).collect(),
+            |slice, stored| slice.start = Timestamp(stored),
+        ),
     ),
     column(
         "duration_ns",
-        Layout::Plain,
+        Layout::Delta,
         Access::Number(
             Width::Wide,
-            |slice| slice.end.0.wrapping_sub(slice.start.0),
+            |slices| slices.iter().map(|slice| slice.end.0.wrapping_sub(slice.start.0)).collect(),
             |slice, stored| {
                 slice.end = apart(slice.start, stored);
                 Some(())
@@ -284,10 +291,13 @@ pub(crate) static COLUMNS: &[Column] = &[
     ),
     column(
         "session_age_ns",
-        Layout::Plain,
+        Layout::Delta,
         Access::Number(
             Width::Wide,
-            |slice| slice.start.0.wrapping_sub(slice.session_start.0),
+            |slices| {
+                let age = |slice: &&Slice| slice.start.0.wrapping_sub(slice.session_start.0);
+                slices.iter().map(age).collect()
+            },
             |slice, stored| {
                 slice.session_start = apart(slice.start, stored.wrapping_neg());
                 Some(())
@@ -298,20 +308,20 @@ pub(crate) static COLUMNS: &[Column] = &[
     column(
         "proto_name",
         Layout::Dictionary,
-        Access::Text(|slice| slice.tuple.proto.name().map(Cow::Borrowed), |_, _| Some(())),
+        Access::Text(|slice, _| slice.tuple.proto.name(), |_, _| Some(())),
     ),
     address!("orig_ip", tuple.orig),
-    number!("orig_port", Narrow, Plain, tuple.orig_port),
+    number!("orig_port", Narrow, Delta, tuple.orig_port),
     address!("resp_ip", tuple.resp),
-    number!("resp_port", Narrow, Plain, tuple.resp_port),
+    number!("resp_port", Narrow, Delta, tuple.resp_port),
     maybe!("vlan", Narrow, Dictionary, vlan[0]),
     maybe!("vlan_inner", Narrow, Dictionary, vlan[1]),
-    maybe!("mpls", Wide, Plain, mpls),
+    maybe!("mpls", Wide, Dictionary, mpls),
     column(
         "tunnel",
         Layout::Dictionary,
         Access::Text(
-            |slice| Some(Cow::Borrowed(slice.tunnel?.kind.name())),
+            |slice, _| Some(slice.tunnel?.kind.name()),
             |slice, text| {
                 tunnel(slice).kind = names::parse_tunnel(text)?;
                 Some(())
@@ -320,7 +330,7 @@ pub(crate) static COLUMNS: &[Column] = &[
     ),
     column(
         "tunnel_id",
-        Layout::Plain,
+        Layout::Delta,
         Access::MaybeNumber(
             Width::Wide,
             |slice| Some(slice.tunnel?.id.store()),
@@ -334,7 +344,7 @@ pub(crate) static COLUMNS: &[Column] = &[
     tunnel_address!("tunnel_dst", dst),
     column(
         "icmp_type",
-        Layout::Plain,
+        Layout::Dictionary,
         Access::MaybeNumber(
             Width::Narrow,
             |slice| Some(slice.icmp?.0.store()),
@@ -346,7 +356,7 @@ pub(crate) static COLUMNS: &[Column] = &[
     ),
     column(
         "icmp_code",
-        Layout::Plain,
+        Layout::Dictionary,
         Access::MaybeNumber(
             Width::Narrow,
             |slice| Some(slice.icmp?.1.store()),
@@ -356,24 +366,24 @@ pub(crate) static COLUMNS: &[Column] = &[
             },
         ),
     ),
-    number!("orig_packets", Wide, Plain, orig.packets),
-    number!("resp_packets", Wide, Plain, resp.packets),
-    number!("orig_payload_bytes", Wide, Plain, orig.payload_bytes),
-    number!("resp_payload_bytes", Wide, Plain, resp.payload_bytes),
-    number!("orig_ip_bytes", Wide, Plain, orig.ip_bytes),
-    number!("resp_ip_bytes", Wide, Plain, resp.ip_bytes),
-    number!("orig_frame_bytes", Wide, Plain, orig.frame_bytes),
-    number!("resp_frame_bytes", Wide, Plain, resp.frame_bytes),
+    number!("orig_packets", Wide, Delta, orig.packets),
+    number!("resp_packets", Wide, Delta, resp.packets),
+    number!("orig_payload_bytes", Wide, Delta, orig.payload_bytes),
+    number!("resp_payload_bytes", Wide, Delta, resp.payload_bytes),
+    number!("orig_ip_bytes", Wide, Delta, orig.ip_bytes),
+    number!("resp_ip_bytes", Wide, Delta, resp.ip_bytes),
+    number!("orig_frame_bytes", Wide, Delta, orig.frame_bytes),
+    number!("resp_frame_bytes", Wide, Delta, resp.frame_bytes),
     number!("orig_tcp_flags", Narrow, Dictionary, orig.tcp_flags),
     number!("resp_tcp_flags", Narrow, Dictionary, resp.tcp_flags),
-    number!("orig_retransmitted_packets", Wide, Plain, orig.retransmitted_packets),
-    number!("resp_retransmitted_packets", Wide, Plain, resp.retransmitted_packets),
-    number!("orig_retransmitted_bytes", Wide, Plain, orig.retransmitted_bytes),
-    number!("resp_retransmitted_bytes", Wide, Plain, resp.retransmitted_bytes),
-    number!("orig_zero_windows", Wide, Plain, orig.zero_windows),
-    number!("resp_zero_windows", Wide, Plain, resp.zero_windows),
-    number!("orig_missed_bytes", Wide, Plain, orig.missed_bytes),
-    number!("resp_missed_bytes", Wide, Plain, resp.missed_bytes),
+    number!("orig_retransmitted_packets", Wide, Delta, orig.retransmitted_packets),
+    number!("resp_retransmitted_packets", Wide, Delta, resp.retransmitted_packets),
+    number!("orig_retransmitted_bytes", Wide, Delta, orig.retransmitted_bytes),
+    number!("resp_retransmitted_bytes", Wide, Delta, resp.retransmitted_bytes),
+    number!("orig_zero_windows", Wide, Delta, orig.zero_windows),
+    number!("resp_zero_windows", Wide, Delta, resp.zero_windows),
+    number!("orig_missed_bytes", Wide, Delta, orig.missed_bytes),
+    number!("resp_missed_bytes", Wide, Delta, resp.missed_bytes),
     syn_number!("orig_syn_mss", orig, mss),
     syn_number!("resp_syn_mss", resp, mss),
     syn_number!("orig_syn_window_scale", orig, window_scale),
@@ -386,7 +396,7 @@ pub(crate) static COLUMNS: &[Column] = &[
         "state",
         Layout::Dictionary,
         Access::Text(
-            |slice| Some(Cow::Borrowed(slice.state.name())),
+            |slice, _| Some(slice.state.name()),
             |slice, text| {
                 slice.state = names::parse_state(text)?;
                 Some(())
@@ -397,16 +407,16 @@ pub(crate) static COLUMNS: &[Column] = &[
         "history",
         Layout::Dictionary,
         Access::Text(
-            |slice| Some(Cow::Borrowed(&slice.history)),
+            |slice, _| Some(&slice.history),
             |slice, text| {
                 text.clone_into(&mut slice.history);
                 Some(())
             },
         ),
     ),
-    maybe!("handshake_ns", Wide, Plain, handshake_ns),
-    number!("truncated_packets", Wide, Plain, truncated_packets),
-    number!("fragments", Wide, Plain, fragments),
+    maybe!("handshake_ns", Wide, Delta, handshake_ns),
+    number!("truncated_packets", Wide, Delta, truncated_packets),
+    number!("fragments", Wide, Delta, fragments),
     column(
         "continues",
         Layout::Plain,
@@ -416,7 +426,7 @@ pub(crate) static COLUMNS: &[Column] = &[
         "app",
         Layout::Dictionary,
         Access::Text(
-            |slice| slice.names.app.map(Cow::Borrowed),
+            |slice, _| slice.names.app,
             |slice, text| {
                 slice.names.app = Some(names::parse_app(text)?);
                 Some(())
@@ -425,9 +435,9 @@ pub(crate) static COLUMNS: &[Column] = &[
     ),
     column(
         "sni",
-        Layout::Plain,
+        Layout::Dictionary,
         Access::Text(
-            |slice| slice.names.sni.as_deref().map(Cow::Borrowed),
+            |slice, _| slice.names.sni.as_deref(),
             |slice, text| {
                 slice.names.sni = Some(text.to_owned());
                 Some(())
@@ -436,16 +446,16 @@ pub(crate) static COLUMNS: &[Column] = &[
     ),
     list!("alpn", Texts, Dictionary, alpn),
     maybe!("tls_version", Narrow, Dictionary, names.tls_version),
-    list!("http_host", Texts, Plain, http_host),
+    list!("http_host", Texts, Dictionary, http_host),
     list!("http_method", Texts, Dictionary, http_method),
-    list!("http_path", Texts, Plain, http_path),
-    list!("http_status", Numbers, Plain, http_status),
+    list!("http_path", Texts, Zstd, http_path),
+    list!("http_status", Numbers, Dictionary, http_status),
     list!("http_user_agent", Texts, Dictionary, http_user_agent),
-    list!("dns_names", Texts, Plain, dns_names),
-    list!("dns_types", Numbers, Plain, dns_types),
-    list!("dns_rcodes", Numbers, Plain, dns_rcodes),
-    list!("dns_answers", Texts, Plain, dns_answers),
-    number!("interface", Wide, Dictionary, interface),
+    list!("dns_names", Texts, Zstd, dns_names),
+    list!("dns_types", Numbers, Dictionary, dns_types),
+    list!("dns_rcodes", Numbers, Dictionary, dns_rcodes),
+    list!("dns_answers", Texts, Zstd, dns_answers),
+    number!("interface", Wide, Delta, interface),
     column(
         "piece_sequences",
         Layout::Delta,
@@ -460,7 +470,7 @@ pub(crate) static COLUMNS: &[Column] = &[
     ),
     column(
         "piece_subs",
-        Layout::Plain,
+        Layout::Dictionary,
         Access::Pieces(
             Presence::UnlessZero,
             |piece| piece.sub.store(),
@@ -472,7 +482,7 @@ pub(crate) static COLUMNS: &[Column] = &[
     ),
     column(
         "piece_columns",
-        Layout::Plain,
+        Layout::Dictionary,
         Access::Pieces(
             Presence::UnlessZero,
             |piece| piece.column.store(),

@@ -1,19 +1,21 @@
 //! Rows into Parquet bytes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use arrow_array::builder::{Int32Builder, Int64Builder, ListBuilder, StringBuilder};
-use arrow_array::{
-    ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray,
-    TimestampNanosecondArray,
-};
-use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, TimestampNanosecondArray};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use format::directory::{SegmentEntry, Summary};
+use format::head::StripeId;
 use format::slice::{PieceId, Slice};
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::arrow::ArrowSchemaConverter;
+use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
 use crate::columns::{
@@ -22,7 +24,8 @@ use crate::columns::{
 use crate::error::Result;
 use crate::meta::{KEY, SegmentMeta};
 
-/// Rows in a row group: the unit that the filters of a file rule out, and that a single row costs.
+/// Rows in a row group: the unit that the filters of a file rule out, that a single row costs, and
+/// that a thread encodes.
 const GROUP_ROWS: usize = 8192;
 /// The same for the filters, which shrink to what a group has.
 const GROUP_VALUES: u64 = 8192;
@@ -34,41 +37,116 @@ const SORTED_BY: SortingColumn =
     SortingColumn { column_idx: 0, descending: false, nulls_first: false };
 const CREATED_BY: &str = "wirespool";
 /// Chosen by size and time: docs/sessions.md, Size.
-const ZSTD_LEVEL: i32 = 3;
+const ZSTD_LEVEL: i32 = 1;
 
-/// The Parquet file of a segment: `rows` in the order of their start.
-pub fn encode(meta: &SegmentMeta, rows: &[Slice]) -> Result<Vec<u8>> {
+/// A segment's file, and what the directory says of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Encoded {
+    /// The Parquet file.
+    pub parquet: Vec<u8>,
+    /// The directory's view of the segment.
+    pub summary: Summary,
+}
+
+impl Encoded {
+    /// The directory's entry, with the stripe of the INDEX part 0 and the number of its parts,
+    /// where the ring has it.
+    pub fn entry(&self, index: Option<(StripeId, u16)>) -> SegmentEntry {
+        let (index, parts) = index.unwrap_or_default();
+        let bytes = u64::try_from(self.parquet.len()).expect("lengths fit 64 bits");
+        SegmentEntry { summary: self.summary, index, parts, bytes }
+    }
+}
+
+/// The Parquet file of a segment: `rows` in the order of their start. Up to `threads` threads work
+/// on it, this one among them; the bytes do not depend on their number.
+pub fn encode(meta: &SegmentMeta, rows: &[Slice], threads: usize) -> Result<Encoded> {
     let mut sorted: Vec<&Slice> = rows.iter().collect();
     sorted.sort_by_key(|slice| slice.start);
+    let groups: Vec<&[&Slice]> = sorted.chunks(GROUP_ROWS).collect();
+    let meta = meta.covering(rows);
     let schema = Arc::new(Schema::new(COLUMNS.iter().map(field).collect::<Vec<_>>()));
-    let options = ArrowWriterOptions::new()
-        .with_properties(properties(&meta.covering(rows))?)
-        .with_skip_arrow_metadata(true);
-    let mut writer = ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), options)?;
-    for block in sorted.chunks(BLOCK_ROWS) {
-        let arrays = COLUMNS.iter().map(|column| array(column, block)).collect();
-        writer.write(&RecordBatch::try_new(Arc::clone(&schema), arrays)?)?;
+    let root = ArrowSchemaConverter::new().convert(&schema)?.root_schema_ptr();
+    let mut file = SerializedFileWriter::new(Vec::new(), root, Arc::new(properties(&meta)?))?;
+    let encoder = GroupEncoder {
+        factory: ArrowRowGroupWriterFactory::new(&file, Arc::clone(&schema)),
+        schema,
+    };
+    for chunks in encoder.all(&groups, threads)? {
+        let mut group = file.next_row_group()?;
+        for chunk in chunks {
+            chunk.append_to_row_group(&mut group)?;
+        }
+        group.close()?;
     }
-    Ok(writer.into_inner()?)
+    let sessions = u64::try_from(rows.len()).expect("lengths fit 64 bits");
+    Ok(Encoded { parquet: file.into_inner()?, summary: meta.summary(sessions) })
+}
+
+/// Encodes row groups, each for itself.
+struct GroupEncoder {
+    factory: ArrowRowGroupWriterFactory,
+    schema: SchemaRef,
+}
+
+impl GroupEncoder {
+    /// The columns of all `groups`, in their order.
+    fn all(&self, groups: &[&[&Slice]], threads: usize) -> Result<Vec<Vec<ArrowColumnChunk>>> {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut done = Vec::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(group) = groups.get(number) else { return Result::Ok(done) };
+                done.push((number, self.one(number, group)?));
+            }
+        };
+        let mut done = thread::scope(|scope| {
+            let helper = |_| thread::Builder::new().name("encode".into()).spawn_scoped(scope, work);
+            // Where there can be no more threads, this one does it all.
+            let helpers: Vec<_> =
+                (1..threads.min(groups.len())).map_while(|at| helper(at).ok()).collect();
+            let mut done = work()?;
+            for helper in helpers {
+                done.extend(helper.join().expect("a panic aborts")?);
+            }
+            Result::Ok(done)
+        })?;
+        done.sort_unstable_by_key(|&(number, _)| number);
+        Ok(done.into_iter().map(|(_, chunks)| chunks).collect())
+    }
+
+    fn one(&self, number: usize, group: &[&Slice]) -> Result<Vec<ArrowColumnChunk>> {
+        let mut writers = self.factory.create_column_writers(number)?;
+        for rows in group.chunks(BLOCK_ROWS) {
+            let fields = self.schema.fields().iter();
+            for ((column, field), writer) in COLUMNS.iter().zip(fields).zip(&mut writers) {
+                for leaf in compute_leaves(field, &array(column, rows))? {
+                    writer.write(&leaf)?;
+                }
+            }
+        }
+        writers.into_iter().map(|writer| Ok(writer.close()?)).collect()
+    }
 }
 
 fn properties(meta: &SegmentMeta) -> Result<WriterProperties> {
     let mut properties = WriterProperties::builder()
         .set_created_by(CREATED_BY.to_owned())
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
         .set_max_row_group_row_count(Some(GROUP_ROWS))
         .set_statistics_enabled(EnabledStatistics::None)
         .set_dictionary_enabled(false)
         .set_offset_index_disabled(true)
         .set_sorting_columns(Some(vec![SORTED_BY]))
         .set_key_value_metadata(Some(vec![KeyValue::new(KEY.to_owned(), meta.to_text())]));
+    let zstd = Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?);
     for column in COLUMNS {
+        let path = path(column);
         properties = match column.layout {
             Layout::Plain => properties,
-            Layout::Dictionary => properties.set_column_dictionary_enabled(path(column), true),
-            Layout::Delta => {
-                properties.set_column_encoding(path(column), Encoding::DELTA_BINARY_PACKED)
-            }
+            Layout::Zstd => properties.set_column_compression(path, zstd),
+            Layout::Dictionary => properties.set_column_dictionary_enabled(path, true),
+            Layout::Delta => properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
         };
     }
     for name in ADDRESS_COLUMNS {
@@ -122,23 +200,45 @@ fn integer(width: Width) -> DataType {
 fn array(column: &Column, rows: &[&Slice]) -> ArrayRef {
     match column.access {
         Access::Time(get, _) => {
-            let times = TimestampNanosecondArray::from_iter_values(rows.iter().map(|row| get(row)));
-            Arc::new(times.with_timezone("UTC"))
+            Arc::new(TimestampNanosecondArray::from(get(rows)).with_timezone("UTC"))
         }
-        Access::Number(width, get, _) => integers(width, rows.iter().map(|row| Some(get(row)))),
-        Access::MaybeNumber(width, get, _) => integers(width, rows.iter().map(|row| get(row))),
+        Access::Number(width, get, _) => match width {
+            Width::Narrow => {
+                Arc::new(Int32Array::from_iter_values(get(rows).into_iter().map(narrow)))
+            }
+            Width::Wide => Arc::new(Int64Array::from(get(rows))),
+        },
+        Access::MaybeNumber(width, get, _) => {
+            let values = rows.iter().map(|row| get(row));
+            match width {
+                Width::Narrow => {
+                    Arc::new(values.map(|value| value.map(narrow)).collect::<Int32Array>())
+                }
+                Width::Wide => Arc::new(values.collect::<Int64Array>()),
+            }
+        }
         Access::Flag(get, _) => {
-            Arc::new(rows.iter().map(|row| Some(get(row))).collect::<BooleanArray>())
+            Arc::new(BooleanArray::from(rows.iter().map(|row| get(row)).collect::<Vec<bool>>()))
         }
         Access::MaybeFlag(get, _) => {
             Arc::new(rows.iter().map(|row| get(row)).collect::<BooleanArray>())
         }
-        Access::Text(get, _) => Arc::new(rows.iter().map(|row| get(row)).collect::<StringArray>()),
+        Access::Text(get, _) => {
+            let mut texts = StringBuilder::with_capacity(rows.len(), 16 * rows.len());
+            let mut buffer = String::new();
+            for row in rows {
+                texts.append_option(get(row, &mut buffer));
+            }
+            Arc::new(texts.finish())
+        }
         Access::Texts(get, _) => {
             let mut lists =
                 ListBuilder::new(StringBuilder::new()).with_field(element_field(DataType::Utf8));
             for row in rows {
-                lists.append_value(get(row).iter().map(Some));
+                for text in get(row) {
+                    lists.values().append_value(text);
+                }
+                lists.append(true);
             }
             Arc::new(lists.finish())
         }
@@ -146,7 +246,10 @@ fn array(column: &Column, rows: &[&Slice]) -> ArrayRef {
             let mut lists =
                 ListBuilder::new(Int32Builder::new()).with_field(element_field(DataType::Int32));
             for row in rows {
-                lists.append_value(get(row).iter().map(|&number| Some(i32::from(number))));
+                for &number in get(row) {
+                    lists.values().append_value(number.into());
+                }
+                lists.append(true);
             }
             Arc::new(lists.finish())
         }
@@ -154,23 +257,20 @@ fn array(column: &Column, rows: &[&Slice]) -> ArrayRef {
     }
 }
 
-fn integers(width: Width, values: impl Iterator<Item = Option<i64>>) -> ArrayRef {
-    match width {
-        Width::Narrow => {
-            let narrow = |value| i32::try_from(value).expect("a narrow column holds 16 bits");
-            Arc::new(values.map(|value| value.map(narrow)).collect::<Int32Array>())
-        }
-        Width::Wide => Arc::new(values.collect::<Int64Array>()),
-    }
+fn narrow(value: i64) -> i32 {
+    i32::try_from(value).expect("a narrow column holds 16 bits")
 }
 
 fn pieces(presence: Presence, get: fn(&PieceId) -> i64, rows: &[&Slice]) -> ArrayRef {
     let mut lists =
         ListBuilder::new(Int64Builder::new()).with_field(element_field(DataType::Int64));
     for row in rows {
-        let stored = presence == Presence::Always || row.pieces.iter().any(|piece| get(piece) != 0);
-        let listed = if stored { row.pieces.as_slice() } else { &[] };
-        lists.append_value(listed.iter().map(|piece| Some(get(piece))));
+        if presence == Presence::Always || row.pieces.iter().any(|piece| get(piece) != 0) {
+            for piece in &row.pieces {
+                lists.values().append_value(get(piece));
+            }
+        }
+        lists.append(true);
     }
     Arc::new(lists.finish())
 }

@@ -22,7 +22,7 @@ mod names;
 mod segment;
 
 pub use catalog::{Catalog, Packets};
-pub use encode::encode;
+pub use encode::{Encoded, encode};
 pub use error::{Error, Result};
 pub use files::{Files, MemoryFiles};
 pub use meta::{Interface, SegmentMeta};

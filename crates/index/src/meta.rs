@@ -7,7 +7,7 @@
 use core::fmt::Write as _;
 use core::str::FromStr;
 
-use format::directory::{Gap, GapCause};
+use format::directory::{Gap, GapCause, Summary};
 use format::head::{StripeId, VolumeId};
 use format::slice::Slice;
 use units::Timestamp;
@@ -66,6 +66,20 @@ impl SegmentMeta {
             time_min: starts.fold(self.time_min, Timestamp::min),
             time_max: ends.fold(self.time_max, Timestamp::max),
             ..self.clone()
+        }
+    }
+
+    /// The directory's view of the segment with `sessions` rows.
+    pub(crate) fn summary(&self, sessions: u64) -> Summary {
+        Summary {
+            first: self.first,
+            last: self.last,
+            time_min: self.time_min,
+            time_max: self.time_max,
+            sessions,
+            packets: self.packets,
+            unindexed: self.unindexed_packets > 0,
+            gaps: !self.gaps.is_empty(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Words in columns: addresses, tunnels, states and applications as text, and back.
 
-use std::borrow::Cow;
-use std::net::IpAddr;
+use core::fmt::Write as _;
+use core::net::IpAddr;
 
 use format::slice::State;
 use wire::{Address, TunnelKind};
@@ -21,9 +21,31 @@ pub(crate) fn parse_app(text: &str) -> Option<&'static str> {
     APPS.into_iter().find(|&app| app == text)
 }
 
-/// The address as text; nothing where there is none.
-pub(crate) fn address(address: Address) -> Option<Cow<'static, str>> {
-    (address != Address::None).then(|| Cow::Owned(address.to_string()))
+/// The address as text, written into `buffer`; nothing where there is none.
+pub(crate) fn address(address: Address, buffer: &mut String) -> Option<&str> {
+    buffer.clear();
+    match address {
+        Address::None => return None,
+        // Several times faster than the formatting machinery, and most addresses are of this kind.
+        Address::V4(ip) => ip.octets().into_iter().enumerate().for_each(|(at, byte)| {
+            if at > 0 {
+                buffer.push('.');
+            }
+            push_decimal(byte, buffer);
+        }),
+        other => write!(buffer, "{other}").expect("writing to a string cannot fail"),
+    }
+    Some(buffer)
+}
+
+fn push_decimal(byte: u8, text: &mut String) {
+    if byte >= 100 {
+        text.push(char::from(b'0' + byte / 100));
+    }
+    if byte >= 10 {
+        text.push(char::from(b'0' + byte / 10 % 10));
+    }
+    text.push(char::from(b'0' + byte % 10));
 }
 
 /// No station address reads as an IPv6 one: that would need eight groups or a double colon.

@@ -77,16 +77,7 @@ impl Segment {
 
     /// The directory's view of the segment.
     pub fn summary(&self) -> Summary {
-        Summary {
-            first: self.meta.first,
-            last: self.meta.last,
-            time_min: self.meta.time_min,
-            time_max: self.meta.time_max,
-            sessions: self.row_count(),
-            packets: self.meta.packets,
-            unindexed: self.meta.unindexed_packets > 0,
-            gaps: !self.meta.gaps.is_empty(),
-        }
+        self.meta.summary(self.row_count())
     }
 
     /// Bytes of the file.

@@ -2,8 +2,8 @@
 
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
-use format::directory::Summary;
 use format::head::VolumeId;
+use index::Encoded;
 
 use crate::segment::OpenSegment;
 
@@ -13,10 +13,9 @@ pub(crate) struct ClosedSegment {
     /// Packets of stripes that the table never saw.
     pub(crate) missed_packets: u64,
     pub(crate) recording: Option<String>,
+    /// How many threads may encode it: one while packets come, which need the others more.
+    pub(crate) threads: usize,
 }
-
-/// The Parquet file of a segment, and what the directory says of it.
-pub(crate) type Encoded = (Vec<u8>, Summary);
 
 /// Segments in, Parquet files out, in the same order; one waits while one is encoded.
 pub(crate) struct Encoder {
@@ -30,8 +29,8 @@ impl Encoder {
         let (segments, queue) = sync_channel::<ClosedSegment>(1);
         let (results, encoded) = sync_channel(4);
         let body = move || {
-            for ClosedSegment { segment, missed_packets, recording } in queue {
-                let result = segment.encode(volume, missed_packets, recording.as_deref());
+            for ClosedSegment { segment, missed_packets, recording, threads } in queue {
+                let result = segment.encode(volume, missed_packets, recording.as_deref(), threads);
                 if results.send(result).is_err() {
                     return;
                 }

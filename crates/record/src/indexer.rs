@@ -1,14 +1,16 @@
 //! The session indexer's thread: sealed pieces in, segments of session rows out.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
 
+use core::num::NonZero;
 use core::time::Duration;
 
 use device::{Buffer, Pool};
-use format::directory::{SegmentEntry, Summary, split};
+use format::directory::{SegmentEntry, split};
 use format::head::{HEAD_BYTES, Kind, StripeId};
 use format::local::LOCAL_FRAME_BYTES;
-use index::{Catalog, Files};
+use index::{Catalog, Encoded, Files};
 use session::Table;
 use units::Clock;
 use volume::Reader;
@@ -39,8 +41,7 @@ pub(crate) struct IndexerReport {
 /// An index on its way to being durable: only then may the cache know it.
 struct Pending {
     last_part: StripeId,
-    first_part: StripeId,
-    parts: u16,
+    entry: SegmentEntry,
     parquet: Vec<u8>,
 }
 
@@ -103,7 +104,8 @@ impl<'a> Run<'a> {
             self.write_encoded(false)?;
             self.cache_durable()?;
         }
-        self.finish_segment()?;
+        // No packet needs the other processors any more.
+        self.finish_segment(thread::available_parallelism().map_or(1, NonZero::get))?;
         self.write_encoded(true)?;
         self.await_durable()?;
         Ok(self.report)
@@ -128,50 +130,50 @@ impl<'a> Run<'a> {
             if let Some(table) = &mut self.parts.table {
                 table.cut(&mut segment.rows);
             }
-            self.close()?;
+            self.close(1)?;
         }
         Ok(())
     }
 
-    /// Hands the segment to the encoder.
-    fn close(&mut self) -> Result<(), index::Error> {
+    /// Hands the segment to the encoder, which may use so many threads.
+    fn close(&mut self, threads: usize) -> Result<(), index::Error> {
         let Some(segment) = self.segment.take() else { return Ok(()) };
         let unindexed = look(&self.parts.board).unindexed;
         let missed_packets = unindexed - core::mem::replace(&mut self.unindexed_before, unindexed);
         let recording = self.parts.recording.clone();
-        self.parts.encoder.submit(ClosedSegment { segment, missed_packets, recording });
+        self.parts.encoder.submit(ClosedSegment { segment, missed_packets, recording, threads });
         self.write_encoded(false)
     }
 
     /// Writes the indexes that the encoder has ready into the ring, or all that are under way.
     fn write_encoded(&mut self, wait: bool) -> Result<(), index::Error> {
-        while let Some((parquet, summary)) = self.parts.encoder.next(wait)? {
+        while let Some(encoded) = self.parts.encoder.next(wait)? {
             // Without a writer there is no ring to put it into; the packets can be indexed again.
-            if let Ok(places) = self.write_parts(&parquet, &summary) {
-                self.note_written(parquet, summary, &places);
+            if let Ok(places) = self.write_parts(&encoded) {
+                self.note_written(encoded, &places);
             }
         }
         Ok(())
     }
 
-    fn note_written(&mut self, parquet: Vec<u8>, summary: Summary, places: &[StripeId]) {
+    fn note_written(&mut self, encoded: Encoded, places: &[StripeId]) {
         let (Some(&first_part), Some(&last_part)) = (places.first(), places.last()) else { return };
-        let bytes = u64::try_from(parquet.len()).expect("lengths fit 64 bits");
         let parts = u16::try_from(places.len()).expect("parts are numbered with 16 bits");
         // The next index lists this one even before it is durable: acknowledgements come in order.
-        self.parts.catalog.add(&[SegmentEntry { summary, index: first_part, parts, bytes }]);
-        self.report.rows += summary.sessions;
+        let entry = encoded.entry(Some((first_part, parts)));
+        self.parts.catalog.add(&[entry]);
+        self.report.rows += entry.summary.sessions;
         self.report.segments += 1;
-        self.report.index_bytes += bytes;
-        self.pending.push(Pending { last_part, first_part, parts, parquet });
+        self.report.index_bytes += entry.bytes;
+        self.pending.push(Pending { last_part, entry, parquet: encoded.parquet });
     }
 
-    fn write_parts(&self, parquet: &[u8], summary: &Summary) -> Result<Vec<StripeId>, WriterGone> {
+    fn write_parts(&self, encoded: &Encoded) -> Result<Vec<StripeId>, WriterGone> {
         let Indexer { catalog, pool, tasks, .. } = &self.parts;
         let older = catalog.directory();
         let capacity = pool.buffer_size() - HEAD_BYTES - LOCAL_FRAME_BYTES;
         let mut places = Vec::new();
-        for block in split(parquet, summary, &older, capacity) {
+        for block in split(&encoded.parquet, &encoded.summary, &older, capacity) {
             let mut column = self.column()?;
             let rows = fill_with_block(&mut column, &block);
             let (answer, place) = sync_channel(1);
@@ -201,8 +203,7 @@ impl<'a> Run<'a> {
         let durable = |pending: &mut Pending| pending.last_part <= shown.acknowledged;
         for ready in self.pending.extract_if(.., durable) {
             let catalog = &mut self.parts.catalog;
-            let index = Some((ready.first_part, ready.parts));
-            catalog.store(index, &ready.parquet, self.parts.files)?;
+            catalog.store(ready.entry, &ready.parquet, self.parts.files);
             catalog.retire(shown.tail, self.parts.clock.realtime(), self.parts.files)?;
         }
         Ok(())
@@ -212,7 +213,7 @@ impl<'a> Run<'a> {
     fn await_durable(&mut self) -> Result<(), index::Error> {
         let give_up_ns = self.parts.clock.boottime_ns().saturating_add(AWAIT_NS);
         while !self.pending.is_empty() && self.parts.clock.boottime_ns() < give_up_ns {
-            std::thread::park_timeout(Duration::from_millis(2));
+            thread::park_timeout(Duration::from_millis(2));
             self.cache_durable()?;
         }
         Ok(())
@@ -247,22 +248,22 @@ impl<'a> Run<'a> {
                 let other_epoch =
                     self.segment.as_ref().is_some_and(|open| open.epoch() != head.epoch);
                 if other_epoch {
-                    self.finish_segment()?;
+                    self.finish_segment(1)?;
                 }
                 self.take(head.stripe, head.epoch, Reader::body(&stripe.head, &buffer));
                 self.close_if_due()?;
             }
         }
-        self.finish_segment()?;
+        self.finish_segment(1)?;
         self.parts.table = live;
         self.parts.recording = recording;
         Ok(())
     }
 
-    fn finish_segment(&mut self) -> Result<(), index::Error> {
+    fn finish_segment(&mut self, threads: usize) -> Result<(), index::Error> {
         if let (Some(segment), Some(table)) = (&mut self.segment, &mut self.parts.table) {
             table.finish(&mut segment.rows);
         }
-        self.close()
+        self.close(threads)
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use format::directory::{Gap, Summary};
+use format::directory::Gap;
 use format::head::{StripeId, VolumeId};
 use format::piece::packets;
 use format::slice::PieceId;
-use index::{Interface, Segment, SegmentMeta};
+use index::{Encoded, Interface, SegmentMeta};
 use session::{PacketView, Slice, Table};
 use units::Timestamp;
 
@@ -145,14 +145,15 @@ impl OpenSegment {
             || self.rows.len() >= limits.rows_max
     }
 
-    /// The Parquet file and the directory's view of it. All rows must have come out of the table;
-    /// `missed_packets` are those of stripes that were never taken.
+    /// The Parquet file and the directory's view of it, by up to `threads` threads. All rows must
+    /// have come out of the table; `missed_packets` are those of stripes that were never taken.
     pub(crate) fn encode(
-        self,
+        &self,
         volume: VolumeId,
         missed_packets: u64,
         recording: Option<&str>,
-    ) -> Result<(Vec<u8>, Summary), index::Error> {
+        threads: usize,
+    ) -> Result<Encoded, index::Error> {
         let meta = SegmentMeta {
             volume,
             epoch: self.epoch,
@@ -162,12 +163,10 @@ impl OpenSegment {
             time_max: self.time_max,
             packets: self.packets + missed_packets,
             unindexed_packets: self.unindexed + missed_packets,
-            gaps: self.gaps,
-            interfaces: self.interfaces.into_values().collect(),
+            gaps: self.gaps.clone(),
+            interfaces: self.interfaces.values().cloned().collect(),
             recording: recording.map(str::to_owned),
         };
-        let parquet = index::encode(&meta, &self.rows)?;
-        let summary = Segment::open(parquet.clone().into())?.summary();
-        Ok((parquet, summary))
+        index::encode(&meta, &self.rows, threads)
     }
 }

@@ -12,7 +12,7 @@ use format::piece::{
     EncodedInterface, InterfaceFields, PacketParts, PieceBuilder, Statistics, packets,
 };
 use format::slice::{PieceId, Slice};
-use index::{Segment, SegmentMeta};
+use index::{Encoded, SegmentMeta};
 use session::{Config, PacketView, Table};
 use tempfile::TempDir;
 use units::{ManualClock, Timestamp};
@@ -309,8 +309,8 @@ impl Run<'_> {
             interfaces: Vec::new(),
             recording: None,
         };
-        let parquet = index::encode(&meta, &core::mem::take(&mut self.rows)).unwrap();
-        let summary = Segment::open(parquet.clone().into()).unwrap().summary();
+        let Encoded { parquet, summary } =
+            index::encode(&meta, &core::mem::take(&mut self.rows), 1).unwrap();
         self.stripes.clear();
         self.times.clear();
         let capacity = self.pool.buffer_size() - HEAD_BYTES - LOCAL_FRAME_BYTES;

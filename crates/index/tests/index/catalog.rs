@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use format::directory::SegmentEntry;
 use format::head::{StripeId, VolumeId};
-use index::{Catalog, Error, Files, MemoryFiles, Packets, Segment, SegmentMeta, encode};
+use index::{Catalog, Encoded, Error, Files, MemoryFiles, Packets, SegmentMeta, encode};
 use units::Timestamp;
 use wire::{Address, FiveTuple, Protocol};
 
@@ -34,15 +34,16 @@ fn meta(number: u64) -> SegmentMeta {
     }
 }
 
+fn encoded(number: u64) -> Encoded {
+    encode(&meta(number), &[], 1).unwrap()
+}
+
 fn parquet(number: u64) -> Vec<u8> {
-    encode(&meta(number), &[]).unwrap()
+    encoded(number).parquet
 }
 
 fn entry(number: u64) -> SegmentEntry {
-    let file = parquet(number);
-    let bytes = u64::try_from(file.len()).unwrap();
-    let summary = Segment::open(file.into()).unwrap().summary();
-    SegmentEntry { summary, index: stripe(100 * number + 98), parts: 2, bytes }
+    encoded(number).entry(Some((stripe(100 * number + 98), 2)))
 }
 
 fn directory(numbers: core::ops::Range<u64>) -> Vec<SegmentEntry> {
@@ -52,9 +53,7 @@ fn directory(numbers: core::ops::Range<u64>) -> Vec<SegmentEntry> {
 fn catalog(keep_sessions: Option<Duration>, files: &MemoryFiles) -> Catalog {
     let mut catalog = Catalog::new(VOLUME, 0, keep_sessions);
     for number in 1..5 {
-        let index = Some((entry(number).index, 2));
-        let stored = catalog.store(index, &parquet(number), files).unwrap();
-        assert_eq!(stored, entry(number));
+        catalog.store(entry(number), &parquet(number), files);
     }
     catalog
 }
@@ -84,7 +83,7 @@ fn directories_are_followed_to_the_oldest_segment_in_the_ring() {
 fn the_next_directory_lists_what_the_ring_holds_newest_first() {
     let files = MemoryFiles::default();
     let mut catalog = catalog(Some(Duration::MAX), &files);
-    catalog.store(None, &parquet(5), &files).unwrap();
+    catalog.store(encoded(5).entry(None), &parquet(5), &files);
     catalog.retire(200, Timestamp(0), &files).unwrap();
     assert_eq!(numbers(&catalog), [1, 2, 3, 4, 5]);
     assert_eq!(catalog.directory(), directory(2..5));
@@ -139,7 +138,9 @@ fn what_is_loaded_must_be_the_segment_asked_for() {
     catalog.add(&directory(1..2));
     let entry = catalog.select(&(Timestamp::MIN..=Timestamp::MAX))[0];
     let other = SegmentMeta { volume: VolumeId([8; 16]), ..meta(1) };
-    for (bytes, expect) in [(parquet(2), "first"), (encode(&other, &[]).unwrap(), "volume")] {
+    for (bytes, expect) in
+        [(parquet(2), "first"), (encode(&other, &[], 1).unwrap().parquet, "volume")]
+    {
         let opened = catalog.open(&entry, &MemoryFiles::default(), &mut |_| Some(bytes.clone()));
         assert!(matches!(opened, Err(Error::Metadata { field }) if field == expect));
     }

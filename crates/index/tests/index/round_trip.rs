@@ -33,7 +33,10 @@ fn read(
 }
 
 fn segment(rows: &[Slice]) -> Segment {
-    Segment::open(Bytes::from(encode(&meta(), rows).unwrap())).unwrap()
+    let encoded = encode(&meta(), rows, 2).unwrap();
+    let segment = Segment::open(Bytes::from(encoded.parquet)).unwrap();
+    assert_eq!(encoded.summary, segment.summary());
+    segment
 }
 
 fn sorted(mut rows: Vec<Slice>) -> Vec<(u64, Slice)> {
@@ -97,7 +100,7 @@ proptest! {
             from: Timestamp(gap.3),
             to: Timestamp(gap.4),
         });
-        let segment = Segment::open(Bytes::from(encode(&meta, &[]).unwrap())).unwrap();
+        let segment = Segment::open(Bytes::from(encode(&meta, &[], 1).unwrap().parquet)).unwrap();
         prop_assert_eq!(segment.meta(), &meta);
     }
 
@@ -189,8 +192,20 @@ fn a_break_ends_the_reading() {
 }
 
 #[test]
+fn the_bytes_do_not_depend_on_the_threads() {
+    let row = row();
+    let at = |start| Slice { start: Timestamp(start), ..row.clone() };
+    let rows: Vec<Slice> = (0..20_000).map(at).collect();
+    let one = encode(&meta(), &rows, 1).unwrap();
+    for threads in [0, 2, 3, 9] {
+        assert_eq!(encode(&meta(), &rows, threads).unwrap(), one);
+    }
+    assert_eq!(read(&segment(&rows), Columns::All, &ALWAYS), sorted(rows));
+}
+
+#[test]
 fn a_parquet_file_of_others_is_refused() {
-    let bytes = encode(&meta(), &[row()]).unwrap();
+    let bytes = encode(&meta(), &[row()], 1).unwrap().parquet;
     let at = bytes.windows(9).position(|window| window == b"wirespool").unwrap();
     let mut renamed = bytes.clone();
     renamed[at] = b'x';

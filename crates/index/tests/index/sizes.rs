@@ -14,7 +14,7 @@ use crate::examples::{empty, meta, piece};
 
 /// Encodes, prints the columns by size and returns the bytes per row.
 fn measure(title: &str, rows: &[Slice]) -> u64 {
-    let bytes = encode(&meta(), rows).unwrap();
+    let bytes = encode(&meta(), rows, 1).unwrap().parquet;
     let total = bytes.len();
     let segment = Segment::open(Bytes::from(bytes)).unwrap();
     let mut sizes = column_sizes(&segment);
@@ -196,8 +196,8 @@ fn random_sessions_take_at_most_100_bytes() {
 
 #[test]
 fn an_empty_segment_is_its_footer() {
-    let size = encode(&meta(), &[]).unwrap().len();
-    let one = encode(&meta(), &random_mix()[..1]).unwrap().len();
+    let size = encode(&meta(), &[], 1).unwrap().parquet.len();
+    let one = encode(&meta(), &random_mix()[..1], 1).unwrap().parquet.len();
     println!("no row: {size} bytes, one row: {one} bytes");
     assert!(one <= 12 << 10, "{one} bytes");
 }
