@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop at once")]
 
-use device::{Memory, Pool};
+use device::{Modelled, Pool};
 use format::geometry::PIECE_BYTES_MIN;
 use format::head::{HeadKey, Kind, VolumeId};
 use format::superblock::SUPERBLOCK_COPIES;
@@ -10,8 +10,8 @@ use units::{Clock, ManualClock, Timestamp};
 use volume::{CreateOptions, Filled, Identity, Writer, create, mount};
 
 /// A new volume with a window of 64 stripes, its disk and a clock.
-fn new_volume() -> (Memory, ManualClock) {
-    let disk = Memory::new(16 << 20);
+fn new_volume() -> (Modelled, ManualClock) {
+    let disk = Modelled::instant(16 << 20);
     let identity = Identity {
         volume_id: VolumeId([1; 16]),
         head_key: HeadKey([2; 32]),
@@ -33,9 +33,9 @@ fn append(writer: &mut Writer, pool: &Pool, clock: &dyn Clock) {
 #[test]
 fn the_first_mount_reads_the_superblock_alone() {
     let (disk, clock) = new_volume();
-    let before = disk.operations().reads;
+    let before = disk.work().reads;
     mount(Box::new(disk.clone()), &clock).unwrap();
-    assert_eq!(disk.operations().reads - before, u64::from(SUPERBLOCK_COPIES));
+    assert_eq!(disk.work().reads - before, u64::from(SUPERBLOCK_COPIES));
 }
 
 #[test]
@@ -45,8 +45,8 @@ fn writes_wait_for_one_another_before_a_flush_but_not_for_long() {
     let mut writer = mount(Box::new(disk.clone()), &clock).unwrap().0;
     let window = usize::from(writer.superblock().window);
     assert_eq!(window, 64);
-    let mounted = disk.operations().flushes;
-    let flushes = || disk.operations().flushes - mounted;
+    let mounted = disk.work().flushes;
+    let flushes = || disk.work().flushes - mounted;
 
     append(&mut writer, &pool, &clock);
     writer.poll(None, &clock).unwrap();
