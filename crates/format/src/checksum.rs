@@ -3,7 +3,11 @@
 //! A row's checksum starts from its address, so that a row that is whole but in the wrong place
 //! does not pass (docs/format.md, Rows).
 
+use std::sync::LazyLock;
+
 use crc_fast::{CrcAlgorithm, Digest};
+
+use crate::head::{BODY_ROWS_MAX, HEAD_BYTES};
 
 /// CRC-64/NVME of a piece's body: the entry of the manifest. Linear, so that parity can be checked
 /// against data.
@@ -55,6 +59,48 @@ impl RowAddress {
     }
 }
 
+/// [`body_crc`] of a body whose rows come one after another.
+#[derive(Clone, Copy, Debug)]
+pub struct BodyCrc(Digest);
+
+impl BodyCrc {
+    /// Of no rows yet.
+    #[expect(clippy::new_without_default, reason = "an empty body is not what anyone wants")]
+    pub fn new() -> Self {
+        Self(Digest::new(CrcAlgorithm::Crc64Nvme))
+    }
+
+    /// Takes the next rows.
+    pub fn update(&mut self, rows: &[u8]) {
+        self.0.update(rows);
+    }
+
+    /// Checksum of all rows taken.
+    pub fn value(&self) -> u64 {
+        self.0.finalize()
+    }
+}
+
+/// [`body_crc`] that P must have when the data columns, of `rows` rows each, have the given ones.
+///
+/// A CRC is linear but for a constant, which is the checksum of as many zeros: it cancels out in an
+/// even number of columns. There is no such rule for Q: multiplication by 2 inside of every byte
+/// does not carry over to the checksum.
+pub fn body_crc_of_p(data: &[u64], rows: u16) -> u64 {
+    /// The constant, by number of rows.
+    static OF_ZEROS: LazyLock<[u64; BODY_ROWS_MAX + 1]> = LazyLock::new(|| {
+        let mut crc = BodyCrc::new();
+        core::array::from_fn(|_| {
+            let value = crc.value();
+            crc.update(&[0; HEAD_BYTES]);
+            value
+        })
+    });
+    let of_zeros = OF_ZEROS.get(usize::from(rows)).expect("a body has at most 511 rows");
+    let start = if data.len().is_multiple_of(2) { *of_zeros } else { 0 };
+    data.iter().fold(start, |sum, crc| sum ^ crc)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,6 +112,51 @@ mod tests {
         // The catalogue's check values for "123456789".
         assert_eq!(crc32c(b"123456789"), 0xe306_9283);
         assert_eq!(body_crc(b"123456789"), 0xae8b_1486_0a79_9888);
+    }
+
+    /// Bytes without a pattern.
+    fn body(seed: u64, rows: usize) -> Vec<u8> {
+        let mut state = seed;
+        let step = |_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(seed | 1);
+            state.to_be_bytes()[0]
+        };
+        (0..rows * HEAD_BYTES).map(step).collect()
+    }
+
+    #[test]
+    fn rows_one_after_another_have_the_checksum_of_the_body() {
+        let body = body(1, 3);
+        let mut crc = BodyCrc::new();
+        assert_eq!(crc.value(), body_crc(&[]));
+        body.chunks(HEAD_BYTES).for_each(|row| crc.update(row));
+        assert_eq!(crc.value(), body_crc(&body));
+    }
+
+    #[test]
+    fn the_checksum_of_p_follows_from_those_of_the_data() {
+        for rows in [0_u16, 1, 2, 7, 511] {
+            let mut p = vec![0; usize::from(rows) * HEAD_BYTES];
+            let mut crcs = Vec::new();
+            for column in 0..24 {
+                let data = body(column, usize::from(rows));
+                p.iter_mut().zip(&data).for_each(|(sum, byte)| *sum ^= byte);
+                crcs.push(body_crc(&data));
+                assert_eq!(body_crc_of_p(&crcs, rows), body_crc(&p), "{column}, {rows} rows");
+            }
+        }
+    }
+
+    #[test]
+    fn the_checksum_of_q_does_not_follow_from_those_of_the_data() {
+        // Eight bytes, and eight that take the checksum back to that of zeros.
+        let random = *body(5, 1).first_chunk::<8>().unwrap();
+        let back = body_crc(&random) ^ body_crc(&[0; 8]);
+        let data = [random, back.to_le_bytes()].concat();
+        assert_eq!(body_crc(&data), body_crc(&[0; 16]));
+        let double = |byte: u8| (byte << 1) ^ if byte & 0x80 == 0 { 0 } else { 0x1d };
+        let doubled: Vec<u8> = data.into_iter().map(double).collect();
+        assert_ne!(body_crc(&doubled), body_crc(&[0; 16]));
     }
 
     #[test]
