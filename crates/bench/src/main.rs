@@ -1,5 +1,5 @@
 //! Benchmarks that anyone can rerun: `cargo run --release -p bench --
-//! ingest|extract|index|sessions`.
+//! ingest|extract|index|sessions|parity`.
 //!
 //! They drive the installed recorder and its peers as programs, on a disk of the user's choice, and
 //! print the machine, every repetition's spread, and what the numbers do not prove. A ratio whose
@@ -12,6 +12,7 @@ mod machine;
 mod mix;
 mod outcome;
 mod packets;
+mod parity;
 mod program;
 mod recorder;
 mod sessions;
@@ -46,6 +47,8 @@ enum Benchmark {
     Index(index_size::Options),
     /// Decoding and the session table, nanoseconds a packet
     Sessions(sessions::Options),
+    /// Checksums and parity, alone and in one pass, gigabytes a second
+    Parity(parity::Options),
     /// Only write the synthetic mix to a file
     Mix {
         /// The pcap file to write
@@ -68,6 +71,7 @@ fn main() -> Result<ExitCode> {
         Benchmark::Extract(options) => extract::run(&options)?,
         Benchmark::Index(options) => index_size::run(&options)?,
         Benchmark::Sessions(options) => sessions::run(&options)?,
+        Benchmark::Parity(options) => parity::run(&options)?,
         Benchmark::Mix { file, amount } => {
             mix::write(&file, amount)?;
             return Ok(ExitCode::SUCCESS);
