@@ -1,9 +1,10 @@
 //! A volume opened for reading, with what is known of its segments.
 
+use core::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use format::directory::{Part as IndexPart, SegmentEntry};
-use format::head::{Kind, StripeId, VolumeId};
+use format::head::{Head, Kind, StripeId, VolumeId};
 use index::{Catalog, Files, Segment};
 use units::Timestamp;
 use volume::{Reader, Span};
@@ -158,7 +159,7 @@ impl Archive {
         }
         let sequences = first.sequence..=last.sequence;
         let begin = if last.sequence - first.sequence < HOLE_SLOTS_MAX {
-            sequences.into_iter().find(|&sequence| self.may_hold_packets(sequence))?
+            sequences.into_iter().find(|&sequence| self.may_hold_packets(sequence, first..=last))?
         } else {
             first.sequence
         };
@@ -168,24 +169,26 @@ impl Archive {
         Some(Part { first, last, time_min, segment: None })
     }
 
-    /// False where one stripe of another kind takes the whole slot.
-    pub(crate) fn may_hold_packets(&self, sequence: u64) -> bool {
-        let rows = self.reader.geometry().rows_per_slot();
-        self.reader.head(sequence).is_none_or(|head| {
-            let head = head.stripe;
-            let alone = head.kind.closes_slot() || head.rows + 1 == rows;
-            head.kind == Kind::Data || !alone
-        })
+    /// False where the stripes of the slot that lie within `stripes` are all of other kinds.
+    pub(crate) fn may_hold_packets(
+        &self,
+        sequence: u64,
+        stripes: RangeInclusive<StripeId>,
+    ) -> bool {
+        let holds =
+            |head: &Head| head.stripe.kind == Kind::Data && stripes.contains(&head.stripe.stripe);
+        self.reader.heads(sequence).is_none_or(|heads| heads.iter().any(holds))
     }
 
-    /// The segment's index from the cache or from its INDEX stripes; `None` where neither is whole.
-    pub(crate) fn segment(&mut self, entry: &SegmentEntry) -> Result<Option<Segment>, Error> {
+    /// The segment's index from its INDEX stripes, for a cache that does not have it whole; `None`
+    /// where they are not whole either.
+    pub(crate) fn reload(&mut self, entry: &SegmentEntry) -> Result<Option<Segment>, Error> {
         let (reader, tail) = (&self.reader, self.reader.span().map_or(u64::MAX, |span| span.tail));
         let mut load = |entry: &SegmentEntry| {
             let held = entry.index.sequence >= tail;
             held.then(|| reader.index(entry.index).ok().map(|file| file.parquet))?
         };
-        match self.catalog.open(entry, self.cache.as_ref(), &mut load) {
+        match self.catalog.reload(entry, self.cache.as_ref(), &mut load) {
             Ok(segment) => Ok(segment),
             // The file of another segment in this one's place is as good as none.
             Err(index::Error::Metadata { .. }) => Ok(None),

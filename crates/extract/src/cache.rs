@@ -4,7 +4,7 @@ use std::io;
 
 use format::head::VolumeId;
 use host::Directory;
-use index::Files;
+use index::{Content, Files};
 
 use crate::Options;
 
@@ -25,6 +25,10 @@ pub(crate) fn open(options: &Options, volume: VolumeId) -> Box<dyn Files> {
 pub(crate) struct NoCache;
 
 impl Files for NoCache {
+    fn open(&self, _: &str) -> io::Result<Option<Box<dyn Content>>> {
+        Ok(None)
+    }
+
     fn read(&self, _: &str) -> io::Result<Option<Vec<u8>>> {
         Ok(None)
     }

@@ -7,9 +7,9 @@ use units::Clock;
 pub struct Explain {
     /// Segments that the catalog knows.
     pub segments: u64,
-    /// Segments not opened, because of their times.
+    /// Segments not opened, because of their times or their filter.
     pub segments_pruned: u64,
-    /// Bytes of the index files opened.
+    /// Bytes read of index files.
     pub index_bytes: u64,
     /// Segments whose index could not be read, and was made from the packets.
     pub segments_rebuilt: u64,

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use format::head::StripeId;
 use format::piece::{InterfaceInPiece, StoredPacket};
 use format::slice::PieceId;
+use index::Columns;
 use query::Query;
 use session::Keyer;
 use units::{Clock, Timestamp};
@@ -23,6 +24,27 @@ use crate::scan::{Identity, Scan, Step, Wanted};
 use crate::statement::{Manifest, PieceRead};
 use crate::walk::{DataStripe, Notes, body_crc_of, each_data_stripe};
 use crate::{Error, Options};
+
+/// Pieces are read when so many are due: several at a time come faster than one by one.
+const PIECES_MIN: usize = 32;
+/// What a row has to say for its packets to be found.
+const COLUMNS: Columns<'static> = Columns::Named(&[
+    "proto",
+    "orig_ip",
+    "orig_port",
+    "resp_ip",
+    "resp_port",
+    "vlan",
+    "vlan_inner",
+    "session_age_ns",
+    "orig_packets",
+    "resp_packets",
+    "piece_sequences",
+    "piece_subs",
+    "piece_columns",
+    "first_ordinal",
+    "last_ordinal",
+]);
 
 /// What to extract.
 #[derive(Clone, Copy, Debug)]
@@ -178,7 +200,7 @@ impl Extractor<'_, '_> {
         let mut partial = BTreeSet::new();
         if request.whole_sessions {
             let wanted = Wanted::Query(request.query);
-            let mut scan = Scan { archive, wanted, times: from..=to };
+            let mut scan = Scan { archive, wanted, columns: COLUMNS, times: from..=to };
             let flow = scan.run(notes, &mut |step, _, _| {
                 if let Step::Row(_, row) = step {
                     partial.insert(Identity::of(&row));
@@ -193,9 +215,12 @@ impl Extractor<'_, '_> {
             (Wanted::Query(request.query), from..=to)
         };
         let (tail, vlan_in_key) = (archive.tail(), archive.vlan_in_key);
-        let mut scan = Scan { archive, wanted, times };
+        let mut scan = Scan { archive, wanted, columns: COLUMNS, times };
         let flow = scan.run(notes, &mut |step, archive, notes| match step {
-            Step::Part { first, .. } => self.take_pieces(archive, first, notes),
+            Step::Part { first, .. } if self.matching.piece_count() >= PIECES_MIN => {
+                self.take_pieces(archive, first, notes)
+            }
+            Step::Part { .. } => Ok(ControlFlow::Continue(())),
             Step::Row(_, row) => {
                 self.done.rows += 1;
                 notes.completeness.retired_pieces += self.matching.add(&row, vlan_in_key, tail);

@@ -8,6 +8,7 @@ use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 
 use format::slice::{Direction, Slice};
+use index::Columns;
 use query::Query;
 use units::{Clock, Timestamp};
 use wire::CommunityId;
@@ -80,7 +81,8 @@ pub fn find(
     let (from, to) = query.time_range();
     let mut shown = Shown { limit: limit.unwrap_or(u64::MAX), count: 0, limited: false, visit };
     let mut joiner = Joiner { tail, ..Joiner::default() };
-    let mut scan = Scan { archive: &mut archive, wanted: Wanted::Query(query), times: from..=to };
+    let (wanted, columns) = (Wanted::Query(query), Columns::All);
+    let mut scan = Scan { archive: &mut archive, wanted, columns, times: from..=to };
     let mut flow = scan.run(&mut notes, &mut |step, _, _| {
         Ok(match step {
             Step::Part { epoch, time_min, is_indexed, .. } => {

@@ -64,6 +64,11 @@ impl Matching {
         u64::try_from(retired).expect("counts fit 64 bits")
     }
 
+    /// Pieces that rows have packets in and that were not taken out.
+    pub(crate) fn piece_count(&self) -> usize {
+        self.pieces.len()
+    }
+
     /// Takes the pieces in front of `stripe` out, in ring order.
     pub(crate) fn take_before(&mut self, stripe: StripeId) -> BTreeMap<PieceId, PieceMatch> {
         let bound = PieceId { sequence: stripe.sequence, sub: stripe.sub, column: 0 };

@@ -89,7 +89,7 @@ pub(crate) fn rebuild(
     let mut builder = Builder::new(archive, part.segment.is_some());
     let tail = archive.tail();
     let sequences: Vec<u64> = (part.first.sequence.max(tail)..=part.last.sequence)
-        .filter(|&sequence| archive.may_hold_packets(sequence))
+        .filter(|&sequence| archive.may_hold_packets(sequence, part.first..=part.last))
         .collect();
     let wanted = |id| part.first <= id && id <= part.last && !indexed.contains(&id);
     let flow = each_data_stripe(archive, &sequences, notes, &wanted, &mut |stripe, notes| {

@@ -3,11 +3,15 @@
 use core::fmt;
 use core::net::IpAddr;
 use core::ops::{ControlFlow, RangeInclusive};
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
+use std::thread;
 
+use format::directory::SegmentEntry;
 use format::head::StripeId;
 use format::slice::Slice;
-use index::{Columns, Segment};
+use index::{Columns, LookUp, Segment};
 use query::Query;
 use units::Timestamp;
 use wire::{Address, FiveTuple};
@@ -15,10 +19,15 @@ use wire::{Address, FiveTuple};
 use crate::Error;
 use crate::archive::{Archive, Part};
 use crate::rebuild::{Stretch, rebuild};
-use crate::walk::Notes;
+use crate::walk::{Flow, Notes};
 
-/// So few rows are fetched one by one; more are read in one go.
-const ROWS_FETCHED_MAX: usize = 4;
+/// So many rows of a segment are fetched ahead; more are read when they are handed out.
+const ROWS_FETCHED_MAX: usize = 256;
+
+/// Segments looked into before the first one's rows are handed out.
+const PARTS_AHEAD: usize = 32;
+/// Segments looked into at a time.
+const THREADS: usize = 4;
 
 /// Number of a row in the volume: first stripe of its segment, place in that.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -130,10 +139,31 @@ pub(crate) enum Step {
 pub(crate) type Visit<'v> =
     dyn FnMut(Step, &Archive, &mut Notes) -> Result<ControlFlow<()>, Error> + 'v;
 
+/// What a look at a part's index gives.
+enum Look {
+    OutOfTime,
+    /// Its filter knows that no row is wanted; so many bytes were read for it.
+    RuledOut(u64),
+    /// There is none, or none that is whole in the cache.
+    Absent,
+    Found(Box<Found>),
+}
+
+/// The rows wanted of a segment.
+struct Found {
+    segment: Segment,
+    /// Their numbers, ascending; `None` for all.
+    matched: Option<Vec<u64>>,
+    /// The rows themselves, where they are few.
+    rows: Option<Vec<(u64, Slice)>>,
+}
+
 /// One scan over the sessions of a volume.
 pub(crate) struct Scan<'a> {
     pub(crate) archive: &'a mut Archive,
     pub(crate) wanted: Wanted<'a>,
+    /// Columns of the rows that are handed out.
+    pub(crate) columns: Columns<'a>,
     pub(crate) times: RangeInclusive<Timestamp>,
 }
 
@@ -155,34 +185,45 @@ impl Scan<'_> {
             })
             .collect();
         mins.reverse();
-        for (part, time_min) in parts.into_iter().zip(mins) {
-            if self.part(&Part { time_min, ..part }, notes, visit)?.is_break() {
-                return Ok(ControlFlow::Break(()));
+        let parts: Vec<Part> =
+            parts.into_iter().zip(mins).map(|(part, time_min)| Part { time_min, ..part }).collect();
+        for parts in parts.chunks(PARTS_AHEAD) {
+            let looks = self.select_all(parts)?;
+            for (part, look) in parts.iter().zip(looks) {
+                if self.part(part, look, notes, visit)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
             }
         }
         Ok(ControlFlow::Continue(()))
     }
 
-    fn part(
-        &mut self,
-        part: &Part,
-        notes: &mut Notes,
-        visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, Error> {
+    fn part(&mut self, part: &Part, look: Look, notes: &mut Notes, visit: &mut Visit<'_>) -> Flow {
         let Some(entry) = part.segment else {
             return self.rebuilt(part, &BTreeSet::new(), notes, visit);
         };
-        let summary = &entry.summary;
         notes.explain.segments += 1;
-        if summary.time_min > *self.times.end() || summary.time_max < *self.times.start() {
-            notes.explain.segments_pruned += 1;
-            return Ok(ControlFlow::Continue(()));
-        }
-        let Some(segment) = self.archive.segment(&entry)? else {
+        let found = match look {
+            Look::OutOfTime => {
+                notes.explain.segments_pruned += 1;
+                return Ok(ControlFlow::Continue(()));
+            }
+            Look::RuledOut(read_bytes) => {
+                notes.explain.segments_pruned += 1;
+                notes.explain.index_bytes += read_bytes;
+                return Ok(ControlFlow::Continue(()));
+            }
+            Look::Absent => match self.archive.reload(&entry)? {
+                Some(segment) => Some(self.selected(segment)?),
+                None => None,
+            },
+            Look::Found(found) => Some(*found),
+        };
+        let Some(found) = found else {
             notes.explain.segments_rebuilt += 1;
             return self.rebuilt(part, &BTreeSet::new(), notes, visit);
         };
-        let meta = segment.meta();
+        let meta = found.segment.meta();
         notes.completeness.add_gaps(&meta.gaps, *self.times.start(), *self.times.end());
         let step = Step::Part {
             first: part.first,
@@ -193,72 +234,167 @@ impl Scan<'_> {
         if visit(step, self.archive, notes)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
-        let flow = self.segment(&segment, notes, visit)?;
-        if flow.is_break() || !summary.unindexed {
+        let (segment, flow) = self.segment(found, &entry, notes, visit)?;
+        if flow.is_break() || !entry.summary.unindexed {
             return Ok(flow);
         }
         // Every piece that was indexed has a row that names it.
-        let indexed = stripes_named(&segment)?;
+        let indexed = match stripes_named(&segment) {
+            Err(Error::Index(error)) if error.is_of_file() => match self.archive.reload(&entry)? {
+                Some(reloaded) => stripes_named(&reloaded)?,
+                None => return Err(error.into()),
+            },
+            named => named?,
+        };
         self.rebuilt(&Part { segment: None, ..*part }, &indexed, notes, visit)
     }
 
+    /// Hands out the rows found. A file whose damage shows only now is given up for the INDEX
+    /// stripes, and the rows go on where they stopped.
     fn segment(
-        &self,
-        segment: &Segment,
+        &mut self,
+        mut found: Found,
+        entry: &SegmentEntry,
         notes: &mut Notes,
         visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, Error> {
-        notes.explain.rows += segment.row_count();
-        notes.explain.index_bytes += segment.size_bytes();
-        let first = segment.meta().first;
-        let mut step = |row, slice: Slice, notes: &mut Notes| {
-            if self.archive.catalog.shows(&slice).is_none() {
-                return Ok(ControlFlow::Continue(()));
-            }
-            notes.explain.rows_matched += 1;
-            visit(Step::Row(RowId { segment: first, row }, Box::new(slice)), self.archive, notes)
+    ) -> Result<(Segment, ControlFlow<()>), Error> {
+        notes.explain.rows += found.segment.row_count();
+        let mut next = 0;
+        let mut flow = match found.rows.take() {
+            Some(rows) => self.fetched(entry.summary.first, rows, notes, visit),
+            None => self.read(&found, &mut next, notes, visit),
         };
-        let mut matched = Vec::new();
-        if !self.wanted.all() {
-            self.select(segment, &mut matched)?;
-            if matched.len() <= ROWS_FETCHED_MAX {
-                for row in matched {
-                    if let Some(slice) = segment.row(row)?
-                        && step(row, slice, notes)?.is_break()
-                    {
-                        return Ok(ControlFlow::Break(()));
-                    }
-                }
-                return Ok(ControlFlow::Continue(()));
+        if let Err(Error::Index(error)) = &flow
+            && error.is_of_file()
+            && let Some(reloaded) = self.archive.reload(entry)?
+        {
+            notes.explain.index_bytes += found.segment.read_bytes();
+            found.segment = reloaded;
+            flow = self.read(&found, &mut next, notes, visit);
+        }
+        notes.explain.index_bytes += found.segment.read_bytes();
+        Ok((found.segment, flow?))
+    }
+
+    fn fetched(
+        &self,
+        segment: StripeId,
+        rows: Vec<(u64, Slice)>,
+        notes: &mut Notes,
+        visit: &mut Visit<'_>,
+    ) -> Flow {
+        for (row, slice) in rows {
+            if self.step(RowId { segment, row }, slice, notes, visit)?.is_break() {
+                return Ok(ControlFlow::Break(()));
             }
         }
-        let mut next = matched.into_iter().peekable();
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Reads the rows that matched, or all in time, from row `next` on.
+    fn read(
+        &self,
+        found: &Found,
+        next: &mut u64,
+        notes: &mut Notes,
+        visit: &mut Visit<'_>,
+    ) -> Flow {
+        let Found { segment, matched, .. } = found;
+        let first = segment.meta().first;
         let mut result = Ok(ControlFlow::Continue(()));
-        segment.rows(Columns::All, &self.times, &mut |row, slice| {
-            if self.wanted.all() || next.next_if_eq(&row).is_some() {
-                result = step(row, slice, notes);
+        let mut step = |row, slice| {
+            if row >= *next {
+                *next = row + 1;
+                result = self.step(RowId { segment: first, row }, slice, notes, visit);
             }
             match result {
                 Ok(flow) => flow,
                 Err(_) => ControlFlow::Break(()),
             }
-        })?;
+        };
+        match matched {
+            Some(matched) => segment.rows_at(matched, self.columns, &mut step)?,
+            None => segment.rows(self.columns, &self.times, &mut step)?,
+        }
         result
     }
 
-    /// The numbers of the rows wanted, by the columns that decide it.
-    fn select(&self, segment: &Segment, matched: &mut Vec<u64>) -> Result<(), Error> {
+    fn step(&self, id: RowId, slice: Slice, notes: &mut Notes, visit: &mut Visit<'_>) -> Flow {
+        if self.archive.catalog.shows(&slice).is_none() {
+            return Ok(ControlFlow::Continue(()));
+        }
+        notes.explain.rows_matched += 1;
+        visit(Step::Row(id, Box::new(slice)), self.archive, notes)
+    }
+
+    /// Looks into the segments of `parts`, several at a time.
+    fn select_all(&self, parts: &[Part]) -> Result<Vec<Look>, Error> {
+        let looks: Vec<OnceLock<Look>> = parts.iter().map(|_| OnceLock::new()).collect();
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some((part, look)) = {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                parts.get(at).zip(looks.get(at))
+            } {
+                look.get_or_init(|| self.look(part));
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 1..THREADS.min(parts.len()) {
+                let builder = thread::Builder::new().name("select".to_owned());
+                builder.spawn_scoped(scope, work).map_err(Error::Thread)?;
+            }
+            work();
+            Ok::<(), Error>(())
+        })?;
+        Ok(looks.into_iter().map(|look| look.into_inner().unwrap_or(Look::Absent)).collect())
+    }
+
+    fn look(&self, part: &Part) -> Look {
+        let Some(entry) = part.segment else { return Look::Absent };
+        let summary = &entry.summary;
+        if summary.time_min > *self.times.end() || summary.time_max < *self.times.start() {
+            return Look::OutOfTime;
+        }
+        // What is missing from a segment counts whatever its rows are.
+        let is_whole = !summary.gaps && !summary.unindexed;
+        let hosts = if is_whole { self.wanted.hosts() } else { Vec::new() };
+        match self.archive.catalog.look_up(&entry, self.archive.cache.as_ref(), &hosts) {
+            LookUp::Absent => Look::Absent,
+            LookUp::RuledOut(read_bytes) => Look::RuledOut(read_bytes),
+            LookUp::Found(segment) => {
+                let found = self.selected(*segment);
+                found.map_or(Look::Absent, |found| Look::Found(Box::new(found)))
+            }
+        }
+    }
+
+    /// The rows wanted of a segment, by the columns that decide it; the rows themselves where they
+    /// are few.
+    fn selected(&self, segment: Segment) -> Result<Found, Error> {
+        if self.wanted.all() {
+            return Ok(Found { segment, matched: None, rows: None });
+        }
         let columns = self.wanted.columns();
         let by_id = columns.contains(&"session_id");
         let first = segment.meta().first;
         let (hosts, columns) = (self.wanted.hosts(), Columns::Named(&columns));
+        let mut matched = Vec::new();
         segment.rows_of_hosts(&hosts, columns, &self.times, &mut |row, slice| {
             if self.wanted.accepts(RowId { segment: first, row }, &slice, by_id) {
                 matched.push(row);
             }
             ControlFlow::Continue(())
         })?;
-        Ok(())
+        let mut rows = None;
+        if matched.len() <= ROWS_FETCHED_MAX {
+            let fetched = rows.insert(Vec::new());
+            segment.rows_at(&matched, self.columns, &mut |row, slice| {
+                fetched.push((row, slice));
+                ControlFlow::Continue(())
+            })?;
+        }
+        Ok(Found { segment, matched: Some(matched), rows })
     }
 
     /// Rows of stripes without an index, from their packets. The index of a known segment is stored

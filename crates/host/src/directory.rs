@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Advice, fadvise};
@@ -45,6 +45,18 @@ impl Directory {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::path("read", &path, error)),
         }
+    }
+
+    /// Opens a file to read parts of it, or `None` if there is none of that name.
+    pub fn open_file(&self, name: &str) -> Result<Option<OpenFile>, Error> {
+        let path = self.entry(name);
+        let fail = |error| Error::path("read", &path, error);
+        let file = match fs::File::open(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(fail)?,
+        };
+        let size_bytes = file.metadata().map_err(fail)?.len();
+        Ok(Some(OpenFile { path, file, size_bytes }))
     }
 
     /// Writes a file, durably, so that readers see its old or its new content and nothing between.
@@ -100,6 +112,27 @@ impl Directory {
     /// A rename is durable only with its directory.
     fn sync(&self) -> std::io::Result<()> {
         fs::OpenOptions::new().read(true).open(&self.path)?.sync_all()
+    }
+}
+
+/// A file of a directory, open for reading.
+#[derive(Debug)]
+pub struct OpenFile {
+    path: PathBuf,
+    file: fs::File,
+    size_bytes: u64,
+}
+
+impl OpenFile {
+    /// Its size when it was opened. Files are replaced, never changed.
+    pub fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// Reads exactly `into`.
+    pub fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
+        let read = self.file.read_exact_at(into, offset);
+        read.map_err(|error| Error::path("read", &self.path, error))
     }
 }
 

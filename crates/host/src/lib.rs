@@ -17,7 +17,7 @@ mod temporary;
 pub mod usage;
 
 pub use clock::SystemClock;
-pub use directory::{Directory, default_cache_directory};
+pub use directory::{Directory, OpenFile, default_cache_directory};
 pub use error::Error;
 pub use output::{Output, open_input};
 pub use process::{CpuTime, cpu_time, memlock_limit_bytes, random_bytes, terminal_columns};

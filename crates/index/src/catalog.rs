@@ -1,16 +1,18 @@
 //! Which segments exist, where their rows are, and which rows still have packets.
 //!
 //! The catalog learns of segments from the directories in INDEX stripes and from the files of the
-//! index directory, where each segment's Parquet file lies under its first stripe and its checksum,
-//! so that a damaged file is found before it is parsed. A file that is missing or damaged is loaded
-//! again by the caller, from INDEX stripes or from packets, and stored again if the directory can
-//! be written; the cache never decides whether an answer is right.
+//! index directory, where each segment's Parquet file lies under its first stripe and its checksum.
+//! A damaged file is found before it is parsed: by the checksums of the parts read, or where it has
+//! none by that of the whole file. A file that is missing or damaged is loaded again by the caller,
+//! from INDEX stripes or from packets, and stored again if the directory can be written; the cache
+//! never decides whether an answer is right.
 //!
 //! A segment retires when the ring's tail has passed its last stripe: all packets of all its rows
 //! are gone then, because rows refer to pieces of their own segment and of the one before. Rows of
 //! segments that are only partly gone are judged one by one. Nothing here reads a clock: `now` is
 //! an argument.
 
+use core::net::IpAddr;
 use core::ops::RangeInclusive;
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -24,7 +26,7 @@ use units::Timestamp;
 
 use crate::error::{Error, Result};
 use crate::files::Files;
-use crate::segment::Segment;
+use crate::segment::{FilteredFile, Segment};
 
 /// Whether a row's packets can be had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,6 +35,17 @@ pub enum Packets {
     Held,
     /// The ring has overwritten them all; the row is kept.
     Retired,
+}
+
+/// What the index directory knows of a segment.
+#[derive(Debug)]
+pub enum LookUp {
+    /// There is no whole file.
+    Absent,
+    /// No row has the hosts asked for; so many bytes of the file say so.
+    RuledOut(u64),
+    /// The segment, as far as it was read.
+    Found(Box<Segment>),
 }
 
 /// The segments of one volume.
@@ -127,10 +140,20 @@ impl Catalog {
         files: &dyn Files,
         load: &mut dyn FnMut(&SegmentEntry) -> Option<Vec<u8>>,
     ) -> Result<Option<Segment>> {
-        let first = entry.summary.first;
-        if let Some(segment) = self.cached(first, files) {
-            return Ok(Some(segment));
+        match self.cached(entry.summary.first, files) {
+            Some(segment) => Ok(Some(segment)),
+            None => self.reload(entry, files, load),
         }
+    }
+
+    /// As [`Self::open`], but whatever file there is counts as damaged.
+    pub fn reload(
+        &mut self,
+        entry: &SegmentEntry,
+        files: &dyn Files,
+        load: &mut dyn FnMut(&SegmentEntry) -> Option<Vec<u8>>,
+    ) -> Result<Option<Segment>> {
+        let first = entry.summary.first;
         let Some(parquet) = load(entry) else { return Ok(None) };
         let parquet = Bytes::from(parquet);
         let segment = self.check(Segment::open(parquet.clone())?)?;
@@ -139,6 +162,23 @@ impl Catalog {
         }
         self.cache(first, &parquet, files);
         Ok(Some(segment))
+    }
+
+    /// Looks into the segment's file, unless its filter knows that no row has each of `hosts` as an
+    /// end.
+    pub fn look_up(&self, entry: &SegmentEntry, files: &dyn Files, hosts: &[IpAddr]) -> LookUp {
+        let first = entry.summary.first;
+        match self.filtered(first, files).map(|file| (file.may_hold(hosts), file)) {
+            Some((Ok(false), file)) => return LookUp::RuledOut(file.read_bytes()),
+            Some((Ok(true), file)) => {
+                if let Some(segment) = self.whole(file, first) {
+                    return LookUp::Found(Box::new(segment));
+                }
+            }
+            Some((Err(_), _)) | None => {}
+        }
+        let verified = self.verified(first, files).map(Box::new);
+        verified.map_or(LookUp::Absent, LookUp::Found)
     }
 
     /// Moves the tail and drops what retired: with its packets, or with `keep_sessions` when its
@@ -188,6 +228,24 @@ impl Catalog {
     /// The segment from the first of its files that is whole. An unreadable file is as good as
     /// none.
     fn cached(&self, first: StripeId, files: &dyn Files) -> Option<Segment> {
+        let in_parts = self.filtered(first, files).and_then(|file| self.whole(file, first));
+        in_parts.or_else(|| self.verified(first, files))
+    }
+
+    /// The first of the segment's files whose end is whole.
+    fn filtered(&self, first: StripeId, files: &dyn Files) -> Option<FilteredFile> {
+        let names = self.files.get(&first)?.iter();
+        let ends = names.filter_map(|name| FilteredFile::open(files.open(name).ok()??).ok()?);
+        ends.into_iter().find(|file| file.is_of(self.volume, first))
+    }
+
+    fn whole(&self, file: FilteredFile, first: StripeId) -> Option<Segment> {
+        let segment = self.check(file.segment().ok()?).ok()?;
+        (segment.meta().first == first).then_some(segment)
+    }
+
+    /// The segment from the first of its files that matches the checksum in its name.
+    fn verified(&self, first: StripeId, files: &dyn Files) -> Option<Segment> {
         self.files.get(&first)?.iter().find_map(|name| {
             let parquet = files.read(name).ok()??;
             let (_, crc) = parse_name(name)?;

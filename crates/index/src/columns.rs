@@ -72,7 +72,7 @@ pub(crate) struct Column {
     pub(crate) access: Access,
 }
 
-/// Columns with a Bloom filter in every row group.
+/// The columns by which hosts are looked for.
 pub(crate) const ADDRESS_COLUMNS: [&str; 2] = ["orig_ip", "resp_ip"];
 
 /// The columns that every reading needs: other times are differences to the first.

@@ -18,17 +18,14 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
-use crate::columns::{
-    ADDRESS_COLUMNS, Access, COLUMNS, Column, Layout, Presence, TIME_COLUMNS, Width,
-};
+use crate::columns::{Access, COLUMNS, Column, Layout, Presence, TIME_COLUMNS, Width};
 use crate::error::Result;
+use crate::filter;
 use crate::meta::{KEY, SegmentMeta};
 
 /// Rows in a row group: the unit that the filters of a file rule out, that a single row costs, and
 /// that a thread encodes.
 const GROUP_ROWS: usize = 8192;
-/// The same for the filters, which shrink to what a group has.
-const GROUP_VALUES: u64 = 8192;
 /// Rows turned into arrays at a time. Every column walks over all of them, so they should stay in
 /// the cache: a slice has about 700 bytes, and a core's cache at least 1 MiB.
 const BLOCK_ROWS: usize = 1024;
@@ -80,7 +77,8 @@ pub fn encode(meta: &SegmentMeta, rows: &[Slice], threads: usize) -> Result<Enco
         group.close()?;
     }
     let sessions = u64::try_from(rows.len()).expect("lengths fit 64 bits");
-    Ok(Encoded { parquet: file.into_inner()?, summary: meta.summary(sessions) })
+    let parquet = filter::insert(file.into_inner()?, &meta, &sorted)?;
+    Ok(Encoded { parquet, summary: meta.summary(sessions) })
 }
 
 /// Encodes row groups, each for itself.
@@ -148,9 +146,6 @@ fn properties(meta: &SegmentMeta) -> Result<WriterProperties> {
             Layout::Dictionary => properties.set_column_dictionary_enabled(path, true),
             Layout::Delta => properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
         };
-    }
-    for name in ADDRESS_COLUMNS {
-        properties = properties.set_column_bloom_filter_max_ndv(name.into(), GROUP_VALUES);
     }
     // Only the times of a file cover a narrow range; the bounds of other columns would prune
     // nothing.

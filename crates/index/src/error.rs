@@ -32,6 +32,15 @@ pub enum Error {
         /// Row in the segment, from 0.
         row: u64,
     },
+    /// The file of a segment cannot be read any more.
+    #[error("segment file is not readable")]
+    Content(#[source] std::io::Error),
+    /// A part of a segment's file is not what was written.
+    #[error("segment file has a damaged {part}")]
+    Checksum {
+        /// What the part is.
+        part: &'static str,
+    },
     /// The cache directory failed.
     #[error("cannot {action} {name} in the index directory")]
     Files {
@@ -42,6 +51,13 @@ pub enum Error {
         /// What the directory said.
         source: std::io::Error,
     },
+}
+
+impl Error {
+    /// Whether it is the file that failed, so that another copy of the segment may be whole.
+    pub fn is_of_file(&self) -> bool {
+        matches!(self, Self::Content(_) | Self::Checksum { .. })
+    }
 }
 
 /// Shorthand of this room.

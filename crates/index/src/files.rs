@@ -4,8 +4,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
+use bytes::Bytes;
+
+use crate::content::Content;
+
 /// A folder that holds the segments of one volume and nothing else. Names contain no separators.
-pub trait Files {
+pub trait Files: Send + Sync {
+    /// The file, to be read in parts; `None` where there is none of this name.
+    fn open(&self, name: &str) -> io::Result<Option<Box<dyn Content>>>;
     /// The file's bytes; `None` where there is none of this name.
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>>;
     /// Writes the file so that a crash leaves the old one, the new one or none.
@@ -30,6 +36,10 @@ impl MemoryFiles {
 }
 
 impl Files for MemoryFiles {
+    fn open(&self, name: &str) -> io::Result<Option<Box<dyn Content>>> {
+        Ok(self.read(name)?.map(|bytes| -> Box<dyn Content> { Box::new(Bytes::from(bytes)) }))
+    }
+
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         Ok(self.files().get(name).cloned())
     }
@@ -50,6 +60,11 @@ impl Files for MemoryFiles {
 }
 
 impl Files for host::Directory {
+    fn open(&self, name: &str) -> io::Result<Option<Box<dyn Content>>> {
+        let file = self.open_file(name).map_err(io::Error::other)?;
+        Ok(file.map(|file| -> Box<dyn Content> { Box::new(file) }))
+    }
+
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         Self::read(self, name).map_err(io::Error::other)
     }

@@ -13,15 +13,19 @@
 //! without wirespool.
 
 mod catalog;
+mod chunks;
 mod columns;
+mod content;
 mod encode;
 mod error;
 mod files;
+mod filter;
 mod meta;
 mod names;
 mod segment;
 
-pub use catalog::{Catalog, Packets};
+pub use catalog::{Catalog, LookUp, Packets};
+pub use content::Content;
 pub use encode::{Encoded, encode};
 pub use error::{Error, Result};
 pub use files::{Files, MemoryFiles};

@@ -1,29 +1,35 @@
 //! Parquet bytes into rows.
 //!
+//! A file is read in parts: its end, the filter's answers, and the columns asked for of the row
+//! groups left; each is verified by its checksum before the Parquet reader sees it.
+//!
 //! Nothing here panics on a damaged file that the Parquet reader lets through: columns of another
-//! type and values that no writer writes are errors. What the Parquet reader itself does with
-//! damage is kept from mattering by the checksums that [`crate::Catalog`] verifies before a file is
-//! opened.
+//! type and values that no writer writes are errors.
 
 use core::net::IpAddr;
 use core::ops::{ControlFlow, RangeInclusive};
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType};
 use arrow_array::{ArrayRef, ArrowPrimitiveType, RecordBatch};
 use bytes::Bytes;
 use format::directory::Summary;
+use format::head::{StripeId, VolumeId};
 use format::slice::{PieceId, Slice};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
 };
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::statistics::Statistics;
 use units::Timestamp;
 
+use crate::chunks::Chunks;
 use crate::columns::{ADDRESS_COLUMNS, Access, COLUMNS, Column, TIME_COLUMNS, Width, blank};
+use crate::content::{Content, Source};
 use crate::error::{Error, Result};
+use crate::filter::Filter;
 use crate::meta::{KEY, SegmentMeta};
 
 /// Rows decoded at a time: bounds the memory of a reading to about 1 MB beside the compressed file.
@@ -52,22 +58,37 @@ impl Columns<'_> {
 /// A segment's file, its footer read. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Segment {
-    bytes: Bytes,
+    source: Arc<Source>,
+    /// Without one the file is in memory, and was verified as a whole.
+    filter: Option<Filter>,
     footer: ArrowReaderMetadata,
     meta: SegmentMeta,
 }
 
 impl Segment {
-    /// Reads the footer.
+    /// Reads the footer of a file in memory, which may be of any origin.
     pub fn open(bytes: Bytes) -> Result<Self> {
+        let whole = bytes.clone();
+        let source = Source::new(Box::new(bytes));
+        let filter = Filter::read(&source)?;
+        Self::new(source, filter, &whole)
+    }
+
+    /// Reads the footer of a file without reading the rest. `None` where the file has no whole
+    /// filter, by whose checksums its parts could be verified.
+    pub fn open_in_parts(content: Box<dyn Content>) -> Result<Option<Self>> {
+        FilteredFile::open(content)?.map(FilteredFile::segment).transpose()
+    }
+
+    fn new(source: Source, filter: Option<Filter>, footer: &Bytes) -> Result<Self> {
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let footer = ArrowReaderMetadata::load(&bytes, options)?;
+        let footer = ArrowReaderMetadata::load(footer, options)?;
         let pairs = footer.metadata().file_metadata().key_value_metadata();
         let text = pairs
             .and_then(|pairs| pairs.iter().find(|pair| pair.key == KEY)?.value.as_deref())
             .ok_or(Error::Metadata { field: KEY })?;
         let meta = SegmentMeta::from_text(text)?;
-        Ok(Self { bytes, footer, meta })
+        Ok(Self { source: Arc::new(source), filter, footer, meta })
     }
 
     /// What the segment says of itself.
@@ -82,7 +103,12 @@ impl Segment {
 
     /// Bytes of the file.
     pub fn size_bytes(&self) -> u64 {
-        u64::try_from(self.bytes.len()).unwrap_or(u64::MAX)
+        self.source.size_bytes()
+    }
+
+    /// Bytes of it that were read so far.
+    pub fn read_bytes(&self) -> u64 {
+        self.source.read_bytes()
     }
 
     /// Number of rows.
@@ -99,32 +125,11 @@ impl Segment {
         times: &RangeInclusive<Timestamp>,
         visit: &mut dyn FnMut(u64, Slice) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.rows_of_hosts(&[], columns, times, visit)
-    }
-
-    /// As [`Self::rows`], but rows may be left out in which one of `hosts` is neither originator
-    /// nor responder: the Bloom filters of the row groups rule most of them out.
-    pub fn rows_of_hosts(
-        &self,
-        hosts: &[IpAddr],
-        columns: Columns<'_>,
-        times: &RangeInclusive<Timestamp>,
-        visit: &mut dyn FnMut(u64, Slice) -> ControlFlow<()>,
-    ) -> Result<()> {
-        let hosts: Vec<Vec<String>> = hosts.iter().map(texts_of).collect();
-        let mut group_row = 0;
-        for (number, group) in self.parquet().row_groups().iter().enumerate() {
-            let mut row = group_row;
-            group_row += rows_of(group);
-            if !may_overlap(group, times) || !self.may_hold(number, &hosts)? {
-                continue;
-            }
-            for batch in self.reader(columns).with_row_groups(vec![number]).build()? {
+        for group in self.groups().filter(|group| may_overlap(group.metadata, times)) {
+            let mut row = group.first_row;
+            for batch in self.reader(group.number, columns)?.build()? {
                 for slice in decode(&batch?, row, columns)? {
-                    if slice.start <= *times.end()
-                        && slice.end >= *times.start()
-                        && visit(row, slice).is_break()
-                    {
+                    if overlaps(&slice, times) && visit(row, slice).is_break() {
                         return Ok(());
                     }
                     row += 1;
@@ -134,57 +139,177 @@ impl Segment {
         Ok(())
     }
 
-    /// The row with this number, whole.
-    pub fn row(&self, row: u64) -> Result<Option<Slice>> {
-        let mut first = 0;
-        for (number, group) in self.parquet().row_groups().iter().enumerate() {
-            let within = row - first;
-            first += rows_of(group);
-            if row < first {
-                let offset = usize::try_from(within).expect("a row group fits memory");
-                let reader = self.reader(Columns::All).with_row_groups(vec![number]);
-                let mut reader = reader.with_offset(offset).with_limit(1).build()?;
-                let Some(batch) = reader.next() else { return Ok(None) };
-                return Ok(decode(&batch?, row, Columns::All)?.pop());
+    /// As [`Self::rows`], but only rows that have each of `hosts` as originator or responder. The
+    /// filter rules most row groups out; of the others the columns of addresses are read first.
+    pub fn rows_of_hosts(
+        &self,
+        hosts: &[IpAddr],
+        columns: Columns<'_>,
+        times: &RangeInclusive<Timestamp>,
+        visit: &mut dyn FnMut(u64, Slice) -> ControlFlow<()>,
+    ) -> Result<()> {
+        if hosts.is_empty() {
+            return self.rows(columns, times, visit);
+        }
+        let candidates = match &self.filter {
+            Some(filter) => filter.candidates(&self.source, hosts)?,
+            None => (0..self.parquet().num_row_groups()).collect(),
+        };
+        let hosts: Vec<Vec<String>> = hosts.iter().map(texts_of).collect();
+        let mut visit = |row, slice: Slice| {
+            if overlaps(&slice, times) { visit(row, slice) } else { ControlFlow::Continue(()) }
+        };
+        for group in self.groups().filter(|group| candidates.contains(&group.number)) {
+            if may_overlap(group.metadata, times) {
+                let rows = self.places_of_hosts(&group, &hosts)?;
+                if self.rows_of_group(&group, &rows, columns, &mut visit)?.is_break() {
+                    break;
+                }
             }
         }
-        Ok(None)
+        Ok(())
     }
 
-    fn reader(&self, columns: Columns<'_>) -> ParquetRecordBatchReaderBuilder<Bytes> {
+    /// Calls `visit` with the rows that have these numbers, which ascend.
+    pub fn rows_at(
+        &self,
+        numbers: &[u64],
+        columns: Columns<'_>,
+        visit: &mut dyn FnMut(u64, Slice) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut rest = numbers;
+        for group in self.groups() {
+            let end = group.first_row + rows_of(group.metadata);
+            let (rows, others) = rest.split_at(rest.partition_point(|&row| row < end));
+            rest = others;
+            let rows: Vec<usize> = rows.iter().map(|row| to_usize(row - group.first_row)).collect();
+            if self.rows_of_group(&group, &rows, columns, visit)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where in the group the rows lie that have each of `hosts`, in one of its spellings, as an
+    /// end.
+    fn places_of_hosts(&self, group: &Group<'_>, hosts: &[Vec<String>]) -> Result<Vec<usize>> {
+        let mut places = Vec::new();
+        let mut first = 0;
+        for batch in self.reader(group.number, Columns::Named(&ADDRESS_COLUMNS))?.build()? {
+            let batch = batch?;
+            let texts = |column| {
+                let array =
+                    batch.column_by_name(column).and_then(|array| array.as_string_opt::<i32>());
+                array.ok_or(Error::Column { column })
+            };
+            let [orig, resp] = ADDRESS_COLUMNS.map(texts);
+            for (row, ends) in orig?.iter().zip(resp?.iter()).enumerate() {
+                let ends = [ends.0, ends.1];
+                let is_end = |text: &String| ends.contains(&Some(text.as_str()));
+                if hosts.iter().all(|texts| texts.iter().any(is_end)) {
+                    places.push(first + row);
+                }
+            }
+            first += batch.num_rows();
+        }
+        Ok(places)
+    }
+
+    /// Visits the rows at these places of a group.
+    fn rows_of_group(
+        &self,
+        group: &Group<'_>,
+        places: &[usize],
+        columns: Columns<'_>,
+        visit: &mut dyn FnMut(u64, Slice) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        if places.is_empty() {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let ranges = places.iter().map(|&place| place..place + 1);
+        let total = to_usize(rows_of(group.metadata));
+        let selection = RowSelection::from_consecutive_ranges(ranges, total);
+        let mut places = places.iter();
+        for batch in self.reader(group.number, columns)?.with_row_selection(selection).build()? {
+            let batch = batch?;
+            let slices = decode(&batch, group.first_row, columns)?;
+            for (slice, &place) in slices.into_iter().zip(&mut places) {
+                if visit(group.first_row + to_u64(place), slice).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn groups(&self) -> impl Iterator<Item = Group<'_>> {
+        let mut next = 0;
+        self.parquet().row_groups().iter().enumerate().map(move |(number, metadata)| {
+            let first_row = next;
+            next += rows_of(metadata);
+            Group { number, first_row, metadata }
+        })
+    }
+
+    /// A reader of one row group.
+    fn reader(
+        &self,
+        group: usize,
+        columns: Columns<'_>,
+    ) -> Result<ParquetRecordBatchReaderBuilder<Chunks>> {
         let schema = self.footer.schema();
         let roots = COLUMNS
             .iter()
             .filter(|column| columns.contain(column))
             .filter_map(|column| schema.index_of(column.name).ok());
         let mask = ProjectionMask::roots(self.footer.parquet_schema(), roots);
-        ParquetRecordBatchReaderBuilder::new_with_metadata(self.bytes.clone(), self.footer.clone())
+        let chunks =
+            Chunks::read(&self.source, self.filter.as_ref(), self.parquet(), group, &mask)?;
+        let footer = self.footer.clone();
+        Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, footer)
+            .with_row_groups(vec![group])
             .with_projection(mask)
-            .with_batch_size(BATCH_ROWS)
-    }
-
-    /// Whether each of `hosts` may be an end of some row of a row group.
-    fn may_hold(&self, group: usize, hosts: &[Vec<String>]) -> Result<bool> {
-        if hosts.is_empty() {
-            return Ok(true);
-        }
-        let reader = self.reader(Columns::Named(&ADDRESS_COLUMNS));
-        let schema = self.footer.parquet_schema();
-        let mut filters = Vec::new();
-        for name in ADDRESS_COLUMNS {
-            let column = schema.columns().iter().position(|column| column.name() == name);
-            let Some(column) = column else { return Ok(true) };
-            // A file without filters rules nothing out.
-            let filter = reader.get_row_group_column_bloom_filter(group, column)?;
-            let Some(filter) = filter else { return Ok(true) };
-            filters.push(filter);
-        }
-        let known = |text: &String| filters.iter().any(|filter| filter.check(text.as_str()));
-        Ok(hosts.iter().all(|texts| texts.iter().any(known)))
+            .with_batch_size(BATCH_ROWS))
     }
 
     fn parquet(&self) -> &ParquetMetaData {
         self.footer.metadata()
+    }
+}
+
+/// A file with a filter, its end read and verified, its footer not yet parsed: enough to rule the
+/// segment out.
+#[derive(Debug)]
+pub(crate) struct FilteredFile {
+    source: Source,
+    filter: Filter,
+}
+
+impl FilteredFile {
+    /// `None` where the file has no whole filter.
+    pub(crate) fn open(content: Box<dyn Content>) -> Result<Option<Self>> {
+        let source = Source::new(content);
+        let filter = Filter::read(&source)?;
+        Ok(filter.map(|filter| Self { source, filter }))
+    }
+
+    /// Whether it is the file of this segment.
+    pub(crate) fn is_of(&self, volume: VolumeId, first: StripeId) -> bool {
+        (self.filter.volume, self.filter.first) == (volume, first)
+    }
+
+    pub(crate) fn read_bytes(&self) -> u64 {
+        self.source.read_bytes()
+    }
+
+    /// Whether a row may have each of `hosts` as an end.
+    pub(crate) fn may_hold(&self, hosts: &[IpAddr]) -> Result<bool> {
+        Ok(hosts.is_empty() || !self.filter.candidates(&self.source, hosts)?.is_empty())
+    }
+
+    pub(crate) fn segment(self) -> Result<Segment> {
+        let footer = self.filter.footer.clone();
+        Segment::new(self.source, Some(self.filter), &footer)
     }
 }
 
@@ -205,12 +330,32 @@ pub fn column_sizes(segment: &Segment) -> Vec<(String, u64)> {
     sizes
 }
 
+/// A row group, and where it lies.
+#[derive(Clone, Copy)]
+struct Group<'a> {
+    number: usize,
+    first_row: u64,
+    metadata: &'a RowGroupMetaData,
+}
+
 /// How an address may be written in a row: an IPv4 host also as the IPv6 address it is mapped to.
 fn texts_of(host: &IpAddr) -> Vec<String> {
     match host {
         IpAddr::V4(ip) => vec![ip.to_string(), ip.to_ipv6_mapped().to_string()],
         IpAddr::V6(ip) => vec![ip.to_string()],
     }
+}
+
+fn overlaps(slice: &Slice, times: &RangeInclusive<Timestamp>) -> bool {
+    slice.start <= *times.end() && slice.end >= *times.start()
+}
+
+fn to_u64(len: usize) -> u64 {
+    u64::try_from(len).expect("lengths fit 64 bits")
+}
+
+fn to_usize(rows: u64) -> usize {
+    usize::try_from(rows).expect("a row group fits memory")
 }
 
 fn rows_of(group: &RowGroupMetaData) -> u64 {

@@ -83,6 +83,16 @@ impl<'a> Heads<'a> {
         belongs.then_some(head)
     }
 
+    /// The head in row `row` of the slot of `sequence`, if it is one of that sequence.
+    pub(crate) fn head_at(&self, sequence: u64, row: u16) -> Option<Head> {
+        let mut page = [0; HEAD_BYTES];
+        let offset = self.geometry.slot_offset(sequence) + u64::from(row) * u64::from(ROW_BYTES);
+        (self.read)(offset, &mut page).ok()?;
+        let head = self.decode(&page)?;
+        let belongs = head.stripe.stripe.sequence == sequence && head.stripe.first_row == row;
+        belongs.then_some(head)
+    }
+
     /// Reads the whole slot of `sequence` into `buffer`. Where reading it in one go fails it is
     /// read row by row, so that an unreadable row costs only itself.
     ///

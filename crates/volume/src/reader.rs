@@ -91,15 +91,11 @@ impl Reader {
             // The watermark rises within a slot: its last stripe knows most, and one damaged head
             // before it must not hide it.
             let slot = self.superblock.geometry.slot(found.sequence);
-            let first = heads.first_of_slot(slot).filter(|head| self.is_alone(head));
-            let mut stripes = first.map_or_else(
-                || {
-                    let mut buffer = vec![0; self.piece_bytes()];
-                    heads.read_slot(slot, &mut buffer);
-                    heads.all_in_slot(slot, &buffer)
-                },
-                |head| vec![head],
-            );
+            let mut stripes = self.heads(found.sequence).unwrap_or_else(|| {
+                let mut buffer = vec![0; self.piece_bytes()];
+                heads.read_slot(slot, &mut buffer);
+                heads.all_in_slot(slot, &buffer)
+            });
             let joined = self.superblock.joined_epoch;
             stripes.retain(|head| {
                 head.stripe.epoch <= joined && head.stripe.stripe.sequence == found.sequence
@@ -184,18 +180,36 @@ impl Reader {
             .filter(|head| head.stripe.stripe.sequence == sequence)
     }
 
-    /// The head of the last acknowledged stripe of a slot.
-    pub(crate) fn last_head_of(&self, sequence: u64) -> Option<Head> {
-        self.head(sequence).filter(|head| self.is_alone(head)).or_else(|| {
-            let mut buffer = vec![0; self.piece_bytes()];
-            self.slot(sequence, &mut buffer).ok()?.stripes.pop().map(|stripe| stripe.head)
-        })
+    /// The heads of all stripes of a slot, read one by one without the bodies. `None` where one of
+    /// them cannot be read or the slot is not used to its end.
+    pub fn heads(&self, sequence: u64) -> Option<Vec<Head>> {
+        let mut heads: Vec<Head> = Vec::new();
+        let (mut row, mut sub) = (0, 0);
+        while row < self.geometry().rows_per_slot() {
+            let head = self.with_heads(|heads| heads.head_at(sequence, row))?;
+            if head.stripe.stripe != (StripeId { sequence, sub }) {
+                return None;
+            }
+            let is_last = head.stripe.kind.closes_slot();
+            (row, sub) = (row + 1 + head.stripe.rows, sub + 1);
+            heads.push(head);
+            if is_last {
+                break;
+            }
+        }
+        Some(heads)
     }
 
-    /// Whether no other stripe lies in the slot that `head` begins.
-    fn is_alone(&self, head: &Head) -> bool {
-        let head = &head.stripe;
-        head.kind.closes_slot() || head.rows + 1 == self.geometry().rows_per_slot()
+    /// The head of the last acknowledged stripe of a slot.
+    pub(crate) fn last_head_of(&self, sequence: u64) -> Option<Head> {
+        let acknowledged = self.span()?.acknowledged;
+        let mut heads = self.heads(sequence).or_else(|| {
+            let mut buffer = vec![0; self.piece_bytes()];
+            let slot = self.slot(sequence, &mut buffer).ok()?;
+            Some(slot.stripes.into_iter().map(|stripe| stripe.head).collect())
+        })?;
+        heads.retain(|head| head.stripe.stripe <= acknowledged);
+        heads.pop()
     }
 
     /// The body of a stripe found by [`Reader::slot`] in the same buffer.

@@ -153,7 +153,8 @@ fn segments_without_a_directory_are_found_by_their_files() {
     files.write_atomic("notes.txt", b"not ours").unwrap();
     files.write_atomic("7-0-0.parquet", b"not our spelling").unwrap();
     let mut damaged = files.list().unwrap().remove(0);
-    let bytes = parquet(9);
+    let mut bytes = parquet(9);
+    *bytes.last_mut().unwrap() ^= 1;
     damaged.replace_range(..20, "00000000000000000900");
     files.write_atomic(&damaged, &bytes).unwrap();
     let mut catalog = Catalog::new(VOLUME, 0, None);

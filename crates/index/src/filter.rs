@@ -1,0 +1,356 @@
+//! The filter of a segment's file: which row groups may hold a host or a pair of hosts; and the
+//! checksums by which parts of the file are read without the rest.
+//!
+//! It lies between the last row group and the Parquet footer, where Parquet allows anything, so the
+//! file stays an ordinary one. A filter is a Bloom filter per row group, all of one size and cut
+//! into blocks of 64 bytes; the blocks of the same number of all row groups lie side by side, so
+//! that a question reads one short range. Layout: docs/sessions.md, Filter.
+
+use core::net::IpAddr;
+use core::ops::Range;
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use format::checksum::crc32c;
+use format::head::{StripeId, VolumeId};
+use format::slice::Slice;
+use parquet::file::FOOTER_SIZE;
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
+use wire::Address;
+
+use crate::content::Source;
+use crate::error::{Error, Result};
+use crate::meta::SegmentMeta;
+
+const MAGIC: [u8; 8] = *b"WSFILTER";
+const VERSION: u16 = 1;
+const TRAILER_BYTES: usize = 64;
+const BLOCK_BYTES: usize = 64;
+/// Bits that a key sets in its block: with `BITS_PER_KEY`, one key in 100 passes by chance.
+const PROBES: u32 = 6;
+const BITS_PER_KEY: usize = 10;
+const CRC_BYTES: usize = 4;
+/// Read at once from the end of a file: most have no longer filter table and footer.
+const TAIL_BYTES: u64 = 256 << 10;
+
+/// A filter and the table of checksums, as a file's end has them.
+#[derive(Clone, Debug)]
+pub(crate) struct Filter {
+    pub(crate) volume: VolumeId,
+    pub(crate) first: StripeId,
+    groups: usize,
+    columns: usize,
+    blocks: usize,
+    /// Where the blocks begin in the file.
+    offset: u64,
+    /// CRC-32C of each column chunk, row group by row group.
+    table: Bytes,
+    /// The Parquet footer, its length and magic.
+    pub(crate) footer: Bytes,
+}
+
+impl Filter {
+    /// Reads the end of a file. `None` where no whole filter is: then nothing but a checksum of
+    /// the whole file can vouch for it.
+    pub(crate) fn read(source: &Source) -> Result<Option<Self>> {
+        let size = source.size_bytes();
+        let mut tail = read_end(source, TAIL_BYTES.min(size))?;
+        let Some(end) = End::decode(&tail) else { return Ok(None) };
+        let len = end.len_bytes().filter(|&len| len <= size);
+        let Some(len) = len else { return Ok(None) };
+        if len > to_u64(tail.len()) {
+            tail = read_end(source, len)?;
+        }
+        Ok(end.filter(size, &tail))
+    }
+
+    /// Numbers of the row groups in which every one of `hosts` may be an end of a row, and two of
+    /// them the two ends of one.
+    pub(crate) fn candidates(&self, source: &Source, hosts: &[IpAddr]) -> Result<Vec<usize>> {
+        let mut candidates: Vec<usize> = (0..self.groups).collect();
+        for key in keys_of_hosts(hosts) {
+            if candidates.is_empty() {
+                break;
+            }
+            let place = Place::of(key, self.blocks);
+            let stride = stride(self.groups);
+            let offset = self.offset + to_u64(place.block) * to_u64(stride);
+            let row = source.read(offset, stride)?;
+            let (blocks, crc) = row.split_at(stride - CRC_BYTES);
+            if crc32c(blocks).to_le_bytes() != crc {
+                return Err(Error::Checksum { part: "filter" });
+            }
+            let (blocks, _) = blocks.as_chunks::<BLOCK_BYTES>();
+            candidates.retain(|&group| blocks.get(group).is_some_and(|block| place.is_in(block)));
+        }
+        Ok(candidates)
+    }
+
+    /// Whether these are the bytes of a column chunk.
+    pub(crate) fn vouches(&self, group: usize, column: usize, chunk: &[u8]) -> bool {
+        let at = (group * self.columns + column) * CRC_BYTES;
+        self.table.get(at..at + CRC_BYTES) == Some(&crc32c(chunk).to_le_bytes())
+    }
+}
+
+/// The fixed part at the end of a file, in front of the Parquet footer.
+struct End {
+    filter: Filter,
+    table_crc: u32,
+    footer_crc: u32,
+    footer_len: usize,
+}
+
+impl End {
+    /// From the last bytes of a file; `None` where they are no whole trailer.
+    fn decode(tail: &Bytes) -> Option<Self> {
+        let footer_len = footer_len(tail)?;
+        let begin = tail.len().checked_sub(footer_len + TRAILER_BYTES)?;
+        let trailer: [u8; TRAILER_BYTES] = *tail.get(begin..)?.first_chunk()?;
+        let (checked, crc) = trailer.split_last_chunk()?;
+        let mut fields = Fields(checked);
+        let known = fields.take() == Some(MAGIC) && fields.u16() == Some(VERSION);
+        if !known || crc32c(checked) != u32::from_le_bytes(*crc) {
+            return None;
+        }
+        let sub = fields.u16()?;
+        let [groups, columns, blocks] = [fields.size()?, fields.size()?, fields.size()?];
+        let volume = VolumeId(fields.take()?);
+        let sequence = u64::from_le_bytes(fields.take()?);
+        let (table_crc, footer_crc) = (fields.u32()?, fields.u32()?);
+        let first = StripeId { sequence, sub };
+        let (table, footer) = (Bytes::new(), Bytes::new());
+        let filter = Filter { volume, first, groups, columns, blocks, offset: 0, table, footer };
+        Some(Self { filter, table_crc, footer_crc, footer_len })
+    }
+
+    /// Bytes from the table to the end of the file.
+    fn len_bytes(&self) -> Option<u64> {
+        let table = self.filter.groups.checked_mul(self.filter.columns)?.checked_mul(CRC_BYTES)?;
+        table.checked_add(self.footer_len + TRAILER_BYTES).map(to_u64)
+    }
+
+    /// With the last bytes of a file of `size` bytes, at least from the table on.
+    fn filter(self, size: u64, tail: &Bytes) -> Option<Filter> {
+        let len = usize::try_from(self.len_bytes()?).ok()?;
+        let from_table = tail.slice(tail.len().checked_sub(len)?..);
+        let footer_at = len - self.footer_len;
+        let footer = from_table.slice(footer_at..);
+        let table = from_table.slice(..footer_at - TRAILER_BYTES);
+        let Filter { groups, blocks, .. } = self.filter;
+        let blocks_len = to_u64(blocks).checked_mul(to_u64(stride(groups)))?;
+        let offset = (size - to_u64(len)).checked_sub(blocks_len)?;
+        let whole = crc32c(&table) == self.table_crc && crc32c(&footer) == self.footer_crc;
+        (whole && blocks > 0).then_some(Filter { offset, table, footer, ..self.filter })
+    }
+}
+
+/// Puts a filter in front of the footer of a Parquet file whose rows are `rows`.
+pub(crate) fn insert(parquet: Vec<u8>, meta: &SegmentMeta, rows: &[&Slice]) -> Result<Vec<u8>> {
+    let mut file = parquet;
+    let metadata = ParquetMetaDataReader::new().parse_and_finish(&Bytes::copy_from_slice(&file))?;
+    let footer_len = footer_len(&file).expect("a Parquet file ends with the length of its footer");
+    let footer = file.split_off(file.len() - footer_len);
+    let table = table(&file, &metadata);
+    let keys = keys_of_groups(&metadata, rows);
+    let blocks = encode_blocks(&mut file, &keys);
+    let columns = metadata.file_metadata().schema_descr().num_columns();
+    let mut trailer = Vec::with_capacity(TRAILER_BYTES);
+    trailer.extend(MAGIC);
+    trailer.extend(VERSION.to_le_bytes());
+    trailer.extend(meta.first.sub.to_le_bytes());
+    for count in [keys.len(), columns, blocks] {
+        trailer
+            .extend(u32::try_from(count).expect("counts of a segment fit 32 bits").to_le_bytes());
+    }
+    trailer.extend(meta.volume.0);
+    trailer.extend(meta.first.sequence.to_le_bytes());
+    trailer.extend(crc32c(&table).to_le_bytes());
+    trailer.extend(crc32c(&footer).to_le_bytes());
+    trailer.resize(TRAILER_BYTES - CRC_BYTES, 0);
+    trailer.extend(crc32c(&trailer).to_le_bytes());
+    file.extend(table);
+    file.extend(trailer);
+    file.extend(footer);
+    Ok(file)
+}
+
+/// Checksums of the column chunks.
+fn table(file: &[u8], metadata: &ParquetMetaData) -> Vec<u8> {
+    let chunks = metadata.row_groups().iter().flat_map(RowGroupMetaData::columns);
+    chunks
+        .flat_map(|chunk| {
+            let bytes = file.get(range_of(chunk.byte_range())).expect("chunks lie in their file");
+            crc32c(bytes).to_le_bytes()
+        })
+        .collect()
+}
+
+/// A column chunk's place in memory.
+fn range_of((offset, len): (u64, u64)) -> Range<usize> {
+    let at = |offset| usize::try_from(offset).expect("a file in memory has offsets of its size");
+    at(offset)..at(offset + len)
+}
+
+/// The distinct keys of every row group.
+fn keys_of_groups(metadata: &ParquetMetaData, rows: &[&Slice]) -> Vec<Vec<u64>> {
+    let mut rest = rows;
+    let groups = metadata.row_groups().iter().map(|group| {
+        let count = usize::try_from(group.num_rows()).expect("a row group fits memory");
+        let (rows, others) = rest.split_at(count);
+        rest = others;
+        let mut keys: Vec<u64> = rows.iter().flat_map(|row| keys_of_row(row)).flatten().collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    });
+    groups.collect()
+}
+
+/// Appends the blocks of all groups, and says how many each has.
+fn encode_blocks(file: &mut Vec<u8>, keys: &[Vec<u64>]) -> usize {
+    let most = keys.iter().map(Vec::len).max().unwrap_or(0);
+    let blocks = (most * BITS_PER_KEY).div_ceil(8 * BLOCK_BYTES).max(1);
+    let (begin, stride) = (file.len(), stride(keys.len()));
+    file.resize(begin + blocks * stride, 0);
+    let filter = file.get_mut(begin..).expect("just resized");
+    for (group, keys) in keys.iter().enumerate() {
+        for &key in keys {
+            let place = Place::of(key, blocks);
+            let at = place.block * stride + group * BLOCK_BYTES;
+            let block = filter.get_mut(at..).and_then(<[u8]>::first_chunk_mut);
+            place.set(block.expect("a place lies in the filter"));
+        }
+    }
+    for row in filter.chunks_exact_mut(stride) {
+        let (blocks, crc) = row.split_at_mut(stride - CRC_BYTES);
+        crc.copy_from_slice(&crc32c(blocks).to_le_bytes());
+    }
+    blocks
+}
+
+/// Bytes of the blocks with the same number, and their checksum.
+fn stride(groups: usize) -> usize {
+    groups * BLOCK_BYTES + CRC_BYTES
+}
+
+/// Where a key lies in a filter: its block, and its bits there.
+#[derive(Clone, Copy)]
+struct Place {
+    block: usize,
+    bits: u64,
+}
+
+impl Place {
+    fn of(key: u64, blocks: usize) -> Self {
+        let block = (u128::from(key) * u128::from(to_u64(blocks))) >> u64::BITS;
+        let block = usize::try_from(block).expect("smaller than the number of blocks");
+        Self { block, bits: mix(key) }
+    }
+
+    /// Bytes in the block, and bits in them.
+    fn probes(self) -> impl Iterator<Item = (usize, u8)> {
+        (0..PROBES).map(move |probe| {
+            let bit = (self.bits >> (9 * probe)) & 511;
+            let byte = usize::try_from(bit / 8).expect("below 64");
+            (byte, 1 << (bit % 8))
+        })
+    }
+
+    fn set(self, block: &mut [u8; BLOCK_BYTES]) {
+        for (byte, bit) in self.probes() {
+            *block.get_mut(byte).expect("below the size of a block") |= bit;
+        }
+    }
+
+    fn is_in(self, block: &[u8; BLOCK_BYTES]) -> bool {
+        self.probes().all(|(byte, bit)| block.get(byte).is_some_and(|bits| bits & bit != 0))
+    }
+}
+
+/// The keys of a row: its two addresses, and the pair of them.
+fn keys_of_row(row: &Slice) -> [Option<u64>; 3] {
+    let [orig, resp] = [row.tuple.orig, row.tuple.resp].map(number_of);
+    let pair = orig.zip(resp).map(|(orig, resp)| pair_key(orig, resp));
+    [orig.map(host_key), resp.map(host_key), pair]
+}
+
+fn keys_of_hosts(hosts: &[IpAddr]) -> Vec<u64> {
+    let hosts: BTreeSet<u128> = hosts.iter().filter_map(|&host| number_of(host.into())).collect();
+    let mut ends = hosts.iter();
+    let pair = ends.next().zip(ends.next()).map(|(&one, &other)| pair_key(one, other));
+    // The pair first: it rules out most.
+    pair.into_iter().chain(hosts.iter().map(|&host| host_key(host))).collect()
+}
+
+/// The address as IPv6, for an IPv4 host may also be written as mapped; none but IP has one.
+fn number_of(address: Address) -> Option<u128> {
+    match address {
+        Address::V4(ip) => Some(ip.to_ipv6_mapped().to_bits()),
+        Address::V6(ip) => Some(ip.to_bits()),
+        Address::Mac(_) | Address::None => None,
+    }
+}
+
+fn host_key(host: u128) -> u64 {
+    key([1, low(host >> 64), low(host), 0, 0])
+}
+
+fn pair_key(one: u128, other: u128) -> u64 {
+    let (first, second) = (one.min(other), one.max(other));
+    key([2, low(first >> 64), low(first), low(second >> 64), low(second)])
+}
+
+fn low(number: u128) -> u64 {
+    u64::try_from(number & u128::from(u64::MAX)).expect("cut to 64 bits")
+}
+
+fn key(words: [u64; 5]) -> u64 {
+    words.into_iter().fold(0, |key, word| mix(key ^ word))
+}
+
+/// The finalizer of `SplitMix64`: every bit of the word moves half of the bits of the result.
+fn mix(word: u64) -> u64 {
+    let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+/// Bytes of the Parquet footer with its length and magic at its end.
+fn footer_len(tail: &[u8]) -> Option<usize> {
+    let (_, end) = tail.split_last_chunk::<FOOTER_SIZE>()?;
+    let (len, _) = end.split_first_chunk()?;
+    usize::try_from(u32::from_le_bytes(*len)).ok()?.checked_add(FOOTER_SIZE)
+}
+
+fn read_end(source: &Source, len: u64) -> Result<Bytes> {
+    source.read(source.size_bytes() - len, usize::try_from(len).expect("a tail fits memory"))
+}
+
+fn to_u64(len: usize) -> u64 {
+    u64::try_from(len).expect("lengths fit 64 bits")
+}
+
+/// Little-endian fields, one after the other.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (field, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*field)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.take().map(u16::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn size(&mut self) -> Option<usize> {
+        usize::try_from(self.u32()?).ok()
+    }
+}

@@ -1,0 +1,96 @@
+//! Files are read in parts, and no damaged part is believed.
+
+use core::net::{IpAddr, Ipv4Addr};
+use core::ops::ControlFlow;
+
+use bytes::Bytes;
+use format::slice::Slice;
+use index::{Columns, Error, Segment, encode};
+use units::Timestamp;
+use wire::{Address, FiveTuple, Protocol};
+
+use crate::examples::{empty, meta};
+
+fn host(number: u32) -> Ipv4Addr {
+    Ipv4Addr::from(number + 0x0a00_0000)
+}
+
+/// Whom host `number` talks to.
+fn server(number: u32) -> Ipv4Addr {
+    host(number % 7 + 500_000)
+}
+
+fn rows(count: u32) -> Vec<Slice> {
+    let of = |number: u32| {
+        let (orig, resp) = (Address::V4(host(number)), Address::V4(server(number)));
+        let start = Timestamp(i64::from(number));
+        let (orig_port, resp_port, proto) = (0, 443, Protocol::UDP);
+        empty(FiveTuple { orig, resp, orig_port, resp_port, proto }, start)
+    };
+    (0..count).map(of).collect()
+}
+
+fn open(bytes: Vec<u8>) -> Result<Option<Segment>, Error> {
+    Segment::open_in_parts(Box::new(Bytes::from(bytes)))
+}
+
+/// The rows that have both hosts.
+fn read(segment: &Segment, hosts: [Ipv4Addr; 2]) -> Result<Vec<Slice>, Error> {
+    let mut found = Vec::new();
+    let mut visit = |_, slice| {
+        found.push(slice);
+        ControlFlow::Continue(())
+    };
+    let times = Timestamp::MIN..=Timestamp::MAX;
+    segment.rows_of_hosts(&hosts.map(IpAddr::V4), Columns::All, &times, &mut visit)?;
+    Ok(found)
+}
+
+#[test]
+fn no_damaged_byte_changes_an_answer() {
+    let rows = rows(50);
+    let hosts = [host(13), server(13)];
+    let whole = encode(&meta(), &rows, 1).unwrap().parquet;
+    assert_eq!(read(&open(whole.clone()).unwrap().unwrap(), hosts).unwrap(), rows[13..14]);
+    let mut found = 0;
+    for at in (0..whole.len()).step_by(5) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1 << (at % 8);
+        let Ok(Some(segment)) = open(damaged) else {
+            found += 1;
+            continue;
+        };
+        match read(&segment, hosts) {
+            Ok(answer) => assert_eq!(answer, rows[13..14], "byte {at}"),
+            Err(error) => {
+                assert!(error.is_of_file(), "byte {at}: {error}");
+                found += 1;
+            }
+        }
+    }
+    assert!(found > whole.len() / 5 / 2, "{found} of {} bytes are of use", whole.len() / 5);
+}
+
+#[test]
+fn a_host_costs_a_small_part_of_the_file() {
+    let file = encode(&meta(), &rows(100_000), 1).unwrap().parquet;
+    let segment = open(file.clone()).unwrap().unwrap();
+    let absent = read(&segment, [host(77_777), host(300_000)]).unwrap();
+    assert_eq!(absent, []);
+    let footer = segment.read_bytes();
+    assert!(footer <= 300 << 10, "{footer} bytes rule everything out");
+    assert_eq!(read(&segment, [host(77_777), server(77_777)]).unwrap().len(), 1);
+    let read = usize::try_from(segment.read_bytes() - footer).unwrap();
+    assert!(read < file.len() / 5, "{read} of {} bytes", file.len());
+}
+
+#[test]
+fn a_file_without_a_filter_is_not_read_in_parts() {
+    let file = encode(&meta(), &rows(10), 1).unwrap().parquet;
+    let at = file.windows(8).rposition(|window| window == b"WSFILTER").unwrap();
+    let mut without = file;
+    without[at] = b'X';
+    assert!(open(without.clone()).unwrap().is_none());
+    let whole = Segment::open(without.into()).unwrap();
+    assert_eq!(read(&whole, [host(3), server(3)]).unwrap().len(), 1);
+}
