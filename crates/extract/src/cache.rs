@@ -37,6 +37,10 @@ impl Files for NoCache {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    fn sync(&self, _: &str) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     fn list(&self) -> io::Result<Vec<String>> {
         Ok(Vec::new())
     }

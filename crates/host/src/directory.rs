@@ -59,18 +59,26 @@ impl Directory {
         Ok(Some(OpenFile { path, file, size_bytes }))
     }
 
-    /// Writes a file, durably, so that readers see its old or its new content and nothing between.
+    /// Writes a file so that readers see its old or its new content and nothing between. Until
+    /// [`Self::sync`] a crash may leave it damaged.
     pub fn write_atomic(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         let path = self.entry(name);
         let draft = self.path.join(format!(".{name}.{}", std::process::id()));
-        let written = write_durably(&draft, bytes)
-            .and_then(|()| fs::rename(&draft, &path))
-            .and_then(|()| self.sync());
+        let written = write(&draft, bytes).and_then(|()| fs::rename(&draft, &path));
         written.map_err(|error| {
             // The cause is worth more than a second error.
             drop(fs::remove_file(&draft));
             Error::path("write", &path, error)
         })
+    }
+
+    /// Makes a file durable, its name too: a rename is durable only with its directory.
+    pub fn sync(&self, name: &str) -> Result<(), Error> {
+        let path = self.entry(name);
+        let sync = |path: &Path| fs::OpenOptions::new().read(true).open(path)?.sync_all();
+        sync(&path)
+            .and_then(|()| sync(&self.path))
+            .map_err(|error| Error::path("sync", &path, error))
     }
 
     /// The names of all files, sorted.
@@ -108,11 +116,6 @@ impl Directory {
         );
         self.path.join(name)
     }
-
-    /// A rename is durable only with its directory.
-    fn sync(&self) -> std::io::Result<()> {
-        fs::OpenOptions::new().read(true).open(&self.path)?.sync_all()
-    }
 }
 
 /// A file of a directory, open for reading.
@@ -148,11 +151,10 @@ fn read_whole(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn write_durably(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file =
         fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+    file.write_all(bytes)
 }
 
 /// Where caches go: `/var/cache/wirespool` for root, else by the XDG Base Directory Specification,
@@ -181,6 +183,7 @@ mod tests {
         assert_eq!(directory.read("x").unwrap(), None);
         directory.write_atomic("x", b"old").unwrap();
         directory.write_atomic("x", b"new").unwrap();
+        directory.sync("x").unwrap();
         directory.write_atomic("a", b"").unwrap();
         fs::create_dir(directory.path().join("folder")).unwrap();
         fs::write(directory.path().join(".draft"), b"").unwrap();

@@ -257,7 +257,10 @@ impl Catalog {
 
     fn cache(&mut self, first: StripeId, parquet: &[u8], files: &dyn Files) {
         let name = file_name(first, checksum(CrcAlgorithm::Crc64Nvme, parquet));
-        if files.write_atomic(&name, parquet).is_ok() {
+        // A damaged file is found by its checksum and loaded again from the ring, as long as that
+        // has it: only rows that are to outlive their packets need the file itself.
+        let durable = |()| if self.keep_sessions.is_some() { files.sync(&name) } else { Ok(()) };
+        if files.write_atomic(&name, parquet).and_then(durable).is_ok() {
             let names = self.files.entry(first).or_default();
             names.retain(|known| *known != name);
             names.push(name);

@@ -14,8 +14,11 @@ pub trait Files: Send + Sync {
     fn open(&self, name: &str) -> io::Result<Option<Box<dyn Content>>>;
     /// The file's bytes; `None` where there is none of this name.
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>>;
-    /// Writes the file so that a crash leaves the old one, the new one or none.
+    /// Writes the file so that readers see the old one or the new one. Until it is synced a crash
+    /// may leave it damaged.
     fn write_atomic(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
+    /// Makes the file durable.
+    fn sync(&self, name: &str) -> io::Result<()>;
     /// Names of all files.
     fn list(&self) -> io::Result<Vec<String>>;
     /// Removes the file; one that is gone already is no error.
@@ -49,6 +52,10 @@ impl Files for MemoryFiles {
         Ok(())
     }
 
+    fn sync(&self, _: &str) -> io::Result<()> {
+        Ok(())
+    }
+
     fn list(&self) -> io::Result<Vec<String>> {
         Ok(self.files().keys().cloned().collect())
     }
@@ -71,6 +78,10 @@ impl Files for host::Directory {
 
     fn write_atomic(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         Self::write_atomic(self, name, bytes).map_err(io::Error::other)
+    }
+
+    fn sync(&self, name: &str) -> io::Result<()> {
+        Self::sync(self, name).map_err(io::Error::other)
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
