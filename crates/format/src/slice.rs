@@ -4,6 +4,9 @@
 //! them. One name per field everywhere: the names in queries, JSON and SQL are those of the Parquet
 //! columns (docs/sessions.md).
 
+use core::fmt;
+use core::ops::{Deref, DerefMut};
+
 use units::Timestamp;
 use wire::{FiveTuple, TcpOptions, Tunnel};
 
@@ -144,6 +147,65 @@ pub struct Names {
     pub dns_answers: Vec<String>,
 }
 
+impl Names {
+    const NONE: Self = Self {
+        app: None,
+        sni: None,
+        alpn: Vec::new(),
+        tls_version: None,
+        http_host: Vec::new(),
+        http_method: Vec::new(),
+        http_path: Vec::new(),
+        http_status: Vec::new(),
+        http_user_agent: Vec::new(),
+        dns_names: Vec::new(),
+        dns_types: Vec::new(),
+        dns_rcodes: Vec::new(),
+        dns_answers: Vec::new(),
+    };
+}
+
+/// The names of a slice, read and written as [`Names`]. Most slices have none and store none:
+/// otherwise names would be half of every row that waits for its segment to end.
+#[derive(Clone, Default)]
+pub struct SparseNames(Option<Box<Names>>);
+
+impl From<Names> for SparseNames {
+    fn from(names: Names) -> Self {
+        Self((names != Names::NONE).then(|| Box::new(names)))
+    }
+}
+
+impl Deref for SparseNames {
+    type Target = Names;
+
+    fn deref(&self) -> &Names {
+        static NONE: Names = Names::NONE;
+        self.0.as_deref().unwrap_or(&NONE)
+    }
+}
+
+/// Stores names from the first writing access on.
+impl DerefMut for SparseNames {
+    fn deref_mut(&mut self) -> &mut Names {
+        self.0.get_or_insert_default()
+    }
+}
+
+impl PartialEq for SparseNames {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for SparseNames {}
+
+impl fmt::Debug for SparseNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
 /// One session's row in one segment. Counters are those of this slice; state, history and names are
 /// those of the whole session up to the end of this slice.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -182,7 +244,7 @@ pub struct Slice {
     /// The session goes on: another slice may follow.
     pub continues: bool,
     /// Application names.
-    pub names: Names,
+    pub names: SparseNames,
     /// Interface of the first packet.
     pub interface: u32,
     /// Pieces that hold packets of this slice, ascending, distinct.

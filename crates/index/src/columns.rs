@@ -103,7 +103,7 @@ pub(crate) fn blank() -> Slice {
         truncated_packets: 0,
         fragments: 0,
         continues: false,
-        names: format::slice::Names::default(),
+        names: format::slice::SparseNames::default(),
         interface: 0,
         pieces: Vec::new(),
         first_ordinal: 0,

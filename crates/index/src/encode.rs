@@ -27,7 +27,7 @@ use crate::meta::{KEY, SegmentMeta};
 /// that a thread encodes.
 const GROUP_ROWS: usize = 8192;
 /// Rows turned into arrays at a time. Every column walks over all of them, so they should stay in
-/// the cache: a slice has about 700 bytes, and a core's cache at least 1 MiB.
+/// the cache: a slice has about 400 bytes, and a core's cache at least 1 MiB.
 const BLOCK_ROWS: usize = 1024;
 /// The first column is the start.
 const SORTED_BY: SortingColumn =

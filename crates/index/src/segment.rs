@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType};
-use arrow_array::{ArrayRef, ArrowPrimitiveType, RecordBatch};
+use arrow_array::{Array as _, ArrayRef, ArrowPrimitiveType, RecordBatch};
 use bytes::Bytes;
 use format::directory::Summary;
 use format::head::{StripeId, VolumeId};
@@ -432,7 +432,10 @@ fn fill(slices: &mut [Slice], column: &Column, array: &ArrayRef) -> Result<Optio
             let lists = array.as_list_opt::<i32>().ok_or(wrong)?;
             set_all(rows, lists.iter(), |slice, list| {
                 let texts = list.as_string_opt::<i32>()?;
-                get(slice).extend(texts.iter().flatten().map(str::to_owned));
+                // Names that are not there take no memory.
+                if !texts.is_empty() {
+                    get(slice).extend(texts.iter().flatten().map(str::to_owned));
+                }
                 Some(())
             })
         }

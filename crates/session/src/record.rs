@@ -297,7 +297,7 @@ impl Detail {
             truncated_packets: core::mem::take(&mut self.truncated_packets),
             fragments: core::mem::take(&mut self.fragments),
             continues,
-            names: self.names(continues),
+            names: self.names(continues).into(),
             interface: self.interface,
             pieces: core::mem::take(&mut self.pieces),
             first_ordinal: self.first_ordinal,

@@ -343,7 +343,7 @@ mod tests {
             truncated_packets: 0,
             fragments: 0,
             continues: false,
-            names,
+            names: names.into(),
             interface: 0,
             pieces: Vec::new(),
             first_ordinal: 0,

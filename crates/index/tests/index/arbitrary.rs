@@ -31,7 +31,7 @@ pub(crate) fn slice() -> impl Strategy<Value = Slice> {
                 truncated_packets: counts.0,
                 fragments: counts.1,
                 continues,
-                names,
+                names: names.into(),
                 interface,
                 pieces,
                 first_ordinal,

@@ -53,7 +53,7 @@ pub(crate) fn empty(tuple: FiveTuple, start: Timestamp) -> Slice {
         truncated_packets: 0,
         fragments: 0,
         continues: false,
-        names: Names::default(),
+        names: Names::default().into(),
         interface: 0,
         pieces: Vec::new(),
         first_ordinal: 0,

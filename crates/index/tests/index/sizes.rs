@@ -167,7 +167,7 @@ fn corpus_row(number: usize, fields: &BTreeMap<&str, &str>) -> Option<Slice> {
         state: if tcp { State::Sf } else { State::Oth },
         history: if tcp { "ShADadFf".into() } else { "Dd".into() },
         handshake_ns: tcp.then_some(u64::try_from(number).unwrap() * 7919 % 90_000_000),
-        names,
+        names: names.into(),
         pieces: (first_piece..first_piece + piece_count).map(piece).collect(),
         first_ordinal: u32::try_from(number * 31 % 2000).unwrap(),
         last_ordinal: u32::try_from(number * 57 % 2000).unwrap(),

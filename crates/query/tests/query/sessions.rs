@@ -47,7 +47,7 @@ pub(crate) fn plain(tuple: FiveTuple) -> Slice {
         truncated_packets: 0,
         fragments: 0,
         continues: false,
-        names: Names::default(),
+        names: Names::default().into(),
         interface: 0,
         pieces: Vec::new(),
         first_ordinal: 0,
@@ -105,7 +105,8 @@ pub(crate) fn tls() -> Slice {
         alpn: vec!["h2".to_owned(), "http/1.1".to_owned()],
         tls_version: Some(0x0304),
         ..Names::default()
-    };
+    }
+    .into();
     row
 }
 
@@ -122,7 +123,8 @@ pub(crate) fn http() -> Slice {
         http_status: vec![200, 503],
         http_user_agent: vec!["Mozilla/5.0 (X11; Linux)".to_owned()],
         ..Names::default()
-    };
+    }
+    .into();
     row
 }
 
@@ -138,7 +140,8 @@ pub(crate) fn dns() -> Slice {
         dns_rcodes: vec![3],
         dns_answers: vec!["192.0.2.1".to_owned()],
         ..Names::default()
-    };
+    }
+    .into();
     row
 }
 
