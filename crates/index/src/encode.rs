@@ -1,5 +1,6 @@
 //! Rows into Parquet bytes.
 
+use core::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -69,16 +70,26 @@ pub fn encode(meta: &SegmentMeta, rows: &[Slice], threads: usize) -> Result<Enco
         factory: ArrowRowGroupWriterFactory::new(&file, Arc::clone(&schema)),
         schema,
     };
-    for chunks in encoder.all(&groups, threads)? {
+    let mut keys = Vec::with_capacity(groups.len());
+    for encoded in encoder.all(&groups, threads)? {
         let mut group = file.next_row_group()?;
-        for chunk in chunks {
+        for chunk in encoded.chunks {
             chunk.append_to_row_group(&mut group)?;
         }
         group.close()?;
+        keys.push(encoded.keys);
     }
+    let metadata = file.finish()?;
+    let parquet = filter::insert(mem::take(file.inner_mut()), &metadata, &meta, &keys);
     let sessions = u64::try_from(rows.len()).expect("lengths fit 64 bits");
-    let parquet = filter::insert(file.into_inner()?, &meta, &sorted)?;
     Ok(Encoded { parquet, summary: meta.summary(sessions) })
+}
+
+/// A row group on its way into the file.
+struct EncodedGroup {
+    chunks: Vec<ArrowColumnChunk>,
+    /// The distinct keys of its rows, for the filter.
+    keys: Vec<u64>,
 }
 
 /// Encodes row groups, each for itself.
@@ -88,8 +99,8 @@ struct GroupEncoder {
 }
 
 impl GroupEncoder {
-    /// The columns of all `groups`, in their order.
-    fn all(&self, groups: &[&[&Slice]], threads: usize) -> Result<Vec<Vec<ArrowColumnChunk>>> {
+    /// All `groups`, in their order.
+    fn all(&self, groups: &[&[&Slice]], threads: usize) -> Result<Vec<EncodedGroup>> {
         let next = AtomicUsize::new(0);
         let work = || {
             let mut done = Vec::new();
@@ -111,10 +122,10 @@ impl GroupEncoder {
             Result::Ok(done)
         })?;
         done.sort_unstable_by_key(|&(number, _)| number);
-        Ok(done.into_iter().map(|(_, chunks)| chunks).collect())
+        Ok(done.into_iter().map(|(_, group)| group).collect())
     }
 
-    fn one(&self, number: usize, group: &[&Slice]) -> Result<Vec<ArrowColumnChunk>> {
+    fn one(&self, number: usize, group: &[&Slice]) -> Result<EncodedGroup> {
         let mut writers = self.factory.create_column_writers(number)?;
         for rows in group.chunks(BLOCK_ROWS) {
             let fields = self.schema.fields().iter();
@@ -124,7 +135,9 @@ impl GroupEncoder {
                 }
             }
         }
-        writers.into_iter().map(|writer| Ok(writer.close()?)).collect()
+        let chunks =
+            writers.into_iter().map(|writer| Ok(writer.close()?)).collect::<Result<_>>()?;
+        Ok(EncodedGroup { chunks, keys: filter::keys(group) })
     }
 }
 

@@ -15,7 +15,7 @@ use format::checksum::crc32c;
 use format::head::{StripeId, VolumeId};
 use format::slice::Slice;
 use parquet::file::FOOTER_SIZE;
-use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use wire::Address;
 
 use crate::content::Source;
@@ -145,15 +145,17 @@ impl End {
     }
 }
 
-/// Puts a filter in front of the footer of a Parquet file whose rows are `rows`.
-pub(crate) fn insert(parquet: Vec<u8>, meta: &SegmentMeta, rows: &[&Slice]) -> Result<Vec<u8>> {
-    let mut file = parquet;
-    let metadata = ParquetMetaDataReader::new().parse_and_finish(&Bytes::copy_from_slice(&file))?;
+/// Puts a filter of the `keys` of each row group in front of the footer of a Parquet file.
+pub(crate) fn insert(
+    mut file: Vec<u8>,
+    metadata: &ParquetMetaData,
+    meta: &SegmentMeta,
+    keys: &[Vec<u64>],
+) -> Vec<u8> {
     let footer_len = footer_len(&file).expect("a Parquet file ends with the length of its footer");
     let footer = file.split_off(file.len() - footer_len);
-    let table = table(&file, &metadata);
-    let keys = keys_of_groups(&metadata, rows);
-    let blocks = encode_blocks(&mut file, &keys);
+    let table = table(&file, metadata);
+    let blocks = encode_blocks(&mut file, keys);
     let columns = metadata.file_metadata().schema_descr().num_columns();
     let mut trailer = Vec::with_capacity(TRAILER_BYTES);
     trailer.extend(MAGIC);
@@ -172,7 +174,7 @@ pub(crate) fn insert(parquet: Vec<u8>, meta: &SegmentMeta, rows: &[&Slice]) -> R
     file.extend(table);
     file.extend(trailer);
     file.extend(footer);
-    Ok(file)
+    file
 }
 
 /// Checksums of the column chunks.
@@ -192,19 +194,12 @@ fn range_of((offset, len): (u64, u64)) -> Range<usize> {
     at(offset)..at(offset + len)
 }
 
-/// The distinct keys of every row group.
-fn keys_of_groups(metadata: &ParquetMetaData, rows: &[&Slice]) -> Vec<Vec<u64>> {
-    let mut rest = rows;
-    let groups = metadata.row_groups().iter().map(|group| {
-        let count = usize::try_from(group.num_rows()).expect("a row group fits memory");
-        let (rows, others) = rest.split_at(count);
-        rest = others;
-        let mut keys: Vec<u64> = rows.iter().flat_map(|row| keys_of_row(row)).flatten().collect();
-        keys.sort_unstable();
-        keys.dedup();
-        keys
-    });
-    groups.collect()
+/// The distinct keys of the rows of a row group.
+pub(crate) fn keys(rows: &[&Slice]) -> Vec<u64> {
+    let mut keys: Vec<u64> = rows.iter().flat_map(|row| keys_of_row(row)).flatten().collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
 }
 
 /// Appends the blocks of all groups, and says how many each has.
