@@ -17,8 +17,6 @@ use crate::packets::Packets;
 use crate::program::now_seconds;
 use crate::statistics::{Sample, real};
 
-/// Packets given to the table at a time, as the recorder does.
-const BATCH: usize = 256;
 const REPETITIONS: usize = 5;
 const FRAME_BYTES: usize = 64;
 /// Of TCP in such a frame: less 14, 20 and 20 of headers.
@@ -109,11 +107,9 @@ fn measure(
     let with_table = Sample::new((0..REPETITIONS).map(|_| {
         rows.clear();
         let mut table = Table::new(Config::default(), 1);
-        table.push_batch(&opening, &mut rows);
+        table.push_all(opening.iter().copied(), &mut rows);
         let start = now_seconds();
-        for batch in views.chunks(BATCH) {
-            table.push_batch(batch, &mut rows);
-        }
+        table.push_all(views.iter().copied(), &mut rows);
         (now_seconds() - start) * NANOS / count
     }))?;
     outcome.line(format!(
@@ -144,7 +140,7 @@ fn measure(
 fn encode(outcome: &mut Outcome, opening: &Packets, packets: &Packets) -> Result<()> {
     let (mut table, mut rows): (Table, Vec<Slice>) = (Table::new(Config::default(), 1), Vec::new());
     for packets in [opening, packets] {
-        table.push_batch(&packets.views(), &mut rows);
+        table.push_all(packets.views(), &mut rows);
     }
     table.finish(&mut rows);
     let meta = SegmentMeta {
@@ -198,11 +194,11 @@ mod tests {
         let options = Options { corpus: None, sessions: 500, packets: 3000 };
         let (opening, packets) = small_packets(&options);
         let (mut table, mut rows) = (Table::new(Config::default(), 1), Vec::new());
-        table.push_batch(&opening.views(), &mut rows);
+        table.push_all(opening.views(), &mut rows);
         assert!(rows.is_empty());
         // Two flows in 500 of 2^22 x 2^16 x ... are hardly ever the same.
         assert_eq!(table.session_count(), 500);
-        table.push_batch(&packets.views(), &mut rows);
+        table.push_all(packets.views(), &mut rows);
         assert_eq!((table.session_count(), rows.len()), (500, 0));
         table.finish(&mut rows);
         let counted: u64 = rows.iter().map(|row| row.orig.packets + row.resp.packets).sum();

@@ -162,7 +162,7 @@ impl Builder {
         stretch.gaps.extend(walked.gaps);
         stretch.last = id;
         stretch.bytes += stripe.body.len();
-        self.table.push_batch(&views, &mut stretch.rows);
+        self.table.push_all(views.iter().copied(), &mut stretch.rows);
         notes.explain.stripes_indexed += 1;
         Ok(())
     }

@@ -10,9 +10,6 @@ use index::{Encoded, Interface, SegmentMeta};
 use session::{PacketView, Slice, Table};
 use units::Timestamp;
 
-/// Packets whose sessions are looked up together.
-const BATCH: usize = 256;
-
 /// When a segment ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SegmentLimits {
@@ -86,30 +83,16 @@ impl OpenSegment {
 
     /// Takes the packets of one stripe into account; without a table they stay without rows.
     pub(crate) fn take(&mut self, table: Option<&mut Table>, stripe: StripeId, body: &[u8]) {
-        let before = self.packets;
-        if let Some(table) = table {
-            self.walk(stripe, body, |batch, rows| table.push_batch(batch, rows));
-        } else {
-            self.walk(stripe, body, |_, _| {});
-            self.unindexed += self.packets - before;
-        }
-        self.bytes += u64::try_from(body.len()).expect("lengths fit 64 bits");
-        self.last = stripe;
-    }
-
-    fn walk(
-        &mut self,
-        stripe: StripeId,
-        body: &[u8],
-        mut push: impl FnMut(&[PacketView<'_>], &mut Vec<Slice>),
-    ) {
         let piece = PieceId { sequence: stripe.sequence, sub: stripe.sub, column: 0 };
         let mut walk = packets(body);
-        let mut batch = Vec::with_capacity(BATCH);
         // A body that was sealed here, or verified, is well formed; what is not ends the walk.
-        while let Some(Ok(packet)) = walk.next() {
-            let Some(interface) = walk.interfaces().get(packet.interface) else { break };
-            batch.push(PacketView {
+        let views = core::iter::from_fn(|| {
+            let packet = walk.next()?.ok()?;
+            let interface = walk.interfaces().get(packet.interface)?;
+            self.time_min = self.time_min.min(packet.timestamp);
+            self.time_max = self.time_max.max(packet.timestamp);
+            self.packets += 1;
+            Some(PacketView {
                 timestamp: packet.timestamp,
                 interface: interface.id,
                 link_type: interface.link_type,
@@ -117,16 +100,13 @@ impl OpenSegment {
                 data: packet.data,
                 piece,
                 ordinal: packet.ordinal,
-            });
-            self.time_min = self.time_min.min(packet.timestamp);
-            self.time_max = self.time_max.max(packet.timestamp);
-            self.packets += 1;
-            if batch.len() == BATCH {
-                push(&batch, &mut self.rows);
-                batch.clear();
-            }
+            })
+        });
+        if let Some(table) = table {
+            table.push_all(views, &mut self.rows);
+        } else {
+            self.unindexed += u64::try_from(views.count()).expect("counts fit 64 bits");
         }
-        push(&batch, &mut self.rows);
         self.gaps.extend_from_slice(walk.gaps());
         for known in walk.interfaces() {
             self.interfaces.entry(known.id).or_insert_with(|| Interface {
@@ -135,6 +115,8 @@ impl OpenSegment {
                 name: known.name.clone(),
             });
         }
+        self.bytes += u64::try_from(body.len()).expect("lengths fit 64 bits");
+        self.last = stripe;
     }
 
     pub(crate) fn is_due(&self, limits: &SegmentLimits, now_ns: i64) -> bool {

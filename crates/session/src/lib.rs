@@ -14,7 +14,9 @@
 //! The caller gives packets piece by piece; the ordinals of one piece ascend.
 
 mod key;
+mod lookup;
 mod names;
+mod pieces;
 mod record;
 mod seen;
 mod table;

@@ -1,74 +1,75 @@
 //! What is kept of a live session: a hot record that every packet touches, and the detail.
 
-use format::slice::{Direction, Names, PieceId, Slice, State};
+use format::slice::{Direction, Slice, SparseNames, State};
 use units::Timestamp;
 use wire::{Decoded, FiveTuple, Protocol, Transport, Tunnel};
 
 use crate::PacketView;
 use crate::key::Key;
 use crate::names::{Interest, Search};
-use crate::tcp::{Evidence, Flow, Side, Tcp, is_syn_ack};
+use crate::pieces::{Pieces, Places};
+use crate::tcp::{Evidence, Flow, Side, Steady, Tcp, is_syn_ack};
 
-/// Bytes of one direction of the slice. Sums of 32-bit lengths over at most 2^32 packets fit 64
-/// bits.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sums {
-    frame: u64,
-    ip: u64,
-    payload: u64,
-}
+/// Bytes of one direction of the slice: frames, IP packets, payload.
+type Sums<Number> = [Number; 3];
 
-/// Two cache lines. A slice without packets has no packets in either direction; its times mean
-/// nothing, except that `latest` stays as it was for the idle test.
+/// Two cache lines, which the processor fetches as a pair. A slice without packets has none in
+/// either direction; its times mean nothing, except that `latest` stays as it was for the idle
+/// test.
 #[derive(Debug)]
-#[repr(align(64))]
+#[repr(C, align(128))]
 pub(crate) struct Hot {
     pub(crate) key: Key,
-    /// Earliest packet of the slice.
-    start: Timestamp,
-    /// Latest packet.
-    pub(crate) latest: Timestamp,
-    sums: [Sums; 2],
-    packets: [u32; 2],
-    /// The table's number of the last piece of `Detail::pieces`, if the last packet lay there.
-    piece_number: u32,
-    last_ordinal: u32,
+    pub(crate) steady: Steady,
     /// The canonical key's second end is the originator.
     turned: bool,
     /// The responder has sent something.
     answered: bool,
     pub(crate) interest: Interest,
+    /// Its TCP connection was reset, or closed from both sides.
+    pub(crate) is_over: bool,
     /// The slot holds a session.
     pub(crate) is_live: bool,
+    /// TCP flags of both directions of the slice.
+    flags: [u8; 2],
+    places: Places,
+    /// Earliest packet of the slice.
+    start: Timestamp,
+    /// Latest packet.
+    pub(crate) latest: Timestamp,
+    packets: [u32; 2],
+    /// What `Detail::carried` does not have yet.
+    sums: [Sums<u32>; 2],
 }
 
 const _: () = assert!(size_of::<Hot>() == 128);
 
-/// What most packets do not touch, apart from TCP's; in the order in which it is wanted.
+/// What most packets do not touch, TCP's first.
 #[derive(Debug)]
-#[repr(C)]
+#[repr(C, align(128))]
 pub(crate) struct Detail {
-    pieces: Vec<PieceId>,
-    first_ordinal: u32,
-    pub(crate) tcp: Option<Tcp>,
-    interface: u32,
+    /// Of a TCP session; else it stays as it was made.
+    pub(crate) tcp: Tcp,
+    pub(crate) search: Option<Box<Search>>,
+    /// Sums that did not fit 32 bits.
+    carried: Option<Box<[Sums<u64>; 2]>>,
+    tunnel: Option<Box<Tunnel>>,
     truncated_packets: u64,
     fragments: u64,
     /// Frozen by the first row, so that it joins the rows of a session even if time runs
     /// backwards.
     session_start: Timestamp,
-    has_row: bool,
-    vlan: [Option<u16>; 2],
+    interface: u32,
     mpls: Option<u32>,
-    tunnel: Option<Tunnel>,
+    vlan: [Option<u16>; 2],
     icmp: Option<(u8, u8)>,
-    pub(crate) search: Option<Box<Search>>,
+    has_row: bool,
 }
 
 /// One packet with what was found out about it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival<'a> {
-    pub(crate) packet: &'a PacketView<'a>,
+    pub(crate) packet: PacketView<'a>,
     pub(crate) decoded: &'a Decoded<'a>,
     pub(crate) key: Key,
     /// The sender is the second end of the key.
@@ -82,25 +83,27 @@ impl Hot {
     pub(crate) fn new(arrival: &Arrival<'_>) -> Self {
         Self {
             key: arrival.key,
-            start: arrival.packet.timestamp,
-            latest: arrival.packet.timestamp,
-            sums: [Sums::default(); 2],
-            packets: [0; 2],
-            piece_number: 0,
-            last_ordinal: 0,
+            steady: Steady::default(),
             turned: arrival.turned ^ begins_with_answer(arrival.decoded),
             answered: false,
-            interest: Interest::of(arrival.key.tuple().proto),
+            interest: Interest::of(arrival.key.proto()),
+            is_over: false,
             is_live: true,
+            flags: [0; 2],
+            places: Places::NONE,
+            start: arrival.packet.timestamp,
+            latest: arrival.packet.timestamp,
+            packets: [0; 2],
+            sums: [[0; 3]; 2],
         }
     }
 
-    /// Something of each of its cache lines, so that they are read.
-    pub(crate) fn warm(&self) -> u64 {
-        let [orig, resp] = &self.sums;
-        let times = self.start.0 ^ self.latest.0;
-        let [packets, _] = self.packets;
-        times.cast_unsigned() ^ orig.frame ^ resp.payload ^ u64::from(packets)
+    /// Something of each of its cache lines, so that they are read; and whether a packet is likely
+    /// to touch the detail.
+    #[inline]
+    pub(crate) fn warm(&self) -> bool {
+        core::hint::black_box(self.latest);
+        self.key.proto() == Protocol::TCP && !self.steady.is_any()
     }
 
     pub(crate) fn side(&self, arrival: &Arrival<'_>) -> Side {
@@ -124,66 +127,66 @@ impl Hot {
                 || self.packets.contains(&u32::MAX))
     }
 
-    /// Counts a packet. `piece_number` is the table's number of its piece, never 0.
-    pub(crate) fn count(&mut self, arrival: &Arrival<'_>, side: Side, piece_number: u32) -> Place {
-        let Arrival { packet, decoded, .. } = arrival;
+    /// Counts a packet that lies in the present piece, without its bytes.
+    #[inline]
+    pub(crate) fn count(&mut self, arrival: &Arrival<'_>, side: Side, pieces: &mut Pieces) {
+        let Arrival { packet, .. } = arrival;
         if self.is_empty() {
-            self.start = packet.timestamp;
-            self.piece_number = 0;
+            (self.start, self.latest) = (packet.timestamp, packet.timestamp);
         } else {
             self.start = self.start.min(packet.timestamp);
+            self.latest = self.latest.max(packet.timestamp);
         }
-        self.latest =
-            if self.is_empty() { packet.timestamp } else { self.latest.max(packet.timestamp) };
-        let ([orig, resp], [orig_packets, resp_packets]) = (&mut self.sums, &mut self.packets);
-        let (sums, packets) = match side {
-            Side::Orig => (orig, orig_packets),
-            Side::Resp => (resp, resp_packets),
-        };
-        *packets += 1;
-        sums.frame += u64::from(packet.original_len);
-        sums.ip += u64::from(decoded.ip_len);
-        sums.payload += u64::from(decoded.payload_len);
+        *side.of(&mut self.packets) += 1;
         self.answered |= side == Side::Resp;
-        if self.piece_number == piece_number {
-            self.last_ordinal = packet.ordinal;
-            Place::Known
-        } else {
-            Place::New
-        }
+        pieces.note(&mut self.places, packet.ordinal);
     }
 
-    fn direction(&self, side: Side, flow: Option<&Flow>) -> Direction {
-        let ([orig, resp], [orig_packets, resp_packets]) = (&self.sums, &self.packets);
-        let (sums, &packets) = match side {
-            Side::Orig => (orig, orig_packets),
-            Side::Resp => (resp, resp_packets),
-        };
-        let evidence = flow.map(|flow| flow.evidence).unwrap_or_default();
+    /// Adds the packet's bytes; false, and nothing is added, when they do not fit.
+    #[inline]
+    pub(crate) fn add(&mut self, arrival: &Arrival<'_>, side: Side) -> bool {
+        let Arrival { packet, decoded, .. } = arrival;
+        let sums = side.of(&mut self.sums);
+        let [frame, ip, payload] = *sums;
+        let sum = (
+            frame.checked_add(packet.original_len),
+            ip.checked_add(decoded.ip_len),
+            payload.checked_add(decoded.payload_len),
+        );
+        if let (Some(frame), Some(ip), Some(payload)) = sum {
+            *sums = [frame, ip, payload];
+        }
+        matches!(sum, (Some(_), Some(_), Some(_)))
+    }
+
+    pub(crate) fn note_flags(&mut self, side: Side, flags: u8) {
+        *side.of(&mut self.flags) |= flags;
+    }
+
+    pub(crate) fn forget_piece_number(&mut self) {
+        self.places.forget_number();
+    }
+
+    fn direction(&self, side: Side, sums: Sums<u64>, flow: &Flow) -> Direction {
+        let evidence = flow.evidence;
+        let [frame_bytes, ip_bytes, payload_bytes] = sums;
         Direction {
-            packets: packets.into(),
-            frame_bytes: sums.frame,
-            ip_bytes: sums.ip,
-            payload_bytes: sums.payload,
-            tcp_flags: evidence.flags,
-            retransmitted_packets: evidence.retransmitted_packets,
+            packets: (*side.of(&self.packets)).into(),
+            frame_bytes,
+            ip_bytes,
+            payload_bytes,
+            tcp_flags: *side.of(&self.flags),
+            retransmitted_packets: evidence.retransmitted_packets.into(),
             retransmitted_bytes: evidence.retransmitted_bytes,
-            zero_windows: evidence.zero_windows,
+            zero_windows: evidence.zero_windows.into(),
             missed_bytes: evidence.missed_bytes,
-            syn_options: flow.and_then(|flow| flow.syn_options),
+            syn_options: flow.syn_options,
         }
     }
 
     fn udp_state(&self) -> (State, String) {
         if self.answered { (State::Sf, "Dd".into()) } else { (State::S0, "D".into()) }
     }
-}
-
-/// Whether the packet's piece is the one its session's last packet lay in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
-    Known,
-    New,
 }
 
 /// A session seen from its SYN-ACK on: its sender is the responder.
@@ -195,35 +198,35 @@ impl Detail {
     pub(crate) fn new(arrival: &Arrival<'_>) -> Self {
         let Arrival { packet, decoded, .. } = arrival;
         Self {
-            tcp: match decoded.transport {
-                Transport::Tcp(_) if begins_with_answer(decoded) => Some(Tcp::turned()),
-                _ if decoded.tuple.proto == Protocol::TCP => Some(Tcp::default()),
-                _ => None,
-            },
-            pieces: Vec::new(),
-            first_ordinal: 0,
-            interface: packet.interface,
+            tcp: if begins_with_answer(decoded) { Tcp::turned() } else { Tcp::default() },
+            search: None,
+            carried: None,
+            tunnel: decoded.tunnel.map(Box::new),
             truncated_packets: 0,
             fragments: 0,
             session_start: packet.timestamp,
-            has_row: false,
-            vlan: decoded.vlan,
+            interface: packet.interface,
             mpls: decoded.mpls,
-            tunnel: decoded.tunnel,
+            vlan: decoded.vlan,
             icmp: None,
-            search: None,
+            has_row: false,
         }
     }
 
-    /// Something of what a packet touches, so that its memory is read.
+    /// Something of what a TCP segment touches, so that its memory is read.
+    #[inline]
     pub(crate) fn warm(&self) -> u64 {
-        let places = u64::from(self.first_ordinal);
-        self.tcp.as_ref().map_or(places, |tcp| places ^ tcp.orig.warm() ^ tcp.resp.warm())
+        self.tcp.orig.warm() ^ self.tcp.resp.warm()
     }
 
-    /// The same for what lies beyond the detail.
-    pub(crate) fn warm_places(&self) -> u64 {
-        self.pieces.last().map_or(0, |piece| piece.sequence)
+    /// Takes the sums of the hot record over.
+    #[cold]
+    pub(crate) fn carry(&mut self, hot: &mut Hot) {
+        let sums = core::mem::take(&mut hot.sums);
+        let carried = self.carried.get_or_insert_default().as_flattened_mut();
+        for (carried, sum) in carried.iter_mut().zip(sums.as_flattened()) {
+            *carried += u64::from(*sum);
+        }
     }
 
     pub(crate) fn count(&mut self, arrival: &Arrival<'_>) {
@@ -241,82 +244,66 @@ impl Detail {
         }
     }
 
-    /// Notes that a packet lies in a piece other than the last one's; pieces may come in any order.
-    pub(crate) fn add_place(&mut self, hot: &mut Hot, packet: &PacketView<'_>, piece_number: u32) {
-        let (piece, ordinal) = (packet.piece, packet.ordinal);
-        if self.pieces.last().is_some_and(|&last| last < piece) {
-            self.pieces.push(piece);
-            (hot.last_ordinal, hot.piece_number) = (ordinal, piece_number);
-            return;
-        }
-        let first = self.pieces.first().copied();
-        if first.is_none_or(|first| (piece, ordinal) < (first, self.first_ordinal)) {
-            self.first_ordinal = ordinal;
-        }
-        let last = self.pieces.last().copied();
-        if last.is_none_or(|last| (piece, ordinal) >= (last, hot.last_ordinal)) {
-            hot.last_ordinal = ordinal;
-        }
-        if let Err(at) = self.pieces.binary_search(&piece) {
-            self.pieces.insert(at, piece);
-        }
-        // Only in the last piece does the next packet's ordinal stand without a look here.
-        hot.piece_number = if self.pieces.last() == Some(&piece) { piece_number } else { 0 };
-    }
-
     /// The row of the slice, which must not be empty. A last row takes the names with it.
-    pub(crate) fn row(&mut self, hot: &mut Hot, continues: bool) -> Slice {
+    pub(crate) fn row(&mut self, hot: &mut Hot, pieces: &mut Pieces, continues: bool) -> Slice {
         assert!(!hot.is_empty(), "only a slice with packets has a row");
-        let is_udp = hot.key.tuple().proto == Protocol::UDP;
-        let (state, history) = match &self.tcp {
-            Some(tcp) => (tcp.state(), tcp.history.text()),
-            None if is_udp => hot.udp_state(),
-            None => (State::Oth, String::new()),
+        let (state, history) = match hot.key.proto() {
+            Protocol::TCP => (self.tcp.state(), self.tcp.history.text()),
+            Protocol::UDP => hot.udp_state(),
+            _ => (State::Oth, String::new()),
         };
         if !self.has_row {
             self.has_row = true;
             self.session_start = self.session_start.min(hot.start);
         }
-        let flow = |side| {
-            self.tcp.as_ref().map(|tcp| if side == Side::Orig { &tcp.orig } else { &tcp.resp })
-        };
+        let [orig_sums, resp_sums] = self.sums(hot);
         let row = Slice {
             tuple: hot.tuple(),
             vlan: self.vlan,
             mpls: self.mpls,
-            tunnel: self.tunnel,
+            tunnel: self.tunnel.as_deref().copied(),
             icmp: self.icmp,
             session_start: self.session_start,
             start: hot.start,
             end: hot.latest,
-            orig: hot.direction(Side::Orig, flow(Side::Orig)),
-            resp: hot.direction(Side::Resp, flow(Side::Resp)),
+            orig: hot.direction(Side::Orig, orig_sums, &self.tcp.orig),
+            resp: hot.direction(Side::Resp, resp_sums, &self.tcp.resp),
             state,
             history,
-            handshake_ns: self.tcp.as_ref().and_then(|tcp| tcp.handshake_ns),
+            handshake_ns: self.tcp.handshake_ns,
             truncated_packets: core::mem::take(&mut self.truncated_packets),
             fragments: core::mem::take(&mut self.fragments),
             continues,
-            names: self.names(continues).into(),
+            names: self.names(continues),
             interface: self.interface,
-            pieces: core::mem::take(&mut self.pieces),
-            first_ordinal: self.first_ordinal,
-            last_ordinal: hot.last_ordinal,
+            pieces: pieces.take(&mut hot.places),
+            first_ordinal: hot.places.first_ordinal,
+            last_ordinal: hot.places.last_ordinal,
         };
-        hot.sums = [Sums::default(); 2];
+        hot.sums = [[0; 3]; 2];
         hot.packets = [0; 2];
-        if let Some(tcp) = &mut self.tcp {
-            tcp.orig.evidence = Evidence::default();
-            tcp.resp.evidence = Evidence::default();
-        }
+        hot.flags = [0; 2];
+        self.tcp.orig.evidence = Evidence::default();
+        self.tcp.resp.evidence = Evidence::default();
         row
     }
 
-    fn names(&mut self, continues: bool) -> Names {
+    /// All bytes of the slice; those carried over are forgotten.
+    fn sums(&mut self, hot: &mut Hot) -> [Sums<u64>; 2] {
+        if self.carried.is_some() {
+            self.carry(hot);
+        }
+        match self.carried.take() {
+            Some(carried) => *carried,
+            None => hot.sums.map(|sums| sums.map(u64::from)),
+        }
+    }
+
+    fn names(&mut self, continues: bool) -> SparseNames {
         match &mut self.search {
-            Some(search) if continues => search.names.clone(),
-            Some(search) => core::mem::take(&mut search.names),
-            None => Names::default(),
+            Some(search) if continues => search.names.clone().into(),
+            Some(search) => core::mem::take(&mut search.names).into(),
+            None => SparseNames::default(),
         }
     }
 }

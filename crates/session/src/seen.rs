@@ -1,10 +1,12 @@
 //! Which bytes of one TCP direction were seen: a range of sequence numbers with holes.
 
+use smallvec::SmallVec;
+
 /// A jump this far is not loss but another numbering: a window is at most 1 GiB (RFC 7323 2.3).
 const JUMP_MAX: u32 = 1 << 30;
 
 /// Longer segments are not believed: segmentation offload hands over at most 512 KiB.
-const SEGMENT_MAX: u32 = 1 << 20;
+pub(crate) const SEGMENT_MAX: u32 = 1 << 20;
 
 /// Holes remembered a direction. What is forgotten counts as seen.
 const HOLE_COUNT_MAX: usize = 16;
@@ -12,8 +14,8 @@ const HOLE_COUNT_MAX: usize = 16;
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     range: Option<Range>,
-    /// Disjoint, not empty, inside the range, in the order of their discovery.
-    holes: Vec<Range>,
+    /// Disjoint, not empty, inside the range. Few packets overtake more than two others.
+    holes: SmallVec<[Range; 2]>,
 }
 
 /// From `low` up to, not including, `next`, modulo 2^32.
@@ -33,6 +35,17 @@ fn size(range: Range) -> u32 {
 }
 
 impl Seen {
+    /// The number that follows the newest byte, where nothing is missing before it.
+    pub(crate) fn next_in_order(&self) -> Option<u32> {
+        self.range.filter(|_| self.holes.is_empty()).map(|range| range.next)
+    }
+
+    /// Adds all bytes up to `next`, at most `JUMP_MAX` of them; something was seen before.
+    pub(crate) fn extend(&mut self, next: u32) {
+        self.range.as_mut().expect("only what was begun goes on").next = next;
+        self.trim();
+    }
+
     /// Adds the bytes from `start` on; says how many of them had been seen before.
     pub(crate) fn add(&mut self, start: u32, len: u32) -> u32 {
         let len = len.min(SEGMENT_MAX);

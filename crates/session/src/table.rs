@@ -3,14 +3,15 @@
 use core::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
-use format::slice::{PieceId, Slice};
-use hashbrown::HashTable;
+use format::slice::Slice;
 use units::Timestamp;
-use wire::{Decoded, Protocol, Transport, decode_into};
+use wire::{Decoded, Protocol, TcpHeader, Transport, decode_into};
 
+use crate::lookup::Lookup;
 use crate::names::{self, Budget, Segment};
-use crate::record::{Arrival, Detail, Hot, Place};
-use crate::tcp::{RST, SYN, Tcp};
+use crate::pieces::Pieces;
+use crate::record::{Arrival, Detail, Hot};
+use crate::tcp::{RST, SYN, Side};
 use crate::wheel::Wheel;
 use crate::{Config, Keyer, PacketView};
 
@@ -20,6 +21,10 @@ const DUE_PER_PACKET: usize = 4;
 
 /// Sessions looked at to find the idlest one.
 const EVICTION_TRIES: usize = 16;
+
+/// Sessions for which address space is reserved at the start: growing would copy them all while
+/// packets wait. Memory is taken as it is touched.
+const RESERVED_COUNT_MAX: usize = 1 << 20;
 
 /// Packets whose sessions are looked up together, so that the cache misses of one batch overlap.
 const BATCH: usize = 32;
@@ -46,16 +51,14 @@ pub struct Table {
     hasher: FixedState,
     keyer: Keyer,
     /// Slots of live sessions, found by key.
-    slots: HashTable<u32>,
+    slots: Lookup,
     /// Slot `n` of both: one session, or free.
     hot: Vec<Hot>,
     detail: Vec<Detail>,
     free: Vec<u32>,
     wheel: Wheel,
     budget: Budget,
-    piece: Option<PieceId>,
-    /// Counts changes of the piece; 0 is no piece.
-    piece_number: u32,
+    pieces: Pieces,
     stats: Stats,
 }
 
@@ -68,18 +71,18 @@ impl Table {
     pub fn new(config: Config, hash_seed: u64) -> Self {
         assert!(config.session_count_max >= 1, "a table holds at least one session");
         assert!(u32::try_from(config.session_count_max).is_ok(), "slots have 32-bit numbers");
+        let reserved = config.session_count_max.min(RESERVED_COUNT_MAX);
         Self {
             config,
             hasher: FixedState::with_seed(hash_seed),
             keyer: Keyer::new(config.vlan_in_key),
-            slots: HashTable::new(),
-            hot: Vec::new(),
-            detail: Vec::new(),
+            slots: Lookup::new(),
+            hot: Vec::with_capacity(reserved),
+            detail: Vec::with_capacity(reserved),
             free: Vec::new(),
             wheel: Wheel::new(),
             budget: Budget { free_bytes: config.head_bytes_max, refused: 0 },
-            piece: None,
-            piece_number: 0,
+            pieces: Pieces::new(),
             stats: Stats::default(),
         }
     }
@@ -92,12 +95,19 @@ impl Table {
     }
 
     /// The same as [`Self::push`] for each packet in turn, faster.
-    pub fn push_batch(&mut self, packets: &[PacketView<'_>], out: &mut Vec<Slice>) {
-        for packets in packets.chunks(BATCH) {
-            let mut decoded = [Decoded::default(); BATCH];
+    pub fn push_all<'a>(
+        &mut self,
+        packets: impl IntoIterator<Item = PacketView<'a>>,
+        out: &mut Vec<Slice>,
+    ) {
+        let mut packets = packets.into_iter();
+        let mut decoded = [Decoded::default(); BATCH];
+        let mut is_last = false;
+        while !is_last {
             let mut arrivals = [None; BATCH];
-            let lanes = packets.iter().zip(&mut decoded).zip(&mut arrivals);
-            for ((packet, decoded), arrival) in lanes {
+            // The packets come last: a full batch must not take one more.
+            let lanes = decoded.iter_mut().zip(&mut arrivals).zip(packets.by_ref());
+            for ((decoded, arrival), packet) in lanes {
                 decode_into(decoded, packet.link_type, packet.data, packet.original_len);
                 *arrival = Some(self.arrival(packet, decoded));
             }
@@ -105,6 +115,7 @@ impl Table {
             for arrival in arrivals.iter().flatten() {
                 self.take(arrival, out);
             }
+            is_last = arrivals.last().is_none_or(Option::is_none);
         }
     }
 
@@ -113,19 +124,26 @@ impl Table {
     pub fn cut(&mut self, out: &mut Vec<Slice>) {
         for (hot, detail) in self.hot.iter_mut().zip(&mut self.detail) {
             if hot.is_live && !hot.is_empty() {
-                out.push(detail.row(hot, true));
+                out.push(detail.row(hot, &mut self.pieces, true));
             }
         }
+        self.pieces.clear();
     }
 
     /// Ends the recording: the last row of every session that has packets since its last one. The
     /// table is empty then.
     pub fn finish(&mut self, out: &mut Vec<Slice>) {
-        for slot in 0..number(self.hot.len()) {
-            if self.hot(slot).is_live {
-                self.close(slot, out);
+        for (hot, detail) in self.hot.iter_mut().zip(&mut self.detail) {
+            if hot.is_live {
+                last_row(hot, detail, (&mut self.pieces, &mut self.budget), out);
             }
         }
+        self.pieces.clear();
+        self.hot.clear();
+        self.detail.clear();
+        self.free.clear();
+        self.slots = Lookup::new();
+        self.wheel = Wheel::new();
     }
 
     /// Live sessions.
@@ -138,7 +156,7 @@ impl Table {
         Stats { heads_refused: self.budget.refused, ..self.stats }
     }
 
-    fn arrival<'a>(&mut self, packet: &'a PacketView<'a>, decoded: &'a Decoded<'a>) -> Arrival<'a> {
+    fn arrival<'a>(&mut self, packet: PacketView<'a>, decoded: &'a Decoded<'a>) -> Arrival<'a> {
         let (key, turned) = self.keyer.key_and_turn(packet.timestamp, decoded);
         Arrival { packet, decoded, key, turned, hash: self.hasher.hash_one(key) }
     }
@@ -149,13 +167,12 @@ impl Table {
         decoded: &Decoded<'_>,
         out: &mut Vec<Slice>,
     ) {
-        let arrival = self.arrival(packet, decoded);
+        let arrival = self.arrival(*packet, decoded);
         self.take(&arrival, out);
     }
 
     fn find(&self, arrival: &Arrival<'_>) -> Option<u32> {
-        let is_it = |&slot: &u32| self.hot(slot).key == arrival.key;
-        self.slots.find(arrival.hash, is_it).copied()
+        self.slots.find(arrival.hash, |slot| self.hot(slot).key == arrival.key)
     }
 
     /// Reads what the packets will need. The answers are of no use, for the packets before may
@@ -163,24 +180,27 @@ impl Table {
     /// further from the table and is short, so that the processor waits for the memory of many
     /// packets at once.
     fn warm(&self, arrivals: &[Option<Arrival<'_>>; BATCH]) {
+        for arrival in arrivals.iter().flatten() {
+            core::hint::black_box(self.slots.warm(arrival.hash));
+        }
         let mut slots = [None; BATCH];
-        for (arrival, slot) in arrivals.iter().zip(&mut slots) {
-            *slot = arrival.as_ref().and_then(|arrival| self.find(arrival));
+        for (arrival, slot) in arrivals.iter().flatten().zip(&mut slots) {
+            *slot = self.slots.find(arrival.hash, |_| true);
         }
-        for &slot in slots.iter().flatten() {
-            core::hint::black_box(self.hot(slot).warm() ^ self.detail(slot).warm());
+        let mut detailed = [None; BATCH];
+        for (&slot, detailed) in slots.iter().flatten().zip(&mut detailed) {
+            *detailed = self.hot(slot).warm().then_some(slot);
         }
-        for &slot in slots.iter().flatten() {
-            core::hint::black_box(self.detail(slot).warm_places());
+        for &slot in detailed.iter().flatten() {
+            core::hint::black_box(self.detail(slot).warm());
         }
     }
 
     fn take(&mut self, arrival: &Arrival<'_>, out: &mut Vec<Slice>) {
         self.stats.packets += 1;
-        let packet = arrival.packet;
-        if self.piece != Some(packet.piece) {
-            self.piece = Some(packet.piece);
-            self.piece_number = self.piece_number.checked_add(1).unwrap_or(1);
+        let packet = &arrival.packet;
+        if !self.pieces.enter(packet.piece) {
+            self.hot.iter_mut().for_each(Hot::forget_piece_number);
         }
         self.wheel.advance(packet.timestamp);
         self.expire(packet.timestamp, out);
@@ -212,9 +232,9 @@ impl Table {
 
     fn timeout_ns(&self, slot: u32) -> Option<i64> {
         let config = &self.config;
-        match self.hot(slot).key.tuple().proto {
+        match self.hot(slot).key.proto() {
             Protocol::TCP => {
-                let is_over = self.detail(slot).tcp.as_ref().is_some_and(Tcp::is_over);
+                let is_over = self.hot(slot).is_over;
                 config.tcp_timeout_ns.map(|timeout| {
                     if is_over { timeout.min(config.tcp_linger_ns) } else { timeout }
                 })
@@ -239,9 +259,9 @@ impl Table {
         if silence_ns > 0 && self.timeout_ns(slot).is_some_and(|timeout| silence_ns > timeout) {
             return true;
         }
-        match (&arrival.decoded.transport, &self.detail(slot).tcp) {
-            (Transport::Tcp(header), Some(tcp)) if header.flags & SYN != 0 => {
-                tcp.is_reused_by(hot.side(arrival), header)
+        match arrival.decoded.transport {
+            Transport::Tcp(header) if header.flags & SYN != 0 => {
+                self.detail(slot).tcp.is_reused_by(hot.side(arrival), &header)
             }
             _ => false,
         }
@@ -263,10 +283,7 @@ impl Table {
             self.detail.push(detail);
             number(self.hot.len() - 1)
         };
-        let Self { slots, hot, hasher, .. } = self;
-        slots.insert_unique(arrival.hash, slot, |&slot| {
-            hasher.hash_one(hot.get(index(slot)).expect("a live slot").key)
-        });
+        self.slots.insert(arrival.hash, slot);
         self.wheel.place(slot, self.deadline(slot));
         slot
     }
@@ -289,66 +306,67 @@ impl Table {
     /// Removes a session; writes its last row if it has packets without one.
     fn close(&mut self, slot: u32, out: &mut Vec<Slice>) {
         let hash = self.hasher.hash_one(self.hot(slot).key);
-        self.slots
-            .find_entry(hash, |&other| other == slot)
-            .expect("a live session is in the table")
-            .remove();
+        self.slots.remove(hash, slot);
         self.wheel.remove(slot);
         self.free.push(slot);
         let hot = self.hot.get_mut(index(slot)).expect("a live slot");
         let detail = self.detail.get_mut(index(slot)).expect("a live slot");
-        hot.is_live = false;
-        if let Some(search) = &mut detail.search {
-            search.finish(&mut self.budget);
-        }
-        if !hot.is_empty() {
-            out.push(detail.row(hot, false));
-        }
-        detail.search = None;
+        last_row(hot, detail, (&mut self.pieces, &mut self.budget), out);
     }
 
     fn count(&mut self, slot: u32, arrival: &Arrival<'_>, out: &mut Vec<Slice>) {
-        let piece_number = self.piece_number;
+        let hot = self.hot.get_mut(index(slot)).expect("a live slot");
+        let detail = self.detail.get_mut(index(slot)).expect("a live slot");
+        if hot.is_slice_over(arrival.packet.timestamp, self.config.slice_ns) {
+            out.push(detail.row(hot, &mut self.pieces, true));
+        }
+        let side = hot.side(arrival);
+        hot.count(arrival, side, &mut self.pieces);
+        if !hot.add(arrival, side) {
+            detail.carry(hot);
+            assert!(hot.add(arrival, side), "one packet's bytes fit");
+        }
+        detail.count(arrival);
+        match &arrival.decoded.transport {
+            Transport::Tcp(header) => self.segment(slot, arrival, side, header),
+            Transport::Udp if !hot.interest.is_none() => {
+                let (search, interest) = (&mut detail.search, &mut hot.interest);
+                names::datagram(search, interest, ports(arrival), arrival.decoded.payload);
+            }
+            _ => {}
+        }
+    }
+
+    /// What a segment tells about its connection, and the names in it.
+    fn segment(&mut self, slot: u32, arrival: &Arrival<'_>, side: Side, header: &TcpHeader) {
         let Arrival { packet, decoded, .. } = arrival;
         let hot = self.hot.get_mut(index(slot)).expect("a live slot");
         let detail = self.detail.get_mut(index(slot)).expect("a live slot");
-        if hot.is_slice_over(packet.timestamp, self.config.slice_ns) {
-            out.push(detail.row(hot, true));
+        hot.note_flags(side, header.flags);
+        let was_over = hot.is_over;
+        if !hot.steady.take(side, header, decoded.payload_len) {
+            let tcp = &mut detail.tcp;
+            tcp.resume(&hot.steady);
+            tcp.segment(side, packet.timestamp, header, decoded.payload_len);
+            hot.steady = tcp.steady();
+            hot.is_over = tcp.is_over();
         }
-        let side = hot.side(arrival);
-        let place = hot.count(arrival, side, piece_number);
-        if place == Place::New {
-            detail.add_place(hot, packet, piece_number);
+        let ends = !was_over && hot.is_over;
+        let is_searched = !decoded.payload.is_empty() && header.flags & RST == 0;
+        if is_searched && !hot.interest.is_none() {
+            let syn = u32::from(header.flags & SYN != 0);
+            let segment = Segment {
+                side,
+                start: header.tcp_seq.wrapping_add(syn),
+                payload: decoded.payload,
+                is_truncated: is_cut(decoded),
+                ports: ports(arrival),
+            };
+            let (search, interest) = (&mut detail.search, &mut hot.interest);
+            names::segment(search, interest, &segment, &mut self.budget);
         }
-        detail.count(arrival);
-        let ports = (decoded.tuple.orig_port, decoded.tuple.resp_port);
-        match (&decoded.transport, &mut detail.tcp) {
-            (Transport::Tcp(header), Some(tcp)) => {
-                let was_over = tcp.is_over();
-                tcp.segment(side, packet.timestamp, header, decoded.payload_len);
-                let ends = !was_over && tcp.is_over();
-                let is_searched = !decoded.payload.is_empty() && header.flags & RST == 0;
-                if is_searched && !hot.interest.is_none() {
-                    let syn = u32::from(header.flags & SYN != 0);
-                    let segment = Segment {
-                        side,
-                        start: header.tcp_seq.wrapping_add(syn),
-                        payload: decoded.payload,
-                        is_truncated: is_cut(decoded),
-                        ports,
-                    };
-                    let (search, interest) = (&mut detail.search, &mut hot.interest);
-                    names::segment(search, interest, &segment, &mut self.budget);
-                }
-                if ends {
-                    self.wheel.place(slot, self.deadline(slot));
-                }
-            }
-            (Transport::Udp, _) if !hot.interest.is_none() => {
-                let (search, interest) = (&mut detail.search, &mut hot.interest);
-                names::datagram(search, interest, ports, decoded.payload);
-            }
-            _ => {}
+        if ends {
+            self.wheel.place(slot, self.deadline(slot));
         }
     }
 
@@ -361,12 +379,34 @@ impl Table {
     }
 }
 
+/// Ends the session of a slot; writes its row if it has packets without one.
+fn last_row(
+    hot: &mut Hot,
+    detail: &mut Detail,
+    (pieces, budget): (&mut Pieces, &mut Budget),
+    out: &mut Vec<Slice>,
+) {
+    hot.is_live = false;
+    if let Some(search) = &mut detail.search {
+        search.finish(budget);
+    }
+    if !hot.is_empty() {
+        out.push(detail.row(hot, pieces, false));
+    }
+    detail.search = None;
+}
+
 fn index(slot: u32) -> usize {
     usize::try_from(slot).expect("32 bits fit")
 }
 
 fn number(index: usize) -> u32 {
     u32::try_from(index).expect("slots have 32-bit numbers")
+}
+
+fn ports(arrival: &Arrival<'_>) -> (u16, u16) {
+    let tuple = arrival.decoded.tuple;
+    (tuple.orig_port, tuple.resp_port)
 }
 
 /// Less payload was captured than was on the wire.

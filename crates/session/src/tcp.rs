@@ -11,6 +11,10 @@ use wire::{TcpHeader, TcpOptions};
 
 use crate::seen::Seen;
 
+mod steady;
+
+pub(crate) use steady::Steady;
+
 pub(crate) const FIN: u8 = 1;
 pub(crate) const SYN: u8 = 2;
 pub(crate) const RST: u8 = 4;
@@ -37,6 +41,17 @@ mod once {
 pub(crate) enum Side {
     Orig,
     Resp,
+}
+
+impl Side {
+    /// What belongs to this side, of a pair with the originator first.
+    #[inline]
+    pub(crate) fn of<P: IntoIterator<Item = T>, T>(self, pair: P) -> T {
+        let mut pair = pair.into_iter();
+        let (orig, resp) = (pair.next(), pair.next());
+        let mine = if self == Self::Orig { orig } else { resp };
+        mine.expect("a pair has two")
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -71,7 +86,7 @@ impl History {
     }
 
     pub(crate) fn text(&self) -> String {
-        self.bytes().iter().copied().map(char::from).collect()
+        str::from_utf8(self.bytes()).expect("letters are ASCII").to_owned()
     }
 
     /// Zeek's `/^\^?S[^HAFGIQ]*R/`: the originator's SYN and RST with nothing of its own between
@@ -97,40 +112,40 @@ impl Scaled {
     }
 }
 
-/// Counters of the slice; taken with every row.
+/// Counters of the slice, which has fewer than 2^32 packets; taken with every row.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Evidence {
-    pub(crate) flags: u8,
-    pub(crate) retransmitted_packets: u64,
-    pub(crate) retransmitted_bytes: u64,
-    pub(crate) zero_windows: u64,
     pub(crate) missed_bytes: u64,
+    pub(crate) retransmitted_bytes: u64,
+    pub(crate) retransmitted_packets: u32,
+    pub(crate) zero_windows: u32,
 }
 
-/// One direction of a connection.
+/// One direction of a connection; what segments out of order touch comes first.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct Flow {
+    seen: Seen,
+    /// The initial sequence number, seen or inferred from the first segment of either side.
+    initial: Option<u32>,
     state: End,
     state_before: End,
     once: u8,
+    has_payload: bool,
+    gaps: Scaled,
+    pub(crate) evidence: Evidence,
+    retransmissions: Scaled,
+    zero_windows: Scaled,
     last_syn: u32,
     last_fin: u32,
     last_rst: u32,
-    has_payload: bool,
-    retransmissions: Scaled,
-    zero_windows: Scaled,
-    gaps: Scaled,
-    /// The initial sequence number, seen or inferred from the first segment of either side.
-    initial: Option<u32>,
-    seen: Seen,
     pub(crate) syn_options: Option<TcpOptions>,
-    pub(crate) evidence: Evidence,
 }
 
 impl Flow {
     /// Something of it, so that its memory is read.
     pub(crate) fn warm(&self) -> u64 {
-        u64::from(self.last_syn) ^ self.evidence.zero_windows
+        u64::from(self.once) ^ self.evidence.missed_bytes
     }
 
     fn enter(&mut self, state: End) {
@@ -148,8 +163,9 @@ impl Flow {
     }
 }
 
-/// Both directions of a TCP connection.
+/// Both directions of a TCP connection; what most segments touch comes first.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct Tcp {
     pub(crate) orig: Flow,
     pub(crate) resp: Flow,
@@ -198,7 +214,6 @@ impl Tcp {
         self.handshake(side, timestamp, flags);
         let (me, peer, _) = self.ends(side);
         me.initial.get_or_insert(header.tcp_seq.wrapping_sub(u32::from(flags & SYN == 0)));
-        me.evidence.flags |= flags;
         me.has_payload |= len > 0;
         if flags & ACK != 0 {
             peer.initial.get_or_insert(header.tcp_ack.wrapping_sub(1));

@@ -115,7 +115,7 @@ fn sessions(path: &Path) -> Vec<Slice> {
             ordinal,
         })
         .collect();
-    table.push_batch(&views, &mut rows);
+    table.push_all(views.iter().copied(), &mut rows);
     table.finish(&mut rows);
     let counted: u64 = rows.iter().map(|row| row.orig.packets + row.resp.packets).sum();
     assert_eq!(counted, u64::try_from(packets.len()).unwrap(), "{}", path.display());

@@ -37,7 +37,7 @@ pub(super) fn begins(bytes: &[u8]) -> bool {
     let start = bytes.get(..short).unwrap_or_default();
     let is_known = METHODS.iter().chain([&VERSION]).any(|word| {
         let len = word.len().min(start.len());
-        word.get(..len) == start.get(..len)
+        word.first() == start.first() && word.get(..len) == start.get(..len)
     });
     is_known || is_rare_request(bytes)
 }

@@ -96,11 +96,13 @@ pub(crate) struct Search {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Interest {
     attempts: u8,
+    /// There is a search; while there is none, its place need not be looked at.
+    has_search: bool,
 }
 
 impl Interest {
     /// Nothing more is to be found.
-    const NONE: Self = Self { attempts: ATTEMPT_COUNT_MAX };
+    const NONE: Self = Self { attempts: ATTEMPT_COUNT_MAX, has_search: false };
 
     /// Whether sessions of this protocol have names to be found.
     pub(crate) fn of(proto: Protocol) -> Self {
@@ -108,7 +110,7 @@ impl Interest {
     }
 
     pub(crate) fn is_none(self) -> bool {
-        self == Self::NONE
+        self.attempts == ATTEMPT_COUNT_MAX
     }
 }
 
@@ -126,19 +128,25 @@ pub(crate) fn datagram(
     let is_dns_port = is_dns(ports);
     let is_netbios = [ports.0, ports.1].contains(&NETBIOS_NAME_PORT);
     if is_dns_port || !is_netbios && dns::is_message(payload) {
-        let names = &mut search.get_or_insert_default().names;
-        if dns::read(payload, names) {
-            names.app.get_or_insert("dns");
+        let is_read = with(search, interest, |search| {
+            let is_read = dns::read(payload, &mut search.names);
+            if is_read {
+                search.names.app.get_or_insert("dns");
+            }
+            is_read
+        });
+        if is_read {
             return;
         }
     }
     if http::begins(payload) {
-        let names = &mut search.get_or_insert_default().names;
-        if Application::Http.read(payload, true, names) != Step::Foreign {
+        let read = |search: &mut Search| Application::Http.read(payload, true, &mut search.names);
+        if with(search, interest, read) != Step::Foreign {
             return;
         }
     }
-    let found = search.as_ref().is_some_and(|search| search.names.app.is_some());
+    let has_app = |search: &Search| search.names.app.is_some();
+    let found = interest.has_search && search.as_deref().is_some_and(has_app);
     if !found && !is_dns_port {
         interest.attempts = (interest.attempts + 1).min(ATTEMPT_COUNT_MAX);
     }
@@ -164,18 +172,47 @@ pub(crate) fn segment(
     budget: &mut Budget,
 ) {
     let is_dns_port = segment.ports.0 == 53 || segment.ports.1 == 53;
-    let collecting = search.as_ref().is_some_and(|search| search.is_collecting(segment.side));
+    let collecting = interest.has_search
+        && search.as_ref().is_some_and(|search| search.is_collecting(segment.side));
     if !collecting && Application::of_segment(segment.payload, is_dns_port).is_none() {
         return;
     }
-    let search = search.get_or_insert_default();
-    search.take(segment, is_dns_port, budget);
-    if search.is_complete() {
+    let is_complete = with(search, interest, |search| {
+        search.take(segment, is_dns_port, budget);
+        search.is_complete()
+    });
+    if is_complete {
         *interest = Interest::NONE;
     }
 }
 
+/// Works on the session's search. One that is new is kept only when there is something in it: much
+/// of what is looked at is nothing that is known.
+fn with<T>(
+    search: &mut Option<Box<Search>>,
+    interest: &mut Interest,
+    work: impl FnOnce(&mut Search) -> T,
+) -> T {
+    if interest.has_search
+        && let Some(search) = search
+    {
+        return work(search);
+    }
+    let mut fresh = Search::default();
+    let result = work(&mut fresh);
+    if !fresh.is_empty() {
+        *search = Some(Box::new(fresh));
+        interest.has_search = true;
+    }
+    result
+}
+
 impl Search {
+    fn is_empty(&self) -> bool {
+        let Self { names, heads, hellos } = self;
+        *hellos == [false; 2] && heads.iter().all(Option::is_none) && *names == Names::default()
+    }
+
     fn is_collecting(&self, side: Side) -> bool {
         let [orig, resp] = &self.heads;
         if side == Side::Orig { orig.is_some() } else { resp.is_some() }

@@ -1,7 +1,7 @@
 use core::net::Ipv4Addr;
 use std::collections::BTreeMap;
 
-use format::slice::State;
+use format::slice::{PieceId, State};
 use proptest::prelude::*;
 use units::NANOS_PER_SECOND;
 use wire::{Address, FiveTuple, Fragment, LinkType, TcpHeader, TcpOptions};
@@ -353,7 +353,7 @@ proptest! {
             let mut table = Table::new(Config::default(), seed);
             let mut rows = Vec::new();
             if batch {
-                table.push_batch(&views, &mut rows);
+                table.push_all(views.iter().copied(), &mut rows);
             } else {
                 for view in &views {
                     table.push(view, &mut rows);
