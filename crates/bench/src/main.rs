@@ -1,5 +1,5 @@
 //! Benchmarks that anyone can rerun: `cargo run --release -p bench --
-//! ingest|extract|index|sessions|parity`.
+//! ingest|extract|index|sessions|parity|zones`.
 //!
 //! They drive the installed recorder and its peers as programs, on a disk of the user's choice, and
 //! print the machine, every repetition's spread, and what the numbers do not prove. A ratio whose
@@ -17,6 +17,7 @@ mod program;
 mod recorder;
 mod sessions;
 mod statistics;
+mod zones;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -49,6 +50,8 @@ enum Benchmark {
     Sessions(sessions::Options),
     /// Checksums and parity, alone and in one pass, gigabytes a second
     Parity(parity::Options),
+    /// Rates that a hard disk guarantees, by the order of the ring's extents
+    Zones(zones::Options),
     /// Only write the synthetic mix to a file
     Mix {
         /// The pcap file to write
@@ -72,6 +75,7 @@ fn main() -> Result<ExitCode> {
         Benchmark::Index(options) => index_size::run(&options)?,
         Benchmark::Sessions(options) => sessions::run(&options)?,
         Benchmark::Parity(options) => parity::run(&options)?,
+        Benchmark::Zones(options) => zones::run(&options)?,
         Benchmark::Mix { file, amount } => {
             mix::write(&file, amount)?;
             return Ok(ExitCode::SUCCESS);

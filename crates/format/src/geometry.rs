@@ -85,6 +85,26 @@ impl Geometry {
         (zone * extents_per_zone + in_zone) * extent_slots + within
     }
 
+    /// The slot at a byte of a member, and so the inverse of [`Geometry::slot_offset`]; `None`
+    /// outside the ring.
+    pub fn slot_at(&self, offset: u64) -> Option<u64> {
+        let place = offset.checked_sub(self.slot0_offset)? / u64::from(self.piece_bytes);
+        let slot = match self.order {
+            ExtentOrder::FirstToLast => place,
+            ExtentOrder::ZoneLevelled => self.zone_levelled_slot(place),
+        };
+        (place < self.slots).then_some(slot)
+    }
+
+    fn zone_levelled_slot(&self, place: u64) -> u64 {
+        let (zones, extent_slots) = (u64::from(self.zones), u64::from(self.slots_per_extent));
+        let (extent, within) = (place / extent_slots, place % extent_slots);
+        let extents_per_zone = self.slots / extent_slots / zones;
+        let (zone, in_zone) = (extent / extents_per_zone, extent % extents_per_zone);
+        let turn = if zone % 2 == 0 { in_zone } else { extents_per_zone - 1 - in_zone };
+        (turn * zones + zone) * extent_slots + within
+    }
+
     /// Whether every field is inside its bounds, for values read from a disk or chosen by a user.
     pub fn check(&self) -> Result<(), HeadError> {
         let columns = usize::from(self.data_columns) + usize::from(self.parity_columns);

@@ -10,7 +10,7 @@ use super::mechanics::{Mechanics, Timing};
 use super::{Modelled, Work};
 use crate::fault::{Effect, Faults, faulty_flush, faulty_read, latency_of};
 use crate::medium::{Medium, Write};
-use crate::{Completion, Crash, Error, Fault, Operation, to_u64, to_usize};
+use crate::{Completion, Crash, Error, Fault, Operation, Shared, to_u64, to_usize};
 
 #[derive(Clone)]
 pub(super) struct Disk {
@@ -35,6 +35,8 @@ struct Pending {
     submitted_ns: i64,
     result: Result<(), Error>,
     action: Action,
+    /// Of a write: lent until it is done, as to any device.
+    data: Option<Shared>,
 }
 
 /// What becomes of an operation that has begun.
@@ -151,10 +153,16 @@ impl Disk {
         (done_ns, result)
     }
 
-    pub(super) fn submit(&mut self, token: u64, submitted_ns: i64, outcome: Outcome) {
+    /// Queues an operation that has begun at `submitted_ns`.
+    pub(super) fn submit(
+        &mut self,
+        (token, submitted_ns): (u64, i64),
+        outcome: Outcome,
+        data: Option<Shared>,
+    ) {
         self.submissions += 1;
         let Outcome { done_ns, result, action, .. } = outcome;
-        let pending = Pending { token, submitted_ns, result, action };
+        let pending = Pending { token, submitted_ns, result, action, data };
         self.pending.insert((done_ns, self.submissions), pending);
     }
 
@@ -186,6 +194,7 @@ impl Disk {
     fn complete(&mut self, key: (i64, u64)) -> Completion {
         let pending = self.pending.remove(&key).expect("the key is that of a pending operation");
         self.apply(pending.action);
+        drop(pending.data);
         let latency_ns = key.0.saturating_sub(pending.submitted_ns).max(0).unsigned_abs();
         Completion { token: pending.token, result: pending.result, latency_ns }
     }
@@ -224,7 +233,8 @@ impl Disk {
         self.absent = true;
         for ((_, number), pending) in core::mem::take(&mut self.pending) {
             let (result, action) = (Err(gone("write", 0)), Action::Nothing);
-            self.pending.insert((now_ns, number), Pending { result, action, ..pending });
+            self.pending
+                .insert((now_ns, number), Pending { result, action, data: None, ..pending });
         }
     }
 

@@ -120,9 +120,9 @@ impl Mechanics {
         if len > timing.cache_bytes {
             return self.access(timing, now_ns, offset, len);
         }
-        let transfer_ns = nanos(real(len) / timing.cache_bytes_per_s);
-        let mut arrived_ns =
-            plus(now_ns.max(self.link_free_ns), timing.command_ns.saturating_add(transfer_ns));
+        // The medium takes the first bytes while the last are still arriving.
+        let begin_ns = plus(now_ns.max(self.link_free_ns), timing.command_ns);
+        let mut arrived_ns = plus(begin_ns, nanos(real(len) / timing.cache_bytes_per_s));
         // The oldest writes leave the cache until there is room for this one.
         while let Some(&(done_ns, bytes)) = self.destaging.front() {
             if done_ns > arrived_ns && self.cached_bytes.saturating_add(len) <= timing.cache_bytes {
@@ -133,13 +133,13 @@ impl Mechanics {
             self.destaging.pop_front();
         }
         self.link_free_ns = arrived_ns;
-        let done_ns = self.access(timing, arrived_ns, offset, len);
-        self.destaging.push_back((done_ns, len));
+        self.free_ns = self.access(timing, begin_ns, offset, len).max(arrived_ns);
+        self.destaging.push_back((self.free_ns, len));
         self.cached_bytes += len;
         arrived_ns
     }
 
-    /// When a flush submitted at `now_ns` is done: everything given before lies on the medium.
+    /// When a flush submitted at `now_ns` is done: everything submitted before lies on the medium.
     pub(super) fn flush(&mut self, timing: &Timing, now_ns: i64) -> i64 {
         plus(now_ns, timing.command_ns).max(self.free_ns)
     }

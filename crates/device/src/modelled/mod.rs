@@ -223,9 +223,9 @@ impl Modelled {
         self.disk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn submit(&self, token: u64, outcome: Outcome) {
+    fn submit(&self, token: u64, outcome: Outcome, data: Option<Shared>) {
         self.timeline.wake_at(outcome.done_ns);
-        self.lock().submit(token, self.timeline.now_ns(), outcome);
+        self.lock().submit((token, self.timeline.now_ns()), outcome, data);
     }
 
     /// Waits for one operation: time passes.
@@ -266,12 +266,12 @@ impl Device for Modelled {
     }
 
     fn submit_write(&mut self, token: u64, offset: u64, data: Shared, len: usize) {
-        let data = data.get(..len).expect("the length lies in the buffer");
-        self.submit(token, self.begin_write(offset, data));
+        let bytes = data.get(..len).expect("the length lies in the buffer");
+        self.submit(token, self.begin_write(offset, bytes), Some(data));
     }
 
     fn submit_flush(&mut self, token: u64) {
-        self.submit(token, self.begin_flush());
+        self.submit(token, self.begin_flush(), None);
     }
 
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {

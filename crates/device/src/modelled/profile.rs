@@ -78,16 +78,18 @@ impl ZoneProfile {
         self.capacity_bytes
     }
 
-    /// The same disk with less, or more, of the same surface: the rate at a share of the way in
-    /// stays what it was. For tests that cannot write a whole disk.
+    /// A disk of another size with the same surface: the rate at a share of the way in is
+    /// `rate_factor` times what it was. A disk of a tenth of the bytes at a tenth of the rate takes
+    /// the same times as the whole one.
     ///
     /// # Panics
-    /// If the capacity is 0.
+    /// If the capacity is 0 or the factor is not positive.
     #[must_use]
-    pub fn scaled_to(&self, capacity_bytes: u64) -> Self {
-        assert!(capacity_bytes > 0, "a disk has a surface");
+    pub fn scaled(&self, capacity_bytes: u64, rate_factor: f64) -> Self {
+        assert!(capacity_bytes > 0 && rate_factor > 0.0, "a disk has a surface that moves");
         let factor = real(capacity_bytes) / real(self.capacity_bytes);
-        let points = self.points.iter().map(|&(offset, rate)| (offset * factor, rate)).collect();
+        let points = self.points.iter();
+        let points = points.map(|&(offset, rate)| (offset * factor, rate * rate_factor)).collect();
         Self { capacity_bytes, points }
     }
 
@@ -142,8 +144,8 @@ mod tests {
         check(1000, 100.0);
         check(1999, 100.0);
         assert_eq!(profile.transfer_ns(0, 1000), 6667);
-        let half = profile.scaled_to(1000);
-        assert!((half.rate_at(125) - profile.rate_at(250)).abs() < 1e-6);
+        let half = profile.scaled(1000, 0.1);
+        assert!((half.rate_at(125) - profile.rate_at(250) / 10.0).abs() < 1e-6);
     }
 
     #[test]

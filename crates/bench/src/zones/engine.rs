@@ -1,0 +1,124 @@
+//! The recorder's own engine on the modelled disk: `volume::Writer` with full stripes.
+
+use core::time::Duration;
+
+use anyhow::Result;
+use device::{Device, Modelled, Pool, Timeline};
+use format::geometry::ROW_BYTES;
+use format::head::{HeadKey, Kind, VolumeId};
+use format::superblock::{MemberEntry, SUPERBLOCK_COPIES, Superblock, copy_offset};
+use units::Timestamp;
+use volume::{Filled, Writer, mount};
+
+use super::setting::{PIECE_BYTES, Ring};
+use super::trace::Trace;
+use crate::statistics::real;
+
+/// An engine that writes full stripes into a ring of its own.
+struct Engine {
+    writer: Writer,
+    timeline: Timeline,
+    pool: Pool,
+    bytes_per_piece: u64,
+    appended: u64,
+}
+
+impl Engine {
+    fn new(ring: &Ring<'_>) -> Result<Self> {
+        let (disk, timeline) = ring.disk();
+        let superblock = create(disk.clone(), ring)?;
+        let (writer, _) = mount(Box::new(disk), &timeline)?;
+        anyhow::ensure!(*writer.geometry() == superblock.geometry, "mounted as created");
+        let pool = Pool::new(usize::from(ring.window()) + 1, usize::try_from(PIECE_BYTES)?)?;
+        Ok(Self { writer, timeline, pool, bytes_per_piece: ring.bytes_per_piece(), appended: 0 })
+    }
+
+    /// Waits for a column while all of them are being written.
+    fn append(&mut self) -> Result<()> {
+        let column = loop {
+            match self.pool.take() {
+                Some(column) => break column,
+                None => self.writer.poll(Some(Duration::from_secs(1)), &self.timeline)?,
+            }
+        };
+        let rows = u16::try_from(PIECE_BYTES / ROW_BYTES - 1)?;
+        let filled = Filled::without_packets(column, Kind::Data, rows);
+        self.writer.append(filled, &self.timeline)?;
+        self.appended += 1;
+        Ok(())
+    }
+
+    /// Bytes of the published disk whose columns are back in the pool.
+    fn written_bytes(&self) -> u64 {
+        let lent = u64::try_from(self.pool.count() - self.pool.free_count());
+        (self.appended - lent.expect("a pool is small")) * self.bytes_per_piece
+    }
+}
+
+/// The superblock of a ring in this order. `volume::create` has no choice of order.
+fn create(mut disk: Modelled, ring: &Ring<'_>) -> Result<Superblock> {
+    let superblock = Superblock {
+        volume_id: VolumeId([1; 16]),
+        head_key: HeadKey([2; 32]),
+        member: 0,
+        generation: 1,
+        geometry: ring.geometry(),
+        prepared_epoch: 0,
+        joined_epoch: 0,
+        joined_start: 0,
+        clean_from: 0,
+        expired_through: Timestamp::MIN,
+        created: Timestamp(0),
+        window: ring.window(),
+        parent: [0; 32],
+        members: vec![MemberEntry { uuid: [3; 16], path: String::new() }],
+    };
+    for copy in 0..SUPERBLOCK_COPIES {
+        disk.write_at(copy_offset(copy, ring.size_bytes()), &superblock.encode(copy))?;
+    }
+    disk.flush()?;
+    Ok(superblock)
+}
+
+/// One lap as fast as the disk takes it; a step whenever columns come back.
+pub(super) fn saturated(ring: &Ring<'_>) -> Result<Trace> {
+    let mut engine = Engine::new(ring)?;
+    let slots = ring.geometry().slots;
+    let (mut trace, mut before_ns, mut before) = (Trace::default(), engine.timeline.now_ns(), 0);
+    for _ in 0..slots - 1 {
+        engine.append()?;
+        let (now_ns, written) = (engine.timeline.now_ns(), engine.written_bytes());
+        if written > before {
+            trace.push((now_ns - before_ns).unsigned_abs(), written - before);
+            (before_ns, before) = (now_ns, written);
+        }
+    }
+    Ok(trace)
+}
+
+/// Two laps of a constant arrival of `rate` bytes a second; the most bytes that had arrived and
+/// were not written.
+pub(super) fn arriving(ring: &Ring<'_>, rate: f64) -> Result<u64> {
+    let mut engine = Engine::new(ring)?;
+    let piece_bytes = ring.bytes_per_piece();
+    let piece_ns = u64::try_from(Duration::from_secs_f64(real(piece_bytes) / rate).as_nanos())?;
+    let begin_ns = engine.timeline.now_ns();
+    let mut worst = 0;
+    let arrived = |now_ns: i64| (now_ns - begin_ns).unsigned_abs() / piece_ns;
+    while engine.appended < 2 * ring.geometry().slots {
+        while engine.appended >= arrived(engine.timeline.now_ns()) {
+            let next_ns = begin_ns.saturating_add_unsigned((engine.appended + 1) * piece_ns);
+            let now_ns = engine.timeline.now_ns();
+            let wait = Duration::from_nanos((next_ns - now_ns).unsigned_abs());
+            engine.writer.poll(Some(wait), &engine.timeline)?;
+            if engine.timeline.now_ns() == now_ns {
+                // Nothing is in flight; a flush may yet become due.
+                engine.timeline.advance_to(next_ns.min(now_ns + 1_000_000));
+            }
+        }
+        engine.append()?;
+        let in_pool = arrived(engine.timeline.now_ns()) * piece_bytes;
+        worst = worst.max(in_pool.saturating_sub(engine.written_bytes()));
+    }
+    Ok(worst)
+}
