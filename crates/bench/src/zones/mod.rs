@@ -41,8 +41,6 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     }
     outcome.not_proven("that a real disk has this profile, or that its seeks take as long");
     outcome.not_proven("pieces of 2 MiB: those of the engine stand for a 16th of an extent");
-    outcome
-        .line("The engine's W stripes, 64 MiB a disk, have a place beside the pools of the table");
     Ok(outcome)
 }
 
@@ -65,7 +63,7 @@ fn row(outcome: &mut Outcome, options: &Options, published: &Published, zones: u
     if [1, 8, 16].contains(&zones) {
         let pool = real(POOL_BYTES_PER_DISK * published.disks);
         let ratio = Sample::new([engine.guaranteed(pool) / engine.mean()])?;
-        let what = format!("  engine, {zones} zones, 2 GiB of pool a disk, guaranteed / mean");
+        let what = format!("  engine, Z = {zones}, 2 GiB of pool a disk, guaranteed / mean");
         if zones == 1 {
             outcome.line(format!("{what}: {:.2}", ratio.median()));
         } else {
