@@ -10,6 +10,7 @@ use units::Timestamp;
 use volume::{Reader, Span};
 
 use crate::cache::{self, NoCache};
+use crate::slots::Buffer;
 use crate::{Error, Options};
 
 /// From this many slots on, reading a hole is not worth a look at its heads first.
@@ -94,10 +95,11 @@ impl Archive {
 
     /// The directory in the first part of the INDEX at `at`; `None` when that is damaged.
     fn directory_at(&self, at: StripeId) -> Option<Vec<SegmentEntry>> {
-        let mut buffer = vec![0; self.reader.piece_bytes()];
-        let slot = self.reader.slot(at.sequence, &mut buffer).ok()?;
+        let mut buffer = Buffer::default();
+        let slot =
+            self.reader.slot(at.sequence, buffer.bytes_mut(self.reader.piece_bytes())).ok()?;
         let stripe = slot.stripes.iter().find(|stripe| stripe.head.stripe.stripe == at)?;
-        let part = IndexPart::decode(Reader::body(&stripe.head, &buffer)).ok()?;
+        let part = IndexPart::decode(Reader::body(&stripe.head, buffer.bytes())).ok()?;
         Some(part.directory(at)).filter(|entries| !entries.is_empty())
     }
 

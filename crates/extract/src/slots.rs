@@ -80,7 +80,7 @@ fn read_own<'a>(
 
 /// Memory for a slot.
 #[derive(Default)]
-struct Buffer(Vec<u8>);
+pub(crate) struct Buffer(Vec<u8>);
 
 impl Buffer {
     fn begin(&self) -> usize {
@@ -88,14 +88,14 @@ impl Buffer {
     }
 
     /// The first `len` bytes.
-    fn bytes_mut(&mut self, len: usize) -> &mut [u8] {
+    pub(crate) fn bytes_mut(&mut self, len: usize) -> &mut [u8] {
         self.0.resize(len + ALIGNMENT, 0);
         let begin = self.begin();
         self.0.get_mut(begin..begin + len).expect("there is room to align it")
     }
 
     /// The same, once they were asked for.
-    fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         let len = self.0.len().saturating_sub(ALIGNMENT);
         let begin = self.begin();
         self.0.get(begin..begin + len).expect("there is room to align it")

@@ -21,7 +21,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
 };
-use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::metadata::{ParquetMetaData, ParquetStatisticsPolicy, RowGroupMetaData};
 use parquet::file::statistics::Statistics;
 use units::Timestamp;
 
@@ -81,7 +81,10 @@ impl Segment {
     }
 
     fn new(source: Source, filter: Option<Filter>, footer: &Bytes) -> Result<Self> {
-        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let options = ArrowReaderOptions::new()
+            .with_skip_arrow_metadata(true)
+            .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll)
+            .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll);
         let footer = ArrowReaderMetadata::load(footer, options)?;
         let pairs = footer.metadata().file_metadata().key_value_metadata();
         let text = pairs

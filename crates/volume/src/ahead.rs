@@ -1,8 +1,8 @@
 //! Reading ahead: heads that are asked for one after the other come many at a time.
 //!
 //! The search reads the heads of a window of slots; a device answers many small reads at once in
-//! hardly more time than one. What was read ahead lives as long as one search, for a writer may go
-//! on meanwhile.
+//! hardly more time than one. What was read lives as long as one search, which sees no head in two
+//! states that way although a writer may go on meanwhile.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use format::head::HEAD_BYTES;
 const HEADS: u64 = 128;
 const THREADS: usize = 8;
 /// Fewer are the search trying the neighbours of an unreadable slot.
-const RUN_MIN: u32 = 2;
+const RUN_MIN: u32 = 3;
 
 type Page = [u8; HEAD_BYTES];
 
@@ -32,7 +32,7 @@ struct State {
     /// Where the head read last lies, and how many before it were asked for slot after slot.
     last: u64,
     run: u32,
-    fetched: BTreeMap<u64, Page>,
+    pages: BTreeMap<u64, Page>,
 }
 
 impl<'a> Ahead<'a> {
@@ -48,12 +48,15 @@ impl<'a> Ahead<'a> {
         let mut state = self.state.borrow_mut();
         state.run = if offset == state.last + self.stride { state.run + 1 } else { 0 };
         state.last = offset;
-        if state.run >= RUN_MIN && !state.fetched.contains_key(&offset) {
-            state.fetched = self.fetch(offset);
+        if state.run >= RUN_MIN && !state.pages.contains_key(&offset) {
+            // What was kept before goes: a scan of the whole ring must not fill the memory.
+            state.pages = self.fetch(offset);
         }
-        match state.fetched.remove(&offset) {
-            Some(page) => into.copy_from_slice(&page),
-            None => self.device.read_at(offset, into)?,
+        if let Some(page) = state.pages.get(&offset) {
+            into.copy_from_slice(page);
+        } else {
+            self.device.read_at(offset, into)?;
+            state.pages.insert(offset, *into.first_chunk().expect("as long as a head"));
         }
         Ok(())
     }
