@@ -1,0 +1,137 @@
+//! Mounting a ring of 48 TB on one modelled disk: reads are counted and modelled time is measured.
+//! The disk computes what it holds, so no head of it takes memory.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop at once")]
+
+use core::time::Duration;
+
+use device::{Device, Modelled, ROW_SIZE, Timeline, Timing, Work, ZoneProfile};
+use format::checksum::{RowAddress, body_crc};
+use format::geometry::{Geometry, ROW_BYTES};
+use format::head::{Head, HeadKey, Kind, PieceHead, StripeHead, StripeId, Totals, VolumeId};
+use format::superblock::{MemberEntry, SUPERBLOCK_COPIES, Superblock, copy_offset};
+use units::Timestamp;
+use volume::{CreateOptions, Reader, Recovery, geometry_for, mount};
+
+const SIZE: u64 = 48_000_000_000_000 / 4096 * 4096;
+/// 25 steps of the search, each with up to 8 neighbours of an unwritten slot, and the windows of W =
+/// 32 on both sides of its answer.
+const READS_MAX: u64 = 25 * 9 + 8 * 32 + 100;
+const KEY: HeadKey = HeadKey([2; 32]);
+const UUID: [u8; 16] = [3; 16];
+
+/// The head of the only stripe of a slot: DATA of full length over a body of zeros.
+fn head(geometry: Geometry, sequence: u64) -> [u8; ROW_SIZE] {
+    let rows = geometry.rows_per_slot() - 1;
+    let zeros = vec![0; ROW_SIZE];
+    let address = RowAddress { epoch: 1, sequence, sub: 0, column: 0 };
+    let id = |sequence| StripeId { sequence, sub: 0 };
+    let stripe = StripeHead {
+        volume_id: VolumeId([1; 16]),
+        geometry,
+        kind: Kind::Data,
+        clean_stop: false,
+        epoch: 1,
+        stripe: id(sequence),
+        first_row: 0,
+        rows,
+        acknowledged: id(sequence - 16),
+        previous: id(sequence - 1),
+        index: StripeId::default(),
+        time_min: Timestamp(0),
+        time_max: Timestamp(0),
+        realtime: Timestamp(0),
+        boottime_ns: 0,
+        totals: Totals::default(),
+        previous_cid: [0; 32],
+        manifest: vec![body_crc(&zeros.repeat(usize::from(rows)))],
+        previous_manifest: vec![0],
+    };
+    let row_crcs = (0..rows).map(|row| address.row_crc(row, &zeros)).collect();
+    let piece = PieceHead { member: 0, column: 0, packets: 0, member_uuid: UUID, row_crcs };
+    Head::new(stripe, piece).encode(&KEY)
+}
+
+/// A disk with this ring, whose newest stripe, not the last to be acknowledged, is `newest`.
+fn disk(timing: Timing, newest: u64) -> (Modelled, Timeline) {
+    let (geometry, window) = geometry_for(SIZE, &CreateOptions::default()).unwrap();
+    let timeline = Timeline::new(Timestamp(0));
+    let original = move |offset: u64, row: &mut [u8; ROW_SIZE]| {
+        let Some(slot) = geometry.slot_at(offset) else { return };
+        let sequence = newest - (newest - slot) % geometry.slots;
+        let is_head = geometry.slot_offset(slot) == offset;
+        if is_head && sequence >= geometry.slots {
+            *row = head(geometry, sequence);
+        }
+    };
+    let mut disk = Modelled::new(SIZE, timing, &timeline, 1).with_original(original);
+    let superblock = Superblock {
+        volume_id: VolumeId([1; 16]),
+        head_key: KEY,
+        member: 0,
+        generation: 1,
+        geometry,
+        prepared_epoch: 1,
+        joined_epoch: 1,
+        joined_start: geometry.slots,
+        clean_from: 0,
+        expired_through: Timestamp::MIN,
+        created: Timestamp(0),
+        window,
+        parent: [0; 32],
+        members: vec![MemberEntry { uuid: UUID, path: String::new() }],
+    };
+    for copy in 0..SUPERBLOCK_COPIES {
+        disk.write_at(copy_offset(copy, SIZE), &superblock.encode(copy)).unwrap();
+    }
+    disk.flush().unwrap();
+    (disk, timeline)
+}
+
+/// Newest sequences at several fills of the first lap and of a later one.
+fn fills() -> Vec<u64> {
+    let (geometry, _) = geometry_for(SIZE, &CreateOptions::default()).unwrap();
+    let slots = geometry.slots;
+    let shares = [100, slots / 1000, slots / 3, slots / 2, slots - 100];
+    shares.iter().flat_map(|share| [slots + share, 7 * slots + share]).collect()
+}
+
+fn mounted(timing: &Timing, newest: u64) -> (Duration, Work, Recovery) {
+    let (disk, timeline) = disk(timing.clone(), newest);
+    let (before_ns, before) = (timeline.now_ns(), disk.work());
+    let (writer, recovery) = mount(Box::new(disk.clone()), &timeline).unwrap();
+    assert_eq!(writer.acknowledged().sequence, newest + 1, "the EPOCH stripe is behind the newest");
+    let (ns, work) = (timeline.now_ns() - before_ns, disk.work());
+    let work = Work { reads: work.reads - before.reads, jumps: work.jumps - before.jumps, ..work };
+    (Duration::from_nanos(ns.unsigned_abs()), work, recovery)
+}
+
+#[test]
+fn a_ring_of_48_terabytes_is_mounted_within_the_promised_time_at_any_fill() {
+    let hard_disk = Timing::hard_disk(ZoneProfile::level(SIZE, 200e6));
+    for (name, timing, most) in [
+        ("hard disk", hard_disk, Duration::from_secs(5)),
+        ("flash", Timing::flash(SIZE), Duration::from_secs(1)),
+    ] {
+        for newest in fills() {
+            let (time, work, recovery) = mounted(&timing, newest);
+            let Work { reads, jumps, .. } = work;
+            println!("{name}, newest {newest}: {time:.2?}, {reads} reads, {jumps} jumps");
+            assert_eq!((recovery.kept, recovery.voided, recovery.damaged), (16, 0, 0));
+            assert!(!recovery.scanned_all && reads < READS_MAX, "{reads} reads");
+            assert!(time <= most, "{name}: {time:?}");
+        }
+    }
+}
+
+#[test]
+fn a_reader_opens_a_ring_of_48_terabytes_in_as_few_reads() {
+    for newest in fills() {
+        let (disk, _) = disk(Timing::flash(SIZE), newest);
+        let reader = Reader::open(Box::new(disk.clone())).unwrap();
+        assert_eq!(reader.newest().unwrap().sequence, newest);
+        assert!(disk.work().reads < READS_MAX, "{} reads", disk.work().reads);
+        let piece = u64::from(reader.geometry().piece_bytes / ROW_BYTES);
+        assert!(disk.work().read_bytes / 4096 < READS_MAX + 2 * piece);
+    }
+}
