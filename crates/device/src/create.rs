@@ -45,7 +45,7 @@ pub fn create_file(
     let size = options.size_bytes;
     assert!(size > 0 && size.is_multiple_of(to_u64(ROW_SIZE)), "a member has whole rows");
     if options.overwrite {
-        remove_unused(path)?;
+        remove_file(path)?;
     }
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let fd = openat(CWD, path, flags, Mode::from_raw_mode(0o600)).map_err(|errno| {
@@ -71,8 +71,8 @@ pub fn create_file(
     made
 }
 
-/// Removes an old file, but not under somebody who is writing to it.
-fn remove_unused(path: &Path) -> Result<(), Error> {
+/// Removes a file if it is there, but not under somebody who is writing to it.
+pub fn remove_file(path: &Path) -> Result<(), Error> {
     match Target::open(path, Access::Exclusive, false) {
         Err(Error::NotFound { .. }) => Ok(()),
         Err(error) => Err(error),

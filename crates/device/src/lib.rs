@@ -30,7 +30,7 @@ mod uring;
 use core::fmt;
 use core::time::Duration;
 
-pub use create::{CreateOptions, create_file, discard};
+pub use create::{CreateOptions, create_file, discard, remove_file};
 pub use error::Error;
 pub use fault::{Fault, MUTATIONS, OPERATIONS, Operation, Rule};
 pub use faulty::{FaultSwitch, Faulty};

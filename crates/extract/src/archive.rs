@@ -10,7 +10,7 @@ use units::Timestamp;
 use volume::{Reader, Span};
 
 use crate::cache::{self, NoCache};
-use crate::slots::Buffer;
+use crate::slots::{Buffer, Place};
 use crate::{Error, Options};
 
 /// From this many slots on, reading a hole is not worth a look at its heads first.
@@ -34,6 +34,7 @@ pub(crate) struct Archive {
     pub(crate) cache: Box<dyn Files>,
     pub(crate) vlan_in_key: bool,
     path: PathBuf,
+    members: Vec<PathBuf>,
 }
 
 impl Archive {
@@ -51,7 +52,7 @@ impl Archive {
 
     /// Opens the volume and nothing else.
     pub(crate) fn without_index(options: &Options) -> Result<Self, Error> {
-        let reader = Reader::open(device::open_read(&options.volume)?)?;
+        let reader = volume::open_reader(&options.volume, &options.members)?;
         let volume = reader.superblock().volume_id;
         let tail = reader.span().map_or(0, |span| span.tail);
         Ok(Self {
@@ -59,6 +60,7 @@ impl Archive {
             cache: Box::new(NoCache),
             vlan_in_key: options.vlan_in_key,
             path: options.volume.clone(),
+            members: options.members.clone(),
             reader,
         })
     }
@@ -71,6 +73,17 @@ impl Archive {
     pub(crate) fn sequences(&self) -> impl Iterator<Item = u64> + use<> {
         let span = self.span();
         span.into_iter().flat_map(|span| span.tail..=span.acknowledged.sequence)
+    }
+
+    /// The same with all columns that hold packets.
+    pub(crate) fn places(&self) -> impl Iterator<Item = Place> + use<> {
+        let columns = self.data_columns();
+        self.sequences().map(move |sequence| Place { sequence, columns })
+    }
+
+    /// The columns that hold packets: bit c stands for column c.
+    pub(crate) fn data_columns(&self) -> u32 {
+        (1 << self.reader.geometry().data_columns) - 1
     }
 
     fn load_directories(&mut self) {
@@ -96,8 +109,8 @@ impl Archive {
     /// The directory in the first part of the INDEX at `at`; `None` when that is damaged.
     fn directory_at(&self, at: StripeId) -> Option<Vec<SegmentEntry>> {
         let mut buffer = Buffer::default();
-        let slot =
-            self.reader.slot(at.sequence, buffer.bytes_mut(self.reader.piece_bytes())).ok()?;
+        let bytes = buffer.bytes_mut(self.reader.piece_bytes());
+        let slot = self.reader.slot(at.sequence, 0, bytes).ok()?;
         let stripe = slot.stripes.iter().find(|stripe| stripe.head.stripe.stripe == at)?;
         let part = IndexPart::decode(Reader::body(&stripe.head, buffer.bytes())).ok()?;
         Some(part.directory(at)).filter(|entries| !entries.is_empty())
@@ -108,7 +121,7 @@ impl Archive {
         let tail = self.span()?.tail;
         let mut buffer = vec![0; self.reader.piece_bytes()];
         let near = (tail..=at.sequence).rev().take(4);
-        near.filter_map(|sequence| self.reader.slot(sequence, &mut buffer).ok())
+        near.filter_map(|sequence| self.reader.slot(sequence, 0, &mut buffer).ok())
             .flat_map(|slot| slot.stripes.into_iter().rev())
             .map(|stripe| stripe.head.stripe)
             .find(|head| head.stripe <= at && head.index < at)
@@ -128,9 +141,8 @@ impl Archive {
     /// Whether the ring has passed `sequence` since the volume was opened: then what looks like
     /// damage is none.
     pub(crate) fn has_passed(&self, sequence: u64) -> bool {
-        let tail = device::open_read(&self.path)
+        let tail = volume::open_reader(&self.path, &self.members)
             .ok()
-            .and_then(|device| Reader::open(device).ok())
             .and_then(|reader| reader.span())
             .map(|span| span.tail);
         tail.is_some_and(|tail| sequence < tail)

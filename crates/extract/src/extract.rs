@@ -21,6 +21,7 @@ use crate::matching::{Matching, PieceMatch};
 use crate::merge::Merger;
 use crate::output::{Outputs, Target, describe};
 use crate::scan::{Identity, Scan, Step, Wanted};
+use crate::slots::Place;
 use crate::statement::{Manifest, PieceRead};
 use crate::walk::{DataStripe, Notes, body_crc_of, each_data_stripe};
 use crate::{Error, Options};
@@ -184,8 +185,8 @@ impl Extractor<'_, '_> {
         archive: &Archive,
         notes: &mut Notes,
     ) -> Result<ControlFlow<()>, Error> {
-        let sequences: Vec<u64> = archive.sequences().collect();
-        each_data_stripe(archive, &sequences, notes, &|_| true, &mut |stripe, notes| {
+        let places: Vec<Place> = archive.places().collect();
+        each_data_stripe(archive, &places, notes, &|_| true, &mut |stripe, notes| {
             self.piece(stripe, None, notes)
         })
     }
@@ -243,10 +244,14 @@ impl Extractor<'_, '_> {
         notes.explain.select_ns += self.watch.lap();
         let mut due = self.matching.take_before(until);
         let stripes: BTreeSet<StripeId> = due.keys().map(|&piece| stripe_of(piece)).collect();
-        let mut sequences: Vec<u64> = stripes.iter().map(|stripe| stripe.sequence).collect();
-        sequences.dedup();
+        let mut columns = BTreeMap::<u64, u32>::new();
+        for piece in due.keys() {
+            *columns.entry(piece.sequence).or_default() |= 1 << piece.column;
+        }
+        let places = columns.into_iter().map(|(sequence, columns)| Place { sequence, columns });
+        let places: Vec<Place> = places.collect();
         let wanted = |stripe| stripes.contains(&stripe);
-        let flow = each_data_stripe(archive, &sequences, notes, &wanted, &mut |stripe, notes| {
+        let flow = each_data_stripe(archive, &places, notes, &wanted, &mut |stripe, notes| {
             let StripeId { sequence, sub } = stripe.id();
             let piece = PieceId { sequence, sub, column: stripe.head.piece.column };
             let mut wanted = due.remove(&piece);

@@ -45,8 +45,10 @@ pub use walk::{VolumePacket, WalkReport, packets};
 /// Where to read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Options {
-    /// The member.
+    /// Any member.
     pub volume: PathBuf,
+    /// Where further members are, besides the places that the volume knows.
+    pub members: Vec<PathBuf>,
     /// Where index files are cached; `None` is a directory for this volume under the user's cache.
     pub index_dir: Option<PathBuf>,
     /// Show rows whose packets are overwritten, as far back as this and as the index directory has

@@ -17,6 +17,7 @@ use units::Timestamp;
 
 use crate::Error;
 use crate::archive::{Archive, Part};
+use crate::slots::Place;
 use crate::walk::{DataStripe, Notes, each_data_stripe};
 
 /// Body bytes of a stretch: a segment's.
@@ -88,11 +89,13 @@ pub(crate) fn rebuild(
 ) -> Result<ControlFlow<()>, Error> {
     let mut builder = Builder::new(archive, part.segment.is_some());
     let tail = archive.tail();
-    let sequences: Vec<u64> = (part.first.sequence.max(tail)..=part.last.sequence)
+    let columns = archive.data_columns();
+    let places: Vec<Place> = (part.first.sequence.max(tail)..=part.last.sequence)
         .filter(|&sequence| archive.may_hold_packets(sequence, part.first..=part.last))
+        .map(|sequence| Place { sequence, columns })
         .collect();
     let wanted = |id| part.first <= id && id <= part.last && !indexed.contains(&id);
-    let flow = each_data_stripe(archive, &sequences, notes, &wanted, &mut |stripe, notes| {
+    let flow = each_data_stripe(archive, &places, notes, &wanted, &mut |stripe, notes| {
         if builder.stretch.as_ref().is_some_and(|open| open.epoch != stripe.head.stripe.epoch)
             && builder.end_epoch(notes, visit)?.is_break()
         {

@@ -15,20 +15,40 @@ const BUFFERS: usize = 2;
 /// Reads past the page cache want their memory aligned like this.
 const ALIGNMENT: usize = 4096;
 
+/// A slot to be read, and which of its columns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    pub(crate) sequence: u64,
+    /// Bit c stands for column c.
+    pub(crate) columns: u32,
+}
+
+impl Place {
+    /// The columns asked for, ascending.
+    fn columns(self) -> impl Iterator<Item = u8> {
+        (0..24_u8).filter(move |column| self.columns & (1 << column) != 0)
+    }
+}
+
 /// A slot as it was read.
 pub(crate) struct SlotRead<'a> {
     pub(crate) sequence: u64,
+    pub(crate) columns: Vec<ColumnRead<'a>>,
+}
+
+/// One column of it.
+pub(crate) struct ColumnRead<'a> {
     pub(crate) slot: Result<Slot, volume::Error>,
     pub(crate) bytes: &'a [u8],
 }
 
-/// Calls `visit` with every slot of `sequences`, in their order.
+/// Calls `visit` with every slot of `places`, in their order.
 pub(crate) fn read_slots(
     reader: &Reader,
-    sequences: &[u64],
+    places: &[Place],
     visit: &mut dyn FnMut(SlotRead<'_>) -> Result<ControlFlow<()>, Error>,
 ) -> Result<ControlFlow<()>, Error> {
-    let threads = THREADS.min(sequences.len());
+    let threads = THREADS.min(places.len());
     thread::scope(|scope| {
         // Every thread reads each so manyth slot, so the order is that of the threads, in turn.
         let mut lanes = Vec::new();
@@ -36,43 +56,54 @@ pub(crate) fn read_slots(
             let (filled, to_visit) = sync_channel(BUFFERS);
             let (visited, to_fill) = sync_channel(BUFFERS);
             for _ in 0..BUFFERS {
-                visited.send(Buffer::default()).expect("the receiver is in this function");
+                visited.send(Vec::new()).expect("the receiver is in this function");
             }
-            let own = sequences.iter().skip(first).step_by(threads);
+            let own = places.iter().skip(first).step_by(threads);
             let builder = thread::Builder::new().name("read-slots".to_owned());
             let read = move || read_own(reader, own, &to_fill, &filled);
             builder.spawn_scoped(scope, read).map_err(Error::Thread)?;
             lanes.push(Lane { to_visit, visited });
         }
         // Leaving early drops the lanes, which ends the threads.
-        for (&sequence, lane) in sequences.iter().zip(lanes.iter().cycle()) {
-            let (slot, buffer) = lane.to_visit.recv().expect("a thread reads all of its slots");
-            if visit(SlotRead { sequence, slot, bytes: buffer.bytes() })?.is_break() {
+        for (place, lane) in places.iter().zip(lanes.iter().cycle()) {
+            let (slots, buffers) = lane.to_visit.recv().expect("a thread reads all of its slots");
+            let columns = slots.into_iter().zip(&buffers);
+            let columns = columns.map(|(slot, buffer)| ColumnRead { slot, bytes: buffer.bytes() });
+            let read = SlotRead { sequence: place.sequence, columns: columns.collect() };
+            if visit(read)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             // The thread may have ended with its last slot.
-            drop(lane.visited.send(buffer));
+            drop(lane.visited.send(buffers));
         }
         Ok(ControlFlow::Continue(()))
     })
 }
 
+/// The columns of a slot, and the memory of each.
+type Filled = (Vec<Result<Slot, volume::Error>>, Vec<Buffer>);
+
 /// The visitor's ends of a thread's queues.
 struct Lane {
-    to_visit: Receiver<(Result<Slot, volume::Error>, Buffer)>,
-    visited: SyncSender<Buffer>,
+    to_visit: Receiver<Filled>,
+    visited: SyncSender<Vec<Buffer>>,
 }
 
 fn read_own<'a>(
     reader: &Reader,
-    sequences: impl Iterator<Item = &'a u64>,
-    to_fill: &Receiver<Buffer>,
-    filled: &SyncSender<(Result<Slot, volume::Error>, Buffer)>,
+    places: impl Iterator<Item = &'a Place>,
+    to_fill: &Receiver<Vec<Buffer>>,
+    filled: &SyncSender<Filled>,
 ) {
-    for &sequence in sequences {
-        let Ok(mut buffer) = to_fill.recv() else { return };
-        let slot = reader.slot(sequence, buffer.bytes_mut(reader.piece_bytes()));
-        if filled.send((slot, buffer)).is_err() {
+    for place in places {
+        let Ok(mut buffers) = to_fill.recv() else { return };
+        buffers.resize_with(place.columns().count(), Buffer::default);
+        let columns = place.columns().zip(&mut buffers);
+        let slots = columns.map(|(column, buffer)| {
+            reader.slot(place.sequence, column, buffer.bytes_mut(reader.piece_bytes()))
+        });
+        let slots = slots.collect();
+        if filled.send((slots, buffers)).is_err() {
             return;
         }
     }

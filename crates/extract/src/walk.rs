@@ -10,7 +10,7 @@ use volume::{Reader, StripeInSlot};
 
 use crate::archive::Archive;
 use crate::explain::Explain;
-use crate::slots::{SlotRead, read_slots};
+use crate::slots::{ColumnRead, Place, SlotRead, read_slots};
 use crate::statement::{Completeness, DamageKind};
 use crate::{Error, Options};
 
@@ -88,61 +88,79 @@ pub(crate) struct Walked<'a> {
 pub(crate) type VisitStripe<'v> =
     &'v mut dyn FnMut(&DataStripe<'_>, &mut Notes) -> Result<ControlFlow<()>, Error>;
 
-/// Calls `visit` with the data stripes of the slots `sequences` that `wanted` asks for, in ring
-/// order; notes those that are damaged or overwritten.
+/// Calls `visit` with the data pieces of `places` whose stripes `wanted` asks for, in ring order:
+/// stripe by stripe, the columns of each in turn; notes those that are damaged or overwritten.
 pub(crate) fn each_data_stripe(
     archive: &Archive,
-    sequences: &[u64],
+    places: &[Place],
     notes: &mut Notes,
     wanted: &dyn Fn(StripeId) -> bool,
     visit: VisitStripe<'_>,
 ) -> Result<ControlFlow<()>, Error> {
-    read_slots(&archive.reader, sequences, &mut |read: SlotRead<'_>| {
-        let SlotRead { sequence, slot, bytes } = read;
-        let explain = &mut notes.explain;
-        explain.bytes_read += u64::try_from(bytes.len()).expect("lengths fit 64 bits");
-        let first = StripeId { sequence, sub: 0 };
-        let slot = match slot {
-            Ok(slot) => slot,
-            Err(volume::Error::Overwritten(_)) => {
-                notes.completeness.retired_pieces += 1;
-                return Ok(ControlFlow::Continue(()));
-            }
-            Err(volume::Error::Damaged(_)) => {
-                lost(archive, first, notes);
-                return Ok(ControlFlow::Continue(()));
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let mut expected = first;
-        for stripe in &slot.stripes {
-            let id = stripe.head.stripe.stripe;
-            for sub in (expected.sub..id.sub).filter(|&sub| wanted(StripeId { sequence, sub })) {
-                lost(archive, StripeId { sequence, sub }, notes);
-            }
-            expected.sub = id.sub.saturating_add(1);
-            if stripe.head.stripe.kind != Kind::Data || !wanted(id) {
-                continue;
-            }
+    read_slots(&archive.reader, places, &mut |read: SlotRead<'_>| {
+        let mut found = Vec::new();
+        for column in &read.columns {
+            let bytes_read = u64::try_from(column.bytes.len()).expect("lengths fit 64 bits");
+            notes.explain.bytes_read += bytes_read;
+            found.extend(found_in(archive, (read.sequence, column), notes, wanted));
+        }
+        found.sort_by_key(|(stripe, _)| (stripe.head.stripe.stripe, stripe.head.piece.column));
+        for (stripe, bytes) in found {
             if !stripe.bad_rows.is_empty() {
-                if archive.has_passed(sequence) {
+                if archive.has_passed(read.sequence) {
                     notes.completeness.retired_pieces += 1;
-                    break;
+                    continue;
                 }
                 let kind = DamageKind::Rows(stripe.bad_rows.clone());
-                notes.completeness.add_damage(id, kind);
+                notes.completeness.add_damage(stripe.head.stripe.stripe, kind);
             }
             notes.explain.pieces_read += 1;
             if visit(&DataStripe::new(stripe, bytes), notes)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
-        let newest = archive.span().map(|span| span.acknowledged.sequence);
-        if !slot.closed && newest.is_some_and(|newest| sequence < newest) && wanted(expected) {
-            lost(archive, expected, notes);
-        }
         Ok(ControlFlow::Continue(()))
     })
+}
+
+/// A piece and the bytes of its slot.
+type Found<'a> = (&'a StripeInSlot, &'a [u8]);
+
+/// The wanted data pieces of one column of a slot; notes wanted stripes that are not there.
+fn found_in<'a>(
+    archive: &Archive,
+    (sequence, column): (u64, &'a ColumnRead<'a>),
+    notes: &mut Notes,
+    wanted: &dyn Fn(StripeId) -> bool,
+) -> Vec<Found<'a>> {
+    let mut expected = StripeId { sequence, sub: 0 };
+    let slot = match &column.slot {
+        Ok(slot) => slot,
+        Err(volume::Error::Overwritten(_)) => {
+            notes.completeness.retired_pieces += 1;
+            return Vec::new();
+        }
+        Err(_) => {
+            lost(archive, expected, notes);
+            return Vec::new();
+        }
+    };
+    let mut found = Vec::new();
+    for stripe in &slot.stripes {
+        let id = stripe.head.stripe.stripe;
+        for sub in (expected.sub..id.sub).filter(|&sub| wanted(StripeId { sequence, sub })) {
+            lost(archive, StripeId { sequence, sub }, notes);
+        }
+        expected.sub = id.sub.saturating_add(1);
+        if stripe.head.stripe.kind == Kind::Data && wanted(id) {
+            found.push((stripe, column.bytes));
+        }
+    }
+    let newest = archive.span().map(|span| span.acknowledged.sequence);
+    if !slot.closed && newest.is_some_and(|newest| sequence < newest) && wanted(expected) {
+        lost(archive, expected, notes);
+    }
+    found
 }
 
 /// A stripe is not there: overwritten in the meantime, or damaged.
@@ -191,9 +209,9 @@ where
 {
     let archive = Archive::without_index(options)?;
     let (mut notes, mut count) = (Notes::default(), 0);
-    let sequences: Vec<u64> = archive.sequences().collect();
+    let places: Vec<Place> = archive.places().collect();
     let ended =
-        each_data_stripe(&archive, &sequences, &mut notes, &|_| true, &mut |stripe, notes| {
+        each_data_stripe(&archive, &places, &mut notes, &|_| true, &mut |stripe, notes| {
             let mut flow = ControlFlow::Continue(());
             let walked = stripe.packets(notes, |packet, interfaces| {
                 let interface =

@@ -58,6 +58,28 @@ impl Geometry {
         u16::try_from(self.piece_bytes / ROW_BYTES).expect("a piece has at most 512 rows")
     }
 
+    /// Columns of a stripe, and so members of the volume, n = K + P.
+    pub fn columns(&self) -> u8 {
+        self.data_columns + self.parity_columns
+    }
+
+    /// The member that holds a column of the stripes of `sequence`: columns rotate, so that every
+    /// member carries its share of parity and of reading.
+    pub fn member_of(&self, sequence: u64, column: u8) -> u8 {
+        self.rotate(column, sequence % u64::from(self.columns()))
+    }
+
+    /// The column that a member holds of the stripes of `sequence`.
+    pub fn column_of(&self, sequence: u64, member: u8) -> u8 {
+        let columns = u64::from(self.columns());
+        self.rotate(member, columns - sequence % columns)
+    }
+
+    fn rotate(&self, number: u8, by: u64) -> u8 {
+        let rotated = (u64::from(number) + by) % u64::from(self.columns());
+        u8::try_from(rotated).expect("at most 24 columns")
+    }
+
     /// Slot of a sequence.
     pub fn slot(&self, sequence: u64) -> u64 {
         sequence % self.slots
@@ -202,6 +224,19 @@ mod tests {
                 places,
                 (0..geometry.slots).map(|slot| in_order.slot_offset(slot)).collect::<Vec<_>>()
             );
+        }
+    }
+
+    #[test]
+    fn columns_rotate_over_the_members() {
+        let geometry = Geometry { data_columns: 4, parity_columns: 2, ..levelled(1, 7) };
+        for sequence in [0, 1, 5, 6, 7, u64::MAX] {
+            let members: Vec<u8> =
+                (0..6).map(|column| geometry.member_of(sequence, column)).collect();
+            for (column, &member) in (0..).zip(&members) {
+                assert_eq!(geometry.column_of(sequence, member), column);
+                assert_eq!(u64::from(member), (u64::from(column) + sequence % 6) % 6);
+            }
         }
     }
 

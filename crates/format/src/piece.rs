@@ -322,13 +322,7 @@ impl PieceBuilder {
             let known =
                 walk.interfaces().get(stored.interface).expect("described before its packets");
             let block = body.get(known.block.clone()).expect("inside the body").to_vec();
-            let options = stored.options.len().saturating_sub(4);
-            let packet = PacketParts {
-                timestamp: stored.timestamp,
-                original_len: stored.original_len,
-                parts: [stored.data, &[], &[]],
-                options: stored.options.get(..options).expect("shorter than itself"),
-            };
+            let packet = stored.to_parts();
             let pushed = rest.push(other, &EncodedInterface { id: known.id, block }, &packet);
             assert!(pushed, "the rest of a piece fits a column of the same size");
         }
@@ -342,6 +336,69 @@ impl PieceBuilder {
         *self = kept;
         Some(rest)
     }
+}
+
+/// Spreads the packets of some columns over `into`, in their order and about evenly: what a cut does
+/// to columns that are not full. Returns a builder for each; `None`, and nothing of use in `into`,
+/// when a column holds blocks that belong to no packet, or packets are so long that they do not
+/// spread.
+///
+/// # Panics
+/// When there are fewer columns in `into` than in `columns`, or smaller ones.
+pub fn repack(
+    columns: &[(&PieceBuilder, &[u8])],
+    into: &mut [&mut [u8]],
+) -> Option<Vec<PieceBuilder>> {
+    assert!(into.len() >= columns.len() && !into.is_empty(), "there is room for everything");
+    let total: usize = columns.iter().map(|(builder, _)| builder.at - ROW).sum();
+    let share = total.div_ceil(into.len());
+    let mut builders: Vec<PieceBuilder> =
+        into.iter().map(|column| PieceBuilder::new(column.len())).collect();
+    let mut place = 0;
+    for (builder, column) in columns {
+        let body = column.get(ROW..builder.at).expect("inside the column");
+        let mut walk = packets(body);
+        while let Some(stored) = walk.next() {
+            let stored = stored.expect("a builder's own body is well formed");
+            let known = walk.interfaces().get(stored.interface).expect("described before");
+            let block = body.get(known.block.clone()).expect("inside the body").to_vec();
+            let interface = EncodedInterface { id: known.id, block };
+            let packet = stored.to_parts();
+            while !push_into(&mut builders, into, place, (&interface, &packet)) {
+                place += 1;
+                if place == into.len() {
+                    return None;
+                }
+            }
+            let filled = builders.get(place).map_or(0, |builder| builder.at - ROW);
+            if filled >= share && place + 1 < into.len() {
+                place += 1;
+            }
+        }
+        if walk.extra_blocks().next().is_some() {
+            return None;
+        }
+        // Where nothing but losses is told, the interface must have its place.
+        for known in walk.interfaces() {
+            let block = body.get(known.block.clone()).expect("inside the body").to_vec();
+            let interface = EncodedInterface { id: known.id, block };
+            let builder = builders.get_mut(place).expect("a place in the list");
+            let column = into.get_mut(place).expect("a place in the list");
+            builder.push_interface(column, &interface);
+        }
+    }
+    Some(builders)
+}
+
+fn push_into(
+    builders: &mut [PieceBuilder],
+    into: &mut [&mut [u8]],
+    place: usize,
+    (interface, packet): (&EncodedInterface, &PacketParts<'_>),
+) -> bool {
+    let builder = builders.get_mut(place).expect("as much room as before");
+    let column = into.get_mut(place).expect("as many columns as builders");
+    builder.push(column, interface, packet)
 }
 
 /// Room for what [`PieceBuilder::finish`] adds behind the packets of `interfaces` interfaces.

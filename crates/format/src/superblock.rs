@@ -16,7 +16,7 @@ pub const SUPERBLOCK_BYTES: usize = 4096;
 /// Copies on every member.
 pub const SUPERBLOCK_COPIES: u8 = 4;
 /// Longest path of a member that is remembered.
-pub const MEMBER_PATH_BYTES_MAX: usize = 104;
+pub const MEMBER_PATH_BYTES_MAX: usize = 88;
 
 const MAGIC: [u8; 8] = *b"wireSUPR";
 const VERSION: u16 = 1;
@@ -36,18 +36,32 @@ mod at {
     pub(super) const PREPARED_EPOCH: usize = 128;
     pub(super) const JOINED_EPOCH: usize = 132;
     pub(super) const JOINED_START: usize = 136;
-    pub(super) const CLEAN_FROM: usize = 144;
     pub(super) const EXPIRED_THROUGH: usize = 152;
     pub(super) const CREATED: usize = 160;
     pub(super) const WINDOW: usize = 168;
+    pub(super) const JOINED_MEMBERS: usize = 170;
     pub(super) const PARENT: usize = 176;
     pub(super) const MEMBERS: usize = 512;
     pub(super) const END: usize = MEMBERS + super::MEMBERS_MAX * super::MEMBER_ENTRY_BYTES;
 }
 
+/// Byte offsets within the entry of a member.
+mod entry {
+    pub(super) const UUID: usize = 0;
+    /// 1, and the length of the path.
+    pub(super) const PRESENT: usize = 16;
+    pub(super) const PATH: usize = 24;
+    pub(super) const STALE_FROM: usize = 112;
+    pub(super) const CLEAN_FROM: usize = 120;
+}
+
 const _: () = {
     assert!(at::GEOMETRY + GEOMETRY_BYTES == at::PREPARED_EPOCH);
     assert!(at::COPY + 1 == at::MEMBER && at::END <= SUPERBLOCK_BYTES);
+    assert!(entry::PATH + MEMBER_PATH_BYTES_MAX == entry::STALE_FROM);
+    assert!(
+        entry::STALE_FROM + 8 == entry::CLEAN_FROM && entry::CLEAN_FROM + 8 == MEMBER_ENTRY_BYTES
+    );
 };
 
 /// One member as the volume knows it.
@@ -57,6 +71,12 @@ pub struct MemberEntry {
     pub uuid: [u8; 16],
     /// Where it was when the superblock was written, for finding the others; empty when too long.
     pub path: String,
+    /// From this sequence on, up to `clean_from`, it has missed what the others did. Where the range
+    /// is empty it is whole.
+    pub stale_from: u64,
+    /// Stripes from this sequence on are whole on it again; `u64::MAX` when it took no part in the
+    /// newest epoch that this superblock joined.
+    pub clean_from: u64,
 }
 
 /// A superblock.
@@ -78,8 +98,8 @@ pub struct Superblock {
     pub joined_epoch: u32,
     /// Sequence of the EPOCH stripe of `joined_epoch`.
     pub joined_start: u64,
-    /// Stripes from here on are whole on this member; resilver moves it.
-    pub clean_from: u64,
+    /// Members that joined it: bit m stands for member m.
+    pub joined_members: u32,
     /// No path serves data at or before this time (maximum age).
     pub expired_through: Timestamp,
     /// When the volume was created.
@@ -133,6 +153,18 @@ pub fn copy_offset(copy: u8, size_bytes: u64) -> u64 {
 /// Smallest member that can hold the reserved ranges at both ends.
 pub const MEMBER_BYTES_MIN: u64 = 2 * RESERVED_BYTES;
 
+impl MemberEntry {
+    /// A member of a new volume.
+    pub fn new(uuid: [u8; 16], path: String) -> Self {
+        Self { uuid, path, stale_from: 0, clean_from: 0 }
+    }
+
+    /// Whether stripes of `sequence` are whole on it, as far as the others know.
+    pub fn is_whole_at(&self, sequence: u64) -> bool {
+        !(self.stale_from..self.clean_from).contains(&sequence)
+    }
+}
+
 impl Superblock {
     /// The copy `copy` as it lies on the disk.
     ///
@@ -151,18 +183,21 @@ impl Superblock {
         put(&mut page, at::PREPARED_EPOCH, &self.prepared_epoch.to_le_bytes());
         put(&mut page, at::JOINED_EPOCH, &self.joined_epoch.to_le_bytes());
         put(&mut page, at::JOINED_START, &self.joined_start.to_le_bytes());
-        put(&mut page, at::CLEAN_FROM, &self.clean_from.to_le_bytes());
         put(&mut page, at::EXPIRED_THROUGH, &self.expired_through.0.to_le_bytes());
         put(&mut page, at::CREATED, &self.created.0.to_le_bytes());
         put(&mut page, at::WINDOW, &self.window.to_le_bytes());
+        put(&mut page, at::JOINED_MEMBERS, &self.joined_members.to_le_bytes());
         put(&mut page, at::PARENT, &self.parent);
         for (number, member) in self.members.iter().enumerate() {
-            let entry = at::MEMBERS + number * MEMBER_ENTRY_BYTES;
+            let start = at::MEMBERS + number * MEMBER_ENTRY_BYTES;
             let path = member.path.as_bytes();
             let path = if path.len() <= MEMBER_PATH_BYTES_MAX { path } else { &[] };
-            put(&mut page, entry, &member.uuid);
-            put(&mut page, entry + 16, &[1, u8::try_from(path.len()).expect("at most 104")]);
-            put(&mut page, entry + 24, path);
+            put(&mut page, start + entry::UUID, &member.uuid);
+            let len = u8::try_from(path.len()).expect("at most 88");
+            put(&mut page, start + entry::PRESENT, &[1, len]);
+            put(&mut page, start + entry::PATH, path);
+            put(&mut page, start + entry::STALE_FROM, &member.stale_from.to_le_bytes());
+            put(&mut page, start + entry::CLEAN_FROM, &member.clean_from.to_le_bytes());
         }
         let crc = crc32c(&page);
         put(&mut page, at::CRC, &crc.to_le_bytes());
@@ -203,7 +238,7 @@ impl Superblock {
             prepared_epoch: get_u32(page, at::PREPARED_EPOCH),
             joined_epoch: get_u32(page, at::JOINED_EPOCH),
             joined_start: get_u64(page, at::JOINED_START),
-            clean_from: get_u64(page, at::CLEAN_FROM),
+            joined_members: get_u32(page, at::JOINED_MEMBERS),
             expired_through: Timestamp(get_i64(page, at::EXPIRED_THROUGH)),
             created: Timestamp(get_i64(page, at::CREATED)),
             window,
@@ -223,16 +258,22 @@ impl Superblock {
 fn decode_members(page: &[u8; SUPERBLOCK_BYTES]) -> Result<Vec<MemberEntry>, SuperblockError> {
     let entries = page.get(at::MEMBERS..at::END).expect("the table lies inside the page");
     let mut members = Vec::new();
-    for entry in entries.chunks_exact(MEMBER_ENTRY_BYTES) {
-        let [present, path_bytes] = get(entry, 16);
+    for bytes in entries.chunks_exact(MEMBER_ENTRY_BYTES) {
+        let [present, path_bytes] = get(bytes, entry::PRESENT);
         if present == 0 {
             break;
         }
-        let path = entry
-            .get(24..24 + usize::from(path_bytes))
+        let path = bytes
+            .get(entry::PATH..entry::STALE_FROM)
+            .and_then(|path| path.get(..usize::from(path_bytes)))
             .and_then(|path| core::str::from_utf8(path).ok())
             .ok_or(SuperblockError::Values)?;
-        members.push(MemberEntry { uuid: get(entry, 0), path: path.to_owned() });
+        members.push(MemberEntry {
+            uuid: get(bytes, entry::UUID),
+            path: path.to_owned(),
+            stale_from: get_u64(bytes, entry::STALE_FROM),
+            clean_from: get_u64(bytes, entry::CLEAN_FROM),
+        });
     }
     Ok(members)
 }
@@ -263,12 +304,17 @@ mod tests {
             prepared_epoch: 4,
             joined_epoch: 3,
             joined_start: 99,
-            clean_from: 7,
+            joined_members: 1,
             expired_through: Timestamp::MIN,
             created: Timestamp(12),
             window: 4,
             parent: [3; 32],
-            members: vec![MemberEntry { uuid: [6; 16], path: "/srv/ring".to_owned() }],
+            members: vec![MemberEntry {
+                uuid: [6; 16],
+                path: "/srv/ring".to_owned(),
+                stale_from: 5,
+                clean_from: 7,
+            }],
         }
     }
 

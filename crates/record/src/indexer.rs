@@ -13,14 +13,16 @@ use format::local::LOCAL_FRAME_BYTES;
 use index::{Catalog, Encoded, Files};
 use session::Table;
 use units::Clock;
-use volume::Reader;
+use volume::{Reader, StripeInSlot};
 
 use crate::encoder::{ClosedSegment, Encoder};
-use crate::ring::{Board, SealedPiece, Task, fill_with_block, look};
+use crate::ring::{Board, SealedStripe, Task, fill_with_block, look};
 use crate::segment::{OpenSegment, SegmentLimits};
 
 /// How often due segments and durable indexes are looked for while nothing arrives.
 const TICK: Duration = Duration::from_millis(100);
+/// Room in every part for the directory and the frame of the block.
+const PART_BYTES_MIN: usize = 128 << 10;
 /// Longest wait for the write of an index part: a member that takes longer is given up by its own
 /// error.
 const COLUMN_WAIT: Duration = Duration::from_mins(2);
@@ -58,8 +60,9 @@ pub(crate) struct Indexer<'a> {
     pub(crate) catalog: Catalog,
     pub(crate) files: &'a (dyn Files + Sync),
     pub(crate) tasks: SyncSender<Task>,
-    /// Two columns for the parts of an index.
+    /// Columns for the parts of an index, two for each data column.
     pub(crate) pool: Pool,
+    pub(crate) data_columns: usize,
     pub(crate) clock: &'a dyn Clock,
     pub(crate) board: Board,
 }
@@ -90,13 +93,13 @@ impl<'a> Run<'a> {
     /// Indexes what an earlier recording left without, then the sealed pieces until they end.
     pub(crate) fn run(
         mut self,
-        sealed: &Receiver<SealedPiece>,
+        sealed: &Receiver<SealedStripe>,
         earlier: &Reader,
     ) -> Result<IndexerReport, index::Error> {
         self.catch_up(earlier)?;
         loop {
             match sealed.recv_timeout(TICK) {
-                Ok(piece) => self.piece(&piece),
+                Ok(stripe) => self.stripe(&stripe),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -111,15 +114,17 @@ impl<'a> Run<'a> {
         Ok(self.report)
     }
 
-    fn piece(&mut self, piece: &SealedPiece) {
-        let body = piece.column.get(HEAD_BYTES..piece.len).expect("a piece is a head and a body");
-        self.take(piece.stripe, self.parts.epoch, body);
+    fn stripe(&mut self, sealed: &SealedStripe) {
+        for (number, column) in (0..).zip(&sealed.columns) {
+            let body = column.get(HEAD_BYTES..sealed.len).expect("a piece is a head and a body");
+            self.take((sealed.stripe, number), self.parts.epoch, body);
+        }
     }
 
-    fn take(&mut self, stripe: StripeId, epoch: u32, body: &[u8]) {
+    fn take(&mut self, piece: (StripeId, u8), epoch: u32, body: &[u8]) {
         let now = self.parts.clock.boottime_ns();
-        let segment = self.segment.get_or_insert_with(|| OpenSegment::new(stripe, epoch, now));
-        segment.take(self.parts.table.as_mut(), stripe, body);
+        let segment = self.segment.get_or_insert_with(|| OpenSegment::new(piece.0, epoch, now));
+        segment.take(self.parts.table.as_mut(), piece, body);
     }
 
     fn close_if_due(&mut self) -> Result<(), index::Error> {
@@ -168,18 +173,33 @@ impl<'a> Run<'a> {
         self.pending.push(Pending { last_part, entry, parquet: encoded.parquet });
     }
 
+    /// Cuts the file into parts, as many in a stripe as it has data columns.
     fn write_parts(&self, encoded: &Encoded) -> Result<Vec<StripeId>, WriterGone> {
-        let Indexer { catalog, pool, tasks, .. } = &self.parts;
+        let Indexer { catalog, pool, tasks, data_columns, .. } = &self.parts;
         let older = catalog.directory();
-        let capacity = pool.buffer_size() - HEAD_BYTES - LOCAL_FRAME_BYTES;
+        let largest = pool.buffer_size() - HEAD_BYTES - LOCAL_FRAME_BYTES;
+        // Columns of a stripe have the same rows, so parts of about the same size waste least.
+        let share = encoded.parquet.len() / data_columns + PART_BYTES_MIN.min(largest);
+        let capacity = if *data_columns == 1 { largest } else { largest.min(share) };
+        let blocks = split(&encoded.parquet, &encoded.summary, &older, capacity);
         let mut places = Vec::new();
-        for block in split(&encoded.parquet, &encoded.summary, &older, capacity) {
-            let mut column = self.column()?;
-            let rows = fill_with_block(&mut column, &block);
+        for blocks in blocks.chunks(*data_columns) {
+            let longest = blocks.iter().map(Vec::len).max().unwrap_or(0);
+            let rows = (longest + LOCAL_FRAME_BYTES).div_ceil(HEAD_BYTES);
+            let rows = u16::try_from(rows).expect("parts fit a piece");
+            let mut columns = Vec::new();
+            for number in 0..*data_columns {
+                let mut column = self.column()?;
+                let block = blocks.get(number).map_or(&[][..], Vec::as_slice);
+                let filled = fill_with_block(&mut column, block, rows);
+                assert_eq!(filled, rows, "every column of a stripe has the same rows");
+                columns.push(column);
+            }
             let (answer, place) = sync_channel(1);
-            let task = Task::IndexPart { column, rows, answer };
+            let task = Task::IndexParts { columns, rows, answer };
             tasks.send(task).map_err(|_| WriterGone)?;
-            places.push(place.recv().map_err(|_| WriterGone)?);
+            let place = place.recv().map_err(|_| WriterGone)?;
+            places.extend(blocks.iter().map(|_| place));
         }
         if let Some(&first_part) = places.first() {
             tasks.send(Task::IndexComplete { first_part }).map_err(|_| WriterGone)?;
@@ -234,10 +254,19 @@ impl<'a> Run<'a> {
         }
         let live = self.parts.table.replace((self.parts.new_table)());
         let recording = self.parts.recording.take();
-        let mut buffer = vec![0; reader.piece_bytes()];
+        let mut buffers = vec![vec![0; reader.piece_bytes()]; self.parts.data_columns];
         for sequence in first..=span.acknowledged.sequence {
-            let Ok(slot) = reader.slot(sequence, &mut buffer) else { continue };
-            for stripe in &slot.stripes {
+            let columns = (0..).zip(&mut buffers);
+            let slots = columns.filter_map(|(column, buffer)| {
+                Some((reader.slot(sequence, column, buffer).ok()?, &*buffer))
+            });
+            let slots: Vec<_> = slots.collect();
+            let mut pieces: Vec<(&StripeInSlot, &Vec<u8>)> = slots
+                .iter()
+                .flat_map(|(slot, buffer)| slot.stripes.iter().map(move |piece| (piece, *buffer)))
+                .collect();
+            pieces.sort_by_key(|(piece, _)| (piece.head.stripe.stripe, piece.head.piece.column));
+            for (stripe, buffer) in pieces {
                 let head = &stripe.head.stripe;
                 let wanted = head.kind == Kind::Data
                     && indexed.is_none_or(|indexed| head.stripe > indexed)
@@ -250,8 +279,13 @@ impl<'a> Run<'a> {
                 if other_epoch {
                     self.finish_segment(1)?;
                 }
-                self.take(head.stripe, head.epoch, Reader::body(&stripe.head, &buffer));
-                self.close_if_due()?;
+                let column = stripe.head.piece.column;
+                if column == 0 {
+                    // A segment ends with a stripe, never inside one.
+                    self.close_if_due()?;
+                }
+                let body = Reader::body(&stripe.head, buffer);
+                self.take((head.stripe, column), head.epoch, body);
             }
         }
         self.finish_segment(1)?;

@@ -286,12 +286,12 @@ impl<'a> Intake<'a> {
 
     fn send(&mut self, cut: bool) -> Result<(), WriterGone> {
         let Some(open) = self.open.take() else { return Ok(()) };
-        let OpenColumn { column, builder, .. } = open;
+        let OpenColumn { column, builder, opened_ns } = open;
         let statistics = self.lanes.iter().map(Lane::statistics).collect();
         let stored = self.gaps.len().min(PieceBuilder::GAPS_PER_PIECE);
         let gaps = self.gaps.drain(..stored).collect();
         let losses = core::mem::take(&mut self.losses);
-        let filled = FilledColumn { column, builder, cut, statistics, gaps, losses };
+        let filled = FilledColumn { column, builder, cut, statistics, gaps, losses, opened_ns };
         let tasks = self.tasks.as_ref().ok_or(WriterGone)?;
         tasks.send(Task::Packets(filled)).map_err(|_| WriterGone)
     }

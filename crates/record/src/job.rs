@@ -10,7 +10,7 @@ use device::Pool;
 use format::directory::SegmentEntry;
 use format::head::StripeId;
 use units::{ByteSize, Clock};
-use volume::{Reader, Recovery, Writer, WriterCounters};
+use volume::{MemberAt, Reader, Recovery, Writer, WriterCounters};
 
 use crate::account::Account;
 use crate::error::Error;
@@ -33,6 +33,8 @@ pub enum Input {
 pub struct Options {
     /// A member of the volume.
     pub volume: PathBuf,
+    /// Where further members are, besides the places that the volume knows.
+    pub members: Vec<PathBuf>,
     /// Where packets come from.
     pub input: Input,
     /// Filter in the words of pcap-filter(7).
@@ -69,6 +71,7 @@ impl Options {
         };
         Self {
             volume,
+            members: Vec::new(),
             input,
             filter: None,
             snaplen: 0,
@@ -197,19 +200,22 @@ pub(crate) struct Opened {
 }
 
 fn open_volume(options: &Options, clock: &dyn Clock) -> Result<Opened, Error> {
-    // The pool must exist before the member is opened, and the piece size is in the superblock.
-    let reader = Reader::open(device::open_read(&options.volume)?)?;
+    let members = volume::find_members(&options.volume, &options.members)?;
+    // The pool must exist before the members are opened, and its shape is in the superblock.
+    let reader = Reader::of_members(volume::open_members(&members)?)?;
     let piece_bytes = u64::from(reader.geometry().piece_bytes);
-    let needed_bytes = COLUMNS_MIN * piece_bytes;
+    let data_columns = u64::from(reader.geometry().data_columns);
+    let needed_bytes = (COLUMNS_MIN + 2 * (data_columns - 1)) * piece_bytes;
     if options.pool_bytes < needed_bytes {
         return Err(Error::Pool { pool_bytes: options.pool_bytes, needed_bytes });
     }
     let columns = usize::try_from(options.pool_bytes / piece_bytes).unwrap_or(usize::MAX);
     let pool = Pool::new(columns, reader.piece_bytes())?;
     let device_options = device::Options { pool: Some(pool.clone()), ..options.device.clone() };
-    let device = device::open(&options.volume, &device_options)?;
-    let (writer, recovery) = volume::mount(device, clock)?;
-    let reader = Reader::of_mounted(device::open_read(&options.volume)?, &writer);
+    let open = |found: &MemberAt| device::open(&found.path, &device_options);
+    let devices = members.iter().map(open).collect::<Result<_, _>>()?;
+    let (writer, recovery) = volume::mount(devices, clock)?;
+    let reader = Reader::of_mounted(volume::open_members(&members)?, &writer)?;
     let index = reader.newest_index().and_then(|at| reader.index(at).ok());
     let directory = index.map_or_else(Vec::new, |index| index.directory);
     Ok(Opened { writer, recovery, pool, reader, directory })

@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::indexer::{Indexer, IndexerReport, Run};
 use crate::intake::{Intake, IntakeParts, WriterGone};
 use crate::job::{Input, Opened, Options, Progress, Report};
-use crate::ring::{Board, RingWriter, SealedPiece, Shown, Task, look};
+use crate::ring::{Board, RingWriter, SealedStripe, Shown, Task, look};
 use crate::segment::SegmentLimits;
 
 /// How long a source may wait for packets.
@@ -42,15 +42,17 @@ pub(crate) fn run(
     progress: Progressing<'_>,
 ) -> Result<Report, Error> {
     let (files, note) = index_files(options, opened.writer.superblock());
-    let mut notes = opened.writer.notes().to_vec();
+    let mut notes: Vec<String> = opened.writer.notes().cloned().collect();
     notes.extend(note);
     let failed = AtomicBool::new(false);
     let board: Board = Arc::new(Mutex::new(Shown::default()));
-    let (recovery, epoch, pool) = (opened.recovery, opened.writer.epoch(), opened.pool.clone());
+    let (recovery, epoch, pool) =
+        (opened.recovery.clone(), opened.writer.epoch(), opened.pool.clone());
     let hash_seed = u64::from_le_bytes(host::random_bytes()?);
     let config = options.sessions.unwrap_or_default();
     let may_wait = matches!(options.input, Input::Files(_));
-    let index_pool = Pool::new(2, pool.buffer_size())?;
+    let data_columns = usize::from(opened.writer.geometry().data_columns);
+    let index_pool = Pool::new(2 * data_columns, pool.buffer_size())?;
     let new_table = move || Table::new(config, hash_seed);
 
     thread::scope(|scope| {
@@ -70,6 +72,8 @@ pub(crate) fn run(
             board: Arc::clone(&board),
             indexer: Some(sealed),
             waiting: std::collections::VecDeque::new(),
+            pending: Vec::new(),
+            cut_after_ns: i64::try_from(options.cut_after.as_nanos()).unwrap_or(i64::MAX),
             last_append_ns: clock.boottime_ns(),
         };
         let ring = spawn_ring(scope, ring, task_queue, &failed)?;
@@ -172,6 +176,7 @@ fn indexer_of<'a>(
         files,
         tasks,
         pool,
+        data_columns: usize::from(geometry.data_columns),
         clock,
         board: Arc::clone(board),
     })
@@ -194,7 +199,7 @@ fn spawn_ring<'scope>(
 fn spawn_indexer<'scope>(
     scope: &'scope Scope<'scope, '_>,
     parts: Indexer<'scope>,
-    sealed: Receiver<SealedPiece>,
+    sealed: Receiver<SealedStripe>,
     earlier: Reader,
 ) -> Result<ScopedJoinHandle<'scope, Result<IndexerReport, index::Error>>, Error> {
     let body = move || Run::new(parts).run(&sealed, &earlier);

@@ -9,8 +9,8 @@ use core::time::Duration;
 use device::{Buffer, Pool, Shared};
 use format::directory::Gap;
 use format::head::{HEAD_BYTES, Kind, StripeId, Totals};
-use format::piece::{InterfaceUse, PieceBuilder, Statistics};
-use units::Clock;
+use format::piece::{Contents, InterfaceUse, PieceBuilder, Statistics};
+use units::{Clock, Timestamp};
 use volume::{Filled, Writer, WriterCounters};
 
 /// A cut piece is split only if this many rows of it fit the current slot: a head costs one.
@@ -24,13 +24,17 @@ const POLL: Duration = Duration::from_millis(2);
 /// How long it sleeps at most when there is nothing to do.
 const IDLE: Duration = Duration::from_millis(50);
 
+/// How long it waits at once for a column where there is none.
+const BUFFER_WAIT: Duration = Duration::from_millis(2);
+
 /// What the ring writer is asked to do.
 #[derive(Debug)]
 pub(crate) enum Task {
     /// Packets.
     Packets(FilledColumn),
-    /// A part of a segment's index: a column whose body is complete. `answer` hears its place.
-    IndexPart { column: Buffer, rows: u16, answer: SyncSender<StripeId> },
+    /// Parts of a segment's index: at most one for each data column, and columns of padding behind
+    /// them, all of `rows` rows. `answer` hears their stripe.
+    IndexParts { columns: Vec<Buffer>, rows: u16, answer: SyncSender<StripeId> },
     /// All parts are placed: heads that follow point to the first one.
     IndexComplete { first_part: StripeId },
     /// No packets will follow; indexes may.
@@ -48,15 +52,18 @@ pub(crate) struct FilledColumn {
     pub(crate) gaps: Vec<Gap>,
     /// Losses since the column before.
     pub(crate) losses: Totals,
+    /// When its first packet came.
+    pub(crate) opened_ns: i64,
 }
 
-/// A sealed data piece on its way to the indexer.
+/// A sealed data stripe on its way to the indexer.
 #[derive(Debug)]
-pub(crate) struct SealedPiece {
+pub(crate) struct SealedStripe {
     pub(crate) stripe: StripeId,
-    pub(crate) column: Shared,
+    pub(crate) columns: Vec<Shared>,
+    /// Bytes of head and body of each.
     pub(crate) len: usize,
-    pub(crate) packets: u32,
+    pub(crate) packets: u64,
 }
 
 /// What other threads may know of the writer at any moment.
@@ -84,8 +91,12 @@ pub(crate) struct RingWriter<'a> {
     pub(crate) clock: &'a dyn Clock,
     pub(crate) board: Board,
     /// To the indexer, until the packets end.
-    pub(crate) indexer: Option<SyncSender<SealedPiece>>,
+    pub(crate) indexer: Option<SyncSender<SealedStripe>>,
     pub(crate) waiting: VecDeque<(StripeId, Vec<InterfaceUse>)>,
+    /// Columns that wait for enough others to make a stripe.
+    pub(crate) pending: Vec<FilledColumn>,
+    /// How long the oldest of them may wait.
+    pub(crate) cut_after_ns: i64,
     /// Newest stripe with packets or index, and the newest one that a head on the disk covers.
     pub(crate) newest: StripeId,
     pub(crate) published: StripeId,
@@ -103,8 +114,8 @@ impl RingWriter<'_> {
             };
             match tasks.recv_timeout(wait) {
                 Ok(Task::Packets(filled)) => self.packets(filled)?,
-                Ok(Task::IndexPart { column, rows, answer }) => {
-                    let filled = Filled::without_packets(column, Kind::Index, rows);
+                Ok(Task::IndexParts { columns, rows, answer }) => {
+                    let filled = Filled::without_packets(columns, Kind::Index, rows);
                     let place = self.append(filled)?.stripe;
                     // An indexer that is gone need not hear it.
                     answer.send(place).unwrap_or_default();
@@ -116,18 +127,38 @@ impl RingWriter<'_> {
                         self.writer.drain(self.clock)?;
                     }
                 }
-                Ok(Task::EndOfPackets) => self.indexer = None,
+                Ok(Task::EndOfPackets) => {
+                    self.cut_pending(true)?;
+                    self.indexer = None;
+                }
                 Err(RecvTimeoutError::Timeout) => self.idle()?,
                 Err(RecvTimeoutError::Disconnected) => break,
             }
+            self.cut_pending(false)?;
             self.note();
         }
+        self.cut_pending(true)?;
         self.writer.drain(self.clock)?;
         self.note();
         self.writer.close(self.clock)
     }
 
-    fn packets(&mut self, mut filled: FilledColumn) -> Result<(), volume::Error> {
+    fn packets(&mut self, filled: FilledColumn) -> Result<(), volume::Error> {
+        let cut = filled.cut;
+        self.pending.push(filled);
+        let data_columns = usize::from(self.writer.geometry().data_columns);
+        if self.pending.len() < data_columns {
+            return if cut { self.cut_pending(true) } else { Ok(()) };
+        }
+        let columns = core::mem::take(&mut self.pending);
+        if data_columns > 1 {
+            return self.append_packets(columns);
+        }
+        columns.into_iter().try_for_each(|column| self.lone_column(column))
+    }
+
+    /// One column is a stripe. Cut by time, it is split to use up the slot.
+    fn lone_column(&mut self, mut filled: FilledColumn) -> Result<(), volume::Error> {
         let needed = filled.builder.rows();
         let room = self.writer.plan(needed).room;
         let splittable = filled.cut && needed > room && room >= SPLIT_ROWS_MIN;
@@ -141,41 +172,71 @@ impl RingWriter<'_> {
                 statistics: filled.statistics.clone(),
                 gaps: Vec::new(),
                 losses: Totals::default(),
+                opened_ns: filled.opened_ns,
             };
-            self.append_packets(filled)?;
-            return self.append_packets(rest);
+            self.append_packets(vec![filled])?;
+            return self.append_packets(vec![rest]);
         }
-        self.append_packets(filled)
+        self.append_packets(vec![filled])
     }
 
-    fn append_packets(&mut self, filled: FilledColumn) -> Result<(), volume::Error> {
-        let FilledColumn { mut column, mut builder, statistics, mut gaps, losses, .. } = filled;
-        let plan = self.writer.plan(builder.rows());
-        let rows = builder.finish(&mut column, &statistics, &mut gaps, plan.rows);
-        let contents = builder.contents();
-        let totals = Totals {
-            packets: u64::from(contents.packets),
-            captured_bytes: contents.captured_bytes,
-            ..losses
+    /// Makes a stripe of columns that have waited long enough, or of all that there are: their
+    /// packets are spread over as many columns as a stripe has, so that few rows are lost.
+    fn cut_pending(&mut self, now: bool) -> Result<(), volume::Error> {
+        let Some(oldest_ns) = self.pending.iter().map(|column| column.opened_ns).min() else {
+            return Ok(());
         };
-        let (time_min, time_max) = (contents.time_min, contents.time_max);
-        let filled = Filled { column, kind: Kind::Data, rows, totals, time_min, time_max };
+        if !now && self.clock.boottime_ns().saturating_sub(oldest_ns) < self.cut_after_ns {
+            return Ok(());
+        }
+        let data_columns = usize::from(self.writer.geometry().data_columns);
+        let mut others = Vec::new();
+        while others.len() < data_columns {
+            match self.pool.take_timeout(if now { BUFFER_WAIT } else { Duration::ZERO }) {
+                Some(buffer) => others.push(buffer),
+                // Without memory the packets that hold it make up full columns soon enough.
+                None if !now => return Ok(()),
+                None => self.writer.poll(Some(POLL), self.clock)?,
+            }
+        }
+        let columns = core::mem::take(&mut self.pending);
+        self.append_packets(spread(columns, others))
+    }
+
+    fn append_packets(&mut self, mut columns: Vec<FilledColumn>) -> Result<(), volume::Error> {
+        let needed = columns.iter().map(|filled| filled.builder.rows()).max();
+        let rows = self.writer.plan(needed.expect("at least one column")).rows;
+        let mut totals = Totals::default();
+        let (mut time_min, mut time_max) = (Timestamp::MAX, Timestamp::MIN);
+        let mut interfaces = Vec::new();
+        let mut bodies = Vec::new();
+        for filled in &mut columns {
+            let FilledColumn { column, builder, statistics, gaps, losses, .. } = filled;
+            let ended = builder.finish(column, statistics, gaps, rows);
+            assert_eq!(ended, rows, "every column of a stripe has the same rows");
+            let contents = builder.contents();
+            totals = add(totals, contents, losses);
+            time_min = time_min.min(contents.time_min);
+            time_max = time_max.max(contents.time_max);
+            interfaces.extend_from_slice(builder.interfaces());
+        }
+        for FilledColumn { column, builder, .. } in columns {
+            bodies
+                .push(volume::FilledColumn { buffer: column, packets: builder.contents().packets });
+        }
+        let packets = totals.packets;
+        let filled = Filled { columns: bodies, kind: Kind::Data, rows, totals, time_min, time_max };
         let appended = self.append(filled)?;
-        self.waiting.push_back((appended.stripe, builder.interfaces().to_vec()));
-        let sealed = SealedPiece {
-            stripe: appended.stripe,
-            column: appended.column,
-            len: appended.len,
-            packets: contents.packets,
-        };
-        self.hand_to_indexer(sealed);
+        self.waiting.push_back((appended.stripe, interfaces));
+        let volume::Appended { stripe, columns, len } = appended;
+        self.hand_to_indexer(SealedStripe { stripe, columns, len, packets });
         Ok(())
     }
 
-    /// Recording outranks indexing: a piece that finds the queue full stays unindexed.
-    fn hand_to_indexer(&mut self, sealed: SealedPiece) {
+    /// Recording outranks indexing: a stripe that finds the queue full stays unindexed.
+    fn hand_to_indexer(&mut self, sealed: SealedStripe) {
         let Some(indexer) = &self.indexer else { return };
-        let packets = u64::from(sealed.packets);
+        let packets = sealed.packets;
         if indexer.try_send(sealed).is_err() {
             self.board.lock().unwrap_or_else(PoisonError::into_inner).unindexed += packets;
         }
@@ -199,10 +260,8 @@ impl RingWriter<'_> {
         }
         let silence = self.clock.boottime_ns().saturating_sub(self.last_append_ns);
         let unpublished = self.newest > self.published && silence >= PUBLISH_NS;
-        if (unpublished || silence >= HEARTBEAT_NS)
-            && let Some(column) = self.pool.take()
-        {
-            self.append(Filled::without_packets(column, Kind::Heartbeat, 0))?;
+        if unpublished || silence >= HEARTBEAT_NS {
+            self.append(Filled::heartbeat())?;
         }
         Ok(())
     }
@@ -229,14 +288,61 @@ impl RingWriter<'_> {
     }
 }
 
-/// Puts one block into a column and pads it to whole rows; returns the body rows.
+fn add(totals: Totals, contents: Contents, losses: &Totals) -> Totals {
+    Totals {
+        packets: totals.packets + u64::from(contents.packets),
+        captured_bytes: totals.captured_bytes + contents.captured_bytes,
+        interface_drops: totals.interface_drops + losses.interface_drops,
+        kernel_drops: totals.kernel_drops + losses.kernel_drops,
+        writer_drops: totals.writer_drops + losses.writer_drops,
+    }
+}
+
+/// The packets of `columns` over as many columns as there are `others`; what the columns carry
+/// besides goes along. Where the packets do not spread the columns stay as they are, with empty
+/// ones behind them.
+fn spread(columns: Vec<FilledColumn>, mut others: Vec<Buffer>) -> Vec<FilledColumn> {
+    let statistics = columns.last().map(|last| last.statistics.clone()).unwrap_or_default();
+    let opened_ns = columns.iter().map(|column| column.opened_ns).min().unwrap_or_default();
+    let column_of = |(column, builder): (Buffer, PieceBuilder)| FilledColumn {
+        column,
+        builder,
+        cut: true,
+        statistics: statistics.clone(),
+        gaps: Vec::new(),
+        losses: Totals::default(),
+        opened_ns,
+    };
+    let sources: Vec<_> =
+        columns.iter().map(|filled| (&filled.builder, &filled.column[..])).collect();
+    let mut places: Vec<&mut [u8]> = others.iter_mut().map(|column| &mut column[..]).collect();
+    let Some(builders) = format::piece::repack(&sources, &mut places) else {
+        let empty = others.drain(columns.len()..).map(|column| {
+            let builder = PieceBuilder::new(column.len());
+            column_of((column, builder))
+        });
+        let empty: Vec<_> = empty.collect();
+        return columns.into_iter().chain(empty).collect();
+    };
+    let mut spread: Vec<_> = others.into_iter().zip(builders).map(column_of).collect();
+    // Gaps are told in the statistics of an interface, so a column needs one to hold them.
+    let holders = spread.iter_mut().filter(|column| !column.builder.interfaces().is_empty());
+    for (holder, source) in holders.zip(columns) {
+        holder.gaps = source.gaps;
+        holder.losses = source.losses;
+    }
+    spread
+}
+
+/// Puts one block into a column and pads it to whole rows, at least `rows`; returns the body rows.
 ///
 /// # Panics
 /// When the block and a padding block do not fit.
-pub(crate) fn fill_with_block(column: &mut Buffer, block: &[u8]) -> u16 {
+pub(crate) fn fill_with_block(column: &mut Buffer, block: &[u8], rows: u16) -> u16 {
     let end = HEAD_BYTES + block.len();
     column.get_mut(HEAD_BYTES..end).expect("parts are cut to fit").copy_from_slice(block);
-    let rows_end = (end + format::local::LOCAL_FRAME_BYTES).next_multiple_of(HEAD_BYTES);
+    let needed = (end + format::local::LOCAL_FRAME_BYTES).next_multiple_of(HEAD_BYTES);
+    let rows_end = needed.max(HEAD_BYTES * (1 + usize::from(rows)));
     format::local::fill_with_padding(column.get_mut(end..rows_end).expect("parts leave room"));
     u16::try_from(rows_end / HEAD_BYTES - 1).expect("a piece has at most 511 body rows")
 }

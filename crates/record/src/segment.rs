@@ -81,9 +81,14 @@ impl OpenSegment {
         self.epoch
     }
 
-    /// Takes the packets of one stripe into account; without a table they stay without rows.
-    pub(crate) fn take(&mut self, table: Option<&mut Table>, stripe: StripeId, body: &[u8]) {
-        let piece = PieceId { sequence: stripe.sequence, sub: stripe.sub, column: 0 };
+    /// Takes the packets of one piece into account; without a table they stay without rows.
+    pub(crate) fn take(
+        &mut self,
+        table: Option<&mut Table>,
+        (stripe, column): (StripeId, u8),
+        body: &[u8],
+    ) {
+        let piece = PieceId { sequence: stripe.sequence, sub: stripe.sub, column };
         let mut walk = packets(body);
         // A body that was sealed here, or verified, is well formed; what is not ends the walk.
         let views = core::iter::from_fn(|| {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use device::{Device, ROW_SIZE};
 use format::geometry::RESERVED_BYTES;
 use format::head::{HeadKey, VolumeId};
-use format::superblock::Superblock;
+use format::superblock::{MemberEntry, Superblock};
 use host::usage::Target;
 use host::{gpt, signature, usage};
 use units::Clock;
@@ -21,9 +21,11 @@ use crate::{Error, Progress};
 /// What a volume is to be.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CreateOptions {
-    /// A new file, or a block device.
-    pub volume: PathBuf,
-    /// Size of a file; a block device is used whole.
+    /// The members: new files, or block devices.
+    pub members: Vec<PathBuf>,
+    /// Of those, as many as may be lost.
+    pub parity_columns: u8,
+    /// Size of each file; a block device is used whole.
     pub size_bytes: Option<u64>,
     /// Bytes of a piece.
     pub piece_bytes: u32,
@@ -39,11 +41,18 @@ pub struct CreateOptions {
 /// A volume that was made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Created {
+    /// Its superblock, as it lies on the first member.
+    pub superblock: Superblock,
+    /// Its members by number.
+    pub members: Vec<CreatedMember>,
+}
+
+/// A member that was made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CreatedMember {
     /// Where it lies: of a whole disk, its new partition.
     pub path: PathBuf,
-    /// Its superblock.
-    pub superblock: Superblock,
-    /// Bytes of the member.
+    /// Its bytes.
     pub size_bytes: u64,
     /// What was destroyed.
     pub destroyed: Option<String>,
@@ -51,112 +60,176 @@ pub struct Created {
     pub partitioned: bool,
     /// The file is sparse.
     pub sparse: bool,
-    /// How the member is driven, where that is not the best way.
+    /// How it is driven, where that is not the best way.
     pub notes: Vec<String>,
 }
 
-/// Makes a volume. A file is written completely, with progress, and removed again when that fails
+/// A target that may be used.
+struct Allowed<'a> {
+    path: &'a Path,
+    is_file: bool,
+    size_bytes: u64,
+    destroyed: Option<String>,
+}
+
+/// Makes a volume. Files are written completely, with progress, and removed again when that fails
 /// or is broken off; a block device takes seconds whatever its size.
 pub fn create(
     options: &CreateOptions,
     clock: &dyn Clock,
     progress: Progress<'_>,
 ) -> Result<Created, Error> {
-    let path = options.volume.clone();
-    match usage::target(&path)? {
-        Target::Absent => create_file(options, None, clock, progress),
-        Target::File { size_bytes } => {
-            let destroyed = content_of_file(options, size_bytes)?;
-            create_file(options, destroyed, clock, progress)
+    let targets = options.members.iter().map(|path| allow(path, options));
+    let targets = targets.collect::<Result<Vec<_>, _>>()?;
+    check_shape(&targets, options)?;
+    let files = targets.iter().filter(|target| target.is_file);
+    let total: u64 = files.map(|target| target.size_bytes).sum();
+    let (mut made, mut done) = (Vec::new(), 0);
+    for target in targets {
+        let new_file = target.is_file && target.destroyed.is_none();
+        let (path, size_bytes) = (target.path.to_path_buf(), target.size_bytes);
+        let member = make(target, options, &mut |bytes, _| progress(done + bytes, total));
+        match member {
+            Ok(member) => made.push((member, new_file)),
+            Err(error) => {
+                // What was made before is of no use alone.
+                made.iter().filter(|(_, new_file)| *new_file).for_each(|(member, _)| {
+                    device::remove_file(&member.path).unwrap_or_default();
+                });
+                return Err(named(error, &path));
+            }
         }
-        Target::BlockDevice => create_on_device(options, clock),
-        Target::Other => Err(Error::NotAFileOrBlockDevice { path }),
+        done += if new_file { size_bytes } else { 0 };
     }
+    format(made.into_iter().map(|(member, _)| member).collect(), options, clock)
 }
 
-fn create_file(
-    options: &CreateOptions,
-    destroyed: Option<String>,
-    clock: &dyn Clock,
-    progress: Progress<'_>,
-) -> Result<Created, Error> {
-    let path = &options.volume;
-    let size_bytes = options.size_bytes.ok_or_else(|| Error::NoSize { path: path.clone() })?;
-    let row = u64::try_from(ROW_SIZE).expect("4096 fits");
-    let size_bytes = size_bytes - size_bytes % row;
-    check_size(path, size_bytes, options)?;
-    let file = device::CreateOptions {
-        size_bytes,
-        sparse: options.sparse,
-        overwrite: destroyed.is_some(),
+/// What can be refused is refused here.
+fn allow<'a>(path: &'a Path, options: &CreateOptions) -> Result<Allowed<'a>, Error> {
+    let same = options.members.iter().filter(|other| *other == path).count();
+    if same > 1 {
+        return Err(Error::Twice { path: path.to_path_buf() });
+    }
+    let (is_file, size_bytes, destroyed) = match usage::target(path)? {
+        Target::Absent => (true, file_size(path, options)?, None),
+        Target::File { size_bytes } => {
+            let destroyed = content_of_file(path, options, size_bytes)?;
+            (true, file_size(path, options)?, destroyed)
+        }
+        Target::BlockDevice => {
+            let (size_bytes, destroyed) = allow_device(path, options)?;
+            (false, size_bytes, destroyed)
+        }
+        Target::Other => {
+            return Err(Error::NotAFileOrBlockDevice { path: path.to_path_buf() });
+        }
     };
-    device::create_file(path, &file, progress).map_err(|error| match error {
-        device::Error::NotFound { path } => Error::NoDirectory { path },
-        error => error.into(),
-    })?;
-    let created = format(path, options, clock)?;
-    Ok(Created { destroyed, sparse: options.sparse, ..created })
+    Ok(Allowed { path, is_file, size_bytes, destroyed })
 }
 
-fn create_on_device(options: &CreateOptions, clock: &dyn Clock) -> Result<Created, Error> {
-    let disk = &options.volume;
+fn file_size(path: &Path, options: &CreateOptions) -> Result<u64, Error> {
+    let size_bytes =
+        options.size_bytes.ok_or_else(|| Error::NoSize { path: path.to_path_buf() })?;
+    Ok(size_bytes - size_bytes % u64::try_from(ROW_SIZE).expect("4096 fits"))
+}
+
+fn allow_device(disk: &Path, options: &CreateOptions) -> Result<(u64, Option<String>), Error> {
     if let Some(used) = usage::of(disk)? {
-        return Err(Error::InUse { path: disk.clone(), used });
+        return Err(Error::InUse { path: disk.to_path_buf(), used });
     }
     let size_bytes = {
         // Claims it for a moment: refuses what is read-only, locked, or of too large blocks.
         let device = device::open(disk, &device::Options::default())?;
         device.size_bytes()
     };
-    if options.size_bytes.is_some() {
-        return Err(Error::SizeOfDisk { path: disk.clone(), size_bytes });
+    if options.size_bytes.is_some() && options.members.len() == 1 {
+        return Err(Error::SizeOfDisk { path: disk.to_path_buf(), size_bytes });
     }
-    check_size(disk, size_bytes, options)?;
     let content = content(disk)?.map(|content| content.allow(disk, options.force)).transpose()?;
-    let mut path = disk.clone();
-    let mut partitioned = false;
-    if !options.raw && usage::is_whole_disk(disk)? {
-        path = gpt::write(disk)?.path.expect("a partition of a block device has a node");
-        partitioned = true;
-    }
-    device::discard(&path)?;
-    let created = format(&path, options, clock)?;
-    Ok(Created { destroyed: content, partitioned, ..created })
+    Ok((size_bytes, content))
 }
 
-/// A ring of this size must be possible before anything is touched.
-fn check_size(path: &Path, size_bytes: u64, options: &CreateOptions) -> Result<(), Error> {
-    let shape = volume::CreateOptions { piece_bytes: options.piece_bytes };
-    volume::geometry_for(size_bytes, &shape)
+/// A ring of this shape must be possible before anything is touched.
+fn check_shape(targets: &[Allowed<'_>], options: &CreateOptions) -> Result<(), Error> {
+    let Some(smallest) = targets.iter().min_by_key(|target| target.size_bytes) else {
+        return Err(Error::NoMember);
+    };
+    volume::geometry_for(smallest.size_bytes, targets.len(), &shape(options))
         .map(|_| ())
-        .map_err(|source| Error::Volume { path: path.to_path_buf(), source })
+        .map_err(|source| Error::Volume { path: smallest.path.to_path_buf(), source })
+}
+
+fn shape(options: &CreateOptions) -> volume::CreateOptions {
+    let CreateOptions { piece_bytes, parity_columns, .. } = *options;
+    volume::CreateOptions { piece_bytes, parity_columns }
+}
+
+/// Brings one member into being, without superblocks.
+fn make(
+    target: Allowed<'_>,
+    options: &CreateOptions,
+    progress: Progress<'_>,
+) -> Result<CreatedMember, Error> {
+    let Allowed { path, is_file, size_bytes, destroyed } = target;
+    let mut member = CreatedMember {
+        path: path.to_path_buf(),
+        size_bytes,
+        destroyed,
+        partitioned: false,
+        sparse: is_file && options.sparse,
+        notes: Vec::new(),
+    };
+    if is_file {
+        let overwrite = member.destroyed.is_some();
+        let file = device::CreateOptions { size_bytes, sparse: options.sparse, overwrite };
+        device::create_file(path, &file, progress)?;
+        return Ok(member);
+    }
+    if !options.raw && usage::is_whole_disk(path)? {
+        member.path = gpt::write(path)?.path.expect("a partition of a block device has a node");
+        member.partitioned = true;
+    }
+    device::discard(&member.path)?;
+    Ok(member)
+}
+
+fn named(error: Error, path: &Path) -> Error {
+    match error {
+        Error::Device(device::Error::NotFound { .. }) => {
+            Error::NoDirectory { path: path.to_path_buf() }
+        }
+        error => error,
+    }
 }
 
 /// Writes the superblocks.
-fn format(path: &Path, options: &CreateOptions, clock: &dyn Clock) -> Result<Created, Error> {
-    let mut device = device::open(path, &device::Options::default())?;
-    let size_bytes = device.size_bytes();
-    clear_ends(device.as_mut())?;
+fn format(
+    mut members: Vec<CreatedMember>,
+    options: &CreateOptions,
+    clock: &dyn Clock,
+) -> Result<Created, Error> {
+    let mut devices = Vec::new();
+    let mut entries = Vec::new();
+    for member in &mut members {
+        let mut device = device::open(&member.path, &device::Options::default())?;
+        clear_ends(device.as_mut())?;
+        member.size_bytes = device.size_bytes();
+        member.notes = device.notes().to_vec();
+        let path = std::path::absolute(&member.path).unwrap_or_else(|_| member.path.clone());
+        let path = path.to_string_lossy().into_owned();
+        entries.push(MemberEntry::new(host::random_bytes()?, path));
+        devices.push(device);
+    }
     let identity = Identity {
         volume_id: VolumeId(host::random_bytes()?),
         head_key: HeadKey(host::random_bytes()?),
-        member_uuid: host::random_bytes()?,
+        members: entries,
         created: clock.realtime(),
     };
-    let shape = volume::CreateOptions { piece_bytes: options.piece_bytes };
-    let known_as = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
-    let superblock =
-        volume::create(device.as_mut(), &shape, &identity, &known_as.to_string_lossy())
-            .map_err(|source| Error::Volume { path: path.to_path_buf(), source })?;
-    Ok(Created {
-        path: path.to_path_buf(),
-        superblock,
-        size_bytes,
-        destroyed: None,
-        partitioned: false,
-        sparse: false,
-        notes: device.notes().to_vec(),
-    })
+    let first = members.first().map(|member| member.path.clone()).unwrap_or_default();
+    let superblock = volume::create(&mut devices, &shape(options), &identity)
+        .map_err(|source| Error::Volume { path: first, source })?;
+    Ok(Created { superblock, members })
 }
 
 /// Zeroes the reserved ranges at both ends, so that no program finds there what was before.
@@ -188,7 +261,7 @@ impl Content {
 }
 
 fn content(path: &Path) -> Result<Option<Content>, Error> {
-    match crate::open(path) {
+    match crate::open(path, &[]) {
         Err(Error::NotAVolume { .. }) => {}
         Err(Error::Device(error)) => return Err(error.into()),
         // A damaged volume is one, too.
@@ -200,15 +273,18 @@ fn content(path: &Path) -> Result<Option<Content>, Error> {
 }
 
 /// What replacing an existing file destroys, if that is allowed.
-fn content_of_file(options: &CreateOptions, size_bytes: u64) -> Result<Option<String>, Error> {
-    let path = &options.volume;
+fn content_of_file(
+    path: &Path,
+    options: &CreateOptions,
+    size_bytes: u64,
+) -> Result<Option<String>, Error> {
     if let Some(used) = usage::of(path)? {
-        return Err(Error::InUse { path: path.clone(), used });
+        return Err(Error::InUse { path: path.to_path_buf(), used });
     }
     if size_bytes == 0 {
-        let empty = || Error::EmptyFile { path: path.clone() };
+        let empty = || Error::EmptyFile { path: path.to_path_buf() };
         return options.force.then(|| Some("an empty file".to_owned())).ok_or_else(empty);
     }
-    let content = content(path)?.ok_or_else(|| Error::UnknownFile { path: path.clone() })?;
+    let content = content(path)?.ok_or_else(|| Error::UnknownFile { path: path.to_path_buf() })?;
     content.allow(path, options.force).map(Some)
 }

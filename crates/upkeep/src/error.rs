@@ -46,6 +46,10 @@ pub enum Error {
         path.display(), ByteSize(*size_bytes)
     )]
     SizeOfDisk { path: PathBuf, size_bytes: u64 },
+    #[error("{} is named twice; every member is a file or a disk of its own", path.display())]
+    Twice { path: PathBuf },
+    #[error("a volume needs at least one member")]
+    NoMember,
     #[error("{} is neither a regular file nor a block device", path.display())]
     NotAFileOrBlockDevice { path: PathBuf },
 }
@@ -57,6 +61,7 @@ impl Error {
         match source {
             volume::Error::NoSuperblock(SuperblockError::Magic) => Self::NotAVolume { path },
             volume::Error::Device(error) => Self::Device(error),
+            volume::Error::At { path, source } => Self::of_volume(&path, *source),
             source => Self::Volume { path, source },
         }
     }

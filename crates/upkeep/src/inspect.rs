@@ -22,11 +22,29 @@ const NEIGHBOURS: u64 = 64;
 /// Fewer slots say nothing about a rate.
 const SLOTS_FOR_RATE: u64 = 8;
 
+/// What a member is good for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MemberState {
+    /// Holds every piece that it should.
+    Whole,
+    /// Missed the stripes from one sequence up to another one, or up to now.
+    Stale {
+        /// First sequence missed.
+        from: u64,
+        /// First sequence that is whole again; `u64::MAX` when none is yet.
+        to: u64,
+    },
+    /// Not found.
+    Absent,
+}
+
 /// A volume as it is.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Inspection {
-    /// The member that was read.
+    /// The member that was named.
     pub path: PathBuf,
+    /// What each member is good for, by number.
+    pub members: Vec<MemberState>,
     /// Identity, shape, members and epochs.
     pub superblock: Superblock,
     /// What may be read; `None` while nothing is acknowledged.
@@ -97,8 +115,8 @@ pub struct Reach {
 }
 
 /// Looks at a volume; writes nothing, takes no lock.
-pub fn inspect(path: &Path) -> Result<Inspection, Error> {
-    let reader = crate::open(path)?;
+pub fn inspect(path: &Path, members: &[PathBuf]) -> Result<Inspection, Error> {
+    let reader = crate::open(path, members)?;
     let superblock = reader.superblock().clone();
     let slots = superblock.geometry.slots;
     let newest = reader.newest().map(|newest| newest.sequence);
@@ -110,6 +128,7 @@ pub fn inspect(path: &Path) -> Result<Inspection, Error> {
     let times = recordings.iter().filter_map(|recording| recording.times).reduce(cover);
     Ok(Inspection {
         path: path.to_path_buf(),
+        members: reader.membership().numbers().map(|member| state(&reader, member)).collect(),
         span: reader.span(),
         newest,
         clean_stop: reader.last_head().is_some_and(|head| head.stripe.clean_stop),
@@ -121,6 +140,23 @@ pub fn inspect(path: &Path) -> Result<Inspection, Error> {
         index: summary(&segments),
         superblock,
     })
+}
+
+fn state(reader: &Reader, member: u8) -> MemberState {
+    let membership = reader.membership();
+    let entry = reader.superblock().members.get(usize::from(member));
+    let range = entry.map(|entry| (entry.stale_from, entry.clean_from));
+    let tail = reader.span().map_or(0, |span| span.tail);
+    match range {
+        _ if membership.of(member).is_none() => MemberState::Absent,
+        Some((from, to)) if from < to && to > tail => {
+            MemberState::Stale { from: from.max(tail), to }
+        }
+        _ if membership.superblock().joined_epoch > 0 && !membership.is_fresh(member) => {
+            MemberState::Stale { from: tail, to: u64::MAX }
+        }
+        _ => MemberState::Whole,
+    }
 }
 
 fn cover(a: (Timestamp, Timestamp), b: (Timestamp, Timestamp)) -> (Timestamp, Timestamp) {

@@ -11,21 +11,21 @@ mod inspect;
 mod segments;
 mod verify;
 
-pub use create::{CreateOptions, Created, create};
+pub use create::{CreateOptions, Created, CreatedMember, create};
 pub use error::Error;
-pub use inspect::{IndexSummary, Inspection, Reach, Recording, inspect};
+pub use inspect::{IndexSummary, Inspection, MemberState, Reach, Recording, inspect};
 pub use verify::{BadStripe, IndexDamage, Verification, verify};
 
 use core::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use volume::Reader;
 
 /// Hears (bytes done, bytes in all); a break stops the job in order.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> ControlFlow<()>;
 
-/// Opens the volume that `path` is the member of, for reading only.
-fn open(path: &Path) -> Result<Reader, Error> {
-    let device = device::open_read(path)?;
-    Reader::open(device).map_err(|source| Error::of_volume(path, source))
+/// Opens the volume that `path` is a member of, for reading only; `members` are further places to
+/// look for the others.
+fn open(path: &Path, members: &[PathBuf]) -> Result<Reader, Error> {
+    volume::open_reader(path, members).map_err(|source| Error::of_volume(path, source))
 }

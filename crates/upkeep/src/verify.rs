@@ -45,11 +45,15 @@ impl Verification {
 pub struct BadStripe {
     /// Which.
     pub stripe: StripeId,
+    /// The member whose piece is damaged; `None` when no member has a readable head of it.
+    pub member: Option<u8>,
     /// Byte offset of its slot on the member.
     pub slot_offset: u64,
     /// Byte offsets of the rows of 4096 bytes that do not match; empty when the head is
     /// unreadable.
     pub row_offsets: Vec<u64>,
+    /// The other members give back what is damaged.
+    pub repairable: bool,
 }
 
 /// An index that cannot be read.
@@ -67,15 +71,19 @@ pub struct IndexDamage {
 
 /// Verifies everything that is acknowledged. May run beside a recorder: stripes that it passes
 /// meanwhile are counted, not blamed.
-pub fn verify(path: &Path, progress: Progress<'_>) -> Result<Verification, Error> {
-    let reader = crate::open(path)?;
+pub fn verify(
+    path: &Path,
+    members: &[PathBuf],
+    progress: Progress<'_>,
+) -> Result<Verification, Error> {
+    let reader = crate::open(path, members)?;
     let mut is_complete = true;
     let ring = volume::verify(&reader, &mut |done, total| {
         let flow = progress(done, total);
         is_complete &= flow.is_continue();
         flow
     });
-    let damage = ring.damage.iter().map(|damage| locate(&reader, damage)).collect();
+    let damage = ring.damage.iter().map(locate).collect();
     let mut verification = Verification {
         path: path.to_path_buf(),
         volume_id: reader.superblock().volume_id,
@@ -93,18 +101,16 @@ pub fn verify(path: &Path, progress: Progress<'_>) -> Result<Verification, Error
 }
 
 /// From rows of a stripe to bytes of the member.
-fn locate(reader: &Reader, damage: &Damage) -> BadStripe {
-    let mut buffer = vec![0; reader.piece_bytes()];
-    let slot = reader.slot(damage.stripe.sequence, &mut buffer).ok();
-    let stripes = slot.as_ref().map_or(&[][..], |slot| &slot.stripes);
-    let stripe = stripes.iter().find(|stripe| stripe.head.stripe.stripe == damage.stripe);
+fn locate(damage: &Damage) -> BadStripe {
     // Body rows lie behind the row of the head.
-    let first = stripe.map_or(0, |stripe| u64::from(stripe.head.stripe.first_row) + 1);
+    let first = u64::from(damage.first_row) + 1;
     let offset = |row: &u16| damage.slot_offset + (first + u64::from(*row)) * u64::from(ROW_BYTES);
     BadStripe {
         stripe: damage.stripe,
+        member: damage.member,
         slot_offset: damage.slot_offset,
         row_offsets: damage.rows.iter().map(offset).collect(),
+        repairable: damage.repairable,
     }
 }
 

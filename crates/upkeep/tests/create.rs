@@ -10,7 +10,8 @@ const MIB: u64 = 1 << 20;
 
 fn options(volume: PathBuf) -> CreateOptions {
     CreateOptions {
-        volume,
+        members: vec![volume],
+        parity_columns: 0,
         size_bytes: Some(32 * MIB + 5),
         piece_bytes: 64 << 10,
         sparse: false,
@@ -37,15 +38,16 @@ fn a_new_volume_is_written_whole_and_holds_nothing() {
         ControlFlow::Continue(())
     });
     let created = created.unwrap();
-    assert_eq!(created.size_bytes, 32 * MIB, "whole rows");
+    assert_eq!(created.members[0].size_bytes, 32 * MIB, "whole rows");
     assert_eq!(seen.last(), Some(&(32 * MIB, 32 * MIB)));
     assert!(seen.is_sorted());
 
-    let inspection = inspect(&options.volume).unwrap();
+    let inspection = inspect(&options.members[0], &[]).unwrap();
     assert_eq!(inspection.superblock, created.superblock);
     assert_eq!((inspection.span, inspection.slots_used, inspection.clean_stop), (None, 0, false));
     assert!(inspection.recordings.is_empty() && inspection.reach.is_none());
-    let verification = verify(&options.volume, &mut |_, _| ControlFlow::Continue(())).unwrap();
+    let verification =
+        verify(&options.members[0], &[], &mut |_, _| ControlFlow::Continue(())).unwrap();
     assert!(verification.is_clean() && verification.is_complete);
     assert_eq!(verification.ring.slots, 0);
 }

@@ -50,18 +50,23 @@ fn verdict(report: &Verification) -> String {
 }
 
 fn damage_lines(report: &Verification) -> impl Iterator<Item = String> {
-    let stripes =
-        report.damage.iter().map(
-            |BadStripe { stripe, slot_offset, row_offsets }| match row_offsets.first() {
-                None => {
-                    format!("stripe {stripe}: no valid head in the slot at byte {slot_offset}")
-                }
-                Some(first) => {
-                    let rows = plural(to_u64(row_offsets.len()), "row");
-                    format!("stripe {stripe}: {rows} of 4096 bytes damaged, first at byte {first}")
-                }
-            },
-        );
+    let stripes = report.damage.iter().map(|bad| {
+        let BadStripe { stripe, member, slot_offset, row_offsets, repairable } = bad;
+        let place = member.map_or_else(String::new, |member| format!(" on member {member}"));
+        let remedy = if *repairable { "; the other members have it" } else { "" };
+        match row_offsets.first() {
+            None => format!(
+                "stripe {stripe}{place}: no valid head in the slot at byte {slot_offset}{remedy}"
+            ),
+            Some(first) => {
+                let rows = plural(to_u64(row_offsets.len()), "row");
+                format!(
+                    "stripe {stripe}{place}: {rows} of 4096 bytes damaged, first at byte \
+                     {first}{remedy}"
+                )
+            }
+        }
+    });
     let indexes = report.index_damage.iter().map(|damage| {
         let (at, offset) = (damage.index, damage.slot_offset);
         let reason = printable(&damage.reason);
@@ -96,6 +101,9 @@ struct VerificationJson<'a> {
 #[derive(Serialize)]
 struct DamageJson<'a> {
     stripe: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    member: Option<u8>,
+    repairable: bool,
     slot_offset: u64,
     row_offsets: &'a [u64],
 }
@@ -114,6 +122,8 @@ pub fn verification_json(report: &Verification) -> String {
     let ring = &report.ring;
     let damage = report.damage.iter().map(|bad| DamageJson {
         stripe: bad.stripe.to_string(),
+        member: bad.member,
+        repairable: bad.repairable,
         slot_offset: bad.slot_offset,
         row_offsets: &bad.row_offsets,
     });

@@ -1,10 +1,10 @@
 //! Volumes: created and inspected.
 
 use format::geometry::Geometry;
-use format::superblock::Superblock;
+use format::superblock::{MemberEntry, Superblock};
 use serde::Serialize;
 use units::{ByteSize, Timestamp};
-use upkeep::{Created, Inspection, Recording};
+use upkeep::{Created, Inspection, MemberState, Recording};
 
 use crate::pretty;
 use crate::table::{Column, render};
@@ -14,20 +14,29 @@ use crate::text::{Facts, duration, grouped, plural, printable, size, time, times
 pub fn created(report: &Created) -> String {
     let geometry = &report.superblock.geometry;
     let mut facts = Facts::default();
-    facts.add("volume", report.path.display());
-    facts.add("id", report.superblock.volume_id);
-    facts.add("size", size(report.size_bytes));
+    let mut members = report.members.iter();
+    if let Some(first) = members.next() {
+        facts.add("volume", first.path.display());
+        facts.add("id", report.superblock.volume_id);
+        facts.add("size", size(first.size_bytes));
+    }
+    for member in members {
+        facts.add("member", format!("{}, {}", member.path.display(), size(member.size_bytes)));
+    }
     facts.add("ring", ring(geometry));
-    if let Some(destroyed) = &report.destroyed {
-        facts.add("destroyed", destroyed);
+    for member in &report.members {
+        if let Some(destroyed) = &member.destroyed {
+            facts.add("destroyed", destroyed);
+        }
+        if member.partitioned {
+            let path = member.path.display();
+            facts.add("note", format!("the disk has a partition table now; use {path}"));
+        }
     }
-    if report.partitioned {
-        facts.add("note", "the disk has a partition table now; the volume is its partition");
-    }
-    if report.sparse {
+    if report.members.iter().any(|member| member.sparse) {
         facts.add("note", "sparse: the first lap is slower, and a full disk would stop it");
     }
-    for note in &report.notes {
+    for note in report.members.iter().flat_map(|member| &member.notes) {
         facts.add("note", note);
     }
     facts.finish()
@@ -36,7 +45,13 @@ pub fn created(report: &Created) -> String {
 fn ring(geometry: &Geometry) -> String {
     let piece = u64::from(geometry.piece_bytes);
     let slots = plural(geometry.slots, "slot");
-    format!("{} in {slots} of {}", ByteSize(geometry.slots * piece), ByteSize(piece))
+    let data = geometry.slots * piece * u64::from(geometry.data_columns);
+    let text = format!("{} in {slots} of {}", ByteSize(data), ByteSize(piece));
+    match (geometry.data_columns, geometry.parity_columns) {
+        (1, 0) => text,
+        (data, 0) => format!("{text} on each of {data} members"),
+        (data, parity) => format!("{text} on each of {data} members, and {parity} for parity"),
+    }
 }
 
 #[derive(Serialize)]
@@ -46,6 +61,15 @@ struct CreatedJson<'a> {
     size_bytes: u64,
     slots: u64,
     piece_bytes: u32,
+    data_columns: u8,
+    parity_columns: u8,
+    members: Vec<CreatedMemberJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct CreatedMemberJson<'a> {
+    path: String,
+    size_bytes: u64,
     sparse: bool,
     partitioned: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,15 +78,24 @@ struct CreatedJson<'a> {
 
 /// A new volume as a JSON object.
 pub fn created_json(report: &Created) -> String {
+    let geometry = &report.superblock.geometry;
+    let members = report.members.iter().map(|member| CreatedMemberJson {
+        path: member.path.display().to_string(),
+        size_bytes: member.size_bytes,
+        sparse: member.sparse,
+        partitioned: member.partitioned,
+        destroyed: member.destroyed.as_deref(),
+    });
+    let first = report.members.first();
     pretty(&CreatedJson {
-        path: report.path.display().to_string(),
+        path: first.map(|member| member.path.display().to_string()).unwrap_or_default(),
         volume_id: report.superblock.volume_id.to_string(),
-        size_bytes: report.size_bytes,
-        slots: report.superblock.geometry.slots,
-        piece_bytes: report.superblock.geometry.piece_bytes,
-        sparse: report.sparse,
-        partitioned: report.partitioned,
-        destroyed: report.destroyed.as_deref(),
+        size_bytes: first.map_or(0, |member| member.size_bytes),
+        slots: geometry.slots,
+        piece_bytes: geometry.piece_bytes,
+        data_columns: geometry.data_columns,
+        parity_columns: geometry.parity_columns,
+        members: members.collect(),
     })
 }
 
@@ -74,9 +107,8 @@ pub fn inspection(report: &Inspection, width: Option<usize>) -> String {
     facts.add("id", report.superblock.volume_id);
     facts.add("created", format!("{} UTC", time(report.superblock.created)));
     facts.add("ring", ring(geometry));
-    let (data, parity) = (geometry.data_columns, geometry.parity_columns);
-    for member in &report.superblock.members {
-        facts.add("member", format!("{} ({data}+{parity})", printable(&member.path)));
+    for (entry, state) in report.superblock.members.iter().zip(&report.members) {
+        facts.add("member", format!("{}{}", printable(&entry.path), condition(*state)));
     }
     facts.add("used", used(report));
     if let Some(times_held) = report.times {
@@ -99,6 +131,16 @@ pub fn inspection(report: &Inspection, width: Option<usize>) -> String {
         text.push_str(&recordings(&report.recordings, width));
     }
     text
+}
+
+/// What is not as it should be with a member.
+fn condition(state: MemberState) -> String {
+    match state {
+        MemberState::Whole => String::new(),
+        MemberState::Absent => ": not found".to_owned(),
+        MemberState::Stale { from, to: u64::MAX } => format!(": missed stripes {from} up to now"),
+        MemberState::Stale { from, to } => format!(": missed stripes {from} to {}", to - 1),
+    }
 }
 
 fn used(report: &Inspection) -> String {
@@ -175,7 +217,7 @@ struct InspectionJson<'a> {
     path: String,
     volume_id: String,
     created_ns: i64,
-    members: Vec<&'a str>,
+    members: Vec<MemberJson<'a>>,
     data_columns: u8,
     parity_columns: u8,
     piece_bytes: u32,
@@ -199,6 +241,30 @@ struct InspectionJson<'a> {
     reach_full_ns: Option<i64>,
     index: IndexJson,
     recordings: Vec<RecordingJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct MemberJson<'a> {
+    path: &'a str,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stale_from: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clean_from: Option<u64>,
+}
+
+impl<'a> MemberJson<'a> {
+    fn new((entry, state): (&'a MemberEntry, &MemberState)) -> Self {
+        let path = &*entry.path;
+        let (state, stale_from, clean_from) = match *state {
+            MemberState::Whole => ("whole", None, None),
+            MemberState::Absent => ("absent", None, None),
+            MemberState::Stale { from, to } => {
+                ("stale", Some(from), Some(to).filter(|&to| to != u64::MAX))
+            }
+        };
+        Self { path, state, stale_from, clean_from }
+    }
 }
 
 #[derive(Serialize)]
@@ -251,7 +317,7 @@ pub fn inspection_json(report: &Inspection) -> String {
         path: report.path.display().to_string(),
         volume_id: superblock.volume_id.to_string(),
         created_ns: superblock.created.0,
-        members: superblock.members.iter().map(|member| &*member.path).collect(),
+        members: superblock.members.iter().zip(&report.members).map(MemberJson::new).collect(),
         data_columns: superblock.geometry.data_columns,
         parity_columns: superblock.geometry.parity_columns,
         piece_bytes: superblock.geometry.piece_bytes,

@@ -2,7 +2,9 @@
 //! because old content never validates against a new volume's identity and key.
 
 use device::Device;
-use format::geometry::{ExtentOrder, Geometry, PIECE_BYTES_MAX, PIECE_BYTES_MIN, RESERVED_BYTES};
+use format::geometry::{
+    ExtentOrder, Geometry, MEMBERS_MAX, PIECE_BYTES_MAX, PIECE_BYTES_MIN, RESERVED_BYTES,
+};
 use format::head::{HeadKey, VolumeId};
 use format::superblock::{MEMBER_BYTES_MIN, MemberEntry, Superblock};
 use units::Timestamp;
@@ -21,29 +23,44 @@ const SHARE_OF_MEMBER: (u64, u64) = (995, 1000);
 pub struct CreateOptions {
     /// Bytes of a piece, head included: a power of two from 16 KiB to 2 MiB.
     pub piece_bytes: u32,
+    /// Parity columns: as many members may be lost.
+    pub parity_columns: u8,
 }
 
 impl Default for CreateOptions {
     fn default() -> Self {
-        Self { piece_bytes: PIECE_BYTES_MAX }
+        Self { piece_bytes: PIECE_BYTES_MAX, parity_columns: 0 }
     }
 }
 
 /// What must be random, and what the clock says: arguments, so that a simulation repeats.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Identity {
     /// Public.
     pub volume_id: VolumeId,
     /// Secret; never leaves the superblocks.
     pub head_key: HeadKey,
-    /// Public.
-    pub member_uuid: [u8; 16],
+    /// The members by number: public identities, and where each is.
+    pub members: Vec<MemberEntry>,
     /// Now.
     pub created: Timestamp,
 }
 
-/// Shape of a one-member ring on `size_bytes`, and its window W in stripes.
-pub fn geometry_for(size_bytes: u64, options: &CreateOptions) -> Result<(Geometry, u16), Error> {
+/// Shape of a ring on `members` members of which the smallest has `size_bytes`, and its window W in
+/// stripes.
+pub fn geometry_for(
+    size_bytes: u64,
+    members: usize,
+    options: &CreateOptions,
+) -> Result<(Geometry, u16), Error> {
+    let parity = options.parity_columns;
+    let columns = u8::try_from(members).ok().filter(|&columns| usize::from(columns) <= MEMBERS_MAX);
+    let data_columns = columns.and_then(|columns| columns.checked_sub(parity));
+    // One data column with P and Q: the model has lost acknowledged stripes there.
+    let known = parity <= 2 && data_columns != Some(0) && (data_columns, parity) != (Some(1), 2);
+    let Some(data_columns) = data_columns.filter(|_| known) else {
+        return Err(Error::Geometry { members, parity });
+    };
     let piece_bytes = options.piece_bytes;
     if !piece_bytes.is_power_of_two() || !(PIECE_BYTES_MIN..=PIECE_BYTES_MAX).contains(&piece_bytes)
     {
@@ -59,8 +76,8 @@ pub fn geometry_for(size_bytes: u64, options: &CreateOptions) -> Result<(Geometr
     }
     let window = (WINDOW_BYTES / piece).min(slots / 8).clamp(2, 64);
     let geometry = Geometry {
-        data_columns: 1,
-        parity_columns: 0,
+        data_columns,
+        parity_columns: parity,
         order: ExtentOrder::FirstToLast,
         zones: 1,
         piece_bytes,
@@ -73,15 +90,20 @@ pub fn geometry_for(size_bytes: u64, options: &CreateOptions) -> Result<(Geometr
     Ok((geometry, u16::try_from(window).expect("at most 64")))
 }
 
-/// Writes the superblocks of a new one-member volume. What the device held before is lost to every
-/// tool that reads its first or last rows; guarding it is the caller's part.
+/// Writes the superblocks of a new volume on its members, in the order of their numbers. What the
+/// devices held before is lost to every tool that reads their first or last rows; guarding it is
+/// the caller's part.
+///
+/// # Panics
+/// When the identity does not name as many members as there are devices.
 pub fn create(
-    device: &mut dyn Device,
+    devices: &mut [Box<dyn Device>],
     options: &CreateOptions,
     identity: &Identity,
-    path: &str,
 ) -> Result<Superblock, Error> {
-    let (geometry, window) = geometry_for(device.size_bytes(), options)?;
+    assert_eq!(devices.len(), identity.members.len(), "every device is a member");
+    let smallest = devices.iter().map(|device| device.size_bytes()).min().unwrap_or(0);
+    let (geometry, window) = geometry_for(smallest, devices.len(), options)?;
     let superblock = Superblock {
         volume_id: identity.volume_id,
         head_key: identity.head_key,
@@ -91,13 +113,15 @@ pub fn create(
         prepared_epoch: 0,
         joined_epoch: 0,
         joined_start: 0,
-        clean_from: 0,
+        joined_members: 0,
         expired_through: Timestamp::MIN,
         created: identity.created,
         window,
         parent: [0; 32],
-        members: vec![MemberEntry { uuid: identity.member_uuid, path: path.to_owned() }],
+        members: identity.members.clone(),
     };
-    superblocks::store(device, &superblock)?;
+    for (member, device) in (0..).zip(devices) {
+        superblocks::store(device.as_mut(), &Superblock { member, ..superblock.clone() })?;
+    }
     Ok(superblock)
 }

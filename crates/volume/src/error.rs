@@ -1,6 +1,8 @@
 //! What can go wrong with a volume.
 
-use format::head::StripeId;
+use std::path::PathBuf;
+
+use format::head::{StripeId, VolumeId};
 use format::superblock::SuperblockError;
 use thiserror::Error;
 
@@ -34,17 +36,75 @@ pub enum Error {
         /// Smallest size that works.
         needed_bytes: u64,
     },
-    /// A geometry that a later version of the format writes.
-    #[error(
-        "the volume has {data} data and {parity} parity columns; this version opens volumes of one \
-         member without parity"
-    )]
+    /// Something is wrong with the member at this path.
+    #[error("{}: {source}", path.display())]
+    At {
+        /// Where.
+        path: PathBuf,
+        /// What.
+        source: Box<Error>,
+    },
+    /// No volume can have this shape.
+    #[error("{members} members with {parity} for parity: a volume has {SHAPES}")]
     Geometry {
-        /// Data columns.
-        data: u8,
+        /// Members.
+        members: usize,
         /// Parity columns.
         parity: u8,
     },
+    /// No member at all was given.
+    #[error("no member of a volume was given")]
+    NoMembers,
+    /// A member of another volume.
+    #[error("it belongs to volume {volume_id}, not to that of the other members")]
+    ForeignMember {
+        /// Place among the devices given.
+        place: usize,
+        /// Its volume.
+        volume_id: VolumeId,
+    },
+    /// A member that was replaced by another device since.
+    #[error("it was member {member} once and has been replaced since")]
+    ReplacedMember {
+        /// Place among the devices given.
+        place: usize,
+        /// Its number.
+        member: u8,
+    },
+    /// Two copies of one member.
+    #[error("member {member} is there twice: one of them is a copy; give the original alone")]
+    SameMember {
+        /// Place of the second among the devices given.
+        place: usize,
+        /// Its number.
+        member: u8,
+    },
+    /// Too few members of the newest epoch to judge what the others may have seen.
+    #[error(
+        "{present} of the members that recorded last are here and {needed} are needed; missing: \
+         {}",
+        numbers(missing)
+    )]
+    Quorum {
+        /// How many there are.
+        present: usize,
+        /// How many it takes.
+        needed: usize,
+        /// Numbers of those that are not here, or were absent when the others recorded last.
+        missing: Vec<u8>,
+    },
+    /// A member does not answer.
+    #[error("member {member} has not answered for two seconds")]
+    Stalled {
+        /// Its number.
+        member: u8,
+    },
+    /// The processor computes parity wrongly.
+    #[error(transparent)]
+    Parity(#[from] parity::Error),
+    /// The writer has lost too many members before.
+    #[error("recording has stopped: too few members are left")]
+    Stopped,
     /// The piece size is no power of two between 16 KiB and 2 MiB.
     #[error("piece size {0} is no power of two between 16 KiB and 2 MiB")]
     PieceBytes(u32),
@@ -64,4 +124,12 @@ pub enum Error {
         /// What was found.
         reason: &'static str,
     },
+}
+
+/// What [`Error::Geometry`] says is possible.
+const SHAPES: &str = "1 to 24 members, of which 0, 1 or 2 are for parity and, with 2, at least 2 \
+                      hold data";
+
+fn numbers(members: &[u8]) -> String {
+    members.iter().map(u8::to_string).collect::<Vec<_>>().join(", ")
 }

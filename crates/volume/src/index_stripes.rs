@@ -1,6 +1,6 @@
 //! Reading a segment's index out of the ring.
 
-use format::directory::{Assembler, Part, SegmentEntry};
+use format::directory::{Assembler, Part, PartError, SegmentEntry};
 use format::head::{Kind, StripeId};
 
 use crate::{Error, Reader};
@@ -46,19 +46,25 @@ impl Reader {
         let mut last = at.sequence;
         let mut sequence = at.sequence;
         while sequence <= acknowledged.min(last + u64::from(self.superblock().window)) {
-            let slot = self.slot(sequence, &mut buffer)?;
-            let stripes = slot.stripes.iter().map(|stripe| &stripe.head);
-            let parts =
-                stripes.filter(|head| head.stripe.kind == Kind::Index && head.stripe.stripe >= at);
-            for head in parts {
-                let part =
-                    Part::decode(Self::body(head, &buffer)).map_err(|_| Error::Damaged(at))?;
-                if head.stripe.stripe == at {
-                    directory = part.directory(at);
-                }
-                last = sequence;
-                if let Some(parquet) = assembler.push(&part).map_err(|_| Error::Damaged(at))? {
-                    return Ok(IndexFile { parquet, directory });
+            for column in 0..self.geometry().data_columns {
+                let slot = self.slot(sequence, column, &mut buffer)?;
+                let stripes = slot.stripes.iter().map(|stripe| &stripe.head);
+                let of_index = stripes
+                    .filter(|head| head.stripe.kind == Kind::Index && head.stripe.stripe >= at);
+                for head in of_index {
+                    let part = match Part::decode(Self::body(head, &buffer)) {
+                        Ok(part) => part,
+                        // The last stripe of an index need not have a part in every column.
+                        Err(PartError::Magic) => continue,
+                        Err(_) => return Err(Error::Damaged(at)),
+                    };
+                    if head.stripe.stripe == at && part.number().0 == 0 {
+                        directory = part.directory(at);
+                    }
+                    last = sequence;
+                    if let Some(parquet) = assembler.push(&part).map_err(|_| Error::Damaged(at))? {
+                        return Ok(IndexFile { parquet, directory });
+                    }
                 }
             }
             sequence += 1;

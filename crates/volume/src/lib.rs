@@ -5,31 +5,41 @@
 //! and verifies every byte, [`verify`] reads everything. The bytes are `format`'s, the I/O is
 //! `device`'s; time and randomness come in as arguments, so the simulator runs this code.
 //!
-//! Invariants: a sequence is never used twice; a stripe is acknowledged only after a flush that
-//! began when its write had completed; nothing acknowledged is ever written over before the ring
-//! comes round; a mount that writes nothing changes no byte. A volume of one member without parity
-//! for the time being: further members add pieces to the same stripes.
+//! Invariants: a sequence is never used twice; a stripe is acknowledged only after a flush on every
+//! member that began when its write had completed; a member that missed one has no say any more
+//! until it is made whole; nothing acknowledged is ever written over before the ring comes round; a
+//! mount that writes nothing changes no byte.
 
 mod ahead;
 mod create;
+mod epoch;
 mod error;
 mod heads;
 mod index_stripes;
+mod lane;
+mod lanes;
+mod locate;
+mod membership;
 mod mount;
 mod protect;
+mod quorum;
 mod reader;
+mod repair;
+mod seal;
 mod search;
+mod slot_view;
 mod superblocks;
 mod verify;
 mod writer;
 
 pub use create::{CreateOptions, Identity, create, geometry_for};
 pub use error::Error;
-pub use heads::{Heads, Slot, StripeInSlot};
 pub use index_stripes::IndexFile;
+pub use locate::{MemberAt, find_members, open_members, open_reader};
+pub use membership::Membership;
 pub use mount::{Recovery, mount};
 pub use protect::{ColumnSums, protect};
-pub use reader::{Reader, Span};
+pub use reader::{Reader, Slot, Span, StripeInSlot};
 pub use search::Newest;
 pub use verify::{Damage, VerifyReport, verify};
-pub use writer::{Appended, Filled, Plan, Writer, WriterCounters};
+pub use writer::{Appended, Expelled, Filled, FilledColumn, Plan, Writer, WriterCounters};

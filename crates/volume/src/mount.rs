@@ -2,89 +2,129 @@
 //!
 //! The steps are those of docs/format.md, Mount; every one may be interrupted and repeated:
 //!
-//! 0. flush what a killed writer left in the device's cache, so that what is judged stays as it is;
-//! 1. read the superblock;
+//! 0. flush what a killed writer left in the devices' caches, so that what is judged stays as it
+//!    is;
+//! 1. read the superblocks; refuse without a quorum of the members of the newest epoch;
 //! 2. find the newest head and the watermark;
 //! 3. PREPARE: a new epoch number, durable before anything else is written;
-//! 4. judge what lies above the watermark, and nothing else: whole stripes stay, behind the first
-//!    stripe of a slot that is not whole a VOID head closes the slot;
+//! 4. judge what lies above the watermark, and nothing else: whole stripes stay, and their missing
+//!    pieces are computed and written; behind the first stripe of a slot that is not whole a VOID
+//!    head closes the slot;
 //! 5. EPOCH: a stripe in a fresh slot that carries the watermark of everything kept;
-//! 6. JOIN: the superblock names the epoch; only now may data be shown or acknowledged.
+//! 6. JOIN: the superblocks name the epoch; only now may data be shown or acknowledged.
+//!
+//! A member that cannot be written meanwhile is left out, and the mount begins again without it.
 
 use device::Device;
-use format::head::{HEAD_BYTES, Head, Kind, StripeHead, StripeId, Totals};
+use format::head::{Head, Kind, StripeHead, StripeId};
 use format::superblock::Superblock;
 use units::{Clock, Timestamp};
 
-use crate::heads::{Heads, Slot};
+use crate::epoch::{self, Beginning, Part, write_closing};
+use crate::lane::Lane;
+use crate::lanes::{Failed, Lanes};
+use crate::membership::Membership;
 use crate::reader::known;
+use crate::repair::rebuild;
+use crate::seal::{Previous, Sealed, empty_head, row_offset};
 use crate::search::{self, Newest};
-use crate::writer::{Previous, Writer, seal};
-use crate::{Error, superblocks};
+use crate::slot_view::{SlotBytes, SlotView, StripeView};
+use crate::writer::Writer;
+use crate::{Error, quorum};
 
 /// What a mount found and did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Recovery {
     /// The last writer stopped in order.
     pub clean: bool,
     /// Whole stripes above the watermark that were kept.
     pub kept: u64,
+    /// Of those, stripes of which some piece was computed from the others and written.
+    pub completed: u64,
     /// Slots closed because what followed was not whole.
     pub voided: u64,
-    /// Acknowledged stripes that are damaged or missing; left as they are.
+    /// Acknowledged stripes of which some row cannot be had; left as they are.
     pub damaged: u64,
     /// The newest sign of life before this mount; `None` on a new volume.
     pub last_alive: Option<Timestamp>,
     /// Every slot was read, because the search contradicted itself.
     pub scanned_all: bool,
+    /// Members that failed while mounting and were left out.
+    pub failed: Vec<u8>,
 }
 
-/// Recovers the ring on `device` and opens it for writing.
-pub fn mount(mut device: Box<dyn Device>, clock: &dyn Clock) -> Result<(Writer, Recovery), Error> {
-    device.flush()?;
-    let superblock =
-        superblocks::load(&|offset, into| device.read_at(offset, into), device.size_bytes())?;
-    let found = find_newest(device.as_ref(), &superblock)?;
-    let epochs = [superblock.prepared_epoch, superblock.joined_epoch];
-    let seen = found.as_ref().map_or(0, |newest| newest.epoch);
-    let epoch = epochs.into_iter().fold(seen, u32::max) + 1;
-    let prepared = Superblock { prepared_epoch: epoch, ..superblock.successor() };
-    superblocks::store(device.as_mut(), &prepared)?;
+/// Recovers the ring on the members at hand, in any order, and opens it for writing.
+pub fn mount(
+    devices: Vec<Box<dyn Device>>,
+    clock: &dyn Clock,
+) -> Result<(Writer, Recovery), Error> {
+    let opened = devices.into_iter().map(Lane::open).collect::<Result<Vec<_>, _>>()?;
+    let mut lanes = Lanes::assemble(opened)?;
+    let mut failed = Vec::new();
+    loop {
+        let mut membership = lanes.membership();
+        quorum::settle(&mut membership, |membership| {
+            lanes.with_heads(membership, quorum::epoch_used)
+        })?;
+        match mount_on(&mut lanes, &membership, clock) {
+            Ok((previous, judged)) => {
+                let recovery = Recovery { failed, ..judged.recovery };
+                return Ok((Writer::new(lanes, previous, judged.index)?, recovery));
+            }
+            Err(Failed { member: Some(member), error }) => {
+                lanes.remove(member);
+                failed.push(member);
+                if lanes.iter().next().is_none() {
+                    return Err(error);
+                }
+            }
+            Err(Failed { member: None, error }) => return Err(error),
+        }
+    }
+}
 
+fn mount_on(
+    lanes: &mut Lanes,
+    membership: &Membership,
+    clock: &dyn Clock,
+) -> Result<(Previous, Judged), Failed> {
+    let found = find_newest(lanes, membership)?;
+    let epoch = epoch::prepare(lanes, found.as_ref().map_or(0, |newest| newest.epoch))?;
+    let superblock = Superblock { prepared_epoch: epoch, ..membership.superblock().clone() };
     let judged = match &found {
-        Some(newest) => judge(device.as_mut(), &prepared, newest, clock)?,
-        None => Judged::of_fresh_ring(&prepared),
+        Some(newest) => {
+            let judge = Judge { membership, superblock: &superblock, newest, clock };
+            judge.all(lanes)?
+        }
+        None => Judged::of_fresh_ring(&superblock),
     };
-    let previous = write_epoch(device.as_mut(), &prepared, &judged, clock)?;
-    device.flush()?;
-    let joined_start = previous.stripe.sequence;
-    let joined = Superblock { joined_epoch: epoch, joined_start, ..prepared.successor() };
-    superblocks::store(device.as_mut(), &joined)?;
-    Ok((Writer::new(device, joined, previous, judged.index), judged.recovery))
+    let beginning = Beginning {
+        epoch,
+        judged_from: found.map_or(0, |newest| newest.acknowledged.sequence),
+        last: judged.last,
+        index: judged.index,
+    };
+    let previous = epoch::join(lanes, membership, beginning, clock)?;
+    Ok((previous, judged))
 }
 
-fn find_newest(device: &dyn Device, superblock: &Superblock) -> Result<Option<Newest>, Error> {
-    if !known(superblock).ever_prepared {
+fn find_newest(lanes: &Lanes, membership: &Membership) -> Result<Option<Newest>, Failed> {
+    let known = known(membership.superblock());
+    if !known.ever_prepared {
         return Ok(None);
     }
-    let read = |offset: u64, into: &mut [u8]| device.read_at(offset, into);
-    let heads = Heads::new(&read, superblock);
-    let known = known(superblock);
-    let mut buffer = piece_buffer(superblock);
-    // Without any readable first head a later stripe may still have landed in the first slots.
-    let fresh = superblock.geometry.slots;
-    let newest = search::newest(&heads, known)?.unwrap_or(Newest {
-        sequence: fresh,
-        acknowledged: StripeId::default(),
-        epoch: 0,
-        scanned_all: false,
+    let newest = lanes.with_heads(membership, |heads| {
+        // Without any readable first head a later stripe may still have landed in the first slots.
+        let newest = search::newest(heads, known)?.unwrap_or(Newest {
+            sequence: membership.geometry().slots,
+            acknowledged: StripeId::default(),
+            epoch: 0,
+            scanned_all: false,
+        });
+        Ok(search::newest_in_all_rows(heads, known, newest))
     });
-    let newest = search::newest_in_all_rows(&heads, known, newest, &mut buffer);
+    let newest = newest.map_err(|error| Failed { member: None, error })?;
     Ok((newest.epoch > 0).then_some(newest))
-}
-
-fn piece_buffer(superblock: &Superblock) -> Vec<u8> {
-    vec![0; usize::try_from(superblock.geometry.piece_bytes).expect("at most 2 MiB")]
 }
 
 /// The ring after judgement: nothing above `last` exists.
@@ -101,53 +141,100 @@ impl Judged {
         let last = StripeId { sequence: superblock.geometry.slots - 1, sub: u16::MAX };
         Self { last, index: StripeId::default(), recovery: Recovery::default() }
     }
-}
 
-fn judge(
-    device: &mut dyn Device,
-    superblock: &Superblock,
-    newest: &Newest,
-    clock: &dyn Clock,
-) -> Result<Judged, Error> {
-    let reach = 2 * u64::from(superblock.window);
-    let lowest = superblock.geometry.slots.max(newest.sequence.saturating_sub(reach));
-    let mut judged = Judged::of_fresh_ring(superblock);
-    judged.recovery.scanned_all = newest.scanned_all;
-    let mut buffer = piece_buffer(superblock);
-    for sequence in newest.acknowledged.sequence.max(lowest)..=newest.sequence {
-        let slot = {
-            let read = |offset: u64, into: &mut [u8]| device.read_at(offset, into);
-            Heads::new(&read, superblock).walk_slot(sequence, newest.acknowledged, &mut buffer)
-        };
-        let verdict = Verdict::of(sequence, &slot, newest.acknowledged);
-        judged.note(&slot, &verdict);
-        if let Some((stripe, row)) = verdict.void {
-            let head = closing_head(superblock, Kind::Void, stripe, row, clock);
-            let acknowledged = newest.acknowledged;
-            let head = StripeHead { acknowledged, index: judged.index, ..head };
-            let head = seal(superblock, head, 0, &[]);
-            write_to_slot_end(device, superblock, &head, row)?;
-        } else if let Some(closing) = slot.stripes.last().filter(|_| slot.closing_torn) {
-            let behind = closing.head.stripe.first_row + 1;
-            write_to_slot_end(device, superblock, &closing.head, behind)?;
-        }
-    }
-    device.flush()?;
-    judged.last = StripeId { sequence: newest.sequence, sub: u16::MAX };
-    Ok(judged)
-}
-
-impl Judged {
-    fn note(&mut self, slot: &Slot, verdict: &Verdict) {
+    fn note(&mut self, view: &SlotView, verdict: &Verdict) {
         let recovery = &mut self.recovery;
         recovery.kept += verdict.kept;
         recovery.damaged += verdict.damaged;
         recovery.voided += u64::from(verdict.void.is_some());
-        let alive = slot.stripes.iter().map(|stripe| Some(stripe.head.stripe.realtime)).max();
+        let alive = view.stripes.iter().map(|stripe| Some(stripe.stripe.realtime)).max();
         recovery.last_alive = recovery.last_alive.max(alive.flatten());
-        let whole = slot.stripes.get(..verdict.stripes).and_then(<[_]>::last);
-        recovery.clean = whole.is_some_and(|stripe| stripe.head.stripe.clean_stop);
-        self.index = whole.map_or(self.index, |stripe| stripe.head.stripe.index);
+        let whole = view.stripes.get(..verdict.stripes).and_then(<[_]>::last);
+        recovery.clean = whole.is_some_and(|stripe| stripe.stripe.clean_stop);
+        self.index = whole.map_or(self.index, |stripe| stripe.stripe.index);
+    }
+}
+
+/// What the judgement goes by.
+struct Judge<'a> {
+    membership: &'a Membership,
+    /// With the epoch of this mount.
+    superblock: &'a Superblock,
+    newest: &'a Newest,
+    clock: &'a dyn Clock,
+}
+
+impl Judge<'_> {
+    fn all(&self, lanes: &mut Lanes) -> Result<Judged, Failed> {
+        let newest = self.newest;
+        let reach = 2 * u64::from(self.superblock.window);
+        let slots = self.superblock.geometry.slots;
+        let lowest = slots.max(newest.sequence.saturating_sub(reach));
+        let mut judged = Judged::of_fresh_ring(self.superblock);
+        judged.recovery.scanned_all = newest.scanned_all;
+        for sequence in newest.acknowledged.sequence.max(lowest)..=newest.sequence {
+            self.slot(lanes, sequence, &mut judged)?;
+        }
+        lanes.flush()?;
+        judged.last = StripeId { sequence: newest.sequence, sub: u16::MAX };
+        Ok(judged)
+    }
+
+    fn slot(&self, lanes: &mut Lanes, sequence: u64, judged: &mut Judged) -> Result<(), Failed> {
+        let acknowledged = self.newest.acknowledged;
+        let (bytes, view) = lanes.with_heads(self.membership, |heads| {
+            let bytes = SlotBytes::read(heads, sequence);
+            let view = SlotView::walk(heads, sequence, acknowledged, &bytes);
+            (bytes, view)
+        });
+        let verdict = Verdict::of(sequence, &view, acknowledged);
+        judged.note(&view, &verdict);
+        for stripe in view.stripes.iter().take(verdict.stripes) {
+            if stripe.stripe.stripe > acknowledged && !stripe.is_complete() {
+                self.complete(lanes, stripe, &bytes)?;
+                judged.recovery.completed += 1;
+            }
+        }
+        if let Some(place) = verdict.void {
+            let head = empty_head(self.superblock, Kind::Void, place, self.clock);
+            let sealed = Sealed::new(StripeHead { acknowledged, index: judged.index, ..head });
+            write_closing(lanes, self.superblock, &sealed, &|_| Some(Part::Whole))?;
+        }
+        Ok(())
+    }
+
+    /// Rolls a whole stripe forward: every member at hand gets its piece, as it was sealed.
+    fn complete(
+        &self,
+        lanes: &mut Lanes,
+        view: &StripeView,
+        bytes: &SlotBytes,
+    ) -> Result<(), Failed> {
+        let stripe = &view.stripe;
+        if stripe.kind.closes_slot() {
+            let sealed = Sealed::new(stripe.clone());
+            return write_closing(lanes, self.superblock, &sealed, &|member| {
+                let piece = view.pieces.iter().find(|piece| piece.member == member)?;
+                match (&piece.head, piece.torn_behind) {
+                    (None, _) => Some(Part::Whole),
+                    (Some(_), true) => Some(Part::BehindHead),
+                    (Some(_), false) => None,
+                }
+            });
+        }
+        lanes.each(|member, lane| {
+            let column = stripe.geometry.column_of(stripe.stripe.sequence, member);
+            let piece = view.pieces.get(usize::from(column)).expect("a view has every column");
+            if piece.is_whole() {
+                return Ok(());
+            }
+            let rebuilt = rebuild(self.membership, view, bytes, column);
+            assert!(rebuilt.lost_rows.is_empty(), "a whole stripe gives every row");
+            let head = Head { stripe: stripe.clone(), piece: rebuilt.piece, cid: view.cid };
+            let page = head.encode(&self.superblock.head_key);
+            let bytes = [&page[..], &rebuilt.body].concat();
+            Ok(lane.device_mut().write_at(row_offset(stripe, stripe.first_row), &bytes)?)
+        })
     }
 }
 
@@ -166,14 +253,14 @@ struct Verdict {
 impl Verdict {
     /// Rules: VOID only above the watermark; whole data beats VOID; the first stripe above the
     /// watermark that is not whole ends its slot.
-    fn of(sequence: u64, slot: &Slot, acknowledged: StripeId) -> Self {
+    fn of(sequence: u64, slot: &SlotView, acknowledged: StripeId) -> Self {
         let mut verdict = Self { stripes: 0, kept: 0, damaged: 0, void: None };
         let mut next = StripeId { sequence, sub: 0 };
         for stripe in &slot.stripes {
-            let (id, first_row) = (stripe.head.stripe.stripe, stripe.head.stripe.first_row);
-            let above = id > acknowledged;
+            let (id, first_row) = (stripe.stripe.stripe, stripe.stripe.first_row);
+            let (above, whole) = (id > acknowledged, stripe.is_whole());
             verdict.damaged += u64::from(stripe.behind_damage);
-            if above && (!stripe.bad_rows.is_empty() || stripe.behind_damage) {
+            if above && (!whole || stripe.behind_damage) {
                 // Behind damage the length of what was acknowledged is unknown; this head is surely
                 // beyond it.
                 let first_above =
@@ -184,7 +271,7 @@ impl Verdict {
             }
             verdict.stripes += 1;
             verdict.kept += u64::from(above);
-            verdict.damaged += u64::from(!stripe.bad_rows.is_empty());
+            verdict.damaged += u64::from(!whole);
             next = StripeId { sequence, sub: id.sub + 1 };
         }
         if !slot.closed && next > acknowledged {
@@ -196,77 +283,4 @@ impl Verdict {
         }
         verdict
     }
-}
-
-/// Writes the rows from `from_row` to the end of the slot of a closing head in one go, the head
-/// included when it lies there: nothing of the slot's earlier contents stays behind a closing head
-/// of a mount, or it might come back when that head rots.
-fn write_to_slot_end(
-    device: &mut dyn Device,
-    superblock: &Superblock,
-    head: &Head,
-    from_row: u16,
-) -> Result<(), Error> {
-    let rows = usize::from(superblock.geometry.rows_per_slot() - from_row);
-    let mut bytes = vec![0; rows * HEAD_BYTES];
-    if let Some(end) = bytes.last_chunk_mut() {
-        *end = head.stripe.local_block_bytes().to_le_bytes();
-    }
-    if from_row == head.stripe.first_row {
-        let page = head.encode(&superblock.head_key);
-        bytes.get_mut(..HEAD_BYTES).expect("at least one row").copy_from_slice(&page);
-    }
-    let row_bytes = u64::try_from(HEAD_BYTES).expect("4096 fits");
-    let slot = superblock.geometry.slot_offset(head.stripe.stripe.sequence);
-    device.write_at(slot + u64::from(from_row) * row_bytes, &bytes)?;
-    Ok(())
-}
-
-/// A head of the new epoch that closes a slot and has no stripe before it to repeat.
-fn closing_head(
-    superblock: &Superblock,
-    kind: Kind,
-    stripe: StripeId,
-    first_row: u16,
-    clock: &dyn Clock,
-) -> StripeHead {
-    StripeHead {
-        volume_id: superblock.volume_id,
-        geometry: superblock.geometry,
-        kind,
-        clean_stop: false,
-        epoch: superblock.prepared_epoch,
-        stripe,
-        first_row,
-        rows: 0,
-        acknowledged: StripeId::default(),
-        previous: StripeId::default(),
-        index: StripeId::default(),
-        time_min: Timestamp::MAX,
-        time_max: Timestamp::MIN,
-        realtime: clock.realtime(),
-        boottime_ns: clock.boottime_ns(),
-        totals: Totals::default(),
-        previous_cid: [0; 32],
-        manifest: vec![format::checksum::body_crc(&[])],
-        previous_manifest: Vec::new(),
-    }
-}
-
-fn write_epoch(
-    device: &mut dyn Device,
-    superblock: &Superblock,
-    judged: &Judged,
-    clock: &dyn Clock,
-) -> Result<Previous, Error> {
-    let stripe = StripeId { sequence: judged.last.sequence + 1, sub: 0 };
-    // The watermark covers everything that this mount is about to show.
-    let head = StripeHead {
-        acknowledged: judged.last,
-        index: judged.index,
-        ..closing_head(superblock, Kind::Epoch, stripe, 0, clock)
-    };
-    let head = seal(superblock, head, 0, &[]);
-    write_to_slot_end(device, superblock, &head, 0)?;
-    Ok(Previous { stripe, cid: head.cid, manifest: head.stripe.manifest })
 }

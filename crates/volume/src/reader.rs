@@ -1,18 +1,22 @@
-//! Reading without writing: what is acknowledged, verified byte by byte.
+//! Reading without writing: what is acknowledged, verified byte by byte and repaired in memory.
 //!
 //! A reader takes no lock and may run beside the writer. It shows nothing above the watermark it
 //! found (or was told by [`Reader::refresh`]), and nothing that the ring has passed: a slot with a
-//! newer sequence than asked for means overwritten, not damaged.
+//! newer sequence than asked for means overwritten, not damaged. What the member of a column cannot
+//! give is computed from the others; what they cannot give either is named, never guessed.
 
 use device::ReadAt;
 use format::geometry::Geometry;
-use format::head::{Head, StripeId};
+use format::head::{HEAD_BYTES, Head, StripeId};
 use format::superblock::Superblock;
 
 use crate::ahead::Ahead;
-use crate::heads::{Heads, Slot, body_in};
+use crate::heads::{Heads, Unreadable, bad_rows, body_in};
+use crate::membership::Membership;
+use crate::repair::rebuild;
 use crate::search::{self, Known, Newest};
-use crate::{Error, Writer, superblocks};
+use crate::slot_view::{SlotBytes, SlotView, StripeView};
+use crate::{Error, Writer, quorum, superblocks};
 
 /// The acknowledged part of a ring, oldest and newest sequence included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,27 +45,51 @@ pub(crate) fn known(superblock: &Superblock) -> Known {
     }
 }
 
-/// One member opened for reading.
+/// What one column of a slot holds of one sequence.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Slot {
+    /// The stripes with a readable head, in order.
+    pub stripes: Vec<StripeInSlot>,
+    /// First row behind them.
+    pub next_row: u16,
+    /// The last of them reaches to the end of the slot.
+    pub closed: bool,
+}
+
+/// A stripe's piece in the column that was asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StripeInSlot {
+    /// Its head.
+    pub head: Head,
+    /// Body rows that could not be had from any member, ascending.
+    pub bad_rows: Vec<u16>,
+    /// Acknowledged stripes between this one and the one before it have no readable head.
+    pub behind_damage: bool,
+    /// Some of it was computed from other members.
+    pub repaired: bool,
+}
+
+/// A volume opened for reading.
 #[derive(Debug)]
 pub struct Reader {
-    device: Box<dyn ReadAt>,
-    superblock: Superblock,
+    /// By member number.
+    members: Vec<Option<Box<dyn ReadAt>>>,
+    membership: Membership,
     newest: Option<Newest>,
     last_head: Option<Head>,
 }
 
 impl Reader {
-    /// Reads the superblock and finds the newest acknowledged stripe.
-    pub fn open(device: Box<dyn ReadAt>) -> Result<Self, Error> {
-        let superblock =
-            superblocks::load(&|offset, into| device.read_at(offset, into), device.size_bytes())?;
-        let mut reader = Self { device, superblock, newest: None, last_head: None };
-        reader.search()?;
+    /// Reads the superblocks of the members at hand, in any order, and finds the newest
+    /// acknowledged stripe.
+    pub fn open(devices: Vec<Box<dyn ReadAt>>) -> Result<Self, Error> {
+        let mut reader = Self::of_members(devices)?;
+        reader.find_newest()?;
         Ok(reader)
     }
 
     /// A reader of what a mount has found, without another search.
-    pub fn of_mounted(device: Box<dyn ReadAt>, writer: &Writer) -> Self {
+    pub fn of_mounted(devices: Vec<Box<dyn ReadAt>>, writer: &Writer) -> Result<Self, Error> {
         let acknowledged = writer.acknowledged();
         let newest = Newest {
             sequence: acknowledged.sequence,
@@ -69,59 +97,92 @@ impl Reader {
             epoch: writer.epoch(),
             scanned_all: false,
         };
-        let superblock = writer.superblock().clone();
-        Self { device, superblock, newest: Some(newest), last_head: None }
+        Ok(Self { newest: Some(newest), ..Self::of_members(devices)? })
+    }
+
+    /// Reads the superblocks and nothing else: no stripe can be read with it.
+    pub fn of_members(devices: Vec<Box<dyn ReadAt>>) -> Result<Self, Error> {
+        let superblocks = devices.iter().map(|device| superblocks::load_from(device.as_ref()));
+        let superblocks = superblocks.collect::<Result<Vec<_>, _>>()?;
+        let numbers: Vec<u8> = superblocks.iter().map(|superblock| superblock.member).collect();
+        let membership = Membership::assemble(superblocks)?;
+        let mut members: Vec<Option<Box<dyn ReadAt>>> = Vec::new();
+        members.resize_with(membership.numbers().count(), || None);
+        for (number, device) in numbers.into_iter().zip(devices) {
+            *members.get_mut(usize::from(number)).expect("assembled") = Some(device);
+        }
+        Ok(Self { members, membership, newest: None, last_head: None })
     }
 
     /// Looks again for the newest acknowledged stripe: the writer may have gone on.
     pub fn refresh(&mut self) -> Result<(), Error> {
-        let read = |offset: u64, into: &mut [u8]| self.device.read_at(offset, into);
-        self.superblock = superblocks::load(&read, self.device.size_bytes())?;
-        self.search()
+        let present = self.members.iter().flatten();
+        let superblocks =
+            present.map(|device| superblocks::load_from(device.as_ref())).collect::<Result<_, _>>();
+        self.membership = Membership::assemble(superblocks?)?;
+        self.find_newest()
     }
 
-    fn search(&mut self) -> Result<(), Error> {
-        let stride = u64::from(self.superblock.geometry.piece_bytes);
-        let ahead = Ahead::new(self.device.as_ref(), stride);
-        let read = |offset: u64, into: &mut [u8]| ahead.read(offset, into);
-        let heads = Heads::new(&read, &self.superblock);
-        let mut newest = search::newest(&heads, known(&self.superblock))?;
+    fn find_newest(&mut self) -> Result<(), Error> {
+        let mut settled = self.membership.clone();
+        quorum::settle_for_reading(&mut settled, |_| self.with_heads(quorum::epoch_used));
+        self.membership = settled;
+        let joined = known(self.superblock());
+        let stride = u64::from(self.geometry().piece_bytes);
+        let members = self.members.iter().map(Option::as_deref);
+        let ahead: Vec<Option<Ahead<'_>>> =
+            members.map(|device| Some(Ahead::new(device?, stride))).collect();
+        let read = |member: u8, offset: u64, into: &mut [u8]| {
+            let member = ahead.get(usize::from(member)).and_then(Option::as_ref);
+            member.ok_or(Unreadable)?.read(offset, into).map_err(|_| Unreadable)
+        };
+        let heads = Heads::new(&read, &self.membership);
+        let mut newest = search::newest(&heads, joined)?;
         let mut last_head = None;
         if let Some(found) = &mut newest {
             // The watermark rises within a slot: its last stripe knows most, and one damaged head
             // before it must not hide it.
-            let slot = self.superblock.geometry.slot(found.sequence);
-            let mut stripes = self.heads(found.sequence).unwrap_or_else(|| {
-                let mut buffer = vec![0; self.piece_bytes()];
-                heads.read_slot(slot, &mut buffer);
-                heads.all_in_slot(slot, &buffer)
-            });
-            let joined = self.superblock.joined_epoch;
+            let mut stripes = self.newest_heads(&heads, found.sequence);
             stripes.retain(|head| {
-                head.stripe.epoch <= joined && head.stripe.stripe.sequence == found.sequence
+                head.stripe.epoch <= joined.joined_epoch
+                    && head.stripe.stripe.sequence == found.sequence
             });
             let watermarks = stripes.iter().map(|head| head.stripe.acknowledged);
             found.acknowledged = watermarks.fold(found.acknowledged, StripeId::max);
-            last_head = stripes.pop();
+            last_head = stripes.into_iter().max_by_key(|head| head.stripe.stripe);
         }
-        self.last_head = last_head;
-        self.newest = newest;
+        (self.newest, self.last_head) = (newest, last_head);
         Ok(())
+    }
+
+    /// The heads in the slot of `sequence` that fresh members show.
+    fn newest_heads(&self, heads: &Heads<'_>, sequence: u64) -> Vec<Head> {
+        self.heads(sequence).unwrap_or_else(|| {
+            let slot = heads.geometry().slot(sequence);
+            let bytes = SlotBytes::read(heads, sequence);
+            let members = self.membership.present();
+            members.flat_map(|member| heads.all_in_slot(member, slot, bytes.of(member))).collect()
+        })
     }
 
     /// The superblock.
     pub fn superblock(&self) -> &Superblock {
-        &self.superblock
+        self.membership.superblock()
+    }
+
+    /// Which members are there, and what each may be believed.
+    pub fn membership(&self) -> &Membership {
+        &self.membership
     }
 
     /// Shape of the volume.
     pub fn geometry(&self) -> &Geometry {
-        &self.superblock.geometry
+        self.membership.geometry()
     }
 
     /// Bytes of a piece: the length of the buffers that [`Reader::slot`] needs.
     pub fn piece_bytes(&self) -> usize {
-        usize::try_from(self.superblock.geometry.piece_bytes).expect("at most 2 MiB")
+        usize::try_from(self.geometry().piece_bytes).expect("at most 2 MiB")
     }
 
     /// The newest head and watermark; `None` on a volume that was never written.
@@ -138,39 +199,129 @@ impl Reader {
     /// What may be read; `None` while nothing is acknowledged.
     pub fn span(&self) -> Option<Span> {
         let newest = self.newest.as_ref()?;
-        let tail = tail_behind(newest.sequence, &self.superblock);
+        let tail = tail_behind(newest.sequence, self.superblock());
         (newest.acknowledged.sequence >= tail)
             .then_some(Span { tail, acknowledged: newest.acknowledged })
     }
 
-    /// Reads and verifies the acknowledged stripes of a slot. Damaged rows are named, not hidden.
+    /// Reads and verifies one column of the acknowledged stripes of a slot. Rows that the column's
+    /// member does not give are computed from the others; those that cannot be are named.
     ///
     /// # Errors
     /// [`Error::Overwritten`] when the ring has passed it; [`Error::Damaged`] when nothing valid is
     /// there.
     ///
     /// # Panics
-    /// When the buffer is not as long as a piece.
-    pub fn slot(&self, sequence: u64, buffer: &mut [u8]) -> Result<Slot, Error> {
+    /// When the buffer is not as long as a piece, or the volume has no such column.
+    pub fn slot(&self, sequence: u64, column: u8, buffer: &mut [u8]) -> Result<Slot, Error> {
+        assert!(column < self.geometry().columns(), "the volume has column {column}");
         let first = StripeId { sequence, sub: 0 };
         let span = self.span().ok_or(Error::Damaged(first))?;
         if sequence < span.tail {
             return Err(Error::Overwritten(first));
         }
-        let mut slot =
-            self.with_heads(|heads| heads.walk_slot(sequence, span.acknowledged, buffer));
-        let shown = slot
-            .stripes
-            .iter()
-            .take_while(|stripe| stripe.head.stripe.stripe <= span.acknowledged)
-            .count();
-        slot.stripes.truncate(shown);
+        let mut slot = match self.slot_of_member(span, sequence, column, buffer) {
+            Some(slot) => slot,
+            None => self.slot_of_all(span, sequence, column, buffer),
+        };
+        let shown = |stripe: &StripeInSlot| stripe.head.stripe.stripe <= span.acknowledged;
+        slot.stripes.truncate(slot.stripes.iter().take_while(|stripe| shown(stripe)).count());
         if slot.stripes.is_empty() {
-            let now = self.with_heads(|heads| heads.first_of_slot(self.geometry().slot(sequence)));
-            let passed = now.is_some_and(|head| head.stripe.stripe.sequence > sequence);
-            return Err(if passed { Error::Overwritten(first) } else { Error::Damaged(first) });
+            return Err(if self.has_passed(sequence) {
+                Error::Overwritten(first)
+            } else {
+                Error::Damaged(first)
+            });
         }
         Ok(slot)
+    }
+
+    /// Whether the slot of `sequence` holds something newer by now.
+    pub(crate) fn has_passed(&self, sequence: u64) -> bool {
+        let now = self.with_heads(|heads| heads.first_of_slot(self.geometry().slot(sequence)));
+        now.is_some_and(|head| head.stripe.stripe.sequence > sequence)
+    }
+
+    /// The slot as the member of the column tells it alone; `None` when anything in it needs the
+    /// others.
+    fn slot_of_member(
+        &self,
+        span: Span,
+        sequence: u64,
+        column: u8,
+        buffer: &mut [u8],
+    ) -> Option<Slot> {
+        let member = self.geometry().member_of(sequence, column);
+        if !self.membership.is_whole_at(member, sequence) {
+            return None;
+        }
+        self.with_heads(|heads| {
+            heads.read_slot(member, heads.geometry().slot(sequence), buffer);
+            let rows_per_slot = heads.geometry().rows_per_slot();
+            let mut slot = Slot { stripes: Vec::new(), next_row: 0, closed: false };
+            let mut expected = StripeId { sequence, sub: 0 };
+            while !slot.closed {
+                let Some(head) = heads
+                    .head_in(member, buffer, slot.next_row, sequence)
+                    .filter(|head| head.stripe.stripe == expected)
+                else {
+                    // Only the newest slot may end open, behind what is acknowledged.
+                    return (expected > span.acknowledged).then_some(slot);
+                };
+                if !bad_rows(&head, buffer).is_empty() {
+                    return None;
+                }
+                slot.next_row = head.stripe.first_row + 1 + head.stripe.rows;
+                slot.closed = slot.next_row == rows_per_slot || head.stripe.kind.closes_slot();
+                expected.sub += 1;
+                slot.stripes.push(StripeInSlot {
+                    head,
+                    bad_rows: Vec::new(),
+                    behind_damage: false,
+                    repaired: false,
+                });
+            }
+            Some(slot)
+        })
+    }
+
+    fn slot_of_all(&self, span: Span, sequence: u64, column: u8, buffer: &mut [u8]) -> Slot {
+        self.with_heads(|heads| {
+            let bytes = SlotBytes::read(heads, sequence);
+            let view = SlotView::walk(heads, sequence, span.acknowledged, &bytes);
+            let member = heads.geometry().member_of(sequence, column);
+            match bytes.of(member) {
+                [] => buffer.fill(0),
+                own => buffer.copy_from_slice(own),
+            }
+            let stripes = view.stripes.iter();
+            let stripes =
+                stripes.map(|stripe| self.piece_of(stripe, &bytes, column, buffer)).collect();
+            Slot { stripes, next_row: view.next_row, closed: view.closed }
+        })
+    }
+
+    /// One column of a stripe, whose body is put into its place in `buffer`.
+    fn piece_of(
+        &self,
+        view: &StripeView,
+        bytes: &SlotBytes,
+        column: u8,
+        buffer: &mut [u8],
+    ) -> StripeInSlot {
+        let piece = view.pieces.get(usize::from(column)).expect("a view has every column");
+        let stripe = view.stripe.clone();
+        let behind_damage = view.behind_damage;
+        if let (true, Some(own)) = (piece.is_whole(), &piece.head) {
+            let head = Head { stripe, piece: own.clone(), cid: view.cid };
+            return StripeInSlot { head, bad_rows: Vec::new(), behind_damage, repaired: false };
+        }
+        let rebuilt = rebuild(&self.membership, view, bytes, column);
+        let head = Head { piece: rebuilt.piece, stripe, cid: view.cid };
+        let begin = (usize::from(head.stripe.first_row) + 1) * HEAD_BYTES;
+        let place = buffer.get_mut(begin..begin + rebuilt.body.len());
+        place.expect("a stripe lies inside its slot").copy_from_slice(&rebuilt.body);
+        StripeInSlot { head, bad_rows: rebuilt.lost_rows, behind_damage, repaired: true }
     }
 
     /// The first head of the slot of `sequence`, without its body: for tables and directories.
@@ -205,7 +356,7 @@ impl Reader {
         let acknowledged = self.span()?.acknowledged;
         let mut heads = self.heads(sequence).or_else(|| {
             let mut buffer = vec![0; self.piece_bytes()];
-            let slot = self.slot(sequence, &mut buffer).ok()?;
+            let slot = self.slot(sequence, 0, &mut buffer).ok()?;
             Some(slot.stripes.into_iter().map(|stripe| stripe.head).collect())
         })?;
         heads.retain(|head| head.stripe.stripe <= acknowledged);
@@ -217,8 +368,11 @@ impl Reader {
         body_in(head, buffer).unwrap_or_default()
     }
 
-    fn with_heads<T>(&self, run: impl FnOnce(&Heads<'_>) -> T) -> T {
-        let read = |offset: u64, into: &mut [u8]| self.device.read_at(offset, into);
-        run(&Heads::new(&read, &self.superblock))
+    pub(crate) fn with_heads<T>(&self, run: impl FnOnce(&Heads<'_>) -> T) -> T {
+        let read = |member: u8, offset: u64, into: &mut [u8]| {
+            let device = self.members.get(usize::from(member)).and_then(Option::as_deref);
+            device.ok_or(Unreadable)?.read_at(offset, into).map_err(|_| Unreadable)
+        };
+        run(&Heads::new(&read, &self.membership))
     }
 }

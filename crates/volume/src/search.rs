@@ -13,6 +13,7 @@ use format::head::{Head, StripeId};
 
 use crate::Error;
 use crate::heads::Heads;
+use crate::slot_view::SlotBytes;
 
 /// The newest head, and the watermark that the heads around it prove.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -71,12 +72,7 @@ pub(crate) fn newest(heads: &Heads<'_>, known: Known) -> Result<Option<Newest>, 
 
 /// Searches for a mount: in the slots around `newest` the heads in all rows count, because writes
 /// land in any order and a slot's second stripe may have arrived without its first.
-pub(crate) fn newest_in_all_rows(
-    heads: &Heads<'_>,
-    known: Known,
-    newest: Newest,
-    buffer: &mut [u8],
-) -> Newest {
+pub(crate) fn newest_in_all_rows(heads: &Heads<'_>, known: Known, newest: Newest) -> Newest {
     let geometry = heads.geometry();
     let window = u64::from(known.window);
     let first = newest.sequence - (2 * window).min(newest.sequence);
@@ -92,8 +88,11 @@ pub(crate) fn newest_in_all_rows(
             // One stripe takes the whole slot, and the search has seen its head.
             return newest;
         }
-        heads.read_slot(slot, buffer);
-        heads.all_in_slot(slot, buffer).iter().fold(newest, |newest, head| newest.with(head, known))
+        let bytes = SlotBytes::read(heads, sequence);
+        let members = heads.membership().present();
+        members
+            .flat_map(|member| heads.all_in_slot(member, slot, bytes.of(member)))
+            .fold(newest, |newest, head| newest.with(&head, known))
     })
 }
 

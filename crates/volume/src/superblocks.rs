@@ -1,15 +1,22 @@
-//! Reading and writing the four superblock copies of a member.
+//! Reading and writing the four superblock copies of every member.
 
-use device::Device;
+use device::{Device, ReadAt};
 use format::superblock::{
     MEMBER_BYTES_MIN, SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock, SuperblockError, copy_offset,
 };
 
 use crate::Error;
-use crate::heads::ReadRows;
+
+/// How a member is read: offset, buffer.
+type Read<'a> = &'a dyn Fn(u64, &mut [u8]) -> Result<(), device::Error>;
+
+/// The newest valid copy on a member opened for reading.
+pub(crate) fn load_from(device: &dyn ReadAt) -> Result<Superblock, Error> {
+    load(&|offset, into| device.read_at(offset, into), device.size_bytes())
+}
 
 /// The newest valid copy. Copies that cannot be read count as invalid.
-pub(crate) fn load(read: ReadRows<'_>, size_bytes: u64) -> Result<Superblock, Error> {
+pub(crate) fn load(read: Read<'_>, size_bytes: u64) -> Result<Superblock, Error> {
     if size_bytes < MEMBER_BYTES_MIN {
         return Err(Error::NoSuperblock(SuperblockError::Magic));
     }
@@ -29,10 +36,6 @@ pub(crate) fn load(read: ReadRows<'_>, size_bytes: u64) -> Result<Superblock, Er
     }
     let superblock = newest?;
     let geometry = &superblock.geometry;
-    if (geometry.data_columns, geometry.parity_columns) != (1, 0) {
-        let (data, parity) = (geometry.data_columns, geometry.parity_columns);
-        return Err(Error::Geometry { data, parity });
-    }
     let ring_end = geometry.slot0_offset + geometry.slots * u64::from(geometry.piece_bytes);
     if ring_end > size_bytes {
         return Err(Error::Shrunk { actual: size_bytes, expected: ring_end });

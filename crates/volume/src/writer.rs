@@ -1,41 +1,52 @@
 //! Appending stripes and acknowledging them in order.
 //!
-//! A piece is placed in the current slot if it fits behind what is there, else in the next slot.
-//! Its head carries the watermark of the moment; body and head go out as one write. Writes complete
-//! in any order; a flush makes durable what had completed before it began; the watermark rises over
-//! the longest run of durable stripes. At most W stripes, over at most W slots, are unacknowledged:
-//! recovery relies on it.
+//! A stripe is placed in the current slot if it fits behind what is there, else in the next slot.
+//! Its heads carry the watermark of the moment; head and body of a piece go out as one write. The
+//! watermark rises over the longest run of stripes that are durable on every member. At most W
+//! stripes, over at most W slots, are unacknowledged: recovery relies on it.
+//!
+//! A member that fails or stalls is expelled: the others begin a new epoch without it, durably,
+//! before anything is acknowledged that it does not hold.
 
 use std::collections::VecDeque;
 
 use core::time::Duration;
 
-use device::{Buffer, Completion, Device, Shared};
-use format::checksum::body_crc;
+use device::{Buffer, Pool, Shared};
 use format::geometry::Geometry;
-use format::head::{HEAD_BYTES, Head, Kind, PieceHead, StripeHead, StripeId, Totals};
+use format::head::{HEAD_BYTES, Kind, StripeHead, StripeId, Totals};
 use format::superblock::Superblock;
+use parity::Codec;
 use units::{Clock, Timestamp};
 
 use crate::Error;
-use crate::heads::row_address;
+use crate::epoch::{self, Beginning};
+use crate::lane::Lane;
+use crate::lanes::{Failed, Lanes};
+use crate::membership::Membership;
+use crate::protect::{ColumnSums, protect};
 use crate::reader::tail_behind;
+use crate::seal::{Previous, Sealed, address, empty_head, row_offset, to_slot_end};
 
 /// Rows that are not worth a stripe of their own: a head and one body row need two.
 const ROWS_TOO_FEW: u16 = 2;
-/// Longest time that a completed write waits for others to share its flush.
-const FLUSH_AFTER_NS: i64 = 20_000_000;
+/// How long to wait at once where only the members can bring something new.
+const WAIT: Duration = Duration::from_millis(100);
+/// A member that answers nothing for this long is expelled.
+const STALL_NS: i64 = 2_000_000_000;
+/// Stripes for which the writer has parity and head buffers of its own.
+const SPARE_STRIPES: usize = 8;
 
-/// A sealed-to-be piece: a body in a column, padded to whole rows.
+/// A stripe ready to be sealed: the bodies of its data columns, padded to the same whole rows.
 #[derive(Debug)]
 pub struct Filled {
-    /// The column: one row for the head, then the body.
-    pub column: Buffer,
+    /// One for each data column; none for a stripe without a body.
+    pub columns: Vec<FilledColumn>,
     /// What it holds.
     pub kind: Kind,
     /// Body rows.
     pub rows: u16,
-    /// Packets of the piece, and losses since the stripe before.
+    /// Packets of the stripe, and losses since the stripe before.
     pub totals: Totals,
     /// Earliest packet; `Timestamp::MAX` without packets.
     pub time_min: Timestamp,
@@ -43,15 +54,31 @@ pub struct Filled {
     pub time_max: Timestamp,
 }
 
+/// The body of one column.
+#[derive(Debug)]
+pub struct FilledColumn {
+    /// One row for the head, then the body.
+    pub buffer: Buffer,
+    /// Packets in it.
+    pub packets: u32,
+}
+
 impl Filled {
-    /// A piece that holds no packets.
-    pub fn without_packets(column: Buffer, kind: Kind, rows: u16) -> Self {
+    /// A stripe that holds no packets.
+    pub fn without_packets(columns: Vec<Buffer>, kind: Kind, rows: u16) -> Self {
+        let columns =
+            columns.into_iter().map(|buffer| FilledColumn { buffer, packets: 0 }).collect();
         let (time_min, time_max) = (Timestamp::MAX, Timestamp::MIN);
-        Self { column, kind, rows, totals: Totals::default(), time_min, time_max }
+        Self { columns, kind, rows, totals: Totals::default(), time_min, time_max }
+    }
+
+    /// A sign of life.
+    pub fn heartbeat() -> Self {
+        Self::without_packets(Vec::new(), Kind::Heartbeat, 0)
     }
 }
 
-/// Where the next piece of a given size would go.
+/// Where the next stripe of a given size would go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// Body rows to pad it to: more than asked for when the rest of the slot would be useless.
@@ -60,14 +87,14 @@ pub struct Plan {
     pub room: u16,
 }
 
-/// A piece on its way to the member.
+/// A stripe on its way to the members.
 #[derive(Clone, Debug)]
 pub struct Appended {
     /// Its place.
     pub stripe: StripeId,
-    /// The sealed column, read-only; the session table reads it while it is warm.
-    pub column: Shared,
-    /// Bytes of head and body.
+    /// The sealed data columns, read-only; the session table reads them while they are warm.
+    pub columns: Vec<Shared>,
+    /// Bytes of head and body of each.
     pub len: usize,
 }
 
@@ -76,101 +103,106 @@ pub struct Appended {
 pub struct WriterCounters {
     /// Stripes submitted.
     pub stripes: u64,
-    /// Bytes sent to the member, heads included.
+    /// Bytes sent to the members, heads and parity included.
     pub bytes: u64,
-    /// Flushes completed.
+    /// Flushes completed, of all members.
     pub flushes: u64,
     /// Longest time from submission to completion of a write.
     pub write_latency_ns_max: u64,
-    /// Rows left unused where a slot was closed early.
+    /// Rows of each member left unused where a slot was closed early.
     pub closed_rows: u64,
 }
 
-/// What the next head repeats of the stripe before it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Previous {
-    pub(crate) stripe: StripeId,
-    pub(crate) cid: [u8; 32],
-    pub(crate) manifest: Vec<u64>,
-}
-
+/// A member that a running writer went on without.
 #[derive(Debug)]
-struct InFlight {
-    stripe: StripeId,
-    token: u64,
-    written: bool,
-    durable: bool,
-}
-
-#[derive(Debug)]
-struct Flush {
-    token: u64,
-    /// Stripes whose writes had completed when it began.
-    covers: Vec<u64>,
+pub struct Expelled {
+    /// Its number.
+    pub member: u8,
+    /// Why.
+    pub reason: Error,
+    /// The epoch that began without it.
+    pub epoch: u32,
 }
 
 /// The only one who writes to an open volume.
 #[derive(Debug)]
 pub struct Writer {
-    device: Box<dyn Device>,
-    superblock: Superblock,
-    epoch: u32,
+    lanes: Lanes,
+    membership: Membership,
+    codec: Codec,
+    /// Parity columns: the writer must never wait for a column that capture may take before it.
+    parity: Pool,
+    /// Single rows: heads without a body.
+    rows: Pool,
     next: StripeId,
     next_row: u16,
     previous: Previous,
     index: StripeId,
     acknowledged: StripeId,
-    in_flight: VecDeque<InFlight>,
-    flush: Option<Flush>,
-    oldest_unflushed_ns: Option<i64>,
-    next_token: u64,
+    /// Stripes not yet acknowledged, and their numbers.
+    in_flight: VecDeque<(StripeId, u64)>,
+    /// Stripes submitted since the writer began.
+    number: u64,
     counters: WriterCounters,
-    failure: Option<device::Error>,
-    completions: Vec<Completion>,
+    expelled: Vec<Expelled>,
+    /// Of expelled members: what they have under way keeps its memory.
+    gone: Vec<Lane>,
+    /// Too few members are left.
+    stopped: bool,
 }
 
 impl Writer {
     /// A writer behind the EPOCH stripe `previous`, which a mount has made durable.
-    pub(crate) fn new(
-        device: Box<dyn Device>,
-        superblock: Superblock,
-        previous: Previous,
-        index: StripeId,
-    ) -> Self {
-        let epoch = superblock.joined_epoch;
+    pub(crate) fn new(lanes: Lanes, previous: Previous, index: StripeId) -> Result<Self, Error> {
+        let membership = lanes.membership();
+        let geometry = membership.geometry();
+        let piece_bytes = usize::try_from(geometry.piece_bytes).expect("at most 2 MiB");
+        let columns = usize::from(geometry.columns());
+        let parity_buffers = (usize::from(geometry.parity_columns) * SPARE_STRIPES).max(1);
         let acknowledged = previous.stripe;
-        Self {
-            device,
-            superblock,
-            epoch,
+        Ok(Self {
+            codec: Codec::new()?,
+            parity: Pool::new(parity_buffers, piece_bytes)?,
+            rows: Pool::new(2 * columns, HEAD_BYTES)?,
             next: StripeId { sequence: acknowledged.sequence + 1, sub: 0 },
             next_row: 0,
             previous,
             index,
             acknowledged,
             in_flight: VecDeque::new(),
-            flush: None,
-            oldest_unflushed_ns: None,
-            next_token: 0,
+            number: 0,
             counters: WriterCounters::default(),
-            failure: None,
-            completions: Vec::new(),
-        }
+            expelled: Vec::new(),
+            gone: Vec::new(),
+            stopped: false,
+            membership,
+            lanes,
+        })
     }
 
     /// Shape of the volume.
     pub fn geometry(&self) -> &Geometry {
-        &self.superblock.geometry
+        self.membership.geometry()
     }
 
     /// The superblock as joined.
     pub fn superblock(&self) -> &Superblock {
-        &self.superblock
+        self.membership.superblock()
     }
 
-    /// Number of this opening.
+    /// Which members take part, and from where on each is whole.
+    pub fn membership(&self) -> &Membership {
+        &self.membership
+    }
+
+    /// Members that this writer went on without.
+    pub fn expelled(&self) -> &[Expelled] {
+        &self.expelled
+    }
+
+    /// Number of this opening; rises when a member is expelled.
     pub fn epoch(&self) -> u32 {
-        self.epoch
+        self.superblock().joined_epoch
     }
 
     /// Everything up to here is durable.
@@ -180,7 +212,7 @@ impl Writer {
 
     /// Oldest sequence that the ring holds for certain.
     pub fn tail(&self) -> u64 {
-        tail_behind(self.next.sequence, &self.superblock)
+        tail_behind(self.next.sequence, self.superblock())
     }
 
     /// Stripes not yet acknowledged.
@@ -188,20 +220,25 @@ impl Writer {
         self.in_flight.len()
     }
 
-    /// Writes and flushes under way. Fewer than are unacknowledged while a flush is not yet due:
-    /// then there is nothing to wait for but the time.
+    /// Writes and flushes under way. None while stripes are unacknowledged means that a flush is
+    /// not yet due: then there is nothing to wait for but the time.
     pub fn in_flight(&self) -> usize {
-        self.device.in_flight()
+        self.lanes.in_flight()
     }
 
     /// What was done so far.
     pub fn counters(&self) -> WriterCounters {
-        self.counters
+        let latencies = self.lanes.iter().map(Lane::write_latency_ns_max);
+        WriterCounters {
+            flushes: self.counters.flushes + self.lanes.iter().map(Lane::flushes).sum::<u64>(),
+            write_latency_ns_max: latencies.fold(self.counters.write_latency_ns_max, u64::max),
+            ..self.counters
+        }
     }
 
-    /// Messages of the device for the user.
-    pub fn notes(&self) -> &[String] {
-        self.device.notes()
+    /// Messages of the devices for the user.
+    pub fn notes(&self) -> impl Iterator<Item = &String> {
+        self.lanes.iter().flat_map(|lane| lane.device().notes())
     }
 
     /// First part of the newest INDEX that was appended or found.
@@ -214,7 +251,7 @@ impl Writer {
         self.index = first_part;
     }
 
-    /// Where a piece of `rows` body rows would go.
+    /// Where a stripe of `rows` body rows would go.
     pub fn plan(&self, rows: u16) -> Plan {
         let slot = self.geometry().rows_per_slot();
         let room = (slot - self.next_row).saturating_sub(1);
@@ -225,58 +262,151 @@ impl Writer {
 
     /// Whether another stripe may be submitted now without exceeding the window.
     pub fn has_room_in_window(&self) -> bool {
-        let window = u64::from(self.superblock.window);
+        let window = self.superblock().window;
         let reach = self.next.sequence - self.acknowledged.sequence;
-        self.in_flight.len() < usize::from(self.superblock.window) && reach <= window
+        self.in_flight.len() < usize::from(window) && reach <= u64::from(window)
     }
 
-    /// Seals and submits one piece; waits while the window is full.
+    /// Seals and submits one stripe; waits while the window is full.
     ///
     /// # Panics
-    /// When the rows do not fit the column or a slot.
+    /// When there is not one column for each data column of the geometry (or none, without rows),
+    /// or the rows do not fit a column or a slot.
     pub fn append(&mut self, filled: Filled, clock: &dyn Clock) -> Result<Appended, Error> {
-        self.check_latch()?;
-        if filled.rows > self.plan(0).room {
+        let Filled { columns, kind, rows, totals, time_min, time_max } = filled;
+        let data_columns = usize::from(self.geometry().data_columns);
+        assert!(
+            columns.len() == data_columns || (columns.is_empty() && rows == 0),
+            "a stripe has a body for every data column or none"
+        );
+        if rows > self.plan(0).room {
             self.close_slot(clock, false)?;
         }
         while !self.has_room_in_window() {
             self.poll_at_once(clock)?;
         }
-        let stripe = self.next;
-        let Filled { mut column, kind, rows, totals, time_min, time_max } = filled;
-        let len = HEAD_BYTES * (1 + usize::from(rows));
-        let body = column.get(HEAD_BYTES..len).expect("the rows lie inside the column");
-        let mut head = self.stripe_head(kind, rows, clock);
-        (head.totals, head.time_min, head.time_max) = (totals, time_min, time_max);
-        head.manifest = vec![body_crc(body)];
-        let head = self.seal(head, u32::try_from(totals.packets).unwrap_or(u32::MAX), body);
-        let page = head.encode(&self.superblock.head_key);
-        column.get_mut(..HEAD_BYTES).expect("a column begins with a head").copy_from_slice(&page);
-        let offset = self.geometry().slot_offset(stripe.sequence)
-            + u64::from(head.stripe.first_row) * u64::try_from(HEAD_BYTES).expect("4096 fits");
-        let column = column.freeze();
-        let token = self.token();
-        self.device.submit_write(token, offset, column.clone(), len);
-        self.in_flight.push_back(InFlight { stripe, token, written: false, durable: false });
+        let packets: Vec<u32> = columns.iter().map(|column| column.packets).collect();
+        let mut buffers: Vec<Buffer> = columns.into_iter().map(|column| column.buffer).collect();
+        let own = if rows > 0 { self.parity.clone() } else { self.rows.clone() };
+        while buffers.len() < usize::from(self.geometry().columns()) {
+            buffers.push(self.wait_for_buffer(&own, clock)?);
+        }
+        let stripe =
+            StripeHead { rows, totals, time_min, time_max, ..self.stripe_head(kind, clock) };
+        let sums = self.protect(&stripe, &mut buffers);
+        let manifest = sums.iter().map(|sums| sums.body_crc).collect();
+        let stripe = StripeHead { manifest, ..stripe };
+        let sealed = Sealed::new(stripe);
+        let pieces = buffers.into_iter().zip(sums).collect();
+        let shared = self.submit(&sealed, pieces, &packets, clock);
         self.counters.stripes += 1;
-        self.counters.bytes += u64::try_from(len).expect("lengths fit 64 bits");
-        self.advance(&head);
+        self.advance(&sealed);
         self.poll(None, clock)?;
-        Ok(Appended { stripe, column, len })
+        let len = HEAD_BYTES * (1 + usize::from(rows));
+        let stripe = sealed.stripe().stripe;
+        Ok(Appended { stripe, columns: shared, len })
     }
 
-    /// Takes completions, starts a flush when one is due, and raises the watermark. With a wait it
-    /// returns when something completed or the time is over.
-    pub fn poll(&mut self, wait: Option<Duration>, clock: &dyn Clock) -> Result<(), Error> {
-        let mut completions = core::mem::take(&mut self.completions);
-        self.device.reap(wait, &mut completions);
-        for completion in completions.drain(..) {
-            self.complete(completion, clock);
+    /// P and Q of the bodies in front into the buffers behind them, and the checksums of all.
+    fn protect(&self, stripe: &StripeHead, buffers: &mut [Buffer]) -> Vec<ColumnSums> {
+        let data_columns = usize::from(stripe.geometry.data_columns);
+        let body = HEAD_BYTES..HEAD_BYTES * (1 + usize::from(stripe.rows));
+        let (data, parity) = buffers.split_at_mut(data_columns);
+        let data = data.iter().map(|buffer| buffer.get(body.clone()).expect("rows fit a column"));
+        let parity = parity
+            .iter_mut()
+            .map(|buffer| buffer.get_mut(body.clone()).expect("rows fit a column"));
+        let (data, mut parity) = (data.collect::<Vec<_>>(), parity.collect::<Vec<_>>());
+        protect(self.codec, address(stripe), &data, &mut parity)
+    }
+
+    /// Sends the pieces of a sealed stripe to their members; gives back its data columns.
+    fn submit(
+        &mut self,
+        sealed: &Sealed,
+        pieces: Vec<(Buffer, ColumnSums)>,
+        packets: &[u32],
+        clock: &dyn Clock,
+    ) -> Vec<Shared> {
+        let stripe = sealed.stripe();
+        let len = HEAD_BYTES * (1 + usize::from(stripe.rows));
+        let offset = row_offset(stripe, stripe.first_row);
+        let number = self.number();
+        let mut data = Vec::new();
+        for (column, (mut buffer, sums)) in (0..).zip(pieces) {
+            let count = packets.get(usize::from(column)).copied().unwrap_or(0);
+            let page = sealed.page(self.membership.superblock(), column, count, sums.row_crcs);
+            buffer
+                .get_mut(..HEAD_BYTES)
+                .expect("a column begins with a head")
+                .copy_from_slice(&page);
+            let shared = buffer.freeze();
+            let member = stripe.geometry.member_of(stripe.stripe.sequence, column);
+            if let Some(lane) = self.lanes.get_mut(member) {
+                let data = (shared.clone(), len);
+                lane.submit((number, 0), offset, data, clock.boottime_ns());
+                self.counters.bytes += u64::try_from(len).expect("lengths fit 64 bits");
+            }
+            if column < stripe.geometry.data_columns {
+                data.push(shared);
+            }
         }
-        self.completions = completions;
-        self.check_latch()?;
-        self.start_flush(clock);
-        Ok(())
+        self.in_flight.push_back((stripe.stripe, number));
+        data
+    }
+
+    /// Takes completions, starts flushes that are due, and raises the watermark. With a wait it
+    /// returns when something completed, or after a while.
+    pub fn poll(&mut self, wait: Option<Duration>, clock: &dyn Clock) -> Result<(), Error> {
+        let enough = usize::from(self.superblock().window).div_ceil(4);
+        self.poll_for(wait, enough, clock)
+    }
+
+    /// As [`Writer::poll`] for somebody who waits for the watermark: any flush is due now.
+    fn poll_at_once(&mut self, clock: &dyn Clock) -> Result<(), Error> {
+        self.poll_for(Some(WAIT), 1, clock)
+    }
+
+    fn poll_for(
+        &mut self,
+        wait: Option<Duration>,
+        enough: usize,
+        clock: &dyn Clock,
+    ) -> Result<(), Error> {
+        if self.stopped {
+            return Err(Error::Stopped);
+        }
+        let polled = self.lanes.poll(wait, enough, clock);
+        match polled.err().or_else(|| self.stalled(clock)) {
+            None => {
+                self.acknowledge();
+                Ok(())
+            }
+            Some(failed) => self.expel(failed, clock),
+        }
+    }
+
+    fn acknowledge(&mut self) {
+        let below = self.lanes.durable_below().unwrap_or(u64::MAX);
+        while let Some((stripe, _)) = self.in_flight.pop_front_if(|&mut (_, number)| number < below)
+        {
+            assert!(stripe > self.acknowledged, "the watermark only rises");
+            self.acknowledged = stripe;
+        }
+    }
+
+    /// A member that has answered nothing for too long, unless all are like that: then it is not
+    /// the member's fault.
+    fn stalled(&self, clock: &dyn Clock) -> Option<Failed> {
+        let now_ns = clock.boottime_ns();
+        let is_late = |lane: &&Lane| {
+            lane.oldest_ns().is_some_and(|since| now_ns.saturating_sub(since) >= STALL_NS)
+        };
+        let late = self.lanes.iter().filter(is_late).count();
+        let spared = self.lanes.iter().count() - late;
+        let enough = spared >= usize::from(self.geometry().data_columns);
+        let member = self.lanes.iter().find(is_late).filter(|_| enough)?.superblock().member;
+        Some(Failed { member: Some(member), error: Error::Stalled { member } })
     }
 
     /// Waits until everything appended is acknowledged.
@@ -287,112 +417,136 @@ impl Writer {
         Ok(())
     }
 
-    /// As [`Writer::poll`] for somebody who waits for the watermark: any flush is due now.
-    fn poll_at_once(&mut self, clock: &dyn Clock) -> Result<(), Error> {
-        self.oldest_unflushed_ns = self.oldest_unflushed_ns.map(|_| i64::MIN);
-        self.poll(Some(Duration::from_millis(100)), clock)
-    }
-
     /// Orderly end: everything is acknowledged, and a closing head says so for good.
     pub fn close(mut self, clock: &dyn Clock) -> Result<WriterCounters, Error> {
         self.drain(clock)?;
         self.close_slot(clock, true)?;
-        self.device.flush()?;
-        Ok(self.counters)
-    }
-
-    fn complete(&mut self, completion: Completion, clock: &dyn Clock) {
-        if let Err(error) = completion.result {
-            self.failure.get_or_insert(error);
-            return;
-        }
-        if let Some(flush) = self.flush.take_if(|flush| flush.token == completion.token) {
-            self.counters.flushes += 1;
-            for stripe in &mut self.in_flight {
-                stripe.durable |= flush.covers.contains(&stripe.token);
-            }
-            while let Some(first) = self.in_flight.pop_front_if(|first| first.durable) {
-                assert!(first.stripe > self.acknowledged, "the watermark only rises");
-                self.acknowledged = first.stripe;
-            }
-            return;
-        }
-        let latency = &mut self.counters.write_latency_ns_max;
-        *latency = completion.latency_ns.max(*latency);
-        let stripe = self.in_flight.iter_mut().find(|stripe| stripe.token == completion.token);
-        stripe.expect("a completion belongs to a stripe in flight").written = true;
-        self.oldest_unflushed_ns.get_or_insert(clock.boottime_ns());
-    }
-
-    /// One flush at a time; due when enough has gathered, or the oldest write has waited for it.
-    fn start_flush(&mut self, clock: &dyn Clock) {
-        let Some(oldest) = self.oldest_unflushed_ns else { return };
-        if self.flush.is_some() {
-            return;
-        }
-        let covers: Vec<u64> = self
-            .in_flight
-            .iter()
-            .filter(|stripe| stripe.written && !stripe.durable)
-            .map(|stripe| stripe.token)
-            .collect();
-        let enough = covers.len() >= usize::from(self.superblock.window).div_ceil(4);
-        let waited = clock.boottime_ns().saturating_sub(oldest) >= FLUSH_AFTER_NS;
-        if enough || waited {
-            let token = self.token();
-            self.device.submit_flush(token);
-            self.flush = Some(Flush { token, covers });
-            self.oldest_unflushed_ns = None;
-        }
+        self.drain(clock)?;
+        Ok(self.counters())
     }
 
     /// Leaves the current slot: a VOID head behind its last stripe, whose block reaches to the
-    /// slot's end. Two rows, the end of the block first.
+    /// slot's end: its row, and the last one.
     fn close_slot(&mut self, clock: &dyn Clock, clean_stop: bool) -> Result<(), Error> {
-        self.counters.closed_rows += u64::from(self.geometry().rows_per_slot() - self.next_row);
-        let mut head = self.stripe_head(Kind::Void, 0, clock);
-        head.clean_stop = clean_stop;
-        head.manifest = vec![body_crc(&[])];
-        let head = self.seal(head, 0, &[]);
-        write_closing(self.device.as_mut(), &self.superblock, &head)?;
-        self.advance(&head);
+        while !self.has_room_in_window() {
+            self.poll_at_once(clock)?;
+        }
+        let rows = self.rows.clone();
+        let columns = self.geometry().columns();
+        let mut buffers = Vec::new();
+        for _ in 0..2 * columns {
+            buffers.push(self.wait_for_buffer(&rows, clock)?);
+        }
+        if self.next_row == 0 && !clean_stop {
+            // A member was expelled meanwhile, and with the new epoch came a new slot.
+            return Ok(());
+        }
+        let last_row = self.geometry().rows_per_slot() - 1;
+        self.counters.closed_rows += u64::from(last_row + 1 - self.next_row);
+        let head = StripeHead { clean_stop, ..self.stripe_head(Kind::Void, clock) };
+        let sealed = Sealed::new(head);
+        let stripe = sealed.stripe();
+        let number = self.number();
+        let now_ns = clock.boottime_ns();
+        for column in 0..columns {
+            let member = stripe.geometry.member_of(stripe.stripe.sequence, column);
+            let Some(lane) = self.lanes.get_mut(member) else { continue };
+            let page = sealed.page(self.membership.superblock(), column, 0, Vec::new());
+            let alone = stripe.first_row == last_row;
+            let end = to_slot_end(stripe, alone.then_some(&page), last_row);
+            let head = (!alone).then(|| (stripe.first_row, page.to_vec()));
+            for (part, (row, bytes)) in (0..).zip([(last_row, end)].into_iter().chain(head)) {
+                let mut buffer = buffers.pop().expect("two for every column");
+                buffer.copy_from_slice(&bytes);
+                let data = (buffer.freeze(), HEAD_BYTES);
+                lane.submit((number, part), row_offset(stripe, row), data, now_ns);
+            }
+        }
+        self.in_flight.push_back((stripe.stripe, number));
+        self.advance(&sealed);
+        Ok(())
+    }
+
+    /// Goes on without a member. Everything in flight is made durable on the others; then they
+    /// begin a new epoch in which the member has no part; only then the watermark rises again.
+    ///
+    /// # Errors
+    /// The reason itself when fewer members would be left than a stripe has data columns.
+    fn expel(&mut self, failed: Failed, clock: &dyn Clock) -> Result<(), Error> {
+        let mut failed = failed;
+        loop {
+            let Some(member) = failed.member else { return Err(failed.error) };
+            if let Some(lane) = self.lanes.remove(member) {
+                self.counters.flushes += lane.flushes();
+                let latency = &mut self.counters.write_latency_ns_max;
+                *latency = lane.write_latency_ns_max().max(*latency);
+                self.gone.push(lane);
+            }
+            let left = self.lanes.iter().count();
+            if left < usize::from(self.geometry().data_columns) {
+                self.stopped = true;
+                return Err(failed.error);
+            }
+            let reason = failed.error;
+            match self.begin_epoch(clock) {
+                Ok(()) => {
+                    let epoch = self.epoch();
+                    self.expelled.push(Expelled { member, reason, epoch });
+                    return Ok(());
+                }
+                Err(also) => {
+                    let epoch = self.epoch() + 1;
+                    self.expelled.push(Expelled { member, reason, epoch });
+                    failed = also;
+                }
+            }
+        }
+    }
+
+    fn begin_epoch(&mut self, clock: &dyn Clock) -> Result<(), Failed> {
+        while self.lanes.durable_below().is_some() {
+            self.lanes.poll(Some(WAIT), 1, clock)?;
+            if let Some(failed) = self.stalled(clock) {
+                return Err(failed);
+            }
+        }
+        let before = self.lanes.membership();
+        let epoch = epoch::prepare(&mut self.lanes, 0)?;
+        let last = if self.next_row == 0 {
+            StripeId { sequence: self.next.sequence - 1, sub: u16::MAX }
+        } else {
+            let void = (self.next, self.next_row);
+            epoch::close(&mut self.lanes, &before, (epoch, void, self.index), clock)?;
+            StripeId { sequence: self.next.sequence, sub: u16::MAX }
+        };
+        let judged_from = self.acknowledged.sequence;
+        let beginning = Beginning { epoch, judged_from, last, index: self.index };
+        self.previous = epoch::join(&mut self.lanes, &before, beginning, clock)?;
+        self.membership = self.lanes.membership();
+        self.in_flight.clear();
+        self.acknowledged = self.previous.stripe;
+        self.next = StripeId { sequence: self.acknowledged.sequence + 1, sub: 0 };
+        self.next_row = 0;
         Ok(())
     }
 
     /// The common part of the next head, without what depends on its body.
-    fn stripe_head(&self, kind: Kind, rows: u16, clock: &dyn Clock) -> StripeHead {
+    fn stripe_head(&self, kind: Kind, clock: &dyn Clock) -> StripeHead {
         StripeHead {
-            volume_id: self.superblock.volume_id,
-            geometry: self.superblock.geometry,
-            kind,
-            clean_stop: false,
-            epoch: self.epoch,
-            stripe: self.next,
-            first_row: self.next_row,
-            rows,
+            epoch: self.epoch(),
             acknowledged: self.acknowledged,
             previous: self.previous.stripe,
             index: self.index,
-            time_min: Timestamp::MAX,
-            time_max: Timestamp::MIN,
-            realtime: clock.realtime(),
-            boottime_ns: clock.boottime_ns(),
-            totals: Totals::default(),
             previous_cid: self.previous.cid,
-            manifest: Vec::new(),
             previous_manifest: self.previous.manifest.clone(),
+            ..empty_head(self.superblock(), kind, (self.next, self.next_row), clock)
         }
     }
 
-    fn seal(&self, stripe: StripeHead, packets: u32, body: &[u8]) -> Head {
-        seal(&self.superblock, stripe, packets, body)
-    }
-
     /// The next stripe goes behind this one.
-    fn advance(&mut self, head: &Head) {
-        let stripe = &head.stripe;
-        self.previous =
-            Previous { stripe: stripe.stripe, cid: head.cid, manifest: stripe.manifest.clone() };
+    fn advance(&mut self, sealed: &Sealed) {
+        let stripe = sealed.stripe();
+        self.previous = sealed.as_previous();
         self.next_row = stripe.first_row + 1 + stripe.rows;
         self.next.sub += 1;
         if stripe.kind.closes_slot() || self.next_row == self.geometry().rows_per_slot() {
@@ -401,47 +555,18 @@ impl Writer {
         }
     }
 
-    fn token(&mut self) -> u64 {
-        self.next_token += 1;
-        self.next_token
+    /// A buffer of the writer's own. Writes under way bring one back.
+    fn wait_for_buffer(&mut self, pool: &Pool, clock: &dyn Clock) -> Result<Buffer, Error> {
+        loop {
+            if let Some(buffer) = pool.take() {
+                return Ok(buffer);
+            }
+            self.poll_at_once(clock)?;
+        }
     }
 
-    fn check_latch(&self) -> Result<(), Error> {
-        self.failure.clone().map_or(Ok(()), |failure| Err(Error::Device(failure)))
+    fn number(&mut self) -> u64 {
+        self.number += 1;
+        self.number
     }
-}
-
-/// The head of this member's piece of a stripe.
-pub(crate) fn seal(superblock: &Superblock, stripe: StripeHead, packets: u32, body: &[u8]) -> Head {
-    let member = superblock.member;
-    let entry = superblock.members.get(usize::from(member)).expect("a member knows itself");
-    let piece =
-        PieceHead { member, column: 0, packets, member_uuid: entry.uuid, row_crcs: Vec::new() };
-    let mut head = Head::new(stripe, piece);
-    let address = row_address(&head);
-    let rows = (0..).zip(body.chunks_exact(HEAD_BYTES));
-    head.piece.row_crcs = rows.map(|(row, bytes)| address.row_crc(row, bytes)).collect();
-    head
-}
-
-/// Writes a closing head and the end of its block: enough for a writer, who knows that only an
-/// older lap lies between the two. The end goes first. Not durable before a flush.
-fn write_closing(
-    device: &mut dyn Device,
-    superblock: &Superblock,
-    head: &Head,
-) -> Result<(), Error> {
-    let geometry = &superblock.geometry;
-    let row_bytes = u64::try_from(HEAD_BYTES).expect("4096 fits");
-    let slot = geometry.slot_offset(head.stripe.stripe.sequence);
-    let last_row = geometry.rows_per_slot() - 1;
-    if head.stripe.first_row < last_row {
-        let mut row = [0; HEAD_BYTES];
-        let trailer = head.stripe.local_block_bytes().to_le_bytes();
-        *row.last_chunk_mut().expect("a row has 4 bytes") = trailer;
-        device.write_at(slot + u64::from(last_row) * row_bytes, &row)?;
-    }
-    let page = head.encode(&superblock.head_key);
-    device.write_at(slot + u64::from(head.stripe.first_row) * row_bytes, &page)?;
-    Ok(())
 }

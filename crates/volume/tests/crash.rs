@@ -1,5 +1,6 @@
-//! Crashes at random moments of a random workload on a modelled disk: what was acknowledged is
-//! there, whole and in place; what comes back was written; the ring goes on.
+//! Crashes at random moments of a random workload on modelled disks, with members that are absent
+//! for a while: what was acknowledged is there, whole and in place; what comes back was written;
+//! the ring goes on.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,11 +15,13 @@ use std::collections::BTreeMap;
 use core::ops::ControlFlow;
 use core::time::Duration;
 
-use device::{Crash, Fault, MUTATIONS, Modelled, Pool, Rule};
+use device::{Crash, Device, Fault, MUTATIONS, Modelled, Pool, ReadAt, Rule};
 use format::head::{HEAD_BYTES, HeadKey, Kind, StripeId, Totals, VolumeId};
+use format::superblock::MemberEntry;
 use units::{ManualClock, Timestamp};
 use volume::{
-    CreateOptions, Filled, Identity, Reader, Writer, create, geometry_for, mount, verify,
+    CreateOptions, Error, Filled, FilledColumn, Identity, Reader, Writer, create, geometry_for,
+    mount, verify,
 };
 
 const PIECE_BYTES: u32 = 32 << 10;
@@ -41,15 +44,20 @@ impl Rng {
 }
 
 /// What the test knows: every stripe submitted, by place, with its rows and the first bytes of its
-/// body.
+/// bodies.
 #[derive(Default)]
 struct Truth {
     submitted: BTreeMap<StripeId, (u16, u64)>,
     acknowledged: StripeId,
 }
 
+/// Data and parity columns.
+#[derive(Clone, Copy, Debug)]
+struct Shape(u8, u8);
+
 struct Run {
-    disk: Modelled,
+    shape: Shape,
+    disks: Vec<Modelled>,
     clock: ManualClock,
     pool: Pool,
     rng: Rng,
@@ -57,24 +65,31 @@ struct Run {
 }
 
 impl Run {
-    fn new(seed: u64, slots: u64) -> Self {
-        let options = CreateOptions { piece_bytes: PIECE_BYTES };
+    fn new(shape: Shape, seed: u64, slots: u64) -> Self {
+        let members = usize::from(shape.0 + shape.1);
+        let options = CreateOptions { piece_bytes: PIECE_BYTES, parity_columns: shape.1 };
         let mut size = (4 << 20) + slots * u64::from(PIECE_BYTES);
-        while geometry_for(size, &options).map_or(true, |(geometry, _)| geometry.slots < slots) {
+        let fits = |size| {
+            geometry_for(size, members, &options).is_ok_and(|(geometry, _)| geometry.slots >= slots)
+        };
+        while !fits(size) {
             size += 4096;
         }
-        let disk = Modelled::instant(size);
+        let disks: Vec<Modelled> = (0..members).map(|_| Modelled::instant(size)).collect();
+        let entry = |member: usize| MemberEntry::new([member as u8; 16], String::new());
         let identity = Identity {
             volume_id: VolumeId([1; 16]),
             head_key: HeadKey([2; 32]),
-            member_uuid: [3; 16],
+            members: (0..members).map(entry).collect(),
             created: Timestamp(0),
         };
-        create(&mut disk.clone(), &options, &identity, "modelled").unwrap();
+        create(&mut boxed(&disks), &options, &identity).unwrap();
+        let reordering = disks.into_iter().zip(seed..);
         Self {
-            disk: disk.with_reordering(seed),
+            shape,
+            disks: reordering.map(|(disk, seed)| disk.with_reordering(seed)).collect(),
             clock: ManualClock::new(Timestamp(1)),
-            pool: Pool::new(64, PIECE_BYTES as usize).unwrap(),
+            pool: Pool::new(64 * members, PIECE_BYTES as usize).unwrap(),
             rng: Rng(seed),
             truth: Truth::default(),
         }
@@ -93,22 +108,26 @@ impl Run {
     }
 
     fn append(&mut self, writer: &mut Writer) {
-        let Some(mut column) = self.pool.take().filter(|_| writer.has_room_in_window()) else {
+        if !writer.has_room_in_window() {
             return;
-        };
+        }
         let full = u64::from(PIECE_BYTES / 4096 - 1);
         let rows = if self.rng.below(2) == 0 { full } else { self.rng.below(full) } as u16;
         // Unpadded stripes may leave a single row of a slot.
         let rows = if self.rng.below(3) == 0 { rows } else { writer.plan(rows).rows };
         let mark = self.rng.next();
-        let body = &mut column[HEAD_BYTES..HEAD_BYTES * (1 + usize::from(rows))];
-        body.fill(mark as u8);
-        if rows > 0 {
-            body[..8].copy_from_slice(&mark.to_le_bytes());
-        }
+        let column = |number: u8| {
+            let mut buffer = self.pool.take().unwrap();
+            let body = &mut buffer[HEAD_BYTES..HEAD_BYTES * (1 + usize::from(rows))];
+            body.fill(mark as u8);
+            if rows > 0 {
+                body[..8].copy_from_slice(&(mark ^ u64::from(number)).to_le_bytes());
+            }
+            FilledColumn { buffer, packets: 0 }
+        };
         let filled = Filled {
-            column,
-            kind: if rows == 0 { Kind::Heartbeat } else { Kind::Data },
+            columns: (0..if rows > 0 { self.shape.0 } else { 0 }).map(column).collect(),
+            kind: if rows == 0 { Kind::Heartbeat } else { Kind::Index },
             rows,
             totals: Totals::default(),
             time_min: Timestamp::MAX,
@@ -119,36 +138,61 @@ impl Run {
     }
 
     fn crash(&mut self) {
-        let seed = self.rng.next();
-        let crash = match self.rng.below(5) {
-            0 => Crash::Kill,
-            1 => Crash::LoseAll,
-            2 => Crash::Rows { seed },
-            3 => Crash::Writes { seed },
-            _ => Crash::Sectors { seed },
-        };
-        self.disk = self.disk.crash(crash).with_reordering(seed);
+        let kind = self.rng.below(5);
+        for disk in &mut self.disks {
+            let seed = self.rng.next();
+            let crash = match kind {
+                0 => Crash::Kill,
+                1 => Crash::LoseAll,
+                2 => Crash::Rows { seed },
+                3 => Crash::Writes { seed },
+                _ => Crash::Sectors { seed },
+            };
+            *disk = disk.crash(crash).with_reordering(seed);
+        }
+    }
+
+    /// The members at hand for one mount: all, or without up to as many as there is parity.
+    fn at_hand(&mut self) -> Vec<Modelled> {
+        let mut disks = self.disks.clone();
+        for _ in 0..self.rng.below(2 * u64::from(self.shape.1) + 1).min(u64::from(self.shape.1)) {
+            if self.rng.below(2) == 0 {
+                disks.remove(self.rng.below(disks.len() as u64) as usize);
+            }
+        }
+        disks
     }
 
     /// Mounts; sometimes the mount itself fails at a random write and crashes again.
     fn remount(&mut self) -> Writer {
-        while self.rng.below(3) == 0 {
-            let failing = Rule::new(Fault::Error, MUTATIONS).after(self.rng.below(20));
-            self.disk.add_rule(failing);
-            match mount(Box::new(self.disk.clone()), &self.clock) {
-                Ok((writer, _)) => {
-                    self.disk.clear_rules();
-                    return writer;
+        loop {
+            let disks = self.at_hand();
+            let crashes = self.rng.below(3) == 0;
+            if crashes {
+                let after = self.rng.below(20);
+                let failing = Rule::new(Fault::Error, MUTATIONS).after(after);
+                for disk in &disks {
+                    disk.add_rule(failing.clone());
                 }
-                Err(_) => self.crash(),
+            }
+            let mounted = mount(boxed(&disks), &self.clock);
+            disks.iter().for_each(Modelled::clear_rules);
+            match mounted {
+                Ok((writer, _)) => return writer,
+                // Those that were absent from the newest epoch must not decide alone.
+                Err(Error::Quorum { .. }) if disks.len() < self.disks.len() => {}
+                Err(error) => {
+                    assert!(crashes, "{error}");
+                    self.crash();
+                }
             }
         }
-        mount(Box::new(self.disk.clone()), &self.clock).unwrap().0
     }
 
     /// Everything acknowledged that the ring still holds is there; all that is shown was written.
     fn check(&mut self) {
-        let reader = Reader::open(Box::new(self.disk.clone())).unwrap();
+        let readers = self.disks.iter().map(|disk| Box::new(disk.clone()) as Box<dyn ReadAt>);
+        let reader = Reader::open(readers.collect()).unwrap();
         let Some(span) = reader.span() else {
             assert!(self.truth.submitted.is_empty(), "only a new volume has nothing to show");
             return;
@@ -156,18 +200,23 @@ impl Run {
         let mut buffer = vec![0; PIECE_BYTES as usize];
         let mut dead = Vec::new();
         for (&stripe, &(rows, mark)) in &self.truth.submitted {
-            let wanted = stripe <= self.truth.acknowledged && stripe.sequence >= span.tail;
-            let found = reader.slot(stripe.sequence, &mut buffer).ok();
-            let found = found.and_then(|slot| slot.stripes.get(usize::from(stripe.sub)).cloned());
-            let Some(found) = found.filter(|found| !found.head.stripe.kind.closes_slot()) else {
-                assert!(!wanted, "{stripe} was acknowledged and is gone");
-                dead.push(stripe);
-                continue;
-            };
-            assert_eq!((found.head.stripe.rows, found.bad_rows), (rows, vec![]), "{stripe}");
-            if rows > 0 {
-                let body = Reader::body(&found.head, &buffer);
-                assert_eq!(body[..8], mark.to_le_bytes(), "{stripe} holds something else");
+            for column in 0..self.shape.0 {
+                let wanted = stripe <= self.truth.acknowledged && stripe.sequence >= span.tail;
+                let found = reader.slot(stripe.sequence, column, &mut buffer).ok();
+                let found =
+                    found.and_then(|slot| slot.stripes.get(usize::from(stripe.sub)).cloned());
+                let Some(found) = found.filter(|found| !found.head.stripe.kind.closes_slot())
+                else {
+                    assert!(!wanted, "{stripe} was acknowledged and is gone");
+                    dead.push(stripe);
+                    continue;
+                };
+                assert_eq!((found.head.stripe.rows, found.bad_rows), (rows, vec![]), "{stripe}");
+                if rows > 0 {
+                    let body = Reader::body(&found.head, &buffer);
+                    let mark = mark ^ u64::from(column);
+                    assert_eq!(body[..8], mark.to_le_bytes(), "{stripe} holds something else");
+                }
             }
         }
         // What left no trace may never come back, and its sequence may be used again.
@@ -185,21 +234,31 @@ impl Run {
         if self.rng.below(4) == 0 {
             writer.drain(&self.clock).unwrap();
             self.truth.acknowledged = writer.acknowledged();
+            let all = writer.membership().present().count() == self.disks.len();
             writer.close(&self.clock).unwrap();
-            let (_, recovery) = mount(Box::new(self.disk.snapshot()), &self.clock).unwrap();
-            assert!(recovery.clean && recovery.voided == 0, "{recovery:?}");
+            let copies: Vec<Modelled> = self.disks.iter().map(Modelled::snapshot).collect();
+            if all {
+                let (_, recovery) = mount(boxed(&copies), &self.clock).unwrap();
+                assert!(recovery.clean && recovery.voided == 0, "{recovery:?}");
+            }
         }
         self.crash();
     }
 }
 
+fn boxed(disks: &[Modelled]) -> Vec<Box<dyn Device>> {
+    disks.iter().map(|disk| Box::new(disk.clone()) as Box<dyn Device>).collect()
+}
+
 #[test]
 fn nothing_acknowledged_is_lost_in_any_crash() {
+    let shapes = [(1, 0), (2, 0), (1, 1), (2, 1), (4, 2), (3, 2)];
     for seed in 0..300 {
-        let mut run = Run::new(seed, 16 + seed % 30);
+        let (data, parity) = shapes[seed as usize % shapes.len()];
+        let mut run = Run::new(Shape(data, parity), seed, 16 + seed % 30);
         for cycle in 0..12 {
             let caught = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| run.cycle()));
-            assert!(caught.is_ok(), "seed {seed}, cycle {cycle}");
+            assert!(caught.is_ok(), "seed {seed} of {data}+{parity}, cycle {cycle}");
         }
     }
 }

@@ -13,7 +13,7 @@ use core::ops::ControlFlow;
 use device::{Fault, MUTATIONS, Modelled, Pool, Rule};
 use format::head::{HEAD_BYTES, HeadKey, Kind, StripeId, VolumeId};
 use format::pcapng::{Blocks, ByteOrder};
-use format::superblock::{SUPERBLOCK_COPIES, copy_offset};
+use format::superblock::{MemberEntry, SUPERBLOCK_COPIES, copy_offset};
 use units::{ManualClock, Timestamp};
 use volume::{CreateOptions, Error, Filled, Identity, Reader, Writer, create, mount, verify};
 
@@ -32,17 +32,17 @@ impl Ring {
         let identity = Identity {
             volume_id: VolumeId([1; 16]),
             head_key: HeadKey([2; 32]),
-            member_uuid: [3; 16],
+            members: vec![MemberEntry::new([3; 16], String::new())],
             created: Timestamp(0),
         };
-        let options = CreateOptions { piece_bytes: PIECE_BYTES };
-        create(&mut disk.clone(), &options, &identity, "modelled").unwrap();
+        let options = CreateOptions { piece_bytes: PIECE_BYTES, parity_columns: 0 };
+        create(&mut [Box::new(disk.clone())], &options, &identity).unwrap();
         let pool = Pool::new(16, PIECE_BYTES as usize).unwrap();
         Self { disk, pool, clock: ManualClock::new(Timestamp(1)) }
     }
 
     fn mount(&self) -> Writer {
-        mount(Box::new(self.disk.clone()), &self.clock).unwrap().0
+        mount(vec![Box::new(self.disk.clone())], &self.clock).unwrap().0
     }
 
     /// Appends a stripe of padding blocks, which any pcapng reader steps over.
@@ -50,7 +50,7 @@ impl Ring {
         let mut column = self.pool.take().unwrap();
         let body = &mut column[HEAD_BYTES..HEAD_BYTES * (1 + usize::from(rows))];
         format::local::fill_with_padding(body);
-        let filled = Filled::without_packets(column, Kind::Data, rows);
+        let filled = Filled::without_packets(vec![column], Kind::Data, rows);
         let appended = writer.append(filled, &self.clock).unwrap();
         writer.drain(&self.clock).unwrap();
         appended.stripe
@@ -68,7 +68,7 @@ impl Ring {
     }
 
     fn reader(&self) -> Reader {
-        Reader::open(Box::new(self.disk.clone())).unwrap()
+        Reader::open(vec![Box::new(self.disk.clone())]).unwrap()
     }
 
     fn flip(&self, offset: u64) {
@@ -83,7 +83,7 @@ fn every_closed_slot_is_whole_pcapng_blocks_to_its_end() {
     let span = reader.span().unwrap();
     let mut buffer = vec![0; reader.piece_bytes()];
     for sequence in span.tail..=span.acknowledged.sequence {
-        let slot = reader.slot(sequence, &mut buffer).unwrap();
+        let slot = reader.slot(sequence, 0, &mut buffer).unwrap();
         let blocks = Blocks::new(&buffer, ByteOrder::Little);
         assert!(slot.closed && blocks.into_iter().all(|block| block.is_ok()), "slot of {sequence}");
     }
@@ -97,7 +97,7 @@ fn a_damaged_row_is_named_and_the_others_are_read() {
     ring.flip(slot_offset + 3 * 4096);
     let reader = ring.reader();
     let mut buffer = vec![0; reader.piece_bytes()];
-    let slot = reader.slot(victim.sequence, &mut buffer).unwrap();
+    let slot = reader.slot(victim.sequence, 0, &mut buffer).unwrap();
     assert_eq!(slot.stripes[0].bad_rows, [2]);
     let report = verify(&reader, &mut |_, _| ControlFlow::Continue(()));
     let found: Vec<_> = report.damage.iter().map(|found| (found.stripe, &found.rows[..])).collect();
@@ -133,7 +133,7 @@ fn an_acknowledged_short_stripe_that_is_damaged_does_not_hide_the_next() {
     ring.flip(reader.geometry().slot_offset(stripes[1].sequence) + 2 * 4096);
     let reader = ring.reader();
     let mut buffer = vec![0; reader.piece_bytes()];
-    let slot = reader.slot(stripes[0].sequence, &mut buffer).unwrap();
+    let slot = reader.slot(stripes[0].sequence, 0, &mut buffer).unwrap();
     let found: Vec<_> = slot.stripes.iter().map(|stripe| stripe.head.stripe.stripe.sub).collect();
     assert_eq!((found, slot.stripes[1].behind_damage), (vec![0, 2], true));
     let report = verify(&reader, &mut |_, _| ControlFlow::Continue(()));
@@ -156,7 +156,7 @@ fn one_whole_superblock_copy_is_enough_and_none_is_too_few() {
     for copy in 0..SUPERBLOCK_COPIES {
         ring.flip(copy_offset(copy, 6 << 20));
     }
-    let error = Reader::open(Box::new(ring.disk.clone())).unwrap_err();
+    let error = Reader::open(vec![Box::new(ring.disk.clone())]).unwrap_err();
     assert!(matches!(error, Error::NoSuperblock(_)), "{error}");
 }
 
@@ -167,7 +167,7 @@ fn a_failed_write_ends_the_writer_and_loses_nothing_acknowledged() {
     let kept = ring.append(&mut writer, 2);
     ring.disk.add_rule(Rule::new(Fault::Error, MUTATIONS));
     let column = ring.pool.take().unwrap();
-    let filled = Filled::without_packets(column, Kind::Heartbeat, 0);
+    let filled = Filled::without_packets(vec![column], Kind::Heartbeat, 0);
     let failed = writer.append(filled, &ring.clock).and_then(|_| writer.drain(&ring.clock));
     assert!(matches!(failed, Err(Error::Device(_))));
     assert!(writer.drain(&ring.clock).is_err(), "a latched member stays so");
@@ -177,7 +177,7 @@ fn a_failed_write_ends_the_writer_and_loses_nothing_acknowledged() {
     drop(ring.mount());
     assert!(ring.reader().span().unwrap().acknowledged > kept);
     let mut buffer = vec![0; PIECE_BYTES as usize];
-    let slot = ring.reader().slot(kept.sequence, &mut buffer).unwrap();
+    let slot = ring.reader().slot(kept.sequence, 0, &mut buffer).unwrap();
     assert_eq!(slot.stripes[usize::from(kept.sub)].head.stripe.rows, 2);
 }
 
@@ -187,10 +187,10 @@ fn nothing_of_another_volume_is_believed() {
     let identity = Identity {
         volume_id: VolumeId([1; 16]),
         head_key: HeadKey([9; 32]),
-        member_uuid: [3; 16],
+        members: vec![MemberEntry::new([3; 16], String::new())],
         created: Timestamp(0),
     };
-    let options = CreateOptions { piece_bytes: PIECE_BYTES };
-    create(&mut ring.disk.clone(), &options, &identity, "modelled").unwrap();
+    let options = CreateOptions { piece_bytes: PIECE_BYTES, parity_columns: 0 };
+    create(&mut [Box::new(ring.disk.clone())], &options, &identity).unwrap();
     assert_eq!(ring.reader().newest(), None, "old heads carry another key");
 }

@@ -54,7 +54,7 @@ fn head(geometry: Geometry, sequence: u64) -> [u8; ROW_SIZE] {
 
 /// A disk with this ring, whose newest stripe, not the last to be acknowledged, is `newest`.
 fn disk(timing: Timing, newest: u64) -> (Modelled, Timeline) {
-    let (geometry, window) = geometry_for(SIZE, &CreateOptions::default()).unwrap();
+    let (geometry, window) = geometry_for(SIZE, 1, &CreateOptions::default()).unwrap();
     let timeline = Timeline::new(Timestamp(0));
     let original = move |offset: u64, row: &mut [u8; ROW_SIZE]| {
         let Some(slot) = geometry.slot_at(offset) else { return };
@@ -74,12 +74,12 @@ fn disk(timing: Timing, newest: u64) -> (Modelled, Timeline) {
         prepared_epoch: 1,
         joined_epoch: 1,
         joined_start: geometry.slots,
-        clean_from: 0,
+        joined_members: 1,
         expired_through: Timestamp::MIN,
         created: Timestamp(0),
         window,
         parent: [0; 32],
-        members: vec![MemberEntry { uuid: UUID, path: String::new() }],
+        members: vec![MemberEntry::new(UUID, String::new())],
     };
     for copy in 0..SUPERBLOCK_COPIES {
         disk.write_at(copy_offset(copy, SIZE), &superblock.encode(copy)).unwrap();
@@ -90,7 +90,7 @@ fn disk(timing: Timing, newest: u64) -> (Modelled, Timeline) {
 
 /// Newest sequences at several fills of the first lap and of a later one.
 fn fills() -> Vec<u64> {
-    let (geometry, _) = geometry_for(SIZE, &CreateOptions::default()).unwrap();
+    let (geometry, _) = geometry_for(SIZE, 1, &CreateOptions::default()).unwrap();
     let slots = geometry.slots;
     let shares = [100, slots / 1000, slots / 3, slots / 2, slots - 100];
     shares.iter().flat_map(|share| [slots + share, 7 * slots + share]).collect()
@@ -99,7 +99,7 @@ fn fills() -> Vec<u64> {
 fn mounted(timing: &Timing, newest: u64) -> (Duration, Work, Recovery) {
     let (disk, timeline) = disk(timing.clone(), newest);
     let (before_ns, before) = (timeline.now_ns(), disk.work());
-    let (writer, recovery) = mount(Box::new(disk.clone()), &timeline).unwrap();
+    let (writer, recovery) = mount(vec![Box::new(disk.clone())], &timeline).unwrap();
     assert_eq!(writer.acknowledged().sequence, newest + 1, "the EPOCH stripe is behind the newest");
     let (ns, work) = (timeline.now_ns() - before_ns, disk.work());
     let work = Work { reads: work.reads - before.reads, jumps: work.jumps - before.jumps, ..work };
@@ -128,7 +128,7 @@ fn a_ring_of_48_terabytes_is_mounted_within_the_promised_time_at_any_fill() {
 fn a_reader_opens_a_ring_of_48_terabytes_in_as_few_reads() {
     for newest in fills() {
         let (disk, _) = disk(Timing::flash(SIZE), newest);
-        let reader = Reader::open(Box::new(disk.clone())).unwrap();
+        let reader = Reader::open(vec![Box::new(disk.clone())]).unwrap();
         assert_eq!(reader.newest().unwrap().sequence, newest);
         assert!(disk.work().reads < READS_MAX, "{} reads", disk.work().reads);
         let piece = u64::from(reader.geometry().piece_bytes / ROW_BYTES);

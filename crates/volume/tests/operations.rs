@@ -5,7 +5,7 @@
 use device::{Modelled, Pool};
 use format::geometry::PIECE_BYTES_MIN;
 use format::head::{HeadKey, Kind, VolumeId};
-use format::superblock::SUPERBLOCK_COPIES;
+use format::superblock::{MemberEntry, SUPERBLOCK_COPIES};
 use units::{Clock, ManualClock, Timestamp};
 use volume::{CreateOptions, Filled, Identity, Writer, create, mount};
 
@@ -15,11 +15,11 @@ fn new_volume() -> (Modelled, ManualClock) {
     let identity = Identity {
         volume_id: VolumeId([1; 16]),
         head_key: HeadKey([2; 32]),
-        member_uuid: [3; 16],
+        members: vec![MemberEntry::new([3; 16], String::new())],
         created: Timestamp(0),
     };
-    let options = CreateOptions { piece_bytes: PIECE_BYTES_MIN };
-    create(&mut disk.clone(), &options, &identity, "memory").unwrap();
+    let options = CreateOptions { piece_bytes: PIECE_BYTES_MIN, parity_columns: 0 };
+    create(&mut [Box::new(disk.clone())], &options, &identity).unwrap();
     (disk, ManualClock::new(Timestamp(1)))
 }
 
@@ -27,14 +27,14 @@ fn append(writer: &mut Writer, pool: &Pool, clock: &dyn Clock) {
     let rows = writer.plan(0).room;
     let mut column = pool.take().unwrap();
     format::local::fill_with_padding(&mut column[format::head::HEAD_BYTES..]);
-    writer.append(Filled::without_packets(column, Kind::Data, rows), clock).unwrap();
+    writer.append(Filled::without_packets(vec![column], Kind::Data, rows), clock).unwrap();
 }
 
 #[test]
 fn the_first_mount_reads_the_superblock_alone() {
     let (disk, clock) = new_volume();
     let before = disk.work().reads;
-    mount(Box::new(disk.clone()), &clock).unwrap();
+    mount(vec![Box::new(disk.clone())], &clock).unwrap();
     assert_eq!(disk.work().reads - before, u64::from(SUPERBLOCK_COPIES));
 }
 
@@ -42,7 +42,7 @@ fn the_first_mount_reads_the_superblock_alone() {
 fn writes_wait_for_one_another_before_a_flush_but_not_for_long() {
     let (disk, clock) = new_volume();
     let pool = Pool::new(32, usize::try_from(PIECE_BYTES_MIN).unwrap()).unwrap();
-    let mut writer = mount(Box::new(disk.clone()), &clock).unwrap().0;
+    let mut writer = mount(vec![Box::new(disk.clone())], &clock).unwrap().0;
     let window = usize::from(writer.superblock().window);
     assert_eq!(window, 64);
     let mounted = disk.work().flushes;

@@ -23,12 +23,20 @@ use crate::stdout;
 Examples:
   wirespool create /data/spool --size 100G     a file, written completely
   wirespool create /dev/sdb                    a whole disk, with a partition table
-  wirespool create /tmp/try --size 1G --sparse at once, for trying things out")]
+  wirespool create /tmp/try --size 1G --sparse at once, for trying things out
+  wirespool create /dev/sdb --member /dev/sdc --member /dev/sdd --member /dev/sde --parity 2
+                                               four disks, of which any two may be lost")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Flags {
     /// A new file, or a block device
     volume: PathBuf,
-    /// Size of the file, such as 8G; a block device is used whole
+    /// A further member: a file or a block device of its own; may be given several times
+    #[arg(long = "member", value_name = "PATH")]
+    members: Vec<PathBuf>,
+    /// How many members may be lost: 0, 1 or 2 of them hold parity, in turn
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=2))]
+    parity: u8,
+    /// Size of each file, such as 8G; a block device is used whole
     #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     size: Option<u64>,
     /// Do not write the file: made at once, but the first lap is slower and may find the disk full
@@ -57,7 +65,8 @@ fn piece(text: &str) -> Result<u32, String> {
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
     let options = CreateOptions {
-        volume: flags.volume.clone(),
+        members: [std::slice::from_ref(&flags.volume), &flags.members].concat(),
+        parity_columns: flags.parity,
         size_bytes: flags.size,
         piece_bytes: flags.piece,
         sparse: flags.sparse,

@@ -98,7 +98,8 @@ impl Demo {
 
     fn create(&self) -> anyhow::Result<()> {
         let options = CreateOptions {
-            volume: self.volume.clone(),
+            members: vec![self.volume.clone()],
+            parity_columns: 0,
             size_bytes: Some(VOLUME_BYTES),
             piece_bytes: PIECE_BYTES,
             sparse: true,
@@ -106,7 +107,7 @@ impl Demo {
             force: false,
         };
         let created = upkeep::create(&options, &SystemClock, &mut |_, _| self.go_on())?;
-        let (path, id) = (created.path.display(), created.superblock.volume_id);
+        let (path, id) = (self.volume.display(), created.superblock.volume_id);
         step(&format!("created {path}, volume {id}"))
     }
 
@@ -225,7 +226,7 @@ impl Demo {
     }
 
     fn verify(&mut self) -> anyhow::Result<()> {
-        let report = upkeep::verify(&self.volume, &mut |_, _| self.go_on())?;
+        let report = upkeep::verify(&self.volume, &[], &mut |_, _| self.go_on())?;
         self.is_clean &= report.is_clean() && report.is_complete;
         step(&format!("wirespool verify: {}", view::verification(&report).trim_end()))
     }

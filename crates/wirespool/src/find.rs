@@ -54,6 +54,9 @@ pub(crate) struct Flags {
 /// What find and extract share.
 #[derive(Debug, Args)]
 pub(crate) struct ReadingFlags {
+    /// Another member, where it is not found by itself; may be given several times
+    #[arg(long = "member", value_name = "PATH")]
+    members: Vec<PathBuf>,
     /// Where index files are cached
     #[arg(long, value_name = "DIR")]
     index_dir: Option<PathBuf>,
@@ -69,6 +72,7 @@ impl ReadingFlags {
     pub(crate) fn options(&self, volume: PathBuf) -> Options {
         Options {
             volume,
+            members: self.members.clone(),
             index_dir: self.index_dir.clone(),
             keep_sessions: self.keep_sessions,
             vlan_in_key: self.vlan_in_key,

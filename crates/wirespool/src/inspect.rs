@@ -20,13 +20,16 @@ Examples:
 pub(crate) struct Flags {
     /// The volume: a file or a block device
     volume: PathBuf,
+    /// Another member, where it is not found by itself; may be given several times
+    #[arg(long = "member", value_name = "PATH")]
+    members: Vec<PathBuf>,
     /// Report as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
-    let report = upkeep::inspect(&flags.volume)?;
+    let report = upkeep::inspect(&flags.volume, &flags.members)?;
     let text = if flags.json {
         view::inspection_json(&report)
     } else {

@@ -34,6 +34,9 @@ Exit code 1 when a packet was lost or an input broke off.")]
 pub(crate) struct Flags {
     /// The volume: a file or a block device
     volume: PathBuf,
+    /// Another member, where it is not found by itself; may be given several times
+    #[arg(long = "member", value_name = "PATH")]
+    members: Vec<PathBuf>,
     #[command(flatten)]
     input: InputFlags,
     /// Record only what matches, in the words of pcap-filter(7); on interfaces the kernel filters
@@ -163,6 +166,7 @@ fn options(flags: Flags) -> Result<Options, Usage> {
     };
     let defaults = Options::new(flags.volume, input);
     Ok(Options {
+        members: flags.members,
         filter: flags.filter,
         snaplen: flags.snaplen,
         promiscuous: !flags.no_promiscuous,

@@ -31,6 +31,9 @@ Exit code 1 when damage was found.")]
 pub(crate) struct Flags {
     /// The volume: a file or a block device
     volume: PathBuf,
+    /// Another member, where it is not found by itself; may be given several times
+    #[arg(long = "member", value_name = "PATH")]
+    members: Vec<PathBuf>,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -39,7 +42,7 @@ pub(crate) struct Flags {
 pub(crate) fn run(flags: &Flags) -> Outcome {
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("verify");
-    let report = upkeep::verify(&flags.volume, &mut |done, total| {
+    let report = upkeep::verify(&flags.volume, &flags.members, &mut |done, total| {
         progress.bytes(done, total);
         if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });

@@ -27,7 +27,7 @@ impl Engine {
     fn new(ring: &Ring<'_>) -> Result<Self> {
         let (disk, timeline) = ring.disk();
         let superblock = create(disk.clone(), ring)?;
-        let (writer, _) = mount(Box::new(disk), &timeline)?;
+        let (writer, _) = mount(vec![Box::new(disk)], &timeline)?;
         anyhow::ensure!(*writer.geometry() == superblock.geometry, "mounted as created");
         let pool = Pool::new(usize::from(ring.window()) + 1, usize::try_from(PIECE_BYTES)?)?;
         Ok(Self { writer, timeline, pool, bytes_per_piece: ring.bytes_per_piece(), appended: 0 })
@@ -42,7 +42,7 @@ impl Engine {
             }
         };
         let rows = u16::try_from(PIECE_BYTES / ROW_BYTES - 1)?;
-        let filled = Filled::without_packets(column, Kind::Data, rows);
+        let filled = Filled::without_packets(vec![column], Kind::Data, rows);
         self.writer.append(filled, &self.timeline)?;
         self.appended += 1;
         Ok(())
@@ -66,12 +66,12 @@ fn create(mut disk: Modelled, ring: &Ring<'_>) -> Result<Superblock> {
         prepared_epoch: 0,
         joined_epoch: 0,
         joined_start: 0,
-        clean_from: 0,
+        joined_members: 0,
         expired_through: Timestamp::MIN,
         created: Timestamp(0),
         window: ring.window(),
         parent: [0; 32],
-        members: vec![MemberEntry { uuid: [3; 16], path: String::new() }],
+        members: vec![MemberEntry::new([3; 16], String::new())],
     };
     for copy in 0..SUPERBLOCK_COPIES {
         disk.write_at(copy_offset(copy, ring.size_bytes()), &superblock.encode(copy))?;

@@ -13,7 +13,6 @@ use format::head::StripeId;
 use query::Query;
 use session::Config;
 use units::{ManualClock, NANOS_PER_SECOND, Timestamp};
-use volume::Reader;
 use wire::LinkType;
 
 use crate::reader::{Capture, read};
@@ -283,12 +282,12 @@ fn answers_do_not_depend_on_the_cache() {
 
 /// The places of the stripes of a kind in the volume's file: (stripe, offset of its body).
 fn stripes(volume: &Volume, kind: format::head::Kind) -> Vec<(StripeId, u64)> {
-    let reader = Reader::open(device::open_read(&volume.path).unwrap()).unwrap();
+    let reader = volume::open_reader(&volume.path, &[]).unwrap();
     let span = reader.span().unwrap();
     let mut buffer = vec![0; reader.piece_bytes()];
     let mut found = Vec::new();
     for sequence in span.tail..=span.acknowledged.sequence {
-        let slot = reader.slot(sequence, &mut buffer).unwrap();
+        let slot = reader.slot(sequence, 0, &mut buffer).unwrap();
         for stripe in slot.stripes.iter().filter(|stripe| stripe.head.stripe.kind == kind) {
             let row = u64::from(stripe.head.stripe.first_row) + 1;
             let offset = reader.geometry().slot_offset(sequence) + row * 4096;
@@ -363,7 +362,7 @@ fn overwritten_packets_leave_the_answers_unless_rows_are_kept() {
     let mut volume = Volume::new(64 << 10, 8 << 20);
     let how = How { segment_pieces: Some(8), ..How::default() };
     let ring = {
-        let reader = Reader::open(device::open_read(&volume.path).unwrap()).unwrap();
+        let reader = volume::open_reader(&volume.path, &[]).unwrap();
         reader.geometry().slots
     };
     let rounds = u16::try_from(ring * 45).unwrap();

@@ -12,11 +12,12 @@ use format::piece::{
     EncodedInterface, InterfaceFields, PacketParts, PieceBuilder, Statistics, packets,
 };
 use format::slice::{PieceId, Slice};
+use format::superblock::MemberEntry;
 use index::{Encoded, SegmentMeta};
 use session::{Config, PacketView, Table};
 use tempfile::TempDir;
 use units::{ManualClock, Timestamp};
-use volume::{CreateOptions, Filled, Identity, Writer, create, mount};
+use volume::{CreateOptions, Filled, FilledColumn, Identity, Writer, create, mount};
 use wire::LinkType;
 
 /// One packet to record, or as read back.
@@ -118,11 +119,12 @@ impl Volume {
         let identity = Identity {
             volume_id: VolumeId([1; 16]),
             head_key: HeadKey([2; 32]),
-            member_uuid: [3; 16],
+            members: vec![MemberEntry::new([3; 16], String::new())],
             created: Timestamp(0),
         };
-        let mut device = device::open(&path, &device::Options::default()).unwrap();
-        create(device.as_mut(), &CreateOptions { piece_bytes }, &identity, "volume").unwrap();
+        let device = device::open(&path, &device::Options::default()).unwrap();
+        let options = CreateOptions { piece_bytes, parity_columns: 0 };
+        create(&mut [device], &options, &identity).unwrap();
         let clock = ManualClock::new(Timestamp(1));
         Self { folder, path, clock, directory: Vec::new() }
     }
@@ -155,7 +157,7 @@ impl Volume {
 
     pub(crate) fn record(&mut self, traffic: &Traffic, how: How) {
         let device = device::open(&self.path, &device::Options::default()).unwrap();
-        let (writer, _) = mount(device, &self.clock).unwrap();
+        let (writer, _) = mount(vec![device], &self.clock).unwrap();
         let piece_bytes = usize::try_from(how.piece_bytes).unwrap();
         let mut run = Run {
             clock: &self.clock,
@@ -253,13 +255,14 @@ impl Run<'_> {
         let contents = builder.contents();
         let totals = Totals { packets: contents.packets.into(), ..Totals::default() };
         let (time_min, time_max) = (contents.time_min, contents.time_max);
-        let filled = Filled { column, kind: Kind::Data, rows, totals, time_min, time_max };
+        let columns = vec![FilledColumn { buffer: column, packets: contents.packets }];
+        let filled = Filled { columns, kind: Kind::Data, rows, totals, time_min, time_max };
         let appended = self.writer.append(filled, self.clock).unwrap();
         self.clock.advance_nanos(1_000_000);
         if self.how.late && self.stripes.len() % 3 == 1 {
             self.unindexed += u64::from(contents.packets);
         } else {
-            self.index(appended.stripe, &appended.column[HEAD_BYTES..appended.len]);
+            self.index(appended.stripe, &appended.columns[0][HEAD_BYTES..appended.len]);
         }
         self.packets += u64::from(contents.packets);
         self.stripes.push(appended.stripe);
@@ -326,7 +329,7 @@ impl Run<'_> {
             if rows_padded > rows {
                 fill_with_padding(&mut column[end..HEAD_BYTES * (1 + usize::from(rows_padded))]);
             }
-            let filled = Filled::without_packets(column, Kind::Index, rows_padded);
+            let filled = Filled::without_packets(vec![column], Kind::Index, rows_padded);
             places.push(self.writer.append(filled, self.clock).unwrap().stripe);
         }
         self.writer.set_newest_index(places[0]);

@@ -6,7 +6,7 @@ use thiserror::Error;
 use units::Timestamp;
 use wire::LinkType;
 
-use super::{GAP_BYTES, OPTION_INTERFACE, OPTION_STATISTICS, get_gap};
+use super::{GAP_BYTES, OPTION_INTERFACE, OPTION_STATISTICS, PacketParts, get_gap};
 use crate::directory::Gap;
 use crate::field::get_u32;
 use crate::head::ENTERPRISE_NUMBER;
@@ -55,6 +55,19 @@ pub struct StoredPacket<'a> {
     pub interfaces_before: usize,
     /// End of its block in the body.
     pub end: usize,
+}
+
+impl<'a> StoredPacket<'a> {
+    /// The same as it is put into a column.
+    pub fn to_parts(&self) -> PacketParts<'a> {
+        let options = self.options.len().saturating_sub(4);
+        PacketParts {
+            timestamp: self.timestamp,
+            original_len: self.original_len,
+            parts: [self.data, &[], &[]],
+            options: self.options.get(..options).expect("shorter than itself"),
+        }
+    }
 }
 
 /// Iterator over the packets of a body.

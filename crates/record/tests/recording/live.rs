@@ -213,7 +213,7 @@ fn the_last_packets_before_a_silence_are_durable_and_shown_soon() {
         thread::sleep(Duration::from_millis(600));
         reader.refresh().unwrap();
         let mut buffer = vec![0; reader.piece_bytes()];
-        let slot = reader.slot(newest.sequence, &mut buffer).unwrap();
+        let slot = reader.slot(newest.sequence, 0, &mut buffer).unwrap();
         let kinds: Vec<Kind> = slot.stripes.iter().map(|it| it.head.stripe.kind).collect();
         assert_eq!(kinds, [Kind::Data]);
         assert_eq!(reader.newest().unwrap().acknowledged, newest, "a silent link writes nothing");
@@ -221,7 +221,7 @@ fn the_last_packets_before_a_silence_are_durable_and_shown_soon() {
     let reader = open(&volume);
     let mut buffer = vec![0; reader.piece_bytes()];
     let first = reader.superblock().joined_start + 1;
-    let slot = reader.slot(first, &mut buffer).unwrap();
+    let slot = reader.slot(first, 0, &mut buffer).unwrap();
     let kinds: Vec<Kind> = slot.stripes.iter().map(|it| it.head.stripe.kind).collect();
     // The index of the session follows when the recording ends.
     assert_eq!(kinds, [Kind::Data, Kind::Heartbeat, Kind::Index]);

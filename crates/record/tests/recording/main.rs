@@ -15,6 +15,7 @@ mod child;
 mod crash;
 mod foreign_tools;
 mod live;
+mod members;
 mod namespace;
 mod numbered;
 mod roundtrip;

@@ -10,6 +10,7 @@ use format::directory::Gap;
 use format::head::{HeadKey, VolumeId};
 use format::head::{Kind, StripeId};
 use format::piece::packets;
+use format::superblock::MemberEntry;
 use host::SystemClock;
 use record::{Input, Options, Report, record};
 use units::Timestamp;
@@ -19,16 +20,29 @@ use volume::{CreateOptions, Identity, Reader, create, verify};
 pub(crate) type Packet = (u16, i64, u32, Vec<u8>);
 
 pub(crate) fn new_volume(path: &Path, piece_bytes: u32, size_bytes: u64) {
+    new_volume_of(&[path.to_owned()], 0, piece_bytes, size_bytes);
+}
+
+/// A volume of several members, of which `parity` may be lost.
+pub(crate) fn new_volume_of(paths: &[PathBuf], parity: u8, piece_bytes: u32, size_bytes: u64) {
     let file = device::CreateOptions { size_bytes, sparse: true, overwrite: true };
-    device::create_file(path, &file, &mut |_, _| ControlFlow::Continue(())).unwrap();
+    let entry = |path: &PathBuf| {
+        let uuid = host::random_bytes().unwrap();
+        MemberEntry::new(uuid, path.to_string_lossy().into_owned())
+    };
     let identity = Identity {
         volume_id: VolumeId(host::random_bytes().unwrap()),
         head_key: HeadKey(host::random_bytes().unwrap()),
-        member_uuid: host::random_bytes().unwrap(),
+        members: paths.iter().map(entry).collect(),
         created: Timestamp(0),
     };
-    let mut device = device::open(path, &device::Options::default()).unwrap();
-    create(device.as_mut(), &CreateOptions { piece_bytes }, &identity, "volume").unwrap();
+    let make = |path: &PathBuf| {
+        device::create_file(path, &file, &mut |_, _| ControlFlow::Continue(())).unwrap();
+        device::open(path, &device::Options::default()).unwrap()
+    };
+    let mut devices: Vec<_> = paths.iter().map(make).collect();
+    create(&mut devices, &CreateOptions { piece_bytes, parity_columns: parity }, &identity)
+        .unwrap();
 }
 
 /// Options with the index beside the volume.
@@ -44,7 +58,7 @@ pub(crate) fn run(options: &Options) -> Report {
 }
 
 pub(crate) fn open(path: &Path) -> Reader {
-    Reader::open(device::open_read(path).unwrap()).unwrap()
+    volume::open_reader(path, &[]).unwrap()
 }
 
 /// What the file reader says, which has been compared with other tools on the corpus.
@@ -69,7 +83,7 @@ pub(crate) fn packets_of_file(path: &Path) -> Vec<Packet> {
     }
 }
 
-/// One data stripe, decoded.
+/// One piece of a data stripe, decoded.
 pub(crate) struct Stripe {
     pub(crate) id: StripeId,
     pub(crate) epoch: u32,
@@ -80,10 +94,18 @@ pub(crate) struct Stripe {
     pub(crate) gaps: Vec<Gap>,
 }
 
-/// The acknowledged data stripes of one slot.
+/// The acknowledged data pieces of one slot, stripe by stripe.
 pub(crate) fn stripes_of_slot(reader: &Reader, sequence: u64) -> Vec<Stripe> {
+    let mut pieces: Vec<(u8, Stripe)> = (0..reader.geometry().data_columns)
+        .flat_map(|column| pieces_of_slot(reader, sequence, column))
+        .collect();
+    pieces.sort_by_key(|(column, stripe)| (stripe.id, *column));
+    pieces.into_iter().map(|(_, stripe)| stripe).collect()
+}
+
+fn pieces_of_slot(reader: &Reader, sequence: u64, column: u8) -> Vec<(u8, Stripe)> {
     let mut buffer = vec![0; reader.piece_bytes()];
-    let slot = reader.slot(sequence, &mut buffer).unwrap();
+    let slot = reader.slot(sequence, column, &mut buffer).unwrap();
     let data = slot.stripes.iter().filter(|stripe| stripe.head.stripe.kind == Kind::Data);
     data.map(|stripe| {
         assert_eq!(stripe.bad_rows, vec![]);
@@ -96,12 +118,12 @@ pub(crate) fn stripes_of_slot(reader: &Reader, sequence: u64) -> Vec<Stripe> {
             let copy = (link_type, packet.timestamp.0, packet.original_len, bytes);
             found.push((packet.interface, copy));
         }
-        assert_eq!(found.len() as u64, stripe.head.stripe.totals.packets);
+        assert_eq!(found.len(), stripe.head.piece.packets as usize);
         let head = &stripe.head.stripe;
         let interfaces = walk.interfaces().iter();
         let interfaces = interfaces.map(|known| (known.name.clone(), known.link_type.0)).collect();
         let gaps = walk.gaps().to_vec();
-        Stripe { id: head.stripe, epoch: head.epoch, interfaces, packets: found, gaps }
+        (column, Stripe { id: head.stripe, epoch: head.epoch, interfaces, packets: found, gaps })
     })
     .collect()
 }

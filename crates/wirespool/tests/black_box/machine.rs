@@ -59,9 +59,11 @@ pub(crate) fn run_unprivileged(folder: &Path, arguments: &[&str]) -> Option<Ran>
         println!("not run: needs root to become another user");
         return None;
     }
-    // The build folder may be closed to others.
+    // The build folder may be closed to others. Copied by another process: a test beside this one
+    // that starts a program would inherit our writing file for a moment, and then it is busy.
     let binary = folder.join("wirespool");
-    std::fs::copy(BINARY, &binary).expect("the binary can be copied");
+    let copied = Command::new("cp").arg(BINARY).arg(&binary).status();
+    assert!(copied.expect("cp runs").success(), "the binary can be copied");
     open_to_all(folder);
     let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
     let mut command = Command::new("setpriv");

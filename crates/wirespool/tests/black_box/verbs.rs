@@ -84,7 +84,10 @@ fn create_and_inspect_tell_the_same_in_text_and_json() {
     let path = volume.file("other");
     let arguments = ["create", &path, "--size", "64M", "--piece", "256K", "--json"];
     let json: Value = serde_json::from_str(&run(&arguments).done().out).unwrap();
-    assert_eq!((&json["sparse"], &json["size_bytes"]), (&false.into(), &67_108_864.into()));
+    assert_eq!(
+        (&json["members"][0]["sparse"], &json["size_bytes"]),
+        (&false.into(), &67_108_864.into())
+    );
 }
 
 #[test]

@@ -1,0 +1,201 @@
+//! One member under an open writer: what is on its way to it, and what of that is durable.
+//!
+//! Writes complete in any order. A flush makes durable what had completed before it began; one is
+//! under way at a time.
+
+use std::collections::VecDeque;
+
+use core::time::Duration;
+
+use device::{Completion, Device, Shared};
+use format::superblock::Superblock;
+
+use crate::{Error, superblocks};
+
+/// Longest time that a completed write waits for others to share its flush.
+const FLUSH_AFTER_NS: i64 = 20_000_000;
+/// Set in the tokens of flushes.
+const FLUSH_TOKEN: u64 = 1 << 63;
+
+/// How far the piece of one stripe is on this member.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// So many writes have not completed.
+    Submitted(u8),
+    Written,
+    /// The flush under way covers it.
+    Flushing,
+    Durable,
+}
+
+#[derive(Debug)]
+struct Piece {
+    /// Number of the stripe since the writer began.
+    stripe: u64,
+    stage: Stage,
+}
+
+/// A member opened for writing.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    device: Box<dyn Device>,
+    superblock: Superblock,
+    /// Not all durable, in the order of submission.
+    pieces: VecDeque<Piece>,
+    /// Token and submission time of what is under way, oldest first.
+    under_way: VecDeque<(u64, i64)>,
+    flush_under_way: bool,
+    oldest_unflushed_ns: Option<i64>,
+    flushes: u64,
+    write_latency_ns_max: u64,
+    completions: Vec<Completion>,
+}
+
+impl Lane {
+    pub(crate) fn open(mut device: Box<dyn Device>) -> Result<Self, Error> {
+        // What a killed writer left in the device's cache must not be judged and then be gone.
+        device.flush()?;
+        let read = |offset: u64, into: &mut [u8]| device.read_at(offset, into);
+        let superblock = superblocks::load(&read, device.size_bytes())?;
+        Ok(Self {
+            device,
+            superblock,
+            pieces: VecDeque::new(),
+            under_way: VecDeque::new(),
+            flush_under_way: false,
+            oldest_unflushed_ns: None,
+            flushes: 0,
+            write_latency_ns_max: 0,
+            completions: Vec::new(),
+        })
+    }
+
+    /// What this member's copies say.
+    pub(crate) fn superblock(&self) -> &Superblock {
+        &self.superblock
+    }
+
+    /// Writes this member's superblock anew, durably.
+    pub(crate) fn store(&mut self, superblock: Superblock) -> Result<(), Error> {
+        assert_eq!(superblock.member, self.superblock.member, "each member has its own number");
+        superblocks::store(self.device.as_mut(), &superblock)?;
+        self.superblock = superblock;
+        Ok(())
+    }
+
+    pub(crate) fn device(&self) -> &dyn Device {
+        self.device.as_ref()
+    }
+
+    pub(crate) fn device_mut(&mut self) -> &mut dyn Device {
+        self.device.as_mut()
+    }
+
+    pub(crate) fn flushes(&self) -> u64 {
+        self.flushes
+    }
+
+    pub(crate) fn write_latency_ns_max(&self) -> u64 {
+        self.write_latency_ns_max
+    }
+
+    /// Submission time of the oldest operation under way.
+    pub(crate) fn oldest_ns(&self) -> Option<i64> {
+        self.under_way.front().map(|&(_, submitted_ns)| submitted_ns)
+    }
+
+    /// Starts one write of the piece of stripe `stripe`, a number that never falls.
+    pub(crate) fn submit(
+        &mut self,
+        (stripe, part): (u64, u8),
+        offset: u64,
+        (data, len): (Shared, usize),
+        now_ns: i64,
+    ) {
+        assert!(stripe < FLUSH_TOKEN >> 1 && part < 2, "tokens are unique");
+        match self.pieces.back_mut().filter(|piece| piece.stripe == stripe) {
+            Some(Piece { stage: Stage::Submitted(writes), .. }) => *writes += 1,
+            Some(_) => unreachable!("the writes of a piece are submitted together"),
+            None => self.pieces.push_back(Piece { stripe, stage: Stage::Submitted(1) }),
+        }
+        let token = stripe << 1 | u64::from(part);
+        self.under_way.push_back((token, now_ns));
+        self.device.submit_write(token, offset, data, len);
+    }
+
+    /// Takes completions; with a wait it returns when something completed or the time is over.
+    /// Returns how many there were.
+    pub(crate) fn reap(
+        &mut self,
+        wait: Option<Duration>,
+        now_ns: i64,
+    ) -> Result<usize, device::Error> {
+        let mut completions = core::mem::take(&mut self.completions);
+        self.device.reap(wait, &mut completions);
+        let count = completions.len();
+        let taken = completions.drain(..).try_for_each(|completion| self.take(completion, now_ns));
+        self.completions = completions;
+        taken.map(|()| count)
+    }
+
+    fn take(&mut self, completion: Completion, now_ns: i64) -> Result<(), device::Error> {
+        let place = self.under_way.iter().position(|&(token, _)| token == completion.token);
+        self.under_way.remove(place.expect("a completion belongs to an operation under way"));
+        completion.result?;
+        if completion.token & FLUSH_TOKEN != 0 {
+            self.flush_under_way = false;
+            self.flushes += 1;
+            for piece in &mut self.pieces {
+                if piece.stage == Stage::Flushing {
+                    piece.stage = Stage::Durable;
+                }
+            }
+            while self.pieces.pop_front_if(|piece| piece.stage == Stage::Durable).is_some() {}
+            return Ok(());
+        }
+        self.write_latency_ns_max = completion.latency_ns.max(self.write_latency_ns_max);
+        let stripe = completion.token >> 1;
+        let piece = self.pieces.iter_mut().find(|piece| piece.stripe == stripe);
+        let piece = piece.expect("a piece stays until it is durable");
+        let Stage::Submitted(writes) = &mut piece.stage else {
+            unreachable!("a piece is written by its own writes");
+        };
+        *writes -= 1;
+        if *writes == 0 {
+            piece.stage = Stage::Written;
+            self.oldest_unflushed_ns.get_or_insert(now_ns);
+        }
+        Ok(())
+    }
+
+    /// Starts a flush when none is under way and one is due: `enough` pieces are written, or the
+    /// oldest of them has waited long enough.
+    pub(crate) fn start_flush(&mut self, enough: usize, now_ns: i64) {
+        let Some(oldest) = self.oldest_unflushed_ns else { return };
+        let written = self.pieces.iter().filter(|piece| piece.stage == Stage::Written).count();
+        let waited = now_ns.saturating_sub(oldest) >= FLUSH_AFTER_NS;
+        if self.flush_under_way || !(waited || written >= enough) {
+            return;
+        }
+        for piece in &mut self.pieces {
+            if piece.stage == Stage::Written {
+                piece.stage = Stage::Flushing;
+            }
+        }
+        self.oldest_unflushed_ns = None;
+        self.flush_under_way = true;
+        let token = FLUSH_TOKEN | self.flushes;
+        self.under_way.push_back((token, now_ns));
+        self.device.submit_flush(token);
+    }
+
+    /// Stripes below this number are durable here; `None`: all that were submitted.
+    pub(crate) fn durable_below(&self) -> Option<u64> {
+        self.pieces.front().map(|piece| piece.stripe)
+    }
+
+    /// Operations under way.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.under_way.len()
+    }
+}

@@ -1,0 +1,78 @@
+//! Finding the members of a volume from any one of them.
+//!
+//! The others are looked for where the superblock says they were, beside the one given, and where
+//! the user says. A member is known by its superblock, never by its name.
+
+use std::path::{Path, PathBuf};
+
+use device::ReadAt;
+
+use crate::{Error, Reader, superblocks};
+
+/// A member that was found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemberAt {
+    /// Its number.
+    pub member: u8,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+/// The members at hand of the volume that `path` is a member of, by number. `named` are further
+/// places to look at; each must hold a member of the volume.
+///
+/// # Errors
+/// Those of the one at `path`, and, as [`Error::At`], of those named. Others that are not found are
+/// absent.
+pub fn find_members(path: &Path, named: &[PathBuf]) -> Result<Vec<MemberAt>, Error> {
+    let first = superblocks::load_from(device::open_read(path)?.as_ref())?;
+    let mut found = vec![MemberAt { member: first.member, path: path.to_path_buf() }];
+    for path in named {
+        let at = |source: Error| Error::At { path: path.clone(), source: Box::new(source) };
+        let device = device::open_read(path).map_err(|error| at(error.into()))?;
+        let superblock = superblocks::load_from(device.as_ref()).map_err(at)?;
+        if superblock.volume_id != first.volume_id {
+            let volume_id = superblock.volume_id;
+            return Err(at(Error::ForeignMember { place: found.len(), volume_id }));
+        }
+        found.push(MemberAt { member: superblock.member, path: path.clone() });
+    }
+    let beside = path.parent().unwrap_or(Path::new(""));
+    for (member, entry) in (0..).zip(&first.members) {
+        if found.iter().any(|other| other.member == member) {
+            continue;
+        }
+        let recorded = Path::new(&entry.path);
+        let name = recorded.file_name().map(|name| beside.join(name));
+        let places = [Some(recorded.to_path_buf()), name];
+        let is_it = |place: &PathBuf| {
+            let superblock = device::open_read(place)
+                .ok()
+                .and_then(|device| superblocks::load_from(device.as_ref()).ok());
+            superblock.is_some_and(|superblock| {
+                superblock.volume_id == first.volume_id && superblock.member == member
+            })
+        };
+        let place = places.into_iter().flatten().find(is_it);
+        found.extend(place.map(|path| MemberAt { member, path }));
+    }
+    found.sort_by_key(|found| found.member);
+    Ok(found)
+}
+
+/// Opens the volume that `path` is a member of, for reading only.
+///
+/// # Errors
+/// As [`find_members`] and [`Reader::open`].
+pub fn open_reader(path: &Path, named: &[PathBuf]) -> Result<Reader, Error> {
+    Reader::open(open_members(&find_members(path, named)?)?)
+}
+
+/// Opens members for reading.
+pub fn open_members(members: &[MemberAt]) -> Result<Vec<Box<dyn ReadAt>>, Error> {
+    let open = |found: &MemberAt| {
+        device::open_read(&found.path)
+            .map_err(|error| Error::At { path: found.path.clone(), source: Box::new(error.into()) })
+    };
+    members.iter().map(open).collect()
+}

@@ -1,0 +1,124 @@
+//! Which members a volume has, which of them are here, and what each may be believed.
+
+use format::geometry::Geometry;
+use format::superblock::Superblock;
+
+use crate::Error;
+
+/// The members as their superblocks describe them.
+///
+/// A member is *fresh* when it joined the newest epoch that any of those at hand joined (or was about
+/// to: see `quorum`): only fresh members say where the ring ends. Of what a stale member holds, that
+/// counts which it has in common with the others: pieces of one identity.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Membership {
+    superblock: Superblock,
+    /// By member: the superblock it carries, `None` where it is absent.
+    superblocks: Vec<Option<Superblock>>,
+    /// By member.
+    fresh: Vec<bool>,
+}
+
+impl Membership {
+    /// Puts the superblocks of the members at hand together, in any order.
+    ///
+    /// # Errors
+    /// [`Error::ForeignMember`] and [`Error::SameMember`] name places in `superblocks`.
+    pub(crate) fn assemble(superblocks: Vec<Superblock>) -> Result<Self, Error> {
+        let newest = superblocks
+            .iter()
+            .max_by_key(|superblock| (superblock.joined_epoch, superblock.generation))
+            .ok_or(Error::NoMembers)?
+            .clone();
+        let mut membership = Self {
+            superblocks: vec![None; newest.members.len()],
+            fresh: vec![false; newest.members.len()],
+            superblock: newest,
+        };
+        for (place, superblock) in superblocks.into_iter().enumerate() {
+            membership.place(place, superblock)?;
+        }
+        Ok(membership)
+    }
+
+    fn place(&mut self, place: usize, superblock: Superblock) -> Result<(), Error> {
+        let number = usize::from(superblock.member);
+        let own = superblock.members.get(number).expect("decoded superblocks name their member");
+        let known = self.superblock.members.get(number);
+        if superblock.volume_id != self.superblock.volume_id {
+            return Err(Error::ForeignMember { place, volume_id: superblock.volume_id });
+        }
+        if known.is_none_or(|known| known.uuid != own.uuid) {
+            return Err(Error::ReplacedMember { place, member: superblock.member });
+        }
+        let seat = self.superblocks.get_mut(number).expect("as many seats as members");
+        if seat.is_some() {
+            return Err(Error::SameMember { place, member: superblock.member });
+        }
+        *seat = Some(superblock);
+        let member = u8::try_from(number).expect("at most 24 members");
+        if self.has_joined(member) {
+            self.trust(&[member]);
+        }
+        Ok(())
+    }
+
+    /// The newest superblock at hand: what all members agree on is taken from it.
+    pub fn superblock(&self) -> &Superblock {
+        &self.superblock
+    }
+
+    /// Shape of the volume.
+    pub fn geometry(&self) -> &Geometry {
+        &self.superblock.geometry
+    }
+
+    /// The superblock of one member; `None` when it is absent.
+    pub fn of(&self, member: u8) -> Option<&Superblock> {
+        self.superblocks.get(usize::from(member))?.as_ref()
+    }
+
+    /// Numbers of the members at hand, ascending.
+    pub fn present(&self) -> impl Iterator<Item = u8> + Clone + '_ {
+        self.numbers().filter(|&member| self.of(member).is_some())
+    }
+
+    /// Numbers of all members, ascending.
+    pub fn numbers(&self) -> impl Iterator<Item = u8> + Clone + use<> {
+        0..u8::try_from(self.superblock.members.len()).expect("at most 24 members")
+    }
+
+    /// Whether the member joined the newest epoch that any of those at hand joined.
+    pub fn has_joined(&self, member: u8) -> bool {
+        self.of(member).is_some_and(|own| own.joined_epoch == self.superblock.joined_epoch)
+    }
+
+    /// Whether the member has a say where the ring ends.
+    pub fn is_fresh(&self, member: u8) -> bool {
+        self.fresh.get(usize::from(member)) == Some(&true)
+    }
+
+    /// Whether the member is at hand and holds every piece of the stripes of `sequence` that it
+    /// should, as far as the others know.
+    pub fn is_whole_at(&self, member: u8, sequence: u64) -> bool {
+        let entry = self.superblock.members.get(usize::from(member));
+        self.of(member).is_some() && entry.is_some_and(|entry| entry.is_whole_at(sequence))
+    }
+
+    /// Members of the newest epoch, by its superblock, whether they are at hand or not.
+    pub(crate) fn of_newest_epoch(&self) -> impl Iterator<Item = u8> + Clone + '_ {
+        self.numbers().filter(|&member| self.superblock.joined_members & (1 << member) != 0)
+    }
+
+    /// Gives the members a say.
+    pub(crate) fn trust(&mut self, members: &[u8]) {
+        for &member in members {
+            *self.fresh.get_mut(usize::from(member)).expect("as many as members") = true;
+        }
+    }
+
+    /// Identity of a member.
+    pub(crate) fn uuid(&self, member: u8) -> Option<[u8; 16]> {
+        self.superblock.members.get(usize::from(member)).map(|entry| entry.uuid)
+    }
+}

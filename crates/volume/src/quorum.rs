@@ -1,0 +1,92 @@
+//! Who must be there before anything is judged, and whose word counts.
+//!
+//! Two mounts that share no member could each judge what the other has shown, and so could a mount
+//! by members that were absent from the newest epoch. So a mount needs more than half of the
+//! members of the newest epoch that it sees, and so many that fewer than K are left outside: they
+//! must not be enough to bring back what this mount voids.
+//!
+//! A crash inside a JOIN leaves the newest epoch with few members. If nothing was written in it,
+//! nothing was shown, and everybody who belongs to it still has a say. [The stale would look fresh,
+//! or a volume that lost nothing would be refused.]
+
+use crate::Error;
+use crate::heads::Heads;
+use crate::membership::Membership;
+use crate::slot_view::SlotBytes;
+
+/// Refuses a mount without a quorum, and settles whose word counts. With every member at hand it
+/// never refuses.
+pub(crate) fn settle(
+    membership: &mut Membership,
+    epoch_used: impl FnOnce(&Membership) -> bool,
+) -> Result<(), Error> {
+    let all = membership.present().count() == membership.numbers().count();
+    if membership.superblock().joined_epoch == 0 {
+        // Nothing was ever recorded: a volume begins whole.
+        return if all { Ok(()) } else { Err(refusal(membership, membership.numbers().count())) };
+    }
+    let is_here = |member: &u8| membership.of(*member).is_some();
+    let entitled: Vec<u8> = membership.of_newest_epoch().filter(is_here).collect();
+    let quorum = quorum(membership);
+    if entitled.len() < quorum && !all {
+        return Err(refusal(membership, quorum));
+    }
+    let joined = membership.present().filter(|&member| membership.has_joined(member)).count();
+    if joined >= quorum {
+        return Ok(());
+    }
+    if epoch_used(membership) {
+        return if all { Ok(()) } else { Err(refusal(membership, quorum)) };
+    }
+    let present: Vec<u8> = membership.present().collect();
+    membership.trust(if entitled.len() < quorum { &present } else { &entitled });
+    Ok(())
+}
+
+/// The same for a reader, which judges nothing: it is content with whoever is there.
+pub(crate) fn settle_for_reading(
+    membership: &mut Membership,
+    epoch_used: impl FnOnce(&Membership) -> bool,
+) {
+    match settle(membership, epoch_used) {
+        Ok(()) | Err(_) => {}
+    }
+}
+
+fn quorum(membership: &Membership) -> usize {
+    let geometry = membership.geometry();
+    let data = usize::from(geometry.data_columns);
+    let outside = usize::from(geometry.columns()) - data + 1;
+    data.max(membership.of_newest_epoch().count() / 2 + 1).max(outside)
+}
+
+fn refusal(membership: &Membership, needed: usize) -> Error {
+    let newest = membership.superblock().joined_epoch;
+    let expected =
+        |member: &u8| newest == 0 || membership.of_newest_epoch().any(|number| number == *member);
+    let missing: Vec<u8> = membership
+        .numbers()
+        .filter(expected)
+        .filter(|&member| membership.of(member).is_none() || !membership.has_joined(member))
+        .collect();
+    let expected = membership.numbers().filter(expected).count();
+    Error::Quorum { present: expected - missing.len(), needed, missing }
+}
+
+/// Whether anything lies behind the EPOCH stripe of the newest epoch: then its JOIN was complete.
+pub(crate) fn epoch_used(heads: &Heads<'_>) -> bool {
+    let membership = heads.membership();
+    let superblock = membership.superblock();
+    let start = superblock.joined_start;
+    (start + 1..=start + u64::from(superblock.window) + 1).any(|sequence| {
+        let slot = heads.geometry().slot(sequence);
+        let bytes = SlotBytes::read(heads, sequence);
+        membership.present().any(|member| {
+            let found = heads.all_in_slot(member, slot, bytes.of(member));
+            found.iter().any(|head| {
+                let stripe = &head.stripe;
+                stripe.epoch == superblock.joined_epoch && stripe.stripe.sequence > start
+            })
+        })
+    })
+}

@@ -1,0 +1,238 @@
+//! One slot as all its members tell it: which stripes it holds, which of their pieces are whole.
+//!
+//! Members may disagree: writes were torn, lost or misdirected, a member returned from a past in
+//! which a stripe was begun that the others have since replaced. Pieces belong together only when
+//! their heads have the same identity (cid). Among identities whole data beats a VOID, a VOID beats
+//! data that is not whole.
+
+use format::head::{HEAD_BYTES, Head, Kind, PieceHead, StripeHead, StripeId};
+
+use crate::heads::{Heads, bad_rows, has_trailer};
+
+/// The bytes of one slot on every member; empty for members that are absent.
+#[derive(Debug, Default)]
+pub(crate) struct SlotBytes {
+    members: Vec<Vec<u8>>,
+}
+
+impl SlotBytes {
+    /// Reads the slot of `sequence` from the members at hand.
+    pub(crate) fn read(heads: &Heads<'_>, sequence: u64) -> Self {
+        let mut bytes = Self::default();
+        bytes.fill(heads, sequence);
+        bytes
+    }
+
+    /// The same into the memory of an earlier slot.
+    pub(crate) fn fill(&mut self, heads: &Heads<'_>, sequence: u64) {
+        let geometry = heads.geometry();
+        let slot = geometry.slot(sequence);
+        let piece_bytes = usize::try_from(geometry.piece_bytes).expect("at most 2 MiB");
+        let numbers = heads.membership().numbers();
+        self.members.resize_with(numbers.clone().count(), Vec::new);
+        for (member, bytes) in numbers.zip(&mut self.members) {
+            let is_here = heads.membership().of(member).is_some();
+            bytes.resize(if is_here { piece_bytes } else { 0 }, 0);
+            if is_here {
+                heads.read_slot(member, slot, bytes);
+            }
+        }
+    }
+
+    /// The bytes of one member.
+    pub(crate) fn of(&self, member: u8) -> &[u8] {
+        self.members.get(usize::from(member)).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// A stripe of a slot.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct StripeView {
+    /// The common part of its heads.
+    pub(crate) stripe: StripeHead,
+    pub(crate) cid: [u8; 32],
+    /// By column.
+    pub(crate) pieces: Vec<PieceView>,
+    /// Acknowledged stripes between this one and the one before it have no readable head.
+    pub(crate) behind_damage: bool,
+}
+
+/// A piece of a stripe.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct PieceView {
+    pub(crate) member: u8,
+    /// Its own part; `None` when the head is unreadable or of another identity.
+    pub(crate) head: Option<PieceHead>,
+    /// Body rows that are not as they were sealed, ascending; all of them without a head.
+    pub(crate) bad_rows: Vec<u16>,
+    /// The rows behind a closing head are not what it says: no end of its block in the slot's last
+    /// row, or heads of the same sequence.
+    pub(crate) torn_behind: bool,
+}
+
+impl PieceView {
+    pub(crate) fn is_whole(&self) -> bool {
+        self.head.is_some() && self.bad_rows.is_empty() && !self.torn_behind
+    }
+}
+
+impl StripeView {
+    /// K members have its head, and every row can be had from K columns: what an acknowledged
+    /// stripe is at least. Fewer heads than that may be of a past that only they have seen.
+    pub(crate) fn is_whole(&self) -> bool {
+        let heads = self.pieces.iter().filter(|piece| piece.head.is_some()).count();
+        heads >= usize::from(self.stripe.geometry.data_columns) && self.is_recoverable()
+    }
+
+    /// Every row can be had from K columns.
+    pub(crate) fn is_recoverable(&self) -> bool {
+        self.lost_rows().next().is_none()
+    }
+
+    /// Body rows of which fewer than K columns are good.
+    pub(crate) fn lost_rows(&self) -> impl Iterator<Item = u16> + '_ {
+        let parity = usize::from(self.stripe.geometry.parity_columns);
+        (0..self.stripe.rows).filter(move |row| {
+            let bad = self.pieces.iter().filter(|piece| piece.bad_rows.contains(row));
+            bad.count() > parity
+        })
+    }
+
+    /// Every piece is as it was sealed.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.pieces.iter().all(PieceView::is_whole)
+    }
+}
+
+/// What a slot holds of one sequence.
+///
+/// Above the watermark the first missing stripe ends the slot: what lies behind it was never
+/// acknowledged or is of an older lap. At or below the watermark a missing stripe is damage, and
+/// the walk goes on at the next head that fits.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct SlotView {
+    /// The stripes with a readable head, in order.
+    pub(crate) stripes: Vec<StripeView>,
+    /// First row behind them.
+    pub(crate) next_row: u16,
+    /// The last of them reaches to the end of the slot.
+    pub(crate) closed: bool,
+}
+
+impl SlotView {
+    /// Walks the stripes of `sequence`.
+    pub(crate) fn walk(
+        heads: &Heads<'_>,
+        sequence: u64,
+        acknowledged: StripeId,
+        bytes: &SlotBytes,
+    ) -> Self {
+        let walk = Walk { heads, sequence, acknowledged, bytes };
+        let rows_per_slot = heads.geometry().rows_per_slot();
+        let mut view = Self::default();
+        while view.next_row < rows_per_slot && !view.closed {
+            let Some(stripe) = walk.next(&view) else { break };
+            view.next_row = stripe.stripe.first_row + 1 + stripe.stripe.rows;
+            view.closed = view.next_row == rows_per_slot || stripe.stripe.kind.closes_slot();
+            view.stripes.push(stripe);
+        }
+        view
+    }
+}
+
+struct Walk<'a> {
+    heads: &'a Heads<'a>,
+    sequence: u64,
+    acknowledged: StripeId,
+    bytes: &'a SlotBytes,
+}
+
+impl Walk<'_> {
+    /// The stripe behind those found so far: at the next row, or, where acknowledged stripes are
+    /// damaged, at the first later row with a head that fits. One epoch writes a slot; only a VOID
+    /// of a later mount may end it.
+    fn next(&self, view: &SlotView) -> Option<StripeView> {
+        let before = view.stripes.last().map(|stripe| &stripe.stripe);
+        let sub = before.map_or(0, |before| before.stripe.sub + 1);
+        let expected = StripeId { sequence: self.sequence, sub };
+        let continues = |head: &Head| {
+            before.is_none_or(|before| {
+                head.stripe.epoch == before.epoch
+                    || (head.stripe.kind == Kind::Void && head.stripe.epoch > before.epoch)
+            })
+        };
+        let at_hand =
+            self.at_row(view.next_row, &|head| head.stripe.stripe == expected && continues(head));
+        if at_hand.is_some() || expected > self.acknowledged {
+            return at_hand;
+        }
+        (view.next_row + 1..self.heads.geometry().rows_per_slot())
+            .find_map(|row| {
+                self.at_row(row, &|head| head.stripe.stripe > expected && continues(head))
+            })
+            .map(|stripe| StripeView { behind_damage: true, ..stripe })
+    }
+
+    /// The stripe that begins in row `row`, judged over all members.
+    fn at_row(&self, row: u16, fits: &dyn Fn(&Head) -> bool) -> Option<StripeView> {
+        let members = self.heads.membership().present();
+        let found: Vec<Head> = members
+            .filter_map(|member| {
+                self.heads.head_in(member, self.bytes.of(member), row, self.sequence)
+            })
+            .filter(fits)
+            .collect();
+        let mut identities: Vec<&Head> = Vec::new();
+        for head in &found {
+            if identities.iter().all(|known| known.cid != head.cid) {
+                identities.push(head);
+            }
+        }
+        let views = identities.into_iter().map(|identity| self.view_of(identity, &found));
+        views.max_by_key(|view| {
+            let rank = match (view.is_whole(), view.stripe.kind.closes_slot()) {
+                (true, false) => 2,
+                (_, true) => 1,
+                (false, false) => 0,
+            };
+            (rank, view.stripe.epoch, view.pieces.iter().filter(|piece| piece.is_whole()).count())
+        })
+    }
+
+    fn view_of(&self, identity: &Head, found: &[Head]) -> StripeView {
+        let geometry = self.heads.geometry();
+        let stripe = identity.stripe.clone();
+        let pieces = (0..geometry.columns()).map(|column| {
+            let member = geometry.member_of(self.sequence, column);
+            let ours =
+                found.iter().find(|head| head.piece.member == member && head.cid == identity.cid);
+            let Some(head) = ours else {
+                let bad_rows = (0..stripe.rows).collect();
+                return PieceView { member, head: None, bad_rows, torn_behind: false };
+            };
+            let bytes = self.bytes.of(member);
+            PieceView {
+                member,
+                head: Some(head.piece.clone()),
+                bad_rows: bad_rows(head, bytes),
+                torn_behind: stripe.kind.closes_slot() && self.is_torn_behind(head, bytes),
+            }
+        });
+        let pieces = pieces.collect();
+        StripeView { stripe, cid: identity.cid, pieces, behind_damage: false }
+    }
+
+    /// The block of a closing head does not end in the slot's last row, or heads of the same
+    /// sequence lie inside it.
+    fn is_torn_behind(&self, head: &Head, bytes: &[u8]) -> bool {
+        let rows = head.stripe.first_row + 1..self.heads.geometry().rows_per_slot();
+        let head_in = |row| self.heads.head_in(head.piece.member, bytes, row, self.sequence);
+        !has_trailer(head, bytes) || rows.into_iter().any(|row| head_in(row).is_some())
+    }
+}
+
+/// Rows of a body in the bytes of its slot.
+pub(crate) fn body_of<'a>(stripe: &StripeHead, slot: &'a [u8]) -> Option<&'a [u8]> {
+    let begin = (usize::from(stripe.first_row) + 1) * HEAD_BYTES;
+    slot.get(begin..begin + usize::from(stripe.rows) * HEAD_BYTES)
+}
