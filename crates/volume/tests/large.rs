@@ -14,8 +14,8 @@ use units::Timestamp;
 use volume::{CreateOptions, Reader, Recovery, geometry_for, mount};
 
 const SIZE: u64 = 48_000_000_000_000 / 4096 * 4096;
-/// 25 steps of the search, each with up to 8 neighbours of an unwritten slot, and the windows of W =
-/// 32 on both sides of its answer.
+/// 25 steps of the search, each with up to 8 neighbours of an unwritten slot, and windows of W = 32
+/// on both sides of its answer.
 const READS_MAX: u64 = 25 * 9 + 8 * 32 + 100;
 const KEY: HeadKey = HeadKey([2; 32]);
 const UUID: [u8; 16] = [3; 16];
