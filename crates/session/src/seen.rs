@@ -8,6 +8,10 @@ const JUMP_MAX: u32 = 1 << 30;
 /// Longer segments are not believed: segmentation offload hands over at most 512 KiB.
 pub(crate) const SEGMENT_MAX: u32 = 1 << 20;
 
+/// Kept behind the newest byte. Four segments less than a jump, so that even one that begins a jump
+/// ahead ends less than 2^31 after the oldest byte and compares with it.
+const WINDOW: u32 = JUMP_MAX - 4 * SEGMENT_MAX;
+
 /// Holes remembered a direction. What is forgotten counts as seen.
 const HOLE_COUNT_MAX: usize = 16;
 
@@ -98,13 +102,12 @@ impl Seen {
         len - fresh
     }
 
-    /// Only a window's worth behind the newest byte is of interest, and only that much compares
-    /// safely.
+    /// Only what lies behind the newest byte by less than a window compares safely.
     fn trim(&mut self) {
         if let Some(range) = &mut self.range
-            && size(*range) > JUMP_MAX
+            && size(*range) > WINDOW
         {
-            range.low = range.next.wrapping_sub(JUMP_MAX);
+            range.low = range.next.wrapping_sub(WINDOW);
             let low = range.low;
             self.holes.retain(|hole| distance(hole.low, low) >= 0);
         }
@@ -175,6 +178,18 @@ mod tests {
         assert_eq!(seen.acknowledge(1600), 90, "beyond what was seen");
     }
 
+    #[test]
+    fn a_segment_a_jump_beyond_a_full_window_opens_one_hole() {
+        for ahead in [JUMP_MAX - 1, JUMP_MAX] {
+            let mut seen = Seen::default();
+            seen.add(0, 100);
+            seen.acknowledge(JUMP_MAX - 1);
+            seen.add(JUMP_MAX - 1 + ahead, SEGMENT_MAX);
+            assert_eq!(seen.add(JUMP_MAX + ahead, 1), 1, "seen before");
+            assert_eq!(seen.add(JUMP_MAX + ahead + SEGMENT_MAX, 1), 0, "not seen before");
+        }
+    }
+
     proptest! {
         #[test]
         fn what_was_seen_equals_a_bitmap(
@@ -199,14 +214,29 @@ mod tests {
 
         #[test]
         fn arbitrary_numbers_never_panic(
-            ops in prop::collection::vec((any::<u32>(), 0_u32..70000, any::<u32>()), 1..50),
+            ops in prop::collection::vec((jump(), 0_u32..=SEGMENT_MAX + 1, jump()), 1..50),
         ) {
-            let mut seen = Seen::default();
-            for (start, len, ack) in ops {
+            let (mut seen, mut end) = (Seen::default(), 0_u32);
+            for (ahead, len, ack) in ops {
+                let start = end.wrapping_add(ahead);
+                end = start.wrapping_add(len);
                 prop_assert!(seen.add(start, len) <= len);
-                seen.add_fin(start.wrapping_add(len));
-                seen.acknowledge(ack);
+                seen.add_fin(end);
+                seen.acknowledge(end.wrapping_add(ack));
             }
         }
+    }
+
+    /// A distance of sequence numbers, often about one of those that are told apart.
+    fn jump() -> impl Strategy<Value = u32> {
+        let about = |distance: u32| (distance.wrapping_sub(3)..distance + 3).boxed();
+        prop_oneof![
+            any::<u32>(),
+            0_u32..5000,
+            about(JUMP_MAX),
+            about(JUMP_MAX - SEGMENT_MAX),
+            about(JUMP_MAX.wrapping_neg()),
+            about(1 << 31),
+        ]
     }
 }
