@@ -3,8 +3,8 @@
 //!
 //! Files are read forward once, never mapped and never sought, so that a pipe works like a file and
 //! a file that is cut while it is read is an error, not a signal. Every packet before a damaged
-//! place is handed out; the error then names the place. Memory is the read buffer of 256 KiB, or one
-//! block (16 MiB at most) where that is larger.
+//! place is handed out; the error then names the place. Memory is the read buffer of 256 KiB, or
+//! one block (16 MiB at most) where that is larger.
 
 mod input;
 mod intake;
