@@ -126,8 +126,7 @@ impl<'a> Intake<'a> {
             }
             let lane = self.lanes.get_mut(place).expect("interfaces are known before packets");
             let open = self.open.as_mut().expect("just opened");
-            let parts = parts_of(packet, lane.captured_len_max);
-            let is_too_long = packet.captured_len() > lane.captured_len_max;
+            let (parts, is_too_long) = parts_of(packet, lane.captured_len_max);
             if open.builder.push(&mut open.column, &lane.encoded, &parts) {
                 lane.taken += 1;
                 lane.too_long += u64::from(is_too_long);
@@ -338,20 +337,22 @@ fn encode(id: u32, interface: &Interface) -> EncodedInterface {
     })
 }
 
-/// The packet's bytes, cut at the longest that a piece can hold.
+/// The packet's bytes, cut at the longest that a piece can hold; true when that was necessary.
+///
+/// The lengths come from the slices: [`Packet::captured_len`] reads the tag out of the packet just
+/// put together, which waits until all stores before it have left for the cache, a whole packet.
 #[inline]
-fn parts_of<'p>(packet: &'p Packet<'_>, captured_len_max: usize) -> PacketParts<'p> {
+fn parts_of<'p>(packet: &'p Packet<'_>, captured_len_max: usize) -> (PacketParts<'p>, bool) {
     let tag: &[u8] = packet.tag.as_ref().map_or(&[], |tag| tag);
+    let whole = [packet.head, tag, packet.tail];
+    let is_too_long = whole.iter().map(|part| part.len()).sum::<usize>() > captured_len_max;
     let mut room = captured_len_max;
-    let parts = [packet.head, tag, packet.tail].map(|part| {
+    let parts = whole.map(|part| {
         let kept = part.get(..part.len().min(room)).unwrap_or_default();
         room -= kept.len();
         kept
     });
-    PacketParts {
-        timestamp: packet.timestamp,
-        original_len: packet.original_len,
-        parts,
-        options: packet.options,
-    }
+    let (timestamp, original_len, options) =
+        (packet.timestamp, packet.original_len, packet.options);
+    (PacketParts { timestamp, original_len, parts, options }, is_too_long)
 }

@@ -28,7 +28,8 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
     let total = &report.total;
     let mut lines = vec![verdict(report)];
     lines.push(format!(
-        "{} in {}: {} to disk with heads and index, {}, {} of CPU time; {} to open, {} to close",
+        "{} in {}: {} to the disk with heads and index, {}, {} of CPU time; \
+         {} to open, {} to close",
         plural(total.stored, "packet"),
         duration(report.elapsed_ns),
         ByteSize(report.writer.bytes),
