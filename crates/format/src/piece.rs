@@ -338,10 +338,10 @@ impl PieceBuilder {
     }
 }
 
-/// Spreads the packets of some columns over `into`, in their order and about evenly: what a cut does
-/// to columns that are not full. Returns a builder for each; `None`, and nothing of use in `into`,
-/// when a column holds blocks that belong to no packet, or packets are so long that they do not
-/// spread.
+/// Spreads the packets of some columns over `into`, in their order and about evenly: what a cut
+/// does to columns that are not full. Returns a builder for each; `None`, and nothing of use in
+/// `into`, when a column holds blocks that belong to no packet, or packets are so long that they do
+/// not spread.
 ///
 /// # Panics
 /// When there are fewer columns in `into` than in `columns`, or smaller ones.

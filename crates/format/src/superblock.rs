@@ -71,8 +71,8 @@ pub struct MemberEntry {
     pub uuid: [u8; 16],
     /// Where it was when the superblock was written, for finding the others; empty when too long.
     pub path: String,
-    /// From this sequence on, up to `clean_from`, it has missed what the others did. Where the range
-    /// is empty it is whole.
+    /// From this sequence on, up to `clean_from`, it has missed what the others did. Where the
+    /// range is empty it is whole.
     pub stale_from: u64,
     /// Stripes from this sequence on are whole on it again; `u64::MAX` when it took no part in the
     /// newest epoch that this superblock joined.

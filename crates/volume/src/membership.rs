@@ -7,9 +7,9 @@ use crate::Error;
 
 /// The members as their superblocks describe them.
 ///
-/// A member is *fresh* when it joined the newest epoch that any of those at hand joined (or was about
-/// to: see `quorum`): only fresh members say where the ring ends. Of what a stale member holds, that
-/// counts which it has in common with the others: pieces of one identity.
+/// A member is *fresh* when it joined the newest epoch that any of those at hand joined (or was
+/// about to: see `quorum`): only fresh members say where the ring ends. Of what a stale member
+/// holds, that counts which it has in common with the others: pieces of one identity.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Membership {
     superblock: Superblock,

@@ -53,11 +53,11 @@ pub(crate) fn settle_for_reading(
     }
 }
 
+/// max(K, M - K + 1) of M members. More than half of them follows from it.
 fn quorum(membership: &Membership) -> usize {
-    let geometry = membership.geometry();
-    let data = usize::from(geometry.data_columns);
-    let outside = usize::from(geometry.columns()) - data + 1;
-    data.max(membership.of_newest_epoch().count() / 2 + 1).max(outside)
+    let data = usize::from(membership.geometry().data_columns);
+    let members = membership.of_newest_epoch().count();
+    data.max((members + 1).saturating_sub(data))
 }
 
 fn refusal(membership: &Membership, needed: usize) -> Error {

@@ -42,15 +42,15 @@ pub struct VerifyReport {
     pub bytes: u64,
     /// Stripes that the writer passed while they were waiting to be read.
     pub overwritten: u64,
-    /// Stripes of which a piece is missing on a member that is absent or stale there, though all of
-    /// its rows can be had.
+    /// Stripes of which a piece is missing on a member that is absent or stale there, though all
+    /// of its rows can be had.
     pub degraded: u64,
     /// Damage, in ring order.
     pub damage: Vec<Damage>,
 }
 
-/// Verifies the acknowledged part of the ring on every member; `progress` hears (bytes done, bytes in
-/// all) and may stop it.
+/// Verifies the acknowledged part of the ring on every member; `progress` hears (bytes done, bytes
+/// in all) and may stop it.
 pub fn verify(
     reader: &Reader,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,

@@ -156,14 +156,12 @@ impl Writer {
     pub(crate) fn new(lanes: Lanes, previous: Previous, index: StripeId) -> Result<Self, Error> {
         let membership = lanes.membership();
         let geometry = membership.geometry();
-        let piece_bytes = usize::try_from(geometry.piece_bytes).expect("at most 2 MiB");
-        let columns = usize::from(geometry.columns());
-        let parity_buffers = (usize::from(geometry.parity_columns) * SPARE_STRIPES).max(1);
+        let (parity, rows) = own_pools(geometry)?;
         let acknowledged = previous.stripe;
         Ok(Self {
             codec: Codec::new()?,
-            parity: Pool::new(parity_buffers, piece_bytes)?,
-            rows: Pool::new(2 * columns, HEAD_BYTES)?,
+            parity,
+            rows,
             next: StripeId { sequence: acknowledged.sequence + 1, sub: 0 },
             next_row: 0,
             previous,
@@ -287,9 +285,9 @@ impl Writer {
         }
         let packets: Vec<u32> = columns.iter().map(|column| column.packets).collect();
         let mut buffers: Vec<Buffer> = columns.into_iter().map(|column| column.buffer).collect();
-        let own = if rows > 0 { self.parity.clone() } else { self.rows.clone() };
+        let own: fn(&Self) -> &Pool = if rows > 0 { |it| &it.parity } else { |it| &it.rows };
         while buffers.len() < usize::from(self.geometry().columns()) {
-            buffers.push(self.wait_for_buffer(&own, clock)?);
+            buffers.push(self.wait_for_buffer(own, clock)?);
         }
         let stripe =
             StripeHead { rows, totals, time_min, time_max, ..self.stripe_head(kind, clock) };
@@ -431,11 +429,10 @@ impl Writer {
         while !self.has_room_in_window() {
             self.poll_at_once(clock)?;
         }
-        let rows = self.rows.clone();
         let columns = self.geometry().columns();
         let mut buffers = Vec::new();
         for _ in 0..2 * columns {
-            buffers.push(self.wait_for_buffer(&rows, clock)?);
+            buffers.push(self.wait_for_buffer(|it| &it.rows, clock)?);
         }
         if self.next_row == 0 && !clean_stop {
             // A member was expelled meanwhile, and with the new epoch came a new slot.
@@ -487,6 +484,8 @@ impl Writer {
                 self.stopped = true;
                 return Err(failed.error);
             }
+            // What the member was given keeps its memory as long as its device may read it.
+            (self.parity, self.rows) = own_pools(self.geometry())?;
             let reason = failed.error;
             match self.begin_epoch(clock) {
                 Ok(()) => {
@@ -556,9 +555,13 @@ impl Writer {
     }
 
     /// A buffer of the writer's own. Writes under way bring one back.
-    fn wait_for_buffer(&mut self, pool: &Pool, clock: &dyn Clock) -> Result<Buffer, Error> {
+    fn wait_for_buffer(
+        &mut self,
+        pool: fn(&Self) -> &Pool,
+        clock: &dyn Clock,
+    ) -> Result<Buffer, Error> {
         loop {
-            if let Some(buffer) = pool.take() {
+            if let Some(buffer) = pool(self).take() {
                 return Ok(buffer);
             }
             self.poll_at_once(clock)?;
@@ -569,4 +572,12 @@ impl Writer {
         self.number += 1;
         self.number
     }
+}
+
+/// Parity columns, and single rows for heads without a body.
+fn own_pools(geometry: &Geometry) -> Result<(Pool, Pool), Error> {
+    let piece_bytes = usize::try_from(geometry.piece_bytes).expect("at most 2 MiB");
+    let columns = usize::from(geometry.columns());
+    let parity_buffers = (usize::from(geometry.parity_columns) * SPARE_STRIPES).max(1);
+    Ok((Pool::new(parity_buffers, piece_bytes)?, Pool::new(2 * columns, HEAD_BYTES)?))
 }

@@ -34,7 +34,8 @@ pub(crate) struct Flags {
     #[arg(long = "member", value_name = "PATH")]
     members: Vec<PathBuf>,
     /// How many members may be lost: 0, 1 or 2 of them hold parity, in turn
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=2))]
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=2))]
     parity: u8,
     /// Size of each file, such as 8G; a block device is used whole
     #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
