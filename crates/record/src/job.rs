@@ -204,12 +204,14 @@ fn open_volume(options: &Options, clock: &dyn Clock) -> Result<Opened, Error> {
     // The pool must exist before the members are opened, and its shape is in the superblock.
     let reader = Reader::of_members(volume::open_members(&members)?)?;
     let piece_bytes = u64::from(reader.geometry().piece_bytes);
-    let data_columns = u64::from(reader.geometry().data_columns);
-    let needed_bytes = (COLUMNS_MIN + 2 * (data_columns - 1)) * piece_bytes;
+    let needed_bytes = COLUMNS_MIN * piece_bytes;
     if options.pool_bytes < needed_bytes {
         return Err(Error::Pool { pool_bytes: options.pool_bytes, needed_bytes });
     }
-    let columns = usize::try_from(options.pool_bytes / piece_bytes).unwrap_or(usize::MAX);
+    // A stripe holds a column of every further data column while it fills, and while it is cut.
+    let further = 2 * (u64::from(reader.geometry().data_columns) - 1);
+    let columns = options.pool_bytes / piece_bytes + further;
+    let columns = usize::try_from(columns).unwrap_or(usize::MAX);
     let pool = Pool::new(columns, reader.piece_bytes())?;
     let device_options = device::Options { pool: Some(pool.clone()), ..options.device.clone() };
     let open = |found: &MemberAt| device::open(&found.path, &device_options);

@@ -9,5 +9,6 @@
 
 mod demo;
 mod machine;
+mod members;
 mod refusals;
 mod verbs;
