@@ -12,6 +12,7 @@ use units::Clock;
 
 use crate::lanes::{Failed, Lanes};
 use crate::membership::Membership;
+use crate::reader::tail_behind;
 use crate::seal::{Previous, Sealed, empty_head, row_offset, to_slot_end};
 
 /// `clean_from` of a member that takes no part.
@@ -58,13 +59,15 @@ pub(crate) fn join(
     write_closing(lanes, &superblock, &sealed, &|_| Some(Part::Whole))?;
     lanes.flush()?;
     let generation = lanes.iter().map(|lane| lane.superblock().generation).max();
+    let tail = tail_behind(start.sequence, &superblock);
     let members = before.numbers().zip(&superblock.members).map(|(member, entry)| {
-        let was_whole = entry.stale_from >= entry.clean_from;
-        let stale_since = |since: u64| if was_whole { since } else { entry.stale_from.min(since) };
+        // What the ring has passed is missed by nobody.
+        let gap = Some(before.gap(member)).filter(|gap| gap.end > tail).unwrap_or_default();
         let (stale_from, clean_from) = match lanes.get(member) {
             Some(_) if before.is_fresh(member) => (entry.stale_from, entry.clean_from),
-            Some(lane) => (stale_since(lane.superblock().joined_start), start.sequence),
-            None => (stale_since(judged_from), NEVER),
+            Some(_) => (gap.start, start.sequence),
+            None if gap.is_empty() => (judged_from, NEVER),
+            None => (gap.start.min(judged_from), NEVER),
         };
         MemberEntry { stale_from, clean_from, ..entry.clone() }
     });
@@ -76,7 +79,13 @@ pub(crate) fn join(
         members: members.collect(),
         ..superblock.successor()
     };
-    lanes.store(|own| Superblock { member: own.member, ..joined.clone() })?;
+    // Those that were there before come first: what a newcomer says alone, nobody would know of.
+    for comes_first in [true, false] {
+        lanes.store_on(
+            |member| before.is_fresh(member) == comes_first,
+            |own| Superblock { member: own.member, ..joined.clone() },
+        )?;
+    }
     Ok(sealed.as_previous())
 }
 

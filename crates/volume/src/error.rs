@@ -93,6 +93,12 @@ pub enum Error {
         /// Numbers of those that are not here, or were absent when the others recorded last.
         missing: Vec<u8>,
     },
+    /// A member that is needed is not at hand.
+    #[error("member {member} is not there")]
+    Absent {
+        /// Its number.
+        member: u8,
+    },
     /// A member does not answer.
     #[error("member {member} has not answered for two seconds")]
     Stalled {

@@ -52,7 +52,7 @@ impl<'a> Heads<'a> {
         let belongs = head.stripe.stripe.sub == 0
             && head.stripe.first_row == 0
             && self.geometry().slot(head.stripe.stripe.sequence) == slot;
-        belongs.then_some(head)
+        (belongs && self.counts(&head)).then_some(head)
     }
 
     /// The head in row `row` of the slot of `sequence`, as any fresh member shows it.
@@ -65,8 +65,14 @@ impl<'a> Heads<'a> {
             (self.read)(member, offset, &mut page).ok()?;
             let head = self.decode(member, &page)?;
             let belongs = head.stripe.stripe.sequence == sequence && head.stripe.first_row == row;
-            belongs.then_some(head)
+            (belongs && self.counts(&head)).then_some(head)
         })
+    }
+
+    /// Whether what a head says counts by itself: it lies outside the gap of its member. Inside,
+    /// its piece still serves when others that count have the same identity.
+    pub(crate) fn counts(&self, head: &Head) -> bool {
+        self.membership.is_whole_at(head.piece.member, head.stripe.stripe.sequence)
     }
 
     /// Reads a whole slot of one member into `buffer`. Where reading it in one go fails it is read
@@ -102,12 +108,13 @@ impl<'a> Heads<'a> {
             let head = self.decode(member, bytes.first_chunk()?)?;
             let belongs = head.stripe.first_row == row
                 && self.geometry().slot(head.stripe.stripe.sequence) == slot;
-            belongs.then_some(head)
+            (belongs && self.counts(&head)).then_some(head)
         })
         .collect()
     }
 
-    /// The head in row `row` of a member's slot, if it is one of `sequence` and belongs there.
+    /// The head in row `row` of a member's slot, if it is one of `sequence` and belongs there,
+    /// whether it counts or not.
     pub(crate) fn head_in(
         &self,
         member: u8,
@@ -121,11 +128,17 @@ impl<'a> Heads<'a> {
         belongs.then_some(head)
     }
 
+    /// A head that belongs here: of this volume, this member and its column, and not of a future
+    /// that was abandoned: from where an epoch starts no earlier one has a say.
     fn decode(&self, member: u8, page: &[u8; HEAD_BYTES]) -> Option<Head> {
         let superblock = self.membership.superblock();
         let head = Head::decode(page, Some(&superblock.head_key)).ok()?;
         let (stripe, piece) = (&head.stripe, &head.piece);
+        let sequence = stripe.stripe.sequence;
+        let is_abandoned =
+            sequence >= superblock.joined_start && stripe.epoch < superblock.joined_epoch;
         let ours = stripe.volume_id == superblock.volume_id
+            && !is_abandoned
             && stripe.geometry == superblock.geometry
             && piece.member == member
             && Some(piece.member_uuid) == self.membership.uuid(member)

@@ -93,10 +93,34 @@ impl Lanes {
         &mut self,
         change: impl Fn(&Superblock) -> Superblock,
     ) -> Result<(), Failed> {
-        self.each(|_, lane| {
+        self.store_on(|_| true, change)
+    }
+
+    /// The same on some of them.
+    pub(crate) fn store_on(
+        &mut self,
+        is_meant: impl Fn(u8) -> bool,
+        change: impl Fn(&Superblock) -> Superblock,
+    ) -> Result<(), Failed> {
+        self.each(|member, lane| {
+            if !is_meant(member) {
+                return Ok(());
+            }
             let next = change(lane.superblock());
             lane.store(next)
         })
+    }
+
+    /// The same for a change of what all members agree on: the newest superblock with it, one
+    /// generation later, on every one of them.
+    pub(crate) fn store_alike(
+        &mut self,
+        change: impl FnOnce(&mut Superblock),
+    ) -> Result<(), Failed> {
+        let newest = self.iter().map(Lane::superblock).max_by_key(|own| own.generation);
+        let mut next = newest.expect("a volume has members").successor();
+        change(&mut next);
+        self.store(|own| Superblock { member: own.member, ..next.clone() })
     }
 
     /// Takes completions of all members and starts the flushes that are due. With a wait it returns

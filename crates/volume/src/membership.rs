@@ -1,5 +1,7 @@
 //! Which members a volume has, which of them are here, and what each may be believed.
 
+use core::ops::Range;
+
 use format::geometry::Geometry;
 use format::superblock::Superblock;
 
@@ -8,8 +10,8 @@ use crate::Error;
 /// The members as their superblocks describe them.
 ///
 /// A member is *fresh* when it joined the newest epoch that any of those at hand joined (or was
-/// about to: see `quorum`): only fresh members say where the ring ends. Of what a stale member
-/// holds, that counts which it has in common with the others: pieces of one identity.
+/// about to: see `quorum`): only fresh members say where the ring ends. Of what a member holds,
+/// nothing counts inside its *gap*: the sequences it may have missed, or seen differently.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Membership {
     superblock: Superblock,
@@ -98,11 +100,28 @@ impl Membership {
         self.fresh.get(usize::from(member)) == Some(&true)
     }
 
+    /// The sequences of which a member counts for nothing: it took no part in what was done to
+    /// them, and what it holds there may be of a future that the others abandoned. Empty when it is
+    /// whole.
+    ///
+    /// One that the others count as theirs, but that does not know it, has lost its newest past (a
+    /// snapshot was put back, a lying cache lost its power): it counts up to the last epoch that it
+    /// remembers.
+    pub fn gap(&self, member: u8) -> Range<u64> {
+        let Some(entry) = self.superblock.members.get(usize::from(member)) else {
+            return 0..u64::MAX;
+        };
+        let was_whole = entry.stale_from >= entry.clean_from;
+        match self.of(member) {
+            Some(own) if was_whole && !self.is_fresh(member) => own.joined_start..u64::MAX,
+            _ => entry.stale_from..entry.clean_from,
+        }
+    }
+
     /// Whether the member is at hand and holds every piece of the stripes of `sequence` that it
     /// should, as far as the others know.
     pub fn is_whole_at(&self, member: u8, sequence: u64) -> bool {
-        let entry = self.superblock.members.get(usize::from(member));
-        self.of(member).is_some() && entry.is_some_and(|entry| entry.is_whole_at(sequence))
+        self.of(member).is_some() && !self.gap(member).contains(&sequence)
     }
 
     /// Members of the newest epoch, by its superblock, whether they are at hand or not.

@@ -2,12 +2,14 @@
 //!
 //! Members may disagree: writes were torn, lost or misdirected, a member returned from a past in
 //! which a stripe was begun that the others have since replaced. Pieces belong together only when
-//! their heads have the same identity (cid). Among identities whole data beats a VOID, a VOID beats
-//! data that is not whole.
+//! their heads have the same identity (cid). An identity needs a head that counts: what lies in the
+//! gap of its member may be of a past that the others replaced, but serves where others name it.
+//! Among identities whole data beats a VOID, a VOID beats data that is not whole.
 
 use format::head::{HEAD_BYTES, Head, Kind, PieceHead, StripeHead, StripeId};
 
 use crate::heads::{Heads, bad_rows, has_trailer};
+use crate::membership::Membership;
 
 /// The bytes of one slot on every member; empty for members that are absent.
 #[derive(Debug, Default)]
@@ -25,18 +27,24 @@ impl SlotBytes {
 
     /// The same into the memory of an earlier slot.
     pub(crate) fn fill(&mut self, heads: &Heads<'_>, sequence: u64) {
-        let geometry = heads.geometry();
-        let slot = geometry.slot(sequence);
-        let piece_bytes = usize::try_from(geometry.piece_bytes).expect("at most 2 MiB");
-        let numbers = heads.membership().numbers();
-        self.members.resize_with(numbers.clone().count(), Vec::new);
-        for (member, bytes) in numbers.zip(&mut self.members) {
-            let is_here = heads.membership().of(member).is_some();
-            bytes.resize(if is_here { piece_bytes } else { 0 }, 0);
-            if is_here {
+        let slot = heads.geometry().slot(sequence);
+        for (member, bytes) in (0..).zip(self.prepare(heads.membership())) {
+            if !bytes.is_empty() {
                 heads.read_slot(member, slot, bytes);
             }
         }
+    }
+
+    /// Memory for a slot, by member: of a piece where the member is at hand, else empty.
+    pub(crate) fn prepare(&mut self, membership: &Membership) -> &mut [Vec<u8>] {
+        let piece_bytes =
+            usize::try_from(membership.geometry().piece_bytes).expect("at most 2 MiB");
+        self.members.resize_with(membership.numbers().count(), Vec::new);
+        for (member, bytes) in membership.numbers().zip(&mut self.members) {
+            let is_here = membership.of(member).is_some();
+            bytes.resize(if is_here { piece_bytes } else { 0 }, 0);
+        }
+        &mut self.members
     }
 
     /// The bytes of one member.
@@ -63,6 +71,8 @@ pub(crate) struct PieceView {
     pub(crate) member: u8,
     /// Its own part; `None` when the head is unreadable or of another identity.
     pub(crate) head: Option<PieceHead>,
+    /// It lies outside the gap of its member.
+    pub(crate) counts: bool,
     /// Body rows that are not as they were sealed, ascending; all of them without a head.
     pub(crate) bad_rows: Vec<u16>,
     /// The rows behind a closing head are not what it says: no end of its block in the slot's last
@@ -77,10 +87,11 @@ impl PieceView {
 }
 
 impl StripeView {
-    /// K members have its head, and every row can be had from K columns: what an acknowledged
-    /// stripe is at least. Fewer heads than that may be of a past that only they have seen.
+    /// K members have a head of it that counts, and every row can be had from K columns: what an
+    /// acknowledged stripe is at least. Fewer heads than that may be of a past that only they have
+    /// seen.
     pub(crate) fn is_whole(&self) -> bool {
-        let heads = self.pieces.iter().filter(|piece| piece.head.is_some()).count();
+        let heads = self.pieces.iter().filter(|piece| piece.head.is_some() && piece.counts).count();
         heads >= usize::from(self.stripe.geometry.data_columns) && self.is_recoverable()
     }
 
@@ -183,7 +194,7 @@ impl Walk<'_> {
             .filter(fits)
             .collect();
         let mut identities: Vec<&Head> = Vec::new();
-        for head in &found {
+        for head in found.iter().filter(|head| self.heads.counts(head)) {
             if identities.iter().all(|known| known.cid != head.cid) {
                 identities.push(head);
             }
@@ -208,12 +219,19 @@ impl Walk<'_> {
                 found.iter().find(|head| head.piece.member == member && head.cid == identity.cid);
             let Some(head) = ours else {
                 let bad_rows = (0..stripe.rows).collect();
-                return PieceView { member, head: None, bad_rows, torn_behind: false };
+                return PieceView {
+                    member,
+                    head: None,
+                    counts: false,
+                    bad_rows,
+                    torn_behind: false,
+                };
             };
             let bytes = self.bytes.of(member);
             PieceView {
                 member,
                 head: Some(head.piece.clone()),
+                counts: self.heads.counts(head),
                 bad_rows: bad_rows(head, bytes),
                 torn_behind: stripe.kind.closes_slot() && self.is_torn_behind(head, bytes),
             }

@@ -10,10 +10,11 @@
 
 use std::collections::VecDeque;
 
+use core::ops::Range;
 use core::time::Duration;
 
 use device::{Buffer, Pool, Shared};
-use format::geometry::Geometry;
+use format::geometry::{Geometry, ROW_BYTES};
 use format::head::{HEAD_BYTES, Kind, StripeHead, StripeId, Totals};
 use format::superblock::Superblock;
 use parity::Codec;
@@ -111,6 +112,8 @@ pub struct WriterCounters {
     pub write_latency_ns_max: u64,
     /// Rows of each member left unused where a slot was closed early.
     pub closed_rows: u64,
+    /// Bytes of acknowledged stripes written anew.
+    pub repaired_bytes: u64,
 }
 
 /// A member that a running writer went on without.
@@ -211,6 +214,71 @@ impl Writer {
     /// Oldest sequence that the ring holds for certain.
     pub fn tail(&self) -> u64 {
         tail_behind(self.next.sequence, self.superblock())
+    }
+
+    /// Sequences of which pieces may be written anew: acknowledged to the end of their slot, and not
+    /// so old that the head may reach them while such a write is under way.
+    pub fn repairable(&self) -> Range<u64> {
+        let slots = self.geometry().slots;
+        let ahead = 2 * u64::from(self.superblock().window);
+        let first = (self.next.sequence + ahead + 1).saturating_sub(slots).max(slots);
+        first..self.acknowledged.sequence.max(first)
+    }
+
+    /// Writes rows of an acknowledged slot of one member anew. Gives the number of this write: it is
+    /// durable once [`Writer::durable_below`] is beyond it. The watermark does not pass it before,
+    /// and so neither can the head come round to the slot.
+    ///
+    /// # Errors
+    /// [`Error::Overwritten`] outside [`Writer::repairable`]; [`Error::Absent`] when the member has
+    /// been expelled.
+    pub fn repair(
+        &mut self,
+        member: u8,
+        (sequence, first_row): (u64, u16),
+        (data, len): (Shared, usize),
+        clock: &dyn Clock,
+    ) -> Result<u64, Error> {
+        if !self.repairable().contains(&sequence) {
+            return Err(Error::Overwritten(StripeId { sequence, sub: 0 }));
+        }
+        let offset =
+            self.geometry().slot_offset(sequence) + u64::from(first_row) * u64::from(ROW_BYTES);
+        let number = self.number();
+        let lane = self.lanes.get_mut(member).ok_or(Error::Absent { member })?;
+        lane.submit((number, 0), offset, (data, len), clock.boottime_ns());
+        self.counters.repaired_bytes += u64::try_from(len).expect("lengths fit 64 bits");
+        Ok(number)
+    }
+
+    /// Writes with smaller numbers are durable on every member that is left.
+    pub fn durable_below(&self) -> u64 {
+        self.lanes.durable_below().unwrap_or(self.number + 1)
+    }
+
+    /// What a member missed begins only at `clean_from` or ends there: everything from there on has
+    /// been written to it and is durable. Says so in all superblocks.
+    ///
+    /// # Panics
+    /// When `clean_from` is beyond what is known to be clean already.
+    pub fn set_clean_from(
+        &mut self,
+        member: u8,
+        clean_from: u64,
+        clock: &dyn Clock,
+    ) -> Result<(), Error> {
+        let stored = self.lanes.store_alike(|superblock| {
+            let entry = superblock.members.get_mut(usize::from(member)).expect("a member");
+            assert!(clean_from <= entry.clean_from, "a resilver only makes more of it clean");
+            entry.clean_from = clean_from;
+        });
+        match stored {
+            Ok(()) => {
+                self.membership = self.lanes.membership();
+                Ok(())
+            }
+            Err(failed) => self.expel(failed, clock),
+        }
     }
 
     /// Stripes not yet acknowledged.
@@ -407,9 +475,9 @@ impl Writer {
         Some(Failed { member: Some(member), error: Error::Stalled { member } })
     }
 
-    /// Waits until everything appended is acknowledged.
+    /// Waits until everything appended is acknowledged, and every repair durable.
     pub fn drain(&mut self, clock: &dyn Clock) -> Result<(), Error> {
-        while !self.in_flight.is_empty() {
+        while !self.in_flight.is_empty() || self.lanes.durable_below().is_some() {
             self.poll_at_once(clock)?;
         }
         Ok(())
