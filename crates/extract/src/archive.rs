@@ -76,14 +76,14 @@ impl Archive {
     }
 
     /// The same with all columns that hold packets.
-    pub(crate) fn places(&self) -> impl Iterator<Item = Place> + use<> {
-        let columns = self.data_columns();
-        self.sequences().map(move |sequence| Place { sequence, columns })
+    pub(crate) fn places(&self) -> impl Iterator<Item = Place> + use<'_> {
+        self.sequences().map(|sequence| self.place(sequence))
     }
 
-    /// The columns that hold packets: bit c stands for column c.
-    pub(crate) fn data_columns(&self) -> u32 {
-        (1 << self.reader.geometry().data_columns) - 1
+    /// A slot with all columns that hold packets.
+    pub(crate) fn place(&self, sequence: u64) -> Place {
+        let geometry = self.reader.membership().geometry_at(sequence);
+        Place { sequence, columns: (1 << geometry.data_columns) - 1 }
     }
 
     fn load_directories(&mut self) {

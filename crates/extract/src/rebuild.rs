@@ -89,10 +89,9 @@ pub(crate) fn rebuild(
 ) -> Result<ControlFlow<()>, Error> {
     let mut builder = Builder::new(archive, part.segment.is_some());
     let tail = archive.tail();
-    let columns = archive.data_columns();
     let places: Vec<Place> = (part.first.sequence.max(tail)..=part.last.sequence)
         .filter(|&sequence| archive.may_hold_packets(sequence, part.first..=part.last))
-        .map(|sequence| Place { sequence, columns })
+        .map(|sequence| archive.place(sequence))
         .collect();
     let wanted = |id| part.first <= id && id <= part.last && !indexed.contains(&id);
     let flow = each_data_stripe(archive, &places, notes, &wanted, &mut |stripe, notes| {

@@ -17,10 +17,13 @@ pub const SUPERBLOCK_BYTES: usize = 4096;
 pub const SUPERBLOCK_COPIES: u8 = 4;
 /// Longest path of a member that is remembered.
 pub const MEMBER_PATH_BYTES_MAX: usize = 88;
+/// Most shapes that a volume had before and that its ring still holds stripes of.
+pub const EARLIER_SHAPES_MAX: usize = 8;
 
 const MAGIC: [u8; 8] = *b"wireSUPR";
 const VERSION: u16 = 1;
 const MEMBER_ENTRY_BYTES: usize = 128;
+const EARLIER_ENTRY_BYTES: usize = 16;
 
 /// Byte offsets; drawn with their meaning in docs/format.md, Superblock.
 mod at {
@@ -36,11 +39,13 @@ mod at {
     pub(super) const PREPARED_EPOCH: usize = 128;
     pub(super) const JOINED_EPOCH: usize = 132;
     pub(super) const JOINED_START: usize = 136;
+    pub(super) const PREVIOUS_EPOCH: usize = 144;
     pub(super) const EXPIRED_THROUGH: usize = 152;
     pub(super) const CREATED: usize = 160;
     pub(super) const WINDOW: usize = 168;
     pub(super) const JOINED_MEMBERS: usize = 170;
     pub(super) const PARENT: usize = 176;
+    pub(super) const EARLIER: usize = 208;
     pub(super) const MEMBERS: usize = 512;
     pub(super) const END: usize = MEMBERS + super::MEMBERS_MAX * super::MEMBER_ENTRY_BYTES;
 }
@@ -48,14 +53,29 @@ mod at {
 /// Byte offsets within the entry of a member.
 mod entry {
     pub(super) const UUID: usize = 0;
-    /// 1, and the length of the path.
+    /// 1 for a member, 2 for a spare; and the length of the path.
     pub(super) const PRESENT: usize = 16;
     pub(super) const PATH: usize = 24;
     pub(super) const STALE_FROM: usize = 112;
     pub(super) const CLEAN_FROM: usize = 120;
 }
 
+/// Byte offsets within the entry of an earlier shape.
+mod earlier {
+    pub(super) const UNTIL: usize = 0;
+    /// Data columns, parity columns.
+    pub(super) const COLUMNS: usize = 8;
+}
+
+/// `clean_from` of a member that took no part in the newest epoch.
+pub const NEVER: u64 = u64::MAX;
+
+const MEMBER: u8 = 1;
+const SPARE: u8 = 2;
+
 const _: () = {
+    assert!(at::EARLIER + EARLIER_SHAPES_MAX * EARLIER_ENTRY_BYTES <= at::MEMBERS);
+    assert!(at::PARENT + 32 == at::EARLIER);
     assert!(at::GEOMETRY + GEOMETRY_BYTES == at::PREPARED_EPOCH);
     assert!(at::COPY + 1 == at::MEMBER && at::END <= SUPERBLOCK_BYTES);
     assert!(entry::PATH + MEMBER_PATH_BYTES_MAX == entry::STALE_FROM);
@@ -74,9 +94,29 @@ pub struct MemberEntry {
     /// From this sequence on, up to `clean_from`, it has missed what the others did. Where the
     /// range is empty it is whole.
     pub stale_from: u64,
-    /// Stripes from this sequence on are whole on it again; `u64::MAX` when it took no part in the
+    /// Stripes from this sequence on are whole on it again; [`NEVER`] when it took no part in the
     /// newest epoch that this superblock joined.
     pub clean_from: u64,
+}
+
+/// A device that takes the place of a member that fails.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Spare {
+    /// Its identity, which it keeps as a member.
+    pub uuid: [u8; 16],
+    /// Where it was when the superblock was written; empty when too long.
+    pub path: String,
+}
+
+/// The shape of a volume before it grew: only the numbers of columns ever change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EarlierShape {
+    /// Stripes of sequences below this, and not of a still earlier shape, have it.
+    pub until: u64,
+    /// Data columns, K.
+    pub data_columns: u8,
+    /// Parity columns, P.
+    pub parity_columns: u8,
 }
 
 /// A superblock.
@@ -86,7 +126,7 @@ pub struct Superblock {
     pub volume_id: VolumeId,
     /// Key of head MACs.
     pub head_key: HeadKey,
-    /// Number of the member that this copy lies on.
+    /// Number of the member that this copy lies on; spares are counted behind the members.
     pub member: u8,
     /// Rises with every rewrite; the newest valid copy counts.
     pub generation: u64,
@@ -98,6 +138,8 @@ pub struct Superblock {
     pub joined_epoch: u32,
     /// Sequence of the EPOCH stripe of `joined_epoch`.
     pub joined_start: u64,
+    /// The epoch that was joined before it; 0: none.
+    pub previous_epoch: u32,
     /// Members that joined it: bit m stands for member m.
     pub joined_members: u32,
     /// No path serves data at or before this time (maximum age).
@@ -110,6 +152,10 @@ pub struct Superblock {
     pub parent: [u8; 32],
     /// All members by number.
     pub members: Vec<MemberEntry>,
+    /// Devices that wait to take a member's place, in that order.
+    pub spares: Vec<Spare>,
+    /// Shapes before `geometry`, in the order of time.
+    pub earlier: Vec<EarlierShape>,
 }
 
 /// Why bytes are not a usable superblock.
@@ -159,9 +205,21 @@ impl MemberEntry {
         Self { uuid, path, stale_from: 0, clean_from: 0 }
     }
 
-    /// Whether stripes of `sequence` are whole on it, as far as the others know.
-    pub fn is_whole_at(&self, sequence: u64) -> bool {
-        !(self.stale_from..self.clean_from).contains(&sequence)
+    fn encode(&self, kind: u8, page: &mut [u8; SUPERBLOCK_BYTES], start: usize) {
+        let path = self.path.as_bytes();
+        let path = if path.len() <= MEMBER_PATH_BYTES_MAX { path } else { &[] };
+        put(page, start + entry::UUID, &self.uuid);
+        let len = u8::try_from(path.len()).expect("at most 88");
+        put(page, start + entry::PRESENT, &[kind, len]);
+        put(page, start + entry::PATH, path);
+        put(page, start + entry::STALE_FROM, &self.stale_from.to_le_bytes());
+        put(page, start + entry::CLEAN_FROM, &self.clean_from.to_le_bytes());
+    }
+
+    /// A member that a volume is made without, and one whose place another device takes: nothing
+    /// is on it.
+    pub fn blank(uuid: [u8; 16], path: String) -> Self {
+        Self { uuid, path, stale_from: 0, clean_from: NEVER }
     }
 }
 
@@ -169,9 +227,11 @@ impl Superblock {
     /// The copy `copy` as it lies on the disk.
     ///
     /// # Panics
-    /// When there are more than 24 members.
+    /// When there are more than 24 members and spares, or more than 8 earlier shapes.
     pub fn encode(&self, copy: u8) -> [u8; SUPERBLOCK_BYTES] {
-        assert!(self.members.len() <= MEMBERS_MAX, "a volume has at most 24 members");
+        let entries = self.members.len() + self.spares.len();
+        assert!(entries <= MEMBERS_MAX, "a volume has at most 24 members and spares");
+        assert!(self.earlier.len() <= EARLIER_SHAPES_MAX, "a ring holds at most 8 earlier shapes");
         let mut page = [0; SUPERBLOCK_BYTES];
         put(&mut page, at::MAGIC, &MAGIC);
         put(&mut page, at::VERSION, &VERSION.to_le_bytes());
@@ -183,21 +243,23 @@ impl Superblock {
         put(&mut page, at::PREPARED_EPOCH, &self.prepared_epoch.to_le_bytes());
         put(&mut page, at::JOINED_EPOCH, &self.joined_epoch.to_le_bytes());
         put(&mut page, at::JOINED_START, &self.joined_start.to_le_bytes());
+        put(&mut page, at::PREVIOUS_EPOCH, &self.previous_epoch.to_le_bytes());
         put(&mut page, at::EXPIRED_THROUGH, &self.expired_through.0.to_le_bytes());
         put(&mut page, at::CREATED, &self.created.0.to_le_bytes());
         put(&mut page, at::WINDOW, &self.window.to_le_bytes());
         put(&mut page, at::JOINED_MEMBERS, &self.joined_members.to_le_bytes());
         put(&mut page, at::PARENT, &self.parent);
-        for (number, member) in self.members.iter().enumerate() {
-            let start = at::MEMBERS + number * MEMBER_ENTRY_BYTES;
-            let path = member.path.as_bytes();
-            let path = if path.len() <= MEMBER_PATH_BYTES_MAX { path } else { &[] };
-            put(&mut page, start + entry::UUID, &member.uuid);
-            let len = u8::try_from(path.len()).expect("at most 88");
-            put(&mut page, start + entry::PRESENT, &[1, len]);
-            put(&mut page, start + entry::PATH, path);
-            put(&mut page, start + entry::STALE_FROM, &member.stale_from.to_le_bytes());
-            put(&mut page, start + entry::CLEAN_FROM, &member.clean_from.to_le_bytes());
+        for (number, shape) in self.earlier.iter().enumerate() {
+            let start = at::EARLIER + number * EARLIER_ENTRY_BYTES;
+            put(&mut page, start + earlier::UNTIL, &shape.until.to_le_bytes());
+            let columns = [shape.data_columns, shape.parity_columns];
+            put(&mut page, start + earlier::COLUMNS, &columns);
+        }
+        let spare = |spare: &Spare| MemberEntry::new(spare.uuid, spare.path.clone());
+        let members = self.members.iter().map(|member| (MEMBER, member.clone()));
+        let entries = members.chain(self.spares.iter().map(|it| (SPARE, spare(it))));
+        for (number, (kind, entry)) in entries.enumerate() {
+            entry.encode(kind, &mut page, at::MEMBERS + number * MEMBER_ENTRY_BYTES);
         }
         let crc = crc32c(&page);
         put(&mut page, at::CRC, &crc.to_le_bytes());
@@ -224,9 +286,12 @@ impl Superblock {
         }
         let geometry =
             Geometry::decode(page, at::GEOMETRY).map_err(|_: HeadError| SuperblockError::Values)?;
-        let members = decode_members(page)?;
+        let (members, spares) = decode_members(page)?;
         let window = get_u16(page, at::WINDOW);
-        if usize::from(member) >= members.len() || window == 0 {
+        if usize::from(member) >= members.len() + spares.len()
+            || members.len() != usize::from(geometry.columns())
+            || window == 0
+        {
             return Err(SuperblockError::Values);
         }
         Ok(Self {
@@ -238,12 +303,23 @@ impl Superblock {
             prepared_epoch: get_u32(page, at::PREPARED_EPOCH),
             joined_epoch: get_u32(page, at::JOINED_EPOCH),
             joined_start: get_u64(page, at::JOINED_START),
+            previous_epoch: get_u32(page, at::PREVIOUS_EPOCH),
             joined_members: get_u32(page, at::JOINED_MEMBERS),
             expired_through: Timestamp(get_i64(page, at::EXPIRED_THROUGH)),
             created: Timestamp(get_i64(page, at::CREATED)),
             window,
             parent: get(page, at::PARENT),
             members,
+            spares,
+            earlier: decode_earlier(page, &geometry)?,
+        })
+    }
+
+    /// The shape of the stripes of `sequence`.
+    pub fn geometry_at(&self, sequence: u64) -> Geometry {
+        self.earlier.iter().find(|shape| sequence < shape.until).map_or(self.geometry, |shape| {
+            let EarlierShape { data_columns, parity_columns, .. } = *shape;
+            Geometry { data_columns, parity_columns, ..self.geometry }
         })
     }
 
@@ -255,27 +331,56 @@ impl Superblock {
     }
 }
 
-fn decode_members(page: &[u8; SUPERBLOCK_BYTES]) -> Result<Vec<MemberEntry>, SuperblockError> {
+fn decode_members(
+    page: &[u8; SUPERBLOCK_BYTES],
+) -> Result<(Vec<MemberEntry>, Vec<Spare>), SuperblockError> {
     let entries = page.get(at::MEMBERS..at::END).expect("the table lies inside the page");
-    let mut members = Vec::new();
+    let (mut members, mut spares) = (Vec::new(), Vec::new());
     for bytes in entries.chunks_exact(MEMBER_ENTRY_BYTES) {
-        let [present, path_bytes] = get(bytes, entry::PRESENT);
-        if present == 0 {
-            break;
-        }
+        let [kind, path_bytes] = get(bytes, entry::PRESENT);
+        let uuid = get(bytes, entry::UUID);
         let path = bytes
             .get(entry::PATH..entry::STALE_FROM)
             .and_then(|path| path.get(..usize::from(path_bytes)))
             .and_then(|path| core::str::from_utf8(path).ok())
-            .ok_or(SuperblockError::Values)?;
-        members.push(MemberEntry {
-            uuid: get(bytes, entry::UUID),
-            path: path.to_owned(),
-            stale_from: get_u64(bytes, entry::STALE_FROM),
-            clean_from: get_u64(bytes, entry::CLEAN_FROM),
-        });
+            .ok_or(SuperblockError::Values)?
+            .to_owned();
+        match kind {
+            0 => break,
+            MEMBER if spares.is_empty() => members.push(MemberEntry {
+                uuid,
+                path,
+                stale_from: get_u64(bytes, entry::STALE_FROM),
+                clean_from: get_u64(bytes, entry::CLEAN_FROM),
+            }),
+            SPARE => spares.push(Spare { uuid, path }),
+            _ => return Err(SuperblockError::Values),
+        }
     }
-    Ok(members)
+    Ok((members, spares))
+}
+
+/// A shape is that of the stripes below `until`; the first with `until` zero ends the list.
+fn decode_earlier(
+    page: &[u8; SUPERBLOCK_BYTES],
+    geometry: &Geometry,
+) -> Result<Vec<EarlierShape>, SuperblockError> {
+    let entries = page.get(at::EARLIER..).expect("the table lies inside the page");
+    let entries = entries.chunks_exact(EARLIER_ENTRY_BYTES).take(EARLIER_SHAPES_MAX);
+    let mut shapes: Vec<EarlierShape> = Vec::new();
+    for bytes in entries {
+        let until = get_u64(bytes, earlier::UNTIL);
+        if until == 0 {
+            break;
+        }
+        let [data_columns, parity_columns] = get(bytes, earlier::COLUMNS);
+        let is_sound = Geometry { data_columns, parity_columns, ..*geometry }.check().is_ok();
+        if !is_sound || shapes.last().is_some_and(|before| before.until >= until) {
+            return Err(SuperblockError::Values);
+        }
+        shapes.push(EarlierShape { until, data_columns, parity_columns });
+    }
+    Ok(shapes)
 }
 
 #[cfg(test)]
@@ -304,6 +409,7 @@ mod tests {
             prepared_epoch: 4,
             joined_epoch: 3,
             joined_start: 99,
+            previous_epoch: 2,
             joined_members: 1,
             expired_through: Timestamp::MIN,
             created: Timestamp(12),
@@ -315,7 +421,18 @@ mod tests {
                 stale_from: 5,
                 clean_from: 7,
             }],
+            spares: vec![Spare { uuid: [7; 16], path: "/srv/spare".to_owned() }],
+            earlier: vec![
+                EarlierShape { until: 50, data_columns: 3, parity_columns: 0 },
+                EarlierShape { until: 60, data_columns: 3, parity_columns: 1 },
+            ],
         }
+    }
+
+    #[test]
+    fn a_sequence_has_the_shape_of_its_time() {
+        let columns = |sequence| superblock().geometry_at(sequence).columns();
+        assert_eq!([49, 50, 59, 60].map(columns), [3, 4, 4, 1]);
     }
 
     #[test]

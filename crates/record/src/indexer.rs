@@ -256,7 +256,9 @@ impl<'a> Run<'a> {
         let recording = self.parts.recording.take();
         let mut buffers = vec![vec![0; reader.piece_bytes()]; self.parts.data_columns];
         for sequence in first..=span.acknowledged.sequence {
-            let columns = (0..).zip(&mut buffers);
+            // Before it grew the volume had fewer.
+            let data_columns = reader.membership().geometry_at(sequence).data_columns;
+            let columns = (0..data_columns).zip(&mut buffers);
             let slots = columns.filter_map(|(column, buffer)| {
                 Some((reader.slot(sequence, column, buffer).ok()?, &*buffer))
             });

@@ -224,6 +224,7 @@ fn format(
         volume_id: VolumeId(host::random_bytes()?),
         head_key: HeadKey(host::random_bytes()?),
         members: entries,
+        spares: Vec::new(),
         created: clock.realtime(),
     };
     let first = members.first().map(|member| member.path.clone()).unwrap_or_default();

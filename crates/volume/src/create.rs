@@ -6,7 +6,7 @@ use format::geometry::{
     ExtentOrder, Geometry, MEMBERS_MAX, PIECE_BYTES_MAX, PIECE_BYTES_MIN, RESERVED_BYTES,
 };
 use format::head::{HeadKey, VolumeId};
-use format::superblock::{MEMBER_BYTES_MIN, MemberEntry, Superblock};
+use format::superblock::{MEMBER_BYTES_MIN, MemberEntry, NEVER, Spare, Superblock};
 use units::Timestamp;
 
 use crate::{Error, superblocks};
@@ -40,10 +40,23 @@ pub struct Identity {
     pub volume_id: VolumeId,
     /// Secret; never leaves the superblocks.
     pub head_key: HeadKey,
-    /// The members by number: public identities, and where each is.
+    /// The members by number: public identities, and where each is. A blank one is missing: the
+    /// volume is made without it.
     pub members: Vec<MemberEntry>,
+    /// Devices that wait to take a member's place.
+    pub spares: Vec<Spare>,
     /// Now.
     pub created: Timestamp,
+}
+
+/// Data and parity columns of a volume of so many members.
+pub(crate) fn shape(members: usize, parity: u8) -> Result<(u8, u8), Error> {
+    let columns = u8::try_from(members).ok().filter(|&columns| usize::from(columns) <= MEMBERS_MAX);
+    let data_columns = columns.and_then(|columns| columns.checked_sub(parity));
+    // One data column with P and Q: the model has lost acknowledged stripes there.
+    let known = parity <= 2 && data_columns != Some(0) && (data_columns, parity) != (Some(1), 2);
+    let data_columns = data_columns.filter(|_| known);
+    data_columns.map(|data| (data, parity)).ok_or(Error::Geometry { members, parity })
 }
 
 /// Shape of a ring on `members` members of which the smallest has `size_bytes`, and its window W in
@@ -53,14 +66,7 @@ pub fn geometry_for(
     members: usize,
     options: &CreateOptions,
 ) -> Result<(Geometry, u16), Error> {
-    let parity = options.parity_columns;
-    let columns = u8::try_from(members).ok().filter(|&columns| usize::from(columns) <= MEMBERS_MAX);
-    let data_columns = columns.and_then(|columns| columns.checked_sub(parity));
-    // One data column with P and Q: the model has lost acknowledged stripes there.
-    let known = parity <= 2 && data_columns != Some(0) && (data_columns, parity) != (Some(1), 2);
-    let Some(data_columns) = data_columns.filter(|_| known) else {
-        return Err(Error::Geometry { members, parity });
-    };
+    let (data_columns, parity_columns) = shape(members, options.parity_columns)?;
     let piece_bytes = options.piece_bytes;
     if !piece_bytes.is_power_of_two() || !(PIECE_BYTES_MIN..=PIECE_BYTES_MAX).contains(&piece_bytes)
     {
@@ -77,7 +83,7 @@ pub fn geometry_for(
     let window = (WINDOW_BYTES / piece).min(slots / 8).clamp(2, 64);
     let geometry = Geometry {
         data_columns,
-        parity_columns: parity,
+        parity_columns,
         order: ExtentOrder::FirstToLast,
         zones: 1,
         piece_bytes,
@@ -90,20 +96,31 @@ pub fn geometry_for(
     Ok((geometry, u16::try_from(window).expect("at most 64")))
 }
 
-/// Writes the superblocks of a new volume on its members, in the order of their numbers. What the
-/// devices held before is lost to every tool that reads their first or last rows; guarding it is
-/// the caller's part.
+/// Writes the superblocks of a new volume on its members that are there, in the order of their
+/// numbers, and on its spares. What the devices held before is lost to every tool that reads their
+/// first or last rows; guarding it is the caller's part.
+///
+/// # Errors
+/// [`Error::TooFew`] when more members are missing than may be lost.
 ///
 /// # Panics
-/// When the identity does not name as many members as there are devices.
+/// When the identity does not name as many members and spares as there are devices.
 pub fn create(
     devices: &mut [Box<dyn Device>],
     options: &CreateOptions,
     identity: &Identity,
 ) -> Result<Superblock, Error> {
-    assert_eq!(devices.len(), identity.members.len(), "every device is a member");
+    let there = (0..).zip(&identity.members).filter(|(_, member)| member.clean_from < NEVER);
+    let columns = u8::try_from(identity.members.len()).unwrap_or(u8::MAX);
+    let spares = (columns..).zip(&identity.spares).map(|(number, _)| number);
+    let numbers: Vec<u8> = there.map(|(number, _)| number).chain(spares).collect();
+    assert_eq!(devices.len(), numbers.len(), "every device is a member or a spare");
     let smallest = devices.iter().map(|device| device.size_bytes()).min().unwrap_or(0);
-    let (geometry, window) = geometry_for(smallest, devices.len(), options)?;
+    let (geometry, window) = geometry_for(smallest, identity.members.len(), options)?;
+    let (present, needed) = (numbers.len() - identity.spares.len(), geometry.data_columns);
+    if present < usize::from(needed) {
+        return Err(Error::TooFew { present, needed });
+    }
     let superblock = Superblock {
         volume_id: identity.volume_id,
         head_key: identity.head_key,
@@ -113,14 +130,17 @@ pub fn create(
         prepared_epoch: 0,
         joined_epoch: 0,
         joined_start: 0,
+        previous_epoch: 0,
         joined_members: 0,
         expired_through: Timestamp::MIN,
         created: identity.created,
         window,
         parent: [0; 32],
         members: identity.members.clone(),
+        spares: identity.spares.clone(),
+        earlier: Vec::new(),
     };
-    for (member, device) in (0..).zip(devices) {
+    for (member, device) in numbers.into_iter().zip(devices) {
         superblocks::store(device.as_mut(), &Superblock { member, ..superblock.clone() })?;
     }
     Ok(superblock)

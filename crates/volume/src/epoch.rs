@@ -7,16 +7,13 @@
 //! A member that missed the JOIN is stale from then on.
 
 use format::head::{Kind, StripeHead, StripeId};
-use format::superblock::{MemberEntry, Superblock};
+use format::superblock::{MemberEntry, NEVER, Superblock};
 use units::Clock;
 
 use crate::lanes::{Failed, Lanes};
 use crate::membership::Membership;
 use crate::reader::tail_behind;
 use crate::seal::{Previous, Sealed, empty_head, row_offset, to_slot_end};
-
-/// `clean_from` of a member that takes no part.
-const NEVER: u64 = u64::MAX;
 
 /// PREPARE: a new epoch above `seen` and every number that the superblocks know.
 pub(crate) fn prepare(lanes: &mut Lanes, seen: u32) -> Result<u32, Failed> {
@@ -60,11 +57,14 @@ pub(crate) fn join(
     lanes.flush()?;
     let generation = lanes.iter().map(|lane| lane.superblock().generation).max();
     let tail = tail_behind(start.sequence, &superblock);
+    let columns_before = superblock.geometry_at(start.sequence - 1).columns();
     let members = before.numbers().zip(&superblock.members).map(|(member, entry)| {
         // What the ring has passed is missed by nobody.
         let gap = Some(before.gap(member)).filter(|gap| gap.end > tail).unwrap_or_default();
         let (stale_from, clean_from) = match lanes.get(member) {
             Some(_) if before.is_fresh(member) => (entry.stale_from, entry.clean_from),
+            // The volume has only now grown by it.
+            Some(_) if member >= columns_before => (start.sequence, start.sequence),
             Some(_) => (gap.start, start.sequence),
             None if gap.is_empty() => (judged_from, NEVER),
             None => (gap.start.min(judged_from), NEVER),
@@ -73,6 +73,7 @@ pub(crate) fn join(
     });
     let joined = Superblock {
         joined_epoch: epoch,
+        previous_epoch: superblock.joined_epoch,
         joined_start: start.sequence,
         joined_members: lanes.bits(),
         generation: generation.expect("a volume has members") + 1,
@@ -121,7 +122,9 @@ pub(crate) fn write_closing(
 ) -> Result<(), Failed> {
     let stripe = sealed.stripe();
     lanes.each(|member, lane| {
-        let Some(part) = part(member) else { return Ok(()) };
+        // A member that came later has no part in the stripe.
+        let part = part(member).filter(|_| member < stripe.geometry.columns());
+        let Some(part) = part else { return Ok(()) };
         let column = stripe.geometry.column_of(stripe.stripe.sequence, member);
         let page = sealed.page(superblock, column, 0, Vec::new());
         let from_row = match part {

@@ -93,6 +93,31 @@ pub enum Error {
         /// Numbers of those that are not here, or were absent when the others recorded last.
         missing: Vec<u8>,
     },
+    /// More members are missing than may be lost.
+    #[error("{present} members are there, and the volume needs {needed} of them at least")]
+    TooFew {
+        /// Members there are.
+        present: usize,
+        /// Data columns.
+        needed: u8,
+    },
+    /// A spare was given as a member.
+    #[error("it is a spare and holds nothing yet")]
+    IsSpare {
+        /// Place among the devices given.
+        place: usize,
+    },
+    /// The volume has no such member.
+    #[error("the volume has no member {member}; its members are 0 to {last}")]
+    NoSuchMember {
+        /// What was asked for.
+        member: u8,
+        /// Highest number there is.
+        last: u8,
+    },
+    /// A volume cannot take this shape now.
+    #[error("the ring still holds stripes of {0} earlier shapes; grow when it has passed some")]
+    TooManyShapes(usize),
     /// A member that is needed is not at hand.
     #[error("member {member} is not there")]
     Absent {

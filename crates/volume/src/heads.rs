@@ -135,14 +135,16 @@ impl<'a> Heads<'a> {
         let head = Head::decode(page, Some(&superblock.head_key)).ok()?;
         let (stripe, piece) = (&head.stripe, &head.piece);
         let sequence = stripe.stripe.sequence;
+        let geometry = self.membership.geometry_at(sequence);
         let is_abandoned =
             sequence >= superblock.joined_start && stripe.epoch < superblock.joined_epoch;
         let ours = stripe.volume_id == superblock.volume_id
             && !is_abandoned
-            && stripe.geometry == superblock.geometry
+            && stripe.geometry == geometry
             && piece.member == member
+            && member < geometry.columns()
             && Some(piece.member_uuid) == self.membership.uuid(member)
-            && piece.column == superblock.geometry.column_of(stripe.stripe.sequence, member);
+            && piece.column == geometry.column_of(sequence, member);
         ours.then_some(head)
     }
 }

@@ -46,7 +46,7 @@ impl Reader {
         let mut last = at.sequence;
         let mut sequence = at.sequence;
         while sequence <= acknowledged.min(last + u64::from(self.superblock().window)) {
-            for column in 0..self.geometry().data_columns {
+            for column in 0..self.membership().geometry_at(sequence).data_columns {
                 let slot = self.slot(sequence, column, &mut buffer)?;
                 let stripes = slot.stripes.iter().map(|stripe| &stripe.head);
                 let of_index = stripes

@@ -57,7 +57,16 @@ impl Lane {
         device.flush()?;
         let read = |offset: u64, into: &mut [u8]| device.read_at(offset, into);
         let superblock = superblocks::load(&read, device.size_bytes())?;
-        Ok(Self {
+        Ok(Self::with(device, superblock))
+    }
+
+    /// A newcomer: nothing on it counts, and `superblock` is what it is going to be.
+    pub(crate) fn blank(device: Box<dyn Device>, superblock: Superblock) -> Self {
+        Self::with(device, superblock)
+    }
+
+    fn with(device: Box<dyn Device>, superblock: Superblock) -> Self {
+        Self {
             device,
             superblock,
             pieces: VecDeque::new(),
@@ -67,7 +76,7 @@ impl Lane {
             flushes: 0,
             write_latency_ns_max: 0,
             completions: Vec::new(),
-        })
+        }
     }
 
     /// What this member's copies say.

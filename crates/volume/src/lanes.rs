@@ -54,6 +54,14 @@ impl Lanes {
         self.lanes.get_mut(usize::from(member))?.as_mut()
     }
 
+    /// Puts a newcomer at its place.
+    pub(crate) fn insert(&mut self, lane: Lane) {
+        let number = usize::from(lane.superblock().member);
+        let places = self.lanes.len().max(number + 1);
+        self.lanes.resize_with(places, || None);
+        *self.lanes.get_mut(number).expect("a place for it") = Some(lane);
+    }
+
     /// Takes a member out.
     pub(crate) fn remove(&mut self, member: u8) -> Option<Lane> {
         self.lanes.get_mut(usize::from(member))?.take()

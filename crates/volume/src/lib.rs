@@ -38,7 +38,7 @@ pub use error::Error;
 pub use index_stripes::IndexFile;
 pub use locate::{MemberAt, find_members, open_members, open_reader};
 pub use membership::Membership;
-pub use mount::{Recovery, mount};
+pub use mount::{Recovery, mount, mount_without};
 pub use protect::{ColumnSums, protect};
 pub use reader::{Reader, Slot, Span, StripeInSlot};
 pub use resilver::{LostRows, RebuiltSlot, Resilver, resilver};

@@ -26,7 +26,11 @@ pub struct MemberAt {
 /// absent.
 pub fn find_members(path: &Path, named: &[PathBuf]) -> Result<Vec<MemberAt>, Error> {
     let first = superblocks::load_from(device::open_read(path)?.as_ref())?;
-    let mut found = vec![MemberAt { member: first.member, path: path.to_path_buf() }];
+    // A spare knows the members, and is none.
+    let is_member = |member| usize::from(member) < first.members.len();
+    let own = is_member(first.member);
+    let own = own.then(|| MemberAt { member: first.member, path: path.to_path_buf() });
+    let mut found: Vec<MemberAt> = own.into_iter().collect();
     for path in named {
         let at = |source: Error| Error::At { path: path.clone(), source: Box::new(source) };
         let device = device::open_read(path).map_err(|error| at(error.into()))?;

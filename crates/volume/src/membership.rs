@@ -45,7 +45,7 @@ impl Membership {
 
     fn place(&mut self, place: usize, superblock: Superblock) -> Result<(), Error> {
         let number = usize::from(superblock.member);
-        let own = superblock.members.get(number).expect("decoded superblocks name their member");
+        let own = superblock.members.get(number).ok_or(Error::IsSpare { place })?;
         let known = self.superblock.members.get(number);
         if superblock.volume_id != self.superblock.volume_id {
             return Err(Error::ForeignMember { place, volume_id: superblock.volume_id });
@@ -70,9 +70,28 @@ impl Membership {
         &self.superblock
     }
 
-    /// Shape of the volume.
+    /// Shape of the volume, as new stripes have it.
     pub fn geometry(&self) -> &Geometry {
         &self.superblock.geometry
+    }
+
+    /// Shape of the stripes of `sequence`: a volume that has grown holds older ones, too.
+    pub fn geometry_at(&self, sequence: u64) -> Geometry {
+        self.superblock.geometry_at(sequence)
+    }
+
+    /// Takes up members that the volume did not have, or has others in their place of: nothing they
+    /// hold counts. `superblock` is what all agree on from now on.
+    pub(crate) fn admit(&mut self, superblock: Superblock, newcomers: &[u8]) {
+        let places = superblock.members.len();
+        self.superblocks.resize(places, None);
+        self.fresh.resize(places, false);
+        for &member in newcomers {
+            let own = Superblock { member, joined_epoch: 0, joined_start: 0, ..superblock.clone() };
+            *self.superblocks.get_mut(usize::from(member)).expect("a place for it") = Some(own);
+            *self.fresh.get_mut(usize::from(member)).expect("a place for it") = false;
+        }
+        self.superblock = superblock;
     }
 
     /// The superblock of one member; `None` when it is absent.

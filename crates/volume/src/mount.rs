@@ -58,12 +58,23 @@ pub fn mount(
     devices: Vec<Box<dyn Device>>,
     clock: &dyn Clock,
 ) -> Result<(Writer, Recovery), Error> {
+    mount_without(devices, &[], clock)
+}
+
+/// The same when the operator says that some members are gone for good, and so will never show a
+/// future of their own: they are not needed for a quorum. K members still are. Should one of them
+/// come back, it is stale.
+pub fn mount_without(
+    devices: Vec<Box<dyn Device>>,
+    gone: &[u8],
+    clock: &dyn Clock,
+) -> Result<(Writer, Recovery), Error> {
     let opened = devices.into_iter().map(Lane::open).collect::<Result<Vec<_>, _>>()?;
     let mut lanes = Lanes::assemble(opened)?;
     let mut failed = Vec::new();
     loop {
         let mut membership = lanes.membership();
-        quorum::settle(&mut membership, |membership| {
+        quorum::settle(&mut membership, gone, |membership| {
             lanes.with_heads(membership, quorum::epoch_used)
         })?;
         match mount_on(&mut lanes, &membership, clock) {
@@ -223,6 +234,9 @@ impl Judge<'_> {
             });
         }
         lanes.each(|member, lane| {
+            if member >= stripe.geometry.columns() {
+                return Ok(());
+            }
             let column = stripe.geometry.column_of(stripe.stripe.sequence, member);
             let piece = view.pieces.get(usize::from(column)).expect("a view has every column");
             if piece.is_whole() {

@@ -5,9 +5,9 @@
 //! members of the newest epoch that it sees, and so many that fewer than K are left outside: they
 //! must not be enough to bring back what this mount voids.
 //!
-//! A crash inside a JOIN leaves the newest epoch with few members. If nothing was written in it,
-//! nothing was shown, and everybody who belongs to it still has a say. [The stale would look fresh,
-//! or a volume that lost nothing would be refused.]
+//! A crash inside a JOIN leaves some members of the newest epoch without its name. If nothing was
+//! written in it, nothing was shown, and everybody who belongs to it still has a say. [One that
+//! lacks only the name would be taken for stale, and with one more fault what it holds be lost.]
 
 use crate::Error;
 use crate::heads::Heads;
@@ -15,55 +15,65 @@ use crate::membership::Membership;
 use crate::slot_view::SlotBytes;
 
 /// Refuses a mount without a quorum, and settles whose word counts. With every member at hand it
-/// never refuses.
+/// never refuses. Members that are `gone` for good are not waited for.
 pub(crate) fn settle(
     membership: &mut Membership,
+    gone: &[u8],
     epoch_used: impl FnOnce(&Membership) -> bool,
 ) -> Result<(), Error> {
-    let all = membership.present().count() == membership.numbers().count();
-    if membership.superblock().joined_epoch == 0 {
-        // Nothing was ever recorded: a volume begins whole.
-        return if all { Ok(()) } else { Err(refusal(membership, membership.numbers().count())) };
-    }
     let is_here = |member: &u8| membership.of(*member).is_some();
+    let all = membership.numbers().all(|member| is_here(&member) || gone.contains(&member));
+    if membership.superblock().joined_epoch == 0 {
+        // Nothing was ever recorded: a volume begins with all that it was made with.
+        let made_with = membership.numbers().filter(|&member| !membership.gap(member).contains(&0));
+        let needed = made_with.clone().count();
+        let whole = made_with.clone().all(|member| is_here(&member) || gone.contains(&member));
+        return if whole { Ok(()) } else { Err(refusal(membership, needed)) };
+    }
     let entitled: Vec<u8> = membership.of_newest_epoch().filter(is_here).collect();
-    let quorum = quorum(membership);
+    let quorum = quorum(membership, gone);
     if entitled.len() < quorum && !all {
         return Err(refusal(membership, quorum));
     }
-    let joined = membership.present().filter(|&member| membership.has_joined(member)).count();
-    if joined >= quorum {
+    let joined = entitled.iter().filter(|&&member| membership.has_joined(member)).count();
+    if joined == entitled.len() && joined >= quorum {
         return Ok(());
     }
     if epoch_used(membership) {
-        return if all { Ok(()) } else { Err(refusal(membership, quorum)) };
+        return if joined >= quorum || all { Ok(()) } else { Err(refusal(membership, quorum)) };
     }
     let present: Vec<u8> = membership.present().collect();
     membership.trust(if entitled.len() < quorum { &present } else { &entitled });
     Ok(())
 }
 
-/// The same for a reader, which judges nothing: it is content with whoever is there.
+/// The same for a reader, which judges nothing: it is content with whoever is there. False when the
+/// newest epoch may be one that the next mount does not know: joined by fewer than a quorum, and
+/// never used. Then only what earlier epochs acknowledged may be shown.
 pub(crate) fn settle_for_reading(
     membership: &mut Membership,
-    epoch_used: impl FnOnce(&Membership) -> bool,
-) {
-    match settle(membership, epoch_used) {
-        Ok(()) | Err(_) => {}
+    epoch_used: impl Fn(&Membership) -> bool,
+) -> bool {
+    let joined = membership.present().filter(|&member| membership.has_joined(member)).count();
+    let is_certain = joined >= quorum(membership, &[]) || epoch_used(membership);
+    match settle(membership, &[], |_| is_certain) {
+        Ok(()) | Err(_) => is_certain,
     }
 }
 
 /// max(K, M - K + 1) of M members. More than half of them follows from it.
-fn quorum(membership: &Membership) -> usize {
+fn quorum(membership: &Membership, gone: &[u8]) -> usize {
     let data = usize::from(membership.geometry().data_columns);
-    let members = membership.of_newest_epoch().count();
+    let members = membership.of_newest_epoch().filter(|member| !gone.contains(member)).count();
     data.max((members + 1).saturating_sub(data))
 }
 
 fn refusal(membership: &Membership, needed: usize) -> Error {
     let newest = membership.superblock().joined_epoch;
-    let expected =
-        |member: &u8| newest == 0 || membership.of_newest_epoch().any(|number| number == *member);
+    let expected = |member: &u8| match newest {
+        0 => !membership.gap(*member).contains(&0),
+        _ => membership.of_newest_epoch().any(|number| number == *member),
+    };
     let missing: Vec<u8> = membership
         .numbers()
         .filter(expected)

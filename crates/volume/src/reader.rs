@@ -125,9 +125,14 @@ impl Reader {
 
     fn find_newest(&mut self) -> Result<(), Error> {
         let mut settled = self.membership.clone();
-        quorum::settle_for_reading(&mut settled, |_| self.with_heads(quorum::epoch_used));
+        let is_certain =
+            quorum::settle_for_reading(&mut settled, |_| self.with_heads(quorum::epoch_used));
         self.membership = settled;
-        let joined = known(self.superblock());
+        let mut joined = known(self.superblock());
+        if !is_certain {
+            joined.joined_epoch = self.superblock().previous_epoch;
+            joined.joined_start = 0;
+        }
         let stride = u64::from(self.geometry().piece_bytes);
         let members = self.members.iter().map(Option::as_deref);
         let ahead: Vec<Option<Ahead<'_>>> =
@@ -214,7 +219,8 @@ impl Reader {
     /// # Panics
     /// When the buffer is not as long as a piece, or the volume has no such column.
     pub fn slot(&self, sequence: u64, column: u8, buffer: &mut [u8]) -> Result<Slot, Error> {
-        assert!(column < self.geometry().columns(), "the volume has column {column}");
+        let columns = self.membership.geometry_at(sequence).columns();
+        assert!(column < columns, "stripes of {sequence} have column {column}");
         let first = StripeId { sequence, sub: 0 };
         let span = self.span().ok_or(Error::Damaged(first))?;
         if sequence < span.tail {
@@ -251,7 +257,7 @@ impl Reader {
         column: u8,
         buffer: &mut [u8],
     ) -> Option<Slot> {
-        let member = self.geometry().member_of(sequence, column);
+        let member = self.membership.geometry_at(sequence).member_of(sequence, column);
         if !self.membership.is_whole_at(member, sequence) {
             return None;
         }
@@ -289,7 +295,7 @@ impl Reader {
         self.with_heads(|heads| {
             let bytes = SlotBytes::read(heads, sequence);
             let view = SlotView::walk(heads, sequence, span.acknowledged, &bytes);
-            let member = heads.geometry().member_of(sequence, column);
+            let member = self.membership.geometry_at(sequence).member_of(sequence, column);
             match bytes.of(member) {
                 [] => buffer.fill(0),
                 own => buffer.copy_from_slice(own),

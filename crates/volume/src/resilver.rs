@@ -177,6 +177,9 @@ impl Resilver {
     /// lost is left out whole: the checksums of that row are lost with its head.
     fn put(&mut self, view: &StripeView, bytes: &SlotBytes, image: &mut [u8]) {
         let stripe = &view.stripe;
+        if self.member >= stripe.geometry.columns() {
+            return;
+        }
         let column = stripe.geometry.column_of(stripe.stripe.sequence, self.member);
         let rebuilt = rebuild(self.reader.membership(), view, bytes, column);
         if !rebuilt.lost_rows.is_empty() {

@@ -21,10 +21,11 @@ pub(crate) fn empty_head(
     (stripe, first_row): (StripeId, u16),
     clock: &dyn Clock,
 ) -> StripeHead {
-    let columns = usize::from(superblock.geometry.columns());
+    let geometry = superblock.geometry_at(stripe.sequence);
+    let columns = usize::from(geometry.columns());
     StripeHead {
         volume_id: superblock.volume_id,
-        geometry: superblock.geometry,
+        geometry,
         kind,
         clean_stop: false,
         epoch: superblock.prepared_epoch,

@@ -211,8 +211,8 @@ impl Walk<'_> {
     }
 
     fn view_of(&self, identity: &Head, found: &[Head]) -> StripeView {
-        let geometry = self.heads.geometry();
         let stripe = identity.stripe.clone();
+        let geometry = stripe.geometry;
         let pieces = (0..geometry.columns()).map(|column| {
             let member = geometry.member_of(self.sequence, column);
             let ours =

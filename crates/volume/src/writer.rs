@@ -8,6 +8,10 @@
 //! A member that fails or stalls is expelled: the others begin a new epoch without it, durably,
 //! before anything is acknowledged that it does not hold.
 
+mod members;
+
+pub use members::Expelled;
+
 use std::collections::VecDeque;
 
 use core::ops::Range;
@@ -21,9 +25,8 @@ use parity::Codec;
 use units::{Clock, Timestamp};
 
 use crate::Error;
-use crate::epoch::{self, Beginning};
 use crate::lane::Lane;
-use crate::lanes::{Failed, Lanes};
+use crate::lanes::Lanes;
 use crate::membership::Membership;
 use crate::protect::{ColumnSums, protect};
 use crate::reader::tail_behind;
@@ -33,8 +36,6 @@ use crate::seal::{Previous, Sealed, address, empty_head, row_offset, to_slot_end
 const ROWS_TOO_FEW: u16 = 2;
 /// How long to wait at once where only the members can bring something new.
 const WAIT: Duration = Duration::from_millis(100);
-/// A member that answers nothing for this long is expelled.
-const STALL_NS: i64 = 2_000_000_000;
 /// Stripes for which the writer has parity and head buffers of its own.
 const SPARE_STRIPES: usize = 8;
 
@@ -114,17 +115,6 @@ pub struct WriterCounters {
     pub closed_rows: u64,
     /// Bytes of acknowledged stripes written anew.
     pub repaired_bytes: u64,
-}
-
-/// A member that a running writer went on without.
-#[derive(Debug)]
-pub struct Expelled {
-    /// Its number.
-    pub member: u8,
-    /// Why.
-    pub reason: Error,
-    /// The epoch that began without it.
-    pub epoch: u32,
 }
 
 /// The only one who writes to an open volume.
@@ -216,8 +206,8 @@ impl Writer {
         tail_behind(self.next.sequence, self.superblock())
     }
 
-    /// Sequences of which pieces may be written anew: acknowledged to the end of their slot, and not
-    /// so old that the head may reach them while such a write is under way.
+    /// Sequences of which pieces may be written anew: acknowledged to the end of their slot, and
+    /// not so old that the head may reach them while such a write is under way.
     pub fn repairable(&self) -> Range<u64> {
         let slots = self.geometry().slots;
         let ahead = 2 * u64::from(self.superblock().window);
@@ -225,9 +215,9 @@ impl Writer {
         first..self.acknowledged.sequence.max(first)
     }
 
-    /// Writes rows of an acknowledged slot of one member anew. Gives the number of this write: it is
-    /// durable once [`Writer::durable_below`] is beyond it. The watermark does not pass it before,
-    /// and so neither can the head come round to the slot.
+    /// Writes rows of an acknowledged slot of one member anew. Gives the number of this write: it
+    /// is durable once [`Writer::durable_below`] is beyond it. The watermark does not pass it
+    /// before, and so neither can the head come round to the slot.
     ///
     /// # Errors
     /// [`Error::Overwritten`] outside [`Writer::repairable`]; [`Error::Absent`] when the member has
@@ -254,31 +244,6 @@ impl Writer {
     /// Writes with smaller numbers are durable on every member that is left.
     pub fn durable_below(&self) -> u64 {
         self.lanes.durable_below().unwrap_or(self.number + 1)
-    }
-
-    /// What a member missed begins only at `clean_from` or ends there: everything from there on has
-    /// been written to it and is durable. Says so in all superblocks.
-    ///
-    /// # Panics
-    /// When `clean_from` is beyond what is known to be clean already.
-    pub fn set_clean_from(
-        &mut self,
-        member: u8,
-        clean_from: u64,
-        clock: &dyn Clock,
-    ) -> Result<(), Error> {
-        let stored = self.lanes.store_alike(|superblock| {
-            let entry = superblock.members.get_mut(usize::from(member)).expect("a member");
-            assert!(clean_from <= entry.clean_from, "a resilver only makes more of it clean");
-            entry.clean_from = clean_from;
-        });
-        match stored {
-            Ok(()) => {
-                self.membership = self.lanes.membership();
-                Ok(())
-            }
-            Err(failed) => self.expel(failed, clock),
-        }
     }
 
     /// Stripes not yet acknowledged.
@@ -461,20 +426,6 @@ impl Writer {
         }
     }
 
-    /// A member that has answered nothing for too long, unless all are like that: then it is not
-    /// the member's fault.
-    fn stalled(&self, clock: &dyn Clock) -> Option<Failed> {
-        let now_ns = clock.boottime_ns();
-        let is_late = |lane: &&Lane| {
-            lane.oldest_ns().is_some_and(|since| now_ns.saturating_sub(since) >= STALL_NS)
-        };
-        let late = self.lanes.iter().filter(is_late).count();
-        let spared = self.lanes.iter().count() - late;
-        let enough = spared >= usize::from(self.geometry().data_columns);
-        let member = self.lanes.iter().find(is_late).filter(|_| enough)?.superblock().member;
-        Some(Failed { member: Some(member), error: Error::Stalled { member } })
-    }
-
     /// Waits until everything appended is acknowledged, and every repair durable.
     pub fn drain(&mut self, clock: &dyn Clock) -> Result<(), Error> {
         while !self.in_flight.is_empty() || self.lanes.durable_below().is_some() {
@@ -529,71 +480,6 @@ impl Writer {
         }
         self.in_flight.push_back((stripe.stripe, number));
         self.advance(&sealed);
-        Ok(())
-    }
-
-    /// Goes on without a member. Everything in flight is made durable on the others; then they
-    /// begin a new epoch in which the member has no part; only then the watermark rises again.
-    ///
-    /// # Errors
-    /// The reason itself when fewer members would be left than a stripe has data columns.
-    fn expel(&mut self, failed: Failed, clock: &dyn Clock) -> Result<(), Error> {
-        let mut failed = failed;
-        loop {
-            let Some(member) = failed.member else { return Err(failed.error) };
-            if let Some(lane) = self.lanes.remove(member) {
-                self.counters.flushes += lane.flushes();
-                let latency = &mut self.counters.write_latency_ns_max;
-                *latency = lane.write_latency_ns_max().max(*latency);
-                self.gone.push(lane);
-            }
-            let left = self.lanes.iter().count();
-            if left < usize::from(self.geometry().data_columns) {
-                self.stopped = true;
-                return Err(failed.error);
-            }
-            // What the member was given keeps its memory as long as its device may read it.
-            (self.parity, self.rows) = own_pools(self.geometry())?;
-            let reason = failed.error;
-            match self.begin_epoch(clock) {
-                Ok(()) => {
-                    let epoch = self.epoch();
-                    self.expelled.push(Expelled { member, reason, epoch });
-                    return Ok(());
-                }
-                Err(also) => {
-                    let epoch = self.epoch() + 1;
-                    self.expelled.push(Expelled { member, reason, epoch });
-                    failed = also;
-                }
-            }
-        }
-    }
-
-    fn begin_epoch(&mut self, clock: &dyn Clock) -> Result<(), Failed> {
-        while self.lanes.durable_below().is_some() {
-            self.lanes.poll(Some(WAIT), 1, clock)?;
-            if let Some(failed) = self.stalled(clock) {
-                return Err(failed);
-            }
-        }
-        let before = self.lanes.membership();
-        let epoch = epoch::prepare(&mut self.lanes, 0)?;
-        let last = if self.next_row == 0 {
-            StripeId { sequence: self.next.sequence - 1, sub: u16::MAX }
-        } else {
-            let void = (self.next, self.next_row);
-            epoch::close(&mut self.lanes, &before, (epoch, void, self.index), clock)?;
-            StripeId { sequence: self.next.sequence, sub: u16::MAX }
-        };
-        let judged_from = self.acknowledged.sequence;
-        let beginning = Beginning { epoch, judged_from, last, index: self.index };
-        self.previous = epoch::join(&mut self.lanes, &before, beginning, clock)?;
-        self.membership = self.lanes.membership();
-        self.in_flight.clear();
-        self.acknowledged = self.previous.stripe;
-        self.next = StripeId { sequence: self.acknowledged.sequence + 1, sub: 0 };
-        self.next_row = 0;
         Ok(())
     }
 

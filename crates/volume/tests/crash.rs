@@ -81,6 +81,7 @@ impl Run {
             volume_id: VolumeId([1; 16]),
             head_key: HeadKey([2; 32]),
             members: (0..members).map(entry).collect(),
+            spares: Vec::new(),
             created: Timestamp(0),
         };
         create(&mut boxed(&disks), &options, &identity).unwrap();

@@ -33,6 +33,7 @@ impl Ring {
             volume_id: VolumeId([1; 16]),
             head_key: HeadKey([2; 32]),
             members: vec![MemberEntry::new([3; 16], String::new())],
+            spares: Vec::new(),
             created: Timestamp(0),
         };
         let options = CreateOptions { piece_bytes: PIECE_BYTES, parity_columns: 0 };
@@ -188,6 +189,7 @@ fn nothing_of_another_volume_is_believed() {
         volume_id: VolumeId([1; 16]),
         head_key: HeadKey([9; 32]),
         members: vec![MemberEntry::new([3; 16], String::new())],
+        spares: Vec::new(),
         created: Timestamp(0),
     };
     let options = CreateOptions { piece_bytes: PIECE_BYTES, parity_columns: 0 };

@@ -74,12 +74,15 @@ fn disk(timing: Timing, newest: u64) -> (Modelled, Timeline) {
         prepared_epoch: 1,
         joined_epoch: 1,
         joined_start: geometry.slots,
+        previous_epoch: 0,
         joined_members: 1,
         expired_through: Timestamp::MIN,
         created: Timestamp(0),
         window,
         parent: [0; 32],
         members: vec![MemberEntry::new(UUID, String::new())],
+        spares: Vec::new(),
+        earlier: Vec::new(),
     };
     for copy in 0..SUPERBLOCK_COPIES {
         disk.write_at(copy_offset(copy, SIZE), &superblock.encode(copy)).unwrap();

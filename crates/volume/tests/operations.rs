@@ -16,6 +16,7 @@ fn new_volume() -> (Modelled, ManualClock) {
         volume_id: VolumeId([1; 16]),
         head_key: HeadKey([2; 32]),
         members: vec![MemberEntry::new([3; 16], String::new())],
+        spares: Vec::new(),
         created: Timestamp(0),
     };
     let options = CreateOptions { piece_bytes: PIECE_BYTES_MIN, parity_columns: 0 };

@@ -66,12 +66,15 @@ fn create(mut disk: Modelled, ring: &Ring<'_>) -> Result<Superblock> {
         prepared_epoch: 0,
         joined_epoch: 0,
         joined_start: 0,
+        previous_epoch: 0,
         joined_members: 0,
         expired_through: Timestamp::MIN,
         created: Timestamp(0),
         window: ring.window(),
         parent: [0; 32],
         members: vec![MemberEntry::new([3; 16], String::new())],
+        spares: Vec::new(),
+        earlier: Vec::new(),
     };
     for copy in 0..SUPERBLOCK_COPIES {
         disk.write_at(copy_offset(copy, ring.size_bytes()), &superblock.encode(copy))?;

@@ -120,6 +120,7 @@ impl Volume {
             volume_id: VolumeId([1; 16]),
             head_key: HeadKey([2; 32]),
             members: vec![MemberEntry::new([3; 16], String::new())],
+            spares: Vec::new(),
             created: Timestamp(0),
         };
         let device = device::open(&path, &device::Options::default()).unwrap();

@@ -34,6 +34,7 @@ pub(crate) fn new_volume_of(paths: &[PathBuf], parity: u8, piece_bytes: u32, siz
         volume_id: VolumeId(host::random_bytes().unwrap()),
         head_key: HeadKey(host::random_bytes().unwrap()),
         members: paths.iter().map(entry).collect(),
+        spares: Vec::new(),
         created: Timestamp(0),
     };
     let make = |path: &PathBuf| {

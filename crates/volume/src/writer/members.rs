@@ -1,0 +1,281 @@
+//! Who takes part, and changes of that under a running writer: a member is expelled, replaced,
+//! given back what it missed; members are added.
+//!
+//! Every change is the same steps: what is in flight becomes durable, a new epoch is prepared, the
+//! slot is closed in its name, and it begins in a fresh slot with the members and the shape that it
+//! names. Nothing is acknowledged in between.
+
+use device::Device;
+use format::geometry::{Geometry, MEMBERS_MAX, RESERVED_BYTES};
+use format::head::StripeId;
+use format::superblock::{EARLIER_SHAPES_MAX, EarlierShape, MemberEntry, Spare, Superblock};
+use units::Clock;
+
+use super::{WAIT, Writer, own_pools};
+use crate::epoch::{self, Beginning};
+use crate::lane::Lane;
+use crate::lanes::Failed;
+use crate::{Error, create, superblocks};
+
+/// A member that answers nothing for this long is expelled.
+const STALL_NS: i64 = 2_000_000_000;
+
+/// A member that a running writer went on without.
+#[derive(Debug)]
+pub struct Expelled {
+    /// Its number.
+    pub member: u8,
+    /// Why.
+    pub reason: Error,
+    /// The epoch that began without it.
+    pub epoch: u32,
+}
+
+/// What all agree on in an epoch, from what they agreed on before and the sequence it starts with.
+type Next = Box<dyn FnOnce(&Superblock, u64) -> Superblock>;
+
+/// What is different from an epoch on, besides who is there.
+#[derive(Default)]
+struct Change {
+    /// Members that come new, blank, with their devices.
+    devices: Vec<(u8, Box<dyn Device>)>,
+    superblock: Option<Next>,
+}
+
+impl Writer {
+    /// A member that has answered nothing for too long, unless all are like that: then it is not
+    /// the member's fault.
+    pub(super) fn stalled(&self, clock: &dyn Clock) -> Option<Failed> {
+        let now_ns = clock.boottime_ns();
+        let is_late = |lane: &&Lane| {
+            lane.oldest_ns().is_some_and(|since| now_ns.saturating_sub(since) >= STALL_NS)
+        };
+        let late = self.lanes.iter().filter(is_late).count();
+        let spared = self.lanes.iter().count() - late;
+        let enough = spared >= usize::from(self.geometry().data_columns);
+        let member = self.lanes.iter().find(is_late).filter(|_| enough)?.superblock().member;
+        Some(Failed { member: Some(member), error: Error::Stalled { member } })
+    }
+
+    /// Goes on without a member. Everything in flight is made durable on the others; then they
+    /// begin a new epoch in which the member has no part; only then the watermark rises again.
+    ///
+    /// # Errors
+    /// The reason itself when fewer members would be left than a stripe has data columns.
+    pub(super) fn expel(&mut self, failed: Failed, clock: &dyn Clock) -> Result<(), Error> {
+        let mut failed = failed;
+        loop {
+            let Some(member) = failed.member else { return Err(failed.error) };
+            if let Some(lane) = self.lanes.remove(member) {
+                self.counters.flushes += lane.flushes();
+                let latency = &mut self.counters.write_latency_ns_max;
+                *latency = lane.write_latency_ns_max().max(*latency);
+                self.gone.push(lane);
+            }
+            let left = self.lanes.iter().count();
+            if left < usize::from(self.geometry().data_columns) {
+                self.stopped = true;
+                return Err(failed.error);
+            }
+            let reason = failed.error;
+            match self.begin_epoch(Change::default(), clock) {
+                Ok(()) => {
+                    let epoch = self.epoch();
+                    self.expelled.push(Expelled { member, reason, epoch });
+                    return Ok(());
+                }
+                Err(also) => {
+                    let epoch = self.epoch() + 1;
+                    self.expelled.push(Expelled { member, reason, epoch });
+                    failed = also;
+                }
+            }
+        }
+    }
+
+    /// Ends the epoch: everything in flight is durable, and the slot is closed in the name of the
+    /// next one, whose stripe follows in a fresh slot. `change` is in force from there on.
+    fn begin_epoch(&mut self, change: Change, clock: &dyn Clock) -> Result<(), Failed> {
+        while self.lanes.durable_below().is_some() {
+            self.lanes.poll(Some(WAIT), 1, clock)?;
+            if let Some(failed) = self.stalled(clock) {
+                return Err(failed);
+            }
+        }
+        let mut before = self.lanes.membership();
+        let epoch = epoch::prepare(&mut self.lanes, 0)?;
+        let last = if self.next_row == 0 {
+            StripeId { sequence: self.next.sequence - 1, sub: u16::MAX }
+        } else {
+            let void = (self.next, self.next_row);
+            epoch::close(&mut self.lanes, &before, (epoch, void, self.index), clock)?;
+            StripeId { sequence: self.next.sequence, sub: u16::MAX }
+        };
+        if let Some(make) = change.superblock {
+            let start = StripeId { sequence: last.sequence + 1, sub: 0 };
+            let newcomers: Vec<u8> = change.devices.iter().map(|&(member, _)| member).collect();
+            before.admit(make(before.superblock(), start.sequence), &newcomers);
+        }
+        for (member, device) in change.devices {
+            let superblock = before.of(member).expect("it was admitted").clone();
+            self.lanes.insert(Lane::blank(device, superblock));
+        }
+        let judged_from = self.acknowledged.sequence;
+        let beginning = Beginning { epoch, judged_from, last, index: self.index };
+        self.previous = epoch::join(&mut self.lanes, &before, beginning, clock)?;
+        self.membership = self.lanes.membership();
+        (self.parity, self.rows) =
+            own_pools(self.geometry()).map_err(|error| Failed { member: None, error })?;
+        self.in_flight.clear();
+        self.acknowledged = self.previous.stripe;
+        self.next = StripeId { sequence: self.acknowledged.sequence + 1, sub: 0 };
+        self.next_row = 0;
+        Ok(())
+    }
+
+    /// Puts a blank device in the place of a member, which need not be there any more. It takes
+    /// part from a new epoch on; what it misses is for a resilver to give it.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchMember`]; [`Error::Shrunk`] when the device is smaller than the others' ring.
+    /// When the device fails, the volume goes on without the member.
+    pub fn replace(
+        &mut self,
+        (member, spare): (u8, Spare),
+        device: Box<dyn Device>,
+        clock: &dyn Clock,
+    ) -> Result<(), Error> {
+        let last = self.geometry().columns() - 1;
+        if member > last {
+            return Err(Error::NoSuchMember { member, last });
+        }
+        self.check_size(device.as_ref())?;
+        self.drain(clock)?;
+        if let Some(lane) = self.lanes.remove(member) {
+            self.gone.push(lane);
+        }
+        let superblock = move |before: &Superblock, _| {
+            let mut after = before.clone();
+            let entry = after.members.get_mut(usize::from(member)).expect("checked before");
+            after.spares.retain(|other| other.uuid != spare.uuid);
+            *entry = MemberEntry::blank(spare.uuid, spare.path);
+            after
+        };
+        self.change(vec![(member, device)], Box::new(superblock), clock)
+    }
+
+    /// Adds members: from a new epoch on stripes have as many columns more, of which
+    /// `parity_columns` in all are for parity. Older stripes stay as they are until the ring
+    /// passes them.
+    ///
+    /// # Errors
+    /// [`Error::Geometry`] for a shape that no volume can have, or with fewer columns of either
+    /// kind than now; [`Error::Shrunk`] when a device is smaller than the others' ring;
+    /// [`Error::TooManyShapes`].
+    pub fn grow(
+        &mut self,
+        newcomers: Vec<(Spare, Box<dyn Device>)>,
+        parity_columns: u8,
+        clock: &dyn Clock,
+    ) -> Result<(), Error> {
+        let before = *self.geometry();
+        let members = usize::from(before.columns()) + newcomers.len();
+        let shape = create::shape(members, parity_columns)?;
+        if shape.0 < before.data_columns || parity_columns < before.parity_columns {
+            return Err(Error::Geometry { members, parity: parity_columns });
+        }
+        newcomers.iter().try_for_each(|(_, device)| self.check_size(device.as_ref()))?;
+        let tail = self.tail();
+        let superblock = self.superblock();
+        let held = superblock.earlier.iter().filter(|shape| shape.until > tail).count();
+        if held >= EARLIER_SHAPES_MAX || members + superblock.spares.len() > MEMBERS_MAX {
+            return Err(Error::TooManyShapes(held));
+        }
+        self.drain(clock)?;
+        let (mut entries, mut devices) = (Vec::new(), Vec::new());
+        for (member, (spare, device)) in (before.columns()..).zip(newcomers) {
+            entries.push(MemberEntry::blank(spare.uuid, spare.path));
+            devices.push((member, device));
+        }
+        let superblock = move |before: &Superblock, start: u64| {
+            let mut after = before.clone();
+            let Geometry { data_columns, parity_columns, .. } = before.geometry;
+            after.earlier.retain(|shape| shape.until > tail);
+            after.earlier.push(EarlierShape { until: start, data_columns, parity_columns });
+            after.geometry.data_columns = shape.0;
+            after.geometry.parity_columns = shape.1;
+            after.members.extend(entries);
+            after
+        };
+        self.change(devices, Box::new(superblock), clock)
+    }
+
+    fn change(
+        &mut self,
+        devices: Vec<(u8, Box<dyn Device>)>,
+        superblock: Next,
+        clock: &dyn Clock,
+    ) -> Result<(), Error> {
+        let change = Change { devices, superblock: Some(superblock) };
+        self.begin_epoch(change, clock).or_else(|failed| self.expel(failed, clock))
+    }
+
+    /// Makes a device known that is to take the place of a member that fails.
+    ///
+    /// # Errors
+    /// [`Error::Shrunk`] when the device is smaller than the others' ring.
+    ///
+    /// # Panics
+    /// When the volume has 24 members and spares already.
+    pub fn add_spare(
+        &mut self,
+        spare: Spare,
+        mut device: Box<dyn Device>,
+        clock: &dyn Clock,
+    ) -> Result<(), Error> {
+        self.check_size(device.as_ref())?;
+        self.drain(clock)?;
+        let stored = self.lanes.store_alike(|superblock| superblock.spares.push(spare));
+        if let Err(failed) = stored {
+            return self.expel(failed, clock);
+        }
+        self.membership = self.lanes.membership();
+        let superblock = self.superblock();
+        let number = superblock.members.len() + superblock.spares.len() - 1;
+        let member = u8::try_from(number).expect("at most 24");
+        superblocks::store(device.as_mut(), &Superblock { member, ..superblock.clone() })
+    }
+
+    fn check_size(&self, device: &dyn Device) -> Result<(), Error> {
+        let geometry = self.geometry();
+        let ring_bytes = geometry.slots * u64::from(geometry.piece_bytes);
+        let expected = geometry.slot0_offset + ring_bytes + RESERVED_BYTES;
+        let actual = device.size_bytes();
+        if actual < expected { Err(Error::Shrunk { actual, expected }) } else { Ok(()) }
+    }
+
+    /// What a member missed begins only at `clean_from` or ends there: everything from there on has
+    /// been written to it and is durable. Says so in all superblocks.
+    ///
+    /// # Panics
+    /// When `clean_from` is beyond what is known to be clean already.
+    pub fn set_clean_from(
+        &mut self,
+        member: u8,
+        clean_from: u64,
+        clock: &dyn Clock,
+    ) -> Result<(), Error> {
+        let stored = self.lanes.store_alike(|superblock| {
+            let entry = superblock.members.get_mut(usize::from(member)).expect("a member");
+            assert!(clean_from <= entry.clean_from, "a resilver only makes more of it clean");
+            entry.clean_from = clean_from;
+        });
+        match stored {
+            Ok(()) => {
+                self.membership = self.lanes.membership();
+                Ok(())
+            }
+            Err(failed) => self.expel(failed, clock),
+        }
+    }
+}

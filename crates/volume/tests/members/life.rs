@@ -1,0 +1,174 @@
+//! Members come back, are replaced by blank devices, are missing from the start, and become more.
+//! Afterwards as many others as there is parity may go, and everything is still there.
+
+use core::ops::ControlFlow;
+
+use device::{Device, Modelled, ReadAt};
+use format::superblock::Spare;
+use units::Clock;
+use volume::{Error, LostRows, Reader, Writer, resilver, verify};
+
+use crate::ring::{Ring, disk};
+
+/// Shapes that survive the loss of a member.
+const SHAPES: [(u8, u8); 5] = [(1, 1), (2, 1), (2, 2), (4, 2), (3, 2)];
+
+fn make_whole(ring: &Ring, disks: &[Modelled], writer: &mut Writer) -> Vec<LostRows> {
+    let open = |writer: &Writer| {
+        let disks = disks.iter().map(|disk| Box::new(disk.clone()) as Box<dyn ReadAt>);
+        Reader::of_mounted(disks.collect(), writer)
+    };
+    resilver(writer, &open, &ring.timeline, &mut |_, _| ControlFlow::Continue(())).unwrap()
+}
+
+/// Whoever is lost, as many as there is parity, everything is read.
+fn check_without(ring: &Ring, writer: Writer, parity: usize) {
+    let tail = writer.tail();
+    let mut gaps = writer.membership().numbers().map(|member| writer.membership().gap(member));
+    assert!(gaps.all(|gap| gap.is_empty() || gap.end <= tail), "{:?}", writer.superblock());
+    let acknowledged = writer.acknowledged();
+    writer.close(&ring.timeline).unwrap();
+    let report = verify(&ring.reader(), &mut |_, _| ControlFlow::Continue(()));
+    assert_eq!((report.damage, report.degraded), (Vec::new(), 0));
+    for first in 0..ring.disks.len() {
+        let mut left = ring.disks.clone();
+        for lost in 0..parity {
+            left.remove((first + lost) % left.len());
+        }
+        ring.check(&left, acknowledged);
+    }
+}
+
+fn spare(number: u8) -> Spare {
+    Spare { uuid: [number; 16], path: String::new() }
+}
+
+#[test]
+fn a_member_that_was_away_is_made_whole() {
+    for (data, parity) in SHAPES {
+        let mut ring = Ring::new(data, parity);
+        let mut writer = ring.mount();
+        ring.append(&mut writer, 20).unwrap();
+        writer.close(&ring.timeline).unwrap();
+        let mut left = ring.disks.clone();
+        left.remove(1);
+        let mut writer = ring.mount_without(&left, &[1]);
+        ring.append(&mut writer, 50).unwrap();
+        writer.close(&ring.timeline).unwrap();
+
+        let mut writer = ring.mount();
+        let gap = writer.membership().gap(1);
+        assert!(!gap.is_empty() && gap.end < u64::MAX, "{gap:?}");
+        let disks = ring.disks.clone();
+        assert_eq!(make_whole(&ring, &disks, &mut writer), []);
+        // Only what it missed: what it held before was not written again.
+        let slots = gap.end - gap.start;
+        let piece_bytes = u64::from(writer.geometry().piece_bytes);
+        assert_eq!(writer.counters().repaired_bytes, slots * piece_bytes);
+        ring.append(&mut writer, 10).unwrap();
+        writer.drain(&ring.timeline).unwrap();
+        check_without(&ring, writer, usize::from(parity));
+    }
+}
+
+#[test]
+fn a_blank_device_takes_a_member_s_place() {
+    for (data, parity) in SHAPES {
+        for is_there in [true, false] {
+            let mut ring = Ring::new(data, parity);
+            let mut writer = ring.mount();
+            ring.append(&mut writer, 60).unwrap();
+            if !is_there {
+                writer.close(&ring.timeline).unwrap();
+                let mut left = ring.disks.clone();
+                left.remove(1);
+                writer = ring.mount_without(&left, &[1]);
+            }
+            let blank = disk(&ring.timeline, 77);
+            writer.replace((1, spare(77)), Box::new(blank.clone()), &ring.timeline).unwrap();
+            ring.append(&mut writer, 20).unwrap();
+            let old = core::mem::replace(&mut ring.disks[1], blank);
+            let disks = ring.disks.clone();
+            assert_eq!(make_whole(&ring, &disks, &mut writer), []);
+            check_without(&ring, writer, usize::from(parity));
+
+            // The old one has no say any more.
+            let mut both = ring.disks.clone();
+            both.push(old);
+            let both = both.iter().map(|disk| Box::new(disk.clone()) as Box<dyn ReadAt>);
+            let error = Reader::open(both.collect());
+            assert!(matches!(error, Err(Error::ReplacedMember { member: 1, .. })));
+        }
+    }
+}
+
+#[test]
+fn a_volume_made_without_a_member_is_completed() {
+    for (data, parity) in SHAPES {
+        let mut ring = Ring::without(data, parity, &[data + parity - 1]);
+        let blank = ring.disks.pop().unwrap();
+        let mut writer = ring.mount();
+        ring.append(&mut writer, 40).unwrap();
+        let last = data + parity - 1;
+        writer.replace((last, spare(50)), Box::new(blank.clone()), &ring.timeline).unwrap();
+        ring.disks.push(blank);
+        let disks = ring.disks.clone();
+        assert_eq!(make_whole(&ring, &disks, &mut writer), []);
+        check_without(&ring, writer, usize::from(parity));
+    }
+}
+
+#[test]
+fn a_volume_grows_and_its_older_stripes_stay() {
+    // Members, and of them parity, from step to step.
+    for steps in [&[(1, 0), (2, 0), (3, 1)][..], &[(2, 1), (3, 1), (4, 1), (6, 2)]] {
+        let (members, parity) = steps[0];
+        let mut ring = Ring::new(members - parity, parity);
+        let mut writer = ring.mount();
+        ring.append(&mut writer, 30).unwrap();
+        for &(members, parity) in &steps[1..] {
+            let now = u8::try_from(ring.disks.len()).unwrap();
+            let fresh: Vec<Modelled> =
+                (now..members).map(|number| disk(&ring.timeline, number)).collect();
+            let newcomers = (now..).zip(&fresh).map(|(number, disk)| {
+                let device: Box<dyn Device> = Box::new(disk.clone());
+                (spare(number), device)
+            });
+            writer.grow(newcomers.collect(), parity, &ring.timeline).unwrap();
+            ring.disks.extend(fresh);
+            let shape = (writer.geometry().columns(), writer.geometry().parity_columns);
+            assert_eq!(shape, (members, parity));
+            ring.append(&mut writer, 30).unwrap();
+            writer.close(&ring.timeline).unwrap();
+            writer = ring.mount();
+            ring.check(&ring.disks, writer.acknowledged());
+        }
+        // Once round: nothing of an earlier shape is left, and the parity of now holds for all.
+        let lap = writer.geometry().slots + 20;
+        let end = writer.acknowledged().sequence + lap;
+        while writer.acknowledged().sequence < end {
+            ring.append(&mut writer, 50).unwrap();
+        }
+        writer.drain(&ring.timeline).unwrap();
+        check_without(&ring, writer, usize::from(steps.last().unwrap().1));
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_nothing_changes() {
+    let ring = Ring::new(2, 1);
+    let mut writer = ring.mount();
+    let epoch = writer.epoch();
+    let device = || -> Box<dyn Device> { Box::new(disk(&ring.timeline, 9)) };
+    let small = || -> Box<dyn Device> { Box::new(Modelled::instant(6 << 20)) };
+    let replaced = writer.replace((3, spare(9)), device(), &ring.timeline);
+    assert!(matches!(replaced, Err(Error::NoSuchMember { member: 3, last: 2 })));
+    let replaced = writer.replace((1, spare(9)), small(), &ring.timeline);
+    assert!(matches!(replaced, Err(Error::Shrunk { .. })));
+    let grown = writer.grow(vec![(spare(9), device())], 0, &ring.timeline);
+    assert!(matches!(grown, Err(Error::Geometry { .. })), "parity does not become less");
+    let grown = writer.grow(vec![(spare(9), small())], 1, &ring.timeline);
+    assert!(matches!(grown, Err(Error::Shrunk { .. })));
+    assert_eq!(writer.epoch(), epoch);
+    assert!(ring.timeline.boottime_ns() >= 0);
+}

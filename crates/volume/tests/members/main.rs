@@ -1,0 +1,12 @@
+//! The life of a volume's members: they fail, come back, are replaced, and become more.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::as_conversions,
+    reason = "a test may stop at once"
+)]
+
+mod expel;
+mod life;
+mod ring;

@@ -1,0 +1,114 @@
+//! A volume to try members on.
+
+use device::{Device, Modelled, Pool, ReadAt, Timeline, Timing};
+use format::geometry::PIECE_BYTES_MIN;
+use format::head::{HEAD_BYTES, HeadKey, Kind, StripeId, VolumeId};
+use format::superblock::MemberEntry;
+use units::Timestamp;
+use volume::{
+    CreateOptions, Error, Filled, Identity, Reader, Writer, create, mount, mount_without,
+};
+
+const SIZE: u64 = 8 << 20;
+
+/// A volume on modelled disks, and what was appended to it.
+pub(crate) struct Ring {
+    pub(crate) timeline: Timeline,
+    pub(crate) disks: Vec<Modelled>,
+    pool: Pool,
+    /// Stripes appended, how many columns of data each has, and the byte that fills them.
+    pub(crate) appended: Vec<(StripeId, u8, u8)>,
+    mark: u8,
+}
+
+impl Ring {
+    pub(crate) fn new(data_columns: u8, parity_columns: u8) -> Self {
+        Self::without(data_columns, parity_columns, &[])
+    }
+
+    /// The same with members missing from the start; their disks are blank.
+    pub(crate) fn without(data_columns: u8, parity_columns: u8, missing: &[u8]) -> Self {
+        let timeline = Timeline::new(Timestamp(1));
+        let members = data_columns + parity_columns;
+        let disks: Vec<Modelled> = (0..members).map(|seed| disk(&timeline, seed)).collect();
+        let entry = |number: u8| match missing.contains(&number) {
+            true => MemberEntry::blank([number; 16], String::new()),
+            false => MemberEntry::new([number; 16], String::new()),
+        };
+        let identity = Identity {
+            volume_id: VolumeId([1; 16]),
+            head_key: HeadKey([2; 32]),
+            members: (0..members).map(entry).collect(),
+            spares: Vec::new(),
+            created: Timestamp(0),
+        };
+        let options = CreateOptions { piece_bytes: PIECE_BYTES_MIN, parity_columns };
+        let there = (0..).zip(&disks).filter(|(number, _)| !missing.contains(number));
+        let there: Vec<Modelled> = there.map(|(_, disk)| disk.clone()).collect();
+        create(&mut boxed(&there), &options, &identity).unwrap();
+        let pool = Pool::new(256, usize::try_from(PIECE_BYTES_MIN).unwrap()).unwrap();
+        Self { timeline, disks, pool, appended: Vec::new(), mark: 0 }
+    }
+
+    pub(crate) fn mount(&self) -> Writer {
+        mount(boxed(&self.disks), &self.timeline).unwrap().0
+    }
+
+    /// Mounts what is left when the operator says which members are gone for good.
+    pub(crate) fn mount_without(&self, disks: &[Modelled], gone: &[u8]) -> Writer {
+        mount_without(boxed(disks), gone, &self.timeline).unwrap().0
+    }
+
+    pub(crate) fn reader(&self) -> Reader {
+        self.reader_on(&self.disks)
+    }
+
+    fn reader_on(&self, disks: &[Modelled]) -> Reader {
+        let readers = disks.iter().map(|disk| Box::new(disk.clone()) as Box<dyn ReadAt>);
+        Reader::open(readers.collect()).unwrap()
+    }
+
+    /// Appends stripes of three rows or of the rest of their slot.
+    pub(crate) fn append(&mut self, writer: &mut Writer, count: u8) -> Result<(), Error> {
+        let data_columns = writer.geometry().data_columns;
+        for _ in 0..count {
+            self.mark = self.mark.wrapping_add(1);
+            let columns = (0..data_columns).map(|column| {
+                let mut buffer = self.pool.take().unwrap();
+                buffer[HEAD_BYTES..].fill(self.mark ^ column);
+                buffer
+            });
+            let rows = writer.plan(3).rows;
+            let filled = Filled::without_packets(columns.collect(), Kind::Index, rows);
+            let stripe = writer.append(filled, &self.timeline)?.stripe;
+            self.appended.push((stripe, data_columns, self.mark));
+        }
+        Ok(())
+    }
+
+    /// Everything up to `acknowledged` comes back from `disks`.
+    pub(crate) fn check(&self, disks: &[Modelled], acknowledged: StripeId) {
+        let reader = self.reader_on(disks);
+        let tail = reader.span().unwrap().tail;
+        let mut buffer = vec![0; reader.piece_bytes()];
+        let held = |stripe: &StripeId| stripe.sequence >= tail && *stripe <= acknowledged;
+        assert!(self.appended.iter().any(|(stripe, ..)| held(stripe)), "there is something");
+        for &(stripe, columns, mark) in self.appended.iter().filter(|(stripe, ..)| held(stripe)) {
+            for column in 0..columns {
+                let slot = reader.slot(stripe.sequence, column, &mut buffer).unwrap();
+                let piece = &slot.stripes[usize::from(stripe.sub)];
+                assert_eq!(piece.bad_rows, vec![], "{stripe}");
+                let body = Reader::body(&piece.head, &buffer);
+                assert!(body.iter().all(|&byte| byte == mark ^ column), "{stripe}.{column}");
+            }
+        }
+    }
+}
+
+pub(crate) fn disk(timeline: &Timeline, seed: u8) -> Modelled {
+    Modelled::new(SIZE, Timing::instant(), timeline, u64::from(seed))
+}
+
+pub(crate) fn boxed(disks: &[Modelled]) -> Vec<Box<dyn Device>> {
+    disks.iter().map(|disk| Box::new(disk.clone()) as Box<dyn Device>).collect()
+}
