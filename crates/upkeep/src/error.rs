@@ -26,6 +26,12 @@ pub enum Error {
     NotAVolume { path: PathBuf },
     #[error("{} is in use: {used}; nothing was changed", path.display())]
     InUse { path: PathBuf, used: Use },
+    #[error(
+        "{} is in use, by a recorder perhaps: repairs are written by one process alone; \
+         --dry-run only reads",
+        path.display()
+    )]
+    Recording { path: PathBuf },
     #[error("{} is a wirespool volume already; --force destroys what it holds", path.display())]
     IsVolume { path: PathBuf },
     #[error("{} holds {found}; --force destroys it", path.display())]

@@ -1,19 +1,21 @@
-//! Create, inspect, verify: what is done to a volume besides recording and reading.
+//! Create, inspect, verify, scrub: what is done to a volume besides recording and reading.
 //!
-//! [`create`] is the only one that writes, and it refuses every target that is in use or holds
-//! anything it was not told to destroy. [`inspect`] and [`verify`] open the volume for reading,
-//! take no lock and may run beside a recorder. Nothing here prints: reports are returned, progress
-//! is told to a closure that may break off.
+//! [`create`] refuses every target that is in use or holds anything it was not told to destroy.
+//! [`scrub`] writes only repairs, to a volume that nobody records into. [`inspect`] and [`verify`]
+//! open the volume for reading, take no lock and may run beside a recorder. Nothing here prints:
+//! reports are returned, progress is told to a closure that may break off.
 
 mod create;
 mod error;
 mod inspect;
+mod scrub;
 mod segments;
 mod verify;
 
 pub use create::{CreateOptions, Created, CreatedMember, create};
 pub use error::Error;
 pub use inspect::{IndexSummary, Inspection, MemberState, Reach, Recording, inspect};
+pub use scrub::{BadCopy, Fate, Scrubbed, scrub};
 pub use verify::{BadStripe, IndexDamage, Verification, verify};
 
 use core::ops::ControlFlow;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use format::geometry::ROW_BYTES;
 use format::head::{StripeId, VolumeId};
 use index::{Columns, Segment};
-use volume::{Damage, Reader, VerifyReport};
+use volume::{Damage, Reader, ScrubOptions, VerifyReport};
 
 use crate::segments::{self, ALWAYS};
 use crate::{Error, Progress};
@@ -23,6 +23,8 @@ pub struct Verification {
     pub ring: VerifyReport,
     /// Stripes that are not as they were acknowledged.
     pub damage: Vec<BadStripe>,
+    /// Superblock copies that are not as they should be: member, copy.
+    pub bad_copies: Vec<(u8, u8)>,
     /// Segment indexes that were joined, decoded and counted.
     pub indexes: u64,
     /// Session rows in them.
@@ -36,7 +38,10 @@ pub struct Verification {
 impl Verification {
     /// Nothing is damaged.
     pub fn is_clean(&self) -> bool {
-        self.damage.is_empty() && self.index_damage.is_empty()
+        self.damage.is_empty()
+            && self.bad_copies.is_empty()
+            && self.ring.parity_wrong.is_empty()
+            && self.index_damage.is_empty()
     }
 }
 
@@ -77,18 +82,17 @@ pub fn verify(
     progress: Progress<'_>,
 ) -> Result<Verification, Error> {
     let reader = crate::open(path, members)?;
-    let mut is_complete = true;
-    let ring = volume::verify(&reader, &mut |done, total| {
-        let flow = progress(done, total);
-        is_complete &= flow.is_continue();
-        flow
-    });
-    let damage = ring.damage.iter().map(locate).collect();
+    let options = ScrubOptions::default();
+    let report = volume::scrub(&reader, None, options, progress)
+        .map_err(|source| Error::of_volume(path, source))?;
+    let is_complete = report.is_complete;
+    let damage = report.findings.iter().map(|found| locate(&found.damage)).collect();
     let mut verification = Verification {
         path: path.to_path_buf(),
         volume_id: reader.superblock().volume_id,
         damage,
-        ring,
+        bad_copies: report.copies.iter().map(|bad| (bad.member, bad.copy)).collect(),
+        ring: report.verified,
         indexes: 0,
         sessions: 0,
         index_damage: Vec::new(),
@@ -101,17 +105,20 @@ pub fn verify(
 }
 
 /// From rows of a stripe to bytes of the member.
-fn locate(damage: &Damage) -> BadStripe {
-    // Body rows lie behind the row of the head.
-    let first = u64::from(damage.first_row) + 1;
-    let offset = |row: &u16| damage.slot_offset + (first + u64::from(*row)) * u64::from(ROW_BYTES);
+pub(crate) fn locate(damage: &Damage) -> BadStripe {
     BadStripe {
         stripe: damage.stripe,
         member: damage.member,
         slot_offset: damage.slot_offset,
-        row_offsets: damage.rows.iter().map(offset).collect(),
+        row_offsets: damage.rows.iter().map(|&row| row_offset(damage, row)).collect(),
         repairable: damage.repairable,
     }
+}
+
+/// Byte offset of a body row on the member: body rows lie behind the row of the head.
+pub(crate) fn row_offset(damage: &Damage, row: u16) -> u64 {
+    let rows = u64::from(damage.first_row) + 1 + u64::from(row);
+    damage.slot_offset + rows * u64::from(ROW_BYTES)
 }
 
 fn verify_indexes(reader: &Reader, verification: &mut Verification) {

@@ -7,6 +7,7 @@
 
 mod manifest;
 mod record;
+mod scrub;
 mod session;
 mod table;
 mod text;
@@ -15,6 +16,7 @@ mod volume;
 
 pub use manifest::{ExpectedOutput, ManifestError, explain, manifest_json, parse_manifest};
 pub use record::{is_clean, recording, recording_json, recording_progress};
+pub use scrub::{scrubbed, scrubbed_json};
 pub use session::{SessionTable, csv_heading, csv_line, json_line};
 pub use text::{duration, plural, printable, rate};
 pub use verification::{verification, verification_json};

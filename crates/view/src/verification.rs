@@ -42,40 +42,57 @@ fn verdict(report: &Verification) -> String {
         (true, true) => "clean: every acknowledged byte is as it was written".to_owned(),
         (true, false) => "stopped early; nothing is damaged in what was read".to_owned(),
         (false, _) => {
-            let stripes = plural(to_u64(report.damage.len()), "stripe");
+            let stripes = report.damage.len() + report.ring.parity_wrong.len();
+            let stripes = plural(to_u64(stripes), "stripe");
             let indexes = plural(to_u64(report.index_damage.len()), "index part");
-            format!("damaged: {stripes}, {indexes}")
+            let copies = match report.bad_copies.len() {
+                0 => String::new(),
+                count => format!(", {}", copies(to_u64(count))),
+            };
+            format!("damaged: {stripes}, {indexes}{copies}")
         }
     }
 }
 
+/// `2 superblock copies`.
+fn copies(count: u64) -> String {
+    if count == 1 { "1 superblock copy".to_owned() } else { format!("{count} superblock copies") }
+}
+
 fn damage_lines(report: &Verification) -> impl Iterator<Item = String> {
-    let stripes = report.damage.iter().map(|bad| {
-        let BadStripe { stripe, member, slot_offset, row_offsets, repairable } = bad;
-        let place = member.map_or_else(String::new, |member| format!(" on member {member}"));
-        let remedy = if *repairable { "; the other members have it" } else { "" };
-        match row_offsets.first() {
-            None => format!(
-                "stripe {stripe}{place}: no valid head in the slot at byte {slot_offset}{remedy}"
-            ),
-            Some(first) => {
-                let rows = plural(to_u64(row_offsets.len()), "row");
-                format!(
-                    "stripe {stripe}{place}: {rows} of 4096 bytes damaged, first at byte \
-                     {first}{remedy}"
-                )
-            }
-        }
+    let copies = report.bad_copies.iter().map(|(member, copy)| {
+        format!("member {member}: superblock copy {} of 4 is not the newest", copy + 1)
     });
+    let stripes = report.damage.iter().map(|bad| {
+        let remedy = if bad.repairable { "; the other members have it" } else { "" };
+        bad_stripe(bad) + remedy
+    });
+    let wrong =
+        report.ring.parity_wrong.iter().map(|stripe| {
+            format!("stripe {stripe}: parity was computed wrongly when it was written")
+        });
     let indexes = report.index_damage.iter().map(|damage| {
         let (at, offset) = (damage.index, damage.slot_offset);
         let reason = printable(&damage.reason);
         format!("index at stripe {at}, slot at byte {offset}: {reason}")
     });
-    stripes.chain(indexes)
+    copies.chain(stripes).chain(wrong).chain(indexes)
 }
 
-fn to_u64(count: usize) -> u64 {
+/// Where a stripe is damaged, and how.
+pub(crate) fn bad_stripe(bad: &BadStripe) -> String {
+    let BadStripe { stripe, member, slot_offset, row_offsets, .. } = bad;
+    let place = member.map_or_else(String::new, |member| format!(" on member {member}"));
+    match row_offsets.first() {
+        None => format!("stripe {stripe}{place}: no valid head in the slot at byte {slot_offset}"),
+        Some(first) => {
+            let rows = plural(to_u64(row_offsets.len()), "row");
+            format!("stripe {stripe}{place}: {rows} of 4096 bytes damaged, first at byte {first}")
+        }
+    }
+}
+
+pub(crate) fn to_u64(count: usize) -> u64 {
     u64::try_from(count).expect("counts in memory fit 64 bits")
 }
 
@@ -94,7 +111,9 @@ struct VerificationJson<'a> {
     indexes: u64,
     sessions: u64,
     overwritten: u64,
+    superblocks: Vec<[u8; 2]>,
     damage: Vec<DamageJson<'a>>,
+    parity_wrong: Vec<String>,
     index_damage: Vec<IndexDamageJson<'a>>,
 }
 
@@ -147,7 +166,9 @@ pub fn verification_json(report: &Verification) -> String {
         indexes: report.indexes,
         sessions: report.sessions,
         overwritten: ring.overwritten,
+        superblocks: report.bad_copies.iter().map(|&(member, copy)| [member, copy]).collect(),
         damage: damage.collect(),
+        parity_wrong: ring.parity_wrong.iter().map(ToString::to_string).collect(),
         index_damage: index_damage.collect(),
     })
 }

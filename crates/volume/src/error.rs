@@ -130,6 +130,14 @@ pub enum Error {
         /// Its number.
         member: u8,
     },
+    /// A member took a write, made it durable, and gives back something else.
+    #[error("member {member} does not give back what was written at byte {offset}")]
+    NotTaken {
+        /// Its number.
+        member: u8,
+        /// Where.
+        offset: u64,
+    },
     /// The processor computes parity wrongly.
     #[error(transparent)]
     Parity(#[from] parity::Error),

@@ -1,4 +1,4 @@
-//! The ring of stripes over member devices: create, mount, append, acknowledge, read, verify.
+//! The ring of stripes over member devices: create, mount, append, acknowledge, read, scrub.
 //!
 //! [`create`] writes the superblocks, [`mount`] recovers the ring and opens it for writing,
 //! [`Writer`] appends stripes and acknowledges them in order, [`Reader`] shows what is acknowledged
@@ -26,6 +26,7 @@ mod quorum;
 mod reader;
 mod repair;
 mod resilver;
+mod scrub;
 mod seal;
 mod search;
 mod slot_view;
@@ -42,6 +43,7 @@ pub use mount::{Recovery, mount, mount_without};
 pub use protect::{ColumnSums, protect};
 pub use reader::{Reader, Slot, Span, StripeInSlot};
 pub use resilver::{LostRows, RebuiltSlot, Resilver, resilver};
+pub use scrub::{BadCopy, Finding, Outcome, Owner, ScrubOptions, ScrubReport, scrub};
 pub use search::Newest;
 pub use verify::{Damage, VerifyReport, verify};
 pub use writer::{Appended, Expelled, Filled, FilledColumn, Plan, Writer, WriterCounters};

@@ -8,7 +8,7 @@
 use device::ReadAt;
 use format::geometry::Geometry;
 use format::head::{HEAD_BYTES, Head, StripeId};
-use format::superblock::Superblock;
+use format::superblock::{SUPERBLOCK_COPIES, Superblock};
 
 use crate::ahead::Ahead;
 use crate::heads::{Heads, Unreadable, bad_rows, body_in};
@@ -178,6 +178,30 @@ impl Reader {
     /// Which members are there, and what each may be believed.
     pub fn membership(&self) -> &Membership {
         &self.membership
+    }
+
+    /// Refuses where a mount by these members would be refused, too.
+    pub(crate) fn check_quorum(&self) -> Result<(), Error> {
+        let mut membership = self.membership.clone();
+        quorum::settle(&mut membership, &[], |_| self.with_heads(quorum::epoch_used))
+    }
+
+    /// Superblock copies that differ from the newest of their member: member, copy.
+    pub(crate) fn bad_copies(&self) -> Vec<(u8, u8)> {
+        let devices = (0..).zip(&self.members);
+        let devices = devices.filter_map(|(member, device)| Some((member, device.as_deref()?)));
+        devices
+            .flat_map(|(member, device)| {
+                let read = |offset: u64, into: &mut [u8]| device.read_at(offset, into);
+                let size_bytes = device.size_bytes();
+                let newest = superblocks::load(&read, size_bytes);
+                let bad = newest.map(|newest| {
+                    let bad = superblocks::bad_copies(&read, size_bytes, &newest);
+                    bad.map(|copy| (member, copy)).collect::<Vec<_>>()
+                });
+                bad.unwrap_or_else(|_| (0..SUPERBLOCK_COPIES).map(|copy| (member, copy)).collect())
+            })
+            .collect()
     }
 
     /// Shape of the volume.

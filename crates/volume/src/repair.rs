@@ -26,7 +26,8 @@ pub(crate) fn rebuild(
     column: u8,
 ) -> Rebuilt {
     let piece = view.pieces.get(usize::from(column)).expect("a view has every column");
-    let own = body_of(&view.stripe, bytes.of(piece.member)).filter(|_| piece.head.is_some());
+    let is_known = piece.head.is_some() || piece.bad_rows.is_empty();
+    let own = body_of(&view.stripe, bytes.of(piece.member)).filter(|_| is_known);
     let mut body = vec![0; usize::from(view.stripe.rows) * HEAD_BYTES];
     if let Some(own) = own {
         body.copy_from_slice(own);

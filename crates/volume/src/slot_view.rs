@@ -6,6 +6,8 @@
 //! gap of its member may be of a past that the others replaced, but serves where others name it.
 //! Among identities whole data beats a VOID, a VOID beats data that is not whole.
 
+use device::Buffer;
+use format::checksum::body_crc;
 use format::head::{HEAD_BYTES, Head, Kind, PieceHead, StripeHead, StripeId};
 
 use crate::heads::{Heads, bad_rows, has_trailer};
@@ -15,6 +17,8 @@ use crate::membership::Membership;
 #[derive(Debug, Default)]
 pub(crate) struct SlotBytes {
     members: Vec<Vec<u8>>,
+    /// By member, in place of `members`: aligned, so that devices read into them without a copy.
+    buffers: Vec<Option<Buffer>>,
 }
 
 impl SlotBytes {
@@ -47,9 +51,18 @@ impl SlotBytes {
         &mut self.members
     }
 
+    /// Of buffers that the slot was read into, by member; `None` where a member is absent.
+    pub(crate) fn of_buffers(buffers: Vec<Option<Buffer>>) -> Self {
+        Self { members: Vec::new(), buffers }
+    }
+
     /// The bytes of one member.
     pub(crate) fn of(&self, member: u8) -> &[u8] {
-        self.members.get(usize::from(member)).map_or(&[], Vec::as_slice)
+        let member = usize::from(member);
+        match self.buffers.get(member) {
+            Some(buffer) => buffer.as_deref().unwrap_or_default(),
+            None => self.members.get(member).map_or(&[], Vec::as_slice),
+        }
     }
 }
 
@@ -73,7 +86,8 @@ pub(crate) struct PieceView {
     pub(crate) head: Option<PieceHead>,
     /// It lies outside the gap of its member.
     pub(crate) counts: bool,
-    /// Body rows that are not as they were sealed, ascending; all of them without a head.
+    /// Body rows that are not as they were sealed, ascending. Without a head it is all of them or,
+    /// when the body is what the manifest of the others says, none.
     pub(crate) bad_rows: Vec<u16>,
     /// The rows behind a closing head are not what it says: no end of its block in the slot's last
     /// row, or heads of the same sequence.
@@ -107,6 +121,15 @@ impl StripeView {
             let bad = self.pieces.iter().filter(|piece| piece.bad_rows.contains(row));
             bad.count() > parity
         })
+    }
+
+    /// The heads of its pieces, if all are readable.
+    pub(crate) fn heads(&self) -> Option<Vec<Head>> {
+        let head = |piece: &PieceView| {
+            let (stripe, piece) = (self.stripe.clone(), piece.head.clone()?);
+            Some(Head { stripe, piece, cid: self.cid })
+        };
+        self.pieces.iter().map(head).collect()
     }
 
     /// Every piece is as it was sealed.
@@ -217,8 +240,12 @@ impl Walk<'_> {
             let member = geometry.member_of(self.sequence, column);
             let ours =
                 found.iter().find(|head| head.piece.member == member && head.cid == identity.cid);
+            let bytes = self.bytes.of(member);
             let Some(head) = ours else {
-                let bad_rows = (0..stripe.rows).collect();
+                let sealed = stripe.manifest.get(usize::from(column));
+                let as_sealed =
+                    body_of(&stripe, bytes).map(body_crc).is_some_and(|crc| Some(&crc) == sealed);
+                let bad_rows = if as_sealed { Vec::new() } else { (0..stripe.rows).collect() };
                 return PieceView {
                     member,
                     head: None,
@@ -227,26 +254,26 @@ impl Walk<'_> {
                     torn_behind: false,
                 };
             };
-            let bytes = self.bytes.of(member);
             PieceView {
                 member,
                 head: Some(head.piece.clone()),
                 counts: self.heads.counts(head),
                 bad_rows: bad_rows(head, bytes),
-                torn_behind: stripe.kind.closes_slot() && self.is_torn_behind(head, bytes),
+                torn_behind: stripe.kind.closes_slot() && is_torn_behind(self.heads, head, bytes),
             }
         });
         let pieces = pieces.collect();
         StripeView { stripe, cid: identity.cid, pieces, behind_damage: false }
     }
+}
 
-    /// The block of a closing head does not end in the slot's last row, or heads of the same
-    /// sequence lie inside it.
-    fn is_torn_behind(&self, head: &Head, bytes: &[u8]) -> bool {
-        let rows = head.stripe.first_row + 1..self.heads.geometry().rows_per_slot();
-        let head_in = |row| self.heads.head_in(head.piece.member, bytes, row, self.sequence);
-        !has_trailer(head, bytes) || rows.into_iter().any(|row| head_in(row).is_some())
-    }
+/// The block of a closing head does not end in the slot's last row, or heads of the same sequence
+/// lie inside it.
+pub(crate) fn is_torn_behind(heads: &Heads<'_>, head: &Head, bytes: &[u8]) -> bool {
+    let (stripe, member) = (&head.stripe, head.piece.member);
+    let mut rows = stripe.first_row + 1..stripe.geometry.rows_per_slot();
+    let head_in = |row| heads.head_in(member, bytes, row, stripe.stripe.sequence);
+    !has_trailer(head, bytes) || rows.any(|row| head_in(row).is_some())
 }
 
 /// Rows of a body in the bytes of its slot.

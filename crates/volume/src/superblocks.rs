@@ -55,3 +55,31 @@ pub(crate) fn store(device: &mut dyn Device, superblock: &Superblock) -> Result<
     }
     Ok(())
 }
+
+/// Copies that are not what `superblock`, the newest of its member, says.
+pub(crate) fn bad_copies(
+    read: Read<'_>,
+    size_bytes: u64,
+    superblock: &Superblock,
+) -> impl Iterator<Item = u8> {
+    (0..SUPERBLOCK_COPIES).filter(move |&copy| {
+        let mut page = [0; SUPERBLOCK_BYTES];
+        read(copy_offset(copy, size_bytes), &mut page).is_err() || page != superblock.encode(copy)
+    })
+}
+
+/// Writes one copy anew, durably, and reads it back. Another whole one stays where it is.
+pub(crate) fn rewrite(
+    device: &mut dyn Device,
+    superblock: &Superblock,
+    copy: u8,
+) -> Result<(), Error> {
+    let offset = copy_offset(copy, device.size_bytes());
+    let page = superblock.encode(copy);
+    device.write_at(offset, &page)?;
+    device.flush()?;
+    let mut on_disk = [0; SUPERBLOCK_BYTES];
+    device.read_at(offset, &mut on_disk)?;
+    let member = superblock.member;
+    if on_disk == page { Ok(()) } else { Err(Error::NotTaken { member, offset }) }
+}

@@ -1,12 +1,14 @@
-//! Reading everything that is acknowledged and checking every byte. Repairs nothing.
+//! What checking a slot says: numbers, and every place that is not as it was acknowledged. Repairs
+//! nothing; `scrub` drives it.
 
 use core::ops::ControlFlow;
 
-use format::head::{Kind, StripeId};
+use format::head::{Kind, StripeHead, StripeId};
 
 use crate::Reader;
 use crate::reader::Span;
-use crate::slot_view::{SlotBytes, SlotView, StripeView};
+use crate::scrub::check_in_turn;
+use crate::slot_view::{SlotView, StripeView};
 
 /// One place that is not as it was acknowledged.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,39 +47,54 @@ pub struct VerifyReport {
     /// Stripes of which a piece is missing on a member that is absent or stale there, though all
     /// of its rows can be had.
     pub degraded: u64,
+    /// Stripes whose parity does not follow from their data, though all checksums match: it was
+    /// computed wrongly when it was written, and only the data can be trusted.
+    pub parity_wrong: Vec<StripeId>,
     /// Damage, in ring order.
     pub damage: Vec<Damage>,
 }
 
-/// Verifies the acknowledged part of the ring on every member; `progress` hears (bytes done, bytes
-/// in all) and may stop it.
+/// Verifies the acknowledged part of the ring on every member, slot after slot in this thread;
+/// `progress` hears (bytes done, bytes in all) and may stop it.
 pub fn verify(
     reader: &Reader,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> VerifyReport {
-    let mut report = VerifyReport::default();
-    let Some(span) = reader.span() else { return report };
-    let members = u64::try_from(reader.membership().present().count()).expect("at most 24");
-    let slot_bytes = u64::from(reader.geometry().piece_bytes) * members;
-    let total = (span.acknowledged.sequence + 1 - span.tail) * slot_bytes;
-    let mut bytes = SlotBytes::default();
-    for sequence in span.tail..=span.acknowledged.sequence {
-        let view = reader.with_heads(|heads| {
-            bytes.fill(heads, sequence);
-            SlotView::walk(heads, sequence, span.acknowledged, &bytes)
-        });
-        report.take(reader, (sequence, span), &view);
-        report.slots += 1;
-        report.bytes += slot_bytes;
-        if progress(report.bytes, total).is_break() {
-            break;
-        }
-    }
-    report
+    let report = check_in_turn(reader, progress);
+    let damage = report.findings.into_iter().map(|finding| finding.damage).collect();
+    VerifyReport { damage, ..report.verified }
 }
 
 impl VerifyReport {
-    fn take(&mut self, reader: &Reader, (sequence, span): (u64, Span), view: &SlotView) {
+    /// Counts a stripe.
+    pub(crate) fn count(&mut self, stripe: &StripeHead) {
+        match stripe.kind {
+            Kind::Data => self.data_stripes += 1,
+            Kind::Index => self.index_stripes += 1,
+            _ => self.other_stripes += 1,
+        }
+        self.packets += stripe.totals.packets;
+    }
+
+    /// Counts the stripes of a slot.
+    pub(crate) fn take(&mut self, reader: &Reader, span: Span, view: &SlotView) {
+        let membership = reader.membership();
+        for stripe in view.stripes.iter().filter(|view| view.stripe.stripe <= span.acknowledged) {
+            self.count(&stripe.stripe);
+            let sequence = stripe.stripe.stripe.sequence;
+            let is_absent = |member| !membership.is_whole_at(member, sequence);
+            let mut bad = stripe.pieces.iter().filter(|piece| !piece.is_whole());
+            let degraded = stripe.is_recoverable() && bad.any(|piece| is_absent(piece.member));
+            self.degraded += u64::from(degraded);
+        }
+    }
+
+    /// What is damaged in the slot of `sequence`.
+    pub(crate) fn damage_in(
+        reader: &Reader,
+        (sequence, span): (u64, Span),
+        view: &SlotView,
+    ) -> Vec<Damage> {
         let slot_offset = reader.geometry().slot_offset(sequence);
         let missing = |stripe| {
             let rows = Vec::new();
@@ -85,49 +102,37 @@ impl VerifyReport {
         };
         let shown = |view: &&StripeView| view.stripe.stripe <= span.acknowledged;
         let mut expected = StripeId { sequence, sub: 0 };
-        if view.stripes.iter().take_while(shown).next().is_none() {
-            if reader.has_passed(sequence) {
-                self.overwritten += 1;
-            } else {
-                self.damage.push(missing(expected));
-            }
-            return;
-        }
+        let mut damage = Vec::new();
         for stripe in view.stripes.iter().take_while(shown) {
             let id = stripe.stripe.stripe;
-            let lost = (expected.sub..id.sub).map(|sub| missing(StripeId { sequence, sub }));
-            self.damage.extend(lost);
-            match stripe.stripe.kind {
-                Kind::Data => self.data_stripes += 1,
-                Kind::Index => self.index_stripes += 1,
-                _ => self.other_stripes += 1,
-            }
-            self.packets += stripe.stripe.totals.packets;
-            self.take_pieces(reader, stripe, slot_offset);
+            damage.extend((expected.sub..id.sub).map(|sub| missing(StripeId { sequence, sub })));
+            damage.extend(damage_of(reader, stripe, slot_offset));
             expected.sub = id.sub + 1;
         }
         // Every slot but the newest was closed before a later one was acknowledged.
-        if !view.closed && sequence < span.acknowledged.sequence {
-            self.damage.push(missing(expected));
+        let is_open = !view.closed && sequence < span.acknowledged.sequence;
+        if is_open || expected.sub == 0 {
+            damage.push(missing(expected));
         }
+        damage
     }
+}
 
-    fn take_pieces(&mut self, reader: &Reader, view: &StripeView, slot_offset: u64) {
-        let stripe = view.stripe.stripe;
-        let repairable = view.is_recoverable();
-        let membership = reader.membership();
-        let expected = |member| membership.is_whole_at(member, stripe.sequence);
-        let bad = view.pieces.iter().filter(|piece| !piece.is_whole());
-        let damaged = bad.clone().filter(|piece| !repairable || expected(piece.member));
-        self.damage.extend(damaged.map(|piece| Damage {
-            stripe,
-            member: Some(piece.member),
-            first_row: view.stripe.first_row,
-            rows: if piece.head.is_some() { piece.bad_rows.clone() } else { Vec::new() },
-            slot_offset,
-            repairable,
-        }));
-        let absent = bad.filter(|piece| !expected(piece.member)).count();
-        self.degraded += u64::from(repairable && absent > 0);
-    }
+/// The pieces of a stripe that are not as they were acknowledged. What a member missed while it was
+/// away is no damage, as long as the others have it.
+fn damage_of(reader: &Reader, view: &StripeView, slot_offset: u64) -> impl Iterator<Item = Damage> {
+    let stripe = view.stripe.stripe;
+    let repairable = view.is_recoverable();
+    let membership = reader.membership();
+    let expected = move |member| membership.is_whole_at(member, stripe.sequence);
+    let bad = view.pieces.iter().filter(|piece| !piece.is_whole());
+    let damaged = bad.filter(move |piece| !repairable || expected(piece.member));
+    damaged.map(move |piece| Damage {
+        stripe,
+        member: Some(piece.member),
+        first_row: view.stripe.first_row,
+        rows: if piece.head.is_some() { piece.bad_rows.clone() } else { Vec::new() },
+        slot_offset,
+        repairable,
+    })
 }

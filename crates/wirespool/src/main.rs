@@ -15,6 +15,7 @@ mod generate;
 mod inspect;
 mod progress;
 mod record;
+mod scrub;
 mod stdout;
 mod verify;
 
@@ -59,6 +60,7 @@ enum Verb {
     Extract(extract::Flags),
     Inspect(inspect::Flags),
     Verify(verify::Flags),
+    Scrub(scrub::Flags),
     VerifyExtract(verify::ExtractFlags),
     Fields(fields::Flags),
     Demo(demo::Flags),
@@ -75,6 +77,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Extract(flags) => extract::run(&flags),
         Verb::Inspect(flags) => inspect::run(&flags),
         Verb::Verify(flags) => verify::run(&flags),
+        Verb::Scrub(flags) => scrub::run(&flags),
         Verb::VerifyExtract(flags) => verify::run_extract(&flags),
         Verb::Fields(flags) => fields::run(&flags),
         Verb::Demo(flags) => demo::run(&flags),

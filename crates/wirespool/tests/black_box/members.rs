@@ -40,3 +40,53 @@ fn a_volume_of_four_members_serves_without_any_one_of_them() {
     assert!(!named.contains("not found"), "{named}");
     run(&["inspect", &members[0], "--member", &volume.path]).is_refused("belongs to volume");
 }
+
+/// Overwrites `len` bytes with a pattern that no volume holds.
+fn damage(member: &str, offset: u64, len: usize) {
+    use std::os::unix::fs::FileExt;
+    let file = std::fs::File::options().write(true).open(member).unwrap();
+    file.write_all_at(&vec![0x5a; len], offset).unwrap();
+}
+
+#[test]
+fn a_scrub_repairs_what_it_can_and_lists_the_rest() {
+    let volume = Volume::empty();
+    let members = [0, 1, 2].map(|number| volume.file(&format!("member-{number}")));
+    let create = ["create", &members[0], "--size", "48M", "--sparse", "--parity", "1"];
+    let others = ["--member", &members[1], "--member", &members[2]];
+    run(&[&create[..], &others].concat()).done();
+    let record = ["record", &members[0], "--read", CAPTURES, "--index-dir", &volume.index];
+    run(&record).done();
+    let before = std::fs::read(&members[1]).unwrap();
+    let clean = run(&["scrub", &members[2]]).done().out;
+    assert!(clean.starts_with("clean: ") && clean.contains("3 members"), "{clean}");
+
+    // The slot of the first stripe with packets, behind the slot of the EPOCH, and a superblock.
+    let piece_bytes = 2 << 20;
+    damage(&members[1], 2 * piece_bytes, 3 * 4096);
+    damage(&members[1], 4096, 4096);
+    let looked = run(&["scrub", &members[0], "--dry-run"]);
+    assert_eq!(looked.code, Some(1), "{looked:?}");
+    assert!(looked.out.starts_with("damaged: 2 places, all repairable\n"), "{looked:?}");
+    assert_eq!(run(&["verify", &members[0]]).code, Some(1));
+    let repaired = run(&["scrub", &members[0]]).done().out;
+    assert!(repaired.starts_with("repaired: 2 places; nothing is damaged any more"), "{repaired}");
+    assert!(repaired.contains("member 1: superblock copy 2 of 4: repaired"), "{repaired}");
+    assert!(std::fs::read(&members[1]).unwrap() == before, "as it was");
+    run(&["verify", &members[0]]).done();
+
+    // The same rows on two members, of which one may be lost.
+    damage(&members[1], 2 * piece_bytes + 4096, 4096);
+    damage(&members[0], 2 * piece_bytes + 4096, 2 * 4096);
+    let beyond = run(&["scrub", &members[0], "--json"]);
+    assert_eq!(beyond.code, Some(1), "{beyond:?}");
+    let report: Value = serde_json::from_str(&beyond.out).unwrap();
+    let lost = |place: usize| &report["damage"][place];
+    let (alone, shared) = if lost(0)["member"] == 1 { (0, 1) } else { (1, 0) };
+    assert_eq!(
+        (&lost(alone)["fate"], &lost(shared)["fate"]),
+        (&"lost".into(), &"partly lost".into())
+    );
+    let first = Value::from(2 * piece_bytes + 4096);
+    assert_eq!(lost(shared)["lost_row_offsets"], Value::from(vec![first]), "{report}");
+}

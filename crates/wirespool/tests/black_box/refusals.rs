@@ -222,6 +222,8 @@ fn a_volume_in_use_has_one_writer_and_any_readers() {
     let forced = ["create", &volume.path, "--size", "64M", "--force"];
     run(&forced).is_refused("is in use by another process or by the system");
     run(&["verify", &volume.path]).done();
+    run(&["scrub", &volume.path]).is_refused("is in use, by a recorder perhaps");
+    run(&["scrub", &volume.path, "--dry-run"]).done();
     drop(input);
     assert!(writer.wait().unwrap().success());
     assert!(run(&["find", &volume.path, "sni", "www.github.com"]).done().out.contains("github"));

@@ -5,13 +5,14 @@ use std::process::{Command, Stdio};
 use crate::machine::{CAPTURES, Volume, command, run};
 use serde_json::Value;
 
-const VERBS: [&str; 10] = [
+const VERBS: [&str; 11] = [
     "create",
     "record",
     "find",
     "extract",
     "inspect",
     "verify",
+    "scrub",
     "verify-extract",
     "fields",
     "demo",

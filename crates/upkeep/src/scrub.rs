@@ -1,0 +1,138 @@
+//! Reading a whole volume, and making good what is damaged: from files to members.
+
+use std::path::{Path, PathBuf};
+
+use format::head::VolumeId;
+use volume::{MemberAt, Outcome, Owner, Reader, ScrubOptions, VerifyReport};
+
+use crate::verify::{BadStripe, locate, row_offset};
+use crate::{Error, Progress};
+
+/// What became of something damaged.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Fate {
+    /// Written anew, flushed and read back.
+    Repaired,
+    /// The other members have it; this was a dry run.
+    Repairable,
+    /// The other members do not have it either.
+    Lost,
+    /// What is behind these byte offsets of the member cannot be had, a row of 4096 bytes each; the
+    /// rest is repaired, or could be.
+    Partly(Vec<u64>),
+    /// The ring is about to overwrite it.
+    Passing,
+    /// The repair could not be written, in words.
+    Failed(String),
+}
+
+/// What a scrub found and did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Scrubbed {
+    /// The member that was named.
+    pub path: PathBuf,
+    /// Its volume.
+    pub volume_id: VolumeId,
+    /// The members that were read.
+    pub members: Vec<MemberAt>,
+    /// Members of the volume that are not here.
+    pub absent: Vec<u8>,
+    /// Nothing was to be written.
+    pub dry_run: bool,
+    /// What was read, in numbers.
+    pub ring: VerifyReport,
+    /// Damage in the ring, and what became of it.
+    pub damage: Vec<(BadStripe, Fate)>,
+    /// Superblock copies that were not as they should be.
+    pub copies: Vec<BadCopy>,
+    /// Everything was read; not so when it was broken off.
+    pub is_complete: bool,
+    /// Nothing is damaged any more.
+    pub is_sound: bool,
+}
+
+/// A superblock copy that was not what the newest one on its member says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BadCopy {
+    /// The member.
+    pub member: u8,
+    /// Which of the four.
+    pub copy: u8,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+impl Scrubbed {
+    /// Nothing was damaged.
+    pub fn is_clean(&self) -> bool {
+        self.damage.is_empty() && self.copies.is_empty() && self.ring.parity_wrong.is_empty()
+    }
+}
+
+/// Checks everything that is acknowledged and, unless it is a dry run, repairs what the other
+/// members give back. Repairing takes the volume for this process alone; a dry run takes no lock
+/// and may run beside a recorder.
+pub fn scrub(
+    path: &Path,
+    members: &[PathBuf],
+    dry_run: bool,
+    progress: Progress<'_>,
+) -> Result<Scrubbed, Error> {
+    let named = |source| Error::of_volume(path, source);
+    let found = volume::find_members(path, members).map_err(named)?;
+    let mut owner = if dry_run { None } else { Some(claim(path, &found)?) };
+    let opened = volume::open_members(&found).map_err(named)?;
+    let reader = Reader::open(opened).map_err(named)?;
+    let options = ScrubOptions::default();
+    let report = volume::scrub(&reader, owner.as_mut(), options, progress).map_err(named)?;
+    let is_sound = report.is_sound();
+    let damage = report.findings.iter().map(|found| {
+        let bad = locate(&found.damage);
+        let fate = fate(&found.outcome, &|row| row_offset(&found.damage, row));
+        (bad, fate)
+    });
+    let copies = report.copies.iter().map(|bad| BadCopy {
+        member: bad.member,
+        copy: bad.copy,
+        fate: fate(&bad.outcome, &|_| 0),
+    });
+    let (damage, copies) = (damage.collect(), copies.collect());
+    let membership = reader.membership();
+    Ok(Scrubbed {
+        path: path.to_path_buf(),
+        volume_id: reader.superblock().volume_id,
+        absent: membership.numbers().filter(|&it| membership.of(it).is_none()).collect(),
+        members: found,
+        dry_run,
+        ring: report.verified,
+        damage,
+        copies,
+        is_complete: report.is_complete,
+        is_sound,
+    })
+}
+
+fn fate(outcome: &Outcome, offset: &dyn Fn(u16) -> u64) -> Fate {
+    match outcome {
+        Outcome::Repaired => Fate::Repaired,
+        Outcome::Repairable => Fate::Repairable,
+        Outcome::Partly { lost_rows, .. } => {
+            Fate::Partly(lost_rows.iter().map(|&row| offset(row)).collect())
+        }
+        Outcome::Passing => Fate::Passing,
+        Outcome::Failed(error) => Fate::Failed(error.to_string()),
+        _ => Fate::Lost,
+    }
+}
+
+fn claim(path: &Path, members: &[MemberAt]) -> Result<Owner, Error> {
+    let open = |found: &MemberAt| {
+        device::open(&found.path, &device::Options::default()).map_err(|error| match error {
+            device::Error::InUse { path } => Error::Recording { path },
+            error => error.into(),
+        })
+    };
+    let devices = members.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    Owner::claim(devices).map_err(|source| Error::of_volume(path, source))
+}

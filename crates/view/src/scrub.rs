@@ -1,0 +1,207 @@
+//! Volumes scrubbed.
+
+use serde::Serialize;
+use units::ByteSize;
+use upkeep::{BadStripe, Fate, Scrubbed};
+
+use crate::pretty;
+use crate::text::{grouped, plural, printable};
+use crate::verification::{bad_stripe, to_u64};
+
+/// Lines of damage that are shown; the JSON has them all.
+const DAMAGE_SHOWN: usize = 20;
+
+/// A scrub, in words: the verdict first, then each damaged place and what became of it.
+pub fn scrubbed(report: &Scrubbed) -> String {
+    let ring = &report.ring;
+    let mut lines = vec![verdict(report)];
+    lines.push(format!(
+        "read {} in {} of {}: {} data, {} index and {} other stripes",
+        ByteSize(ring.bytes),
+        plural(ring.slots, "slot"),
+        plural(to_u64(report.members.len()), "member"),
+        grouped(ring.data_stripes),
+        grouped(ring.index_stripes),
+        grouped(ring.other_stripes),
+    ));
+    if !report.absent.is_empty() {
+        let absent: Vec<String> = report.absent.iter().map(u8::to_string).collect();
+        lines.push(format!("not here, and so not checked: member {}", absent.join(", ")));
+    }
+    if ring.degraded > 0 {
+        let count = plural(ring.degraded, "stripe");
+        lines.push(format!("{count} with pieces that a member never had; resilver writes them"));
+    }
+    if ring.overwritten > 0 {
+        let passed = plural(ring.overwritten, "slot");
+        lines.push(format!("{passed} overwritten by the recorder meanwhile"));
+    }
+    let found: Vec<String> = lines_of(report).collect();
+    let more = to_u64(found.len().saturating_sub(DAMAGE_SHOWN));
+    lines.extend(found.into_iter().take(DAMAGE_SHOWN));
+    if more > 0 {
+        lines.push(format!("and {} more; --json lists them all", grouped(more)));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn verdict(report: &Scrubbed) -> String {
+    let fates = report.damage.iter().map(|(_, fate)| fate);
+    let fates = fates.chain(report.copies.iter().map(|copy| &copy.fate));
+    let count =
+        |wanted: &dyn Fn(&Fate) -> bool| to_u64(fates.clone().filter(|it| wanted(it)).count());
+    let repaired = count(&|fate| *fate == Fate::Repaired);
+    let repairable = count(&|fate| *fate == Fate::Repairable);
+    let left = count(&|fate| !matches!(fate, Fate::Repaired | Fate::Repairable))
+        + to_u64(report.ring.parity_wrong.len());
+    let whole = match (repaired, repairable, left) {
+        (0, 0, 0) => "clean: every acknowledged byte is as it was written".to_owned(),
+        (_, 0, 0) => {
+            format!("repaired: {}; nothing is damaged any more", plural(repaired, "place"))
+        }
+        (0, _, 0) => format!("damaged: {}, all repairable", plural(repairable, "place")),
+        _ => format!(
+            "damaged: {} beyond repair, {} repairable, {} repaired",
+            plural(left, "place"),
+            grouped(repairable),
+            grouped(repaired)
+        ),
+    };
+    if report.is_complete { whole } else { format!("stopped early; so far {whole}") }
+}
+
+fn lines_of(report: &Scrubbed) -> impl Iterator<Item = String> {
+    let copies = report.copies.iter().map(|bad| {
+        let number = bad.copy + 1;
+        format!("member {}: superblock copy {number} of 4: {}", bad.member, words(&bad.fate))
+    });
+    let stripes = report.damage.iter().map(|(bad, fate)| {
+        let place = bad_stripe(bad);
+        format!("{place}: {}", words(fate))
+    });
+    let wrong = report.ring.parity_wrong.iter().map(|stripe| {
+        format!(
+            "stripe {stripe}: parity was computed wrongly when it was written; the data is good"
+        )
+    });
+    copies.chain(stripes).chain(wrong)
+}
+
+fn words(fate: &Fate) -> String {
+    match fate {
+        Fate::Repaired => "repaired".to_owned(),
+        Fate::Repairable => "repairable".to_owned(),
+        Fate::Partly(lost) => {
+            let rows = plural(to_u64(lost.len()), "row");
+            let first = lost.first().copied().unwrap_or_default();
+            format!("{rows} lost, first at byte {first}; the rest can be had")
+        }
+        Fate::Passing => "not repaired, because the ring is about to overwrite it".to_owned(),
+        Fate::Failed(cause) => format!("not repaired: {}", printable(cause)),
+        _ => "lost: too few members have it".to_owned(),
+    }
+}
+
+#[derive(Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each answers a question of its own")]
+struct ScrubbedJson<'a> {
+    path: String,
+    volume_id: String,
+    dry_run: bool,
+    clean: bool,
+    sound: bool,
+    complete: bool,
+    members: Vec<MemberJson>,
+    absent: &'a [u8],
+    slots: u64,
+    bytes: u64,
+    data_stripes: u64,
+    index_stripes: u64,
+    other_stripes: u64,
+    degraded: u64,
+    overwritten: u64,
+    superblocks: Vec<CopyJson>,
+    damage: Vec<PlaceJson<'a>>,
+    parity_wrong: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct MemberJson {
+    member: u8,
+    path: String,
+}
+
+#[derive(Serialize)]
+struct CopyJson {
+    member: u8,
+    copy: u8,
+    fate: &'static str,
+}
+
+#[derive(Serialize)]
+struct PlaceJson<'a> {
+    stripe: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    member: Option<u8>,
+    slot_offset: u64,
+    row_offsets: &'a [u64],
+    fate: &'static str,
+    #[serde(skip_serializing_if = "<[u64]>::is_empty")]
+    lost_row_offsets: &'a [u64],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<&'a str>,
+}
+
+/// A scrub as a JSON object.
+pub fn scrubbed_json(report: &Scrubbed) -> String {
+    let ring = &report.ring;
+    let members = report.members.iter();
+    let members = members
+        .map(|found| MemberJson { member: found.member, path: found.path.display().to_string() });
+    let copies = report.copies.iter();
+    let copies =
+        copies.map(|bad| CopyJson { member: bad.member, copy: bad.copy, fate: name(&bad.fate) });
+    pretty(&ScrubbedJson {
+        path: report.path.display().to_string(),
+        volume_id: report.volume_id.to_string(),
+        dry_run: report.dry_run,
+        clean: report.is_clean(),
+        sound: report.is_sound,
+        complete: report.is_complete,
+        members: members.collect(),
+        absent: &report.absent,
+        slots: ring.slots,
+        bytes: ring.bytes,
+        data_stripes: ring.data_stripes,
+        index_stripes: ring.index_stripes,
+        other_stripes: ring.other_stripes,
+        degraded: ring.degraded,
+        overwritten: ring.overwritten,
+        superblocks: copies.collect(),
+        damage: report.damage.iter().map(place).collect(),
+        parity_wrong: ring.parity_wrong.iter().map(ToString::to_string).collect(),
+    })
+}
+
+fn place((bad, fate): &(BadStripe, Fate)) -> PlaceJson<'_> {
+    PlaceJson {
+        stripe: bad.stripe.to_string(),
+        member: bad.member,
+        slot_offset: bad.slot_offset,
+        row_offsets: &bad.row_offsets,
+        fate: name(fate),
+        lost_row_offsets: if let Fate::Partly(lost) = fate { lost } else { &[] },
+        cause: if let Fate::Failed(cause) = fate { Some(cause) } else { None },
+    }
+}
+
+fn name(fate: &Fate) -> &'static str {
+    match fate {
+        Fate::Repaired => "repaired",
+        Fate::Repairable => "repairable",
+        Fate::Partly(_) => "partly lost",
+        Fate::Passing => "passing",
+        Fate::Failed(_) => "failed",
+        _ => "lost",
+    }
+}

@@ -1,0 +1,397 @@
+//! Scrubbing: what is damaged within redundancy is as it was before, on the medium; what is beyond
+//! it is named exactly and not touched.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::as_conversions,
+    reason = "a test may stop at once"
+)]
+
+use core::ops::ControlFlow;
+use std::collections::BTreeSet;
+
+use device::{Device, Fault, MUTATIONS, Modelled, Pool, ReadAt, Rule, Timeline, Timing};
+use format::geometry::{Geometry, PIECE_BYTES_MIN, ROW_BYTES};
+use format::head::{HEAD_BYTES, Head, HeadKey, Kind, StripeId, VolumeId};
+use format::superblock::{MemberEntry, copy_offset};
+use units::Timestamp;
+use volume::{
+    CreateOptions, Error, Filled, Identity, Outcome, Owner, Reader, ScrubOptions, ScrubReport,
+    create, mount, scrub,
+};
+
+const SIZE: u64 = 8 << 20;
+const KEY: HeadKey = HeadKey([2; 32]);
+
+/// A volume that was recorded into for more than a lap and closed.
+struct Ring {
+    timeline: Timeline,
+    disks: Vec<Modelled>,
+    geometry: Geometry,
+    before: Vec<Vec<u8>>,
+}
+
+impl Ring {
+    fn recorded(data_columns: u8, parity_columns: u8) -> Self {
+        let timeline = Timeline::new(Timestamp(1));
+        let members = data_columns + parity_columns;
+        let disk = |seed: u8| Modelled::new(SIZE, Timing::instant(), &timeline, u64::from(seed));
+        let disks: Vec<Modelled> = (0..members).map(disk).collect();
+        let entry = |number: u8| MemberEntry::new([number; 16], String::new());
+        let identity = Identity {
+            volume_id: VolumeId([1; 16]),
+            head_key: KEY,
+            members: (0..members).map(entry).collect(),
+            spares: Vec::new(),
+            created: Timestamp(0),
+        };
+        let options = CreateOptions { piece_bytes: PIECE_BYTES_MIN, parity_columns };
+        let geometry = create(&mut devices(&disks), &options, &identity).unwrap().geometry;
+        let mut ring = Self { timeline, disks, geometry, before: Vec::new() };
+        // Slots of one, two and three stripes, slots left early, a second epoch, a clean stop.
+        ring.record(data_columns, 150);
+        ring.record(data_columns, 250);
+        ring.before = ring.disks.iter().map(image).collect();
+        ring
+    }
+
+    fn record(&self, data_columns: u8, stripes: u16) {
+        let pool = Pool::new(256, usize::try_from(PIECE_BYTES_MIN).unwrap()).unwrap();
+        let (mut writer, _) = mount(devices(&self.disks), &self.timeline).unwrap();
+        for number in 0..stripes {
+            let columns = (0..data_columns).map(|column| {
+                let mut buffer = pool.take().unwrap();
+                let mut state = u32::from(number) << 8 | u32::from(column) | 1;
+                for byte in &mut buffer[HEAD_BYTES..] {
+                    state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    *byte = state.to_be_bytes()[0];
+                }
+                buffer
+            });
+            let rows = writer.plan([3, 1, 2, 1][usize::from(number % 4)]).rows;
+            let filled = Filled::without_packets(columns.collect(), Kind::Index, rows);
+            writer.append(filled, &self.timeline).unwrap();
+        }
+        writer.close(&self.timeline).unwrap();
+    }
+
+    fn reader(&self) -> Reader {
+        let readers = self.disks.iter().map(|disk| Box::new(disk.clone()) as Box<dyn ReadAt>);
+        Reader::open(readers.collect()).unwrap()
+    }
+
+    fn scrub(&self, slots_ahead: usize) -> ScrubReport {
+        let mut owner = Owner::claim(devices(&self.disks)).unwrap();
+        scrub(&self.reader(), Some(&mut owner), ScrubOptions { slots_ahead }, &mut go_on).unwrap()
+    }
+
+    fn look(&self) -> ScrubReport {
+        scrub(&self.reader(), None, ScrubOptions::default(), &mut go_on).unwrap()
+    }
+
+    /// First and last sequence that may be repaired as a whole: the head that closes the newest
+    /// slot lies above the watermark.
+    fn repairable(&self) -> (u64, u64) {
+        let reader = self.reader();
+        let span = reader.span().unwrap();
+        (span.tail + u64::from(reader.superblock().window), span.acknowledged.sequence - 1)
+    }
+
+    fn row(&self, sequence: u64, row: u64) -> u64 {
+        self.geometry.slot_offset(sequence) + row * u64::from(ROW_BYTES)
+    }
+
+    /// Rows that mean something: behind a head that closes its slot that is only the last one.
+    fn rows_of(reader: &Reader, sequence: u64) -> Vec<u64> {
+        let heads = reader.heads(sequence).unwrap();
+        let of_head = |head: &Head| {
+            let (first, rows) = (head.stripe.first_row, head.stripe.rows);
+            u64::from(first)..=u64::from(first + rows)
+        };
+        let last = u64::from(PIECE_BYTES_MIN / ROW_BYTES) - 1;
+        let rows: BTreeSet<u64> = heads.iter().flat_map(of_head).chain([last]).collect();
+        rows.into_iter().collect()
+    }
+
+    fn flip(&self, member: usize, offset: u64) {
+        self.disks[member].damage(offset, |row| row[100] ^= 4);
+    }
+
+    #[track_caller]
+    fn is_as_before(&self) {
+        for (member, (disk, before)) in self.disks.iter().zip(&self.before).enumerate() {
+            let now = image(disk);
+            let place = now.iter().zip(before).position(|(now, before)| now != before);
+            assert_eq!(place, None, "member {member}, piece bytes {PIECE_BYTES_MIN}");
+        }
+    }
+}
+
+fn go_on(_: u64, _: u64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+fn devices(disks: &[Modelled]) -> Vec<Box<dyn Device>> {
+    disks.iter().map(|disk| Box::new(disk.clone()) as Box<dyn Device>).collect()
+}
+
+fn image(disk: &Modelled) -> Vec<u8> {
+    let mut bytes = vec![0; usize::try_from(SIZE).unwrap()];
+    ReadAt::read_at(disk, 0, &mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn a_whole_volume_is_clean_and_stays_as_it_is() {
+    for (data, parity) in [(1, 0), (1, 1), (3, 1), (4, 2)] {
+        let ring = Ring::recorded(data, parity);
+        let slots_ahead = usize::from(parity) * 3;
+        let report = ring.scrub(slots_ahead);
+        assert!(report.is_clean() && report.is_complete, "{data}+{parity}: {report:?}");
+        assert!(report.verified.index_stripes > 200, "{report:?}");
+        ring.is_as_before();
+    }
+}
+
+/// Every row of every slot that may be repaired, on one member after the other.
+#[test]
+fn any_row_of_any_member_is_repaired_to_what_it_was() {
+    let ring = Ring::recorded(2, 1);
+    let (first, last) = ring.repairable();
+    let rows = u64::from(PIECE_BYTES_MIN / ROW_BYTES);
+    for row in 0..rows {
+        let reader = ring.reader();
+        let means_something = |sequence: &u64| Ring::rows_of(&reader, *sequence).contains(&row);
+        let damaged: Vec<u64> = (first..=last).filter(means_something).collect();
+        for sequence in damaged {
+            // The last four bytes end the block of a closing head; the others may be anything.
+            let member = usize::try_from((sequence + row) % 3).unwrap();
+            let at = ring.row(sequence, row);
+            ring.disks[member].damage(at, |row| row[HEAD_BYTES - 1] ^= 4);
+        }
+        let report = ring.scrub(usize::try_from(row).unwrap());
+        assert!(!report.is_clean() && report.is_sound(), "row {row}: {report:?}");
+        ring.is_as_before();
+        assert!(ring.look().is_clean());
+    }
+}
+
+#[test]
+fn as_many_members_as_parity_may_be_blank() {
+    let ring = Ring::recorded(4, 2);
+    let (first, last) = ring.repairable();
+    for sequence in first..=last {
+        for member in [1, 4] {
+            for row in 0..u64::from(PIECE_BYTES_MIN / ROW_BYTES) {
+                ring.disks[member].damage(ring.row(sequence, row), |row| row.fill(0));
+            }
+        }
+    }
+    let report = ring.scrub(2);
+    assert!(report.is_sound() && report.findings.len() > 200, "{report:?}");
+    let reader = ring.reader();
+    assert!(ring.look().is_clean());
+    // Behind a head that closes its slot lies whatever an older lap left there, in one member's
+    // slots or another's; all else is equal.
+    for sequence in first..=last {
+        for row in Ring::rows_of(&reader, sequence) {
+            let at = usize::try_from(ring.row(sequence, row)).unwrap();
+            for (disk, before) in ring.disks.iter().zip(&ring.before) {
+                let mut now = [0; HEAD_BYTES];
+                ReadAt::read_at(disk, ring.row(sequence, row), &mut now).unwrap();
+                assert!(now[..] == before[at..at + HEAD_BYTES], "{sequence}, row {row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn more_damage_than_parity_is_named_row_by_row_and_the_rest_is_repaired() {
+    let ring = Ring::recorded(4, 1);
+    let (first, last) = ring.repairable();
+    let reader = ring.reader();
+    let full = |sequence: &u64| reader.heads(*sequence).is_some_and(|it| it[0].stripe.rows == 3);
+    let sequence = (first..=last).find(full).unwrap();
+    // Row 0 of the body on two members, row 2 on one of them.
+    for (member, row) in [(0, 1), (3, 1), (3, 3)] {
+        ring.flip(member, ring.row(sequence, row));
+    }
+    let report = ring.scrub(1);
+    assert!(!report.is_sound());
+    let found: Vec<_> = report
+        .findings
+        .iter()
+        .map(|found| (found.damage.member.unwrap(), found.damage.rows.clone(), &found.outcome))
+        .collect();
+    assert!(
+        matches!(
+            &found[..],
+            [(_, one, Outcome::Lost), (3, two, Outcome::Partly { lost_rows, repaired: true })]
+            | [(3, two, Outcome::Partly { lost_rows, repaired: true }), (_, one, Outcome::Lost)]
+                if *one == [0] && *two == [0, 2] && *lost_rows == [0]
+        ),
+        "{found:?}"
+    );
+    ring.flip(0, ring.row(sequence, 1));
+    ring.flip(3, ring.row(sequence, 1));
+    ring.is_as_before();
+}
+
+#[test]
+fn without_parity_a_head_comes_back_from_its_siblings_and_a_row_does_not() {
+    let ring = Ring::recorded(3, 0);
+    let (first, last) = ring.repairable();
+    // One of K heads is gone, and so too few are left to be sure; with parity one more is.
+    ring.flip(1, ring.row(first, 0));
+    assert!(!ring.scrub(1).is_sound());
+    let ring = Ring::recorded(3, 1);
+    ring.flip(1, ring.row(last - 2, 0));
+    ring.flip(2, ring.row(last - 2, 1));
+    let report = ring.scrub(1);
+    assert!(report.is_sound(), "the body behind the bad head counts: {report:?}");
+    ring.is_as_before();
+}
+
+#[test]
+fn a_dry_run_writes_nothing_and_says_what_could_be_repaired() {
+    let ring = Ring::recorded(2, 2);
+    let (first, last) = ring.repairable();
+    ring.flip(0, ring.row(first, 0));
+    ring.flip(1, ring.row(last, 0));
+    ring.flip(3, copy_offset(1, SIZE));
+    for disk in &ring.disks {
+        disk.add_rule(Rule::new(Fault::Error, MUTATIONS));
+    }
+    let report = ring.look();
+    assert!(!report.is_clean() && !report.is_sound());
+    let outcomes = report.findings.iter().map(|found| &found.outcome);
+    let outcomes = outcomes.chain(report.copies.iter().map(|copy| &copy.outcome));
+    assert!(outcomes.clone().all(|outcome| matches!(outcome, Outcome::Repairable)), "{report:?}");
+    assert_eq!(outcomes.count(), 3);
+}
+
+#[test]
+fn superblock_copies_come_back_from_the_newest() {
+    let ring = Ring::recorded(2, 1);
+    for (member, kept) in [(0, 0), (1, 2), (2, 3)] {
+        for copy in (0..4).filter(|&copy| copy != kept) {
+            ring.flip(member, copy_offset(copy, SIZE));
+        }
+    }
+    let report = ring.scrub(1);
+    assert!(report.copies.len() == 9 && report.is_sound(), "{report:?}");
+    ring.is_as_before();
+}
+
+#[test]
+fn what_the_ring_is_about_to_overwrite_is_left_alone() {
+    let ring = Ring::recorded(2, 1);
+    let (first, _) = ring.repairable();
+    ring.flip(0, ring.row(first - 1, 0));
+    ring.flip(0, ring.row(first, 0));
+    let report = ring.scrub(1);
+    let outcome = |sequence| {
+        let found = report.findings.iter();
+        &{ found }.find(|found| found.damage.stripe.sequence == sequence).unwrap().outcome
+    };
+    assert!(matches!(outcome(first - 1), Outcome::Passing), "{report:?}");
+    assert!(outcome(first).is_repaired());
+}
+
+#[test]
+fn a_member_that_refuses_the_repair_is_named() {
+    let ring = Ring::recorded(2, 1);
+    let (first, _) = ring.repairable();
+    ring.flip(1, ring.row(first, 0));
+    ring.flip(2, ring.row(first + 1, 0));
+    let mut owner = Owner::claim(devices(&ring.disks)).unwrap();
+    ring.disks[1].add_rule(Rule::new(Fault::Lost, MUTATIONS));
+    ring.disks[2].add_rule(Rule::new(Fault::Error, MUTATIONS));
+    let options = ScrubOptions::default();
+    let report = scrub(&ring.reader(), Some(&mut owner), options, &mut go_on).unwrap();
+    let outcomes: Vec<_> = report.findings.iter().map(|found| &found.outcome).collect();
+    assert!(
+        matches!(
+            outcomes[..],
+            [Outcome::Failed(Error::NotTaken { member: 1, .. }), Outcome::Failed(Error::Device(_))]
+        ),
+        "{outcomes:?}"
+    );
+}
+
+#[test]
+fn a_reader_that_the_writer_passes_blames_nobody() {
+    let ring = Ring::recorded(2, 1);
+    let reader = ring.reader();
+    let slots = reader.geometry().slots;
+    ring.record(2, u16::try_from(2 * slots / 3).unwrap());
+    let report = scrub(&reader, None, ScrubOptions::default(), &mut go_on).unwrap();
+    assert!(report.is_clean() && report.verified.overwritten > 10, "{report:?}");
+}
+
+#[test]
+fn a_break_stops_between_two_slots_and_says_so() {
+    let ring = Ring::recorded(2, 1);
+    let mut told = Vec::new();
+    let options = ScrubOptions::default();
+    let report = scrub(&ring.reader(), None, options, &mut |done, total| {
+        told.push((done, total));
+        if told.len() == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let report = report.unwrap();
+    assert!(!report.is_complete && report.verified.slots == 5);
+    assert_eq!(told.last().unwrap().0, report.verified.bytes);
+    let totals: BTreeSet<u64> = told.iter().map(|told| told.1).collect();
+    assert_eq!(totals.len(), 1);
+}
+
+/// Parity that was computed wrongly and sealed: all checksums match.
+#[test]
+fn parity_that_does_not_follow_from_the_data_is_found() {
+    let ring = Ring::recorded(2, 2);
+    let (first, last) = ring.repairable();
+    let reader = ring.reader();
+    let full = |sequence: &u64| reader.heads(*sequence).is_some_and(|it| it[0].stripe.rows == 3);
+    let sequence = (first..last).rev().find(full).unwrap();
+    let at = ring.row(sequence, 0);
+    let member = |column| usize::from(ring.geometry.member_of(sequence, column));
+    // The last column is Q.
+    let q = &ring.disks[member(3)];
+    q.damage(at + 4096, |row| row[7] ^= 1);
+    let mut body = vec![0; 3 * HEAD_BYTES];
+    ReadAt::read_at(q, at + 4096, &mut body).unwrap();
+    for column in 0..4 {
+        let disk = &ring.disks[member(column)];
+        disk.damage(at, |page| {
+            let mut head = Head::decode(page[..].first_chunk().unwrap(), Some(&KEY)).unwrap();
+            head.stripe.manifest[3] = format::checksum::body_crc(&body);
+            if column == 3 {
+                let address = format::checksum::RowAddress {
+                    epoch: head.stripe.epoch,
+                    sequence,
+                    sub: 0,
+                    column,
+                };
+                head.piece.row_crcs[0] = address.row_crc(0, &body[..HEAD_BYTES]);
+            }
+            let sealed = Head::new(head.stripe, head.piece).encode(&KEY);
+            page.copy_from_slice(&sealed);
+        });
+    }
+    let report = ring.scrub(1);
+    assert_eq!(report.findings.len(), 0, "{report:?}");
+    assert_eq!(report.verified.parity_wrong, [StripeId { sequence, sub: 0 }]);
+    assert!(!report.is_sound());
+}
+
+#[test]
+fn too_few_members_to_say_what_was_acknowledged_write_nothing() {
+    let mut ring = Ring::recorded(2, 2);
+    ring.disks.truncate(2);
+    let mut owner = Owner::claim(devices(&ring.disks)).unwrap();
+    let options = ScrubOptions::default();
+    let result = scrub(&ring.reader(), Some(&mut owner), options, &mut go_on);
+    assert!(matches!(result, Err(Error::Quorum { .. })), "{result:?}");
+    assert!(ring.look().is_clean(), "looking is allowed");
+}

@@ -1,0 +1,54 @@
+//! `wirespool scrub`.
+
+use core::ops::ControlFlow;
+use std::path::PathBuf;
+
+use clap::Args;
+use host::StopFlag;
+
+use crate::failure::{Outcome, Verdict};
+use crate::progress::Progress;
+use crate::stdout;
+
+/// Check a whole volume and repair from parity what is damaged.
+///
+/// Reads all members from the medium, several slots ahead on each, and compares heads, rows, parity
+/// and superblock copies with their checksums and with each other. A damaged row, head or copy is
+/// computed from the other members, written, flushed and read back. No keys are needed, and nothing
+/// is decoded. Nobody may record into the volume meanwhile; --dry-run only reads, beside a
+/// recorder, too. Ctrl-C stops between two slots, and what was repaired stays.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool scrub /data/spool
+  wirespool scrub /dev/sdb1 --dry-run --json
+
+Exit code 0 when nothing is damaged any more, 1 when something could not be repaired, with
+--dry-run when anything is damaged, and when it was stopped.")]
+pub(crate) struct Flags {
+    /// The volume: a file or a block device
+    volume: PathBuf,
+    /// Another member, where it is not found by itself; may be given several times
+    #[arg(long = "member", value_name = "PATH")]
+    members: Vec<PathBuf>,
+    /// Write nothing; may run beside a recorder
+    #[arg(long)]
+    dry_run: bool,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(flags: &Flags) -> Outcome {
+    let stop = StopFlag::install()?;
+    let mut progress = Progress::new("scrub");
+    let report = upkeep::scrub(&flags.volume, &flags.members, flags.dry_run, &mut |done, total| {
+        progress.bytes(done, total);
+        if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    progress.finish();
+    let report = report?;
+    let text = if flags.json { view::scrubbed_json(&report) } else { view::scrubbed(&report) };
+    stdout::print(&text)?;
+    Ok(Verdict::clean_if(report.is_sound && report.is_complete))
+}
