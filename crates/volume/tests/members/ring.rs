@@ -31,9 +31,10 @@ impl Ring {
         let timeline = Timeline::new(Timestamp(1));
         let members = data_columns + parity_columns;
         let disks: Vec<Modelled> = (0..members).map(|seed| disk(&timeline, seed)).collect();
-        let entry = |number: u8| match missing.contains(&number) {
-            true => MemberEntry::blank([number; 16], String::new()),
-            false => MemberEntry::new([number; 16], String::new()),
+        let entry = |number: u8| {
+            let kind =
+                if missing.contains(&number) { MemberEntry::blank } else { MemberEntry::new };
+            kind([number; 16], String::new())
         };
         let identity = Identity {
             volume_id: VolumeId([1; 16]),
@@ -60,12 +61,7 @@ impl Ring {
     }
 
     pub(crate) fn reader(&self) -> Reader {
-        self.reader_on(&self.disks)
-    }
-
-    fn reader_on(&self, disks: &[Modelled]) -> Reader {
-        let readers = disks.iter().map(|disk| Box::new(disk.clone()) as Box<dyn ReadAt>);
-        Reader::open(readers.collect()).unwrap()
+        reader_on(&self.disks)
     }
 
     /// Appends stripes of three rows or of the rest of their slot.
@@ -88,7 +84,7 @@ impl Ring {
 
     /// Everything up to `acknowledged` comes back from `disks`.
     pub(crate) fn check(&self, disks: &[Modelled], acknowledged: StripeId) {
-        let reader = self.reader_on(disks);
+        let reader = reader_on(disks);
         let tail = reader.span().unwrap().tail;
         let mut buffer = vec![0; reader.piece_bytes()];
         let held = |stripe: &StripeId| stripe.sequence >= tail && *stripe <= acknowledged;
@@ -111,4 +107,9 @@ pub(crate) fn disk(timeline: &Timeline, seed: u8) -> Modelled {
 
 pub(crate) fn boxed(disks: &[Modelled]) -> Vec<Box<dyn Device>> {
     disks.iter().map(|disk| Box::new(disk.clone()) as Box<dyn Device>).collect()
+}
+
+fn reader_on(disks: &[Modelled]) -> Reader {
+    let readers = disks.iter().map(|disk| Box::new(disk.clone()) as Box<dyn ReadAt>);
+    Reader::open(readers.collect()).unwrap()
 }
