@@ -38,7 +38,7 @@ pub use latched::Latched;
 pub use medium::Crash;
 pub use metered::{Histogram, Meter, MeterReader, Metered};
 pub use modelled::{Modelled, ProfileError, Timing, Work, ZoneProfile};
-pub use open::{Options, open, open_read};
+pub use open::{Options, is_open_for_writing, open, open_read};
 pub use pool::{Buffer, Pool, Shared};
 pub use timeline::Timeline;
 

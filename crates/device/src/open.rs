@@ -96,6 +96,12 @@ pub fn open_read(path: &Path) -> Result<Box<dyn ReadAt>, Error> {
     Ok(Box::new(Target::open(path, Access::Read, true)?))
 }
 
+/// Whether a process has a member open for writing. The question holds a shared lock for a moment,
+/// which [`open`] waits out.
+pub fn is_open_for_writing(path: &Path) -> bool {
+    matches!(Target::open(path, Access::Shared, false), Err(Error::InUse { .. }))
+}
+
 impl ReadAt for Target {
     fn size_bytes(&self) -> u64 {
         self.size_bytes()

@@ -21,6 +21,8 @@ const BOUNCE_SIZE: usize = 1 << 20;
 pub(crate) enum Access {
     /// Reading, without any lock.
     Read,
+    /// Reading, while nobody writes.
+    Shared,
     /// Reading and writing by this process alone.
     Exclusive,
 }
@@ -49,7 +51,7 @@ impl Target {
 
     fn open_as(path: &Path, kind: FileType, access: Access, direct: bool) -> Result<Self, Error> {
         let mut flags = OFlags::CLOEXEC;
-        flags |= if access == Access::Read { OFlags::RDONLY } else { OFlags::RDWR };
+        flags |= if access == Access::Exclusive { OFlags::RDWR } else { OFlags::RDONLY };
         flags.set(OFlags::DIRECT, direct);
         // On a block device O_EXCL claims it against mounts, swap, md, dm and other claims:
         // open(2).
@@ -59,8 +61,10 @@ impl Target {
         if FileType::from_raw_mode(opened.st_mode) != kind {
             return Err(Error::NotAFileOrBlockDevice { path: path.to_path_buf() });
         }
-        if access == Access::Exclusive {
-            lock(&fd, path)?;
+        match access {
+            Access::Read => {}
+            Access::Shared => lock(&fd, path, FlockOperation::NonBlockingLockShared)?,
+            Access::Exclusive => lock(&fd, path, FlockOperation::NonBlockingLockExclusive)?,
         }
         if kind == FileType::BlockDevice {
             check_logical_block(&fd, path)?;
@@ -200,8 +204,8 @@ fn refused(path: &Path, errno: Errno) -> Error {
 
 /// flock(2) keeps out every other wirespool, on block devices too, where `O_EXCL` already keeps out
 /// the kernel.
-fn lock(fd: &OwnedFd, path: &Path) -> Result<(), Error> {
-    match rustix::fs::flock(fd, FlockOperation::NonBlockingLockExclusive) {
+fn lock(fd: &OwnedFd, path: &Path, operation: FlockOperation) -> Result<(), Error> {
+    match rustix::fs::flock(fd, operation) {
         Ok(()) => Ok(()),
         Err(Errno::WOULDBLOCK) => Err(Error::InUse { path: path.to_path_buf() }),
         Err(errno) => Err(Error::path("lock", path, errno)),

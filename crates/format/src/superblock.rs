@@ -40,12 +40,14 @@ mod at {
     pub(super) const JOINED_EPOCH: usize = 132;
     pub(super) const JOINED_START: usize = 136;
     pub(super) const PREVIOUS_EPOCH: usize = 144;
+    pub(super) const PREVIOUS_MEMBERS: usize = 148;
     pub(super) const EXPIRED_THROUGH: usize = 152;
     pub(super) const CREATED: usize = 160;
     pub(super) const WINDOW: usize = 168;
     pub(super) const JOINED_MEMBERS: usize = 170;
     pub(super) const PARENT: usize = 176;
     pub(super) const EARLIER: usize = 208;
+    pub(super) const PREVIOUS_START: usize = 336;
     pub(super) const MEMBERS: usize = 512;
     pub(super) const END: usize = MEMBERS + super::MEMBERS_MAX * super::MEMBER_ENTRY_BYTES;
 }
@@ -74,7 +76,8 @@ const MEMBER: u8 = 1;
 const SPARE: u8 = 2;
 
 const _: () = {
-    assert!(at::EARLIER + EARLIER_SHAPES_MAX * EARLIER_ENTRY_BYTES <= at::MEMBERS);
+    assert!(at::EARLIER + EARLIER_SHAPES_MAX * EARLIER_ENTRY_BYTES == at::PREVIOUS_START);
+    assert!(at::PREVIOUS_START + 8 <= at::MEMBERS);
     assert!(at::PARENT + 32 == at::EARLIER);
     assert!(at::GEOMETRY + GEOMETRY_BYTES == at::PREPARED_EPOCH);
     assert!(at::COPY + 1 == at::MEMBER && at::END <= SUPERBLOCK_BYTES);
@@ -138,8 +141,13 @@ pub struct Superblock {
     pub joined_epoch: u32,
     /// Sequence of the EPOCH stripe of `joined_epoch`.
     pub joined_start: u64,
-    /// The epoch that was joined before it; 0: none.
+    /// The last epoch before it that surely came up: everybody who could go on without knowing of
+    /// this one knows that one. 0: none.
     pub previous_epoch: u32,
+    /// Sequence of its EPOCH stripe.
+    pub previous_start: u64,
+    /// Members that joined it.
+    pub previous_members: u32,
     /// Members that joined it: bit m stands for member m.
     pub joined_members: u32,
     /// No path serves data at or before this time (maximum age).
@@ -244,6 +252,8 @@ impl Superblock {
         put(&mut page, at::JOINED_EPOCH, &self.joined_epoch.to_le_bytes());
         put(&mut page, at::JOINED_START, &self.joined_start.to_le_bytes());
         put(&mut page, at::PREVIOUS_EPOCH, &self.previous_epoch.to_le_bytes());
+        put(&mut page, at::PREVIOUS_START, &self.previous_start.to_le_bytes());
+        put(&mut page, at::PREVIOUS_MEMBERS, &self.previous_members.to_le_bytes());
         put(&mut page, at::EXPIRED_THROUGH, &self.expired_through.0.to_le_bytes());
         put(&mut page, at::CREATED, &self.created.0.to_le_bytes());
         put(&mut page, at::WINDOW, &self.window.to_le_bytes());
@@ -304,6 +314,8 @@ impl Superblock {
             joined_epoch: get_u32(page, at::JOINED_EPOCH),
             joined_start: get_u64(page, at::JOINED_START),
             previous_epoch: get_u32(page, at::PREVIOUS_EPOCH),
+            previous_start: get_u64(page, at::PREVIOUS_START),
+            previous_members: get_u32(page, at::PREVIOUS_MEMBERS),
             joined_members: get_u32(page, at::JOINED_MEMBERS),
             expired_through: Timestamp(get_i64(page, at::EXPIRED_THROUGH)),
             created: Timestamp(get_i64(page, at::CREATED)),
@@ -313,6 +325,17 @@ impl Superblock {
             spares,
             earlier: decode_earlier(page, &geometry)?,
         })
+    }
+
+    /// Identity of the member or spare that it lies on.
+    ///
+    /// # Panics
+    /// When `member` is neither a member nor a spare; decoded superblocks name one.
+    pub fn own_uuid(&self) -> [u8; 16] {
+        let number = usize::from(self.member);
+        let spare = || self.spares.get(number - self.members.len()).map(|spare| spare.uuid);
+        let member = self.members.get(number).map(|member| member.uuid);
+        member.or_else(spare).expect("a superblock names its member")
     }
 
     /// The shape of the stripes of `sequence`.
@@ -410,6 +433,8 @@ mod tests {
             joined_epoch: 3,
             joined_start: 99,
             previous_epoch: 2,
+            previous_start: 88,
+            previous_members: 1,
             joined_members: 1,
             expired_through: Timestamp::MIN,
             created: Timestamp(12),

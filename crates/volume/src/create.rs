@@ -53,9 +53,7 @@ pub struct Identity {
 pub(crate) fn shape(members: usize, parity: u8) -> Result<(u8, u8), Error> {
     let columns = u8::try_from(members).ok().filter(|&columns| usize::from(columns) <= MEMBERS_MAX);
     let data_columns = columns.and_then(|columns| columns.checked_sub(parity));
-    // One data column with P and Q: the model has lost acknowledged stripes there.
-    let known = parity <= 2 && data_columns != Some(0) && (data_columns, parity) != (Some(1), 2);
-    let data_columns = data_columns.filter(|_| known);
+    let data_columns = data_columns.filter(|&data| data > 0 && parity <= 2);
     data_columns.map(|data| (data, parity)).ok_or(Error::Geometry { members, parity })
 }
 
@@ -131,6 +129,8 @@ pub fn create(
         joined_epoch: 0,
         joined_start: 0,
         previous_epoch: 0,
+        previous_start: 0,
+        previous_members: 0,
         joined_members: 0,
         expired_through: Timestamp::MIN,
         created: identity.created,

@@ -6,13 +6,14 @@
 //! the epoch, where it starts and who takes part; only then may anything be shown or acknowledged.
 //! A member that missed the JOIN is stale from then on.
 
+use core::ops::Range;
+
 use format::head::{Kind, StripeHead, StripeId};
 use format::superblock::{MemberEntry, NEVER, Superblock};
 use units::Clock;
 
 use crate::lanes::{Failed, Lanes};
 use crate::membership::Membership;
-use crate::reader::tail_behind;
 use crate::seal::{Previous, Sealed, empty_head, row_offset, to_slot_end};
 
 /// PREPARE: a new epoch above `seen` and every number that the superblocks know.
@@ -55,12 +56,14 @@ pub(crate) fn join(
     let sealed = Sealed::new(StripeHead { acknowledged: last, index, ..head });
     write_closing(lanes, &superblock, &sealed, &|_| Some(Part::Whole))?;
     lanes.flush()?;
+    let settled = before.settled();
     let generation = lanes.iter().map(|lane| lane.superblock().generation).max();
-    let tail = tail_behind(start.sequence, &superblock);
+    let slots = superblock.geometry.slots;
     let columns_before = superblock.geometry_at(start.sequence - 1).columns();
     let members = before.numbers().zip(&superblock.members).map(|(member, entry)| {
-        // What the ring has passed is missed by nobody.
-        let gap = Some(before.gap(member)).filter(|gap| gap.end > tail).unwrap_or_default();
+        // What every slot has been written over is missed by nobody.
+        let is_held = |gap: &Range<u64>| gap.end.saturating_add(slots) > last.sequence;
+        let gap = Some(before.gap(member)).filter(is_held).unwrap_or_default();
         let (stale_from, clean_from) = match lanes.get(member) {
             Some(_) if before.is_fresh(member) => (entry.stale_from, entry.clean_from),
             // The volume has only now grown by it.
@@ -73,7 +76,9 @@ pub(crate) fn join(
     });
     let joined = Superblock {
         joined_epoch: epoch,
-        previous_epoch: superblock.joined_epoch,
+        previous_epoch: settled.epoch,
+        previous_start: settled.start,
+        previous_members: settled.members,
         joined_start: start.sequence,
         joined_members: lanes.bits(),
         generation: generation.expect("a volume has members") + 1,

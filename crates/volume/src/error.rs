@@ -166,8 +166,7 @@ pub enum Error {
 }
 
 /// What [`Error::Geometry`] says is possible.
-const SHAPES: &str = "1 to 24 members, of which 0, 1 or 2 are for parity and, with 2, at least 2 \
-                      hold data";
+const SHAPES: &str = "1 to 24 members, of which 0, 1 or 2 are for parity and the others hold data";
 
 fn numbers(members: &[u8]) -> String {
     members.iter().map(u8::to_string).collect::<Vec<_>>().join(", ")

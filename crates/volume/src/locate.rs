@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use device::ReadAt;
+use format::superblock::Spare;
 
 use crate::{Error, Reader, superblocks};
 
@@ -62,6 +63,14 @@ pub fn find_members(path: &Path, named: &[PathBuf]) -> Result<Vec<MemberAt>, Err
     }
     found.sort_by_key(|found| found.member);
     Ok(found)
+}
+
+/// Whether `spare` is there, at `path`.
+pub fn is_spare_at(path: &Path, spare: &Spare) -> bool {
+    let superblock = device::open_read(path)
+        .ok()
+        .and_then(|device| superblocks::load_from(device.as_ref()).ok());
+    superblock.is_some_and(|found| found.own_uuid() == spare.uuid)
 }
 
 /// Opens the volume that `path` is a member of, for reading only.

@@ -19,6 +19,20 @@ pub struct Membership {
     superblocks: Vec<Option<Superblock>>,
     /// By member.
     fresh: Vec<bool>,
+    /// Others may have gone on without knowing of the newest epoch: its JOIN was cut short, and
+    /// nothing followed it. Nobody was shown anything by it, and it proves nothing.
+    is_unsettled: bool,
+}
+
+/// An epoch that surely came up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Settled {
+    /// Its number; 0: none.
+    pub(crate) epoch: u32,
+    /// Sequence of its EPOCH stripe: what lies up to there is acknowledged.
+    pub(crate) start: u64,
+    /// Who joined it.
+    pub(crate) members: u32,
 }
 
 impl Membership {
@@ -35,6 +49,7 @@ impl Membership {
         let mut membership = Self {
             superblocks: vec![None; newest.members.len()],
             fresh: vec![false; newest.members.len()],
+            is_unsettled: false,
             superblock: newest,
         };
         for (place, superblock) in superblocks.into_iter().enumerate() {
@@ -143,9 +158,39 @@ impl Membership {
         self.of(member).is_some() && !self.gap(member).contains(&sequence)
     }
 
+    /// Whether the member came to the volume with the newest epoch, blank: it knows nothing of what
+    /// its place held before.
+    pub(crate) fn is_newcomer(&self, member: u8) -> bool {
+        let entry = self.superblock.members.get(usize::from(member));
+        let came = (0, self.superblock.joined_start);
+        entry.is_some_and(|entry| (entry.stale_from, entry.clean_from) == came)
+    }
+
+    /// Takes the newest epoch for one that has shown nothing.
+    pub(crate) fn unsettle(&mut self) {
+        self.is_unsettled = true;
+    }
+
+    /// The newest epoch that surely came up.
+    pub(crate) fn settled(&self) -> Settled {
+        let own = &self.superblock;
+        if self.is_unsettled {
+            let (epoch, start) = (own.previous_epoch, own.previous_start);
+            Settled { epoch, start, members: own.previous_members }
+        } else {
+            let (epoch, start) = (own.joined_epoch, own.joined_start);
+            Settled { epoch, start, members: own.joined_members }
+        }
+    }
+
     /// Members of the newest epoch, by its superblock, whether they are at hand or not.
     pub(crate) fn of_newest_epoch(&self) -> impl Iterator<Item = u8> + Clone + '_ {
-        self.numbers().filter(|&member| self.superblock.joined_members & (1 << member) != 0)
+        self.of_bits(self.superblock.joined_members)
+    }
+
+    /// The same for bits of a superblock: bit m stands for member m.
+    pub(crate) fn of_bits(&self, bits: u32) -> impl Iterator<Item = u8> + Clone + '_ {
+        self.numbers().filter(move |&member| bits & (1 << member) != 0)
     }
 
     /// Gives the members a say.

@@ -120,7 +120,7 @@ fn mount_on(
 }
 
 fn find_newest(lanes: &Lanes, membership: &Membership) -> Result<Option<Newest>, Failed> {
-    let known = known(membership.superblock());
+    let known = known(membership);
     if !known.ever_prepared {
         return Ok(None);
     }
@@ -209,12 +209,16 @@ impl Judge<'_> {
         if let Some(place) = verdict.void {
             let head = empty_head(self.superblock, Kind::Void, place, self.clock);
             let sealed = Sealed::new(StripeHead { acknowledged, index: judged.index, ..head });
-            write_closing(lanes, self.superblock, &sealed, &|_| Some(Part::Whole))?;
+            let is_judged = |member| self.membership.is_fresh(member);
+            let part = |member| is_judged(member).then_some(Part::Whole);
+            write_closing(lanes, self.superblock, &sealed, &part)?;
         }
         Ok(())
     }
 
-    /// Rolls a whole stripe forward: every member at hand gets its piece, as it was sealed.
+    /// Rolls a whole stripe forward: every member that has a say gets its piece, as it was sealed.
+    /// One that returns gets nothing that is judged: a stripe whose mount dies before its JOIN, and
+    /// that the next one voids, must never be on K members.
     fn complete(
         &self,
         lanes: &mut Lanes,
@@ -225,7 +229,8 @@ impl Judge<'_> {
         if stripe.kind.closes_slot() {
             let sealed = Sealed::new(stripe.clone());
             return write_closing(lanes, self.superblock, &sealed, &|member| {
-                let piece = view.pieces.iter().find(|piece| piece.member == member)?;
+                let mut pieces = view.pieces.iter().filter(|_| self.membership.is_fresh(member));
+                let piece = pieces.find(|piece| piece.member == member)?;
                 match (&piece.head, piece.torn_behind) {
                     (None, _) => Some(Part::Whole),
                     (Some(_), true) => Some(Part::BehindHead),
@@ -234,7 +239,7 @@ impl Judge<'_> {
             });
         }
         lanes.each(|member, lane| {
-            if member >= stripe.geometry.columns() {
+            if member >= stripe.geometry.columns() || !self.membership.is_fresh(member) {
                 return Ok(());
             }
             let column = stripe.geometry.column_of(stripe.stripe.sequence, member);

@@ -6,8 +6,11 @@
 //! must not be enough to bring back what this mount voids.
 //!
 //! A crash inside a JOIN leaves some members of the newest epoch without its name. If nothing was
-//! written in it, nothing was shown, and everybody who belongs to it still has a say. [One that
-//! lacks only the name would be taken for stale, and with one more fault what it holds be lost.]
+//! written in it, everybody who belongs to it still has a say. [One that lacks only the name would
+//! be taken for stale, and with one more fault what it holds be lost.] And then those that lack the
+//! name may be enough to go on without ever hearing of it: the epoch is not settled. Nothing is
+//! shown by it, what it judged is judged again, and a mount needs a quorum of the epoch before,
+//! too. [Two histories, when a member that returned made up the quorum of the new epoch.]
 
 use crate::Error;
 use crate::heads::Heads;
@@ -31,40 +34,67 @@ pub(crate) fn settle(
         return if whole { Ok(()) } else { Err(refusal(membership, needed)) };
     }
     let entitled: Vec<u8> = membership.of_newest_epoch().filter(is_here).collect();
-    let quorum = quorum(membership, gone);
-    if entitled.len() < quorum && !all {
-        return Err(refusal(membership, quorum));
+    let needed = quorum(membership, membership.superblock().joined_members, gone);
+    if entitled.len() < needed && !all {
+        return Err(refusal(membership, needed));
     }
     let joined = entitled.iter().filter(|&&member| membership.has_joined(member)).count();
-    if joined == entitled.len() && joined >= quorum {
+    let is_settled = outweighs(membership, gone);
+    if is_settled && joined == entitled.len() {
         return Ok(());
     }
     if epoch_used(membership) {
-        return if joined >= quorum || all { Ok(()) } else { Err(refusal(membership, quorum)) };
+        return if joined >= needed || all { Ok(()) } else { Err(refusal(membership, needed)) };
+    }
+    if !is_settled {
+        let before = membership.superblock().previous_members;
+        let needed = quorum(membership, before, gone);
+        let mut witnesses = membership.of_bits(before).filter(is_here).collect::<Vec<_>>();
+        witnesses.retain(|&member| !membership.is_newcomer(member));
+        if witnesses.len() < needed && !all {
+            return Err(refusal(membership, needed));
+        }
+        membership.unsettle();
     }
     let present: Vec<u8> = membership.present().collect();
-    membership.trust(if entitled.len() < quorum { &present } else { &entitled });
+    membership.trust(if entitled.len() < needed { &present } else { &entitled });
     Ok(())
 }
 
-/// The same for a reader, which judges nothing: it is content with whoever is there. False when the
-/// newest epoch may be one that the next mount does not know: joined by fewer than a quorum, and
-/// never used. Then only what earlier epochs acknowledged may be shown.
+/// The same for a reader, which judges nothing: it is content with whoever is there.
 pub(crate) fn settle_for_reading(
     membership: &mut Membership,
     epoch_used: impl Fn(&Membership) -> bool,
-) -> bool {
-    let joined = membership.present().filter(|&member| membership.has_joined(member)).count();
-    let is_certain = joined >= quorum(membership, &[]) || epoch_used(membership);
-    match settle(membership, &[], |_| is_certain) {
-        Ok(()) | Err(_) => is_certain,
+) {
+    let is_settled = outweighs(membership, &[]) || epoch_used(membership);
+    match settle(membership, &[], |_| is_settled) {
+        Ok(()) | Err(_) if is_settled => {}
+        Ok(()) | Err(_) => membership.unsettle(),
     }
 }
 
+/// Those of the epoch before that may not have heard of the newest one are too few to go on without
+/// it.
+fn outweighs(membership: &Membership, gone: &[u8]) -> bool {
+    let before = membership.superblock().previous_members;
+    let unaware = membership
+        .of_bits(before)
+        .filter(|&member| !membership.has_joined(member) || membership.is_newcomer(member))
+        .filter(|member| !gone.contains(member));
+    before == 0 || unaware.count() < quorum(membership, before, gone)
+}
+
 /// max(K, M - K + 1) of M members. More than half of them follows from it.
-fn quorum(membership: &Membership, gone: &[u8]) -> usize {
-    let data = usize::from(membership.geometry().data_columns);
-    let members = membership.of_newest_epoch().filter(|member| !gone.contains(member)).count();
+fn quorum(membership: &Membership, members: u32, gone: &[u8]) -> usize {
+    let superblock = membership.superblock();
+    // Of the epoch before, which may have had fewer columns.
+    let start = if members == superblock.joined_members {
+        superblock.joined_start
+    } else {
+        superblock.previous_start
+    };
+    let data = usize::from(membership.geometry_at(start).data_columns);
+    let members = membership.of_bits(members).filter(|member| !gone.contains(member)).count();
     data.max((members + 1).saturating_sub(data))
 }
 

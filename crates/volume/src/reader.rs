@@ -35,13 +35,16 @@ pub(crate) fn tail_behind(newest: u64, superblock: &Superblock) -> u64 {
     (newest + 1 + u64::from(superblock.window)).saturating_sub(slots).max(slots)
 }
 
-/// What the search may take from the superblock.
-pub(crate) fn known(superblock: &Superblock) -> Known {
+/// What the search may take from the superblocks.
+pub(crate) fn known(membership: &Membership) -> Known {
+    let superblock = membership.superblock();
+    let settled = membership.settled();
     Known {
         ever_prepared: superblock.prepared_epoch > 0,
         window: superblock.window,
         joined_start: superblock.joined_start,
-        joined_epoch: superblock.joined_epoch,
+        settled_epoch: settled.epoch,
+        settled_start: settled.start,
     }
 }
 
@@ -125,14 +128,9 @@ impl Reader {
 
     fn find_newest(&mut self) -> Result<(), Error> {
         let mut settled = self.membership.clone();
-        let is_certain =
-            quorum::settle_for_reading(&mut settled, |_| self.with_heads(quorum::epoch_used));
+        quorum::settle_for_reading(&mut settled, |_| self.with_heads(quorum::epoch_used));
         self.membership = settled;
-        let mut joined = known(self.superblock());
-        if !is_certain {
-            joined.joined_epoch = self.superblock().previous_epoch;
-            joined.joined_start = 0;
-        }
+        let known = known(&self.membership);
         let stride = u64::from(self.geometry().piece_bytes);
         let members = self.members.iter().map(Option::as_deref);
         let ahead: Vec<Option<Ahead<'_>>> =
@@ -142,14 +140,14 @@ impl Reader {
             member.ok_or(Unreadable)?.read(offset, into).map_err(|_| Unreadable)
         };
         let heads = Heads::new(&read, &self.membership);
-        let mut newest = search::newest(&heads, joined)?;
+        let mut newest = search::newest(&heads, known)?;
         let mut last_head = None;
         if let Some(found) = &mut newest {
             // The watermark rises within a slot: its last stripe knows most, and one damaged head
             // before it must not hide it.
             let mut stripes = self.newest_heads(&heads, found.sequence);
             stripes.retain(|head| {
-                head.stripe.epoch <= joined.joined_epoch
+                head.stripe.epoch <= known.settled_epoch
                     && head.stripe.stripe.sequence == found.sequence
             });
             let watermarks = stripes.iter().map(|head| head.stripe.acknowledged);

@@ -11,7 +11,6 @@ use std::thread;
 use core::ops::ControlFlow;
 
 use device::{Pool, Shared};
-use format::geometry::ROW_BYTES;
 use format::head::{HEAD_BYTES, Head, StripeId};
 use units::Clock;
 
@@ -46,6 +45,17 @@ pub struct LostRows {
     pub rows: Vec<u16>,
 }
 
+/// Slots of a member that follow one another.
+#[derive(Debug)]
+pub struct Batch {
+    /// Those that are not as they should be, newest first.
+    pub slots: Vec<RebuiltSlot>,
+    /// Nothing follows.
+    pub is_last: bool,
+    /// The work cannot go on without members that are absent: what they hold may be all there is.
+    pub waits: bool,
+}
+
 /// The work on one member.
 #[derive(Debug)]
 pub struct Resilver {
@@ -61,19 +71,23 @@ pub struct Resilver {
 }
 
 impl Resilver {
-    /// Prepares the work on the first member that has a gap and takes part; `None` when there is
-    /// none. The reader must have been opened after the writer joined its epoch.
-    pub fn first(reader: Reader) -> Result<Option<Self>, Error> {
+    /// Members that take part and lack something that the ring still holds.
+    pub fn needed(reader: &Reader) -> Vec<u8> {
         let membership = reader.membership();
         let tail = reader.span().map_or(0, |span| span.tail);
-        let has_work = |&member: &u8| {
+        let lacks = |&member: &u8| {
             let gap = membership.gap(member);
             membership.is_fresh(member) && !gap.is_empty() && gap.end > tail
         };
-        let Some(member) = membership.present().find(has_work) else { return Ok(None) };
-        let gap = membership.gap(member);
+        membership.present().filter(lacks).collect()
+    }
+
+    /// Prepares the work on one of them. The reader must have been opened after the writer joined
+    /// its epoch.
+    pub fn new(reader: Reader, member: u8) -> Result<Self, Error> {
+        let gap = reader.membership().gap(member);
         let memory = Pool::new(2 * BATCH_SLOTS, reader.piece_bytes())?;
-        Ok(Some(Self {
+        Ok(Self {
             next: gap.end,
             stale_from: gap.start,
             member,
@@ -81,7 +95,7 @@ impl Resilver {
             slots: Vec::new(),
             lost: Vec::new(),
             reader,
-        }))
+        })
     }
 
     /// The member that is given back what it missed.
@@ -104,30 +118,40 @@ impl Resilver {
         &self.lost
     }
 
-    /// Reads and rebuilds the next slots below, newest last; none when the work is done. `tail` is
-    /// the oldest sequence that is worth it.
+    /// Reads the next slots below and rebuilds those that are not as they should be. `tail` is the
+    /// oldest sequence that is worth it.
     ///
     /// # Errors
     /// [`Error::Stalled`] when the member still holds the memory of earlier batches.
-    pub fn next_batch(&mut self, tail: u64) -> Result<Vec<RebuiltSlot>, Error> {
-        let batch = u64::try_from(BATCH_SLOTS).expect("a small number");
-        let first = self.stale_from.max(tail).max(self.next.saturating_sub(batch));
-        if first >= self.next {
-            self.next = self.next.min(self.stale_from.max(tail));
-            return Ok(Vec::new());
-        }
+    pub fn next_batch(&mut self, tail: u64) -> Result<Batch, Error> {
+        let end = self.stale_from.max(tail);
+        let size = u64::try_from(BATCH_SLOTS).expect("a small number");
+        let first = end.max(self.next.saturating_sub(size));
+        let mut batch = Batch { slots: Vec::new(), is_last: first <= end, waits: false };
+        let span = self.reader.span().filter(|_| first < self.next);
+        let Some(span) = span else { return Ok(Batch { is_last: true, ..batch }) };
         let sequences: Vec<u64> = (first..self.next).collect();
-        let Some(span) = self.reader.span() else { return Ok(Vec::new()) };
         self.read(&sequences);
         let slots = core::mem::take(&mut self.slots);
-        let rebuilt = sequences
-            .iter()
-            .zip(&slots)
-            .map(|(&sequence, bytes)| self.rebuild(span, sequence, bytes));
-        let rebuilt = rebuilt.collect();
+        for (&sequence, bytes) in sequences.iter().zip(&slots).rev() {
+            let (slot, mut lost) = self.rebuild(span, sequence, bytes)?;
+            if !lost.is_empty() && self.is_somebody_absent() {
+                (batch.waits, batch.is_last) = (true, true);
+                break;
+            }
+            self.lost.append(&mut lost);
+            self.next = sequence;
+            if *slot.data != *bytes.of(self.member) {
+                batch.slots.push(slot);
+            }
+        }
         self.slots = slots;
-        self.next = first;
-        rebuilt
+        Ok(batch)
+    }
+
+    fn is_somebody_absent(&self) -> bool {
+        let membership = self.reader.membership();
+        membership.numbers().any(|member| membership.of(member).is_none())
     }
 
     /// The slots of `sequences` on every member at hand, each member by a thread.
@@ -156,36 +180,35 @@ impl Resilver {
         });
     }
 
+    /// The slot as the member should hold it, and what of it cannot be had.
     fn rebuild(
-        &mut self,
+        &self,
         span: Span,
         sequence: u64,
         bytes: &SlotBytes,
-    ) -> Result<RebuiltSlot, Error> {
+    ) -> Result<(RebuiltSlot, Vec<LostRows>), Error> {
         let view = self
             .reader
             .with_heads(|heads| SlotView::walk(heads, sequence, span.acknowledged, bytes));
-        let mut data = self.memory.take().ok_or(Error::Stalled { member: self.member })?;
+        let stalled = Error::Stalled { member: self.member };
+        let mut data = self.memory.take().ok_or(stalled)?;
         data.fill(0);
-        for stripe in &view.stripes {
-            self.put(stripe, bytes, &mut data);
-        }
-        Ok(RebuiltSlot { sequence, len: data.len(), data: data.freeze() })
+        let lost = view.stripes.iter().filter_map(|stripe| self.put(stripe, bytes, &mut data));
+        let lost = lost.collect();
+        Ok((RebuiltSlot { sequence, len: data.len(), data: data.freeze() }, lost))
     }
 
     /// Puts the member's piece of a stripe into the image of its slot. A piece of which some row is
     /// lost is left out whole: the checksums of that row are lost with its head.
-    fn put(&mut self, view: &StripeView, bytes: &SlotBytes, image: &mut [u8]) {
+    fn put(&self, view: &StripeView, bytes: &SlotBytes, image: &mut [u8]) -> Option<LostRows> {
         let stripe = &view.stripe;
         if self.member >= stripe.geometry.columns() {
-            return;
+            return None;
         }
         let column = stripe.geometry.column_of(stripe.stripe.sequence, self.member);
         let rebuilt = rebuild(self.reader.membership(), view, bytes, column);
         if !rebuilt.lost_rows.is_empty() {
-            let rows = rebuilt.lost_rows;
-            self.lost.push(LostRows { stripe: stripe.stripe, column, rows });
-            return;
+            return Some(LostRows { stripe: stripe.stripe, column, rows: rebuilt.lost_rows });
         }
         let head = Head { stripe: stripe.clone(), piece: rebuilt.piece, cid: view.cid };
         let page = head.encode(&self.reader.superblock().head_key);
@@ -197,44 +220,61 @@ impl Resilver {
         };
         let place = image.get_mut(begin..begin + piece.len());
         place.expect("a stripe lies inside its slot").copy_from_slice(&piece);
+        None
     }
 }
 
+/// What was given back.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Resilvered {
+    /// Bytes written.
+    pub bytes: u64,
+    /// What no other member could give, either.
+    pub lost: Vec<LostRows>,
+    /// Members that are absent and without which the work cannot go on.
+    pub waits_for: Vec<u8>,
+    /// It was broken off.
+    pub is_stopped: bool,
+}
+
 /// Makes every member whole that has a gap, on a volume that nobody records into; `progress` hears
-/// (bytes done, bytes in all) and may stop it. Gives what could not be computed.
+/// (bytes done, bytes in all) and may stop it.
 pub fn resilver(
     writer: &mut Writer,
     open_reader: &dyn Fn(&Writer) -> Result<Reader, Error>,
     clock: &dyn Clock,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
-) -> Result<Vec<LostRows>, Error> {
-    let mut lost = Vec::new();
-    while let Some(mut work) = Resilver::first(open_reader(writer)?)? {
-        let slot_bytes = u64::from(ROW_BYTES) * u64::from(writer.geometry().rows_per_slot());
+) -> Result<Resilvered, Error> {
+    let mut report = Resilvered::default();
+    let before = writer.counters().repaired_bytes;
+    for member in Resilver::needed(&open_reader(writer)?) {
+        let mut work = Resilver::new(open_reader(writer)?, member)?;
+        let slot_bytes = u64::from(writer.geometry().piece_bytes);
         let total = work.left(writer.repairable().start);
         loop {
             let tail = writer.repairable().start;
             let batch = work.next_batch(tail)?;
-            let is_done = batch.is_empty();
-            for slot in batch {
-                let place = (slot.sequence, 0);
-                writer.repair(work.member(), place, (slot.data, slot.len), clock)?;
+            for slot in batch.slots {
+                writer.repair(member, (slot.sequence, 0), (slot.data, slot.len), clock)?;
             }
             writer.drain(clock)?;
-            let left = work.left(tail);
-            let stopped = progress((total - left) * slot_bytes, total * slot_bytes).is_break();
-            if is_done || stopped {
-                writer.set_clean_from(work.member(), work.clean_from(), clock)?;
+            let done = total - work.left(tail).min(total);
+            report.is_stopped = progress(done * slot_bytes, total * slot_bytes).is_break();
+            if batch.waits {
+                let membership = writer.membership();
+                let absent = membership.numbers().filter(|&it| membership.of(it).is_none());
+                report.waits_for = absent.collect();
             }
-            if stopped {
-                lost.extend_from_slice(work.lost());
-                return Ok(lost);
-            }
-            if is_done {
+            if batch.is_last || report.is_stopped {
                 break;
             }
         }
-        lost.extend_from_slice(work.lost());
+        writer.set_clean_from(member, work.clean_from(), clock)?;
+        report.lost.extend_from_slice(work.lost());
+        if report.is_stopped {
+            break;
+        }
     }
-    Ok(lost)
+    report.bytes = writer.counters().repaired_bytes - before;
+    Ok(report)
 }

@@ -38,7 +38,9 @@ pub(crate) struct Known {
     /// Sequence of the EPOCH stripe of the newest joined epoch; 0 before the first.
     pub(crate) joined_start: u64,
     /// Heads of later epochs do not count for the watermark: their mount has shown nothing yet.
-    pub(crate) joined_epoch: u32,
+    pub(crate) settled_epoch: u32,
+    /// Sequence of its EPOCH stripe, which is acknowledged with everything before; 0: not known.
+    pub(crate) settled_start: u64,
 }
 
 /// Searches by first heads alone: enough for a reader. `None`: nothing was ever written.
@@ -99,7 +101,7 @@ pub(crate) fn newest_in_all_rows(heads: &Heads<'_>, known: Known, newest: Newest
 impl Newest {
     fn with(self, head: &Head, known: Known) -> Self {
         let stripe = &head.stripe;
-        let counts = stripe.epoch <= known.joined_epoch;
+        let counts = stripe.epoch <= known.settled_epoch;
         let acknowledged = if counts { stripe.acknowledged } else { StripeId::default() };
         Self {
             sequence: self.sequence.max(stripe.stripe.sequence),
@@ -161,7 +163,7 @@ fn collect(
     known: Known,
     scanned_all: bool,
 ) -> Option<Newest> {
-    let acknowledged = StripeId { sequence: known.joined_start, sub: 0 };
+    let acknowledged = StripeId { sequence: known.settled_start, sub: 0 };
     let none = Newest { sequence: 0, acknowledged, epoch: 0, scanned_all };
     slots
         .filter_map(|slot| heads.first_of_slot(slot))

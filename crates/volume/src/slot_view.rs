@@ -84,8 +84,6 @@ pub(crate) struct PieceView {
     pub(crate) member: u8,
     /// Its own part; `None` when the head is unreadable or of another identity.
     pub(crate) head: Option<PieceHead>,
-    /// It lies outside the gap of its member.
-    pub(crate) counts: bool,
     /// Body rows that are not as they were sealed, ascending. Without a head it is all of them or,
     /// when the body is what the manifest of the others says, none.
     pub(crate) bad_rows: Vec<u16>,
@@ -101,11 +99,10 @@ impl PieceView {
 }
 
 impl StripeView {
-    /// K members have a head of it that counts, and every row can be had from K columns: what an
-    /// acknowledged stripe is at least. Fewer heads than that may be of a past that only they have
-    /// seen.
+    /// K members have its head, and every row can be had from K columns: what an acknowledged
+    /// stripe is at least. Fewer heads than that may be of a past that only they have seen.
     pub(crate) fn is_whole(&self) -> bool {
-        let heads = self.pieces.iter().filter(|piece| piece.head.is_some() && piece.counts).count();
+        let heads = self.pieces.iter().filter(|piece| piece.head.is_some()).count();
         heads >= usize::from(self.stripe.geometry.data_columns) && self.is_recoverable()
     }
 
@@ -246,18 +243,11 @@ impl Walk<'_> {
                 let as_sealed =
                     body_of(&stripe, bytes).map(body_crc).is_some_and(|crc| Some(&crc) == sealed);
                 let bad_rows = if as_sealed { Vec::new() } else { (0..stripe.rows).collect() };
-                return PieceView {
-                    member,
-                    head: None,
-                    counts: false,
-                    bad_rows,
-                    torn_behind: false,
-                };
+                return PieceView { member, head: None, bad_rows, torn_behind: false };
             };
             PieceView {
                 member,
                 head: Some(head.piece.clone()),
-                counts: self.heads.counts(head),
                 bad_rows: bad_rows(head, bytes),
                 torn_behind: stripe.kind.closes_slot() && is_torn_behind(self.heads, head, bytes),
             }

@@ -253,7 +253,7 @@ fn boxed(disks: &[Modelled]) -> Vec<Box<dyn Device>> {
 
 #[test]
 fn nothing_acknowledged_is_lost_in_any_crash() {
-    let shapes = [(1, 0), (2, 0), (1, 1), (2, 1), (4, 2), (3, 2)];
+    let shapes = [(1, 0), (2, 0), (1, 1), (1, 2), (2, 1), (4, 2), (3, 2)];
     for seed in 0..300 {
         let (data, parity) = shapes[seed as usize % shapes.len()];
         let mut run = Run::new(Shape(data, parity), seed, 16 + seed % 30);

@@ -75,6 +75,8 @@ fn disk(timing: Timing, newest: u64) -> (Modelled, Timeline) {
         joined_epoch: 1,
         joined_start: geometry.slots,
         previous_epoch: 0,
+        previous_start: 0,
+        previous_members: 0,
         joined_members: 1,
         expired_through: Timestamp::MIN,
         created: Timestamp(0),

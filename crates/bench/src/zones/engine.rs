@@ -67,6 +67,8 @@ fn create(mut disk: Modelled, ring: &Ring<'_>) -> Result<Superblock> {
         joined_epoch: 0,
         joined_start: 0,
         previous_epoch: 0,
+        previous_start: 0,
+        previous_members: 0,
         joined_members: 0,
         expired_through: Timestamp::MIN,
         created: Timestamp(0),

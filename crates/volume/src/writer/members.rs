@@ -118,7 +118,10 @@ impl Writer {
         }
         for (member, device) in change.devices {
             let superblock = before.of(member).expect("it was admitted").clone();
-            self.lanes.insert(Lane::blank(device, superblock));
+            let mut lane = Lane::blank(device, superblock.clone());
+            // Or a JOIN that is cut short would name a member that nobody can find.
+            lane.store(superblock).map_err(|error| Failed { member: None, error })?;
+            self.lanes.insert(lane);
         }
         let judged_from = self.acknowledged.sequence;
         let beginning = Beginning { epoch, judged_from, last, index: self.index };
