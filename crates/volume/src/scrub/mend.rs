@@ -33,7 +33,7 @@ impl Mend {
     ) -> Result<Self, Outcome> {
         let piece = view.pieces.iter().find(|piece| piece.member == member);
         let piece = piece.ok_or(Outcome::Lost)?;
-        let heads = view.pieces.iter().filter(|piece| piece.counts).count();
+        let heads = view.pieces.iter().filter(|piece| piece.head.is_some()).count();
         if heads < usize::from(view.stripe.geometry.data_columns) {
             // So few may be of a past that the other members have not seen.
             return Err(Outcome::Lost);
