@@ -1,11 +1,13 @@
-//! The rest of the operating system: clocks, random bytes, signals, what uses a disk and what lies
-//! on it, partition tables, the cache directory, files for the user, the limits of this process.
+//! The rest of the operating system: clocks, random bytes, signals, what a disk is like, what uses
+//! it and what lies on it, partition tables, the cache directory, files for the user, the limits of
+//! this process.
 //!
 //! Not here: reading and writing of members (`device`) and of packets (`capture`). Nothing here
 //! decides; `upkeep` refuses a target by what this room finds.
 
 mod clock;
 mod directory;
+pub mod disk;
 mod error;
 pub mod gpt;
 pub mod loopback;

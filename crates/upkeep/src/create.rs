@@ -12,9 +12,9 @@ use format::geometry::RESERVED_BYTES;
 use format::head::{HeadKey, VolumeId};
 use format::superblock::{MemberEntry, Superblock};
 use host::usage::Target;
-use host::{gpt, signature, usage};
+use host::{disk, gpt, signature, usage};
 use units::Clock;
-use volume::Identity;
+use volume::{Identity, Layout, Usable};
 
 use crate::{Error, Progress};
 
@@ -29,6 +29,13 @@ pub struct CreateOptions {
     pub size_bytes: Option<u64>,
     /// Bytes of a piece.
     pub piece_bytes: u32,
+    /// Zones of the surface that the ring visits in turn; `None` for 8 when any member is a
+    /// rotating disk, else 1.
+    pub zones: Option<u16>,
+    /// Bytes of an extent, one visit of the ring to a zone; `None` for what suits the ring.
+    pub extent_bytes: Option<u64>,
+    /// The part of each member that the ring may use.
+    pub usable: Usable,
     /// Leave a file unwritten: made at once, but slower on the first lap, and the disk may be full
     /// before the ring is.
     pub sparse: bool,
@@ -45,6 +52,8 @@ pub struct Created {
     pub superblock: Superblock,
     /// Its members by number.
     pub members: Vec<CreatedMember>,
+    /// Nobody chose zones, and a member is a rotating disk.
+    pub zones_by_disk: bool,
 }
 
 /// A member that was made.
@@ -64,10 +73,15 @@ pub struct CreatedMember {
     pub notes: Vec<String>,
 }
 
+/// Zones on rotating disks: with 8 the guaranteed rate is within 1 % of the mean one, and more gain
+/// nothing (docs/benchmarks.md, Zones).
+const ZONES_OF_DISKS: u16 = 8;
+
 /// A target that may be used.
 struct Allowed<'a> {
     path: &'a Path,
     is_file: bool,
+    is_rotational: bool,
     size_bytes: u64,
     destroyed: Option<String>,
 }
@@ -81,7 +95,8 @@ pub fn create(
 ) -> Result<Created, Error> {
     let targets = options.members.iter().map(|path| allow(path, options));
     let targets = targets.collect::<Result<Vec<_>, _>>()?;
-    check_shape(&targets, options)?;
+    let shape = shape(&targets, options);
+    check_shape(&targets, &shape)?;
     let files = targets.iter().filter(|target| target.is_file);
     let total: u64 = files.map(|target| target.size_bytes).sum();
     let (mut made, mut done) = (Vec::new(), 0);
@@ -101,7 +116,9 @@ pub fn create(
         }
         done += if new_file { size_bytes } else { 0 };
     }
-    format(made.into_iter().map(|(member, _)| member).collect(), options, clock)
+    let members = made.into_iter().map(|(member, _)| member).collect();
+    let zones_by_disk = options.zones.is_none() && shape.layout.zones > 1;
+    Ok(Created { zones_by_disk, ..format(members, &shape, clock)? })
 }
 
 /// What can be refused is refused here.
@@ -110,6 +127,7 @@ fn allow<'a>(path: &'a Path, options: &CreateOptions) -> Result<Allowed<'a>, Err
     if same > 1 {
         return Err(Error::Twice { path: path.to_path_buf() });
     }
+    let mut is_rotational = false;
     let (is_file, size_bytes, destroyed) = match usage::target(path)? {
         Target::Absent => (true, file_size(path, options)?, None),
         Target::File { size_bytes } => {
@@ -118,13 +136,14 @@ fn allow<'a>(path: &'a Path, options: &CreateOptions) -> Result<Allowed<'a>, Err
         }
         Target::BlockDevice => {
             let (size_bytes, destroyed) = allow_device(path, options)?;
+            is_rotational = disk::of(path)?.is_some_and(|disk| disk.is_rotational);
             (false, size_bytes, destroyed)
         }
         Target::Other => {
             return Err(Error::NotAFileOrBlockDevice { path: path.to_path_buf() });
         }
     };
-    Ok(Allowed { path, is_file, size_bytes, destroyed })
+    Ok(Allowed { path, is_file, is_rotational, size_bytes, destroyed })
 }
 
 fn file_size(path: &Path, options: &CreateOptions) -> Result<u64, Error> {
@@ -150,18 +169,21 @@ fn allow_device(disk: &Path, options: &CreateOptions) -> Result<(u64, Option<Str
 }
 
 /// A ring of this shape must be possible before anything is touched.
-fn check_shape(targets: &[Allowed<'_>], options: &CreateOptions) -> Result<(), Error> {
+fn check_shape(targets: &[Allowed<'_>], shape: &volume::CreateOptions) -> Result<(), Error> {
     let Some(smallest) = targets.iter().min_by_key(|target| target.size_bytes) else {
         return Err(Error::NoMember);
     };
-    volume::geometry_for(smallest.size_bytes, targets.len(), &shape(options))
+    volume::geometry_for(smallest.size_bytes, targets.len(), shape)
         .map(|_| ())
         .map_err(|source| Error::Volume { path: smallest.path.to_path_buf(), source })
 }
 
-fn shape(options: &CreateOptions) -> volume::CreateOptions {
-    let CreateOptions { piece_bytes, parity_columns, .. } = *options;
-    volume::CreateOptions { piece_bytes, parity_columns }
+fn shape(targets: &[Allowed<'_>], options: &CreateOptions) -> volume::CreateOptions {
+    let CreateOptions { piece_bytes, parity_columns, extent_bytes, usable, .. } = *options;
+    let is_rotational = targets.iter().any(|target| target.is_rotational);
+    let zones = options.zones.unwrap_or(if is_rotational { ZONES_OF_DISKS } else { 1 });
+    let layout = Layout { zones, extent_bytes, usable };
+    volume::CreateOptions { piece_bytes, parity_columns, layout }
 }
 
 /// Brings one member into being, without superblocks.
@@ -170,7 +192,7 @@ fn make(
     options: &CreateOptions,
     progress: Progress<'_>,
 ) -> Result<CreatedMember, Error> {
-    let Allowed { path, is_file, size_bytes, destroyed } = target;
+    let Allowed { path, is_file, size_bytes, destroyed, .. } = target;
     let mut member = CreatedMember {
         path: path.to_path_buf(),
         size_bytes,
@@ -205,7 +227,7 @@ fn named(error: Error, path: &Path) -> Error {
 /// Writes the superblocks.
 fn format(
     mut members: Vec<CreatedMember>,
-    options: &CreateOptions,
+    shape: &volume::CreateOptions,
     clock: &dyn Clock,
 ) -> Result<Created, Error> {
     let mut devices = Vec::new();
@@ -228,9 +250,9 @@ fn format(
         created: clock.realtime(),
     };
     let first = members.first().map(|member| member.path.clone()).unwrap_or_default();
-    let superblock = volume::create(&mut devices, &shape(options), &identity)
+    let superblock = volume::create(&mut devices, shape, &identity)
         .map_err(|source| Error::Volume { path: first, source })?;
-    Ok(Created { superblock, members })
+    Ok(Created { superblock, members, zones_by_disk: false })
 }
 
 /// Zeroes the reserved ranges at both ends, so that no program finds there what was before.

@@ -45,6 +45,8 @@ pub struct Inspection {
     pub path: PathBuf,
     /// What each member is good for, by number.
     pub members: Vec<MemberState>,
+    /// Bytes of the smallest member at hand.
+    pub smallest_member_bytes: u64,
     /// Identity, shape, members and epochs.
     pub superblock: Superblock,
     /// What may be read; `None` while nothing is acknowledged.
@@ -128,7 +130,12 @@ pub fn inspect(path: &Path, members: &[PathBuf]) -> Result<Inspection, Error> {
     let times = recordings.iter().filter_map(|recording| recording.times).reduce(cover);
     Ok(Inspection {
         path: path.to_path_buf(),
-        members: reader.membership().numbers().map(|member| state(&reader, member)).collect(),
+        members: reader
+            .membership()
+            .numbers()
+            .map(|member| member_state(&reader, member))
+            .collect(),
+        smallest_member_bytes: reader.smallest_member_bytes(),
         span: reader.span(),
         newest,
         clean_stop: reader.last_head().is_some_and(|head| head.stripe.clean_stop),
@@ -142,7 +149,8 @@ pub fn inspect(path: &Path, members: &[PathBuf]) -> Result<Inspection, Error> {
     })
 }
 
-fn state(reader: &Reader, member: u8) -> MemberState {
+/// What a member is good for.
+pub(crate) fn member_state(reader: &Reader, member: u8) -> MemberState {
     let membership = reader.membership();
     let entry = reader.superblock().members.get(usize::from(member));
     let range = entry.map(|entry| (entry.stale_from, entry.clean_from));
@@ -226,7 +234,12 @@ fn recording(
     let ends = (first..=last)
         .take(to_usize(NEIGHBOURS))
         .chain((first..=last).rev().take(to_usize(NEIGHBOURS)));
-    let by_heads = ends.filter_map(|sequence| reader.head(sequence)).filter_map(|head| {
+    // The newest slot may hold many short stripes, all of them acknowledged but for the last ones.
+    let acknowledged = reader.span().map(|span| span.acknowledged);
+    let newest = reader.leading_heads(last).into_iter();
+    let newest = newest.filter(|head| Some(head.stripe.stripe) <= acknowledged);
+    let heads = ends.filter_map(|sequence| reader.head(sequence)).chain(newest);
+    let by_heads = heads.filter_map(|head| {
         let (from, to) = (head.stripe.time_min, head.stripe.time_max);
         (from <= to).then_some((from, to))
     });

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use units::{ManualClock, Timestamp};
 use upkeep::{CreateOptions, Error, create, inspect, verify};
+use volume::Usable;
 
 const MIB: u64 = 1 << 20;
 
@@ -14,6 +15,9 @@ fn options(volume: PathBuf) -> CreateOptions {
         parity_columns: 0,
         size_bytes: Some(32 * MIB + 5),
         piece_bytes: 64 << 10,
+        zones: None,
+        extent_bytes: None,
+        usable: Usable::default(),
         sparse: false,
         raw: false,
         force: false,

@@ -2,21 +2,16 @@
 //! because old content never validates against a new volume's identity and key.
 
 use device::Device;
-use format::geometry::{
-    ExtentOrder, Geometry, MEMBERS_MAX, PIECE_BYTES_MAX, PIECE_BYTES_MIN, RESERVED_BYTES,
-};
+use format::geometry::{Geometry, MEMBERS_MAX, PIECE_BYTES_MAX, PIECE_BYTES_MIN};
 use format::head::{HeadKey, VolumeId};
-use format::superblock::{MEMBER_BYTES_MIN, MemberEntry, NEVER, Spare, Superblock};
+use format::superblock::{MemberEntry, NEVER, Spare, Superblock};
 use units::Timestamp;
 
-use crate::{Error, superblocks};
+use crate::layout::Placed;
+use crate::{Error, Layout, superblocks};
 
 /// Most bytes of a member that may be in flight: bounds what a mount must read and judge.
 const WINDOW_BYTES: u64 = 64 << 20;
-/// Fewest slots of a ring: the window must stay small against the ring.
-const SLOTS_MIN: u64 = 16;
-/// A ring takes 995 thousandths of its member, so that a slightly smaller replacement still fits.
-const SHARE_OF_MEMBER: (u64, u64) = (995, 1000);
 
 /// What a user chooses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,11 +20,13 @@ pub struct CreateOptions {
     pub piece_bytes: u32,
     /// Parity columns: as many members may be lost.
     pub parity_columns: u8,
+    /// How the ring goes over the surface.
+    pub layout: Layout,
 }
 
 impl Default for CreateOptions {
     fn default() -> Self {
-        Self { piece_bytes: PIECE_BYTES_MAX, parity_columns: 0 }
+        Self { piece_bytes: PIECE_BYTES_MAX, parity_columns: 0, layout: Layout::default() }
     }
 }
 
@@ -70,26 +67,20 @@ pub fn geometry_for(
     {
         return Err(Error::PieceBytes(piece_bytes));
     }
-    let piece = u64::from(piece_bytes);
-    let (share, whole) = SHARE_OF_MEMBER;
-    let slots = size_bytes.saturating_sub(MEMBER_BYTES_MIN) / whole * share / piece;
-    if slots < SLOTS_MIN {
-        let ring_bytes = SLOTS_MIN * piece;
-        let needed_bytes = MEMBER_BYTES_MIN + (ring_bytes / share + 1) * whole;
-        return Err(Error::TooSmall { size_bytes, piece_bytes, needed_bytes });
-    }
-    let window = (WINDOW_BYTES / piece).min(slots / 8).clamp(2, 64);
+    let Placed { order, zones, slots_per_extent, slots, slot0_offset, usable_begin, usable_end } =
+        options.layout.place(size_bytes, piece_bytes)?;
+    let window = (WINDOW_BYTES / u64::from(piece_bytes)).min(slots / 8).clamp(2, 64);
     let geometry = Geometry {
         data_columns,
         parity_columns,
-        order: ExtentOrder::FirstToLast,
-        zones: 1,
+        order,
+        zones,
         piece_bytes,
         slots,
-        slot0_offset: RESERVED_BYTES,
-        slots_per_extent: 1,
-        usable_begin: 0,
-        usable_end: size_bytes,
+        slot0_offset,
+        slots_per_extent,
+        usable_begin,
+        usable_end,
     };
     Ok((geometry, u16::try_from(window).expect("at most 64")))
 }

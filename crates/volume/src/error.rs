@@ -36,6 +36,56 @@ pub enum Error {
         /// Smallest size that works.
         needed_bytes: u64,
     },
+    /// No number of zones.
+    #[error("a ring has 1 zone or an even number of them, not {0}")]
+    Zones(u16),
+    /// An extent that is not made of pieces.
+    #[error("an extent of {extent_bytes} bytes is no multiple of the piece of {piece_bytes}")]
+    Extent {
+        /// Chosen size of an extent.
+        extent_bytes: u64,
+        /// Size of a piece.
+        piece_bytes: u32,
+    },
+    /// One zone is not cut into extents.
+    #[error("one zone has no extents: choose two zones or more, or no size of extents")]
+    ExtentOfOneZone,
+    /// Not one extent for every zone.
+    #[error(
+        "a ring of {ring_bytes} bytes a member is too small for {zones} zones with such extents: \
+         one of each takes {cycle_bytes} bytes; choose smaller extents or fewer zones"
+    )]
+    TooFewExtents {
+        /// Zones.
+        zones: u16,
+        /// Room on each member.
+        ring_bytes: u64,
+        /// Bytes of one extent from each zone.
+        cycle_bytes: u64,
+    },
+    /// A usable range that is none.
+    #[error("bytes {begin} to {end} are no part of a member of {size_bytes} bytes")]
+    Usable {
+        /// Its begin.
+        begin: u64,
+        /// Its end.
+        end: u64,
+        /// Size of the smallest member.
+        size_bytes: u64,
+    },
+    /// A usable range too small for a ring.
+    #[error(
+        "the usable range has room for {slots} slots of {piece_bytes} bytes; a ring has at least \
+         {slots_min}"
+    )]
+    UsableTooSmall {
+        /// Slots that fit.
+        slots: u64,
+        /// Size of a piece.
+        piece_bytes: u32,
+        /// Fewest slots.
+        slots_min: u64,
+    },
     /// Something is wrong with the member at this path.
     #[error("{}: {source}", path.display())]
     At {

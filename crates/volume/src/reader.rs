@@ -207,6 +207,11 @@ impl Reader {
         self.membership.geometry()
     }
 
+    /// Bytes of the smallest member at hand.
+    pub fn smallest_member_bytes(&self) -> u64 {
+        self.members.iter().flatten().map(|device| device.size_bytes()).min().unwrap_or(0)
+    }
+
     /// Bytes of a piece: the length of the buffers that [`Reader::slot`] needs.
     pub fn piece_bytes(&self) -> usize {
         usize::try_from(self.geometry().piece_bytes).expect("at most 2 MiB")
@@ -362,13 +367,20 @@ impl Reader {
     /// The heads of all stripes of a slot, read one by one without the bodies. `None` where one of
     /// them cannot be read or the slot is not used to its end.
     pub fn heads(&self, sequence: u64) -> Option<Vec<Head>> {
+        let heads = self.leading_heads(sequence);
+        let last = &heads.last()?.stripe;
+        let is_used_up = last.first_row + 1 + last.rows == self.geometry().rows_per_slot();
+        (is_used_up || last.kind.closes_slot()).then_some(heads)
+    }
+
+    /// The heads of a slot up to the first one that cannot be read, or that is not there yet.
+    pub fn leading_heads(&self, sequence: u64) -> Vec<Head> {
         let mut heads: Vec<Head> = Vec::new();
         let (mut row, mut sub) = (0, 0);
         while row < self.geometry().rows_per_slot() {
-            let head = self.with_heads(|heads| heads.head_at(sequence, row))?;
-            if head.stripe.stripe != (StripeId { sequence, sub }) {
-                return None;
-            }
+            let head = self.with_heads(|heads| heads.head_at(sequence, row));
+            let expected = StripeId { sequence, sub };
+            let Some(head) = head.filter(|head| head.stripe.stripe == expected) else { break };
             let is_last = head.stripe.kind.closes_slot();
             (row, sub) = (row + 1 + head.stripe.rows, sub + 1);
             heads.push(head);
@@ -376,7 +388,7 @@ impl Reader {
                 break;
             }
         }
-        Some(heads)
+        heads
     }
 
     /// The head of the last acknowledged stripe of a slot.

@@ -20,8 +20,8 @@ use format::head::{HEAD_BYTES, HeadKey, Kind, StripeId, Totals, VolumeId};
 use format::superblock::MemberEntry;
 use units::{ManualClock, Timestamp};
 use volume::{
-    CreateOptions, Error, Filled, FilledColumn, Identity, Reader, Writer, create, geometry_for,
-    mount, verify,
+    CreateOptions, Error, Filled, FilledColumn, Identity, Layout, Reader, Writer, create,
+    geometry_for, mount, verify,
 };
 
 const PIECE_BYTES: u32 = 32 << 10;
@@ -51,6 +51,13 @@ struct Truth {
     acknowledged: StripeId,
 }
 
+/// Every other ring goes over its members in two zones, with extents of two slots.
+fn layout(seed: u64) -> Layout {
+    let extent_bytes = Some(2 * u64::from(PIECE_BYTES));
+    let levelled = Layout { zones: 2, extent_bytes, ..Layout::default() };
+    if seed.is_multiple_of(2) { Layout::default() } else { levelled }
+}
+
 /// Data and parity columns.
 #[derive(Clone, Copy, Debug)]
 struct Shape(u8, u8);
@@ -67,7 +74,11 @@ struct Run {
 impl Run {
     fn new(shape: Shape, seed: u64, slots: u64) -> Self {
         let members = usize::from(shape.0 + shape.1);
-        let options = CreateOptions { piece_bytes: PIECE_BYTES, parity_columns: shape.1 };
+        let options = CreateOptions {
+            piece_bytes: PIECE_BYTES,
+            parity_columns: shape.1,
+            layout: layout(seed),
+        };
         let mut size = (4 << 20) + slots * u64::from(PIECE_BYTES);
         let fits = |size| {
             geometry_for(size, members, &options).is_ok_and(|(geometry, _)| geometry.slots >= slots)

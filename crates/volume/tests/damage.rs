@@ -36,7 +36,7 @@ impl Ring {
             spares: Vec::new(),
             created: Timestamp(0),
         };
-        let options = CreateOptions { piece_bytes: PIECE_BYTES, parity_columns: 0 };
+        let options = CreateOptions { piece_bytes: PIECE_BYTES, ..CreateOptions::default() };
         create(&mut [Box::new(disk.clone())], &options, &identity).unwrap();
         let pool = Pool::new(16, PIECE_BYTES as usize).unwrap();
         Self { disk, pool, clock: ManualClock::new(Timestamp(1)) }
@@ -192,7 +192,7 @@ fn nothing_of_another_volume_is_believed() {
         spares: Vec::new(),
         created: Timestamp(0),
     };
-    let options = CreateOptions { piece_bytes: PIECE_BYTES, parity_columns: 0 };
+    let options = CreateOptions { piece_bytes: PIECE_BYTES, ..CreateOptions::default() };
     create(&mut [Box::new(ring.disk.clone())], &options, &identity).unwrap();
     assert_eq!(ring.reader().newest(), None, "old heads carry another key");
 }

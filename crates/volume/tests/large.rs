@@ -11,7 +11,7 @@ use format::geometry::{Geometry, ROW_BYTES};
 use format::head::{Head, HeadKey, Kind, PieceHead, StripeHead, StripeId, Totals, VolumeId};
 use format::superblock::{MemberEntry, SUPERBLOCK_COPIES, Superblock, copy_offset};
 use units::Timestamp;
-use volume::{CreateOptions, Reader, Recovery, geometry_for, mount};
+use volume::{CreateOptions, Layout, Reader, Recovery, geometry_for, mount};
 
 const SIZE: u64 = 48_000_000_000_000 / 4096 * 4096;
 /// 25 steps of the search, each with up to 8 neighbours of an unwritten slot, and windows of W = 32
@@ -52,9 +52,15 @@ fn head(geometry: Geometry, sequence: u64) -> [u8; ROW_SIZE] {
     Head::new(stripe, piece).encode(&KEY)
 }
 
+/// A ring in as many zones, and its window.
+fn ring(zones: u16) -> (Geometry, u16) {
+    let layout = Layout { zones, ..Layout::default() };
+    geometry_for(SIZE, 1, &CreateOptions { layout, ..CreateOptions::default() }).unwrap()
+}
+
 /// A disk with this ring, whose newest stripe, not the last to be acknowledged, is `newest`.
-fn disk(timing: Timing, newest: u64) -> (Modelled, Timeline) {
-    let (geometry, window) = geometry_for(SIZE, 1, &CreateOptions::default()).unwrap();
+fn disk(timing: Timing, zones: u16, newest: u64) -> (Modelled, Timeline) {
+    let (geometry, window) = ring(zones);
     let timeline = Timeline::new(Timestamp(0));
     let original = move |offset: u64, row: &mut [u8; ROW_SIZE]| {
         let Some(slot) = geometry.slot_at(offset) else { return };
@@ -94,15 +100,14 @@ fn disk(timing: Timing, newest: u64) -> (Modelled, Timeline) {
 }
 
 /// Newest sequences at several fills of the first lap and of a later one.
-fn fills() -> Vec<u64> {
-    let (geometry, _) = geometry_for(SIZE, 1, &CreateOptions::default()).unwrap();
-    let slots = geometry.slots;
+fn fills(zones: u16) -> Vec<u64> {
+    let slots = ring(zones).0.slots;
     let shares = [100, slots / 1000, slots / 3, slots / 2, slots - 100];
     shares.iter().flat_map(|share| [slots + share, 7 * slots + share]).collect()
 }
 
-fn mounted(timing: &Timing, newest: u64) -> (Duration, Work, Recovery) {
-    let (disk, timeline) = disk(timing.clone(), newest);
+fn mounted(timing: &Timing, zones: u16, newest: u64) -> (Duration, Work, Recovery) {
+    let (disk, timeline) = disk(timing.clone(), zones, newest);
     let (before_ns, before) = (timeline.now_ns(), disk.work());
     let (writer, recovery) = mount(vec![Box::new(disk.clone())], &timeline).unwrap();
     assert_eq!(writer.acknowledged().sequence, newest + 1, "the EPOCH stripe is behind the newest");
@@ -114,12 +119,13 @@ fn mounted(timing: &Timing, newest: u64) -> (Duration, Work, Recovery) {
 #[test]
 fn a_ring_of_48_terabytes_is_mounted_within_the_promised_time_at_any_fill() {
     let hard_disk = Timing::hard_disk(ZoneProfile::level(SIZE, 200e6));
-    for (name, timing, most) in [
-        ("hard disk", hard_disk, Duration::from_secs(5)),
-        ("flash", Timing::flash(SIZE), Duration::from_secs(1)),
+    for (name, timing, zones, most) in [
+        ("hard disk", hard_disk.clone(), 1, Duration::from_secs(5)),
+        ("hard disk in 8 zones", hard_disk, 8, Duration::from_secs(5)),
+        ("flash", Timing::flash(SIZE), 1, Duration::from_secs(1)),
     ] {
-        for newest in fills() {
-            let (time, work, recovery) = mounted(&timing, newest);
+        for newest in fills(zones) {
+            let (time, work, recovery) = mounted(&timing, zones, newest);
             let Work { reads, jumps, .. } = work;
             println!("{name}, newest {newest}: {time:.2?}, {reads} reads, {jumps} jumps");
             assert_eq!((recovery.kept, recovery.voided, recovery.damaged), (16, 0, 0));
@@ -131,8 +137,11 @@ fn a_ring_of_48_terabytes_is_mounted_within_the_promised_time_at_any_fill() {
 
 #[test]
 fn a_reader_opens_a_ring_of_48_terabytes_in_as_few_reads() {
-    for newest in fills() {
-        let (disk, _) = disk(Timing::flash(SIZE), newest);
+    for (zones, newest) in [1, 8]
+        .into_iter()
+        .flat_map(|zones| fills(zones).into_iter().map(move |newest| (zones, newest)))
+    {
+        let (disk, _) = disk(Timing::flash(SIZE), zones, newest);
         let reader = Reader::open(vec![Box::new(disk.clone())]).unwrap();
         assert_eq!(reader.newest().unwrap().sequence, newest);
         assert!(disk.work().reads < READS_MAX, "{} reads", disk.work().reads);

@@ -19,7 +19,7 @@ fn new_volume() -> (Modelled, ManualClock) {
         spares: Vec::new(),
         created: Timestamp(0),
     };
-    let options = CreateOptions { piece_bytes: PIECE_BYTES_MIN, parity_columns: 0 };
+    let options = CreateOptions { piece_bytes: PIECE_BYTES_MIN, ..CreateOptions::default() };
     create(&mut [Box::new(disk.clone())], &options, &identity).unwrap();
     (disk, ManualClock::new(Timestamp(1)))
 }

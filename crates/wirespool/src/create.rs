@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use clap::Args;
 use host::{StopFlag, SystemClock};
 use upkeep::CreateOptions;
+use volume::{Bound, Usable};
 
 use crate::arguments;
-use crate::failure::{Outcome, Verdict};
+use crate::failure::{self, Outcome, Verdict};
 use crate::progress::Progress;
 use crate::stdout;
 
@@ -18,6 +19,10 @@ use crate::stdout;
 /// space; a disk takes seconds whatever its size. Nothing is destroyed by mistake: a target that is
 /// mounted, in use, or holds a file system, a partition table or another volume is refused, and the
 /// message says what was found.
+///
+/// A disk with platters is fast outside and half as fast inside. On it the ring visits 8 zones of
+/// the surface in turn, so that any stretch of time sees the mean of both; flash and files are
+/// written from the first byte to the last.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -25,7 +30,8 @@ Examples:
   wirespool create /dev/sdb                    a whole disk, with a partition table
   wirespool create /tmp/try --size 1G --sparse at once, for trying things out
   wirespool create /dev/sdb --member /dev/sdc --member /dev/sdd --member /dev/sde --parity 2
-                                               four disks, of which any two may be lost")]
+                                               four disks, of which any two may be lost
+  wirespool create /dev/sdb --usable 90%       without the slowest tenth of the disk")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Flags {
     /// A new file, or a block device
@@ -46,6 +52,18 @@ pub(crate) struct Flags {
     /// Bytes of a piece, the unit of writing
     #[arg(long, value_name = "SIZE", default_value = "2M", value_parser = piece)]
     piece: u32,
+    /// Zones of the surface that the ring visits in turn: 1, or an even number [default: 8 on
+    /// rotating disks, else 1]
+    #[arg(long, value_name = "N", value_parser = zones)]
+    zones: Option<u16>,
+    /// Bytes of an extent, one visit to a zone: a multiple of the piece [default: 128M, less on a
+    /// small ring]
+    #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
+    extent: Option<u64>,
+    /// The part of each member that the ring may use, such as 90%, 10%..90% or 1T..6T
+    #[arg(long, value_name = "BEGIN..END", default_value = "0%..100%", hide_default_value = true)]
+    #[arg(value_parser = usable)]
+    usable: Usable,
     /// Use a whole disk without a partition table; other tools will then show it as empty
     #[arg(long)]
     raw: bool,
@@ -64,12 +82,62 @@ fn piece(text: &str) -> Result<u32, String> {
     is_valid.then_some(bytes).ok_or_else(|| "a power of two from 16K to 2M".to_owned())
 }
 
+/// 1, or an even number.
+fn zones(text: &str) -> Result<u16, String> {
+    let zones = text.parse().ok().filter(|&zones: &u16| zones == 1 || zones > 0 && zones % 2 == 0);
+    zones.ok_or_else(|| "1, or an even number".to_owned())
+}
+
+/// `90%`, `10%..90%`, `1T..6T`, `1T..`.
+fn usable(text: &str) -> Result<Usable, String> {
+    let whole = Usable::default();
+    let (begin, end) = text.split_once("..").unwrap_or(("", text));
+    let or = |text: &str, missing| if text.is_empty() { Ok(missing) } else { bound(text) };
+    if begin.is_empty() && end.is_empty() {
+        return Err("write a range such as 90%, 10%..90% or 1T..6T".to_owned());
+    }
+    Ok(Usable { begin: or(begin, whole.begin)?, end: or(end, whole.end)? })
+}
+
+/// A size, or percent with at most two decimals.
+fn bound(text: &str) -> Result<Bound, String> {
+    let Some(percent) = text.strip_suffix('%') else {
+        return arguments::size(text).map(Bound::Bytes);
+    };
+    let (whole, decimals) = percent.split_once('.').unwrap_or((percent, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = !whole.is_empty() && digits(whole) && digits(decimals) && decimals.len() <= 2;
+    let share = is_number.then(|| format!("{whole}{decimals:0<2}").parse().ok()).flatten();
+    share
+        .filter(|&share: &u16| share <= 10_000)
+        .map(Bound::Share)
+        .ok_or_else(|| format!("{text:?} is no share between 0% and 100%"))
+}
+
+/// What makes no sense whatever the members are.
+fn check(flags: &Flags) -> Result<(), failure::Usage> {
+    let wrong = |text: String| Err(failure::Usage(text));
+    match flags.extent {
+        Some(extent) if extent == 0 || !extent.is_multiple_of(u64::from(flags.piece)) => {
+            wrong(format!("--extent {extent}: no multiple of the piece of {} bytes", flags.piece))
+        }
+        Some(_) if flags.zones == Some(1) => {
+            wrong("--extent has no meaning with --zones 1".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
 pub(crate) fn run(flags: &Flags) -> Outcome {
+    check(flags)?;
     let options = CreateOptions {
         members: [std::slice::from_ref(&flags.volume), &flags.members].concat(),
         parity_columns: flags.parity,
         size_bytes: flags.size,
         piece_bytes: flags.piece,
+        zones: flags.zones,
+        extent_bytes: flags.extent,
+        usable: flags.usable,
         sparse: flags.sparse,
         raw: flags.raw,
         force: flags.force,
@@ -85,4 +153,26 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let text = if flags.json { view::created_json(&created) } else { view::created(&created) };
     stdout::print(&text)?;
     Ok(Verdict::Clean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_usable_range_has_bounds_of_bytes_or_percent() {
+        let (first, last) = (Bound::Share(0), Bound::Share(10_000));
+        for (text, begin, end) in [
+            ("90%", first, Bound::Share(9000)),
+            ("10%..90.5%", Bound::Share(1000), Bound::Share(9050)),
+            ("1T..6T", Bound::Bytes(1 << 40), Bound::Bytes(6 << 40)),
+            ("2G..", Bound::Bytes(2 << 30), last),
+            ("..99.99%", first, Bound::Share(9999)),
+        ] {
+            assert_eq!(usable(text), Ok(Usable { begin, end }), "{text}");
+        }
+        for text in ["", "..", "x", "-1%", "101%", "1.234%", "%", "1..2..3", "90%..x", "655.36%"] {
+            assert!(usable(text).is_err(), "{text}");
+        }
+    }
 }

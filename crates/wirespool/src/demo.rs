@@ -12,6 +12,7 @@ use query::Query;
 use units::{Clock, NANOS_PER_SECOND};
 use upkeep::CreateOptions;
 use view::SessionTable;
+use volume::Usable;
 
 use crate::failure::{Outcome, Verdict, line, of_extract, of_record};
 use crate::stdout;
@@ -102,6 +103,9 @@ impl Demo {
             parity_columns: 0,
             size_bytes: Some(VOLUME_BYTES),
             piece_bytes: PIECE_BYTES,
+            zones: None,
+            extent_bytes: None,
+            usable: Usable::default(),
             sparse: true,
             raw: false,
             force: false,

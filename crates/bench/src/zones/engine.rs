@@ -55,7 +55,7 @@ impl Engine {
     }
 }
 
-/// The superblock of a ring in this order. `volume::create` has no choice of order.
+/// The superblock of exactly this ring. `volume::create` would keep a share of the disk free.
 fn create(mut disk: Modelled, ring: &Ring<'_>) -> Result<Superblock> {
     let superblock = Superblock {
         volume_id: VolumeId([1; 16]),

@@ -124,7 +124,7 @@ impl Volume {
             created: Timestamp(0),
         };
         let device = device::open(&path, &device::Options::default()).unwrap();
-        let options = CreateOptions { piece_bytes, parity_columns: 0 };
+        let options = CreateOptions { piece_bytes, ..CreateOptions::default() };
         create(&mut [device], &options, &identity).unwrap();
         let clock = ManualClock::new(Timestamp(1));
         Self { folder, path, clock, directory: Vec::new() }

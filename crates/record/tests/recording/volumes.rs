@@ -42,8 +42,8 @@ pub(crate) fn new_volume_of(paths: &[PathBuf], parity: u8, piece_bytes: u32, siz
         device::open(path, &device::Options::default()).unwrap()
     };
     let mut devices: Vec<_> = paths.iter().map(make).collect();
-    create(&mut devices, &CreateOptions { piece_bytes, parity_columns: parity }, &identity)
-        .unwrap();
+    let options = CreateOptions { piece_bytes, parity_columns: parity, ..CreateOptions::default() };
+    create(&mut devices, &options, &identity).unwrap();
 }
 
 /// Options with the index beside the volume.
