@@ -8,6 +8,7 @@
 mod create;
 mod error;
 mod inspect;
+mod map;
 mod scrub;
 mod segments;
 mod verify;
@@ -15,6 +16,7 @@ mod verify;
 pub use create::{CreateOptions, Created, CreatedMember, create};
 pub use error::Error;
 pub use inspect::{IndexSummary, Inspection, MemberState, Reach, Recording, inspect};
+pub use map::{Cell, Content, Grid, RingMap, map};
 pub use scrub::{BadCopy, Fate, Scrubbed, scrub};
 pub use verify::{BadStripe, IndexDamage, Verification, verify};
 

@@ -6,6 +6,7 @@
 //! characters are escaped.
 
 mod manifest;
+mod map;
 mod record;
 mod scrub;
 mod session;
@@ -15,6 +16,7 @@ mod verification;
 mod volume;
 
 pub use manifest::{ExpectedOutput, ManifestError, explain, manifest_json, parse_manifest};
+pub use map::{map, map_grid, map_svg, map_svg_grid};
 pub use record::{is_clean, recording, recording_json, recording_progress};
 pub use scrub::{scrubbed, scrubbed_json};
 pub use session::{SessionTable, csv_heading, csv_line, json_line};

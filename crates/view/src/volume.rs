@@ -1,11 +1,14 @@
 //! Volumes: created and inspected.
 
-use format::geometry::Geometry;
+use core::fmt::Write as _;
+
+use format::geometry::{ExtentOrder, Geometry};
 use format::superblock::{MemberEntry, Superblock};
 use serde::Serialize;
 use units::{ByteSize, Timestamp};
-use upkeep::{Created, Inspection, MemberState, Recording};
+use upkeep::{Created, Inspection, MemberState, Recording, RingMap};
 
+use crate::map::MapJson;
 use crate::pretty;
 use crate::table::{Column, render};
 use crate::text::{Facts, duration, grouped, plural, printable, size, time, times};
@@ -24,6 +27,9 @@ pub fn created(report: &Created) -> String {
         facts.add("member", format!("{}, {}", member.path.display(), size(member.size_bytes)));
     }
     facts.add("ring", ring(geometry));
+    let why = if report.zones_by_disk { ", for a rotating disk" } else { "" };
+    let smallest = report.members.iter().map(|member| member.size_bytes).min().unwrap_or(0);
+    facts.add("order", format!("{}{why}", order(geometry, smallest)));
     for member in &report.members {
         if let Some(destroyed) = &member.destroyed {
             facts.add("destroyed", destroyed);
@@ -54,6 +60,61 @@ fn ring(geometry: &Geometry) -> String {
     }
 }
 
+/// In which order the ring goes over the surface, and over which part of it.
+fn order(geometry: &Geometry, member_bytes: u64) -> String {
+    let mut text = match geometry.order {
+        ExtentOrder::ZoneLevelled => format!(
+            "{} zones in turn, extents of {}",
+            geometry.zones,
+            ByteSize(extent_bytes(geometry))
+        ),
+        _ => "first to last".to_owned(),
+    };
+    if geometry.usable_begin > 0 || geometry.usable_end < member_bytes {
+        let (begin, end) = ring_range(geometry);
+        write!(text, ", from {} to {} of each member", ByteSize(begin), ByteSize(end))
+            .expect("a string takes all text");
+    }
+    text
+}
+
+fn extent_bytes(geometry: &Geometry) -> u64 {
+    u64::from(geometry.slots_per_extent) * u64::from(geometry.piece_bytes)
+}
+
+/// First and end byte of the ring on each member.
+fn ring_range(geometry: &Geometry) -> (u64, u64) {
+    let bytes = geometry.slots * u64::from(geometry.piece_bytes);
+    (geometry.slot0_offset, geometry.slot0_offset + bytes)
+}
+
+/// Order and place of the ring in JSON.
+#[derive(Serialize)]
+struct LayoutJson {
+    zones: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extent_bytes: Option<u64>,
+    ring_begin: u64,
+    ring_end: u64,
+    usable_begin: u64,
+    usable_end: u64,
+}
+
+impl LayoutJson {
+    fn new(geometry: &Geometry) -> Self {
+        let (ring_begin, ring_end) = ring_range(geometry);
+        let is_levelled = geometry.order == ExtentOrder::ZoneLevelled;
+        Self {
+            zones: geometry.zones,
+            extent_bytes: is_levelled.then(|| extent_bytes(geometry)),
+            ring_begin,
+            ring_end,
+            usable_begin: geometry.usable_begin,
+            usable_end: geometry.usable_end,
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct CreatedJson<'a> {
     path: String,
@@ -63,6 +124,7 @@ struct CreatedJson<'a> {
     piece_bytes: u32,
     data_columns: u8,
     parity_columns: u8,
+    layout: LayoutJson,
     members: Vec<CreatedMemberJson<'a>>,
 }
 
@@ -95,6 +157,7 @@ pub fn created_json(report: &Created) -> String {
         piece_bytes: geometry.piece_bytes,
         data_columns: geometry.data_columns,
         parity_columns: geometry.parity_columns,
+        layout: LayoutJson::new(geometry),
         members: members.collect(),
     })
 }
@@ -107,6 +170,7 @@ pub fn inspection(report: &Inspection, width: Option<usize>) -> String {
     facts.add("id", report.superblock.volume_id);
     facts.add("created", format!("{} UTC", time(report.superblock.created)));
     facts.add("ring", ring(geometry));
+    facts.add("order", order(geometry, report.smallest_member_bytes));
     for (entry, state) in report.superblock.members.iter().zip(&report.members) {
         facts.add("member", format!("{}{}", printable(&entry.path), condition(*state)));
     }
@@ -221,6 +285,7 @@ struct InspectionJson<'a> {
     data_columns: u8,
     parity_columns: u8,
     piece_bytes: u32,
+    layout: LayoutJson,
     slots: u64,
     slots_used: u64,
     slots_written: u64,
@@ -241,6 +306,8 @@ struct InspectionJson<'a> {
     reach_full_ns: Option<i64>,
     index: IndexJson,
     recordings: Vec<RecordingJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    map: Option<MapJson<'a>>,
 }
 
 #[derive(Serialize)]
@@ -298,8 +365,8 @@ struct RecordingJson<'a> {
     share_left: Option<f64>,
 }
 
-/// An inspection as a JSON object.
-pub fn inspection_json(report: &Inspection) -> String {
+/// An inspection as a JSON object, with a map if there is one.
+pub fn inspection_json(report: &Inspection, map: Option<&RingMap>) -> String {
     let superblock = &report.superblock;
     let index = &report.index;
     let recordings = report.recordings.iter().map(|recording| RecordingJson {
@@ -321,6 +388,7 @@ pub fn inspection_json(report: &Inspection) -> String {
         data_columns: superblock.geometry.data_columns,
         parity_columns: superblock.geometry.parity_columns,
         piece_bytes: superblock.geometry.piece_bytes,
+        layout: LayoutJson::new(&superblock.geometry),
         slots: superblock.geometry.slots,
         slots_used: report.slots_used,
         slots_written: report.slots_written,
@@ -343,5 +411,6 @@ pub fn inspection_json(report: &Inspection) -> String {
             broken_at: index.broken_at.map(|at| at.to_string()),
         },
         recordings: recordings.collect(),
+        map: map.map(MapJson::new),
     })
 }

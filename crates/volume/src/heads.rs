@@ -75,6 +75,17 @@ impl<'a> Heads<'a> {
         self.membership.is_whole_at(head.piece.member, head.stripe.stripe.sequence)
     }
 
+    /// The last row of the slot of `sequence` on one member.
+    pub(crate) fn last_row(
+        &self,
+        member: u8,
+        sequence: u64,
+        into: &mut [u8; HEAD_BYTES],
+    ) -> Option<()> {
+        let last = u64::from(self.geometry().piece_bytes - ROW_BYTES);
+        (self.read)(member, self.geometry().slot_offset(sequence) + last, into).ok()
+    }
+
     /// Reads a whole slot of one member into `buffer`. Where reading it in one go fails it is read
     /// row by row, so that an unreadable row costs only itself.
     ///

@@ -46,7 +46,11 @@ impl Ring {
             spares: Vec::new(),
             created: Timestamp(0),
         };
-        let options = CreateOptions { piece_bytes: PIECE_BYTES_MIN, parity_columns };
+        let options = CreateOptions {
+            piece_bytes: PIECE_BYTES_MIN,
+            parity_columns,
+            ..CreateOptions::default()
+        };
         let geometry = create(&mut devices(&disks), &options, &identity).unwrap().geometry;
         let mut ring = Self { timeline, disks, geometry, before: Vec::new() };
         // Slots of one, two and three stripes, slots left early, a second epoch, a clean stop.

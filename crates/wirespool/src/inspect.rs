@@ -1,8 +1,11 @@
 //! `wirespool inspect`.
 
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
+use anyhow::bail;
 use clap::Args;
+use host::{Output, usage};
 
 use crate::failure::{Outcome, Verdict};
 use crate::stdout;
@@ -16,24 +19,51 @@ use crate::stdout;
 #[command(after_help = "\
 Examples:
   wirespool inspect /data/spool
-  wirespool inspect /dev/sdb1 --json | jq .recordings")]
+  wirespool inspect /dev/sdb1 --json | jq .recordings
+  wirespool inspect /dev/sdb1 --map
+  wirespool inspect /dev/sdb1 --map-svg ring.svg")]
 pub(crate) struct Flags {
     /// The volume: a file or a block device
     volume: PathBuf,
     /// Another member, where it is not found by itself; may be given several times
     #[arg(long = "member", value_name = "PATH")]
     members: Vec<PathBuf>,
-    /// Report as JSON
+    /// Draw the ring over the surface, from outside to inside: what lies where, and how old it is
+    #[arg(long)]
+    map: bool,
+    /// Draw it into an SVG file
+    #[arg(long, value_name = "FILE")]
+    map_svg: Option<PathBuf>,
+    /// Replace the file of --map-svg
+    #[arg(long, requires = "map_svg")]
+    force: bool,
+    /// Report as JSON, with the cells of the map where --map asks for it
     #[arg(long)]
     json: bool,
 }
 
+fn write_drawing(file: &Path, drawing: &str, flags: &Flags) -> anyhow::Result<()> {
+    if !flags.force && matches!(usage::target(file)?, usage::Target::File { .. }) {
+        bail!("{} exists already; --force replaces it", file.display());
+    }
+    let mut output = Output::create(file, flags.force)?;
+    output.write_all(drawing.as_bytes())?;
+    Ok(output.finish()?)
+}
+
 pub(crate) fn run(flags: &Flags) -> Outcome {
     let report = upkeep::inspect(&flags.volume, &flags.members)?;
+    let draw = |grid| upkeep::map(&flags.volume, &flags.members, grid);
+    let map = flags.map.then(|| draw(view::map_grid(stdout::width()))).transpose()?;
+    if let Some(file) = &flags.map_svg {
+        let drawing = draw(view::map_svg_grid())?;
+        write_drawing(file, &view::map_svg(&drawing, &flags.volume.display().to_string()), flags)?;
+    }
     let text = if flags.json {
-        view::inspection_json(&report)
+        view::inspection_json(&report, map.as_ref())
     } else {
-        view::inspection(&report, stdout::width())
+        let text = view::inspection(&report, stdout::width());
+        text + &map.as_ref().map(view::map).unwrap_or_default()
     };
     stdout::print(&text)?;
     Ok(Verdict::Clean)

@@ -43,7 +43,11 @@ impl Ring {
             spares: Vec::new(),
             created: Timestamp(0),
         };
-        let options = CreateOptions { piece_bytes: PIECE_BYTES_MIN, parity_columns };
+        let options = CreateOptions {
+            piece_bytes: PIECE_BYTES_MIN,
+            parity_columns,
+            ..CreateOptions::default()
+        };
         let there = (0..).zip(&disks).filter(|(number, _)| !missing.contains(number));
         let there: Vec<Modelled> = there.map(|(_, disk)| disk.clone()).collect();
         create(&mut boxed(&there), &options, &identity).unwrap();

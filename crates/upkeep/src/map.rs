@@ -1,0 +1,226 @@
+//! The ring over the surface of its members: what lies where, from the first byte to the last.
+//!
+//! Where each sequence lies, and so its age, is computed; the directories of the index say where
+//! INDEX stripes begin. What only heads tell (slots left early, openings, damage) is looked up in a
+//! sample of slots: two or three rows of each on every member.
+
+use std::path::{Path, PathBuf};
+
+use format::geometry::Geometry;
+use format::head::Kind;
+use units::Timestamp;
+use volume::{Look, Reader, Span};
+
+use crate::inspect::{MemberState, member_state};
+use crate::{Error, segments};
+
+/// Slots that are looked at: at 10 ms a row on each member some ten seconds.
+const SAMPLES: u64 = 512;
+/// Heads that say how old each part of the ring is.
+const AGES: u64 = 10;
+/// Sequences that are tried where a head cannot be read.
+const NEIGHBOURS: u64 = 16;
+
+/// How finely a map is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Grid {
+    /// Cells in a row, at most.
+    pub columns: u64,
+    /// Rows, about: every zone has its own.
+    pub rows: u64,
+}
+
+/// A ring over the surface.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RingMap {
+    /// Shape of the volume.
+    pub geometry: Geometry,
+    /// What may be read; `None` while nothing is acknowledged.
+    pub span: Option<Span>,
+    /// Newest sequence on the ring.
+    pub newest: Option<u64>,
+    /// Cells in a row; the last row of a zone may have fewer.
+    pub columns: u64,
+    /// Slots of a cell; the last cell of a zone may have fewer.
+    pub slots_per_cell: u64,
+    /// Cells by place: outside to inside, row by row.
+    pub cells: Vec<Cell>,
+    /// Places of slots in which the index of a segment begins.
+    pub index_places: Vec<u64>,
+    /// When the ring wrote its parts, in equal steps from the newest stripe to the oldest one held.
+    pub written: Vec<Option<Timestamp>>,
+    /// Every so many cells one slot was looked at.
+    pub sampled_every: u64,
+    /// By member.
+    pub members: Vec<MemberState>,
+}
+
+/// Neighbouring slots on the surface.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cell {
+    /// Place of its first slot, counted from the first slot of the surface.
+    pub place: u64,
+    /// How many slots.
+    pub slots: u64,
+    /// Sequence in its middle slot, if that was ever written.
+    pub sequence: Option<u64>,
+    /// What the middle slot holds.
+    pub content: Content,
+    /// The newest stripe lies in it.
+    pub is_head: bool,
+    /// The oldest stripe that is shown lies in it.
+    pub is_tail: bool,
+    /// The index of a segment begins in it.
+    pub has_index: bool,
+    /// Members that do not show the middle slot, though they should.
+    pub damaged: Vec<u8>,
+}
+
+/// What a slot holds, as far as it was looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Content {
+    /// Nothing: the first lap has not come here.
+    Unwritten,
+    /// Stripes.
+    Written,
+    /// Stripes, then nothing: the slot was left early, with this share of it unused, in percent.
+    LeftEarly(u8),
+    /// An opening of the volume.
+    Opening,
+    /// Something old or half new: ahead of the head, where a crash may have left anything.
+    AheadOfHead,
+    /// No member shows it.
+    Damaged,
+}
+
+/// Draws the ring of a volume; writes nothing, takes no lock.
+pub fn map(path: &Path, members: &[PathBuf], grid: Grid) -> Result<RingMap, Error> {
+    let reader = crate::open(path, members)?;
+    let geometry = *reader.geometry();
+    let (columns, slots_per_cell) = divide(&geometry, grid);
+    let newest = reader.newest().map(|newest| newest.sequence);
+    let place = |sequence: u64| place_of(&geometry, sequence);
+    let entries = segments::read(&reader).entries;
+    let mut index_places: Vec<u64> =
+        entries.iter().map(|entry| place(entry.index.sequence)).collect();
+    index_places.sort_unstable();
+    let mut map = RingMap {
+        geometry,
+        span: reader.span(),
+        newest,
+        columns,
+        slots_per_cell,
+        cells: cells(&geometry, slots_per_cell),
+        index_places,
+        written: reader.span().map_or_else(Vec::new, |span| written(&reader, span)),
+        sampled_every: 1,
+        members: reader
+            .membership()
+            .numbers()
+            .map(|member| member_state(&reader, member))
+            .collect(),
+    };
+    map.fill(&reader);
+    Ok(map)
+}
+
+/// Cells of a row and slots of a cell, so that every zone fills whole rows.
+fn divide(geometry: &Geometry, grid: Grid) -> (u64, u64) {
+    let zones = u64::from(geometry.zones);
+    let zone_slots = geometry.slots / zones;
+    let rows = (grid.rows / zones).max(1);
+    let slots_per_cell = zone_slots.div_ceil(rows * grid.columns.max(1));
+    let zone_cells = zone_slots.div_ceil(slots_per_cell);
+    (grid.columns.clamp(1, zone_cells), slots_per_cell)
+}
+
+/// Place of a sequence's slot, counted from the first slot of the surface.
+fn place_of(geometry: &Geometry, sequence: u64) -> u64 {
+    (geometry.slot_offset(sequence) - geometry.slot0_offset) / u64::from(geometry.piece_bytes)
+}
+
+/// The cells, still empty.
+fn cells(geometry: &Geometry, slots_per_cell: u64) -> Vec<Cell> {
+    let zones = u64::from(geometry.zones);
+    let zone_slots = geometry.slots / zones;
+    let step = usize::try_from(slots_per_cell).unwrap_or(usize::MAX);
+    let places = (0..zones).flat_map(|zone| {
+        let first = zone * zone_slots;
+        let places = (0..zone_slots).step_by(step);
+        places.map(move |place| (first + place, slots_per_cell.min(zone_slots - place)))
+    });
+    let cell = |(place, slots)| Cell {
+        place,
+        slots,
+        sequence: None,
+        content: Content::Unwritten,
+        is_head: false,
+        is_tail: false,
+        has_index: false,
+        damaged: Vec::new(),
+    };
+    places.map(cell).collect()
+}
+
+/// When the parts of the ring were written, newest first.
+fn written(reader: &Reader, span: Span) -> Vec<Option<Timestamp>> {
+    let (first, last) = (span.tail, span.acknowledged.sequence);
+    let at = |step: u64| {
+        let middle = last - (last - first) / AGES * step;
+        let near = (middle..=last).take(usize::try_from(NEIGHBOURS).expect("a small number"));
+        near.into_iter().find_map(|sequence| reader.head(sequence))
+    };
+    (0..=AGES).map(|step| at(step).map(|head| head.stripe.realtime)).collect()
+}
+
+impl RingMap {
+    fn fill(&mut self, reader: &Reader) {
+        let Some(newest) = self.newest else { return };
+        let (geometry, tail) = (self.geometry, self.span.map(|span| span.tail));
+        let count = u64::try_from(self.cells.len()).expect("lengths fit 64 bits");
+        self.sampled_every = count.div_ceil(SAMPLES).max(1);
+        let (head_place, tail_place) =
+            (place_of(&geometry, newest), tail.map(|tail| place_of(&geometry, tail)));
+        for (number, cell) in (0_u64..).zip(&mut self.cells) {
+            let places = cell.place..cell.place + cell.slots;
+            cell.is_head = places.contains(&head_place);
+            cell.is_tail = tail_place.is_some_and(|place| places.contains(&place));
+            let first_index = self.index_places.partition_point(|place| *place < places.start);
+            cell.has_index =
+                self.index_places.get(first_index).is_some_and(|place| places.contains(place));
+            let middle = cell.place + cell.slots / 2;
+            cell.sequence = sequence_at(&geometry, middle, newest);
+            let Some(sequence) = cell.sequence else { continue };
+            cell.content = if tail.is_none_or(|tail| sequence < tail) {
+                Content::AheadOfHead
+            } else if number.is_multiple_of(self.sampled_every) {
+                let look = reader.look(sequence);
+                cell.damaged.clone_from(&look.damaged);
+                content(&look, geometry.rows_per_slot())
+            } else {
+                Content::Written
+            };
+        }
+    }
+}
+
+/// The sequence that the ring wrote last at a place; `None` when it was never there.
+fn sequence_at(geometry: &Geometry, place: u64, newest: u64) -> Option<u64> {
+    let offset = geometry.slot0_offset + place * u64::from(geometry.piece_bytes);
+    let slot = geometry.slot_at(offset)?;
+    let behind = (newest - slot % geometry.slots) % geometry.slots;
+    // Lap 0 is never written: the first sequence is N.
+    (newest - behind >= geometry.slots).then_some(newest - behind)
+}
+
+fn content(look: &Look, rows: u16) -> Content {
+    let Some(first) = &look.first else { return Content::Damaged };
+    match (first.stripe.kind, look.left_at) {
+        (Kind::Epoch, _) => Content::Opening,
+        (_, Some(row)) => {
+            let unused = u32::from(rows - row) * 100 / u32::from(rows);
+            Content::LeftEarly(u8::try_from(unused).expect("at most 100 percent"))
+        }
+        _ => Content::Written,
+    }
+}
