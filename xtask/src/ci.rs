@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use crate::{process, tidy};
+use crate::{lab, process, tidy};
 
 /// What the steps said, summed.
 #[derive(Default)]
@@ -38,6 +38,7 @@ pub(crate) fn run() -> bool {
         read(tally, &mut process::cargo(&tests))
     });
     check("ringmodel", &mut tally, || cargo(&["run", "--quiet", "--locked", "-p", "ringmodel"]));
+    step("lab", &mut tally, |tally| read(tally, &mut lab::command(&["--short"])?));
     licences(&mut tally);
     tally.close()
 }

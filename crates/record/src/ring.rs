@@ -75,6 +75,8 @@ pub(crate) struct Shown {
     /// Packets in acknowledged stripes, by interface.
     pub(crate) stored: Vec<u64>,
     pub(crate) unindexed: u64,
+    /// Members that the recording went on without, one line each.
+    pub(crate) expelled: Vec<String>,
 }
 
 pub(crate) type Board = Arc<Mutex<Shown>>;
@@ -285,6 +287,13 @@ impl RingWriter<'_> {
         board.acknowledged = acknowledged;
         board.tail = self.writer.tail();
         board.counters = self.writer.counters();
+        let members = &self.writer.superblock().members;
+        let news = self.writer.expelled().get(board.expelled.len()..).unwrap_or_default();
+        let lines = news.iter().map(|gone| {
+            let path = members.get(usize::from(gone.member)).map_or("", |entry| &entry.path);
+            format!("recording went on without member {} ({path}): {}", gone.member, gone.reason)
+        });
+        board.expelled.extend(lines);
     }
 }
 
