@@ -61,6 +61,8 @@ pub(crate) struct FilledColumn {
 pub(crate) struct SealedStripe {
     pub(crate) stripe: StripeId,
     pub(crate) columns: Vec<Shared>,
+    /// Where the packets of each begin.
+    pub(crate) starts: Vec<Vec<u32>>,
     /// Bytes of head and body of each.
     pub(crate) len: usize,
     pub(crate) packets: u64,
@@ -211,7 +213,7 @@ impl RingWriter<'_> {
         let mut totals = Totals::default();
         let (mut time_min, mut time_max) = (Timestamp::MAX, Timestamp::MIN);
         let mut interfaces = Vec::new();
-        let mut bodies = Vec::new();
+        let (mut bodies, mut starts) = (Vec::new(), Vec::new());
         for filled in &mut columns {
             let FilledColumn { column, builder, statistics, gaps, losses, .. } = filled;
             let ended = builder.finish(column, statistics, gaps, rows);
@@ -225,13 +227,14 @@ impl RingWriter<'_> {
         for FilledColumn { column, builder, .. } in columns {
             bodies
                 .push(volume::FilledColumn { buffer: column, packets: builder.contents().packets });
+            starts.push(builder.into_starts());
         }
         let packets = totals.packets;
         let filled = Filled { columns: bodies, kind: Kind::Data, rows, totals, time_min, time_max };
         let appended = self.append(filled)?;
         self.waiting.push_back((appended.stripe, interfaces));
         let volume::Appended { stripe, columns, len } = appended;
-        self.hand_to_indexer(SealedStripe { stripe, columns, len, packets });
+        self.hand_to_indexer(SealedStripe { stripe, columns, starts, len, packets });
         Ok(())
     }
 
