@@ -125,6 +125,10 @@ impl<'a> Run<'a> {
     fn take(&mut self, piece: (StripeId, u8), epoch: u32, body: Packets<'_>) {
         let now = self.parts.clock.boottime_ns();
         let segment = self.segment.get_or_insert_with(|| OpenSegment::new(piece.0, epoch, now));
+        if let Some(mut rows) = self.parts.encoder.spare_rows() {
+            rows.append(&mut segment.rows);
+            segment.rows = rows;
+        }
         segment.take(self.parts.table.as_mut(), piece, body);
     }
 
