@@ -113,6 +113,11 @@ pub trait ReadAt: Send + Sync + fmt::Debug {
     /// # Panics
     /// As [`Device::submit_write`].
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Error>;
+
+    /// How many reads, each on its own thread, take hardly longer than one.
+    fn reads_at_once(&self) -> usize {
+        8
+    }
 }
 
 /// Holds every implementation to the contract of [`Device`].

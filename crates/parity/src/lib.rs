@@ -24,6 +24,8 @@ mod self_test;
 mod solve;
 mod sums;
 
+use std::sync::OnceLock;
+
 use lanes::{Lanes, Portable};
 use sums::{BLOCK_BYTES, Sums};
 
@@ -114,14 +116,18 @@ enum Engine {
 }
 
 impl Codec {
-    /// The fastest path of this processor, tested with known answers.
+    /// The fastest path of this processor, tested with known answers once in the life of the
+    /// process.
     ///
     /// # Errors
     /// [`Error::WrongAnswer`]. There is no other path to fall back to: a processor that is wrong
     /// once is not trusted with the next one.
     pub fn new() -> Result<Self, Error> {
-        let engine = Path::ALL.iter().copied().find_map(Engine::detect);
-        Self::tested(engine.expect("every processor has the portable path"))
+        static TESTED: OnceLock<Result<Codec, Error>> = OnceLock::new();
+        *TESTED.get_or_init(|| {
+            let engine = Path::ALL.iter().copied().find_map(Engine::detect);
+            Self::tested(engine.expect("every processor has the portable path"))
+        })
     }
 
     /// A path of one's own choice, for tests and comparisons; else as [`Codec::new`].

@@ -11,9 +11,8 @@ use std::thread;
 use device::ReadAt;
 use format::head::HEAD_BYTES;
 
-/// Heads fetched at once: a whole window of the search.
-const HEADS: u64 = 128;
-const THREADS: usize = 8;
+/// Heads fetched by each of the reads at once; eight of them fetch a whole window of the search.
+const HEADS_EACH: usize = 16;
 /// Fewer are the search trying the neighbours of an unreadable slot.
 const RUN_MIN: u32 = 3;
 
@@ -64,11 +63,16 @@ impl<'a> Ahead<'a> {
     /// The heads from `offset` on, as far as they can be read.
     fn fetch(&self, offset: u64) -> BTreeMap<u64, Page> {
         let size_bytes = self.device.size_bytes();
-        let offsets: Vec<u64> = (0..HEADS)
+        let at_once = self.device.reads_at_once();
+        let offsets: Vec<u64> = (0..)
+            .take(HEADS_EACH * at_once)
             .map(|slot| offset + slot * self.stride)
             .take_while(|&offset| offset + self.stride <= size_bytes)
             .collect();
-        let share = offsets.len().div_ceil(THREADS).max(1);
+        let share = offsets.len().div_ceil(at_once).max(1);
+        if at_once == 1 {
+            return read(self.device, &offsets).into_iter().collect();
+        }
         thread::scope(|scope| {
             let start = |part| {
                 let builder = thread::Builder::new().name("read-heads".to_owned());

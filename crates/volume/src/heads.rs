@@ -2,7 +2,7 @@
 
 use format::checksum::{RowAddress, body_crc};
 use format::geometry::{Geometry, ROW_BYTES};
-use format::head::{HEAD_BYTES, Head, Kind, StripeHead};
+use format::head::{HEAD_BYTES, Head};
 
 use crate::membership::Membership;
 
@@ -86,6 +86,22 @@ impl<'a> Heads<'a> {
         (self.read)(member, self.geometry().slot_offset(sequence) + last, into).ok()
     }
 
+    /// Whether as many members as there are data columns have this head, the one that it was read
+    /// from included. Fewer may be of a past that only they have seen.
+    pub(crate) fn is_agreed(&self, head: &Head) -> bool {
+        let (sequence, row) = (head.stripe.stripe.sequence, head.stripe.first_row);
+        let others = self.membership.present().filter(|&member| member != head.piece.member);
+        let needed = usize::from(head.stripe.geometry.data_columns) - 1;
+        let same = others.filter(|&member| {
+            let mut page = [0; HEAD_BYTES];
+            let offset =
+                self.geometry().slot_offset(sequence) + u64::from(row) * u64::from(ROW_BYTES);
+            (self.read)(member, offset, &mut page).is_ok()
+                && self.decode(member, &page).is_some_and(|other| other.cid == head.cid)
+        });
+        same.take(needed).count() == needed
+    }
+
     /// Reads a whole slot of one member into `buffer`. Where reading it in one go fails it is read
     /// row by row, so that an unreadable row costs only itself.
     ///
@@ -139,23 +155,11 @@ impl<'a> Heads<'a> {
         belongs.then_some(head)
     }
 
-    /// Whether a head may follow another in its slot: one epoch writes a slot, and only a VOID of a
-    /// later mount may end it. Without a key it must also name the hash of the one before, which
-    /// nobody knew who sent a packet; a head that closes the slot has none of it, and does no harm.
-    pub(crate) fn follows(&self, before: Option<(&StripeHead, &[u8; 32])>, head: &Head) -> bool {
-        let Some((before, cid)) = before else { return true };
-        let (kind, epoch) = (head.stripe.kind, head.stripe.epoch);
-        let is_chained = self.membership.head_key().is_some()
-            || kind.closes_slot()
-            || head.stripe.previous_cid == *cid;
-        is_chained && (epoch == before.epoch || (kind == Kind::Void && epoch > before.epoch))
-    }
-
     /// A head that belongs here: of this volume, this member and its column, and not of a future
     /// that was abandoned: from where an epoch starts no earlier one has a say.
     fn decode(&self, member: u8, page: &[u8; HEAD_BYTES]) -> Option<Head> {
         let superblock = self.membership.superblock();
-        let head = Head::decode(page, self.membership.head_key()).ok()?;
+        let head = Head::decode(page, Some(&superblock.head_key)).ok()?;
         let (stripe, piece) = (&head.stripe, &head.piece);
         let sequence = stripe.stripe.sequence;
         let geometry = self.membership.geometry_at(sequence);

@@ -5,6 +5,8 @@
 //! newer sequence than asked for means overwritten, not damaged. What the member of a column cannot
 //! give is computed from the others; what they cannot give either is named, never guessed.
 
+use std::sync::{Mutex, PoisonError};
+
 use device::ReadAt;
 use format::geometry::Geometry;
 use format::head::{HEAD_BYTES, Head, StripeId};
@@ -80,6 +82,8 @@ pub struct Reader {
     membership: Membership,
     newest: Option<Newest>,
     last_head: Option<Head>,
+    /// Identities of the stripes in the slot read last, as its members agree on them.
+    agreed: Mutex<Vec<[u8; 32]>>,
 }
 
 impl Reader {
@@ -105,30 +109,17 @@ impl Reader {
 
     /// Reads the superblocks and nothing else: no stripe can be read with it.
     pub fn of_members(devices: Vec<Box<dyn ReadAt>>) -> Result<Self, Error> {
-        let load = |device: Box<dyn ReadAt>| {
-            let superblock = superblocks::load_from(device.as_ref())?;
-            Ok::<_, Error>((device, superblock))
-        };
-        Self::of_found(devices.into_iter().map(load).collect::<Result<_, _>>()?, true)
-    }
-
-    /// Of members whose superblocks are known from elsewhere; without a key all of them have a say.
-    pub(crate) fn of_found(
-        found: Vec<(Box<dyn ReadAt>, Superblock)>,
-        has_key: bool,
-    ) -> Result<Self, Error> {
-        let (devices, superblocks): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+        let superblocks = devices.iter().map(|device| superblocks::load_from(device.as_ref()));
+        let superblocks = superblocks.collect::<Result<Vec<_>, _>>()?;
         let numbers: Vec<u8> = superblocks.iter().map(|superblock| superblock.member).collect();
-        let mut membership = Membership::assemble(superblocks)?;
-        if !has_key {
-            membership = membership.without_key();
-        }
+        let membership = Membership::assemble(superblocks)?;
         let mut members: Vec<Option<Box<dyn ReadAt>>> = Vec::new();
         members.resize_with(membership.numbers().count(), || None);
         for (number, device) in numbers.into_iter().zip(devices) {
             *members.get_mut(usize::from(number)).expect("assembled") = Some(device);
         }
-        Ok(Self { members, membership, newest: None, last_head: None })
+        let agreed = Mutex::default();
+        Ok(Self { members, membership, newest: None, last_head: None, agreed })
     }
 
     /// Looks again for the newest acknowledged stripe: the writer may have gone on.
@@ -190,56 +181,6 @@ impl Reader {
     /// Which members are there, and what each may be believed.
     pub fn membership(&self) -> &Membership {
         &self.membership
-    }
-
-    /// Searches as at opening and shows nothing yet.
-    pub(crate) fn search(&mut self) -> Result<Option<Newest>, Error> {
-        self.find_newest()?;
-        Ok(self.newest.take())
-    }
-
-    /// Shows everything up to the watermark of `newest`.
-    pub(crate) fn show_through(&mut self, newest: Newest) {
-        self.newest = Some(newest);
-    }
-
-    /// The watermark as the later heads of the newest slots say it, those that name the hash of the
-    /// head before them: first heads alone lag behind.
-    pub(crate) fn watermark_of_newest(&self, newest: &Newest) -> StripeId {
-        let sequences = newest.acknowledged.sequence..=newest.sequence;
-        sequences.fold(newest.acknowledged, |watermark, sequence| {
-            let view = self.with_heads(|heads| {
-                let bytes = SlotBytes::read(heads, sequence);
-                SlotView::walk(heads, sequence, newest.acknowledged, &bytes)
-            });
-            let pairs = view.stripes.iter().zip(view.stripes.iter().skip(1));
-            let chained = pairs.filter(|(before, it)| it.stripe.previous_cid == before.cid);
-            let told = chained.map(|(_, it)| it.stripe.acknowledged);
-            told.filter(|told| told.sequence <= newest.sequence).fold(watermark, StripeId::max)
-        })
-    }
-
-    /// Shows the stripes above the watermark, too, as far as they are whole one after the other: a
-    /// mount would keep them.
-    pub(crate) fn show_whole_stripes_behind(&mut self) {
-        let Some(newest) = self.newest.clone() else { return };
-        let mut shown = newest.acknowledged;
-        for sequence in newest.acknowledged.sequence..=newest.sequence {
-            let view = self.with_heads(|heads| {
-                let bytes = SlotBytes::read(heads, sequence);
-                SlotView::walk(heads, sequence, newest.acknowledged, &bytes)
-            });
-            let above = view.stripes.iter().filter(|it| it.stripe.stripe > newest.acknowledged);
-            let whole = above.take_while(|it| it.is_whole() && !it.behind_damage);
-            let last = whole.last().map(|it| it.stripe.stripe);
-            let all = view.closed && view.stripes.last().map(|it| it.stripe.stripe) == last;
-            shown = last.unwrap_or(shown);
-            let nothing_above = sequence == newest.acknowledged.sequence && last.is_none();
-            if !(all || (nothing_above && view.closed)) {
-                break;
-            }
-        }
-        self.newest = Some(Newest { acknowledged: shown, ..newest });
     }
 
     /// Refuses where a mount by these members would be refused, too.
@@ -358,14 +299,13 @@ impl Reader {
             let mut slot = Slot { stripes: Vec::new(), next_row: 0, closed: false };
             let mut expected = StripeId { sequence, sub: 0 };
             while !slot.closed {
-                let before = slot.stripes.last().map(|it: &StripeInSlot| &it.head);
-                let before = before.map(|head| (&head.stripe, &head.cid));
                 let Some(head) = heads
                     .head_in(member, buffer, slot.next_row, sequence)
-                    .filter(|head| head.stripe.stripe == expected && heads.follows(before, head))
+                    .filter(|head| head.stripe.stripe == expected)
                 else {
                     // Only the newest slot may end open, behind what is acknowledged.
-                    return (expected > span.acknowledged).then_some(slot);
+                    let ends = expected > span.acknowledged;
+                    return Some(slot).filter(|slot| ends && self.is_agreed(heads, slot, span));
                 };
                 if !bad_rows(&head, buffer).is_empty() {
                     return None;
@@ -380,8 +320,29 @@ impl Reader {
                     repaired: false,
                 });
             }
-            Some(slot)
+            Some(slot).filter(|slot| self.is_agreed(heads, slot, span))
         })
+    }
+
+    /// Whether the other members know the acknowledged stripes of a slot as one of them tells it. A
+    /// stripe that the next one names needs no other witness, nor does one that was asked for in
+    /// another column just before.
+    fn is_agreed(&self, heads: &Heads<'_>, slot: &Slot, span: Span) -> bool {
+        let stripes = slot.stripes.iter().map(|stripe| &stripe.head);
+        let shown = stripes.take_while(|head| head.stripe.stripe <= span.acknowledged);
+        let cids: Vec<[u8; 32]> = shown.clone().map(|head| head.cid).collect();
+        let mut agreed = self.agreed.lock().unwrap_or_else(PoisonError::into_inner);
+        if cids.iter().all(|cid| agreed.contains(cid)) {
+            return true;
+        }
+        let next = shown.clone().skip(1).map(Some).chain([None]);
+        let are_agreed = shown.zip(next).all(|(head, next)| {
+            next.is_some_and(|next| next.stripe.previous_cid == head.cid) || heads.is_agreed(head)
+        });
+        if are_agreed {
+            *agreed = cids;
+        }
+        are_agreed
     }
 
     fn slot_of_all(&self, span: Span, sequence: u64, column: u8, buffer: &mut [u8]) -> Slot {

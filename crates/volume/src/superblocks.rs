@@ -15,32 +15,41 @@ pub(crate) fn load_from(device: &dyn ReadAt) -> Result<Superblock, Error> {
     load(&|offset, into| device.read_at(offset, into), device.size_bytes())
 }
 
-/// The newest valid copy. Copies that cannot be read count as invalid.
+/// The newest valid copy. Copies that cannot be read count as invalid, and so does one that most
+/// others contradict: it was meant for another member.
 pub(crate) fn load(read: Read<'_>, size_bytes: u64) -> Result<Superblock, Error> {
     if size_bytes < MEMBER_BYTES_MIN {
         return Err(Error::NoSuperblock(SuperblockError::Magic));
     }
-    let mut newest: Result<Superblock, Error> = Err(Error::NoSuperblock(SuperblockError::Magic));
+    let mut copies = Vec::new();
+    let mut failure = Error::NoSuperblock(SuperblockError::Magic);
     for copy in 0..SUPERBLOCK_COPIES {
         let mut page = [0; SUPERBLOCK_BYTES];
         let read = read(copy_offset(copy, size_bytes), &mut page).map_err(Error::Device);
         let decoded =
             read.and_then(|()| Superblock::decode(&page, copy).map_err(Error::NoSuperblock));
-        newest = match (newest, decoded) {
-            (Ok(best), Ok(other)) if other.generation <= best.generation => Ok(best),
-            (_, Ok(other)) => Ok(other),
+        match (decoded, &failure) {
+            (Ok(superblock), _) => copies.push(superblock),
             // A damaged superblock says more than a copy that has no magic.
-            (Err(Error::NoSuperblock(SuperblockError::Magic)), error) => error,
-            (first, Err(_)) => first,
-        };
+            (Err(error), Error::NoSuperblock(SuperblockError::Magic)) => failure = error,
+            (Err(_), _) => {}
+        }
     }
-    let superblock = newest?;
+    let superblock = newest(copies).ok_or(failure)?;
     let geometry = &superblock.geometry;
     let ring_end = geometry.slot0_offset + geometry.slots * u64::from(geometry.piece_bytes);
     if ring_end > size_bytes {
         return Err(Error::Shrunk { actual: size_bytes, expected: ring_end });
     }
     Ok(superblock)
+}
+
+fn newest(copies: Vec<Superblock>) -> Option<Superblock> {
+    let whose = |superblock: &Superblock| (superblock.volume_id, superblock.member);
+    let all: Vec<_> = copies.iter().map(whose).collect();
+    let votes =
+        |superblock: &Superblock| all.iter().filter(|other| **other == whose(superblock)).count();
+    copies.into_iter().max_by_key(|superblock| (votes(superblock), superblock.generation))
 }
 
 /// Writes all copies durably. At every instant at least one whole set lies on the device: a copy at
