@@ -17,7 +17,6 @@ use wire::{Decoded, LinkType, decode_into};
 
 use crate::archive::Archive;
 use crate::explain::{Explain, Stopwatch};
-use crate::losses::Losses;
 use crate::matching::{Matching, PieceMatch};
 use crate::merge::Merger;
 use crate::output::{Outputs, Target, describe};
@@ -92,27 +91,8 @@ pub fn extract(
     clock: &dyn Clock,
     progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<ExtractReport, Error> {
-    let watch = Stopwatch::start(clock);
+    let mut watch = Stopwatch::start(clock);
     let mut archive = Archive::open(options)?;
-    run(&mut archive, watch, request, target, Telling { progress, losses: None })
-}
-
-/// Who is told of a run.
-pub(crate) struct Telling<'a> {
-    /// After every piece.
-    pub(crate) progress: &'a mut dyn FnMut(&Progress) -> ControlFlow<()>,
-    /// Of every data piece, where everything is extracted.
-    pub(crate) losses: Option<&'a mut Losses>,
-}
-
-/// As [`extract`], from an archive that is open.
-pub(crate) fn run<'a>(
-    archive: &mut Archive,
-    mut watch: Stopwatch<'a>,
-    request: &Request<'_>,
-    target: Target<'_>,
-    telling: Telling<'a>,
-) -> Result<ExtractReport, Error> {
     let mut notes = Notes::default();
     notes.explain.open_ns = watch.lap();
     let times = if request.whole_sessions {
@@ -124,18 +104,18 @@ pub(crate) fn run<'a>(
     let job = Extractor {
         times: times.clone(),
         matching: Matching::default(),
-        keyer: Keyer::new(archive.vlan_in_key),
+        keyer: Keyer::new(options.vlan_in_key),
         lanes: BTreeMap::new(),
         outputs: Outputs::begin(target, request.query_text)?,
         merger: Merger::new(),
         blocks: BTreeSet::new(),
         pieces: Vec::new(),
         done: Progress::default(),
-        telling,
+        progress,
         watch,
     };
     let volume = archive.volume();
-    let finished = job.run(archive, request, &mut notes)?;
+    let finished = job.run(&mut archive, request, &mut notes)?;
     let Notes { completeness, explain } = notes;
     let Finished { rows, outputs, pieces, reader_gone } = finished;
     let manifest = Manifest {
@@ -174,7 +154,7 @@ struct Extractor<'a, 't> {
     blocks: BTreeSet<[u8; 32]>,
     pieces: Vec<PieceRead>,
     done: Progress,
-    telling: Telling<'a>,
+    progress: &'a mut dyn FnMut(&Progress) -> ControlFlow<()>,
     watch: Stopwatch<'a>,
 }
 
@@ -206,19 +186,9 @@ impl Extractor<'_, '_> {
         notes: &mut Notes,
     ) -> Result<ControlFlow<()>, Error> {
         let places: Vec<Place> = archive.places().collect();
-        let flow = each_data_stripe(archive, &places, notes, &|_| true, &mut |stripe, notes| {
-            let before = notes.explain.packets_seen;
-            let flow = self.piece(stripe, None, notes)?;
-            if let Some(losses) = self.telling.losses.as_deref_mut() {
-                losses.note(stripe.head, notes.explain.packets_seen - before);
-                losses.take(&mut notes.completeness);
-            }
-            Ok(flow)
-        })?;
-        if let Some(losses) = self.telling.losses.as_deref_mut() {
-            losses.finish(&mut notes.completeness);
-        }
-        Ok(flow)
+        each_data_stripe(archive, &places, notes, &|_| true, &mut |stripe, notes| {
+            self.piece(stripe, None, notes)
+        })
     }
 
     fn sessions(
@@ -347,7 +317,7 @@ impl Extractor<'_, '_> {
         if self.outputs.are_gone() {
             Ok(ControlFlow::Break(()))
         } else {
-            Ok((self.telling.progress)(&self.done))
+            Ok((self.progress)(&self.done))
         }
     }
 

@@ -163,10 +163,6 @@ impl Hot {
         *side.of(&mut self.flags) |= flags;
     }
 
-    pub(crate) fn places(&self) -> &Places {
-        &self.places
-    }
-
     pub(crate) fn forget_piece_number(&mut self) {
         self.places.forget_number();
     }

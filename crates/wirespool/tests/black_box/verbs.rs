@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use crate::machine::{CAPTURES, Volume, command, run};
 use serde_json::Value;
 
-const VERBS: [&str; 12] = [
+const VERBS: [&str; 11] = [
     "create",
     "record",
     "find",
@@ -13,7 +13,6 @@ const VERBS: [&str; 12] = [
     "inspect",
     "verify",
     "scrub",
-    "salvage",
     "verify-extract",
     "fields",
     "demo",

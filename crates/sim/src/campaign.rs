@@ -1,0 +1,99 @@
+//! Many histories on several threads, and what they come to together.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use crate::check::Violation;
+use crate::counters::Counters;
+use crate::history::{self, Outcome};
+use crate::random::mix;
+
+thread_local! {
+    /// The seed whose history runs on this thread.
+    static SEED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Which seeds to run, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Orders {
+    pub(crate) first_seed: u64,
+    pub(crate) seeds: u64,
+    pub(crate) threads: usize,
+    /// Ends with the first history that fails.
+    pub(crate) stop_at_failure: bool,
+    /// Every step is told.
+    pub(crate) trace: bool,
+}
+
+/// What all histories came to.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Sum {
+    pub(crate) seeds: u64,
+    pub(crate) counters: Counters,
+    /// Of all histories, in whatever order they ended.
+    pub(crate) digest: u64,
+    /// By seed.
+    pub(crate) failures: Vec<(u64, String)>,
+}
+
+/// Runs the histories; `failed` hears of each failure at once.
+pub(crate) fn run(orders: Orders, failed: &(dyn Fn(u64, &str) + Sync)) -> Sum {
+    let next = AtomicU64::new(orders.first_seed);
+    let stop = AtomicBool::new(false);
+    let sum = Mutex::new(Sum::default());
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed - orders.first_seed >= orders.seeds || stop.load(Ordering::Relaxed) {
+                return;
+            }
+            let outcome = run_one(seed, orders.trace);
+            let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Err(Violation(what)) = &outcome.verdict {
+                failed(seed, what);
+                stop.store(orders.stop_at_failure, Ordering::Relaxed);
+            }
+            sum.take(seed, outcome);
+        }
+    };
+    thread::scope(|scope| {
+        for number in 1..orders.threads.max(1) {
+            let builder = thread::Builder::new().name(format!("sim-{number}"));
+            builder.spawn_scoped(scope, work).expect("a thread for a few seeds");
+        }
+        work();
+    });
+    let mut sum = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
+    sum.failures.sort();
+    sum
+}
+
+/// One history. A failed assertion of the volume is a broken promise, too.
+pub(crate) fn run_one(seed: u64, trace: bool) -> Outcome {
+    SEED.set(seed);
+    catch_unwind(AssertUnwindSafe(|| history::run(seed, trace))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("panic");
+        let verdict = Err(Violation(format!("PANIC: {text}")));
+        Outcome { counters: Counters::default(), digest: 0, verdict }
+    })
+}
+
+/// A panic names its seed: where panics abort, nobody else can.
+pub(crate) fn name_seed_of_panics(print: fn(u64, &str)) {
+    set_hook(Box::new(move |info| print(SEED.get(), &info.to_string().replace('\n', " "))));
+}
+
+impl Sum {
+    fn take(&mut self, seed: u64, outcome: Outcome) {
+        self.seeds += 1;
+        self.counters.merge(&outcome.counters);
+        self.digest = self.digest.wrapping_add(mix(outcome.digest ^ seed));
+        if let Err(Violation(what)) = outcome.verdict {
+            self.failures.push((seed, what));
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! What a reader and a verification must say, by the reference model.
+
+use std::collections::BTreeMap;
+
+use core::ops::ControlFlow;
+
+use format::geometry::Geometry;
+use format::head::{HEAD_BYTES, Kind, StripeId};
+use volume::{Damage, Error, Reader, Span, StripeInSlot, VerifyReport, verify};
+
+use crate::content::{RowOf, packets_of};
+use crate::counters::Counters;
+use crate::truth::{Fact, Fate, Pending, Truth};
+
+/// A promise that was broken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Violation(pub(crate) String);
+
+/// Nothing, or the promise that broke.
+pub(crate) type Verdict<T = ()> = Result<T, Violation>;
+
+pub(crate) fn broken<T>(what: String) -> Verdict<T> {
+    Err(Violation(what))
+}
+
+/// Under which circumstances a reader looks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scene {
+    /// Members that it reads.
+    pub(crate) readable: u32,
+    /// Members of which nothing is certain.
+    pub(crate) doubtful: u32,
+    /// What is dead may come back: the doubtful members alone could hold it.
+    pub(crate) may_revive: bool,
+    /// Every damage was counted and no member missed anything: the loss must be exactly that.
+    pub(crate) exact: bool,
+}
+
+/// What a reader showed of one column of a stripe.
+#[derive(Clone, Debug)]
+struct Shown {
+    kind: Kind,
+    bad_rows: Vec<u16>,
+}
+
+/// One look at the volume.
+pub(crate) struct Look<'a> {
+    pub(crate) truth: &'a mut Truth,
+    pub(crate) reader: &'a Reader,
+    pub(crate) scene: Scene,
+    pub(crate) counters: &'a mut Counters,
+    shown: BTreeMap<(StripeId, u8), Shown>,
+}
+
+impl<'a> Look<'a> {
+    pub(crate) fn new(
+        truth: &'a mut Truth,
+        reader: &'a Reader,
+        scene: Scene,
+        counters: &'a mut Counters,
+    ) -> Self {
+        Self { truth, reader, scene, counters, shown: BTreeMap::new() }
+    }
+
+    fn geometry(&self) -> Geometry {
+        *self.reader.geometry()
+    }
+
+    /// Reads every slot that the reader offers, column by column: no wrong byte, nothing that was
+    /// never written, nothing that was gone before, everything that must be there.
+    pub(crate) fn read(&mut self) -> Verdict<Option<Span>> {
+        let Some(span) = self.reader.span() else {
+            let nothing = self.truth.acknowledged == StripeId::default();
+            return if nothing { Ok(None) } else { broken("nothing is shown any more".to_owned()) };
+        };
+        let mut buffer = vec![0; self.reader.piece_bytes()];
+        for sequence in span.tail..=span.acknowledged.sequence {
+            for column in 0..self.geometry().data_columns {
+                self.read_slot(sequence, column, &mut buffer)?;
+            }
+        }
+        self.check_kept(span)?;
+        Ok(Some(span))
+    }
+
+    fn read_slot(&mut self, sequence: u64, column: u8, buffer: &mut [u8]) -> Verdict {
+        let slot = match self.reader.slot(sequence, column, buffer) {
+            Ok(slot) => slot,
+            Err(Error::Overwritten(_) | Error::Damaged(_)) => return Ok(()),
+            Err(error) => return broken(format!("slot {sequence}: {error}")),
+        };
+        for piece in slot.stripes {
+            let stripe = &piece.head.stripe;
+            let (id, kind) = (stripe.stripe, stripe.kind);
+            if kind.closes_slot() {
+                continue;
+            }
+            self.check_content(&piece, column, Reader::body(&piece.head, buffer))?;
+            let first_row = Some(stripe.first_row);
+            self.truth.facts.entry(id).and_modify(|fact| fact.first_row = first_row);
+            self.counters.add("reads repaired", u64::from(piece.repaired));
+            self.counters.add("reads behind damage", u64::from(piece.behind_damage));
+            self.shown.insert((id, column), Shown { kind, bad_rows: piece.bad_rows });
+        }
+        Ok(())
+    }
+
+    /// A stripe that is shown was handed to the writer, byte for byte.
+    fn check_content(&mut self, piece: &StripeInSlot, column: u8, body: &[u8]) -> Verdict {
+        let id = piece.head.stripe.stripe;
+        let differs = match self.truth.facts.get(&id) {
+            None => Some("was never written".to_owned()),
+            Some(fact) => difference(fact, piece, column, body).or_else(|| {
+                let revived = fact.fate == Fate::Dead && !self.scene.may_revive;
+                revived.then(|| "was gone and is there again".to_owned())
+            }),
+        };
+        let Some(what) = differs else { return Ok(()) };
+        // The stripe during whose submission the crash came may be there under any new number.
+        let pending = self.truth.pending.map(Pending::into_fact);
+        match pending.filter(|fact| difference(fact, piece, column, body).is_none()) {
+            Some(fact) => {
+                self.truth.pending = None;
+                self.truth.facts.insert(id, fact);
+                Ok(())
+            }
+            None => broken(format!("WRONG BYTES: stripe {id}, column {column}: {what}")),
+        }
+    }
+
+    /// What must stay is there, as far as the damage that was done lets it be.
+    fn check_kept(&mut self, span: Span) -> Verdict {
+        let first = StripeId { sequence: span.tail, sub: 0 };
+        for (&id, fact) in self.truth.facts.range(first..=span.acknowledged) {
+            if fact.fate == Fate::Kept {
+                let lost = self.check_fact(id, fact)?;
+                self.counters.add("rows lost beyond parity", lost);
+            }
+        }
+        Ok(())
+    }
+
+    fn check_fact(&self, id: StripeId, fact: &Fact) -> Verdict<u64> {
+        let geometry = self.geometry();
+        let data = u32::from(geometry.data_columns);
+        let Scene { readable, doubtful, exact, .. } = self.scene;
+        let heads = fact.columns(&geometry, (id.sequence, None), readable, doubtful);
+        let mut lost = 0;
+        let surely_shown = heads.good.count_ones() >= if exact { 1 } else { data };
+        for column in 0..geometry.data_columns {
+            let Some(shown) = self.shown.get(&(id, column)) else {
+                if surely_shown {
+                    return broken(format!("LOST: {id} was acknowledged and is gone ({fact:?})"));
+                }
+                lost += u64::from(fact.rows);
+                continue;
+            };
+            if exact && heads.good == 0 {
+                return broken(format!("{id} is shown without a readable head"));
+            }
+            for row in 0..fact.rows {
+                let columns = fact.columns(&geometry, (id.sequence, Some(row)), readable, doubtful);
+                let own = 1 << column;
+                let enough = columns.good.count_ones() >= data;
+                let readable = enough || (surely_shown && columns.good & own != 0);
+                let possible = u32::from(geometry.columns()) - columns.bad.count_ones() >= data;
+                let is_bad = shown.bad_rows.contains(&row);
+                if is_bad && readable {
+                    return broken(format!("LOST: row {row} of {id}, column {column}: {fact:?}"));
+                }
+                if !is_bad && columns.bad & own != 0 && !possible {
+                    return broken(format!(
+                        "row {row} of {id}, column {column} is a guess: {fact:?}"
+                    ));
+                }
+                lost += u64::from(is_bad);
+            }
+        }
+        Ok(lost)
+    }
+
+    /// Everything that was damaged is reported, and nothing else.
+    pub(crate) fn verify(&mut self) -> Verdict {
+        let Some(span) = self.reader.span() else { return Ok(()) };
+        let report = verify(self.reader, &mut |_, _| ControlFlow::Continue(()));
+        let first_column = self.shown.iter().filter(|((_, column), _)| *column == 0);
+        let count = |kind| first_column.clone().filter(|(_, shown)| shown.kind == kind).count();
+        let counted = (count(Kind::Data), count(Kind::Index));
+        let reported = (report.data_stripes, report.index_stripes);
+        let as_numbers = |(data, index)| (u64::try_from(data).ok(), u64::try_from(index).ok());
+        if as_numbers(counted) != (Some(reported.0), Some(reported.1)) {
+            return broken(format!("{counted:?} stripes can be read, verify has {reported:?}"));
+        }
+        self.counters.add("verify: degraded stripes", report.degraded);
+        for damage in &report.damage {
+            self.check_report(damage)?;
+        }
+        self.check_all_reported(span, &report)
+    }
+
+    fn check_report(&mut self, damage: &Damage) -> Verdict {
+        self.counters.add("verify: damage reported", 1);
+        let id = damage.stripe;
+        let kept = self.truth.facts.get(&id).filter(|fact| fact.fate == Fate::Kept);
+        let slot_damage = self.truth.closing_damage.get(&id.sequence).copied().unwrap_or(0);
+        let member = damage.member.map_or(0, |member| 1_u32 << member);
+        let Scene { readable, doubtful, .. } = self.scene;
+        let everybody = (1_u32 << self.geometry().columns()) - 1;
+        let excused = match kept {
+            None => {
+                let stale = !self.truth.gaps.is_empty();
+                slot_damage | doubtful != 0 || readable != everybody || stale
+            }
+            Some(_) if member & (doubtful | !readable) != 0 => true,
+            Some(fact) if damage.member.is_none() => {
+                let geometry = self.geometry();
+                let heads = fact.columns(&geometry, (id.sequence, None), readable, doubtful);
+                heads.good == 0
+            }
+            Some(fact) if fact.holders & member == 0 => {
+                !damage.repairable || is_damaged(fact, member)
+            }
+            Some(fact) => damage.rows == expected_rows(fact, member) && is_damaged(fact, member),
+        };
+        if excused {
+            return Ok(());
+        }
+        broken(format!("verify reports what was not damaged: {damage:?}; known: {kept:?}"))
+    }
+
+    fn check_all_reported(&self, span: Span, report: &VerifyReport) -> Verdict {
+        let first = StripeId { sequence: span.tail, sub: 0 };
+        let mut reported: BTreeMap<StripeId, u32> = BTreeMap::new();
+        for damage in &report.damage {
+            let members = damage.member.map_or(u32::MAX, |member| 1 << member);
+            *reported.entry(damage.stripe).or_default() |= members;
+        }
+        for (&id, fact) in self.truth.facts.range(first..=span.acknowledged) {
+            let is_shown = self.shown.contains_key(&(id, 0));
+            if fact.fate != Fate::Kept || !is_shown {
+                continue;
+            }
+            for member in 0..self.geometry().columns() {
+                let bit = 1_u32 << member;
+                let certain = fact.holders & self.scene.readable & !self.scene.doubtful & bit != 0;
+                let is_whole = self.reader.membership().is_whole_at(member, id.sequence);
+                let is_reported = reported.get(&id).is_some_and(|members| members & bit != 0);
+                if certain && is_whole && is_damaged(fact, bit) && !is_reported {
+                    return broken(format!("verify does not name {id} on {member}: {fact:?}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Stripes that were in flight: those shown stay from now on, on the members in `present`; the
+    /// others are gone.
+    pub(crate) fn settle(&mut self, present: u32) {
+        let data = self.geometry().data_columns;
+        let holders = present & self.truth.deciders & self.truth.joined;
+        for (&id, fact) in &mut self.truth.facts {
+            if fact.fate != Fate::InFlight {
+                continue;
+            }
+            let shown = (0..data).filter(|&column| self.shown.contains_key(&(id, column))).count();
+            if shown == usize::from(data) {
+                (fact.fate, fact.holders) = (Fate::Kept, holders);
+                self.counters.add("in flight: kept by a mount", 1);
+            } else {
+                fact.fate = Fate::Dead;
+                self.counters.add("in flight: gone after a mount", 1);
+            }
+        }
+    }
+}
+
+/// What `piece` holds that `fact` does not.
+fn difference(fact: &Fact, piece: &StripeInSlot, column: u8, body: &[u8]) -> Option<String> {
+    let stripe = &piece.head.stripe;
+    if (stripe.kind, stripe.rows) != (fact.kind, fact.rows) {
+        return Some(format!("{:?} of {} rows, not {fact:?}", stripe.kind, stripe.rows));
+    }
+    let whole = piece.bad_rows.is_empty();
+    if whole && piece.head.piece.packets != packets_of(fact.kind, fact.rows) {
+        return Some(format!("its head counts {} packets", piece.head.piece.packets));
+    }
+    let mut expected = [0; HEAD_BYTES];
+    let rows = (0..fact.rows).zip(body.chunks_exact(HEAD_BYTES));
+    let mut good = rows.filter(|(row, _)| !piece.bad_rows.contains(row));
+    good.find_map(|(row, bytes)| {
+        RowOf { kind: fact.kind, mark: fact.mark, column, row }.fill(&mut expected);
+        (*bytes != expected).then(|| format!("row {row} holds something else"))
+    })
+}
+
+fn is_damaged(fact: &Fact, member: u32) -> bool {
+    fact.bad_heads & member != 0 || fact.bad_rows.iter().any(|rows| rows & member != 0)
+}
+
+/// Rows that a verification names of the piece on `member`; none where the head is gone.
+fn expected_rows(fact: &Fact, member: u32) -> Vec<u16> {
+    if fact.bad_heads & member != 0 {
+        return Vec::new();
+    }
+    let rows = (0..).zip(&fact.bad_rows).filter(|(_, members)| **members & member != 0);
+    rows.map(|(row, _)| row).collect()
+}

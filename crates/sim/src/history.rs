@@ -1,0 +1,453 @@
+//! One history: a volume that is mounted, written and stopped by crashes again and again.
+
+use device::{Crash, Modelled, Pool};
+use format::head::{HeadKey, StripeId, VolumeId};
+use format::superblock::MemberEntry;
+use units::Timestamp;
+use volume::{Error, Identity, Reader, Recovery, Writer, create, mount};
+
+use crate::check::{Look, Scene, Verdict, Violation, broken};
+use crate::counters::Counters;
+use crate::disks::Disks;
+use crate::plan::{Mode, Plan};
+use crate::random::{Random, mix};
+use crate::truth::Truth;
+
+/// Mounts that may fail one after the other before somebody asks why.
+const ATTEMPTS: u64 = 40;
+
+/// What a history came to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Outcome {
+    pub(crate) counters: Counters,
+    /// Depends on everything that happened: the same for the same seed.
+    pub(crate) digest: u64,
+    pub(crate) verdict: Verdict,
+}
+
+/// Runs the history of a seed; `trace` says every step on standard error.
+pub(crate) fn run(seed: u64, trace: bool) -> Outcome {
+    let mut random = Random::new(seed);
+    let plan = Plan::new(&mut random);
+    let mut history = History::new(plan, random);
+    history.is_traced = trace;
+    history.say(|| format!("{:?}", history.plan));
+    let verdict = history.all();
+    let verdict = verdict.map_err(|Violation(what)| {
+        let Plan { mode, geometry, window, .. } = &history.plan;
+        let (data, parity) = (geometry.data_columns, geometry.parity_columns);
+        let (slots, piece) = (geometry.slots, geometry.piece_bytes);
+        let cycle = history.cycle;
+        Violation(format!(
+            "{data}+{parity}, {slots} slots of {piece}, W {window}, {mode:?}, cycle {cycle}: {what}"
+        ))
+    });
+    Outcome { counters: history.counters, digest: history.digest, verdict }
+}
+
+/// A running history.
+pub(crate) struct History {
+    pub(crate) plan: Plan,
+    pub(crate) random: Random,
+    pub(crate) disks: Disks,
+    pub(crate) pool: Pool,
+    pub(crate) truth: Truth,
+    pub(crate) counters: Counters,
+    pub(crate) digest: u64,
+    pub(crate) cycle: u64,
+    /// Members of which nothing is certain, for good.
+    pub(crate) bad: u32,
+    /// Members that something befell since the mount: what was in flight may miss them.
+    pub(crate) troubled: u32,
+    /// Damage is done below this sequence only: the watermark above it is on the disks.
+    pub(crate) settled_below: u64,
+    /// Earlier states of the bad members.
+    pub(crate) snapshots: Vec<(u8, Modelled)>,
+    /// The writer stopped in order and nothing was damaged since.
+    pub(crate) stopped: bool,
+    is_traced: bool,
+}
+
+impl History {
+    fn new(plan: Plan, mut random: Random) -> Self {
+        let disks = Disks::new(&plan.sizes, plan.takes_time, &mut random);
+        let members = plan.members();
+        let piece_bytes = usize::try_from(plan.options.piece_bytes).expect("at most 2 MiB");
+        let columns = usize::from(plan.geometry.data_columns) * (usize::from(plan.window) + 3);
+        let pool = Pool::new(columns, piece_bytes).expect("memory for a few columns");
+        let bad = match plan.mode {
+            Mode::Faulty { bad } => some_of(members, bad, &mut random),
+            _ => 0,
+        };
+        let (truth, counters) = (Truth::default(), Counters::default());
+        Self {
+            plan,
+            random,
+            disks,
+            pool,
+            truth,
+            counters,
+            digest: 0,
+            cycle: 0,
+            bad,
+            troubled: 0,
+            settled_below: 0,
+            snapshots: Vec::new(),
+            stopped: false,
+            is_traced: false,
+        }
+    }
+
+    fn all(&mut self) -> Verdict {
+        self.create();
+        let cycles = self.plan.cycles;
+        while self.cycle < cycles {
+            self.damage();
+            self.look_before_mount()?;
+            let Some(writer) = self.mount_and_look()? else { return Ok(()) };
+            self.record(writer)?;
+            self.cycle += 1;
+        }
+        if self.plan.mode == Mode::Beyond { self.break_beyond() } else { Ok(()) }
+    }
+
+    fn create(&mut self) {
+        let entry = |member: u8| MemberEntry::new([member + 1; 16], String::new());
+        let mut key = [0; 32];
+        key.fill_with(|| self.random.next().to_le_bytes()[0]);
+        let identity = Identity {
+            volume_id: VolumeId([7; 16]),
+            head_key: HeadKey(key),
+            members: (0..self.plan.members()).map(entry).collect(),
+            spares: Vec::new(),
+            created: Timestamp(0),
+        };
+        let mut devices = self.disks.in_order();
+        let made = create(&mut devices, &self.plan.options, &identity).expect("the sizes fit");
+        self.plan.geometry = made.geometry;
+        self.plan.window = made.window;
+    }
+
+    /// Every member; bit m stands for member m.
+    pub(crate) fn everybody(&self) -> u32 {
+        (1 << self.plan.members()) - 1
+    }
+
+    /// Tells who follows this history what happens.
+    pub(crate) fn say(&self, what: impl FnOnce() -> String) {
+        if self.is_traced {
+            eprintln!("{:>4}  {}", self.cycle, what());
+        }
+    }
+
+    /// Mixes what happened into the digest.
+    pub(crate) fn note(&mut self, what: u64) {
+        self.digest = mix(self.digest ^ what);
+    }
+
+    pub(crate) fn acknowledge(&mut self, watermark: StripeId) {
+        let count = self.truth.acknowledge(watermark);
+        self.counters.add("stripes acknowledged", count);
+    }
+
+    pub(crate) fn note_stripe(&mut self, id: StripeId) {
+        self.note(id.sequence << 16 | u64::from(id.sub));
+    }
+
+    /// Of the members in `among` those whose superblock can be read and is theirs: who looks for
+    /// members leaves out the others.
+    pub(crate) fn with_superblock(&self, among: u32) -> u32 {
+        let one = |member: &u8| {
+            Reader::of_members(self.disks.readers(1 << member))
+                .is_ok_and(|reader| reader.membership().of(*member).is_some())
+        };
+        let found = self.disks.among(among).map(|(member, _)| member).filter(one);
+        found.fold(0, |bits, member| bits | 1 << member)
+    }
+
+    pub(crate) fn scene(&self, readable: u32) -> Scene {
+        let data = u32::from(self.plan.geometry.data_columns);
+        let may_revive = self.bad.count_ones() >= data;
+        Scene { readable, doubtful: self.bad, may_revive, exact: false }
+    }
+
+    /// A reader that opens what a crash left behind, before anybody repairs it.
+    fn look_before_mount(&mut self) -> Verdict {
+        if !self.random.percent(20) {
+            return Ok(());
+        }
+        let readable = self.with_superblock(self.everybody());
+        let reader = match Reader::open(self.disks.readers(readable)) {
+            Ok(reader) => reader,
+            Err(error) => return broken(format!("a reader cannot open the volume: {error}")),
+        };
+        let Some(span) = reader.span() else { return Ok(()) };
+        let shown = span.acknowledged;
+        if shown > self.truth.acknowledged && !self.truth.epoch_unseen && self.bad == 0 {
+            let known = self.truth.acknowledged;
+            return broken(format!("a reader shows {shown}, acknowledged is {known}"));
+        }
+        self.counters.add("readers before a mount", 1);
+        self.note_stripe(shown);
+        let scene = self.scene(readable);
+        // What an unfinished mount judged may be shown now and judged otherwise by the next.
+        let mut truth = self.truth.clone();
+        Look::new(&mut truth, &reader, scene, &mut self.counters)
+            .read()
+            .map_err(at("before a mount"))?;
+        Ok(())
+    }
+
+    /// Mounts until it succeeds; mounts may crash themselves. `None`: it may refuse for good.
+    fn mount(&mut self) -> Verdict<Option<Writer>> {
+        for attempt in 0..ATTEMPTS {
+            let present = self.choose_present(attempt);
+            if self.random.percent(30) {
+                let after = self.random.below(22 * u64::from(present.count_ones()) + 8);
+                let crashes = self.choose_crashes();
+                self.disks.arm(after, crashes);
+            }
+            self.read_faults(present);
+            let reads_before: Vec<u64> = self.disks.work().iter().map(|work| work.reads).collect();
+            let devices = self.disks.devices(present, &mut self.random);
+            let mounted = mount(devices, self.disks.timeline());
+            self.say(|| match &mounted {
+                Ok((writer, recovery)) => {
+                    let (epoch, at) = (writer.epoch(), writer.acknowledged());
+                    format!("mount by {present:b}: epoch {epoch} at {at}, {recovery:?}")
+                }
+                Err(error) => format!("mount by {present:b}: {error}"),
+            });
+            self.disks.clear_rules();
+            if self.disks.has_crashed() {
+                if mounted.is_ok() {
+                    return broken("a mount succeeds though its disks are gone".to_owned());
+                }
+                drop(mounted);
+                self.crashed("crashes in a mount");
+                self.truth.decided_unseen(present);
+                self.stopped = false;
+                continue;
+            }
+            self.disks.settle(&mut self.random);
+            match mounted {
+                Ok((writer, recovery)) => {
+                    self.check_mount(&reads_before, present, &recovery)?;
+                    return Ok(Some(writer));
+                }
+                Err(error) => self.judge_refusal(&error, present, attempt)?,
+            }
+        }
+        if self.mounts_without_bad() {
+            return broken("no mount succeeds, with all that are needed there".to_owned());
+        }
+        self.counters.add("histories that end without a quorum", 1);
+        Ok(None)
+    }
+
+    /// Mounts, and looks at what is there.
+    pub(crate) fn mount_and_look(&mut self) -> Verdict<Option<Writer>> {
+        let Some(writer) = self.mount()? else { return Ok(None) };
+        self.look_at_mounted(&writer)?;
+        Ok(Some(writer))
+    }
+
+    /// The armed crash has come: the disks are now as it left them.
+    pub(crate) fn crashed(&mut self, how: &'static str) {
+        assert!(self.disks.settle(&mut self.random), "the crash has come");
+        self.say(|| how.to_owned());
+        self.counters.add("crashes", 1);
+        self.counters.add(how, 1);
+        self.note(11);
+    }
+
+    fn choose_present(&mut self, attempt: u64) -> u32 {
+        let all = self.everybody();
+        let mut present = all;
+        let absent = match self.plan.mode {
+            Mode::Honest { absent } | Mode::Rot { absent, .. } => absent,
+            Mode::Faulty { .. } | Mode::Beyond => 0,
+        };
+        let is_new = self.truth.acknowledged == StripeId::default();
+        if attempt < 3 {
+            for _ in 0..absent {
+                if self.random.percent(35) {
+                    present &= !(1 << self.random.below(u64::from(self.plan.members())));
+                }
+            }
+            if !is_new && self.random.percent(20) {
+                present &= !some_bits(self.bad, &mut self.random);
+            }
+        } else if self.mounts_without_bad() && !is_new {
+            present &= !self.bad;
+        }
+        self.counters.add("mounts with absent members", u64::from(present != all));
+        let present = self.with_superblock(present);
+        self.note(u64::from(present));
+        present
+    }
+
+    /// The honest members alone are a quorum.
+    pub(crate) fn mounts_without_bad(&self) -> bool {
+        let honest = (self.everybody() & !self.bad).count_ones();
+        let columns = u32::from(self.plan.members());
+        let data = u32::from(self.plan.geometry.data_columns);
+        honest >= data.max(columns + 1 - data)
+    }
+
+    /// A mount may refuse, as long as not every honest member is there.
+    fn judge_refusal(&mut self, error: &Error, present: u32, attempt: u64) -> Verdict {
+        let honest = self.everybody() & !self.bad;
+        let sure = self.mounts_without_bad();
+        let complete = present & honest == honest;
+        // What a bad member says while it is open may end the mount; without it there is no excuse.
+        let excused = !complete || (present & self.bad != 0 && attempt < ATTEMPTS / 2);
+        let refused = matches!(error, Error::Quorum { .. });
+        self.counters.add("mounts refused", u64::from(refused));
+        if excused || (refused && !sure) {
+            return Ok(());
+        }
+        broken(format!("a mount by {present:b} fails: {error}"))
+    }
+
+    /// The reads of a mount are bounded, whatever the ring holds.
+    fn check_mount(&mut self, before: &[u64], present: u32, recovery: &Recovery) -> Verdict {
+        let window = u64::from(self.plan.window);
+        let slots = self.plan.geometry.slots;
+        let rows = u64::from(self.plan.geometry.rows_per_slot());
+        let probes = 10 * u64::from(slots.ilog2() + 1);
+        let scan = if recovery.scanned_all { slots } else { 0 };
+        // Superblocks, anchor, window, slots in all rows, slots of the epoch, slots judged. A slot
+        // with an unreadable row is read row by row.
+        let slots_read = (3 * window + 1) + (window + 1) + (2 * window + 1);
+        let per_slot = if self.plan.is_undamaged() { 1 } else { 1 + rows };
+        let bound =
+            4 + 4 * window + probes + (4 * window + 1) + scan + slots_read * per_slot + 3 * window;
+        let work = self.disks.work();
+        for (member, _) in self.disks.among(present) {
+            let index = usize::from(member);
+            let reads = work.get(index).map_or(0, |work| work.reads);
+            let reads = reads - before.get(index).copied().unwrap_or(0);
+            self.counters.peak("most reads of a mount on a member", reads);
+            if reads > bound * (1 + u64::from(present.count_ones())) && self.bad == 0 {
+                return broken(format!("a mount reads {reads} times, the bound is {bound}"));
+            }
+        }
+        self.counters.add("mounts", 1);
+        self.counters.add("mount: scanned all slots", u64::from(recovery.scanned_all));
+        self.counters.add("mount: stripes kept", recovery.kept);
+        self.counters.add("mount: stripes completed", recovery.completed);
+        self.counters.add("mount: slots voided", recovery.voided);
+        self.counters.add("mount: damage seen", recovery.damaged);
+        self.counters
+            .add("mount: members left out", u64::try_from(recovery.failed.len()).unwrap_or(0));
+        if self.stopped && present == self.everybody() && self.bad == 0 {
+            self.counters.add("mounts after a stop", 1);
+            // The head that says so lies above its own watermark.
+            if !recovery.clean || recovery.voided > 0 || recovery.kept > 1 {
+                return broken(format!("after an orderly stop: {recovery:?}"));
+            }
+        }
+        self.stopped = false;
+        Ok(())
+    }
+
+    /// What a finished mount shows, and what becomes of the stripes that were in flight.
+    fn look_at_mounted(&mut self, writer: &Writer) -> Verdict {
+        let present = bits(writer.membership().present());
+        let readable = if self.random.percent(50) { present } else { self.everybody() };
+        let readable = self.with_superblock(readable & (present | !self.bad));
+        let reader = match Reader::open(self.disks.readers(readable)) {
+            Ok(reader) => reader,
+            Err(error) => return broken(format!("a reader cannot open what is mounted: {error}")),
+        };
+        let epoch = writer.acknowledged();
+        let (slots, window) = (self.plan.geometry.slots, u64::from(self.plan.window));
+        let tail = (epoch.sequence + 1 + window).saturating_sub(slots).max(slots);
+        let expected = Some(volume::Span { tail, acknowledged: epoch });
+        // Where a bad member is needed for a quorum, a reader may see no quorum of the new epoch.
+        let reader = if reader.span() != expected && !self.mounts_without_bad() {
+            let devices = self.disks.readers(readable);
+            Reader::of_mounted(devices, writer).map_err(|error| Violation(error.to_string()))?
+        } else {
+            reader
+        };
+        if reader.span() != expected || writer.tail() > tail + 1 {
+            let (span, own) = (reader.span(), writer.tail());
+            return broken(format!("{span:?} is shown, {expected:?} mounted, tail {own}"));
+        }
+        if epoch <= self.truth.acknowledged {
+            let before = self.truth.acknowledged;
+            return broken(format!("the epoch begins at {epoch}, acknowledged was {before}"));
+        }
+        self.note_stripe(epoch);
+        self.note(u64::from(writer.epoch()));
+        self.truth.forget_below(tail);
+        // The watermark that the mount found may be as old as the last epoch.
+        for member in numbers(self.everybody() & !(present & self.truth.deciders)) {
+            self.truth.doubt(member, self.settled_below);
+        }
+        self.truth.take_part(present, epoch.sequence);
+        let scene = self.scene(readable);
+        let mut look = Look::new(&mut self.truth, &reader, scene, &mut self.counters);
+        look.read().map_err(at("after a mount"))?;
+        look.verify().map_err(at("after a mount"))?;
+        look.settle(present);
+        self.acknowledge(epoch);
+        self.truth.pending = None;
+        (self.truth.epoch_unseen, self.truth.deciders) = (false, u32::MAX);
+        self.truth.joined = present;
+        self.troubled = 0;
+        self.settled_below = epoch.sequence;
+        Ok(())
+    }
+
+    /// How each disk comes through the crash: all by a kill, or each in its own way.
+    pub(crate) fn choose_crashes(&mut self) -> Vec<Crash> {
+        let kind = self.random.below(6);
+        let crashes = (0..self.plan.members()).map(|_| {
+            let seed = self.random.next();
+            let kind = if kind == 5 { 1 + self.random.below(4) } else { kind };
+            match kind {
+                0 => Crash::Kill,
+                1 => Crash::LoseAll,
+                2 => Crash::Rows { seed },
+                3 => Crash::Writes { seed },
+                _ => Crash::Sectors { seed },
+            }
+        });
+        let crashes: Vec<Crash> = crashes.collect();
+        self.say(|| format!("the next crash will be {crashes:?}"));
+        self.counters.add(if kind == 0 { "crashes by kill" } else { "crashes by power cut" }, 1);
+        crashes
+    }
+}
+
+/// Says when it was seen.
+pub(crate) fn at(when: &'static str) -> impl Fn(Violation) -> Violation {
+    move |Violation(what)| Violation(format!("{when}: {what}"))
+}
+
+/// Members as bits.
+pub(crate) fn bits(members: impl Iterator<Item = u8>) -> u32 {
+    members.fold(0, |bits, member| bits | 1 << member)
+}
+
+/// The members that bits stand for.
+pub(crate) fn numbers(bits: u32) -> impl Iterator<Item = u8> {
+    (0..32).filter(move |member| bits & (1 << member) != 0)
+}
+
+fn some_of(members: u8, count: u8, random: &mut Random) -> u32 {
+    let mut chosen = 0_u32;
+    while chosen.count_ones() < u32::from(count) {
+        chosen |= 1 << random.below(u64::from(members));
+    }
+    chosen
+}
+
+/// Each of the bits with even chance.
+fn some_bits(of: u32, random: &mut Random) -> u32 {
+    let [low, ..] = random.next().to_le_bytes();
+    of & u32::from(low) & of
+}

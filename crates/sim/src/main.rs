@@ -1,0 +1,149 @@
+//! Seeded simulation of the volume: the production code on modelled disks, stopped by crashes,
+//! against a reference model of what was acknowledged.
+//!
+//! One seed is one history: a shape, members, faults within what its parity bears (or, on purpose,
+//! beyond), and crashes at any write or flush, those of a mount included. After every mount
+//! everything that must be there is read and compared, and nothing else may be there. A failing
+//! seed prints the command that repeats it.
+//!
+//! `plan` is what a seed decides at once, `history` the course of events, `writing` what a recorder
+//! does in it, `faults` what goes wrong besides crashes, `truth` the reference model, `check` the
+//! promises, `disks` the instant of a crash, `campaign` many seeds on several threads. The folder
+//! `mutants` holds the rules of recovery, each with a change that takes it out of the volume:
+//! `cargo xtask mutants` shows that the simulation notices.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool for the terminal")]
+
+mod campaign;
+mod check;
+mod content;
+mod counters;
+mod disks;
+mod faults;
+mod history;
+mod plan;
+mod random;
+mod report;
+mod truth;
+mod writing;
+
+use std::process::ExitCode;
+
+use campaign::Orders;
+use report::Begin;
+
+const USAGE: &str = "\
+usage: sim --seeds N [--seed S] [--threads T] [--json] [--trace] [--stop-at-failure]
+  --seeds N            run N histories
+  --seed S             the first of them (default 0); alone: that one
+  --threads T          on so many threads (default: one for each processor)
+  --json               print the sums as one JSON object
+  --trace              tell every step on standard error
+  --stop-at-failure    end with the first history that fails
+exit status: 0 every promise was kept, 1 one was broken, 2 usage";
+
+/// What was asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Arguments {
+    orders: Orders,
+    is_json: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = match parse(std::env::args().skip(1)) {
+        Ok(arguments) => arguments,
+        Err(what) => {
+            eprintln!("{what}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    campaign::name_seed_of_panics(|seed, what| eprintln!("{}", failure(seed, what)));
+    let Arguments { orders, is_json } = arguments;
+    let begin = Begin::now();
+    let sum = campaign::run(orders, &|seed, what| eprintln!("{}", failure(seed, what)));
+    let took = begin.took();
+    if is_json {
+        println!("{}", report::json(&sum, orders, took));
+    } else if let Err(error) = report::print(&sum, orders, took, &mut std::io::stdout().lock()) {
+        eprintln!("cannot print: {error}");
+    }
+    ExitCode::from(u8::from(!sum.failures.is_empty()))
+}
+
+/// One line, with the command that repeats it.
+fn failure(seed: u64, what: &str) -> String {
+    format!("FAILED: cargo run --release -p sim -- --seed {seed}   # {what}")
+}
+
+fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
+    let (mut seeds, mut first_seed) = (None, None);
+    let mut threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let (mut is_json, mut trace, mut stop_at_failure) = (false, false, false);
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or(format!("{word} needs a value"));
+        match word.as_str() {
+            "--seeds" => seeds = Some(number(&value()?)?),
+            "--seed" => first_seed = Some(number(&value()?)?),
+            "--threads" => threads = number(&value()?)?,
+            "--json" => is_json = true,
+            "--trace" => trace = true,
+            "--stop-at-failure" => stop_at_failure = true,
+            _ => return Err(format!("unknown option {word}")),
+        }
+    }
+    let seeds = match (seeds, first_seed) {
+        (Some(seeds), _) => seeds,
+        (None, Some(_)) => 1,
+        (None, None) => return Err("how many seeds?".to_owned()),
+    };
+    if seeds == 0 || threads == 0 {
+        return Err("at least one seed on one thread".to_owned());
+    }
+    let first_seed = first_seed.unwrap_or(0);
+    let seeds = seeds.min(u64::MAX - first_seed);
+    let orders = Orders { first_seed, seeds, threads, stop_at_failure, trace };
+    Ok(Arguments { orders, is_json })
+}
+
+fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
+    text.parse().map_err(|_| format!("{text} is not a number"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUIET: Orders =
+        Orders { first_seed: 0, seeds: 1, threads: 1, stop_at_failure: false, trace: false };
+
+    #[test]
+    fn a_history_repeats_from_its_seed() {
+        for seed in 0..20 {
+            assert_eq!(campaign::run_one(seed, false), campaign::run_one(seed, false));
+        }
+    }
+
+    #[test]
+    fn a_few_histories_keep_every_promise() {
+        let orders = Orders { seeds: 60, threads: 2, ..QUIET };
+        let sum = campaign::run(orders, &|seed, what| println!("{}", failure(seed, what)));
+        assert_eq!(sum.failures, []);
+        assert!(sum.counters.get("crashes") > 600 && sum.counters.get("stripes") > 1000);
+    }
+
+    #[test]
+    fn arguments_are_seeds_and_threads() {
+        let check = |text: &str, expected: Result<(u64, u64), &str>| {
+            let parsed = parse(text.split_whitespace().map(str::to_owned));
+            let parsed = parsed.map(|found| (found.orders.first_seed, found.orders.seeds));
+            assert_eq!(parsed, expected.map_err(str::to_owned), "{text}");
+        };
+        check("--seeds 10 --seed 5 --threads 1", Ok((5, 10)));
+        check("--seed 7 --json", Ok((7, 1)));
+        check("", Err("how many seeds?"));
+        check("--seeds", Err("--seeds needs a value"));
+        check("--seeds x", Err("x is not a number"));
+        check("--seeds 0", Err("at least one seed on one thread"));
+        check("--quick", Err("unknown option --quick"));
+    }
+}

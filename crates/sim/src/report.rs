@@ -1,0 +1,91 @@
+//! The result of a campaign as text and as JSON.
+
+use std::fs;
+use std::io::{self, Write};
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+
+use crate::campaign::{Orders, Sum};
+
+/// What stands in front: the promises.
+const FIRST: [&str; 4] = ["crashes", "mounts", "stripes", "stripes acknowledged"];
+
+/// Ticks of `/proc/self/stat` a second, on every Linux (`USER_HZ`, proc(5)).
+const TICKS_A_SECOND: f64 = 100.0;
+
+/// When a campaign began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begin {
+    wall: Instant,
+    cpu_s: f64,
+}
+
+/// How long it took.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Took {
+    wall_s: f64,
+    /// Of all threads, kernel included.
+    cpu_s: f64,
+}
+
+impl Begin {
+    #[expect(clippy::disallowed_methods, reason = "a tool measures itself; no room is involved")]
+    pub(crate) fn now() -> Self {
+        Self { wall: Instant::now(), cpu_s: cpu_s() }
+    }
+
+    pub(crate) fn took(self) -> Took {
+        Took { wall_s: self.wall.elapsed().as_secs_f64(), cpu_s: cpu_s() - self.cpu_s }
+    }
+}
+
+/// Processor time of this process so far: fields 14 and 15 behind the name in parentheses.
+fn cpu_s() -> f64 {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let ticks = fields.skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
+    ticks.sum::<f64>() / TICKS_A_SECOND
+}
+
+/// Prints the sums.
+pub(crate) fn print(sum: &Sum, orders: Orders, took: Took, out: &mut dyn Write) -> io::Result<()> {
+    let wrong = sum.failures.iter().filter(|(_, what)| what.contains("WRONG BYTES")).count();
+    let lost = sum.failures.iter().filter(|(_, what)| what.contains("LOST")).count();
+    writeln!(out, "{:>12} seeds, from {}", sum.seeds, orders.first_seed)?;
+    for name in FIRST {
+        writeln!(out, "{:>12} {name}", sum.counters.get(name))?;
+    }
+    writeln!(out, "{:>12} failed: {lost} lost, {wrong} wrong bytes", sum.failures.len())?;
+    writeln!(out, "{:>12.0} crashes a second of one core", rate(sum, took))?;
+    let Took { wall_s, cpu_s } = took;
+    writeln!(out, "{wall_s:>12.1} s on {} threads, {cpu_s:.1} s of processors", orders.threads)?;
+    for (name, count) in sum.counters.all().filter(|(name, _)| !FIRST.contains(name)) {
+        writeln!(out, "{count:>12} {name}")?;
+    }
+    writeln!(out, "digest {:016x}", sum.digest)
+}
+
+/// The same for programs.
+pub(crate) fn json(sum: &Sum, orders: Orders, took: Took) -> Value {
+    let counts: Map<String, Value> =
+        sum.counters.all().map(|(name, count)| (name.to_owned(), json!(count))).collect();
+    let failures: Vec<Value> =
+        sum.failures.iter().map(|(seed, what)| json!({"seed": seed, "what": what})).collect();
+    json!({
+        "first_seed": orders.first_seed,
+        "seeds": sum.seeds,
+        "threads": orders.threads,
+        "seconds": took.wall_s,
+        "cpu_seconds": took.cpu_s,
+        "crashes_per_cpu_second": rate(sum, took),
+        "digest": format!("{:016x}", sum.digest),
+        "counts": counts,
+        "failures": failures,
+    })
+}
+
+fn rate(sum: &Sum, took: Took) -> f64 {
+    let crashes = u32::try_from(sum.counters.get("crashes")).map_or(f64::INFINITY, f64::from);
+    crashes / took.cpu_s
+}

@@ -1,0 +1,235 @@
+//! What a recorder does between a mount and a crash: stripes, flushes, waits, an orderly stop; and
+//! members that get into trouble meanwhile.
+
+use core::time::Duration;
+
+use device::{Crash, Fault, MUTATIONS, Rule};
+use format::head::{HEAD_BYTES, Kind, Totals};
+use units::Timestamp;
+use volume::{Error, Filled, FilledColumn, Reader, Writer};
+
+use crate::check::{Look, Verdict, broken};
+use crate::content::{fill_body, packets_of};
+use crate::history::{History, at, bits, numbers};
+use crate::plan::Mode;
+use crate::truth::{Fate, Pending};
+
+impl History {
+    /// Writes until a crash or an orderly stop.
+    pub(crate) fn record(&mut self, writer: Writer) -> Verdict {
+        let mut writer = writer;
+        if self.random.percent(50) {
+            let after = self.random.below(40 * u64::from(self.plan.members()));
+            let crashes = self.choose_crashes();
+            self.disks.arm(after, crashes);
+        }
+        self.write_faults();
+        let steps = self.random.below(50) + 5;
+        let share_of_appends = 30 + self.random.below(50);
+        for _ in 0..steps {
+            let present = bits(writer.membership().present());
+            let result = self.step(&mut writer, share_of_appends)?;
+            if self.disks.has_crashed() {
+                drop(writer);
+                self.crashed("crashes while writing");
+                self.doubt_epoch(present);
+                return Ok(());
+            }
+            if let Err(error) = result {
+                return broken(format!("the writer ends: {error}"));
+            }
+            self.look_beside(&writer)?;
+        }
+        self.end(writer)
+    }
+
+    fn end(&mut self, mut writer: Writer) -> Verdict {
+        if self.random.percent(25) {
+            let drained = writer.drain(self.disks.timeline());
+            self.acknowledge(writer.acknowledged());
+            let present = bits(writer.membership().present());
+            let closed = drained.and_then(|()| writer.close(self.disks.timeline()));
+            if self.disks.has_crashed() {
+                self.crashed("crashes while stopping");
+                self.doubt_epoch(present);
+                return Ok(());
+            }
+            if let Err(error) = closed {
+                return broken(format!("the writer cannot stop: {error}"));
+            }
+            self.counters.add("orderly stops", 1);
+            self.say(|| "an orderly stop".to_owned());
+            self.doubt_epoch(present);
+            self.stopped = present == self.everybody() && self.troubled == 0;
+        } else {
+            drop(writer);
+        }
+        let crashes = self.choose_crashes();
+        self.disks.crash(&crashes, &mut self.random);
+        self.counters.add("crashes", 1);
+        self.counters.add("crashes between calls", 1);
+        Ok(())
+    }
+
+    /// An epoch without the members in trouble may have begun, unseen.
+    fn doubt_epoch(&mut self, present: u32) {
+        if self.troubled | self.bad != 0 {
+            self.truth.decided_unseen(present & !self.troubled);
+        }
+    }
+
+    /// One thing that a recorder does. The outer error is a broken promise, the inner one the
+    /// writer's.
+    fn step(&mut self, writer: &mut Writer, share_of_appends: u64) -> Verdict<Result<(), Error>> {
+        let clock = self.disks.timeline().clone();
+        let done = match self.random.below(100) {
+            dice if dice < share_of_appends => self.append(writer)?,
+            dice if dice < share_of_appends + 4 => writer.drain(&clock),
+            dice if dice < share_of_appends + 6 => {
+                self.trouble(writer);
+                Ok(())
+            }
+            dice if dice % 2 == 0 => writer.poll(None, &clock),
+            _ => writer.poll(Some(Duration::ZERO), &clock),
+        };
+        clock.advance_by(self.random.below(9_000_000));
+        if self.random.percent(1) {
+            let hours = i64::try_from(self.random.below(48)).expect("small") - 24;
+            clock.jump_realtime(hours * 3_600_000_000_000);
+            self.counters.add("fault: clock jumps", 1);
+        }
+        self.acknowledge(writer.acknowledged());
+        self.truth.joined = bits(writer.membership().present());
+        self.note_stripe(writer.acknowledged());
+        Ok(done)
+    }
+
+    pub(crate) fn append(&mut self, writer: &mut Writer) -> Verdict<Result<(), Error>> {
+        if !writer.has_room_in_window() && self.random.percent(80) {
+            return Ok(Ok(()));
+        }
+        let full = self.plan.geometry.rows_per_slot() - 1;
+        let rows = match self.random.below(10) {
+            0 => 0,
+            1..6 => full,
+            _ => u16::try_from(self.random.below(u64::from(full) + 1)).expect("rows of a piece"),
+        };
+        // A heartbeat has no rows; unpadded stripes may leave a single row of a slot.
+        let rows = if rows > 0 && self.random.percent(60) { writer.plan(rows).rows } else { rows };
+        let kind = if rows == 0 {
+            Kind::Heartbeat
+        } else {
+            self.random.pick(&[Kind::Data, Kind::Data, Kind::Index])
+        };
+        let mark = self.random.next();
+        let Some(filled) = self.fill(kind, rows, mark) else { return Ok(Ok(())) };
+        let holders = bits(writer.membership().present()) & !self.bad & !self.troubled;
+        let pending = Pending { kind, rows, mark, holders };
+        self.truth.pending = Some(pending);
+        let before = bits(writer.membership().present());
+        match writer.append(filled, self.disks.timeline()) {
+            Ok(appended) => {
+                let known = self.truth.facts.get(&appended.stripe);
+                if known.is_some_and(|fact| fact.fate != Fate::Dead)
+                    || appended.stripe <= self.truth.acknowledged
+                {
+                    return broken(format!("sequence {} is used again", appended.stripe));
+                }
+                let mut fact = pending.into_fact();
+                // Who was expelled during the call may or may not have it.
+                fact.holders &= bits(writer.membership().present()) | !before;
+                if kind == Kind::Index && self.random.percent(50) {
+                    writer.set_newest_index(appended.stripe);
+                }
+                self.truth.facts.insert(appended.stripe, fact);
+                self.truth.pending = None;
+                let acknowledged = writer.acknowledged();
+                self.say(|| {
+                    let id = appended.stripe;
+                    format!("{kind:?} {id} of {rows} rows; acknowledged {acknowledged}")
+                });
+                self.counters.add("stripes", 1);
+                self.note_stripe(appended.stripe);
+                Ok(Ok(()))
+            }
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    fn fill(&self, kind: Kind, rows: u16, mark: u64) -> Option<Filled> {
+        let data_columns = if rows == 0 { 0 } else { self.plan.geometry.data_columns };
+        let body = HEAD_BYTES..HEAD_BYTES * (1 + usize::from(rows));
+        let mut columns = Vec::new();
+        for column in 0..data_columns {
+            let mut buffer = self.pool.take()?;
+            fill_body((kind, mark, column), buffer.get_mut(body.clone())?);
+            columns.push(FilledColumn { buffer, packets: packets_of(kind, rows) });
+        }
+        let packets = u64::from(packets_of(kind, rows)) * u64::from(data_columns);
+        let totals = Totals { packets, ..Totals::default() };
+        let (time_min, time_max) = (Timestamp::MAX, Timestamp::MIN);
+        Some(Filled { columns, kind, rows, totals, time_min, time_max })
+    }
+
+    /// A reader beside the writer: it shows what is acknowledged and nothing else.
+    fn look_beside(&mut self, writer: &Writer) -> Verdict {
+        if self.random.below(150) > 0 {
+            return Ok(());
+        }
+        let present = bits(writer.membership().present());
+        let readable = self.with_superblock(present & !self.troubled);
+        let lost = (present & !readable).count_ones();
+        if lost > u32::from(self.plan.geometry.parity_columns) {
+            return Ok(());
+        }
+        let reader = match Reader::open(self.disks.readers(readable)) {
+            Ok(reader) => reader,
+            Err(error) => return broken(format!("a reader cannot open beside: {error}")),
+        };
+        let shown = reader.span().map(|span| span.acknowledged);
+        if shown > Some(self.truth.acknowledged) {
+            let known = self.truth.acknowledged;
+            return broken(format!("a reader beside shows {shown:?}, acknowledged is {known}"));
+        }
+        self.counters.add("readers beside a writer", 1);
+        let scene = self.scene(readable);
+        Look::new(&mut self.truth, &reader, scene, &mut self.counters)
+            .read()
+            .map_err(at("beside"))?;
+        Ok(())
+    }
+
+    /// A member fails, stalls or vanishes; at most as many as may be absent.
+    fn trouble(&mut self, writer: &Writer) {
+        let (Mode::Honest { absent } | Mode::Rot { absent, .. }) = self.plan.mode else { return };
+        let present = bits(writer.membership().present());
+        let left = (present & !self.troubled).count_ones();
+        if left + u32::from(absent) <= u32::from(self.plan.members()) || present.count_ones() < 2 {
+            return;
+        }
+        let candidates: Vec<u8> = numbers(present & !self.troubled).collect();
+        let member = self.random.pick(&candidates);
+        self.troubled |= 1 << member;
+        self.say(|| format!("member {member} gets into trouble"));
+        self.truth.doubt(member, self.truth.acknowledged.sequence);
+        let disk = self.disks.get(member);
+        match self.random.below(4) {
+            0 => {
+                disk.add_rule(Rule::new(Fault::Error, MUTATIONS));
+                self.counters.add("fault: member fails", 1);
+            }
+            1 => {
+                disk.add_rule(Rule::new(Fault::Error, MUTATIONS).times(1));
+                self.counters.add("fault: one failed write or flush", 1);
+            }
+            2 => {
+                disk.vanish(Crash::Rows { seed: self.cycle });
+                self.counters.add("fault: member vanishes", 1);
+            }
+            _ => {
+                disk.stall(3_600_000_000_000);
+                self.counters.add("fault: member stalls", 1);
+            }
+        }
+    }
+}
