@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use crate::{process, tidy};
+use crate::{lab, process, tidy};
 
 /// What the steps said, summed.
 #[derive(Default)]
@@ -43,6 +43,7 @@ pub(crate) fn run() -> bool {
         let sim = ["run", "--quiet", "--locked", "--profile", "sim", "-p", "sim", "--"];
         cargo(&[&sim[..], &["--seeds", "4300"]].concat())
     });
+    step("lab", &mut tally, |tally| read(tally, &mut lab::command(&["--short"])?));
     licences(&mut tally);
     tally.close()
 }

@@ -6,6 +6,7 @@
 
 mod ci;
 mod fresh;
+mod lab;
 mod process;
 mod release;
 mod tidy;
@@ -17,10 +18,12 @@ use anyhow::Result;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
   tidy                   check the rules that the compiler cannot see
-  ci                     format, clippy, tidy, doc, tests, short model run, simulation, licences
+  ci                     format, clippy, tidy, doc, tests, short runs of model, simulation
+                         and lab, licences
   release [--target T]   binary, manual pages, completions, Debian package, tarball in dist/
   fresh [--debian]       follow the README in a fresh clone with an empty home directory,
-                         or in an empty Debian root (needs root and debootstrap)";
+                         or in an empty Debian root (needs root and debootstrap)
+  lab [--short] [CASE...]  the recorder on failing disks in a virtual machine (lab/README.md)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -30,6 +33,7 @@ fn main() -> ExitCode {
         ["ci"] => Ok(ci::run()),
         ["release"] => release::run(None),
         ["release", "--target", target] => release::run(Some(target)),
+        ["lab", ref arguments @ ..] => lab::run(arguments),
         ["fresh"] => fresh::run(fresh::Place::EmptyHome),
         ["fresh", "--debian"] => fresh::run(fresh::Place::DebianRoot),
         _ => {

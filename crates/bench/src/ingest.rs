@@ -14,8 +14,8 @@ use crate::recorder::Recorder;
 use crate::statistics::{Sample, real};
 
 /// A run takes half a second to a second, and single ones differ by 15 %: each side of a pair is
-/// the median of this many.
-const RUNS: usize = 3;
+/// the median of this many, taken in turns, so that what slows the machine for a while slows both.
+const RUNS: usize = 5;
 const WRITE_BYTES: u64 = 2 << 20;
 /// The least that is acceptable; 0.9 is what the design aims at.
 const GOAL: f64 = 0.5;
@@ -76,6 +76,11 @@ impl Ours {
         real(self.member_bytes) / self.seconds
     }
 
+    /// Writes of fio that make as many bytes.
+    fn writes(&self) -> u64 {
+        self.member_bytes.div_ceil(WRITE_BYTES)
+    }
+
     fn steady_rate(&self) -> f64 {
         real(self.member_bytes) / self.steady_seconds
     }
@@ -107,32 +112,34 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         FileSystem::of(&input.path)?.is_memory(),
         "the capture must lie in memory, not on a disk"
     );
-    // fio needs the recorder's counts: a run beforehand, which also warms what is warm later.
+    recorder.create(&options.size, &[])?;
+    // fio needs the recorder's counts. The runs beforehand also warm what is warm later.
     let first = ours(options, &recorder, &input.path)?;
+    let behind = std::fs::metadata(&recorder.volume)?.len();
+    extend(&recorder.volume, first.writes())?;
+    fio(&recorder, &first, behind)?;
     let pairs = (0..options.pairs)
         .map(|number| {
-            let ours = || median(Ours::rate, || ours(options, &recorder, &input.path));
-            let fio = || {
-                prepare(options, &recorder)?;
-                median(|rate| *rate, || fio(&recorder, &first))
-            };
-            let (ours, fio_rate) = if number % 2 == 0 {
-                (ours()?, fio()?)
-            } else {
-                let fio_rate = fio()?;
-                (ours()?, fio_rate)
-            };
-            Ok(Pair { ours, fio_rate })
+            let (mut ours_runs, mut fio_rates) = (Vec::new(), Vec::new());
+            for turn in 0..2 * RUNS {
+                // Pairs begin with one and the other; so do the turns of a pair: ABBA.
+                if (turn.div_ceil(2) + usize::try_from(number)?).is_multiple_of(2) {
+                    ours_runs.push(ours(options, &recorder, &input.path)?);
+                } else {
+                    fio_rates.push(fio(&recorder, &first, behind)?);
+                }
+            }
+            let ours = median(ours_runs, Ours::rate);
+            Ok(Pair { ours, fio_rate: median(fio_rates, |rate| *rate) })
         })
         .collect::<Result<Vec<Pair>>>()?;
     report(options, &place, input_bytes, &pairs)
 }
 
-/// The run in the middle of [`RUNS`].
-fn median<T>(rate: impl Fn(&T) -> f64, run: impl Fn() -> Result<T>) -> Result<T> {
-    let mut runs = (0..RUNS).map(|_| run()).collect::<Result<Vec<T>>>()?;
+/// The run in the middle.
+fn median<T>(mut runs: Vec<T>, rate: impl Fn(&T) -> f64) -> T {
     runs.sort_by(|left, right| rate(left).total_cmp(&rate(right)));
-    Ok(runs.swap_remove(RUNS / 2))
+    runs.swap_remove(runs.len() / 2)
 }
 
 fn input(options: &Options) -> Result<Input> {
@@ -144,15 +151,8 @@ fn input(options: &Options) -> Result<Input> {
     Ok(Input { path, made: true })
 }
 
-/// Every run of ours, and the first of fio's, finds the file just written from end to end and
-/// nothing left to write.
-fn prepare(options: &Options, recorder: &Recorder) -> Result<()> {
-    recorder.create(&options.size, &[])?;
-    settle()
-}
-
 fn ours(options: &Options, recorder: &Recorder, input: &Path) -> Result<Ours> {
-    prepare(options, recorder)?;
+    settle()?;
     let with: &[&str] = if options.no_index { &["--no-index"] } else { &[] };
     let report = recorder.record(input, with)?;
     let seconds = |name| report.count(name).map(|nanos| real(nanos) / 1e9);
@@ -169,9 +169,23 @@ fn ours(options: &Options, recorder: &Recorder, input: &Path) -> Result<Ours> {
     })
 }
 
-/// Bytes a second by fio's own report, from its first write to its last sync.
-fn fio(recorder: &Recorder, ours: &Ours) -> Result<f64> {
-    let writes = ours.member_bytes.div_ceil(WRITE_BYTES);
+/// Makes the file longer by so many of fio's writes, and writes them all: fio must find its place
+/// written like the volume's. The recorder never looks there.
+fn extend(file: &Path, writes: u64) -> Result<()> {
+    let mut command = Command::new("dd");
+    command
+        .args(["if=/dev/zero", "oflag=append,direct", "conv=notrunc", "status=none"])
+        .arg(format!("bs={WRITE_BYTES}"))
+        .arg(format!("count={writes}"))
+        .arg(format!("of={}", file.display()));
+    program::run(&mut command).map(drop)
+}
+
+/// Bytes a second by fio's own report, from its first write to its last sync. It writes into the
+/// same file, behind the volume, over what it wrote before.
+fn fio(recorder: &Recorder, ours: &Ours, behind: u64) -> Result<f64> {
+    settle()?;
+    let writes = ours.writes();
     let writes_a_sync = writes.div_ceil(ours.flushes.max(1));
     let mut command = Command::new("fio");
     command
@@ -179,6 +193,7 @@ fn fio(recorder: &Recorder, ours: &Ours) -> Result<f64> {
         .args(["--overwrite=1", "--end_fsync=1", "--output-format=json"])
         .arg(format!("--bs={WRITE_BYTES}"))
         .arg(format!("--size={}", writes * WRITE_BYTES))
+        .arg(format!("--offset={behind}"))
         .arg(format!("--fdatasync={writes_a_sync}"))
         .arg(format!("--filename={}", recorder.volume.display()));
     let report = program::run(&mut command)?.json()?;
@@ -200,7 +215,8 @@ fn report(
     let mut outcome = Outcome::new("ingest: a capture in memory into a volume on a disk");
     let FileSystem { kind, device } = &place.file_system;
     outcome.line(format!(
-        "{} MB recorded {index} into a volume of {} ({kind} on {device}), ABBA, medians of {RUNS}",
+        "{} MB recorded {index} into a volume of {} ({kind} on {device}), in turns, medians of \
+         {RUNS}",
         input_bytes / 1_000_000,
         options.size
     ));

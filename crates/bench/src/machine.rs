@@ -120,7 +120,7 @@ impl Drop for Workplace {
 /// Writes everything back, so that no earlier writes are measured.
 pub(crate) fn settle() -> Result<()> {
     program::run(&mut Command::new("sync"))?;
-    std::thread::park_timeout(core::time::Duration::from_secs(1));
+    std::thread::park_timeout(core::time::Duration::from_millis(300));
     Ok(())
 }
 

@@ -33,7 +33,8 @@ pub(crate) struct Archive {
     pub(crate) catalog: Catalog,
     pub(crate) cache: Box<dyn Files>,
     pub(crate) vlan_in_key: bool,
-    path: PathBuf,
+    /// Where it is opened again to see how far its recorder is; `None` where none can be.
+    path: Option<PathBuf>,
     members: Vec<PathBuf>,
 }
 
@@ -53,16 +54,23 @@ impl Archive {
     /// Opens the volume and nothing else.
     pub(crate) fn without_index(options: &Options) -> Result<Self, Error> {
         let reader = volume::open_reader(&options.volume, &options.members)?;
+        let mut archive = Self::of_reader(reader, options);
+        archive.path = Some(options.volume.clone());
+        Ok(archive)
+    }
+
+    /// A volume that nobody records into.
+    pub(crate) fn of_reader(reader: Reader, options: &Options) -> Self {
         let volume = reader.superblock().volume_id;
         let tail = reader.span().map_or(0, |span| span.tail);
-        Ok(Self {
+        Self {
             catalog: Catalog::new(volume, tail, options.keep_sessions),
             cache: Box::new(NoCache),
             vlan_in_key: options.vlan_in_key,
-            path: options.volume.clone(),
+            path: None,
             members: options.members.clone(),
             reader,
-        })
+        }
     }
 
     pub(crate) fn volume(&self) -> VolumeId {
@@ -141,10 +149,9 @@ impl Archive {
     /// Whether the ring has passed `sequence` since the volume was opened: then what looks like
     /// damage is none.
     pub(crate) fn has_passed(&self, sequence: u64) -> bool {
-        let tail = volume::open_reader(&self.path, &self.members)
-            .ok()
-            .and_then(|reader| reader.span())
-            .map(|span| span.tail);
+        let path = self.path.as_deref();
+        let now = path.and_then(|path| volume::open_reader(path, &self.members).ok());
+        let tail = now.and_then(|reader| reader.span()).map(|span| span.tail);
         tail.is_some_and(|tail| sequence < tail)
     }
 

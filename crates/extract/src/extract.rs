@@ -17,6 +17,7 @@ use wire::{Decoded, LinkType, decode_into};
 
 use crate::archive::Archive;
 use crate::explain::{Explain, Stopwatch};
+use crate::losses::Losses;
 use crate::matching::{Matching, PieceMatch};
 use crate::merge::Merger;
 use crate::output::{Outputs, Target, describe};
@@ -91,8 +92,27 @@ pub fn extract(
     clock: &dyn Clock,
     progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<ExtractReport, Error> {
-    let mut watch = Stopwatch::start(clock);
+    let watch = Stopwatch::start(clock);
     let mut archive = Archive::open(options)?;
+    run(&mut archive, watch, request, target, Telling { progress, losses: None })
+}
+
+/// Who is told of a run.
+pub(crate) struct Telling<'a> {
+    /// After every piece.
+    pub(crate) progress: &'a mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    /// Of every data piece, where everything is extracted.
+    pub(crate) losses: Option<&'a mut Losses>,
+}
+
+/// As [`extract`], from an archive that is open.
+pub(crate) fn run<'a>(
+    archive: &mut Archive,
+    mut watch: Stopwatch<'a>,
+    request: &Request<'_>,
+    target: Target<'_>,
+    telling: Telling<'a>,
+) -> Result<ExtractReport, Error> {
     let mut notes = Notes::default();
     notes.explain.open_ns = watch.lap();
     let times = if request.whole_sessions {
@@ -104,18 +124,18 @@ pub fn extract(
     let job = Extractor {
         times: times.clone(),
         matching: Matching::default(),
-        keyer: Keyer::new(options.vlan_in_key),
+        keyer: Keyer::new(archive.vlan_in_key),
         lanes: BTreeMap::new(),
         outputs: Outputs::begin(target, request.query_text)?,
         merger: Merger::new(),
         blocks: BTreeSet::new(),
         pieces: Vec::new(),
         done: Progress::default(),
-        progress,
+        telling,
         watch,
     };
     let volume = archive.volume();
-    let finished = job.run(&mut archive, request, &mut notes)?;
+    let finished = job.run(archive, request, &mut notes)?;
     let Notes { completeness, explain } = notes;
     let Finished { rows, outputs, pieces, reader_gone } = finished;
     let manifest = Manifest {
@@ -154,7 +174,7 @@ struct Extractor<'a, 't> {
     blocks: BTreeSet<[u8; 32]>,
     pieces: Vec<PieceRead>,
     done: Progress,
-    progress: &'a mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    telling: Telling<'a>,
     watch: Stopwatch<'a>,
 }
 
@@ -186,9 +206,19 @@ impl Extractor<'_, '_> {
         notes: &mut Notes,
     ) -> Result<ControlFlow<()>, Error> {
         let places: Vec<Place> = archive.places().collect();
-        each_data_stripe(archive, &places, notes, &|_| true, &mut |stripe, notes| {
-            self.piece(stripe, None, notes)
-        })
+        let flow = each_data_stripe(archive, &places, notes, &|_| true, &mut |stripe, notes| {
+            let before = notes.explain.packets_seen;
+            let flow = self.piece(stripe, None, notes)?;
+            if let Some(losses) = self.telling.losses.as_deref_mut() {
+                losses.note(stripe.head, notes.explain.packets_seen - before);
+                losses.take(&mut notes.completeness);
+            }
+            Ok(flow)
+        })?;
+        if let Some(losses) = self.telling.losses.as_deref_mut() {
+            losses.finish(&mut notes.completeness);
+        }
+        Ok(flow)
     }
 
     fn sessions(
@@ -317,7 +347,7 @@ impl Extractor<'_, '_> {
         if self.outputs.are_gone() {
             Ok(ControlFlow::Break(()))
         } else {
-            Ok((self.progress)(&self.done))
+            Ok((self.telling.progress)(&self.done))
         }
     }
 

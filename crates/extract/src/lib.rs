@@ -20,10 +20,12 @@ mod explain;
 mod extract;
 mod find;
 mod hashing;
+mod losses;
 mod matching;
 mod merge;
 mod output;
 mod rebuild;
+mod salvage;
 mod scan;
 mod slots;
 mod statement;
@@ -36,7 +38,9 @@ pub use error::Error;
 pub use explain::Explain;
 pub use extract::{ExtractReport, Progress, Request, extract};
 pub use find::{FindReport, Found, Held, find};
+pub use losses::Loss;
 pub use output::{OpenOutput, OutputSummary, Target};
+pub use salvage::{SalvageReport, Salvaging, salvage};
 pub use statement::{
     Completeness, Damage, DamageKind, Manifest, PieceRead, VerifyExtractError, verify_extract,
 };

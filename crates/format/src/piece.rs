@@ -153,6 +153,8 @@ pub struct PieceBuilder {
     /// section.
     interfaces: Vec<InterfaceUse>,
     contents: Contents,
+    /// Where in the body each packet's block begins.
+    starts: Vec<u32>,
 }
 
 impl PieceBuilder {
@@ -168,7 +170,8 @@ impl PieceBuilder {
             capacity >= 4 * ROW && capacity.is_multiple_of(ROW),
             "a piece has at least three body rows"
         );
-        Self { at: ROW, capacity, interfaces: Vec::new(), contents: Contents::default() }
+        let (interfaces, contents) = (Vec::new(), Contents::default());
+        Self { at: ROW, capacity, interfaces, contents, starts: Vec::new() }
     }
 
     /// What was stored.
@@ -184,6 +187,11 @@ impl PieceBuilder {
     /// Interfaces described in this piece.
     pub fn interfaces(&self) -> &[InterfaceUse] {
         &self.interfaces
+    }
+
+    /// Where in the body each packet's block begins, for [`Packets::with_starts`].
+    pub fn into_starts(self) -> Vec<u32> {
+        self.starts
     }
 
     /// Longest packet that fits an empty column of this capacity behind `interface`.
@@ -212,6 +220,7 @@ impl PieceBuilder {
         let local = local.unwrap_or_else(|| self.describe(column, interface));
         let space = column.get_mut(self.at..self.at + block).expect("the column has its capacity");
         write_packet(space, u32::try_from(local).expect("few interfaces"), packet, captured);
+        self.starts.push(u32::try_from(self.at - ROW).expect("a piece is shorter than 4 GiB"));
         self.at += block;
         self.count(local, captured, packet.timestamp);
         true
@@ -317,6 +326,8 @@ impl PieceBuilder {
                 let more = walk.interfaces().iter().skip(kept.interfaces.len());
                 kept.interfaces.extend(more.map(|known| InterfaceUse { id: known.id, packets: 0 }));
                 kept.count(stored.interface, stored.data.len(), stored.timestamp);
+                let start = usize::try_from(stored.ordinal).expect("32 bits fit");
+                kept.starts.extend(self.starts.get(start));
                 continue;
             }
             let known =

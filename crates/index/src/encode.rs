@@ -18,6 +18,7 @@ use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
+use units::Timestamp;
 
 use crate::columns::{Access, COLUMNS, Column, Layout, Presence, TIME_COLUMNS, Width};
 use crate::error::Result;
@@ -59,8 +60,7 @@ impl Encoded {
 /// The Parquet file of a segment: `rows` in the order of their start. Up to `threads` threads work
 /// on it, this one among them; the bytes do not depend on their number.
 pub fn encode(meta: &SegmentMeta, rows: &[Slice], threads: usize) -> Result<Encoded> {
-    let mut sorted: Vec<&Slice> = rows.iter().collect();
-    sorted.sort_by_key(|slice| slice.start);
+    let sorted = by_start(rows);
     let groups: Vec<&[&Slice]> = sorted.chunks(GROUP_ROWS).collect();
     let meta = meta.covering(rows);
     let schema = Arc::new(Schema::new(COLUMNS.iter().map(field).collect::<Vec<_>>()));
@@ -83,6 +83,14 @@ pub fn encode(meta: &SegmentMeta, rows: &[Slice], threads: usize) -> Result<Enco
     let parquet = filter::insert(mem::take(file.inner_mut()), &metadata, &meta, &keys);
     let sessions = u64::try_from(rows.len()).expect("lengths fit 64 bits");
     Ok(Encoded { parquet, summary: meta.summary(sessions) })
+}
+
+/// Rows of the same start keep their order.
+fn by_start(rows: &[Slice]) -> Vec<&Slice> {
+    // The rows are far apart in memory: to be compared, their starts are put side by side.
+    let mut order: Vec<(Timestamp, usize)> = rows.iter().map(|row| row.start).zip(0..).collect();
+    order.sort_unstable();
+    order.into_iter().filter_map(|(_, at)| rows.get(at)).collect()
 }
 
 /// A row group on its way into the file.
@@ -127,6 +135,7 @@ impl GroupEncoder {
 
     fn one(&self, number: usize, group: &[&Slice]) -> Result<EncodedGroup> {
         let mut writers = self.factory.create_column_writers(number)?;
+        let mut keys = Vec::new();
         for rows in group.chunks(BLOCK_ROWS) {
             let fields = self.schema.fields().iter();
             for ((column, field), writer) in COLUMNS.iter().zip(fields).zip(&mut writers) {
@@ -134,10 +143,11 @@ impl GroupEncoder {
                     writer.write(&leaf)?;
                 }
             }
+            filter::add_keys(rows, &mut keys);
         }
         let chunks =
             writers.into_iter().map(|writer| Ok(writer.close()?)).collect::<Result<_>>()?;
-        Ok(EncodedGroup { chunks, keys: filter::keys(group) })
+        Ok(EncodedGroup { chunks, keys: filter::distinct(keys) })
     }
 }
 

@@ -194,9 +194,13 @@ fn range_of((offset, len): (u64, u64)) -> Range<usize> {
     at(offset)..at(offset + len)
 }
 
-/// The distinct keys of the rows of a row group.
-pub(crate) fn keys(rows: &[&Slice]) -> Vec<u64> {
-    let mut keys: Vec<u64> = rows.iter().flat_map(|row| keys_of_row(row)).flatten().collect();
+/// Adds the keys of some rows of a row group.
+pub(crate) fn add_keys(rows: &[&Slice], keys: &mut Vec<u64>) {
+    keys.extend(rows.iter().flat_map(|row| keys_of_row(row)).flatten());
+}
+
+/// The keys of a row group, each once.
+pub(crate) fn distinct(mut keys: Vec<u64>) -> Vec<u64> {
     keys.sort_unstable();
     keys.dedup();
     keys

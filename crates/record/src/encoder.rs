@@ -4,6 +4,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
 use format::head::VolumeId;
 use index::Encoded;
+use session::Slice;
 
 use crate::segment::OpenSegment;
 
@@ -22,22 +23,34 @@ pub(crate) struct Encoder {
     segments: SyncSender<ClosedSegment>,
     encoded: Receiver<Result<Encoded, index::Error>>,
     outstanding: usize,
+    /// Memory of rows that are encoded: tens of MB, which the system would have to make again.
+    spare: Receiver<Vec<Slice>>,
 }
 
 impl Encoder {
     pub(crate) fn start(volume: VolumeId) -> Result<Self, std::io::Error> {
         let (segments, queue) = sync_channel::<ClosedSegment>(1);
         let (results, encoded) = sync_channel(4);
+        let (memory, spare) = sync_channel(1);
         let body = move || {
             for ClosedSegment { segment, missed_packets, recording, threads } in queue {
                 let result = segment.encode(volume, missed_packets, recording.as_deref(), threads);
                 if results.send(result).is_err() {
                     return;
                 }
+                let mut rows = segment.rows;
+                rows.clear();
+                // Where the last one was not needed yet, this one is not either.
+                drop(memory.try_send(rows));
             }
         };
         std::thread::Builder::new().name("encode".to_owned()).spawn(body)?;
-        Ok(Self { segments, encoded, outstanding: 0 })
+        Ok(Self { segments, encoded, outstanding: 0, spare })
+    }
+
+    /// Memory for the rows of a segment, used before for others.
+    pub(crate) fn spare_rows(&self) -> Option<Vec<Slice>> {
+        self.spare.try_recv().ok()
     }
 
     /// Hands over a segment; waits while another one is waiting.

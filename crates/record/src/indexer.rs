@@ -10,6 +10,7 @@ use device::{Buffer, Pool};
 use format::directory::{SegmentEntry, split};
 use format::head::{HEAD_BYTES, Kind, StripeId};
 use format::local::LOCAL_FRAME_BYTES;
+use format::piece::{Packets, packets};
 use index::{Catalog, Encoded, Files};
 use session::Table;
 use units::Clock;
@@ -115,15 +116,19 @@ impl<'a> Run<'a> {
     }
 
     fn stripe(&mut self, sealed: &SealedStripe) {
-        for (number, column) in (0..).zip(&sealed.columns) {
+        for ((number, column), starts) in (0..).zip(&sealed.columns).zip(&sealed.starts) {
             let body = column.get(HEAD_BYTES..sealed.len).expect("a piece is a head and a body");
-            self.take((sealed.stripe, number), self.parts.epoch, body);
+            self.take((sealed.stripe, number), self.parts.epoch, packets(body).with_starts(starts));
         }
     }
 
-    fn take(&mut self, piece: (StripeId, u8), epoch: u32, body: &[u8]) {
+    fn take(&mut self, piece: (StripeId, u8), epoch: u32, body: Packets<'_>) {
         let now = self.parts.clock.boottime_ns();
         let segment = self.segment.get_or_insert_with(|| OpenSegment::new(piece.0, epoch, now));
+        if let Some(mut rows) = self.parts.encoder.spare_rows() {
+            rows.append(&mut segment.rows);
+            segment.rows = rows;
+        }
         segment.take(self.parts.table.as_mut(), piece, body);
     }
 
@@ -287,7 +292,7 @@ impl<'a> Run<'a> {
                     self.close_if_due()?;
                 }
                 let body = Reader::body(&stripe.head, buffer);
-                self.take((head.stripe, column), head.epoch, body);
+                self.take((head.stripe, column), head.epoch, packets(body));
             }
         }
         self.finish_segment(1)?;

@@ -101,6 +101,8 @@ pub struct Progress {
     pub pool_free: usize,
     /// All columns of the pool.
     pub pool_count: usize,
+    /// Members that the recording went on without, one line each.
+    pub expelled: Vec<String>,
 }
 
 /// A recording that has ended.

@@ -128,6 +128,7 @@ impl Report {
         self.total = Account::sum(&self.interfaces);
         self.unindexed = shown.unindexed;
         self.acknowledged = shown.acknowledged;
+        self.notes.extend_from_slice(&shown.expelled);
     }
 }
 
@@ -288,6 +289,7 @@ impl Feed<'_> {
             member_bytes: shown.counters.bytes,
             pool_free: self.pool.free_count(),
             pool_count: self.pool.count(),
+            expelled: shown.expelled,
         })
     }
 }

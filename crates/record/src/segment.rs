@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use format::directory::Gap;
 use format::head::{StripeId, VolumeId};
-use format::piece::packets;
+use format::piece::Packets;
 use format::slice::PieceId;
 use index::{Encoded, Interface, SegmentMeta};
 use session::{PacketView, Slice, Table};
@@ -86,10 +86,9 @@ impl OpenSegment {
         &mut self,
         table: Option<&mut Table>,
         (stripe, column): (StripeId, u8),
-        body: &[u8],
+        mut walk: Packets<'_>,
     ) {
         let piece = PieceId { sequence: stripe.sequence, sub: stripe.sub, column };
-        let mut walk = packets(body);
         // A body that was sealed here, or verified, is well formed; what is not ends the walk.
         let views = core::iter::from_fn(|| {
             let packet = walk.next()?.ok()?;
@@ -120,7 +119,7 @@ impl OpenSegment {
                 name: known.name.clone(),
             });
         }
-        self.bytes += u64::try_from(body.len()).expect("lengths fit 64 bits");
+        self.bytes += u64::try_from(walk.body_len()).expect("lengths fit 64 bits");
         self.last = stripe;
     }
 

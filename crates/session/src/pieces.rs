@@ -6,30 +6,31 @@ use format::slice::PieceId;
 /// No link has this number.
 const NIL: u32 = u32::MAX;
 
-/// A piece in a list, or a free link.
+/// Lists walked side by side by [`Pieces::warm`]: about as many as a core waits for at once.
+pub(crate) const WARM_COUNT: usize = 16;
+
+/// A piece in a list, or a free link. Small: the lists of a segment should fit the cache.
 #[derive(Clone, Copy, Debug)]
 struct Link {
-    sequence: u64,
+    /// Place of the piece in `entered`.
+    piece: u32,
     /// The link of the piece before, or of the next free one.
     previous: u32,
-    sub: u16,
-    column: u8,
 }
-
-const _: () = assert!(size_of::<Link>() == 16);
 
 /// The lists, and the piece that packets come from at present.
 #[derive(Debug)]
 pub(crate) struct Pieces {
     links: Vec<Link>,
     free: u32,
-    present: Option<PieceId>,
+    /// Pieces that packets came from since all lists were empty; the last is the present one.
+    entered: Vec<PieceId>,
     /// Counts changes of the present piece; 0 is no piece.
     number: u32,
     /// Pieces have ascended from this number on.
     ascending_since: u32,
     /// For lists on their way out.
-    scratch: Vec<PieceId>,
+    scratch: Vec<u32>,
 }
 
 /// The pieces of one slice, ascending, and the bounds of its packets in the first and last.
@@ -57,7 +58,7 @@ impl Pieces {
         Self {
             links: Vec::new(),
             free: NIL,
-            present: None,
+            entered: Vec::new(),
             number: 0,
             ascending_since: 1,
             scratch: Vec::new(),
@@ -68,15 +69,16 @@ impl Pieces {
     /// those in all places mean nothing any more.
     #[must_use]
     pub(crate) fn enter(&mut self, piece: PieceId) -> bool {
-        if self.present == Some(piece) {
+        let present = self.entered.last();
+        if present == Some(&piece) {
             return true;
         }
         let next = self.number.checked_add(1);
         self.number = next.unwrap_or(1);
-        if next.is_none() || self.present.is_some_and(|present| present > piece) {
+        if next.is_none() || present.is_some_and(|present| *present > piece) {
             self.ascending_since = self.number;
         }
-        self.present = Some(piece);
+        self.entered.push(piece);
         next.is_some()
     }
 
@@ -93,15 +95,18 @@ impl Pieces {
             self.note_anywhere(places, ordinal);
             return;
         }
-        self.push(places, self.present.expect("a piece was entered"));
+        self.push(places, self.present());
         (places.number, places.last_ordinal) = (self.number, ordinal);
     }
 
     /// The same where the present piece may lie before the list's last one.
     #[cold]
     fn note_anywhere(&mut self, places: &mut Places, ordinal: u32) {
-        let piece = self.present.expect("a piece was entered");
-        let mut pieces = self.take(places);
+        let present = self.present();
+        let piece = self.piece(present);
+        self.drain(places);
+        let mut numbers: Vec<u32> = self.scratch.iter().rev().copied().collect();
+        let mut pieces: Vec<PieceId> = numbers.iter().map(|&number| self.piece(number)).collect();
         let (first, last) = (pieces.first().copied(), pieces.last().copied());
         if first.is_none_or(|first| (piece, ordinal) < (first, places.first_ordinal)) {
             places.first_ordinal = ordinal;
@@ -111,17 +116,27 @@ impl Pieces {
         }
         if let Err(at) = pieces.binary_search(&piece) {
             pieces.insert(at, piece);
+            numbers.insert(at, present);
         }
-        for &piece in &pieces {
-            self.push(places, piece);
+        for number in numbers {
+            self.push(places, number);
         }
         // Only in the last piece does the next packet's ordinal stand without a look here.
         places.number = if pieces.last() == Some(&piece) { self.number } else { 0 };
     }
 
-    fn push(&mut self, places: &mut Places, piece: PieceId) {
-        let PieceId { sequence, sub, column } = piece;
-        let link = Link { sequence, previous: places.last, sub, column };
+    /// Place of the present piece in `entered`.
+    fn present(&self) -> u32 {
+        let present = self.entered.len().checked_sub(1).expect("a piece was entered");
+        u32::try_from(present).expect("pieces of a segment have 32-bit numbers")
+    }
+
+    fn piece(&self, number: u32) -> PieceId {
+        *self.entered.get(index(number)).expect("only entered pieces are noted")
+    }
+
+    fn push(&mut self, places: &mut Places, piece: u32) {
+        let link = Link { piece, previous: places.last };
         if let Some(free) = self.links.get_mut(index(self.free)) {
             places.last = core::mem::replace(&mut self.free, free.previous);
             *free = link;
@@ -131,24 +146,49 @@ impl Pieces {
         }
     }
 
-    /// All lists are empty: their links begin anew, side by side.
+    /// All lists are empty: their links begin anew, side by side. The present piece stays.
     pub(crate) fn clear(&mut self) {
         self.links.clear();
         self.free = NIL;
+        let before = self.entered.len().saturating_sub(1);
+        self.entered.drain(..before);
+    }
+
+    /// Walks some lists that are about to be taken, so that their memory is read. Each link says
+    /// where the next one lies; side by side the lists are waited for at once.
+    pub(crate) fn warm<'a>(&self, lists: impl Iterator<Item = &'a Places>) {
+        let mut ats = [NIL; WARM_COUNT];
+        for (at, places) in ats.iter_mut().zip(lists) {
+            *at = places.last;
+        }
+        let mut is_any = true;
+        while is_any {
+            is_any = false;
+            for at in &mut ats {
+                if let Some(link) = self.links.get(index(*at)) {
+                    *at = link.previous;
+                    is_any = true;
+                }
+            }
+        }
     }
 
     /// The pieces, ascending; the list is empty then, and the ordinals stay.
     pub(crate) fn take(&mut self, places: &mut Places) -> Vec<PieceId> {
+        self.drain(places);
+        self.scratch.iter().rev().map(|&number| self.piece(number)).collect()
+    }
+
+    /// Moves the list's numbers of pieces into `scratch`, the last one first.
+    fn drain(&mut self, places: &mut Places) {
         self.scratch.clear();
         let mut at = places.last;
         while let Some(link) = self.links.get_mut(index(at)) {
-            let Link { sequence, previous, sub, column } = *link;
-            self.scratch.push(PieceId { sequence, sub, column });
-            link.previous = core::mem::replace(&mut self.free, at);
-            at = previous;
+            self.scratch.push(link.piece);
+            let free = core::mem::replace(&mut self.free, at);
+            at = core::mem::replace(&mut link.previous, free);
         }
         (places.last, places.number) = (NIL, 0);
-        self.scratch.iter().rev().copied().collect()
     }
 }
 

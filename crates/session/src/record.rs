@@ -163,6 +163,10 @@ impl Hot {
         *side.of(&mut self.flags) |= flags;
     }
 
+    pub(crate) fn places(&self) -> &Places {
+        &self.places
+    }
+
     pub(crate) fn forget_piece_number(&mut self) {
         self.places.forget_number();
     }

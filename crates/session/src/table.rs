@@ -9,7 +9,7 @@ use wire::{Decoded, Protocol, TcpHeader, Transport, decode_into};
 
 use crate::lookup::Lookup;
 use crate::names::{self, Budget, Segment};
-use crate::pieces::Pieces;
+use crate::pieces::{self, Pieces};
 use crate::record::{Arrival, Detail, Hot};
 use crate::tcp::{RST, SYN, Side};
 use crate::wheel::Wheel;
@@ -122,23 +122,31 @@ impl Table {
     /// Ends a segment: a row for every session that has packets since its last one. The sessions go
     /// on.
     pub fn cut(&mut self, out: &mut Vec<Slice>) {
-        for (hot, detail) in self.hot.iter_mut().zip(&mut self.detail) {
-            if hot.is_live && !hot.is_empty() {
-                out.push(detail.row(hot, &mut self.pieces, true));
+        let Self { hot, detail, pieces, .. } = self;
+        for (hot, detail) in side_by_side(hot, detail) {
+            pieces.warm(hot.iter().map(Hot::places));
+            for (hot, detail) in hot.iter_mut().zip(detail) {
+                if hot.is_live && !hot.is_empty() {
+                    out.push(detail.row(hot, pieces, true));
+                }
             }
         }
-        self.pieces.clear();
+        pieces.clear();
     }
 
     /// Ends the recording: the last row of every session that has packets since its last one. The
     /// table is empty then.
     pub fn finish(&mut self, out: &mut Vec<Slice>) {
-        for (hot, detail) in self.hot.iter_mut().zip(&mut self.detail) {
-            if hot.is_live {
-                last_row(hot, detail, (&mut self.pieces, &mut self.budget), out);
+        let Self { hot, detail, pieces, budget, .. } = self;
+        for (hot, detail) in side_by_side(hot, detail) {
+            pieces.warm(hot.iter().map(Hot::places));
+            for (hot, detail) in hot.iter_mut().zip(detail) {
+                if hot.is_live {
+                    last_row(hot, detail, (pieces, budget), out);
+                }
             }
         }
-        self.pieces.clear();
+        pieces.clear();
         self.hot.clear();
         self.detail.clear();
         self.free.clear();
@@ -377,6 +385,14 @@ impl Table {
     fn detail(&self, slot: u32) -> &Detail {
         self.detail.get(index(slot)).expect("slots come from the slab")
     }
+}
+
+/// The records of some sessions at a time, as many as [`Pieces::warm`] takes.
+fn side_by_side<'a>(
+    hot: &'a mut [Hot],
+    detail: &'a mut [Detail],
+) -> impl Iterator<Item = (&'a mut [Hot], &'a mut [Detail])> {
+    hot.chunks_mut(pieces::WARM_COUNT).zip(detail.chunks_mut(pieces::WARM_COUNT))
 }
 
 /// Ends the session of a slot; writes its row if it has packets without one.

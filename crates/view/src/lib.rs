@@ -8,6 +8,7 @@
 mod manifest;
 mod map;
 mod record;
+mod salvage;
 mod scrub;
 mod session;
 mod table;
@@ -18,6 +19,7 @@ mod volume;
 pub use manifest::{ExpectedOutput, ManifestError, explain, manifest_json, parse_manifest};
 pub use map::{map, map_grid, map_svg, map_svg_grid};
 pub use record::{is_clean, recording, recording_json, recording_progress};
+pub use salvage::{salvaged, salvaged_json};
 pub use scrub::{scrubbed, scrubbed_json};
 pub use session::{SessionTable, csv_heading, csv_line, json_line};
 pub use text::{duration, plural, printable, rate};

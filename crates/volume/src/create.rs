@@ -69,7 +69,6 @@ pub fn geometry_for(
     }
     let Placed { order, zones, slots_per_extent, slots, slot0_offset, usable_begin, usable_end } =
         options.layout.place(size_bytes, piece_bytes)?;
-    let window = (WINDOW_BYTES / u64::from(piece_bytes)).min(slots / 8).clamp(2, 64);
     let geometry = Geometry {
         data_columns,
         parity_columns,
@@ -82,7 +81,13 @@ pub fn geometry_for(
         usable_begin,
         usable_end,
     };
-    Ok((geometry, u16::try_from(window).expect("at most 64")))
+    Ok((geometry, window_of(&geometry)))
+}
+
+/// W of a new volume of this shape.
+pub(crate) fn window_of(geometry: &Geometry) -> u16 {
+    let window = WINDOW_BYTES / u64::from(geometry.piece_bytes);
+    u16::try_from(window.min(geometry.slots / 8).clamp(2, 64)).expect("at most 64")
 }
 
 /// Writes the superblocks of a new volume on its members that are there, in the order of their

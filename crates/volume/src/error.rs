@@ -102,6 +102,9 @@ pub enum Error {
         /// Parity columns.
         parity: u8,
     },
+    /// Neither a superblock nor a head of any volume.
+    #[error("nothing of a volume was found: no superblock, and no piece that is as its head says")]
+    NothingFound,
     /// No member at all was given.
     #[error("no member of a volume was given")]
     NoMembers,

@@ -2,7 +2,7 @@
 
 use format::checksum::{RowAddress, body_crc};
 use format::geometry::{Geometry, ROW_BYTES};
-use format::head::{HEAD_BYTES, Head};
+use format::head::{HEAD_BYTES, Head, Kind, StripeHead};
 
 use crate::membership::Membership;
 
@@ -155,11 +155,23 @@ impl<'a> Heads<'a> {
         belongs.then_some(head)
     }
 
+    /// Whether a head may follow another in its slot: one epoch writes a slot, and only a VOID of a
+    /// later mount may end it. Without a key it must also name the hash of the one before, which
+    /// nobody knew who sent a packet; a head that closes the slot has none of it, and does no harm.
+    pub(crate) fn follows(&self, before: Option<(&StripeHead, &[u8; 32])>, head: &Head) -> bool {
+        let Some((before, cid)) = before else { return true };
+        let (kind, epoch) = (head.stripe.kind, head.stripe.epoch);
+        let is_chained = self.membership.head_key().is_some()
+            || kind.closes_slot()
+            || head.stripe.previous_cid == *cid;
+        is_chained && (epoch == before.epoch || (kind == Kind::Void && epoch > before.epoch))
+    }
+
     /// A head that belongs here: of this volume, this member and its column, and not of a future
     /// that was abandoned: from where an epoch starts no earlier one has a say.
     fn decode(&self, member: u8, page: &[u8; HEAD_BYTES]) -> Option<Head> {
         let superblock = self.membership.superblock();
-        let head = Head::decode(page, Some(&superblock.head_key)).ok()?;
+        let head = Head::decode(page, self.membership.head_key()).ok()?;
         let (stripe, piece) = (&head.stripe, &head.piece);
         let sequence = stripe.stripe.sequence;
         let geometry = self.membership.geometry_at(sequence);

@@ -3,6 +3,7 @@
 use core::ops::Range;
 
 use format::geometry::Geometry;
+use format::head::HeadKey;
 use format::superblock::Superblock;
 
 use crate::Error;
@@ -22,6 +23,8 @@ pub struct Membership {
     /// Others may have gone on without knowing of the newest epoch: its JOIN was cut short, and
     /// nothing followed it. Nobody was shown anything by it, and it proves nothing.
     is_unsettled: bool,
+    /// The key of the heads is known.
+    has_key: bool,
 }
 
 /// An epoch that surely came up.
@@ -51,6 +54,7 @@ impl Membership {
             fresh: vec![false; newest.members.len()],
             is_unsettled: false,
             superblock: newest,
+            has_key: true,
         };
         for (place, superblock) in superblocks.into_iter().enumerate() {
             membership.place(place, superblock)?;
@@ -78,6 +82,16 @@ impl Membership {
             self.trust(&[member]);
         }
         Ok(())
+    }
+
+    /// No superblock was found, and so no key: heads are believed by their place alone.
+    pub(crate) fn without_key(self) -> Self {
+        Self { has_key: false, ..self }
+    }
+
+    /// The key of the heads' MACs; `None` where all superblocks are lost.
+    pub(crate) fn head_key(&self) -> Option<&HeadKey> {
+        self.has_key.then_some(&self.superblock.head_key)
     }
 
     /// The newest superblock at hand: what all members agree on is taken from it.

@@ -109,10 +109,24 @@ impl Reader {
 
     /// Reads the superblocks and nothing else: no stripe can be read with it.
     pub fn of_members(devices: Vec<Box<dyn ReadAt>>) -> Result<Self, Error> {
-        let superblocks = devices.iter().map(|device| superblocks::load_from(device.as_ref()));
-        let superblocks = superblocks.collect::<Result<Vec<_>, _>>()?;
+        let load = |device: Box<dyn ReadAt>| {
+            let superblock = superblocks::load_from(device.as_ref())?;
+            Ok::<_, Error>((device, superblock))
+        };
+        Self::of_found(devices.into_iter().map(load).collect::<Result<_, _>>()?, true)
+    }
+
+    /// Of members whose superblocks are known from elsewhere; without a key all of them have a say.
+    pub(crate) fn of_found(
+        found: Vec<(Box<dyn ReadAt>, Superblock)>,
+        has_key: bool,
+    ) -> Result<Self, Error> {
+        let (devices, superblocks): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         let numbers: Vec<u8> = superblocks.iter().map(|superblock| superblock.member).collect();
-        let membership = Membership::assemble(superblocks)?;
+        let mut membership = Membership::assemble(superblocks)?;
+        if !has_key {
+            membership = membership.without_key();
+        }
         let mut members: Vec<Option<Box<dyn ReadAt>>> = Vec::new();
         members.resize_with(membership.numbers().count(), || None);
         for (number, device) in numbers.into_iter().zip(devices) {
@@ -181,6 +195,56 @@ impl Reader {
     /// Which members are there, and what each may be believed.
     pub fn membership(&self) -> &Membership {
         &self.membership
+    }
+
+    /// Searches as at opening and shows nothing yet.
+    pub(crate) fn search(&mut self) -> Result<Option<Newest>, Error> {
+        self.find_newest()?;
+        Ok(self.newest.take())
+    }
+
+    /// Shows everything up to the watermark of `newest`.
+    pub(crate) fn show_through(&mut self, newest: Newest) {
+        self.newest = Some(newest);
+    }
+
+    /// The watermark as the later heads of the newest slots say it, those that name the hash of the
+    /// head before them: first heads alone lag behind.
+    pub(crate) fn watermark_of_newest(&self, newest: &Newest) -> StripeId {
+        let sequences = newest.acknowledged.sequence..=newest.sequence;
+        sequences.fold(newest.acknowledged, |watermark, sequence| {
+            let view = self.with_heads(|heads| {
+                let bytes = SlotBytes::read(heads, sequence);
+                SlotView::walk(heads, sequence, newest.acknowledged, &bytes)
+            });
+            let pairs = view.stripes.iter().zip(view.stripes.iter().skip(1));
+            let chained = pairs.filter(|(before, it)| it.stripe.previous_cid == before.cid);
+            let told = chained.map(|(_, it)| it.stripe.acknowledged);
+            told.filter(|told| told.sequence <= newest.sequence).fold(watermark, StripeId::max)
+        })
+    }
+
+    /// Shows the stripes above the watermark, too, as far as they are whole one after the other: a
+    /// mount would keep them.
+    pub(crate) fn show_whole_stripes_behind(&mut self) {
+        let Some(newest) = self.newest.clone() else { return };
+        let mut shown = newest.acknowledged;
+        for sequence in newest.acknowledged.sequence..=newest.sequence {
+            let view = self.with_heads(|heads| {
+                let bytes = SlotBytes::read(heads, sequence);
+                SlotView::walk(heads, sequence, newest.acknowledged, &bytes)
+            });
+            let above = view.stripes.iter().filter(|it| it.stripe.stripe > newest.acknowledged);
+            let whole = above.take_while(|it| it.is_whole() && !it.behind_damage);
+            let last = whole.last().map(|it| it.stripe.stripe);
+            let all = view.closed && view.stripes.last().map(|it| it.stripe.stripe) == last;
+            shown = last.unwrap_or(shown);
+            let nothing_above = sequence == newest.acknowledged.sequence && last.is_none();
+            if !(all || (nothing_above && view.closed)) {
+                break;
+            }
+        }
+        self.newest = Some(Newest { acknowledged: shown, ..newest });
     }
 
     /// Refuses where a mount by these members would be refused, too.
@@ -299,9 +363,11 @@ impl Reader {
             let mut slot = Slot { stripes: Vec::new(), next_row: 0, closed: false };
             let mut expected = StripeId { sequence, sub: 0 };
             while !slot.closed {
+                let before = slot.stripes.last().map(|it: &StripeInSlot| &it.head);
+                let before = before.map(|head| (&head.stripe, &head.cid));
                 let Some(head) = heads
                     .head_in(member, buffer, slot.next_row, sequence)
-                    .filter(|head| head.stripe.stripe == expected)
+                    .filter(|head| head.stripe.stripe == expected && heads.follows(before, head))
                 else {
                     // Only the newest slot may end open, behind what is acknowledged.
                     let ends = expected > span.acknowledged;

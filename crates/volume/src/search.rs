@@ -157,6 +157,11 @@ fn nearest(heads: &Heads<'_>, middle: u64, range: Range<u64>, window: u64) -> Op
         .find_map(|slot| heads.first_of_slot(slot))
 }
 
+/// The first heads of all slots.
+pub(crate) fn scan(heads: &Heads<'_>, known: Known) -> Option<Newest> {
+    collect(heads, 0..heads.geometry().slots, known, true)
+}
+
 fn collect(
     heads: &Heads<'_>,
     slots: impl Iterator<Item = u64>,

@@ -8,7 +8,7 @@
 
 use device::Buffer;
 use format::checksum::body_crc;
-use format::head::{HEAD_BYTES, Head, Kind, PieceHead, StripeHead, StripeId};
+use format::head::{HEAD_BYTES, Head, PieceHead, StripeHead, StripeId};
 
 use crate::heads::{Heads, bad_rows, has_trailer};
 use crate::membership::Membership;
@@ -183,25 +183,54 @@ impl Walk<'_> {
     /// damaged, at the first later row with a head that fits. One epoch writes a slot; only a VOID
     /// of a later mount may end it.
     fn next(&self, view: &SlotView) -> Option<StripeView> {
-        let before = view.stripes.last().map(|stripe| &stripe.stripe);
-        let sub = before.map_or(0, |before| before.stripe.sub + 1);
+        let before = view.stripes.last();
+        let sub = before.map_or(0, |before| before.stripe.stripe.sub + 1);
         let expected = StripeId { sequence: self.sequence, sub };
-        let continues = |head: &Head| {
-            before.is_none_or(|before| {
-                head.stripe.epoch == before.epoch
-                    || (head.stripe.kind == Kind::Void && head.stripe.epoch > before.epoch)
-            })
-        };
+        let follows =
+            |head: &Head| self.heads.follows(before.map(|it| (&it.stripe, &it.cid)), head);
         let at_hand =
-            self.at_row(view.next_row, &|head| head.stripe.stripe == expected && continues(head));
+            self.at_row(view.next_row, &|head| head.stripe.stripe == expected && follows(head));
         if at_hand.is_some() || expected > self.acknowledged {
             return at_hand;
         }
+        let has_key = self.heads.membership().head_key().is_some();
+        let epoch = before.map(|before| before.stripe.epoch);
         (view.next_row + 1..self.heads.geometry().rows_per_slot())
             .find_map(|row| {
-                self.at_row(row, &|head| head.stripe.stripe > expected && continues(head))
+                self.at_row(row, &|head| {
+                    let is_later = head.stripe.stripe > expected;
+                    if has_key {
+                        is_later && follows(head)
+                    } else {
+                        is_later
+                            && epoch.is_none_or(|epoch| epoch == head.stripe.epoch)
+                            && self.is_vouched_for(head, (expected, view.next_row))
+                    }
+                })
             })
             .map(|stripe| StripeView { behind_damage: true, ..stripe })
+    }
+
+    /// Without a key, and behind a stripe whose head nobody has, a head counts when it knows the
+    /// checksum of that stripe's body, on any member: then it was written by whoever wrote that.
+    fn is_vouched_for(&self, head: &Head, (lost, lost_row): (StripeId, u16)) -> bool {
+        let stripe = &head.stripe;
+        let rows = usize::from(lost_row) + 1..usize::from(stripe.first_row);
+        if stripe.previous != lost || rows.is_empty() {
+            return false;
+        }
+        let knows = |member: u8| {
+            let own = self.heads.head_in(
+                member,
+                self.bytes.of(member),
+                stripe.first_row,
+                self.sequence,
+            )?;
+            let body = self.bytes.of(member).get(rows.start * HEAD_BYTES..rows.end * HEAD_BYTES)?;
+            let sealed = stripe.previous_manifest.get(usize::from(own.piece.column))?;
+            (own.cid == head.cid && body_crc(body) == *sealed).then_some(())
+        };
+        self.heads.membership().present().any(|member| knows(member).is_some())
     }
 
     /// The stripe that begins in row `row`, judged over all members.

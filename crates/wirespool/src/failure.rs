@@ -88,6 +88,7 @@ fn is_damaged(error: &volume::Error) -> bool {
     matches!(
         error,
         volume::Error::NoSuperblock(_)
+            | volume::Error::NothingFound
             | volume::Error::Shrunk { .. }
             | volume::Error::Damaged(_)
             | volume::Error::Inconsistent { .. }

@@ -15,6 +15,7 @@ mod generate;
 mod inspect;
 mod progress;
 mod record;
+mod salvage;
 mod scrub;
 mod stdout;
 mod verify;
@@ -61,6 +62,7 @@ enum Verb {
     Inspect(inspect::Flags),
     Verify(verify::Flags),
     Scrub(scrub::Flags),
+    Salvage(salvage::Flags),
     VerifyExtract(verify::ExtractFlags),
     Fields(fields::Flags),
     Demo(demo::Flags),
@@ -78,6 +80,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Inspect(flags) => inspect::run(&flags),
         Verb::Verify(flags) => verify::run(&flags),
         Verb::Scrub(flags) => scrub::run(&flags),
+        Verb::Salvage(flags) => salvage::run(&flags),
         Verb::VerifyExtract(flags) => verify::run_extract(&flags),
         Verb::Fields(flags) => fields::run(&flags),
         Verb::Demo(flags) => demo::run(&flags),

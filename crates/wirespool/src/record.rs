@@ -197,6 +197,7 @@ pub(crate) fn run(flags: Flags) -> Outcome {
     let input_bytes = input_bytes(&options.input);
     let mut progress = Progress::new("record");
     let mut is_told = false;
+    let mut expelled_told = 0;
     let report = ::record::record(&options, &SystemClock, &mut |state| {
         let text = || view::recording_progress(state);
         match input_bytes {
@@ -205,6 +206,10 @@ pub(crate) fn run(flags: Flags) -> Outcome {
                 progress.share(state.member_bytes, total, &|_| format!("{}, about", text()));
             }
             _ => progress.text(&text),
+        }
+        for line in state.expelled.get(expelled_told..).unwrap_or_default() {
+            say(&format!("warning: {line}"));
+            expelled_told += 1;
         }
         if stop.is_set() {
             if !core::mem::replace(&mut is_told, true) {

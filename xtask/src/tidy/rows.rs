@@ -15,7 +15,7 @@ const ROWS: [&[&str]; 10] = [
     &["view"],
     &["tui", "web"],
     &["wirespool"],
-    &["ringmodel", "sim", "bench", "xtask", "fuzz"],
+    &["ringmodel", "sim", "lab", "bench", "xtask", "fuzz"],
 ];
 
 /// The doors: the only row that may call the operating system.

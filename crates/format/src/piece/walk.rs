@@ -70,6 +70,9 @@ impl<'a> StoredPacket<'a> {
     }
 }
 
+/// Packets whose headers are read ahead at a time: about as many as a core waits for at once.
+const AHEAD: u32 = 32;
+
 /// Iterator over the packets of a body.
 #[derive(Clone, Debug)]
 pub struct Packets<'a> {
@@ -79,6 +82,7 @@ pub struct Packets<'a> {
     gaps: Vec<Gap>,
     extra_blocks: Vec<Range<usize>>,
     ordinal: u32,
+    starts: &'a [u32],
 }
 
 /// Walks a body, which is the bytes behind the head, verified by the caller.
@@ -90,10 +94,44 @@ pub fn packets(body: &[u8]) -> Packets<'_> {
         gaps: Vec::new(),
         extra_blocks: Vec::new(),
         ordinal: 0,
+        starts: &[],
     }
 }
 
 impl<'a> Packets<'a> {
+    /// Walks faster by knowing where the blocks of the packets begin: they are read ahead of the
+    /// walk, many at once, where it would wait for each to tell where the next one lies. Only a
+    /// hint: wrong numbers change nothing but the speed.
+    #[must_use]
+    pub fn with_starts(self, starts: &'a [u32]) -> Self {
+        let mut walk = Self { starts, ..self };
+        walk.warm();
+        walk
+    }
+
+    /// Reads something of each cache line that holds headers of the next packets.
+    #[inline]
+    fn warm(&mut self) {
+        // The end of the block before, then link, network and transport headers.
+        const LINES: [usize; 3] = [0, 48, 92];
+        let ahead = usize::try_from(AHEAD).expect("a small number");
+        let (next, rest) = self.starts.split_at(self.starts.len().min(ahead));
+        self.starts = rest;
+        let mut read = 0;
+        for start in next.iter().filter_map(|&start| usize::try_from(start).ok()) {
+            for line in LINES {
+                let at = (start + line).saturating_sub(4);
+                read ^= self.body.get(at).copied().unwrap_or_default();
+            }
+        }
+        core::hint::black_box(read);
+    }
+
+    /// Bytes of the body.
+    pub fn body_len(&self) -> usize {
+        self.body.len()
+    }
+
     /// Interfaces described so far.
     pub fn interfaces(&self) -> &[InterfaceInPiece] {
         &self.interfaces
@@ -149,6 +187,9 @@ impl<'a> Packets<'a> {
         }
         let ordinal = self.ordinal;
         self.ordinal += 1;
+        if self.ordinal.is_multiple_of(AHEAD) && !self.starts.is_empty() {
+            self.warm();
+        }
         Some(StoredPacket {
             ordinal,
             timestamp: Timestamp((high << 32 | low).cast_signed()),

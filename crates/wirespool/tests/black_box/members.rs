@@ -90,3 +90,58 @@ fn a_scrub_repairs_what_it_can_and_lists_the_rest() {
     let first = Value::from(2 * piece_bytes + 4096);
     assert_eq!(lost(shared)["lost_row_offsets"], Value::from(vec![first]), "{report}");
 }
+
+/// Packets and lost packets of a salvage, and its exit code.
+fn salvaged(arguments: &[&str]) -> (u64, u64, Option<i32>) {
+    let ran = run(&[&["salvage"], arguments, &["--json"]].concat());
+    let report: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"));
+    let count = |name: &str| report.get(name).and_then(Value::as_u64).unwrap();
+    (count("packets"), count("lost_packets"), ran.code)
+}
+
+#[test]
+fn what_is_left_of_a_volume_is_salvaged_and_the_rest_counted() {
+    let volume = Volume::empty();
+    let members = [0, 1, 2, 3, 4, 5].map(|number| volume.file(&format!("member-{number}")));
+    let mut create = vec!["create", &members[0], "--size", "24M", "--piece", "64K", "--sparse"];
+    create.extend(["--parity", "2"]);
+    members[1..].iter().for_each(|member| create.extend(["--member", member]));
+    run(&create).done();
+    let record = ["record", &members[0], "--read", CAPTURES, "--index-dir", &volume.index];
+    let recorded = run(&[&record[..], &["--pool", "4M", "--json"]].concat()).done().out;
+    let stored = serde_json::from_str::<Value>(&recorded).unwrap()["stored"].as_u64().unwrap();
+
+    // Three of six members are gone: too few to compute anything.
+    let left: Vec<&str> = [0, 2, 5].map(|number| &*members[number]).to_vec();
+    run(&["extract", &members[0], "tcp", "-w", "-"]);
+    let file = volume.file("left.pcapng");
+    let (packets, lost, code) = salvaged(&[&left[..], &["-w", &file]].concat());
+    assert_eq!((packets + lost, code), (stored, Some(1)));
+    assert!(packets > stored / 4 && lost > stored / 4, "{packets} and {lost} of {stored}");
+
+    for member in &members {
+        damage(member, 0, 8192);
+        damage(member, (24 << 20) - 8192, 8192);
+    }
+    run(&["inspect", &members[0]]).is_refused("is no wirespool volume");
+    assert_eq!(
+        salvaged(&[&left[..], &["-w", &file, "--force"]].concat()),
+        (packets, lost, Some(1))
+    );
+    let all: Vec<&str> = members.iter().rev().map(String::as_str).collect();
+    let whole = volume.file("whole.pcapng");
+    assert_eq!(salvaged(&[&all[..], &["-w", &whole]].concat()), (stored, 0, Some(0)));
+    let text = run(&[&["salvage"], &all[..], &["-w", &whole, "--force"]].concat()).done().out;
+    assert!(text.contains("no superblock is left") && text.contains("nothing is lost"), "{text}");
+
+    // What was written is what another recorder takes.
+    assert_eq!(salvaged(&[&all[..], &["--into", &volume.path]].concat()), (stored, 0, Some(0)));
+    let again = run(&["verify", &volume.path, "--json"]).done().out;
+    assert_eq!(serde_json::from_str::<Value>(&again).unwrap()["packets"], stored, "{again}");
+
+    let nothing = volume.file("nothing");
+    std::fs::write(&nothing, vec![0; 8 << 20]).unwrap();
+    run(&["salvage", &nothing, "-w", &whole, "--force"]).fails_with(4, "nothing of a volume");
+    run(&["salvage", &nothing, "--into", &nothing]).fails_with(2, "must be another volume");
+    run(&["salvage", &volume.file("absent"), "-w", "-"]).is_refused("does not exist");
+}

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use crate::machine::{CAPTURES, Volume, command, run};
 use serde_json::Value;
 
-const VERBS: [&str; 11] = [
+const VERBS: [&str; 12] = [
     "create",
     "record",
     "find",
@@ -13,6 +13,7 @@ const VERBS: [&str; 11] = [
     "inspect",
     "verify",
     "scrub",
+    "salvage",
     "verify-extract",
     "fields",
     "demo",

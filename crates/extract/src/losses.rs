@@ -1,0 +1,82 @@
+//! What is lost of a volume, stripe by stripe: exact, because every head of a stripe says how many
+//! packets all of its pieces hold.
+
+use format::head::{Head, StripeId};
+use units::Timestamp;
+
+use crate::statement::{Completeness, DamageKind};
+
+/// Packets that were stored and cannot be had.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Loss {
+    /// Their stripe.
+    pub stripe: StripeId,
+    /// How many; `None` where no head of the stripe is left to say it.
+    pub packets: Option<u64>,
+    /// Of so many in the stripe.
+    pub of_packets: Option<u64>,
+    /// Earliest and latest packet of the stripe.
+    pub times: Option<(Timestamp, Timestamp)>,
+}
+
+/// Counts what is found against what was stored. Stripes come in order, all columns of each.
+#[derive(Debug, Default)]
+pub(crate) struct Losses {
+    /// In ring order.
+    list: Vec<Loss>,
+    current: Option<Loss>,
+}
+
+impl Losses {
+    /// A piece of which `found` packets could be read.
+    pub(crate) fn note(&mut self, head: &Head, found: u64) {
+        let stripe = &head.stripe;
+        if self.current.as_ref().is_none_or(|current| current.stripe != stripe.stripe) {
+            self.settle();
+            let all = stripe.totals.packets;
+            self.current = Some(Loss {
+                stripe: stripe.stripe,
+                packets: Some(all),
+                of_packets: Some(all),
+                times: (all > 0).then_some((stripe.time_min, stripe.time_max)),
+            });
+        }
+        if let Some(Loss { packets: Some(left), .. }) = &mut self.current {
+            *left = left.saturating_sub(found);
+        }
+    }
+
+    /// Takes over what a run notes of damage: a list for millions of stripes is kept here.
+    pub(crate) fn take(&mut self, completeness: &mut Completeness) {
+        for damage in completeness.damage.drain(..) {
+            if damage.kind == DamageKind::Missing {
+                let (packets, of_packets, times) = (None, None, None);
+                self.list.push(Loss { stripe: damage.stripe, packets, of_packets, times });
+            }
+        }
+    }
+
+    fn settle(&mut self) {
+        let lost = self.current.take().filter(|loss| loss.packets != Some(0));
+        self.list.extend(lost);
+    }
+
+    /// Nothing follows. What is lost is missing from the answer.
+    pub(crate) fn finish(&mut self, completeness: &mut Completeness) {
+        self.take(completeness);
+        self.settle();
+        // A missing stripe is noted once for each of its columns.
+        self.list.sort_by_key(|loss| (loss.stripe, loss.packets.is_none()));
+        self.list.dedup_by_key(|loss| loss.stripe);
+        completeness.missing_packets +=
+            self.list.iter().filter_map(|loss| loss.packets).sum::<u64>();
+        let missing = self.list.iter().filter(|loss| loss.packets.is_none());
+        for loss in missing {
+            completeness.add_damage(loss.stripe, DamageKind::Missing);
+        }
+    }
+
+    pub(crate) fn into_list(self) -> Vec<Loss> {
+        self.list
+    }
+}

@@ -1,0 +1,130 @@
+//! `wirespool salvage`.
+
+use core::ops::ControlFlow;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use ::extract::{SalvageReport, Salvaging, Target};
+use ::record::{Input, Options};
+use anyhow::Context;
+use clap::Args;
+use host::{Output, StopFlag, SystemClock};
+
+use crate::failure::{Outcome, Usage, Verdict, of_extract, of_record};
+use crate::progress::{Progress, say};
+use crate::stdout;
+
+/// Hand out everything that is left of a volume.
+///
+/// For volumes without superblocks, and for those of which fewer members are left than hold data.
+/// What volume, shape and member it is, is found from the heads of the pieces; what parity gives
+/// back is given back; each piece that survives is read alone. What is lost is listed, stripe by
+/// stripe, with its number of packets. Only reads the members, and takes no lock. A volume that
+/// opens needs none of this: extract reads it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool salvage /dev/sdb1 /dev/sdc1 /dev/sdd1 -w all.pcapng
+  wirespool create /data/new --size 100G
+  wirespool salvage /dev/sdb1 /dev/sdc1 --into /data/new
+
+Exit code 1 when something is lost, 4 when nothing of a volume was found.")]
+pub(crate) struct Flags {
+    /// The members that are left, in any order
+    #[arg(required = true, value_name = "VOLUME-MEMBER")]
+    members: Vec<PathBuf>,
+    #[command(flatten)]
+    target: TargetFlags,
+    /// Replace an existing file
+    #[arg(long, requires = "write")]
+    force: bool,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct TargetFlags {
+    /// Write the packets to this file as pcapng, or to standard output (-)
+    #[arg(long, short, value_name = "FILE")]
+    write: Option<PathBuf>,
+    /// Record them into this volume, which create has made
+    #[arg(long, value_name = "VOLUME")]
+    into: Option<PathBuf>,
+}
+
+pub(crate) fn run(flags: &Flags) -> Outcome {
+    let is_stdout = flags.target.write.as_deref() == Some(Path::new("-"));
+    if is_stdout && stdout::is_terminal() {
+        let text = "packets are no text for a terminal; name a file, or pipe them into a program";
+        return Err(Usage(text.to_owned()).into());
+    }
+    let report = match (&flags.target.write, &flags.target.into) {
+        (Some(_), _) if is_stdout => salvage(flags, &mut stdout::buffered())?,
+        (Some(path), _) => {
+            let mut output = Output::create(path, flags.force)?;
+            let report = salvage(flags, &mut output)?;
+            output.finish()?;
+            report
+        }
+        (None, Some(volume)) => into(flags, volume)?,
+        (None, None) => unreachable!("clap asks for one of them"),
+    };
+    let text = if flags.json { view::salvaged_json(&report) } else { view::salvaged(&report) };
+    if is_stdout {
+        say(text.trim_end());
+    } else {
+        stdout::print(&text)?;
+    }
+    let is_complete = report.losses.is_empty() && !report.extract.manifest.completeness.stopped;
+    Ok(Verdict::clean_if(is_complete || report.extract.reader_gone))
+}
+
+fn salvage(flags: &Flags, to: &mut dyn Write) -> anyhow::Result<SalvageReport> {
+    let stop = StopFlag::install()?;
+    let first = flags.members.first().cloned().unwrap_or_default();
+    let named = |error| of_extract(&first, error);
+    let mut progress = Progress::new("salvage");
+    progress.text(&|| "looking for heads".to_owned());
+    let found = Salvaging::find(&flags.members).map_err(named)?;
+    let report = ::extract::salvage(found, Target::Pcapng(to), &SystemClock, &mut |state| {
+        progress.text(&|| {
+            let pieces = view::plural(state.pieces, "piece");
+            format!("{} from {pieces}", view::plural(state.packets, "packet"))
+        });
+        if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    progress.finish();
+    report.map_err(named)
+}
+
+/// A recorder at the other end of a pipe.
+fn into(flags: &Flags, volume: &Path) -> anyhow::Result<SalvageReport> {
+    if flags.members.iter().any(|member| member == volume) {
+        let text = "--into names one of the members to be salvaged; it must be another volume";
+        return Err(Usage(text.to_owned()).into());
+    }
+    let (end, mut writer) = host::pipe()?;
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name("record".to_owned());
+        let thread = thread.spawn_scoped(scope, move || {
+            let mut options = Options::new(volume.to_path_buf(), Input::Files(vec![end.path()]));
+            options.name = Some("salvage".to_owned());
+            let go_on = &mut |_: &::record::Progress| ControlFlow::Continue(());
+            let recorded = ::record::record(&options, &SystemClock, go_on);
+            // Whoever still writes hears that nobody reads.
+            drop(end);
+            recorded.map_err(|error| of_record(volume, error))
+        });
+        let thread = thread.context("cannot start a thread")?;
+        let report = salvage(flags, &mut writer);
+        drop(writer);
+        let recorded = thread.join().expect("a panic aborts")?;
+        if !view::is_clean(&recorded) {
+            anyhow::bail!("not all packets were stored in {}", volume.display());
+        }
+        report
+    })
+}

@@ -1,0 +1,183 @@
+# What cases are written in. A command that fails ends the case: it has failed.
+
+# A line for the report.
+say() {
+    echo "say $*" >/dev/ttyS1
+}
+
+# Ends the case.
+fail() {
+    echo "fail $*" >/dev/ttyS1
+    sleep 1
+    poweroff -f
+}
+
+# Ends the case: this machine or this recorder cannot do what it needs.
+lack() {
+    echo "lack $*" >/dev/ttyS1
+    sleep 1
+    poweroff -f
+}
+
+# until_true SECONDS COMMAND...: waits until the command succeeds.
+until_true() {
+    left=$(($1 * 10))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        left=$((left - 1))
+        [ "$left" -gt 0 ] || fail "waited in vain: $*"
+        sleep 0.1
+    done
+}
+
+# Disks by number: disk 0 is /dev/vda or /dev/sda.
+disk() {
+    letter=$(echo abcdefghijklmnopqrstuvwx | cut -c "$(($1 + 1))")
+    for path in /dev/vd$letter /dev/sd$letter; do
+        if [ -b "$path" ]; then
+            echo "$path"
+            return
+        fi
+    done
+    fail "there is no disk $1"
+}
+
+sectors() {
+    blockdev --getsz "$1"
+}
+
+# mapped NUMBER: member NUMBER as a device whose table can be exchanged while it is in use.
+mapped() {
+    device=$(disk "$1")
+    dmsetup create "m$1" --table "0 $(sectors "$device") linear $device 0"
+}
+
+# exchange NUMBER TARGET PARAMETERS...: another table for a member. Requests under way are held.
+exchange() {
+    name=m$1
+    shift
+    dmsetup load "$name" --table "0 $(sectors "/dev/mapper/$name") $*"
+    dmsetup suspend --noflush --nolockfs "$name"
+    dmsetup resume "$name"
+}
+
+# healthy NUMBER: the member's table as it was at first.
+healthy() {
+    exchange "$1" linear "$(disk "$1")" 0
+}
+
+# create PARITY MEMBER...: a volume.
+create() {
+    parity=$1
+    volume=$2
+    shift 2
+    arguments=
+    for member in "$@"; do
+        arguments="$arguments --member $member"
+    done
+    wirespool create "$volume" $arguments --parity "$parity" --raw --piece "${piece:-64K}"
+}
+
+# record: starts recording what is sent.
+record() {
+    if [ ! -e /sys/class/net/wire0 ]; then
+        echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
+        # By its path: the shell would take its own, which knows no veth.
+        /bin/ip link add wire0 type veth peer name wire1
+        /bin/ip link set wire0 up
+        /bin/ip link set wire1 up
+    fi
+    wirespool record "$volume" --interface wire1 --kernel-ring 32M --pool "${pool:-128M}" \
+        ${record_options:-} >/tmp/record.out 2>/tmp/record.err &
+    recorder=$!
+    until_true 60 recording
+}
+
+recording() {
+    [ -e "/proc/$recorder" ] || fail "the recorder ended: $(tail -n 1 /tmp/record.err)"
+    # Its first line about progress: the volume is open.
+    grep -q '^record:' /tmp/record.err
+}
+
+# send COUNT RATE: sends numbered packets.
+sent=0
+send() {
+    lab send wire0 --from "$sent" --count "$1" --rate "$2"
+    sent=$((sent + $1))
+}
+
+# stop STATUS: ends the recording in order, and expects this exit status.
+stop() {
+    kill -INT "$recorder"
+    status=0
+    wait "$recorder" || status=$?
+    cat /tmp/record.err /tmp/record.out
+    say "record: exit status $status: $(head -n 1 /tmp/record.out)"
+    grep '^note:' /tmp/record.out | while read -r line; do say "record: $line"; done
+    [ "$status" = "$1" ] || fail "record ended with $status instead of $1"
+}
+
+# ended STATUS: the recording ends by itself, with this exit status.
+ended() {
+    until_true 30 gone
+    status=0
+    wait "$recorder" || status=$?
+    cat /tmp/record.err /tmp/record.out
+    say "record: exit status $status: $(tail -n 1 /tmp/record.err)"
+    [ "$status" = "$1" ] || fail "record ended with $status instead of $1"
+}
+
+gone() {
+    ! kill -0 "$recorder"
+}
+
+# all_there: every packet sent comes out of the volume, once, byte for byte.
+all_there() {
+    status=0
+    wirespool extract "$volume" udp --format pcap --force -w /tmp/extract.pcap >/tmp/extract.out \
+        2>&1 || status=$?
+    cat /tmp/extract.out
+    found=$(lab check /tmp/extract.pcap --sent "$sent") || fail "of $sent packets: $found"
+    say "$sent packets sent, $found; extract: exit status $status"
+}
+
+# first_there COUNT: at least so many of the first packets come out, and nothing else but some that
+# follow them.
+first_there() {
+    status=0
+    wirespool extract "$volume" udp --format pcap --force -w /tmp/extract.pcap >/tmp/extract.out \
+        2>&1 || status=$?
+    cat /tmp/extract.out
+    found=$(lab check /tmp/extract.pcap --sent "$1" --or-more) || fail "of $1 packets: $found"
+    say "$sent packets sent, $found; extract: exit status $status"
+}
+
+# verified STATUS: verify ends with this exit status.
+verified() {
+    status=0
+    wirespool verify "$volume" >/tmp/verify.out 2>&1 || status=$?
+    cat /tmp/verify.out
+    say "verify: exit status $status: $(tail -n 1 /tmp/verify.out)"
+    [ "$status" = "$1" ] || fail "verify ended with $status instead of $1"
+}
+
+# unplug NUMBER: takes a disk out of the running machine.
+unplug() {
+    device=$(disk "$1")
+    echo "host device_del disk$1" >/dev/ttyS1
+    until_true 10 absent "$device"
+}
+
+absent() {
+    [ ! -e "/sys/block/${1##*/}" ]
+}
+
+# roundtrip PARITY MEMBER...: creates, records, extracts and verifies on healthy disks.
+roundtrip() {
+    create "$@"
+    record
+    send 8000 4000
+    stop 0
+    all_there
+    verified 0
+}

@@ -1,0 +1,47 @@
+//! `cargo xtask lab`: builds the recorder and the lab, and runs cases in a virtual machine.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::process::{cargo, root, text};
+
+/// The command that runs the lab, with both programs built.
+pub(crate) fn command(arguments: &[&str]) -> Result<Command> {
+    let build = ["build", "--locked", "--message-format=json", "-p", "wirespool", "-p", "lab"];
+    let messages = text(&mut cargo(&build))?;
+    let mut lab = Command::new(executable(&messages, "lab")?);
+    lab.current_dir(root()).args(["run", "--wirespool"]);
+    lab.arg(executable(&messages, "wirespool")?).args(arguments);
+    Ok(lab)
+}
+
+/// Runs the lab; its exit status is the verdict.
+pub(crate) fn run(arguments: &[&str]) -> Result<bool> {
+    Ok(command(arguments)?.status().context("cannot run the lab")?.success())
+}
+
+/// Where cargo put a program, from its messages.
+fn executable(messages: &str, name: &str) -> Result<PathBuf> {
+    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let path = messages
+        .filter(|message| message.pointer("/target/name").is_some_and(|found| found == name))
+        .find_map(|message| Some(PathBuf::from(message.get("executable")?.as_str()?)));
+    path.with_context(|| format!("cargo built no program {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_found_in_the_messages_of_cargo() {
+        let library = "{\"target\":{\"name\":\"lab\"},\"executable\":null}";
+        let program = "{\"target\":{\"name\":\"lab\"},\"executable\":\"/t/lab\"}";
+        let messages = format!("{library}\nno json\n{program}\n");
+        assert_eq!(executable(&messages, "lab").unwrap(), PathBuf::from("/t/lab"));
+        assert!(executable(&messages, "wirespool").is_err());
+    }
+}
