@@ -30,6 +30,12 @@ until_true() {
     done
 }
 
+# Hundredths of a second since the start.
+now() {
+    read -r uptime rest </proc/uptime
+    echo "${uptime%.*}${uptime#*.}"
+}
+
 # Disks by number: disk 0 is /dev/vda or /dev/sda.
 disk() {
     letter=$(echo abcdefghijklmnopqrstuvwx | cut -c "$(($1 + 1))")
@@ -129,6 +135,16 @@ ended() {
 
 gone() {
     ! kill -0 "$recorder"
+}
+
+# The recorder went on without somebody.
+expelled() {
+    grep -q "^note: recording went on without member $1 " /tmp/record.out ||
+        fail "the recorder does not say that it went on without member $1"
+}
+
+nobody_expelled() {
+    ! grep '^note: recording went on without' /tmp/record.out || fail 'a member was expelled'
 }
 
 # all_there: every packet sent comes out of the volume, once, byte for byte.

@@ -6,5 +6,6 @@ create 2 "$(disk 0)" "$(disk 1)" "$(disk 2)" "$(disk 3)" "$(disk 4)" "$(disk 5)"
 record
 send 24000 4000
 stop 0
+expelled 2
 all_there
 verified 1

@@ -8,5 +8,6 @@ send 5000 4000
 exchange 2 error
 send 10000 4000
 stop 0
+expelled 2
 all_there
-wirespool inspect "$volume"
+verified 0

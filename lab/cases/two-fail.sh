@@ -12,6 +12,8 @@ send 6000 4000
 exchange 1 error
 send 6000 4000
 stop 0
+expelled 4
+expelled 1
 all_there
 # Both are still ill: readers compute what they do not get.
 verified 0

@@ -8,5 +8,7 @@ send 6000 4000
 unplug 3
 send 6000 4000
 stop 0
+expelled 5
+expelled 3
 all_there
 verified 0

@@ -140,6 +140,8 @@ pub struct Writer {
     expelled: Vec<Expelled>,
     /// Of expelled members: what they have under way keeps its memory.
     gone: Vec<Lane>,
+    /// When too many members last stood still for it to be the fault of any of them.
+    all_silent_ns: i64,
     /// Too few members are left.
     stopped: bool,
 }
@@ -165,6 +167,7 @@ impl Writer {
             counters: WriterCounters::default(),
             expelled: Vec::new(),
             gone: Vec::new(),
+            all_silent_ns: i64::MIN,
             stopped: false,
             membership,
             lanes,

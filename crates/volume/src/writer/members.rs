@@ -43,17 +43,21 @@ struct Change {
 }
 
 impl Writer {
-    /// A member that has answered nothing for too long, unless all are like that: then it is not
-    /// the member's fault.
-    pub(super) fn stalled(&self, clock: &dyn Clock) -> Option<Failed> {
+    /// A member that has answered nothing for too long while the others did. Where too few did, as
+    /// when a controller or the whole machine stands still, it is not the member's fault; then its
+    /// time begins when enough of them answer again, for they do not all do so at once.
+    pub(super) fn stalled(&mut self, clock: &dyn Clock) -> Option<Failed> {
         let now_ns = clock.boottime_ns();
-        let is_late = |lane: &&Lane| {
-            lane.oldest_ns().is_some_and(|since| now_ns.saturating_sub(since) >= STALL_NS)
+        let silent_ns = |lane: &Lane| {
+            lane.oldest_ns().map_or(0, |since| now_ns.saturating_sub(since.max(self.all_silent_ns)))
         };
-        let late = self.lanes.iter().filter(is_late).count();
-        let spared = self.lanes.iter().count() - late;
-        let enough = spared >= usize::from(self.geometry().data_columns);
-        let member = self.lanes.iter().find(is_late).filter(|_| enough)?.superblock().member;
+        let late = self.lanes.iter().find(|lane| silent_ns(lane) >= STALL_NS)?;
+        let member = late.superblock().member;
+        let answering = self.lanes.iter().filter(|lane| silent_ns(lane) < STALL_NS / 2).count();
+        if answering < usize::from(self.geometry().data_columns) {
+            self.all_silent_ns = now_ns;
+            return None;
+        }
         Some(Failed { member: Some(member), error: Error::Stalled { member } })
     }
 

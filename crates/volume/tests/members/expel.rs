@@ -51,6 +51,19 @@ fn a_writer_goes_on_without_a_member_and_loses_nothing() {
 }
 
 #[test]
+fn members_that_stand_still_together_are_not_expelled() {
+    let mut ring = Ring::new(4, 2);
+    let mut writer = ring.mount();
+    ring.append(&mut writer, 20).unwrap();
+    for (number, disk) in (0..).zip(&ring.disks) {
+        disk.stall(4_000_000_000 + number * 300_000_000);
+    }
+    ring.append(&mut writer, 40).unwrap();
+    writer.drain(&ring.timeline).unwrap();
+    assert!(writer.expelled().is_empty(), "{:?}", writer.expelled());
+}
+
+#[test]
 fn more_failures_than_parity_stop_the_writer() {
     let mut ring = Ring::new(3, 1);
     let mut writer = ring.mount();
