@@ -8,9 +8,9 @@
 use std::path::{Path, PathBuf};
 
 use device::{Device, ROW_SIZE};
-use format::geometry::RESERVED_BYTES;
+use format::geometry::{PIECE_BYTES_MAX, RESERVED_BYTES};
 use format::head::{HeadKey, VolumeId};
-use format::superblock::{MemberEntry, Superblock};
+use format::superblock::{MemberEntry, Spare, Superblock};
 use host::usage::Target;
 use host::{disk, gpt, signature, usage};
 use units::Clock;
@@ -23,7 +23,11 @@ use crate::{Error, Progress};
 pub struct CreateOptions {
     /// The members: new files, or block devices.
     pub members: Vec<PathBuf>,
-    /// Of those, as many as may be lost.
+    /// Members that are to come later, behind those: the volume begins degraded.
+    pub missing: u8,
+    /// Devices that take the place of a member that fails.
+    pub spares: Vec<PathBuf>,
+    /// Of all members, as many as may be lost.
     pub parity_columns: u8,
     /// Size of each file; a block device is used whole.
     pub size_bytes: Option<u64>,
@@ -45,12 +49,37 @@ pub struct CreateOptions {
     pub force: bool,
 }
 
+impl CreateOptions {
+    /// For a device that joins a volume which is there.
+    pub(crate) fn of_member(path: PathBuf) -> Self {
+        Self {
+            members: vec![path],
+            missing: 0,
+            spares: Vec::new(),
+            parity_columns: 0,
+            size_bytes: None,
+            piece_bytes: PIECE_BYTES_MAX,
+            zones: Some(1),
+            extent_bytes: None,
+            usable: Usable::default(),
+            sparse: false,
+            raw: false,
+            force: false,
+        }
+    }
+
+    /// Members and spares: all devices that are made ready.
+    fn devices(&self) -> impl Iterator<Item = &PathBuf> {
+        self.members.iter().chain(&self.spares)
+    }
+}
+
 /// A volume that was made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Created {
     /// Its superblock, as it lies on the first member.
     pub superblock: Superblock,
-    /// Its members by number.
+    /// Its members by number, but for those that are missing, and its spares.
     pub members: Vec<CreatedMember>,
     /// Nobody chose zones, and a member is a rotating disk.
     pub zones_by_disk: bool,
@@ -93,10 +122,10 @@ pub fn create(
     clock: &dyn Clock,
     progress: Progress<'_>,
 ) -> Result<Created, Error> {
-    let targets = options.members.iter().map(|path| allow(path, options));
+    let targets = options.devices().map(|path| allow(path, options));
     let targets = targets.collect::<Result<Vec<_>, _>>()?;
     let shape = shape(&targets, options);
-    check_shape(&targets, &shape)?;
+    check_shape(&targets, options, &shape)?;
     let files = targets.iter().filter(|target| target.is_file);
     let total: u64 = files.map(|target| target.size_bytes).sum();
     let (mut made, mut done) = (Vec::new(), 0);
@@ -118,12 +147,12 @@ pub fn create(
     }
     let members = made.into_iter().map(|(member, _)| member).collect();
     let zones_by_disk = options.zones.is_none() && shape.layout.zones > 1;
-    Ok(Created { zones_by_disk, ..format(members, &shape, clock)? })
+    Ok(Created { zones_by_disk, ..format(members, options, &shape, clock)? })
 }
 
 /// What can be refused is refused here.
 fn allow<'a>(path: &'a Path, options: &CreateOptions) -> Result<Allowed<'a>, Error> {
-    let same = options.members.iter().filter(|other| *other == path).count();
+    let same = options.devices().filter(|other| *other == path).count();
     if same > 1 {
         return Err(Error::Twice { path: path.to_path_buf() });
     }
@@ -169,13 +198,23 @@ fn allow_device(disk: &Path, options: &CreateOptions) -> Result<(u64, Option<Str
 }
 
 /// A ring of this shape must be possible before anything is touched.
-fn check_shape(targets: &[Allowed<'_>], shape: &volume::CreateOptions) -> Result<(), Error> {
+fn check_shape(
+    targets: &[Allowed<'_>],
+    options: &CreateOptions,
+    shape: &volume::CreateOptions,
+) -> Result<(), Error> {
     let Some(smallest) = targets.iter().min_by_key(|target| target.size_bytes) else {
         return Err(Error::NoMember);
     };
-    volume::geometry_for(smallest.size_bytes, targets.len(), shape)
-        .map(|_| ())
-        .map_err(|source| Error::Volume { path: smallest.path.to_path_buf(), source })
+    let of_volume = |source| Error::Volume { path: smallest.path.to_path_buf(), source };
+    let members = options.members.len() + usize::from(options.missing);
+    let (geometry, _) =
+        volume::geometry_for(smallest.size_bytes, members, shape).map_err(of_volume)?;
+    let (present, needed) = (options.members.len(), geometry.data_columns);
+    if present < usize::from(needed) {
+        return Err(of_volume(volume::Error::TooFew { present, needed }));
+    }
+    Ok(())
 }
 
 fn shape(targets: &[Allowed<'_>], options: &CreateOptions) -> volume::CreateOptions {
@@ -224,9 +263,35 @@ fn named(error: Error, path: &Path) -> Error {
     }
 }
 
+/// Makes one device fit to be a member of at least `size_bytes`, and opens it.
+pub(crate) fn prepare_member(
+    options: &CreateOptions,
+    size_bytes: u64,
+    progress: Progress<'_>,
+) -> Result<(CreatedMember, Box<dyn Device>), Error> {
+    let path = options.members.first().ok_or(Error::NoMember)?;
+    // A file is made as large as it must be; a disk is as large as it is.
+    let options = match usage::target(path)? {
+        Target::BlockDevice => CreateOptions { size_bytes: None, ..options.clone() },
+        _ => CreateOptions { size_bytes: Some(size_bytes), ..options.clone() },
+    };
+    let target = allow(path, &options)?;
+    if target.size_bytes < size_bytes {
+        let source = volume::Error::Shrunk { actual: target.size_bytes, expected: size_bytes };
+        return Err(Error::Volume { path: path.clone(), source });
+    }
+    let mut member = make(target, &options, progress).map_err(|error| named(error, path))?;
+    let mut device = device::open(&member.path, &device::Options::default())?;
+    clear_ends(device.as_mut())?;
+    member.size_bytes = device.size_bytes();
+    member.notes = device.notes().to_vec();
+    Ok((member, device))
+}
+
 /// Writes the superblocks.
 fn format(
     mut members: Vec<CreatedMember>,
+    options: &CreateOptions,
     shape: &volume::CreateOptions,
     clock: &dyn Clock,
 ) -> Result<Created, Error> {
@@ -242,11 +307,17 @@ fn format(
         entries.push(MemberEntry::new(host::random_bytes()?, path));
         devices.push(device);
     }
+    let spares = entries.split_off(options.members.len());
+    let spares = spares.into_iter().map(|MemberEntry { uuid, path, .. }| Spare { uuid, path });
+    let spares = spares.collect();
+    for _ in 0..options.missing {
+        entries.push(MemberEntry::blank(host::random_bytes()?, String::new()));
+    }
     let identity = Identity {
         volume_id: VolumeId(host::random_bytes()?),
         head_key: HeadKey(host::random_bytes()?),
         members: entries,
-        spares: Vec::new(),
+        spares,
         created: clock.realtime(),
     };
     let first = members.first().map(|member| member.path.clone()).unwrap_or_default();

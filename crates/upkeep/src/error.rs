@@ -54,6 +54,12 @@ pub enum Error {
     SizeOfDisk { path: PathBuf, size_bytes: u64 },
     #[error("{} is named twice; every member is a file or a disk of its own", path.display())]
     Twice { path: PathBuf },
+    #[error(
+        "member {member} of {} holds what the other members do not give, so it cannot be \
+         replaced yet: resilver first, or bring the absent members back",
+        path.display()
+    )]
+    StillNeeded { path: PathBuf, member: u8 },
     #[error("a volume needs at least one member")]
     NoMember,
     #[error("{} is neither a regular file nor a block device", path.display())]

@@ -152,18 +152,14 @@ pub fn inspect(path: &Path, members: &[PathBuf]) -> Result<Inspection, Error> {
 /// What a member is good for.
 pub(crate) fn member_state(reader: &Reader, member: u8) -> MemberState {
     let membership = reader.membership();
-    let entry = reader.superblock().members.get(usize::from(member));
-    let range = entry.map(|entry| (entry.stale_from, entry.clean_from));
+    let gap = membership.gap(member);
     let tail = reader.span().map_or(0, |span| span.tail);
-    match range {
-        _ if membership.of(member).is_none() => MemberState::Absent,
-        Some((from, to)) if from < to && to > tail => {
-            MemberState::Stale { from: from.max(tail), to }
-        }
-        _ if membership.superblock().joined_epoch > 0 && !membership.is_fresh(member) => {
-            MemberState::Stale { from: tail, to: u64::MAX }
-        }
-        _ => MemberState::Whole,
+    if membership.of(member).is_none() {
+        MemberState::Absent
+    } else if gap.is_empty() || gap.end <= tail {
+        MemberState::Whole
+    } else {
+        MemberState::Stale { from: gap.start.max(tail), to: gap.end }
     }
 }
 

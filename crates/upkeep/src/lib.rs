@@ -11,6 +11,8 @@ mod inspect;
 mod map;
 mod scrub;
 mod segments;
+mod status;
+mod turnover;
 mod verify;
 
 pub use create::{CreateOptions, Created, CreatedMember, create};
@@ -18,7 +20,10 @@ pub use error::Error;
 pub use inspect::{IndexSummary, Inspection, MemberState, Reach, Recording, inspect};
 pub use map::{Cell, Content, Grid, RingMap, map};
 pub use scrub::{BadCopy, Fate, Scrubbed, scrub};
+pub use status::{MemberStatus, Redundancy, SpareStatus, Status, status};
+pub use turnover::{Grown, Joined, NewMember, Target, add_spare, grow, replace, resilver};
 pub use verify::{BadStripe, IndexDamage, Verification, verify};
+pub use volume::{LostRows, Resilvered};
 
 use core::ops::ControlFlow;
 use std::path::{Path, PathBuf};

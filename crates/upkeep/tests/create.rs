@@ -11,6 +11,8 @@ const MIB: u64 = 1 << 20;
 
 fn options(volume: PathBuf) -> CreateOptions {
     CreateOptions {
+        missing: 0,
+        spares: Vec::new(),
         members: vec![volume],
         parity_columns: 0,
         size_bytes: Some(32 * MIB + 5),

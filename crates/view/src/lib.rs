@@ -7,6 +7,7 @@
 
 mod manifest;
 mod map;
+mod members;
 mod record;
 mod salvage;
 mod scrub;
@@ -18,6 +19,9 @@ mod volume;
 
 pub use manifest::{ExpectedOutput, ManifestError, explain, manifest_json, parse_manifest};
 pub use map::{map, map_grid, map_svg, map_svg_grid};
+pub use members::{
+    grown, grown_json, joined, joined_json, resilvered, resilvered_json, status, status_json,
+};
 pub use record::{is_clean, recording, recording_json, recording_progress};
 pub use salvage::{salvaged, salvaged_json};
 pub use scrub::{scrubbed, scrubbed_json};

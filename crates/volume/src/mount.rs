@@ -209,16 +209,13 @@ impl Judge<'_> {
         if let Some(place) = verdict.void {
             let head = empty_head(self.superblock, Kind::Void, place, self.clock);
             let sealed = Sealed::new(StripeHead { acknowledged, index: judged.index, ..head });
-            let is_judged = |member| self.membership.is_fresh(member);
-            let part = |member| is_judged(member).then_some(Part::Whole);
-            write_closing(lanes, self.superblock, &sealed, &part)?;
+            write_closing(lanes, self.superblock, &sealed, &|_| Some(Part::Whole))?;
         }
         Ok(())
     }
 
-    /// Rolls a whole stripe forward: every member that has a say gets its piece, as it was sealed.
-    /// One that returns gets nothing that is judged: a stripe whose mount dies before its JOIN, and
-    /// that the next one voids, must never be on K members.
+    /// Rolls a whole stripe forward: every member at hand gets its piece, as it was sealed, also one
+    /// that returns: a quorum of the new epoch must hold what it kept.
     fn complete(
         &self,
         lanes: &mut Lanes,
@@ -229,8 +226,7 @@ impl Judge<'_> {
         if stripe.kind.closes_slot() {
             let sealed = Sealed::new(stripe.clone());
             return write_closing(lanes, self.superblock, &sealed, &|member| {
-                let mut pieces = view.pieces.iter().filter(|_| self.membership.is_fresh(member));
-                let piece = pieces.find(|piece| piece.member == member)?;
+                let piece = view.pieces.iter().find(|piece| piece.member == member)?;
                 match (&piece.head, piece.torn_behind) {
                     (None, _) => Some(Part::Whole),
                     (Some(_), true) => Some(Part::BehindHead),
@@ -239,7 +235,7 @@ impl Judge<'_> {
             });
         }
         lanes.each(|member, lane| {
-            if member >= stripe.geometry.columns() || !self.membership.is_fresh(member) {
+            if member >= stripe.geometry.columns() {
                 return Ok(());
             }
             let column = stripe.geometry.column_of(stripe.stripe.sequence, member);

@@ -237,6 +237,13 @@ pub struct Resilvered {
     pub is_stopped: bool,
 }
 
+impl Resilvered {
+    /// Nothing is left to do.
+    pub fn is_complete(&self) -> bool {
+        self.waits_for.is_empty() && !self.is_stopped
+    }
+}
+
 /// Makes every member whole that has a gap, on a volume that nobody records into; `progress` hears
 /// (bytes done, bytes in all) and may stop it.
 pub fn resilver(

@@ -2,9 +2,9 @@
 //!
 //! Members may disagree: writes were torn, lost or misdirected, a member returned from a past in
 //! which a stripe was begun that the others have since replaced. Pieces belong together only when
-//! their heads have the same identity (cid). An identity needs a head that counts: what lies in the
-//! gap of its member may be of a past that the others replaced, but serves where others name it.
-//! Among identities whole data beats a VOID, a VOID beats data that is not whole.
+//! their heads have the same identity (cid). Among identities whole data beats a VOID, a VOID beats
+//! data that is not whole. What lies only in the gaps of its members may be of a past that the
+//! others replaced, and stands behind both; pieces in gaps serve where others name their identity.
 
 use device::Buffer;
 use format::checksum::body_crc;
@@ -243,20 +243,27 @@ impl Walk<'_> {
             .filter(fits)
             .collect();
         let mut identities: Vec<&Head> = Vec::new();
-        for head in found.iter().filter(|head| self.heads.counts(head)) {
+        for head in &found {
             if identities.iter().all(|known| known.cid != head.cid) {
                 identities.push(head);
             }
         }
-        let views = identities.into_iter().map(|identity| self.view_of(identity, &found));
-        views.max_by_key(|view| {
-            let rank = match (view.is_whole(), view.stripe.kind.closes_slot()) {
-                (true, false) => 2,
-                (_, true) => 1,
-                (false, false) => 0,
+        let views = identities.into_iter().map(|identity| {
+            let mut heads = found.iter().filter(|head| head.cid == identity.cid);
+            let counts = heads.any(|head| self.heads.counts(head));
+            (self.view_of(identity, &found), counts)
+        });
+        let best = views.max_by_key(|(view, counts)| {
+            let rank = match (view.is_whole(), view.stripe.kind.closes_slot(), counts) {
+                (true, false, true) => 4,
+                (_, true, true) => 3,
+                (true, false, false) => 2,
+                (_, true, false) => 1,
+                (false, false, _) => 0,
             };
             (rank, view.stripe.epoch, view.pieces.iter().filter(|piece| piece.is_whole()).count())
-        })
+        });
+        best.map(|(view, _)| view)
     }
 
     fn view_of(&self, identity: &Head, found: &[Head]) -> StripeView {

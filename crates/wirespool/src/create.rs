@@ -43,6 +43,12 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "N", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u8).range(0..=2))]
     parity: u8,
+    /// How many members, behind those given, are to come later: replace adds them
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    missing: u8,
+    /// A device that takes the place of a member that fails; may be given several times
+    #[arg(long = "spare", value_name = "PATH")]
+    spares: Vec<PathBuf>,
     /// Size of each file, such as 8G; a block device is used whole
     #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     size: Option<u64>,
@@ -132,6 +138,8 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     check(flags)?;
     let options = CreateOptions {
         members: [std::slice::from_ref(&flags.volume), &flags.members].concat(),
+        missing: flags.missing,
+        spares: flags.spares.clone(),
         parity_columns: flags.parity,
         size_bytes: flags.size,
         piece_bytes: flags.piece,

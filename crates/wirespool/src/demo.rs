@@ -100,6 +100,8 @@ impl Demo {
     fn create(&self) -> anyhow::Result<()> {
         let options = CreateOptions {
             members: vec![self.volume.clone()],
+            missing: 0,
+            spares: Vec::new(),
             parity_columns: 0,
             size_bytes: Some(VOLUME_BYTES),
             piece_bytes: PIECE_BYTES,

@@ -13,6 +13,7 @@ mod fields;
 mod find;
 mod generate;
 mod inspect;
+mod members;
 mod progress;
 mod record;
 mod salvage;
@@ -60,9 +61,13 @@ enum Verb {
     Find(find::Flags),
     Extract(extract::Flags),
     Inspect(inspect::Flags),
+    Status(members::StatusFlags),
     Verify(verify::Flags),
     Scrub(scrub::Flags),
     Salvage(salvage::Flags),
+    Resilver(members::ResilverFlags),
+    Replace(members::ReplaceFlags),
+    Grow(members::GrowFlags),
     VerifyExtract(verify::ExtractFlags),
     Fields(fields::Flags),
     Demo(demo::Flags),
@@ -78,9 +83,13 @@ fn run(verb: Verb) -> Outcome {
         Verb::Find(flags) => find::run(&flags),
         Verb::Extract(flags) => extract::run(&flags),
         Verb::Inspect(flags) => inspect::run(&flags),
+        Verb::Status(flags) => members::status(&flags),
         Verb::Verify(flags) => verify::run(&flags),
         Verb::Scrub(flags) => scrub::run(&flags),
         Verb::Salvage(flags) => salvage::run(&flags),
+        Verb::Resilver(flags) => members::resilver(&flags),
+        Verb::Replace(flags) => members::replace(&flags),
+        Verb::Grow(flags) => members::grow(&flags),
         Verb::VerifyExtract(flags) => verify::run_extract(&flags),
         Verb::Fields(flags) => fields::run(&flags),
         Verb::Demo(flags) => demo::run(&flags),

@@ -1,0 +1,143 @@
+//! What a volume's redundancy is now, told by its superblocks and where its members are.
+
+use std::path::{Path, PathBuf};
+
+use format::head::VolumeId;
+use units::Timestamp;
+use volume::Reader;
+
+use crate::Error;
+use crate::inspect::{MemberState, member_state};
+
+/// A member and what it is good for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemberStatus {
+    /// Where it is, or was.
+    pub path: PathBuf,
+    /// What it is good for.
+    pub state: MemberState,
+    /// Bytes that it lacks.
+    pub stale_bytes: u64,
+}
+
+/// A device that waits to take a member's place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SpareStatus {
+    /// Where it is, or was.
+    pub path: PathBuf,
+    /// It is there.
+    pub is_there: bool,
+}
+
+/// A part of the ring, and how many members more may be lost without losing any of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Redundancy {
+    /// First sequence.
+    pub first: u64,
+    /// Last sequence.
+    pub last: u64,
+    /// Members that may be lost; `None` where rows are missing already.
+    pub spare_members: Option<u8>,
+}
+
+/// A volume as its superblocks describe it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Status {
+    /// The member that was named.
+    pub path: PathBuf,
+    /// Identity.
+    pub volume_id: VolumeId,
+    /// Columns of new stripes that hold data.
+    pub data_columns: u8,
+    /// Columns of new stripes that hold parity: as many members may be lost when all is well.
+    pub parity_columns: u8,
+    /// By number.
+    pub members: Vec<MemberStatus>,
+    /// In the order in which they are taken.
+    pub spares: Vec<SpareStatus>,
+    /// Of the whole ring, oldest first; empty while nothing is acknowledged.
+    pub redundancy: Vec<Redundancy>,
+    /// Number of the newest opening.
+    pub epoch: u32,
+    /// A process has the volume open for writing.
+    pub is_open: bool,
+    /// The last writer stopped in order; not so while one is writing.
+    pub clean_stop: bool,
+    /// The newest sign of life of a writer.
+    pub last_alive: Option<Timestamp>,
+}
+
+impl Status {
+    /// Every stripe has all the redundancy that its shape gives.
+    pub fn is_whole(&self) -> bool {
+        self.members.iter().all(|member| member.state == MemberState::Whole)
+    }
+}
+
+/// Looks at a volume; writes nothing, takes no lock.
+pub fn status(path: &Path, members: &[PathBuf]) -> Result<Status, Error> {
+    let of_volume = |error| Error::of_volume(path, error);
+    let found = volume::find_members(path, members).map_err(of_volume)?;
+    let devices = volume::open_members(&found).map_err(of_volume)?;
+    let reader = Reader::open(devices).map_err(of_volume)?;
+    let superblock = reader.superblock();
+    let piece_bytes = u64::from(superblock.geometry.piece_bytes);
+    let newest = reader.newest().map_or(0, |newest| newest.sequence);
+    let member = |number: u8| {
+        let state = member_state(&reader, number);
+        let at = found.iter().find(|found| found.member == number).map(|found| found.path.clone());
+        let entry = superblock.members.get(usize::from(number)).expect("a member has its entry");
+        let slots = match state {
+            MemberState::Stale { from, to } => to.min(newest + 1).saturating_sub(from),
+            MemberState::Whole | MemberState::Absent => 0,
+        };
+        let path = at.unwrap_or_else(|| PathBuf::from(&entry.path));
+        MemberStatus { path, state, stale_bytes: slots * piece_bytes }
+    };
+    let spare = |spare: &format::superblock::Spare| {
+        let path = PathBuf::from(&spare.path);
+        SpareStatus { is_there: volume::is_spare_at(&path, spare), path }
+    };
+    let is_open = found.iter().any(|found| device::is_open_for_writing(&found.path));
+    Ok(Status {
+        path: path.to_path_buf(),
+        volume_id: superblock.volume_id,
+        data_columns: superblock.geometry.data_columns,
+        parity_columns: superblock.geometry.parity_columns,
+        members: reader.membership().numbers().map(member).collect(),
+        spares: superblock.spares.iter().map(spare).collect(),
+        redundancy: redundancy_without(&reader, None),
+        epoch: superblock.joined_epoch,
+        is_open,
+        clean_stop: reader.last_head().is_some_and(|head| head.stripe.clean_stop),
+        last_alive: reader.last_head().map(|head| head.stripe.realtime),
+    })
+}
+
+/// What the ring has when a member is taken away, or as it is; cut where a member's gap begins or
+/// ends, or the shape changed.
+pub(crate) fn redundancy_without(reader: &Reader, taken: Option<u8>) -> Vec<Redundancy> {
+    let Some(span) = reader.span() else { return Vec::new() };
+    let (membership, superblock) = (reader.membership(), reader.superblock());
+    let end = span.acknowledged.sequence + 1;
+    let gaps = membership.numbers().map(|member| membership.gap(member));
+    let shapes = superblock.earlier.iter().map(|shape| shape.until);
+    let mut cuts: Vec<u64> = gaps.flat_map(|gap| [gap.start, gap.end]).chain(shapes).collect();
+    cuts.extend([span.tail, end]);
+    cuts.retain(|cut| (span.tail..=end).contains(cut));
+    cuts.sort_unstable();
+    cuts.dedup();
+    let mut parts: Vec<Redundancy> = Vec::new();
+    for (&first, &next) in cuts.iter().zip(cuts.iter().skip(1)) {
+        let geometry = membership.geometry_at(first);
+        let is_missing = |&it: &u8| !membership.is_whole_at(it, first) || taken == Some(it);
+        let missing = (0..geometry.columns()).filter(is_missing);
+        let missing = u8::try_from(missing.count()).expect("at most 24");
+        let spare_members = geometry.parity_columns.checked_sub(missing);
+        match parts.last_mut() {
+            Some(before) if before.spare_members == spare_members => before.last = next - 1,
+            _ => parts.push(Redundancy { first, last: next - 1, spare_members }),
+        }
+    }
+    parts
+}

@@ -1,0 +1,204 @@
+//! Changes of a volume's members while nobody records into it: a member gets back what it missed, a
+//! device takes a member's place, members are added.
+//!
+//! Each opens the volume as a recorder does, and so is refused while one runs. Whatever is broken
+//! off leaves a volume that knows how far it came.
+
+use std::path::PathBuf;
+
+use device::Device;
+use format::geometry::{Geometry, RESERVED_BYTES};
+use format::superblock::Spare;
+use units::Clock;
+use volume::{MemberAt, Reader, Resilvered, Writer};
+
+use crate::create::{self, CreatedMember};
+use crate::status::redundancy_without;
+use crate::{CreateOptions, Error, Progress};
+
+/// A volume to be changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Target {
+    /// A member, or a spare.
+    pub volume: PathBuf,
+    /// Where further members are, besides the places that the volume knows.
+    pub members: Vec<PathBuf>,
+    /// Members that are gone for good and not waited for.
+    pub without: Vec<u8>,
+}
+
+/// A device that is to become a member or a spare.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewMember {
+    /// A new file, or a block device.
+    pub path: PathBuf,
+    /// Leave a file unwritten.
+    pub sparse: bool,
+    /// Put no partition table on a whole disk.
+    pub raw: bool,
+    /// Destroy a volume or the known content of another program.
+    pub force: bool,
+}
+
+/// A device that became a member or a spare.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Joined {
+    /// The device.
+    pub device: CreatedMember,
+    /// Its number; `None` for a spare.
+    pub member: Option<u8>,
+}
+
+/// The shape that a volume has grown to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Grown {
+    /// Who came.
+    pub joined: Vec<Joined>,
+    /// The shape before.
+    pub before: Geometry,
+    /// The shape from now on.
+    pub after: Geometry,
+}
+
+/// A volume opened by this process alone.
+struct Opened {
+    writer: Writer,
+    members: Vec<MemberAt>,
+}
+
+impl Opened {
+    fn new(target: &Target, clock: &dyn Clock) -> Result<Self, Error> {
+        let of_volume = |error| Error::of_volume(&target.volume, error);
+        let found = volume::find_members(&target.volume, &target.members).map_err(of_volume)?;
+        let members: Vec<MemberAt> =
+            found.into_iter().filter(|found| !target.without.contains(&found.member)).collect();
+        let open = |found: &MemberAt| device::open(&found.path, &device::Options::default());
+        let devices = members.iter().map(open).collect::<Result<_, _>>()?;
+        let (writer, _) =
+            volume::mount_without(devices, &target.without, clock).map_err(of_volume)?;
+        Ok(Self { writer, members })
+    }
+
+    fn resilver(&mut self, clock: &dyn Clock, progress: Progress<'_>) -> Result<Resilvered, Error> {
+        let members = self.members.clone();
+        let open = |writer: &Writer| Reader::of_mounted(volume::open_members(&members)?, writer);
+        let report = volume::resilver(&mut self.writer, &open, clock, progress);
+        report.map_err(|error| self.named(error))
+    }
+
+    fn named(&self, error: volume::Error) -> Error {
+        let path = self.members.first().map(|member| member.path.clone()).unwrap_or_default();
+        Error::of_volume(&path, error)
+    }
+
+    fn close(self, clock: &dyn Clock) -> Result<(), Error> {
+        let path = self.members.first().map(|member| member.path.clone()).unwrap_or_default();
+        self.writer.close(clock).map(|_| ()).map_err(|error| Error::of_volume(&path, error))
+    }
+
+    /// Makes a device fit to be a member: checked, written if it is a file, its ends cleared.
+    fn prepare(
+        &self,
+        new: &NewMember,
+        progress: Progress<'_>,
+    ) -> Result<(CreatedMember, Box<dyn Device>, Spare), Error> {
+        let geometry = self.writer.geometry();
+        let size_bytes = geometry.slot0_offset
+            + geometry.slots * u64::from(geometry.piece_bytes)
+            + RESERVED_BYTES;
+        let NewMember { path, sparse, raw, force } = new.clone();
+        let options = CreateOptions { sparse, raw, force, ..CreateOptions::of_member(path) };
+        let (member, device) = create::prepare_member(&options, size_bytes, progress)?;
+        let path = std::path::absolute(&member.path).unwrap_or_else(|_| member.path.clone());
+        let path = path.to_string_lossy().into_owned();
+        Ok((member, device, Spare { uuid: host::random_bytes()?, path }))
+    }
+}
+
+/// Gives stale members what they missed; `progress` may stop it, and the next time goes on there.
+pub fn resilver(
+    target: &Target,
+    clock: &dyn Clock,
+    progress: Progress<'_>,
+) -> Result<Resilvered, Error> {
+    let mut opened = Opened::new(target, clock)?;
+    let report = opened.resilver(clock, progress)?;
+    opened.close(clock)?;
+    Ok(report)
+}
+
+/// Puts a device into the place of member `member` and gives it everything that the others can.
+///
+/// # Errors
+/// [`Error::StillNeeded`] when the others do not hold everything without it.
+pub fn replace(
+    target: &Target,
+    (member, new): (u8, &NewMember),
+    clock: &dyn Clock,
+    progress: Progress<'_>,
+) -> Result<(Joined, Resilvered), Error> {
+    // What is to go need not be waited for, whether it answers or not.
+    let without = [&target.without[..], &[member]].concat();
+    let without = Target { without, ..target.clone() };
+    refuse_if_needed(target, member)?;
+    let mut opened = Opened::new(&without, clock)?;
+    let (device, opened_device, spare) = opened.prepare(new, progress)?;
+    let replaced = opened.writer.replace((member, spare), opened_device, clock);
+    replaced.map_err(|error| opened.named(error))?;
+    opened.members.push(MemberAt { member, path: device.path.clone() });
+    let report = opened.resilver(clock, progress)?;
+    opened.close(clock)?;
+    Ok((Joined { device, member: Some(member) }, report))
+}
+
+/// What a member holds and the others cannot give would be lost with it.
+fn refuse_if_needed(target: &Target, member: u8) -> Result<(), Error> {
+    let reader = crate::open(&target.volume, &target.members)?;
+    let others = redundancy_without(&reader, Some(member));
+    if reader.membership().of(member).is_some()
+        && others.iter().any(|part| part.spare_members.is_none())
+    {
+        return Err(Error::StillNeeded { path: target.volume.clone(), member });
+    }
+    Ok(())
+}
+
+/// Adds members: new stripes have a column for each of them, of which `parity_columns` in all are
+/// for parity (as many as now, if that is not said).
+pub fn grow(
+    target: &Target,
+    new: &[NewMember],
+    parity_columns: Option<u8>,
+    clock: &dyn Clock,
+    progress: Progress<'_>,
+) -> Result<Grown, Error> {
+    let mut opened = Opened::new(target, clock)?;
+    let before = *opened.writer.geometry();
+    let (mut joined, mut newcomers) = (Vec::new(), Vec::new());
+    for (member, new) in (before.columns()..).zip(new) {
+        let (device, opened_device, spare) = opened.prepare(new, progress)?;
+        joined.push(Joined { device, member: Some(member) });
+        newcomers.push((spare, opened_device));
+    }
+    let parity_columns = parity_columns.unwrap_or(before.parity_columns);
+    let grown = opened.writer.grow(newcomers, parity_columns, clock);
+    grown.map_err(|error| opened.named(error))?;
+    let after = *opened.writer.geometry();
+    opened.close(clock)?;
+    Ok(Grown { joined, before, after })
+}
+
+/// Makes a device known that takes the place of a member when it fails.
+pub fn add_spare(
+    target: &Target,
+    new: &NewMember,
+    clock: &dyn Clock,
+    progress: Progress<'_>,
+) -> Result<Joined, Error> {
+    let mut opened = Opened::new(target, clock)?;
+    let (device, opened_device, spare) = opened.prepare(new, progress)?;
+    let added = opened.writer.add_spare(spare, opened_device, clock);
+    added.map_err(|error| opened.named(error))?;
+    opened.close(clock)?;
+    Ok(Joined { device, member: None })
+}

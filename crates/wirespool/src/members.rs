@@ -1,0 +1,218 @@
+//! `wirespool status`, `resilver`, `replace` and `grow`: a volume's members.
+
+use core::ops::ControlFlow;
+use std::path::PathBuf;
+
+use clap::Args;
+use host::{StopFlag, SystemClock};
+use upkeep::{NewMember, Target};
+
+use crate::failure::{Outcome, Usage, Verdict};
+use crate::progress::Progress;
+use crate::stdout;
+
+/// Say what a volume's redundancy is now.
+///
+/// Lists its members and spares, what each of them lacks, and how many more may be lost before
+/// something is lost with them. Reads superblocks and a few heads, takes no lock, may run beside a
+/// recorder.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool status /data/spool
+  wirespool status /dev/sdb1 --json
+
+Exit code 1 when a member is absent or lacks something.")]
+pub(crate) struct StatusFlags {
+    /// The volume: any of its members
+    volume: PathBuf,
+    /// Another member, where it is not found by itself; may be given several times
+    #[arg(long = "member", value_name = "PATH")]
+    members: Vec<PathBuf>,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn status(flags: &StatusFlags) -> Outcome {
+    let report = upkeep::status(&flags.volume, &flags.members)?;
+    let text = if flags.json {
+        view::status_json(&report)
+    } else {
+        view::status(&report, stdout::width())
+    };
+    stdout::print(&text)?;
+    Ok(Verdict::clean_if(report.is_whole()))
+}
+
+#[derive(Debug, Args)]
+struct TargetFlags {
+    /// The volume: any of its members
+    volume: PathBuf,
+    /// Another member, where it is not found by itself; may be given several times
+    #[arg(long = "member", value_name = "PATH")]
+    members: Vec<PathBuf>,
+    /// A member that is gone for good, by number: it is not waited for, and stale should it return
+    #[arg(long, value_name = "NUMBER")]
+    without: Vec<u8>,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl TargetFlags {
+    fn target(&self) -> Target {
+        let Self { volume, members, without, .. } = self;
+        Target { volume: volume.clone(), members: members.clone(), without: without.clone() }
+    }
+}
+
+#[derive(Debug, Args)]
+struct NewFlags {
+    /// Do not write a new file: made at once, but the disk may be full before the ring is
+    #[arg(long)]
+    sparse: bool,
+    /// Use a whole disk without a partition table
+    #[arg(long)]
+    raw: bool,
+    /// Destroy what a refusal names: a volume, or what another program left
+    #[arg(long)]
+    force: bool,
+}
+
+impl NewFlags {
+    fn new_member(&self, path: PathBuf) -> NewMember {
+        NewMember { path, sparse: self.sparse, raw: self.raw, force: self.force }
+    }
+}
+
+/// Runs a job that shows progress and stops in order.
+fn with_progress<T>(
+    verb: &'static str,
+    job: impl FnOnce(upkeep::Progress<'_>) -> Result<T, upkeep::Error>,
+) -> anyhow::Result<T> {
+    let stop = StopFlag::install()?;
+    let mut progress = Progress::new(verb);
+    let result = job(&mut |done, total| {
+        progress.bytes(done, total);
+        if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    progress.finish();
+    Ok(result?)
+}
+
+/// Give members back what they missed.
+///
+/// What a member lacks because it was away is computed from the others, written and flushed; only
+/// that, not the whole member. Ctrl-C stops in order, and the next run goes on there. A running
+/// recorder does this by itself.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool resilver /data/spool
+
+Exit code 1 when it was stopped, waits for absent members, or rows are lost for good.")]
+pub(crate) struct ResilverFlags {
+    #[command(flatten)]
+    target: TargetFlags,
+}
+
+pub(crate) fn resilver(flags: &ResilverFlags) -> Outcome {
+    let target = flags.target.target();
+    let report =
+        with_progress("resilver", |progress| upkeep::resilver(&target, &SystemClock, progress))?;
+    let json = flags.target.json;
+    let text = if json { view::resilvered_json(&report) } else { view::resilvered(&report) };
+    stdout::print(&text)?;
+    Ok(Verdict::clean_if(report.is_complete() && report.lost.is_empty()))
+}
+
+/// Put a new device into the place of a member.
+///
+/// The new device takes part at once, and is given everything that the other members hold for it.
+/// The member it replaces may be failing or gone; it is not read. When this is broken off,
+/// resilver goes on.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool replace /data/spool 2 /data2/spool     member 2 is a new file now
+  wirespool replace /dev/sdb1 0 /dev/sde --raw     member 0 is a new disk now
+
+Exit code 1 when it was stopped, waits for absent members, or rows are lost for good.")]
+pub(crate) struct ReplaceFlags {
+    #[command(flatten)]
+    target: TargetFlags,
+    /// Number of the member, as status lists it
+    number: u8,
+    /// The new device: a new file, or a block device
+    new: PathBuf,
+    #[command(flatten)]
+    how: NewFlags,
+}
+
+pub(crate) fn replace(flags: &ReplaceFlags) -> Outcome {
+    let target = flags.target.target();
+    let new = flags.how.new_member(flags.new.clone());
+    let (joined, given) = with_progress("replace", |progress| {
+        upkeep::replace(&target, (flags.number, &new), &SystemClock, progress)
+    })?;
+    stdout::print(&if flags.target.json {
+        view::joined_json(&joined, Some(&given))
+    } else {
+        view::joined(&joined) + &view::resilvered(&given)
+    })?;
+    Ok(Verdict::clean_if(given.is_complete() && given.lost.is_empty()))
+}
+
+/// Add members to a volume, or a spare.
+///
+/// New stripes are spread over all members from now on. What was recorded before stays where it is
+/// and readable until the ring passes it; nothing is moved. With --parity the new stripes have more
+/// parity, too. With --spare the device only waits: a running recorder puts it into the place of a
+/// member that fails.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool grow /data/spool /data3/spool               one more data column
+  wirespool grow /data/spool /data3/spool --parity 2    one more parity column
+  wirespool grow /data/spool /data4/spool --spare")]
+pub(crate) struct GrowFlags {
+    #[command(flatten)]
+    target: TargetFlags,
+    /// The new devices: new files, or block devices
+    #[arg(required = true)]
+    new: Vec<PathBuf>,
+    /// How many columns of new stripes hold parity; not less than now
+    #[arg(long, value_name = "N", conflicts_with = "spare")]
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=2))]
+    parity: Option<u8>,
+    /// The device is a spare
+    #[arg(long)]
+    spare: bool,
+    #[command(flatten)]
+    how: NewFlags,
+}
+
+pub(crate) fn grow(flags: &GrowFlags) -> Outcome {
+    let target = flags.target.target();
+    let new: Vec<NewMember> =
+        flags.new.iter().map(|path| flags.how.new_member(path.clone())).collect();
+    if flags.spare {
+        let [new] = &new[..] else {
+            return Err(Usage("--spare takes one device at a time".to_owned()).into());
+        };
+        let joined = with_progress("grow", |progress| {
+            upkeep::add_spare(&target, new, &SystemClock, progress)
+        })?;
+        let json = flags.target.json;
+        let text = if json { view::joined_json(&joined, None) } else { view::joined(&joined) };
+        stdout::print(&text)?;
+        return Ok(Verdict::Clean);
+    }
+    let grown = with_progress("grow", |progress| {
+        upkeep::grow(&target, &new, flags.parity, &SystemClock, progress)
+    })?;
+    let text = if flags.target.json { view::grown_json(&grown) } else { view::grown(&grown) };
+    stdout::print(&text)?;
+    Ok(Verdict::Clean)
+}
