@@ -1,0 +1,144 @@
+//! One of six real disks is starved by the kernel's I/O controller: it stalls, is expelled, no
+//! packet is lost; it is made whole again, and a scrub finds nothing.
+
+use core::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use volume::{Reader, Writer};
+
+use crate::feed::{Fed, done};
+
+const CONTROLLER: &str = "/sys/fs/cgroup/blkio";
+const SLOWEST: &str = "1";
+
+/// A loop device over a file that is removed with it.
+struct Loop {
+    path: String,
+}
+
+impl Loop {
+    fn new(file: &Path) -> Option<Self> {
+        std::fs::File::create(file).unwrap().set_len(64 << 20).unwrap();
+        let mut losetup = Command::new("losetup");
+        let output =
+            losetup.args(["--find", "--show", "--direct-io=on"]).arg(file).output().ok()?;
+        let path = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+        output.status.success().then_some(Self { path })
+    }
+
+    /// `major:minor`.
+    fn number(&self) -> String {
+        let name = self.path.trim_start_matches("/dev/");
+        std::fs::read_to_string(format!("/sys/block/{name}/dev")).unwrap().trim().to_owned()
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        drop(Command::new("losetup").args(["--detach", &self.path]).status());
+    }
+}
+
+/// A group of processes that the kernel starves.
+struct Group {
+    path: PathBuf,
+}
+
+impl Group {
+    fn new() -> Option<Self> {
+        let path = Path::new(CONTROLLER).join(format!("wirespool-{}", std::process::id()));
+        std::fs::create_dir(&path).ok()?;
+        let group = Self { path };
+        group.path.join("blkio.throttle.write_bps_device").exists().then_some(group)
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        std::fs::write(self.path.join(file), text).unwrap();
+    }
+
+    /// Writes a second to one device; 0 lets it go.
+    fn limit(&self, device: &Loop, bytes: &str) {
+        self.write("blkio.throttle.write_bps_device", &format!("{} {bytes}", device.number()));
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir(&self.path));
+    }
+}
+
+#[test]
+fn a_starved_disk_is_expelled_and_made_whole_and_no_packet_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let id = Command::new("id").arg("-u").output().unwrap().stdout;
+    if id != b"0\n" {
+        println!("not run: needs root for loop devices and the blkio controller");
+        return;
+    }
+    let Some(group) = Group::new() else {
+        println!("not run: no blkio controller of cgroup v1 with throttling at {CONTROLLER}");
+        return;
+    };
+    let disks: Vec<Loop> =
+        (0..6).map_while(|number| Loop::new(&folder.path().join(format!("{number}")))).collect();
+    if disks.len() < 6 {
+        println!("not run: no loop devices");
+        return;
+    }
+    let mut create = vec!["create", &disks[0].path, "--raw", "--piece", "256K", "--parity", "2"];
+    disks[1..].iter().for_each(|disk| create.extend(["--member", &disk.path]));
+    done(&create);
+    let index = folder.path().join("index").into_os_string().into_string().unwrap();
+    let record = ["record", &disks[0].path, "--pool", "8M", "--index-dir", &index];
+    let mut fed = Fed::start(&record, Duration::from_millis(5));
+    group.write("cgroup.procs", &fed.child.id().to_string());
+    thread::sleep(Duration::from_millis(1500));
+    group.limit(&disks[2], SLOWEST);
+    let expelled = |volume: &str| {
+        let reader = volume::open_reader(Path::new(volume), &[]).unwrap();
+        reader.superblock().joined_members & (1 << 2) == 0
+    };
+    let begun = Instant::now();
+    while !expelled(&disks[0].path) {
+        assert!(begun.elapsed() < Duration::from_mins(1), "the starved member is expelled");
+        thread::sleep(Duration::from_millis(100));
+    }
+    let stalled = begun.elapsed();
+    thread::sleep(Duration::from_secs(2));
+    group.limit(&disks[2], "0");
+    let sent = fed.end();
+    let output = fed.child.wait_with_output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&report["stored"], &report["writer_drops"]), (&sent.into(), &0.into()), "{report}");
+
+    let resilvered = make_whole(&disks);
+    let scrubbed = done(&["scrub", &disks[5].path]);
+    assert!(scrubbed.starts_with("clean: ") && !scrubbed.contains("never had"), "{scrubbed}");
+    println!(
+        "expelled after {} ms, {sent} packets stored, {resilvered} bytes resilvered, scrub clean",
+        stalled.as_millis()
+    );
+}
+
+/// Mounts the volume with all members and resilvers; gives the bytes that were written for it.
+fn make_whole(disks: &[Loop]) -> u64 {
+    let clock = host::SystemClock;
+    let paths = disks.iter().map(|disk| PathBuf::from(&disk.path));
+    let open = |path: &PathBuf| device::open(path, &device::Options::default()).unwrap();
+    let devices = paths.clone().map(|path| open(&path)).collect();
+    let (mut writer, _) = volume::mount(devices, &clock).unwrap();
+    let open_reader = |writer: &Writer| {
+        let devices = paths.clone().map(|path| device::open_read(&path)).collect::<Result<_, _>>();
+        Reader::of_mounted(devices?, writer)
+    };
+    let go_on = &mut |_, _| ControlFlow::Continue(());
+    volume::resilver(&mut writer, &open_reader, &clock, go_on).unwrap();
+    let written = writer.counters().repaired_bytes;
+    writer.close(&clock).unwrap();
+    written
+}
