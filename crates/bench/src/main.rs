@@ -1,5 +1,5 @@
 //! Benchmarks that anyone can rerun: `cargo run --release -p bench --
-//! ingest|extract|index|sessions|parity|zones`.
+//! ingest|extract|index|sessions|parity|zones|write|scrub`.
 //!
 //! They drive the installed recorder and its peers as programs, on a disk of the user's choice, and
 //! print the machine, every repetition's spread, and what the numbers do not prove. A ratio whose
@@ -15,8 +15,10 @@ mod packets;
 mod parity;
 mod program;
 mod recorder;
+mod scrub;
 mod sessions;
 mod statistics;
+mod write;
 mod zones;
 
 use std::io::Write;
@@ -52,6 +54,10 @@ enum Benchmark {
     Parity(parity::Options),
     /// Rates that a hard disk guarantees, by the order of the ring's extents
     Zones(zones::Options),
+    /// Writing full columns onto several files, against fio on the same files
+    Write(write::Options),
+    /// Scrubbing a full volume, against dd of its members
+    Scrub(scrub::Options),
     /// Only write the synthetic mix to a file
     Mix {
         /// The pcap file to write
@@ -76,6 +82,8 @@ fn main() -> Result<ExitCode> {
         Benchmark::Sessions(options) => sessions::run(&options)?,
         Benchmark::Parity(options) => parity::run(&options)?,
         Benchmark::Zones(options) => zones::run(&options)?,
+        Benchmark::Write(options) => write::run(&options)?,
+        Benchmark::Scrub(options) => scrub::run(&options)?,
         Benchmark::Mix { file, amount } => {
             mix::write(&file, amount)?;
             return Ok(ExitCode::SUCCESS);
