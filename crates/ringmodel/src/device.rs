@@ -6,6 +6,7 @@
 //! validates as nothing: never written, wiped, torn or rotted.
 
 use crate::rng::Rng;
+use crate::superblock::Superblock;
 
 /// Place of a stripe in the order of the log.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -56,6 +57,8 @@ pub(crate) struct Head {
     pub(crate) identity: u64,
     /// What was acknowledged when this stripe was submitted.
     pub(crate) watermark: Position,
+    /// Echo of the geometry: K and P.
+    pub(crate) columns: (usize, usize),
 }
 
 impl Head {
@@ -83,26 +86,15 @@ pub(crate) enum Row {
 pub(crate) struct Write {
     pub(crate) first: usize,
     pub(crate) rows: Vec<Row>,
-    /// The stripe whose acknowledgement waits for this write.
+    /// The stripe whose acknowledgement waits for this write; none waits for a resilver's.
     pub(crate) owner: Option<Position>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Superblock {
-    /// Counts the writes; the newest valid copy wins.
-    pub(crate) generation: usize,
-    pub(crate) prepared: usize,
-    pub(crate) joined: usize,
-    /// Sequence of the joined epoch's EPOCH stripe.
-    pub(crate) start: usize,
-    /// Bit set of the members of the joined epoch.
-    pub(crate) members: usize,
 }
 
 pub(crate) const COPIES: usize = 4;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
+    pub(crate) uuid: u64,
     pub(crate) visible: Vec<Row>,
     durable: Vec<Row>,
     /// Rows that landed since the last flush.
@@ -116,14 +108,16 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    pub(crate) fn new(rows: usize, superblock: Superblock) -> Self {
+    /// A member as `create` leaves it, or, without a superblock, a blank one.
+    pub(crate) fn new(rows: usize, uuid: u64, superblock: Option<&Superblock>) -> Self {
         Self {
+            uuid,
             visible: vec![Row::Nothing; rows],
             durable: vec![Row::Nothing; rows],
             dirty: Vec::new(),
             in_flight: Vec::new(),
-            copies: [Some(superblock); COPIES],
-            durable_copies: [Some(superblock); COPIES],
+            copies: [superblock.copied(); COPIES],
+            durable_copies: [superblock.copied(); COPIES],
             present: true,
             bad: false,
         }
@@ -168,8 +162,8 @@ impl Member {
         self.copies.iter().flatten().max_by_key(|copy| copy.generation).copied()
     }
 
-    pub(crate) fn write_superblock(&mut self, copy: usize, superblock: Superblock) {
-        self.copies[copy] = Some(superblock);
+    pub(crate) fn write_superblock(&mut self, copy: usize, superblock: &Superblock) {
+        self.copies[copy] = Some(*superblock);
     }
 
     /// At most one copy rots between two mounts, which rewrite all four.

@@ -1,28 +1,37 @@
 //! Model check of the ring's recovery: crashes and faults against the mount, one mutant per rule.
 //!
 //! It models what `volume` does on members: short stripes, slots closed early, superblock copies,
-//! the watermark and the mount. Time, bytes and threads are left out. `read` and `mount` hold the
-//! rules with their reasons; `checker` holds the promises; each of `mutants` leaves out one rule
-//! and must break a promise. A failing seed and geometry are a whole bug report.
+//! the watermark, the mount, and members that fail, leave, return, are replaced, resilvered beside
+//! the writer, and added. Time, bytes and threads are left out. `assemble`, `read`, `search`,
+//! `mount`, `epoch` and `resilver` hold the rules with their reasons; `checker` holds the
+//! promises; each of `mutants` leaves out one rule and must break a promise. A failing seed and
+//! geometry are a whole bug report.
 //!
-//! `ringmodel [--runs N] [--seed S] [--geometry K,P,SLOTS,W] [--only NAME]`: with a seed or a
-//! geometry the correct variant with that one alone; NAME is part of a variant's name. Exit code 1:
-//! the correct variant failed or a mutant lived.
+//! `ringmodel [--runs N] [--seed S] [--geometry K,P,SLOTS,W] [--only NAME] [--survey]`: with a
+//! seed or a geometry the correct variant with that one alone; NAME is part of a variant's name;
+//! a survey counts the failing runs of each mutant. Exit code 1: the correct variant failed or a
+//! mutant lived.
 
 #![expect(
     clippy::indexing_slicing,
     reason = "a model: an index out of bounds is a failed run, which is what it looks for"
 )]
 
+mod assemble;
 mod campaign;
 mod checker;
 mod device;
+mod epoch;
+mod members;
 mod model;
 mod mount;
 mod mutants;
 mod read;
 mod report;
+mod resilver;
 mod rng;
+mod search;
+mod superblock;
 mod writer;
 
 use std::process::ExitCode;
@@ -39,8 +48,13 @@ fn main() -> ExitCode {
 }
 
 fn plan(mut args: impl Iterator<Item = String>) -> Result<Plan, String> {
-    let mut plan = Plan { runs: 80, seed: None, geometry: None, only: String::new() };
+    let mut plan =
+        Plan { runs: 80, seed: None, geometry: None, only: String::new(), survey: false };
     while let Some(name) = args.next() {
+        if name == "--survey" {
+            plan.survey = true;
+            continue;
+        }
         let value = args.next().ok_or(format!("{name} needs a value"))?;
         match name.as_str() {
             "--runs" => plan.runs = number(&value)?,

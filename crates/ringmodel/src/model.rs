@@ -4,10 +4,12 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use crate::checker::Truth;
-use crate::device::{Head, Kind, Member, Position, Row, Superblock, Write};
+use crate::device::{Head, Kind, Member, Position, Row, Write};
 use crate::mutants::Mutant;
 use crate::read::View;
+use crate::resilver::Resilver;
 use crate::rng::Rng;
+use crate::superblock::{Entry, NEVER, SEATS, Settled, Shape, Superblock, each};
 
 /// Rows of a slot in every geometry: room for several short stripes and a VOID.
 pub(crate) const ROWS: usize = 8;
@@ -36,18 +38,43 @@ impl Geometry {
         [Scenario::Honest, second]
     }
 
-    /// Bit set of every member.
-    pub(crate) fn all(&self) -> usize {
-        (1 << self.members()) - 1
+    fn superblock(&self, missing: usize) -> Superblock {
+        let shape = Shape { first: 0, data: self.data, parity: self.parity };
+        let all = (1 << self.members()) - 1;
+        let mut entries = [Entry::default(); SEATS];
+        for (uuid, seat) in (1..).zip(each(all)) {
+            entries[seat] = if missing >> seat & 1 == 1 {
+                Entry { uuid: 0, stale_from: 0, clean_from: NEVER }
+            } else {
+                Entry { uuid, ..Entry::default() }
+            };
+        }
+        Superblock {
+            generation: 1,
+            prepared: 0,
+            joined: 0,
+            previous: Settled {
+                epoch: 0,
+                start: 0,
+                members: all & !missing,
+                replaced: 0,
+                data: self.data,
+            },
+            start: 0,
+            members: all & !missing,
+            shapes: [shape; 3],
+            entries,
+        }
     }
 }
 
 /// Which faults a run injects, beside crashes at every moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scenario {
-    /// No fault but the crash; up to P members absent at a mount, which return stale.
+    /// No fault but the crash. Any members leave and return, up to P at a time, are replaced, and
+    /// new ones are added.
     Honest,
-    /// Up to P members lose, misdirect and rot rows, lie about flushes, or are absent.
+    /// The same up to P members lose, misdirect and rot rows, lie about flushes, leave and return.
     Faulty,
     /// Rows and superblock copies rot on a volume without redundancy.
     Rot,
@@ -75,6 +102,11 @@ pub(crate) struct Stats {
     pub(crate) rots: u64,
     pub(crate) refused: u64,
     pub(crate) unavailable: u64,
+    pub(crate) expelled: u64,
+    pub(crate) returned: u64,
+    pub(crate) replaced: u64,
+    pub(crate) grown: u64,
+    pub(crate) resilvered: u64,
     pub(crate) full_scans: usize,
     pub(crate) probes_max: usize,
 }
@@ -87,6 +119,9 @@ impl fmt::Display for Stats {
         let Self { clean_stops, voids, rewritten, rots, refused, unavailable, .. } = self;
         write!(f, "clean stops {clean_stops} voids {voids} rewritten {rewritten} rots {rots} ")?;
         write!(f, "refused {refused} unavailable {unavailable} ")?;
+        let Self { expelled, returned, replaced, grown, resilvered, .. } = self;
+        write!(f, "expelled {expelled} returned {returned} replaced {replaced} grown {grown} ")?;
+        write!(f, "resilvered {resilvered} ")?;
         write!(f, "full scans {} probes at most {}", self.full_scans, self.probes_max)
     }
 }
@@ -118,7 +153,22 @@ pub(crate) struct Sim<'a> {
     pub(crate) scenario: Scenario,
     pub(crate) mutant: Mutant,
     pub(crate) rng: Rng,
+    /// By seat: the devices in service.
     pub(crate) members: Vec<Member>,
+    /// Devices out of service, and the seats they claim.
+    pub(crate) aside: Vec<(usize, Member)>,
+    pub(crate) next_uuid: u64,
+    /// The superblock that the running writer goes by; of a mount, the newest at hand.
+    pub(crate) known: Superblock,
+    /// The newest epoch that the mount or writer may rely on.
+    pub(crate) settled: Settled,
+    /// Bit set of those that take part in the running epoch.
+    pub(crate) part: usize,
+    /// Bit set of those that lie, leave and return, where only some may.
+    pub(crate) restless: usize,
+    /// How often members come and go, in thousandths of the writer's steps.
+    pub(crate) churn: usize,
+    pub(crate) resilver: Option<Resilver>,
     pub(crate) truth: Truth,
     pub(crate) epoch: usize,
     pub(crate) next: Next,
@@ -138,15 +188,33 @@ impl<'a> Sim<'a> {
         (scenario, mutant): (Scenario, Mutant),
         stats: &'a mut Stats,
     ) -> Self {
-        let created =
-            Superblock { generation: 1, prepared: 0, joined: 0, start: 0, members: geometry.all() };
-        let member = Member::new(geometry.slots * geometry.rows, created);
+        let mut rng = Rng::new(seed);
+        let missing = if scenario != Scenario::Rot && geometry.parity > 0 && rng.percent(10) {
+            1 << rng.below(geometry.members())
+        } else {
+            0
+        };
+        let known = geometry.superblock(missing);
+        let rows = geometry.slots * geometry.rows;
+        let members = (0..geometry.members()).map(|seat| {
+            let uuid = known.entries[seat].uuid;
+            Member::new(rows, uuid, (uuid > 0).then_some(&known))
+        });
+        let churn = [0, 8, 25][rng.below(3)];
         Self {
             geometry,
             scenario,
             mutant,
-            rng: Rng::new(seed),
-            members: vec![member; geometry.members()],
+            rng,
+            members: members.collect(),
+            aside: Vec::new(),
+            next_uuid: 100,
+            known,
+            settled: known.previous,
+            part: 0,
+            restless: missing,
+            churn,
+            resilver: None,
             truth: Truth::new(geometry.slots),
             epoch: 0,
             next: Next { at: Position::new(1, 0), row: 0 },
@@ -159,12 +227,28 @@ impl<'a> Sim<'a> {
     }
 
     pub(crate) fn view(&self, present: usize) -> View<'_> {
-        View { geometry: self.geometry, members: &self.members, present, mutant: self.mutant }
+        self.view_by(&self.known, present)
+    }
+
+    /// What the members of a set show to one who knows `known`.
+    pub(crate) fn view_by<'b>(&'b self, known: &'b Superblock, present: usize) -> View<'b> {
+        self.view_of(&self.members, known, present)
+    }
+
+    pub(crate) fn view_of<'b>(
+        &'b self,
+        members: &'b [Member],
+        known: &'b Superblock,
+        present: usize,
+    ) -> View<'b> {
+        View { geometry: self.geometry, members, present, known, mutant: self.mutant }
     }
 
     pub(crate) fn new_head(&mut self, kind: Kind, at: Position, row: usize, rows: usize) -> Head {
         let identity = self.rng.next() | 1;
-        Head { epoch: self.epoch, at, row, rows, kind, identity, watermark: self.acknowledged }
+        let watermark = self.acknowledged;
+        let columns = self.known.shape_at(at.sequence).columns();
+        Head { epoch: self.epoch, at, row, rows, kind, identity, watermark, columns }
     }
 
     pub(crate) fn submit_rows(&mut self, member: usize, at: Position, row: usize, rows: Vec<Row>) {
@@ -183,7 +267,8 @@ impl<'a> Sim<'a> {
     pub(crate) fn crash(&mut self) {
         self.stats.crashes += 1;
         let power = self.rng.percent(70);
-        for member in &mut self.members {
+        let aside = self.aside.iter_mut().map(|(_, member)| member);
+        for member in self.members.iter_mut().chain(aside) {
             if power {
                 member.power_cut(&mut self.rng);
             } else {
@@ -191,6 +276,7 @@ impl<'a> Sim<'a> {
             }
         }
         self.pending.clear();
+        self.resilver = None;
     }
 
     /// A row or a superblock copy goes bad without a word.

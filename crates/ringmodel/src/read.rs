@@ -1,13 +1,16 @@
-//! What a mount reads: heads, stripes of a slot, the newest head, the watermark. Writes nothing.
-
-use std::ops::Range;
+//! What a mount reads: which heads count, and the stripes of a slot. Writes nothing.
+//!
+//! A head counts in its place alone, in the shape that was in force at its sequence, and unless it
+//! lies behind the newest epoch's begin and is of an older one: then its member wrote it in a
+//! future that the others gave up. Pieces inside the gap of their member count as well: of a
+//! stripe that was given up fewer than K pieces can come together, because a quorum leaves fewer
+//! than K members outside. Two things need a head outside of gaps: data that a VOID contradicts,
+//! and a member that is believed alone.
 
 use crate::device::{Head, Member, Position, Row};
 use crate::model::Geometry;
 use crate::mutants::Mutant;
-
-/// Slots to either side of an unreadable probe that are tried in its place.
-const REACH: usize = 2;
+use crate::superblock::{Shape, Superblock};
 
 /// A stripe found by a walk over its slot.
 #[derive(Clone, Copy, Debug)]
@@ -45,27 +48,55 @@ pub(crate) struct View<'a> {
     pub(crate) members: &'a [Member],
     /// Bit set of the members read.
     pub(crate) present: usize,
+    /// What the reader knows of the volume.
+    pub(crate) known: &'a Superblock,
     pub(crate) mutant: Mutant,
 }
 
 impl<'a> View<'a> {
-    fn each(self) -> impl Iterator<Item = &'a Member> {
+    pub(crate) fn each(self) -> impl Iterator<Item = (usize, &'a Member)> {
         let set = self.present;
-        self.members.iter().enumerate().filter_map(move |(i, m)| (set >> i & 1 == 1).then_some(m))
+        self.members.iter().enumerate().filter(move |(seat, _)| set >> seat & 1 == 1)
     }
 
-    pub(crate) fn head_on(self, member: &Member, slot: usize, row: usize) -> Option<Head> {
+    /// A head in its place, of the shape in force there.
+    fn placed(self, (seat, member): (usize, &Member), slot: usize, row: usize) -> Option<Head> {
         let Row::Head(head) = member.visible[slot * self.geometry.rows + row] else { return None };
         let in_place = head.at.sequence % self.geometry.slots == slot && head.row == row;
-        (in_place || self.mutant == Mutant::NoPlaceCheck).then_some(head)
+        let here = in_place || self.mutant == Mutant::NoPlaceCheck;
+        let shape = self.shape_at(head.at.sequence);
+        let ours = head.columns == shape.columns() && seat < shape.members();
+        (here && ours).then_some(head)
+    }
+
+    /// A head that counts.
+    pub(crate) fn head_on(
+        self,
+        (seat, member): (usize, &Member),
+        slot: usize,
+        row: usize,
+    ) -> Option<Head> {
+        let head = self.placed((seat, member), slot, row)?;
+        let abandoned =
+            self.known.is_abandoned(&head) && self.mutant != Mutant::AbandonedHeadsCount;
+        let refused = self.known.entries[seat].lacks(head.at.sequence)
+            && self.mutant == Mutant::GapHeadsRefused;
+        (!abandoned && !refused).then_some(head)
+    }
+
+    pub(crate) fn shape_at(self, sequence: usize) -> Shape {
+        if self.mutant == Mutant::NewestShapeAlone {
+            return self.known.shape();
+        }
+        self.known.shape_at(sequence)
     }
 
     pub(crate) fn heads(self, slot: usize, row: usize) -> impl Iterator<Item = Head> {
-        self.each().filter_map(move |member| self.head_on(member, slot, row))
+        self.each().filter_map(move |seat| self.head_on(seat, slot, row))
     }
 
     /// The newest sequence in the first row of a slot: one read for each member.
-    fn probe(self, slot: usize) -> Option<usize> {
+    pub(crate) fn probe(self, slot: usize) -> Option<usize> {
         self.heads(slot, 0).map(|head| head.at.sequence).max()
     }
 
@@ -87,20 +118,21 @@ impl<'a> View<'a> {
         at <= watermark
     }
 
-    /// This member holds a piece of the stripe that `head` belongs to.
-    fn head_of(self, member: &Member, head: &Head) -> bool {
+    /// This member holds a piece of the stripe that `head`, which counts, belongs to: whatever else
+    /// the member lacks or made up.
+    fn head_of(self, seat: (usize, &Member), head: &Head) -> bool {
         let slot = head.at.sequence % self.geometry.slots;
         let loose = self.mutant == Mutant::NoIdentity;
-        self.head_on(member, slot, head.row).is_some_and(|own| {
+        self.placed(seat, slot, head.row).is_some_and(|own| {
             own.identity == head.identity || loose && own.at == head.at && own.kind == head.kind
         })
     }
 
-    fn body_on(self, member: &Member, head: &Head, row: usize) -> bool {
+    fn body_on(self, seat: (usize, &Member), head: &Head, row: usize) -> bool {
         let slot = head.at.sequence % self.geometry.slots;
         let loose = self.mutant == Mutant::NoIdentity;
-        let found = member.visible[slot * self.geometry.rows + head.row + row];
-        self.head_of(member, head)
+        let found = seat.1.visible[slot * self.geometry.rows + head.row + row];
+        self.head_of(seat, head)
             && match found {
                 Row::Body { identity, row: at } => {
                     at == row && (loose || identity == head.identity)
@@ -109,15 +141,16 @@ impl<'a> View<'a> {
             }
     }
 
+    /// K members have its head, and each row can be had from K of them. Fewer heads may be of a
+    /// past that only they have seen.
     fn whole(self, head: &Head) -> bool {
-        if head.kind.closes() {
-            return true;
-        }
-        let enough = |good: &dyn Fn(&&Member) -> bool| {
-            self.each().filter(good).count() >= self.geometry.data
+        let data = self.shape_at(head.at.sequence).data;
+        let enough = |good: &dyn Fn((usize, &Member)) -> bool| {
+            self.each().filter(|&m| good(m)).count() >= data
         };
         enough(&|member| self.head_of(member, head))
-            && (1..=head.rows).all(|row| enough(&|member| self.body_on(member, head, row)))
+            && (head.kind.closes()
+                || (1..=head.rows).all(|row| enough(&|member| self.body_on(member, head, row))))
     }
 
     /// The stripe `at` whose head is in `row`: whole data before VOID, either before damaged data.
@@ -146,7 +179,7 @@ impl<'a> View<'a> {
         let foreign = |row: usize| {
             self.each().any(|member| {
                 self.body_on(member, &head, row)
-                    && member.visible[slot * self.geometry.rows + head.row + row]
+                    && member.1.visible[slot * self.geometry.rows + head.row + row]
                         != Row::Body { identity: head.identity, row }
             })
         };
@@ -164,12 +197,24 @@ impl<'a> View<'a> {
         })
     }
 
-    fn rank(self, stripe: &Stripe) -> (bool, bool, usize) {
-        let data = !stripe.head.kind.closes();
-        if self.mutant == Mutant::VoidBeatsData {
-            return (stripe.whole, true, stripe.head.epoch);
-        }
-        (stripe.whole, data, stripe.head.epoch)
+    /// Whole data before VOID, either before damaged data. What shows only inside gaps may have
+    /// been voided by the others.
+    fn rank(self, stripe: &Stripe) -> (usize, usize) {
+        let slot = stripe.head.at.sequence % self.geometry.slots;
+        let vouched = self.mutant == Mutant::GapHeadsRankEqual
+            || self.each().any(|(seat, member)| {
+                !self.known.entries[seat].lacks(stripe.head.at.sequence)
+                    && self.head_on((seat, member), slot, stripe.head.row) == Some(stripe.head)
+            });
+        let rank = match (stripe.whole, stripe.head.kind.closes(), vouched) {
+            (true, false, true) => 4,
+            (true, true, true) if self.mutant == Mutant::VoidBeatsData => 4,
+            (true, true, true) => 3,
+            (true, false, false) => 2,
+            (_, true, _) => 1,
+            (false, false, _) => 0,
+        };
+        (rank, stripe.head.epoch)
     }
 
     /// The first head of `sequence` behind `row` that continues after `sub`.
@@ -240,114 +285,14 @@ impl<'a> View<'a> {
     }
 
     /// The slot is closed on this member, and no later sub of its sequence lies behind.
-    pub(crate) fn closing_is_exact(self, member: &Member, head: &Head) -> bool {
+    pub(crate) fn closing_is_exact(self, seat: (usize, &Member), head: &Head) -> bool {
         let slot = head.at.sequence % self.geometry.slots;
         let clear = (head.row + 1..self.geometry.rows).all(|row| {
-            self.head_on(member, slot, row)
+            self.head_on(seat, slot, row)
                 .is_none_or(|behind| behind.at.sequence != head.at.sequence)
         });
         let trailer =
-            self.mutant == Mutant::TrailerNotRewritten || self.trailer_holds(member, head);
-        self.head_on(member, slot, head.row) == Some(*head) && trailer && clear
-    }
-
-    /// The newest sequence on the members: bisection over laps, the window, and where the two
-    /// disagree the first rows of every slot. A volume no epoch joined has no log to miss.
-    pub(crate) fn newest(self, joined: usize, reads: &mut Reads) -> Option<usize> {
-        let near = self.geometry.window * 4;
-        let anchor = (0..near).find_map(|slot| reads.count(self.probe(slot)).map(|s| (slot, s)));
-        if anchor.is_none() && joined == 0 {
-            return None;
-        }
-        let boundary =
-            anchor.map(|(slot, sequence)| self.bisect(slot, sequence / self.geometry.slots, reads));
-        let found = boundary.and_then(|boundary| self.in_window(boundary, reads));
-        if let Some((sequence, distance)) = found
-            && (distance <= self.geometry.window * 3
-                || self.mutant == Mutant::UnreadableProbeTrusted)
-        {
-            return Some(sequence);
-        }
-        reads.full_scans += 1;
-        let all = 0..self.geometry.slots;
-        let newest = all.filter_map(|slot| reads.count(self.probe(slot))).max()?;
-        self.in_window(newest % self.geometry.slots, reads).map(|(sequence, _)| sequence)
-    }
-
-    /// The last slot whose lap is not older than the anchor's, give or take the window. Where it
-    /// cannot read it goes left, as a first lap needs; the window shows when that was wrong.
-    fn bisect(self, anchor: usize, lap: usize, reads: &mut Reads) -> usize {
-        let (mut low, mut high) = (anchor, self.geometry.slots);
-        while high - low > 1 {
-            let middle = usize::midpoint(low, high);
-            match self.nearest(middle, low..high, reads) {
-                Some((slot, sequence)) if sequence / self.geometry.slots >= lap => low = slot,
-                Some((slot, _)) => high = slot,
-                None => high = middle,
-            }
-        }
-        low
-    }
-
-    /// A readable slot next to `middle`, behind the first and before the end of `range`.
-    fn nearest(
-        self,
-        middle: usize,
-        range: Range<usize>,
-        reads: &mut Reads,
-    ) -> Option<(usize, usize)> {
-        let reach = if self.mutant == Mutant::UnreadableProbeTrusted { 0 } else { REACH };
-        (0..=reach).flat_map(|d| [middle + d, middle.saturating_sub(d)]).find_map(|slot| {
-            let inside = slot > range.start && slot < range.end;
-            inside.then(|| reads.count(self.probe(slot)).map(|s| (slot, s))).flatten()
-        })
-    }
-
-    /// The newest sequence in all rows of the window around the boundary, and its distance from
-    /// the window's begin. A crash leaves it at most W right of the boundary, at distance 3W; found
-    /// further right, an unreadable probe has led the search astray.
-    fn in_window(self, boundary: usize, reads: &mut Reads) -> Option<(usize, usize)> {
-        let (slots, window) = (self.geometry.slots, self.geometry.window);
-        let found = (0..=4 * window).filter_map(|distance| {
-            let slot = (boundary + slots + distance - 2 * window) % slots;
-            reads.count(self.probe_rows(slot)).map(|sequence| (sequence, distance))
-        });
-        found.max()
-    }
-
-    /// The highest epoch in the window up to `head`.
-    pub(crate) fn newest_epoch(self, head: usize) -> usize {
-        self.window_heads(head).map(|head| head.epoch).max().unwrap_or(0)
-    }
-
-    fn window_heads(self, head: usize) -> impl Iterator<Item = Head> {
-        let first = head.saturating_sub(2 * self.geometry.window);
-        (first..=head)
-            .map(move |sequence| sequence % self.geometry.slots)
-            .flat_map(move |slot| (0..self.geometry.rows).map(move |row| (slot, row)))
-            .flat_map(move |(slot, row)| self.heads(slot, row))
-    }
-
-    /// The highest watermark in the window up to `head`, of epochs up to `epoch_max`.
-    pub(crate) fn watermark(self, head: usize, epoch_max: usize) -> Position {
-        self.window_heads(head)
-            .filter(|head| head.epoch <= epoch_max)
-            .map(|head| head.watermark)
-            .max()
-            .unwrap_or_default()
-    }
-}
-
-/// What finding the head cost.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Reads {
-    pub(crate) probes: usize,
-    pub(crate) full_scans: usize,
-}
-
-impl Reads {
-    fn count(&mut self, found: Option<usize>) -> Option<usize> {
-        self.probes += 1;
-        found
+            self.mutant == Mutant::TrailerNotRewritten || self.trailer_holds(seat.1, head);
+        self.head_on(seat, slot, head.row) == Some(*head) && trailer && clear
     }
 }

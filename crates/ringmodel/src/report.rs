@@ -15,6 +15,8 @@ pub(crate) struct Plan {
     pub(crate) geometry: Option<Geometry>,
     /// Part of the names of the variants to run; empty for all.
     pub(crate) only: String,
+    /// Mutants run to the end, from seed 0, and their failures are counted.
+    pub(crate) survey: bool,
 }
 
 const fn geometry(data: usize, parity: usize, slots: usize, window: usize) -> Geometry {
@@ -25,6 +27,7 @@ pub(crate) const CORRECT: &[Geometry] = &[
     geometry(1, 0, 24, 3),
     geometry(1, 0, 64, 5),
     geometry(1, 1, 24, 2),
+    geometry(1, 2, 24, 3),
     geometry(2, 0, 24, 3),
     geometry(2, 1, 24, 3),
     geometry(2, 2, 24, 3),
@@ -35,7 +38,8 @@ pub(crate) const CORRECT: &[Geometry] = &[
 ];
 
 pub(crate) fn usage(what: &str) -> ExitCode {
-    let usage = "usage: ringmodel [--runs N] [--seed S] [--geometry K,P,SLOTS,W] [--only NAME]";
+    let usage = "usage: ringmodel [--runs N] [--seed S] [--geometry K,P,SLOTS,W] [--only NAME] \
+                 [--survey]";
     match writeln!(io::stderr(), "{what}\n{usage}") {
         Ok(()) | Err(_) => ExitCode::from(2),
     }
@@ -50,6 +54,10 @@ pub(crate) fn run(plan: &Plan, out: &mut impl Write) -> ExitCode {
 }
 
 fn report(plan: &Plan, out: &mut impl Write) -> io::Result<bool> {
+    if plan.survey {
+        survey(plan, out)?;
+        return Ok(true);
+    }
     let mut good = true;
     let chosen = plan.geometry.as_ref().map_or(CORRECT, std::slice::from_ref);
     for geometry in chosen.iter().filter(|_| "correct".contains(&plan.only)) {
@@ -106,10 +114,38 @@ fn correct(
     Ok(fails == 0)
 }
 
+/// How many runs of each mutant fail.
+fn survey(plan: &Plan, out: &mut impl Write) -> io::Result<()> {
+    let entries = MUTANTS.iter().chain(HARMLESS);
+    for entry in entries.filter(|entry| entry.name.contains(&plan.only)) {
+        let mut stats = Stats::default();
+        let variant = (entry.scenario, entry.mutant);
+        let failed: Vec<u64> = (0..plan.runs)
+            .filter(|&seed| campaign::run(seed, &entry.geometry(), variant, &mut stats).is_err())
+            .collect();
+        let (name, first, (k, p, ..)) = (entry.name, failed.first(), entry.geometry);
+        writeln!(
+            out,
+            "{:>6} of {} runs fail  {name:<56} {k}+{p} {:?} first {first:?}",
+            failed.len(),
+            plan.runs,
+            entry.scenario
+        )?;
+    }
+    Ok(())
+}
+
+impl Entry {
+    fn geometry(&self) -> Geometry {
+        let (data, parity, slots, window) = self.geometry;
+        geometry(data, parity, slots, window)
+    }
+}
+
 /// Runs a mutant until a promise breaks: the cost, the seed and the promise.
 pub(crate) fn catch(entry: &Entry, runs: u64) -> Option<(Stats, u64, String)> {
     let mut stats = Stats::default();
-    let geometry = geometry(entry.geometry.0, entry.geometry.1, entry.geometry.2, entry.geometry.3);
+    let geometry = entry.geometry();
     (entry.seed..entry.seed + runs).find_map(|seed| {
         let variant = (entry.scenario, entry.mutant);
         let what = campaign::run(seed, &geometry, variant, &mut stats).err()?;

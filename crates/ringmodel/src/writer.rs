@@ -4,6 +4,7 @@
 use crate::device::{Kind, Position};
 use crate::model::{Next, Pending, Progress, Sim};
 use crate::mutants::Mutant;
+use crate::superblock::each;
 
 impl Sim<'_> {
     /// A stripe may start in `sequence` only inside both windows.
@@ -14,7 +15,8 @@ impl Sim<'_> {
             Mutant::WindowInSlots => (usize::MAX, window),
             _ => (window, window),
         };
-        self.pending.len() < stripes && sequence <= self.acknowledged.sequence + reach
+        let free = !self.resilver_holds(sequence % self.geometry.slots);
+        free && self.pending.len() < stripes && sequence <= self.acknowledged.sequence + reach
     }
 
     /// Submits one stripe of `kind` with `rows` body rows at the next place.
@@ -23,9 +25,8 @@ impl Sim<'_> {
         let head = self.new_head(kind, at, row, rows);
         self.truth.submitted(head, self.geometry.slots);
         let content = head.content();
-        let set = self.present_set();
         let mut progress = vec![Progress::Durable; self.members.len()];
-        for member in (0..self.members.len()).filter(|member| set >> member & 1 == 1) {
+        for member in each(self.part) {
             // The head and the trailer of a VOID are two requests; between them nothing is written.
             let requests = if kind == Kind::Void && rows > 0 {
                 let last = self.geometry.rows - 1;
@@ -48,10 +49,6 @@ impl Sim<'_> {
             Position::new(at.sequence, at.sub + 1)
         };
         self.next = Next { at, row: if at.sub == 0 { 0 } else { row } };
-    }
-
-    fn present_set(&self) -> usize {
-        self.members.iter().enumerate().fold(0, |set, (i, m)| set | usize::from(m.present) << i)
     }
 
     /// A column is sealed: full, cut short by time, or nothing but a heartbeat.
@@ -86,6 +83,9 @@ impl Sim<'_> {
         }
         let write = member.in_flight.swap_remove(self.rng.below(member.in_flight.len()));
         member.land(&write, &mut self.rng);
+        if write.owner.is_none() {
+            self.resilver_landed(index);
+        }
         let owner = self.pending.iter_mut().find(|pending| Some(pending.at) == write.owner);
         if let Some(pending) = owner {
             pending.progress[index] = match pending.progress[index] {
@@ -102,12 +102,12 @@ impl Sim<'_> {
     /// One member is flushed; what had landed on it before is durable.
     pub(crate) fn flush_one(&mut self) {
         let index = self.rng.below(self.members.len());
-        if self.members[index].present {
+        if self.part >> index & 1 == 1 {
             self.flush_member(index);
         }
     }
 
-    fn flush_member(&mut self, index: usize) {
+    pub(crate) fn flush_member(&mut self, index: usize) {
         self.members[index].flush(&mut self.rng);
         for pending in &mut self.pending {
             if pending.progress[index] == Progress::Landed {
@@ -117,7 +117,7 @@ impl Sim<'_> {
         self.acknowledge();
     }
 
-    fn acknowledge(&mut self) {
+    pub(crate) fn acknowledge(&mut self) {
         while let Some(first) = self.pending.front() {
             if first.progress.iter().any(|progress| *progress != Progress::Durable) {
                 return;
@@ -130,10 +130,10 @@ impl Sim<'_> {
     }
 
     fn drain(&mut self) {
-        while self.members.iter().any(|member| !member.in_flight.is_empty()) {
+        while each(self.part).any(|seat| !self.members[seat].in_flight.is_empty()) {
             self.complete();
         }
-        for index in 0..self.members.len() {
+        for index in each(self.part) {
             self.flush_member(index);
         }
     }
