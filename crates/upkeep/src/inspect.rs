@@ -45,6 +45,8 @@ pub struct Inspection {
     pub path: PathBuf,
     /// What each member is good for, by number.
     pub members: Vec<MemberState>,
+    /// Of absent members: why what lies in their place is not they, where there is anything.
+    pub why_absent: Vec<(u8, String)>,
     /// Bytes of the smallest member at hand.
     pub smallest_member_bytes: u64,
     /// Identity, shape, members and epochs.
@@ -135,6 +137,7 @@ pub fn inspect(path: &Path, members: &[PathBuf]) -> Result<Inspection, Error> {
             .numbers()
             .map(|member| member_state(&reader, member))
             .collect(),
+        why_absent: why_absent(path, &reader),
         smallest_member_bytes: reader.smallest_member_bytes(),
         span: reader.span(),
         newest,
@@ -147,6 +150,16 @@ pub fn inspect(path: &Path, members: &[PathBuf]) -> Result<Inspection, Error> {
         index: summary(&segments),
         superblock,
     })
+}
+
+fn why_absent(path: &Path, reader: &Reader) -> Vec<(u8, String)> {
+    let membership = reader.membership();
+    let absent = membership.numbers().filter(|&member| membership.of(member).is_none());
+    let reason = |member: u8| {
+        let reason = volume::why_absent(path, reader.superblock(), member)?;
+        Some((member, reason.to_string()))
+    };
+    absent.filter_map(reason).collect()
 }
 
 /// What a member is good for.

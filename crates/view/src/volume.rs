@@ -171,8 +171,12 @@ pub fn inspection(report: &Inspection, width: Option<usize>) -> String {
     facts.add("created", format!("{} UTC", time(report.superblock.created)));
     facts.add("ring", ring(geometry));
     facts.add("order", order(geometry, report.smallest_member_bytes));
-    for (entry, state) in report.superblock.members.iter().zip(&report.members) {
-        facts.add("member", format!("{}{}", printable(&entry.path), condition(*state)));
+    let entries = report.superblock.members.iter().zip(&report.members);
+    for (number, (entry, state)) in (0_u8..).zip(entries) {
+        let why = report.why_absent.iter().find(|(member, _)| *member == number);
+        let condition =
+            why.map_or_else(|| condition(*state), |(_, reason)| format!(": absent: {reason}"));
+        facts.add("member", format!("{}{condition}", printable(&entry.path)));
     }
     facts.add("used", used(report));
     if let Some(times_held) = report.times {

@@ -17,7 +17,10 @@ pub enum Error {
     #[error("no superblock found ({0})")]
     NoSuperblock(SuperblockError),
     /// The device is smaller than the superblock says.
-    #[error("member has {actual} bytes, the volume was created with {expected}")]
+    #[error(
+        "it was cut to {actual} bytes and the ring reaches to {expected}; bring back the whole of \
+         it, or replace the member"
+    )]
     Shrunk {
         /// Bytes there are.
         actual: u64,
@@ -109,7 +112,7 @@ pub enum Error {
     #[error("no member of a volume was given")]
     NoMembers,
     /// A member of another volume.
-    #[error("it belongs to volume {volume_id}, not to that of the other members")]
+    #[error("it belongs to volume {volume_id}, not to that of the other members; leave it out")]
     ForeignMember {
         /// Place among the devices given.
         place: usize,
@@ -117,7 +120,7 @@ pub enum Error {
         volume_id: VolumeId,
     },
     /// A member that was replaced by another device since.
-    #[error("it was member {member} once and has been replaced since")]
+    #[error("it was member {member} once and has been replaced since; leave it out")]
     ReplacedMember {
         /// Place among the devices given.
         place: usize,

@@ -41,7 +41,7 @@ pub use create::{CreateOptions, Identity, create, geometry_for};
 pub use error::Error;
 pub use index_stripes::IndexFile;
 pub use layout::{Bound, Layout, Usable};
-pub use locate::{MemberAt, find_members, is_spare_at, open_members, open_reader};
+pub use locate::{MemberAt, find_members, is_spare_at, open_members, open_reader, why_absent};
 pub use look::Look;
 pub use membership::Membership;
 pub use mount::{Recovery, mount, mount_without};

@@ -1,12 +1,12 @@
 //! Finding the members of a volume from any one of them.
 //!
-//! The others are looked for where the superblock says they were, beside the one given, and where
-//! the user says. A member is known by its superblock, never by its name.
+//! The others are looked for where the superblock says they were, beside the one given (there first
+//! when that one is not where it was), and where the user says. A member is known by its superblock, never by its name.
 
 use std::path::{Path, PathBuf};
 
 use device::ReadAt;
-use format::superblock::Spare;
+use format::superblock::{MemberEntry, Spare, Superblock, SuperblockError};
 
 use crate::{Error, Reader, superblocks};
 
@@ -42,14 +42,11 @@ pub fn find_members(path: &Path, named: &[PathBuf]) -> Result<Vec<MemberAt>, Err
         }
         found.push(MemberAt { member: superblock.member, path: path.clone() });
     }
-    let beside = path.parent().unwrap_or(Path::new(""));
+    let places = Places::new(path, &first);
     for (member, entry) in (0..).zip(&first.members) {
         if found.iter().any(|other| other.member == member) {
             continue;
         }
-        let recorded = Path::new(&entry.path);
-        let name = recorded.file_name().map(|name| beside.join(name));
-        let places = [Some(recorded.to_path_buf()), name];
         let is_it = |place: &PathBuf| {
             let superblock = device::open_read(place)
                 .ok()
@@ -58,11 +55,60 @@ pub fn find_members(path: &Path, named: &[PathBuf]) -> Result<Vec<MemberAt>, Err
                 superblock.volume_id == first.volume_id && superblock.member == member
             })
         };
-        let place = places.into_iter().flatten().find(is_it);
+        let place = places.of(entry).into_iter().find(is_it);
         found.extend(place.map(|path| MemberAt { member, path }));
     }
     found.sort_by_key(|found| found.member);
     Ok(found)
+}
+
+/// Where the other members are looked for.
+struct Places<'a> {
+    beside: &'a Path,
+    /// The given member lies where it was when the superblock was written.
+    is_at_home: bool,
+}
+
+impl<'a> Places<'a> {
+    fn new(path: &'a Path, own: &Superblock) -> Self {
+        let recorded = own.members.get(usize::from(own.member)).map(|entry| Path::new(&entry.path));
+        let same = |recorded: &Path| {
+            let resolved = (path.canonicalize().ok(), recorded.canonicalize().ok());
+            resolved.0.is_some() && resolved.0 == resolved.1
+        };
+        let is_at_home = recorded.is_some_and(same);
+        Self { beside: path.parent().unwrap_or(Path::new("")), is_at_home }
+    }
+
+    /// A volume that was moved or copied is found beside the member given first: what lies at the
+    /// old places may be the original.
+    fn of(&self, entry: &MemberEntry) -> Vec<PathBuf> {
+        let recorded = Path::new(&entry.path);
+        let beside = recorded.file_name().map(|name| self.beside.join(name));
+        let mut places: Vec<PathBuf> = beside.into_iter().chain([recorded.to_path_buf()]).collect();
+        if self.is_at_home {
+            places.reverse();
+        }
+        places
+    }
+}
+
+/// Why what lies at the place of an absent member cannot be it; `None` when nothing is there, or
+/// something that is no member of any volume.
+pub fn why_absent(path: &Path, volume: &Superblock, member: u8) -> Option<Error> {
+    let entry = volume.members.get(usize::from(member))?;
+    let places = Places { beside: path.parent().unwrap_or(Path::new("")), is_at_home: true };
+    places.of(entry).into_iter().find_map(|place| {
+        let device = device::open_read(&place).ok()?;
+        match superblocks::load_from(device.as_ref()) {
+            Err(Error::NoSuperblock(SuperblockError::Magic)) => None,
+            Err(error) => Some(error),
+            Ok(found) if found.volume_id != volume.volume_id => {
+                Some(Error::ForeignMember { place: 0, volume_id: found.volume_id })
+            }
+            Ok(_) => None,
+        }
+    })
 }
 
 /// Whether `spare` is there, at `path`.

@@ -13,4 +13,5 @@ mod layout;
 mod machine;
 mod members;
 mod refusals;
+mod strangers;
 mod verbs;
