@@ -33,6 +33,8 @@ pub(crate) struct Archive {
     pub(crate) catalog: Catalog,
     pub(crate) cache: Box<dyn Files>,
     pub(crate) vlan_in_key: bool,
+    /// Nothing at or before this time is given out.
+    pub(crate) expired: Timestamp,
     /// Where it is opened again to see how far its recorder is; `None` where none can be.
     path: Option<PathBuf>,
     members: Vec<PathBuf>,
@@ -41,8 +43,8 @@ pub(crate) struct Archive {
 impl Archive {
     /// Opens the volume and learns of its segments: from the newest INDEX back, then from the
     /// cache.
-    pub(crate) fn open(options: &Options) -> Result<Self, Error> {
-        let mut archive = Self::without_index(options)?;
+    pub(crate) fn open(options: &Options, now: Timestamp) -> Result<Self, Error> {
+        let mut archive = Self::without_index(options, now)?;
         archive.cache = cache::open(options, archive.volume());
         archive.load_directories();
         if archive.catalog.add_files(archive.cache.as_ref()).is_err() {
@@ -52,21 +54,22 @@ impl Archive {
     }
 
     /// Opens the volume and nothing else.
-    pub(crate) fn without_index(options: &Options) -> Result<Self, Error> {
+    pub(crate) fn without_index(options: &Options, now: Timestamp) -> Result<Self, Error> {
         let reader = volume::open_reader(&options.volume, &options.members)?;
-        let mut archive = Self::of_reader(reader, options);
+        let mut archive = Self::of_reader(reader, options, now);
         archive.path = Some(options.volume.clone());
         Ok(archive)
     }
 
     /// A volume that nobody records into.
-    pub(crate) fn of_reader(reader: Reader, options: &Options) -> Self {
+    pub(crate) fn of_reader(reader: Reader, options: &Options, now: Timestamp) -> Self {
         let volume = reader.superblock().volume_id;
         let tail = reader.span().map_or(0, |span| span.tail);
         Self {
             catalog: Catalog::new(volume, tail, options.keep_sessions),
             cache: Box::new(NoCache),
             vlan_in_key: options.vlan_in_key,
+            expired: reader.superblock().expired_at(now),
             path: None,
             members: options.members.clone(),
             reader,

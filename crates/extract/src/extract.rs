@@ -93,7 +93,7 @@ pub fn extract(
     progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<ExtractReport, Error> {
     let watch = Stopwatch::start(clock);
-    let mut archive = Archive::open(options)?;
+    let mut archive = Archive::open(options, clock.realtime())?;
     run(&mut archive, watch, request, target, Telling { progress, losses: None })
 }
 
@@ -123,6 +123,7 @@ pub(crate) fn run<'a>(
     };
     let job = Extractor {
         times: times.clone(),
+        expired: archive.expired,
         matching: Matching::default(),
         keyer: Keyer::new(archive.vlan_in_key),
         lanes: BTreeMap::new(),
@@ -165,6 +166,7 @@ type LaneKey = (u32, LinkType, Vec<u8>);
 struct Extractor<'a, 't> {
     /// Packets outside are left out.
     times: RangeInclusive<Timestamp>,
+    expired: Timestamp,
     matching: Matching,
     keyer: Keyer,
     lanes: BTreeMap<LaneKey, usize>,
@@ -287,7 +289,8 @@ impl Extractor<'_, '_> {
             let mut wanted = due.remove(&piece);
             let flow = self.piece(stripe, wanted.as_mut(), notes)?;
             if let Some(wanted) = wanted {
-                notes.completeness.missing_packets += self.matching.done(wanted, stripe.is_cut);
+                let is_cut = stripe.is_cut || self.is_expired(stripe);
+                notes.completeness.missing_packets += self.matching.done(wanted, is_cut);
             }
             Ok(flow)
         })?;
@@ -305,7 +308,12 @@ impl Extractor<'_, '_> {
         mut wanted: Option<&mut PieceMatch>,
         notes: &mut Notes,
     ) -> Result<ControlFlow<()>, Error> {
-        let mut lanes = Vec::new();
+        if self.is_expired(stripe) {
+            // Names and secrets that lie beside the packets are as old.
+            notes.completeness.withhold(self.expired);
+            return Ok(ControlFlow::Continue(()));
+        }
+        let (mut lanes, mut withheld) = (Vec::new(), false);
         let mut decoded = Decoded::default();
         let walked = stripe.packets(notes, |packet, interfaces| {
             let interface = interfaces.get(packet.interface).expect("the walk checks the number");
@@ -320,7 +328,9 @@ impl Extractor<'_, '_> {
                     return Ok(ControlFlow::Continue(()));
                 }
             }
-            if self.times.contains(&packet.timestamp) {
+            if packet.timestamp <= self.expired {
+                withheld = true;
+            } else if self.times.contains(&packet.timestamp) {
                 let lane = self.lane(&mut lanes, packet.interface, interface, stripe.body)?;
                 let outputs = &mut self.outputs;
                 let encode = |out: &mut Vec<u8>| outputs.encode(lane, stripe.body, packet, out);
@@ -329,6 +339,9 @@ impl Extractor<'_, '_> {
             }
             Ok(ControlFlow::Continue(()))
         })?;
+        if withheld {
+            notes.completeness.withhold(self.expired);
+        }
         for block in walked.blocks {
             if self.blocks.insert(*blake3::hash(block).as_bytes()) {
                 self.outputs.block(block)?;
@@ -349,6 +362,12 @@ impl Extractor<'_, '_> {
         } else {
             Ok((self.telling.progress)(&self.done))
         }
+    }
+
+    /// Whether all packets of the stripe are expired.
+    fn is_expired(&self, stripe: &DataStripe<'_>) -> bool {
+        let newest = stripe.head.stripe.time_max;
+        stripe.head.stripe.totals.packets > 0 && newest <= self.expired
     }
 
     /// The lane of an interface; `lanes` are those of this piece by their number in it.

@@ -74,7 +74,7 @@ pub fn find(
     visit: &mut dyn FnMut(&Found) -> ControlFlow<()>,
 ) -> Result<FindReport, Error> {
     let mut watch = Stopwatch::start(clock);
-    let mut archive = Archive::open(options)?;
+    let mut archive = Archive::open(options, clock.realtime())?;
     let mut notes = Notes::default();
     notes.explain.open_ns = watch.lap();
     let tail = archive.tail();

@@ -62,7 +62,7 @@ pub fn salvage(
     progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<SalvageReport, Error> {
     let Salvaged { reader, has_key, strangers, acknowledged } = found.salvaged;
-    let mut archive = Archive::of_reader(reader, &Options::default());
+    let mut archive = Archive::of_reader(reader, &Options::default(), clock.realtime());
     let all = Query::all();
     let request = Request { query: &all, query_text: "salvage", whole_sessions: true };
     let mut losses = Losses::default();

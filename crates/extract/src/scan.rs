@@ -323,6 +323,10 @@ impl Scan<'_> {
         if self.archive.catalog.shows(&slice).is_none() {
             return Ok(ControlFlow::Continue(()));
         }
+        if slice.end <= self.archive.expired {
+            notes.completeness.withhold(self.archive.expired);
+            return Ok(ControlFlow::Continue(()));
+        }
         notes.explain.rows_matched += 1;
         visit(Step::Row(id, Box::new(slice)), self.archive, notes)
     }
@@ -434,6 +438,10 @@ impl Scan<'_> {
                 let id = RowId { segment: first, row };
                 let in_range = slice.start <= to && slice.end >= from;
                 if in_range && wanted.accepts(id, &slice, by_id) {
+                    if slice.end <= archive.expired {
+                        notes.completeness.withhold(archive.expired);
+                        continue;
+                    }
                     notes.explain.rows_matched += 1;
                     if visit(Step::Row(id, Box::new(slice)), archive, notes)?.is_break() {
                         return Ok(ControlFlow::Break(()));

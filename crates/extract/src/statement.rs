@@ -46,6 +46,8 @@ pub struct Completeness {
     pub missing_packets: u64,
     /// Packets that no index has; they were indexed on the way and are in the answer.
     pub unindexed_packets: u64,
+    /// Something that was asked for lies at or before this time, and is not given out any more.
+    pub expired_through: Option<Timestamp>,
     /// Sessions beyond the limit were left out.
     pub limited: bool,
     /// The run was ended before its end.
@@ -59,6 +61,7 @@ impl Completeness {
             && self.damage.is_empty()
             && self.retired_pieces == 0
             && self.missing_packets == 0
+            && self.expired_through.is_none()
             && !self.limited
             && !self.stopped
     }
@@ -69,6 +72,11 @@ impl Completeness {
                 self.gaps.push(gap.clone());
             }
         }
+    }
+
+    /// Something is older than the volume's maximum age.
+    pub(crate) fn withhold(&mut self, through: Timestamp) {
+        self.expired_through = Some(through);
     }
 
     pub(crate) fn add_damage(&mut self, stripe: StripeId, kind: DamageKind) {
@@ -103,6 +111,9 @@ impl fmt::Display for Completeness {
         }
         if self.retired_pieces > 0 {
             write!(f, "\noverwritten: {} pieces of these sessions", self.retired_pieces)?;
+        }
+        if let Some(through) = self.expired_through {
+            write!(f, "\nexpired: what is not newer than {through} is beyond the maximum age")?;
         }
         if self.missing_packets > 0 {
             write!(f, "\nnot found: {} packets that the index counts", self.missing_packets)?;

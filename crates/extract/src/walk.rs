@@ -6,6 +6,7 @@ use format::checksum::body_crc;
 use format::directory::Gap;
 use format::head::{Head, Kind, StripeId};
 use format::piece::{self, InterfaceInPiece, StoredPacket};
+use units::Clock;
 use volume::{Reader, StripeInSlot};
 
 use crate::archive::Archive;
@@ -202,13 +203,14 @@ pub struct WalkReport {
     pub completeness: Completeness,
 }
 
-/// Visits every acknowledged packet of the volume, in the order recorded. Needs no index.
-pub fn packets<V>(options: &Options, mut visit: V) -> Result<WalkReport, Error>
+/// Visits every acknowledged packet of the volume that is not expired, in the order recorded. Needs
+/// no index.
+pub fn packets<V>(options: &Options, clock: &dyn Clock, mut visit: V) -> Result<WalkReport, Error>
 where
     V: FnMut(&VolumePacket<'_>) -> ControlFlow<()>,
 {
-    let archive = Archive::without_index(options)?;
-    let (mut notes, mut count) = (Notes::default(), 0);
+    let archive = Archive::without_index(options, clock.realtime())?;
+    let (mut notes, mut count, mut expired) = (Notes::default(), 0, false);
     let places: Vec<Place> = archive.places().collect();
     let ended =
         each_data_stripe(&archive, &places, &mut notes, &|_| true, &mut |stripe, notes| {
@@ -216,6 +218,10 @@ where
             let walked = stripe.packets(notes, |packet, interfaces| {
                 let interface =
                     interfaces.get(packet.interface).expect("the walk checks the number");
+                if packet.timestamp <= archive.expired {
+                    expired = true;
+                    return Ok(ControlFlow::Continue(()));
+                }
                 count += 1;
                 flow = visit(&VolumePacket {
                     stripe: stripe.id(),
@@ -230,5 +236,8 @@ where
             Ok(flow)
         })?;
     notes.completeness.stopped = ended.is_break();
+    if expired {
+        notes.completeness.withhold(archive.expired);
+    }
     Ok(WalkReport { packets: count, completeness: notes.completeness })
 }

@@ -2,7 +2,8 @@
 //!
 //! Four copies on every member, in different places; each says which copy it is, so that a
 //! misdirected read shows. Layout: docs/format.md, Superblock. Written when a volume is created,
-//! opened for writing and changed in its members, never while data flows.
+//! opened for writing and changed in its members; while data flows only where packets have a
+//! maximum age, twice a minute.
 
 use crate::checksum::crc32c;
 use crate::field::{get, get_i64, get_u16, get_u32, get_u64, put};
@@ -48,6 +49,7 @@ mod at {
     pub(super) const PARENT: usize = 176;
     pub(super) const EARLIER: usize = 208;
     pub(super) const PREVIOUS_START: usize = 336;
+    pub(super) const MAX_AGE: usize = 344;
     pub(super) const MEMBERS: usize = 512;
     pub(super) const END: usize = MEMBERS + super::MEMBERS_MAX * super::MEMBER_ENTRY_BYTES;
 }
@@ -152,6 +154,8 @@ pub struct Superblock {
     pub joined_members: u32,
     /// No path serves data at or before this time (maximum age).
     pub expired_through: Timestamp,
+    /// Packets older than this, in nanoseconds, are not served; 0: whatever their age.
+    pub max_age_ns: i64,
     /// When the volume was created.
     pub created: Timestamp,
     /// W: most stripes in flight, and most slots they may reach over.
@@ -255,6 +259,7 @@ impl Superblock {
         put(&mut page, at::PREVIOUS_START, &self.previous_start.to_le_bytes());
         put(&mut page, at::PREVIOUS_MEMBERS, &self.previous_members.to_le_bytes());
         put(&mut page, at::EXPIRED_THROUGH, &self.expired_through.0.to_le_bytes());
+        put(&mut page, at::MAX_AGE, &self.max_age_ns.to_le_bytes());
         put(&mut page, at::CREATED, &self.created.0.to_le_bytes());
         put(&mut page, at::WINDOW, &self.window.to_le_bytes());
         put(&mut page, at::JOINED_MEMBERS, &self.joined_members.to_le_bytes());
@@ -298,9 +303,11 @@ impl Superblock {
             Geometry::decode(page, at::GEOMETRY).map_err(|_: HeadError| SuperblockError::Values)?;
         let (members, spares) = decode_members(page)?;
         let window = get_u16(page, at::WINDOW);
+        let max_age_ns = get_i64(page, at::MAX_AGE);
         if usize::from(member) >= members.len() + spares.len()
             || members.len() != usize::from(geometry.columns())
             || window == 0
+            || max_age_ns < 0
         {
             return Err(SuperblockError::Values);
         }
@@ -318,6 +325,7 @@ impl Superblock {
             previous_members: get_u32(page, at::PREVIOUS_MEMBERS),
             joined_members: get_u32(page, at::JOINED_MEMBERS),
             expired_through: Timestamp(get_i64(page, at::EXPIRED_THROUGH)),
+            max_age_ns,
             created: Timestamp(get_i64(page, at::CREATED)),
             window,
             parent: get(page, at::PARENT),
@@ -344,6 +352,15 @@ impl Superblock {
             let EarlierShape { data_columns, parity_columns, .. } = *shape;
             Geometry { data_columns, parity_columns, ..self.geometry }
         })
+    }
+
+    /// The time up to which nothing is served at `now`.
+    pub fn expired_at(&self, now: Timestamp) -> Timestamp {
+        let by_age = match self.max_age_ns {
+            0 => Timestamp::MIN,
+            age_ns => Timestamp(now.0.saturating_sub(age_ns)),
+        };
+        self.expired_through.max(by_age)
     }
 
     /// The superblock that replaces this one: one generation later, chained to it by hash.
@@ -436,7 +453,8 @@ mod tests {
             previous_start: 88,
             previous_members: 1,
             joined_members: 1,
-            expired_through: Timestamp::MIN,
+            expired_through: Timestamp(-3),
+            max_age_ns: 7,
             created: Timestamp(12),
             window: 4,
             parent: [3; 32],
@@ -475,6 +493,16 @@ mod tests {
             damaged[bit / 8] ^= 1 << (bit % 8);
             assert!(Superblock::decode(&damaged, 1).is_err(), "bit {bit}");
         }
+    }
+
+    #[test]
+    fn what_expired_once_stays_expired_whatever_the_clock_says() {
+        let superblock = superblock();
+        for (now, expired) in [(1000, 993), (5, -2), (-100, -3), (i64::MIN, -3)] {
+            assert_eq!(superblock.expired_at(Timestamp(now)), Timestamp(expired));
+        }
+        let ageless = Superblock { max_age_ns: 0, ..superblock };
+        assert_eq!(ageless.expired_at(Timestamp(1000)), Timestamp(-3));
     }
 
     #[test]

@@ -28,6 +28,17 @@ pub enum Input {
     Files(Vec<PathBuf>),
 }
 
+/// For how long packets are given out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MaxAge {
+    /// As the volume has it.
+    Unchanged,
+    /// Until the ring takes them; what has expired stays so.
+    Off,
+    /// So long.
+    Age(Duration),
+}
+
 /// What to record, and how.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -57,6 +68,8 @@ pub struct Options {
     pub name: Option<String>,
     /// Longest time that packets wait in an open column.
     pub cut_after: Duration,
+    /// For how long packets are given out.
+    pub max_age: MaxAge,
     /// How the member is driven.
     pub device: device::Options,
 }
@@ -83,6 +96,7 @@ impl Options {
             keep_sessions: None,
             name: None,
             cut_after: Duration::from_secs(1),
+            max_age: MaxAge::Unchanged,
             device: device::Options::default(),
         }
     }
@@ -103,6 +117,9 @@ pub struct Progress {
     pub pool_count: usize,
     /// Members that the recording went on without, one line each.
     pub expelled: Vec<String>,
+    /// What a whole ring holds at the rate of the last minute, in nanoseconds; `None` from files,
+    /// whose packets do not come at their own pace.
+    pub holds_ns: Option<i64>,
 }
 
 /// A recording that has ended.

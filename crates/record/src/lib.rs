@@ -25,9 +25,10 @@ mod indexer;
 mod intake;
 mod job;
 mod pipeline;
+mod reach;
 mod ring;
 mod segment;
 
 pub use account::Account;
 pub use error::Error;
-pub use job::{Input, Options, Progress, Report, record};
+pub use job::{Input, MaxAge, Options, Progress, Report, record};

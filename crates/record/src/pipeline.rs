@@ -11,6 +11,7 @@ use core::time::Duration;
 use capture::{Next, Source};
 use device::Pool;
 use format::directory::{Gap, GapCause};
+use format::geometry::Geometry;
 use format::superblock::Superblock;
 use index::{Catalog, Files, MemoryFiles};
 use session::Table;
@@ -22,11 +23,12 @@ use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::indexer::{Indexer, IndexerReport, Run};
 use crate::intake::{Intake, IntakeParts, WriterGone};
-use crate::job::{Input, Opened, Options, Progress, Report};
-use crate::ring::{Board, RingWriter, SealedStripe, Shown, Task, look};
+use crate::job::{Input, MaxAge, Opened, Options, Progress, Report};
+use crate::reach::ReachBack;
+use crate::ring::{Board, RingParts, RingWriter, SealedStripe, Shown, Task, look};
 use crate::segment::SegmentLimits;
 
-/// How long a source may wait for packets.
+/// How long a source may wait for packets, at most.
 const WAIT: Duration = Duration::from_millis(50);
 /// How often counters are read and progress is told.
 const PROGRESS_NS: i64 = 200_000_000;
@@ -50,6 +52,8 @@ pub(crate) fn run(
         (opened.recovery.clone(), opened.writer.epoch(), opened.pool.clone());
     let hash_seed = u64::from_le_bytes(host::random_bytes()?);
     let config = options.sessions.unwrap_or_default();
+    let cut_after_ns = i64::try_from(options.cut_after.as_nanos()).unwrap_or(i64::MAX);
+    let reach = reach_back(options, opened.writer.geometry());
     let may_wait = matches!(options.input, Input::Files(_));
     let data_columns = usize::from(opened.writer.geometry().data_columns);
     let index_pool = Pool::new(2 * data_columns, pool.buffer_size())?;
@@ -63,19 +67,16 @@ pub(crate) fn run(
         let (sealed, sealed_queue) = sync_channel(share);
         let shared: Shared<'_> = (&board, tasks.clone(), index_pool, files.as_ref(), &new_table);
         let indexer = indexer_of(options, clock, &opened, shared)?;
-        let ring = RingWriter {
-            published: opened.writer.acknowledged(),
-            newest: opened.writer.acknowledged(),
-            writer: opened.writer,
+        let max_age_ns = max_age_ns(options.max_age, opened.writer.superblock());
+        let ring = RingParts {
             pool: pool.clone(),
             clock,
             board: Arc::clone(&board),
-            indexer: Some(sealed),
-            waiting: std::collections::VecDeque::new(),
-            pending: Vec::new(),
-            cut_after_ns: i64::try_from(options.cut_after.as_nanos()).unwrap_or(i64::MAX),
-            last_append_ns: clock.boottime_ns(),
+            indexer: sealed,
+            cut_after_ns,
+            max_age_ns,
         };
+        let ring = RingWriter::new(opened.writer, ring);
         let ring = spawn_ring(scope, ring, task_queue, &failed)?;
         let index_thread = spawn_indexer(scope, indexer, sealed_queue, opened.reader)?;
         let mut feed = Feed {
@@ -84,7 +85,7 @@ pub(crate) fn run(
                 tasks,
                 clock,
                 may_wait,
-                cut_after_ns: i64::try_from(options.cut_after.as_nanos()).unwrap_or(i64::MAX),
+                cut_after_ns,
                 writer_failed: &failed,
                 gaps: crash_gap(&recovery, clock.realtime()).into_iter().collect(),
             }),
@@ -93,6 +94,8 @@ pub(crate) fn run(
             pool: &pool,
             progress,
             start_ns: clock.boottime_ns(),
+            wait: WAIT.min(options.cut_after / 2),
+            reach,
             told_ns: i64::MIN,
             notes,
             broken_off: Vec::new(),
@@ -130,6 +133,22 @@ impl Report {
         self.acknowledged = shown.acknowledged;
         self.notes.extend_from_slice(&shown.expelled);
     }
+}
+
+/// The maximum age from now on; 0: none.
+fn max_age_ns(wished: MaxAge, before: &Superblock) -> i64 {
+    match wished {
+        MaxAge::Unchanged => before.max_age_ns,
+        MaxAge::Off => 0,
+        MaxAge::Age(age) => i64::try_from(age.as_nanos()).unwrap_or(i64::MAX),
+    }
+}
+
+/// Packets of a file come as fast as they are read: their rate predicts nothing.
+fn reach_back(options: &Options, geometry: &Geometry) -> Option<ReachBack> {
+    let slot_bytes = u64::from(geometry.piece_bytes) * u64::from(geometry.columns());
+    let is_live = matches!(options.input, Input::Interfaces(_));
+    is_live.then(|| ReachBack::new(geometry.slots * slot_bytes))
 }
 
 /// The index directory of a volume, or one in memory and a note why.
@@ -223,6 +242,9 @@ struct Feed<'a> {
     pool: &'a Pool,
     progress: Progressing<'a>,
     start_ns: i64,
+    /// How long a source may wait for packets: a column must be cut in time.
+    wait: Duration,
+    reach: Option<ReachBack>,
     told_ns: i64,
     notes: Vec<String>,
     broken_off: Vec<String>,
@@ -244,7 +266,7 @@ impl Feed<'_> {
     fn one(&mut self, source: &mut dyn Source) -> Result<ControlFlow<()>, WriterGone> {
         let mut flow = ControlFlow::Continue(());
         loop {
-            match source.next_batch(WAIT) {
+            match source.next_batch(self.wait) {
                 Ok(Next::Packets(batch)) => {
                     self.intake.know(batch.interfaces());
                     for packet in batch {
@@ -283,6 +305,8 @@ impl Feed<'_> {
         self.intake.know(source.interfaces());
         self.intake.count(&source.counters());
         let shown = look(self.board);
+        let sent = shown.counters.bytes;
+        let holds_ns = self.reach.as_mut().and_then(|reach| reach.note(now, sent));
         (self.progress)(&Progress {
             elapsed_ns: now - self.start_ns,
             total: Account::sum(&self.intake.accounts(&shown.stored)),
@@ -290,6 +314,7 @@ impl Feed<'_> {
             pool_free: self.pool.free_count(),
             pool_count: self.pool.count(),
             expelled: shown.expelled,
+            holds_ns,
         })
     }
 }

@@ -19,6 +19,8 @@ const SPLIT_ROWS_MIN: u16 = 4;
 const HEARTBEAT_NS: i64 = 60_000_000_000;
 /// How soon after the last stripe the watermark is put on the disk when nothing follows.
 const PUBLISH_NS: i64 = 200_000_000;
+/// How often packets expire: the superblocks are written each time.
+const EXPIRE_NS: i64 = 30_000_000_000;
 /// How long the thread sleeps at most while writes are on their way.
 const POLL: Duration = Duration::from_millis(2);
 /// How long it sleeps at most when there is nothing to do.
@@ -88,23 +90,60 @@ pub(crate) fn look(board: &Board) -> Shown {
     board.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// The state of the thread.
-pub(crate) struct RingWriter<'a> {
-    pub(crate) writer: Writer,
+/// What the thread is made of, besides the writer.
+pub(crate) struct RingParts<'a> {
     pub(crate) pool: Pool,
     pub(crate) clock: &'a dyn Clock,
     pub(crate) board: Board,
-    /// To the indexer, until the packets end.
-    pub(crate) indexer: Option<SyncSender<SealedStripe>>,
-    pub(crate) waiting: VecDeque<(StripeId, Vec<InterfaceUse>)>,
-    /// Columns that wait for enough others to make a stripe.
-    pub(crate) pending: Vec<FilledColumn>,
-    /// How long the oldest of them may wait.
+    pub(crate) indexer: SyncSender<SealedStripe>,
+    /// How long a column may wait for others.
     pub(crate) cut_after_ns: i64,
+    /// Packets older than this expire; 0: none.
+    pub(crate) max_age_ns: i64,
+}
+
+/// The state of the thread.
+pub(crate) struct RingWriter<'a> {
+    writer: Writer,
+    pool: Pool,
+    clock: &'a dyn Clock,
+    board: Board,
+    /// To the indexer, until the packets end.
+    indexer: Option<SyncSender<SealedStripe>>,
+    waiting: VecDeque<(StripeId, Vec<InterfaceUse>)>,
+    /// Columns that wait for enough others to make a stripe.
+    pending: Vec<FilledColumn>,
+    /// How long the oldest of them may wait.
+    cut_after_ns: i64,
+    /// Packets older than this expire; 0: none.
+    max_age_ns: i64,
+    /// When that was last seen to.
+    expired_at_ns: Option<i64>,
     /// Newest stripe with packets or index, and the newest one that a head on the disk covers.
-    pub(crate) newest: StripeId,
-    pub(crate) published: StripeId,
-    pub(crate) last_append_ns: i64,
+    newest: StripeId,
+    published: StripeId,
+    last_append_ns: i64,
+}
+
+impl<'a> RingWriter<'a> {
+    pub(crate) fn new(writer: Writer, parts: RingParts<'a>) -> Self {
+        let RingParts { pool, clock, board, indexer, cut_after_ns, max_age_ns } = parts;
+        Self {
+            published: writer.acknowledged(),
+            newest: writer.acknowledged(),
+            writer,
+            pool,
+            clock,
+            board,
+            indexer: Some(indexer),
+            waiting: VecDeque::new(),
+            pending: Vec::new(),
+            cut_after_ns,
+            max_age_ns,
+            expired_at_ns: None,
+            last_append_ns: clock.boottime_ns(),
+        }
+    }
 }
 
 impl RingWriter<'_> {
@@ -139,11 +178,13 @@ impl RingWriter<'_> {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             self.cut_pending(false)?;
+            self.expire(false)?;
             self.note();
         }
         self.cut_pending(true)?;
         self.writer.drain(self.clock)?;
         self.note();
+        self.expire(true)?;
         self.writer.close(self.clock)
     }
 
@@ -269,6 +310,26 @@ impl RingWriter<'_> {
             self.append(Filled::heartbeat())?;
         }
         Ok(())
+    }
+
+    /// Declares expired what is older than the maximum age: when recording begins, twice a minute
+    /// and in the end.
+    fn expire(&mut self, at_once: bool) -> Result<(), volume::Error> {
+        let now_ns = self.clock.boottime_ns();
+        let is_due = |last: i64| now_ns.saturating_sub(last) >= EXPIRE_NS;
+        if !at_once && !self.expired_at_ns.is_none_or(is_due) {
+            return Ok(());
+        }
+        self.expired_at_ns = Some(now_ns);
+        let known = self.writer.superblock();
+        let through = match self.max_age_ns {
+            0 => Timestamp::MIN,
+            age_ns => Timestamp(self.clock.realtime().0.saturating_sub(age_ns)),
+        };
+        if self.max_age_ns == known.max_age_ns && through <= known.expired_through {
+            return Ok(());
+        }
+        self.writer.set_retention(self.max_age_ns, through, self.clock)
     }
 
     /// Puts on the board what has become durable.

@@ -5,6 +5,7 @@
 //! program's data. `force` allows only the last two, and the report names what it destroyed. A file
 //! whose content nobody recognises is never replaced.
 
+use core::time::Duration;
 use std::path::{Path, PathBuf};
 
 use device::{Device, ROW_SIZE};
@@ -40,6 +41,8 @@ pub struct CreateOptions {
     pub extent_bytes: Option<u64>,
     /// The part of each member that the ring may use.
     pub usable: Usable,
+    /// Packets older than this are not served.
+    pub max_age: Option<Duration>,
     /// Leave a file unwritten: made at once, but slower on the first lap, and the disk may be full
     /// before the ring is.
     pub sparse: bool,
@@ -62,6 +65,7 @@ impl CreateOptions {
             zones: Some(1),
             extent_bytes: None,
             usable: Usable::default(),
+            max_age: None,
             sparse: false,
             raw: false,
             force: false,
@@ -222,7 +226,9 @@ fn shape(targets: &[Allowed<'_>], options: &CreateOptions) -> volume::CreateOpti
     let is_rotational = targets.iter().any(|target| target.is_rotational);
     let zones = options.zones.unwrap_or(if is_rotational { ZONES_OF_DISKS } else { 1 });
     let layout = Layout { zones, extent_bytes, usable };
-    volume::CreateOptions { piece_bytes, parity_columns, layout }
+    let max_age = options.max_age.unwrap_or_default();
+    let max_age_ns = i64::try_from(max_age.as_nanos()).unwrap_or(i64::MAX);
+    volume::CreateOptions { piece_bytes, parity_columns, layout, max_age_ns }
 }
 
 /// Brings one member into being, without superblocks.

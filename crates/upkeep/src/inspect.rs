@@ -129,7 +129,9 @@ pub fn inspect(path: &Path, members: &[PathBuf]) -> Result<Inspection, Error> {
     let segments = segments::read(&reader);
     let recordings =
         reader.span().map_or(Vec::new(), |span| recordings(&reader, span, &segments.entries));
+    let expired = superblock.expired_through;
     let times = recordings.iter().filter_map(|recording| recording.times).reduce(cover);
+    let times = times.map(|(from, to)| (from.max(expired), to.max(expired)));
     Ok(Inspection {
         path: path.to_path_buf(),
         members: reader

@@ -5,6 +5,7 @@
 //! (docs/sessions.md). Text that came from the network never reaches a terminal raw: control
 //! characters are escaped.
 
+mod hold;
 mod manifest;
 mod map;
 mod members;
@@ -17,6 +18,7 @@ mod text;
 mod verification;
 mod volume;
 
+pub use hold::{HoldSummary, holds, holds_json, parse_hold};
 pub use manifest::{ExpectedOutput, ManifestError, explain, manifest_json, parse_manifest};
 pub use map::{map, map_grid, map_svg, map_svg_grid};
 pub use members::{

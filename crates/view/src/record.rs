@@ -117,7 +117,14 @@ pub fn recording_progress(progress: &Progress) -> String {
         rate(progress.member_bytes, progress.elapsed_ns),
         used / progress.pool_count.max(1),
         duration(progress.elapsed_ns),
-    )
+    ) + &holds(progress)
+}
+
+/// How far back the ring reaches when full.
+fn holds(progress: &Progress) -> String {
+    progress
+        .holds_ns
+        .map_or_else(String::new, |holds| format!("; holds {} at this rate", duration(holds)))
 }
 
 #[derive(Serialize)]

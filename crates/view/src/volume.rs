@@ -188,6 +188,9 @@ pub fn inspection(report: &Inspection, width: Option<usize>) -> String {
             format!("about {} when full, at this rate", duration(reach.full_ns)),
         );
     }
+    if let Some(text) = max_age(&report.superblock) {
+        facts.add("maximum age", text);
+    }
     if let Some(span) = report.span {
         facts.add("stripes", format!("{} to {}, all durable", span.tail, span.acknowledged));
     }
@@ -208,6 +211,19 @@ fn condition(state: MemberState) -> String {
         MemberState::Absent => ": not found".to_owned(),
         MemberState::Stale { from, to: u64::MAX } => format!(": missed stripes {from} up to now"),
         MemberState::Stale { from, to } => format!(": missed stripes {from} to {}", to - 1),
+    }
+}
+
+/// How long packets are given out, if that has a bound.
+fn max_age(superblock: &Superblock) -> Option<String> {
+    let through = superblock.expired_through;
+    let expired =
+        (through > Timestamp::MIN).then(|| format!("expired up to {} UTC", time(through)));
+    match (superblock.max_age_ns, expired) {
+        (0, None) => None,
+        (0, Some(expired)) => Some(format!("none any more; {expired}")),
+        (age, None) => Some(duration(age)),
+        (age, Some(expired)) => Some(format!("{}; {expired}", duration(age))),
     }
 }
 
@@ -294,6 +310,10 @@ struct InspectionJson<'a> {
     slots_used: u64,
     slots_written: u64,
     window: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_age_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expired_through_ns: Option<i64>,
     epoch: u32,
     clean_stop: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -397,6 +417,10 @@ pub fn inspection_json(report: &Inspection, map: Option<&RingMap>) -> String {
         slots_used: report.slots_used,
         slots_written: report.slots_written,
         window: superblock.window,
+        max_age_ns: Some(superblock.max_age_ns).filter(|&age| age > 0),
+        expired_through_ns: Some(superblock.expired_through)
+            .filter(|&through| through > Timestamp::MIN)
+            .map(|Timestamp(ns)| ns),
         epoch: superblock.joined_epoch,
         clean_stop: report.clean_stop,
         tail_sequence: report.span.map(|span| span.tail),

@@ -22,11 +22,18 @@ pub struct CreateOptions {
     pub parity_columns: u8,
     /// How the ring goes over the surface.
     pub layout: Layout,
+    /// Packets older than this, in nanoseconds, are not served; 0: whatever their age.
+    pub max_age_ns: i64,
 }
 
 impl Default for CreateOptions {
     fn default() -> Self {
-        Self { piece_bytes: PIECE_BYTES_MAX, parity_columns: 0, layout: Layout::default() }
+        Self {
+            piece_bytes: PIECE_BYTES_MAX,
+            parity_columns: 0,
+            layout: Layout::default(),
+            max_age_ns: 0,
+        }
     }
 }
 
@@ -129,6 +136,7 @@ pub fn create(
         previous_members: 0,
         joined_members: 0,
         expired_through: Timestamp::MIN,
+        max_age_ns: options.max_age_ns,
         created: identity.created,
         window,
         parent: [0; 32],

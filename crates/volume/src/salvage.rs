@@ -180,6 +180,7 @@ fn superblock_from_heads(devices: &[Box<dyn ReadAt>]) -> Option<Superblock> {
         previous_members: 0,
         joined_members: 0,
         expired_through: Timestamp::MIN,
+        max_age_ns: 0,
         created: Timestamp(0),
         window: create::window_of(&newest),
         parent: [0; 32],

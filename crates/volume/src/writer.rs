@@ -9,6 +9,7 @@
 //! before anything is acknowledged that it does not hold.
 
 mod members;
+mod retention;
 
 pub use members::Expelled;
 

@@ -78,6 +78,7 @@ impl Run {
             piece_bytes: PIECE_BYTES,
             parity_columns: shape.1,
             layout: layout(seed),
+            max_age_ns: 0,
         };
         let mut size = (4 << 20) + slots * u64::from(PIECE_BYTES);
         let fits = |size| {

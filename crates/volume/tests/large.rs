@@ -85,6 +85,7 @@ fn disk(timing: Timing, zones: u16, newest: u64) -> (Modelled, Timeline) {
         previous_members: 0,
         joined_members: 1,
         expired_through: Timestamp::MIN,
+        max_age_ns: 0,
         created: Timestamp(0),
         window,
         parent: [0; 32],

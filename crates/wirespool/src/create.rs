@@ -1,6 +1,7 @@
 //! `wirespool create`.
 
 use core::ops::ControlFlow;
+use core::time::Duration;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -70,6 +71,9 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "BEGIN..END", default_value = "0%..100%", hide_default_value = true)]
     #[arg(value_parser = usable)]
     usable: Usable,
+    /// Give out nothing that is older than this, such as 7d, whatever the ring still holds
+    #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
+    max_age: Option<Duration>,
     /// Use a whole disk without a partition table; other tools will then show it as empty
     #[arg(long)]
     raw: bool,
@@ -146,6 +150,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         zones: flags.zones,
         extent_bytes: flags.extent,
         usable: flags.usable,
+        max_age: flags.max_age,
         sparse: flags.sparse,
         raw: flags.raw,
         force: flags.force,

@@ -12,6 +12,7 @@ mod failure;
 mod fields;
 mod find;
 mod generate;
+mod hold;
 mod inspect;
 mod members;
 mod progress;
@@ -60,6 +61,7 @@ enum Verb {
     Record(record::Flags),
     Find(find::Flags),
     Extract(extract::Flags),
+    Hold(hold::Flags),
     Inspect(inspect::Flags),
     Status(members::StatusFlags),
     Verify(verify::Flags),
@@ -82,6 +84,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Record(flags) => record::run(flags),
         Verb::Find(flags) => find::run(&flags),
         Verb::Extract(flags) => extract::run(&flags),
+        Verb::Hold(flags) => hold::run(&flags),
         Verb::Inspect(flags) => inspect::run(&flags),
         Verb::Status(flags) => members::status(&flags),
         Verb::Verify(flags) => verify::run(&flags),

@@ -4,7 +4,7 @@ use core::ops::ControlFlow;
 use core::time::Duration;
 use std::path::PathBuf;
 
-use ::record::{Input, Options};
+use ::record::{Input, MaxAge, Options};
 use clap::Args;
 use host::{StopFlag, SystemClock, usage};
 use session::Config;
@@ -72,6 +72,13 @@ pub(crate) struct Flags {
     /// Keep rows this long after the ring has taken their packets, such as 180d
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     keep_sessions: Option<Duration>,
+    /// Longest time that packets wait for others before they are written and flushed; a crash loses
+    /// what came since: this, and up to 0.1 s in the kernel and on the way, 10ms to 60s
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = flush_interval)]
+    flush_interval: Duration,
+    /// Give out nothing that is older than this, or `off`; the volume remembers it
+    #[arg(long, value_name = "TIME", value_parser = max_age)]
+    max_age: Option<MaxAge>,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -101,6 +108,20 @@ enum Kind {
     Udp,
     Icmp,
     Other,
+}
+
+fn max_age(text: &str) -> Result<MaxAge, String> {
+    match text {
+        "off" => Ok(MaxAge::Off),
+        text => arguments::duration(text).map(MaxAge::Age),
+    }
+}
+
+/// Less than 10 ms would be flushes and nothing else; more than a minute no recorder wants to lose.
+fn flush_interval(text: &str) -> Result<Duration, String> {
+    let interval = arguments::duration(text)?;
+    let bounds = Duration::from_millis(10)..=Duration::from_mins(1);
+    bounds.contains(&interval).then_some(interval).ok_or_else(|| "10ms to 60s".to_owned())
 }
 
 fn session_timeout(text: &str) -> Result<Timeouts, String> {
@@ -175,6 +196,8 @@ fn options(flags: Flags) -> Result<Options, Usage> {
         sessions,
         index_dir: flags.index_dir,
         keep_sessions: flags.keep_sessions,
+        cut_after: flags.flush_interval,
+        max_age: flags.max_age.unwrap_or(defaults.max_age),
         name: flags.name,
         ..defaults
     })

@@ -320,7 +320,9 @@ fn damaged_rows_end_a_piece_and_are_named() {
     let lost = whole.frames.len() - capture.frames.len();
     assert!((1..60).contains(&lost), "{lost}");
     assert!(capture.frames.iter().all(|frame| whole.frames.contains(frame)));
-    let report = packets(&volume.options(), |_| ControlFlow::Continue(())).unwrap();
+    let report =
+        packets(&volume.options(), &ManualClock::new(Timestamp(0)), |_| ControlFlow::Continue(()))
+            .unwrap();
     assert_eq!(report.packets, u64::try_from(capture.frames.len()).unwrap());
     assert_eq!(report.completeness.damage.len(), 1);
 

@@ -226,7 +226,7 @@ fn all_packets_of_every_capture_come_out_without_an_index() {
         let how = How { segment_pieces: None, ..How::default() };
         let volume = Volume::of(&traffic, how);
         let mut seen = Vec::new();
-        let report = packets(&volume.options(), |found| {
+        let report = packets(&volume.options(), &ManualClock::new(Timestamp(0)), |found| {
             seen.push((found.packet.timestamp, found.packet.data.to_vec()));
             ControlFlow::Continue(())
         });

@@ -26,9 +26,12 @@ fn number(bytes: &mut &[u8]) -> u32 {
     u32::from_le_bytes(*own)
 }
 
-/// Packet `number` of every image: UDP from 10.1.n.n to 10.2.n.n with 900 zeros, a millisecond
-/// after the one before.
-fn packet(number: u32) -> (u64, Vec<u8>) {
+/// Time of packet 0 of every image.
+const FIRST_NS: u64 = 1_700_000_000_000_000_000;
+
+/// Packet `number`: UDP from one of five hosts to 10.2.0.1 with 900 zeros, a millisecond after the
+/// one before.
+fn packet(first_ns: u64, number: u32) -> (u64, Vec<u8>) {
     let mut frame = vec![0; 14 + 20 + 8 + 900];
     frame[12] = 8;
     let ip_length = (frame.len() - 14) as u16;
@@ -40,17 +43,17 @@ fn packet(number: u32) -> (u64, Vec<u8>) {
     frame[34..38].copy_from_slice(&[(number % 7) as u8 + 1, 0, 0, 9]);
     frame[38..40].copy_from_slice(&(ip_length - 20).to_be_bytes());
     frame[42..46].copy_from_slice(&number.to_be_bytes());
-    (1_700_000_000_000_000_000 + u64::from(number) * 1_000_000, frame)
+    (first_ns + u64::from(number) * 1_000_000, frame)
 }
 
 /// The packets as a pcap file with nanoseconds.
-fn capture(numbers: core::ops::Range<u32>) -> Vec<u8> {
+pub(crate) fn capture(first_ns: u64, numbers: core::ops::Range<u32>) -> Vec<u8> {
     let mut file = Vec::new();
     for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 262_144, 1] {
         file.extend(word.to_le_bytes());
     }
     for number in numbers {
-        let (time, frame) = packet(number);
+        let (time, frame) = packet(first_ns, number);
         let length = frame.len() as u32;
         let (seconds, nanos) = (time / 1_000_000_000, time % 1_000_000_000);
         for word in [seconds as u32, nanos as u32, length, length] {
@@ -62,7 +65,7 @@ fn capture(numbers: core::ops::Range<u32>) -> Vec<u8> {
 }
 
 /// The numbers of the packets that a volume gives back, each compared with its formula.
-fn extracted(volume: &str, folder: &Path) -> BTreeSet<u32> {
+pub(crate) fn extracted(volume: &str, folder: &Path, first_ns: u64) -> BTreeSet<u32> {
     let out = text(folder.join("out.pcap"));
     let index = text(folder.join("index"));
     let query = ["extract", volume, "udp", "--format", "pcap", "--force", "-w", &out];
@@ -76,7 +79,7 @@ fn extracted(volume: &str, folder: &Path) -> BTreeSet<u32> {
         let (bytes, behind) = rest.split_at(captured as usize);
         rest = behind;
         let id = u32::from_be_bytes(bytes[42..46].try_into().unwrap());
-        let expected = packet(id);
+        let expected = packet(first_ns, id);
         let time = u64::from(seconds) * 1_000_000_000 + u64::from(nanos);
         assert_eq!((time, bytes), (expected.0, &expected.1[..]));
         assert_eq!(captured, original);
@@ -134,19 +137,19 @@ fn volumes_of_every_earlier_format_open_as_they_were() {
         assert_holds(&expected["inspect"], &inspected(&volume), "inspect");
         let volume = text(volume);
         run(&["verify", &volume]).done();
-        let held = extracted(&volume, folder.path());
+        let held = extracted(&volume, folder.path(), FIRST_NS);
         let bound = |name: &str| u32::try_from(expected[name].as_u64().unwrap()).unwrap();
         let (first, last) = (bound("first_packet"), bound("last_packet"));
         assert_eq!(held, (first..=last).collect());
 
         // Today's writer goes on where that of the image ended.
         let more = folder.path().join("more.pcap");
-        std::fs::write(&more, capture(last + 1..last + 4)).unwrap();
+        std::fs::write(&more, capture(FIRST_NS, last + 1..last + 4)).unwrap();
         let index = text(folder.path().join("index"));
         let record = ["record", &volume, "--pool", "4M", "--index-dir", &index, "--read"];
         run(&[&record[..], &[&text(more)]].concat()).done();
         run(&["verify", &volume]).done();
-        let after = extracted(&volume, folder.path());
+        let after = extracted(&volume, folder.path(), FIRST_NS);
         let newest: BTreeSet<u32> = (last - 2..last + 4).collect();
         assert!(after.is_superset(&newest), "{after:?}");
     }
@@ -226,7 +229,7 @@ fn make_missing_images() {
         let folder = PathBuf::from("/tmp/golden");
         std::fs::create_dir(&folder).unwrap();
         let members = make(&recipe, &folder);
-        let held = extracted(&text(members[0].clone()), &folder);
+        let held = extracted(&text(members[0].clone()), &folder, FIRST_NS);
         let expected = serde_json::json!({
             "first_packet": held.first(),
             "last_packet": held.last(),
@@ -268,7 +271,7 @@ fn make(recipe: &Recipe, folder: &Path) -> Vec<PathBuf> {
         if let Some(member) = &away {
             std::fs::rename(member, &hidden).unwrap();
         }
-        let capture = capture(next..next + count);
+        let capture = capture(FIRST_NS, next..next + count);
         let name = format!("recording {number}");
         let record = ["record", &volume, "--pool", "4M", "--index-dir", &index, "--name", &name];
         let mut recorder = command(&[&record[..], &["--read", "-"]].concat());

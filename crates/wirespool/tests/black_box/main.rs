@@ -13,5 +13,6 @@ mod layout;
 mod machine;
 mod members;
 mod refusals;
+mod retention;
 mod strangers;
 mod verbs;

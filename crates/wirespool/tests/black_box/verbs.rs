@@ -5,11 +5,12 @@ use std::process::{Command, Stdio};
 use crate::machine::{CAPTURES, Volume, command, run};
 use serde_json::Value;
 
-const VERBS: [&str; 12] = [
+const VERBS: [&str; 13] = [
     "create",
     "record",
     "find",
     "extract",
+    "hold",
     "inspect",
     "verify",
     "scrub",

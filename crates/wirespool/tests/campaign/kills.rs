@@ -21,7 +21,7 @@ type Epochs = BTreeMap<u32, (u64, u64)>;
 fn look(volume: &str) -> (StripeId, Epochs) {
     let options = extract::Options { volume: PathBuf::from(volume), ..Default::default() };
     let mut epochs = Epochs::new();
-    let report = extract::packets(&options, |found| {
+    let report = extract::packets(&options, &host::SystemClock, |found| {
         let number = number(found.packet.data);
         let (_, last) = epochs.entry(found.epoch).or_insert((number, number.wrapping_sub(1)));
         assert_eq!(number, last.wrapping_add(1), "epoch {}, {}", found.epoch, found.stripe);

@@ -1,0 +1,50 @@
+//! What lies in a folder of the user's.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+
+/// The regular files of a folder by name, with their lengths. A folder that is not there is empty.
+pub fn files_in(folder: &Path) -> Result<Vec<(PathBuf, u64)>, Error> {
+    let fail = |error| Error::path("list", folder, error);
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(fail)?,
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(fail)?;
+        // What goes away meanwhile is not there.
+        if let Ok(found) = entry.metadata()
+            && found.is_file()
+        {
+            files.push((entry.path(), found.len()));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Reads a small file of text.
+pub fn read_text(path: &Path) -> Result<String, Error> {
+    fs::read_to_string(path).map_err(|error| Error::path("read", path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_listed_by_name_with_their_lengths() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(files_in(&folder.path().join("absent")).unwrap(), []);
+        fs::create_dir(folder.path().join("folder")).unwrap();
+        for name in ["b", "a"] {
+            fs::write(folder.path().join(name), name.repeat(3)).unwrap();
+        }
+        let expected = ["a", "b"].map(|name| (folder.path().join(name), 3));
+        assert_eq!(files_in(folder.path()).unwrap(), expected);
+        assert_eq!(read_text(&folder.path().join("a")).unwrap(), "aaa");
+    }
+}

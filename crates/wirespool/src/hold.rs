@@ -1,0 +1,174 @@
+//! `wirespool hold`.
+
+use core::ops::ControlFlow;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use ::extract::{ExtractReport, Request, Target};
+use anyhow::bail;
+use clap::Args;
+use host::{Output, StopFlag, SystemClock};
+use units::{ByteSize, Clock};
+
+use crate::arguments;
+use crate::failure::{Outcome, Verdict, of_extract};
+use crate::find::ReadingFlags;
+use crate::progress::{Progress, say};
+use crate::stdout;
+
+/// Ends of the names of a hold's two files.
+const PACKETS: &str = ".pcapng";
+const MANIFEST: &str = ".pcapng.json";
+
+/// Put packets aside, beyond the reach of the ring.
+///
+/// A hold is an extract with its manifest in a directory of holds, which may take so many bytes in
+/// all and no more: a hold that does not fit is refused, and nothing of it is left. Holds stay
+/// until somebody removes their two files. `verify-extract` checks them.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool hold /data/spool 'host 10.0.0.1 and after 1d ago' --hold-dir /data/holds
+  wirespool hold /data/spool 'sni *.example.com' --hold-dir /data/holds --size-max 100G
+  wirespool hold --list --hold-dir /data/holds
+
+Exit code 1 when something is missing from the hold; its manifest says what.")]
+pub(crate) struct Flags {
+    /// The volume: a file or a block device
+    #[arg(required_unless_present = "list")]
+    volume: Option<PathBuf>,
+    /// The query; its words may be one argument or several
+    #[arg(required_unless_present = "list")]
+    query: Vec<String>,
+    /// Where holds are kept, best on another disk
+    #[arg(long, value_name = "DIR")]
+    hold_dir: PathBuf,
+    /// Bytes that all holds there may take
+    #[arg(long, value_name = "SIZE", default_value = "10G", value_parser = arguments::size)]
+    size_max: u64,
+    /// All packets of the sessions, not only those in the query's times
+    #[arg(long)]
+    whole_sessions: bool,
+    /// Show what is held there
+    #[arg(long, conflicts_with = "volume")]
+    list: bool,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    reading: ReadingFlags,
+}
+
+pub(crate) fn run(flags: &Flags) -> Outcome {
+    let Some(volume) = &flags.volume else { return list(flags) };
+    let query_text = flags.query.join(" ");
+    let query = arguments::query(&flags.query, SystemClock.realtime())?;
+    host::Directory::open(&flags.hold_dir)?;
+    let used: u64 = host::files_in(&flags.hold_dir)?.iter().map(|(_, bytes)| bytes).sum();
+    let name = free_name(&flags.hold_dir)?;
+    let path = flags.hold_dir.join(format!("{name}{PACKETS}"));
+    let mut output = Bounded {
+        output: Output::create(&path, false)?,
+        left: flags.size_max.saturating_sub(used),
+        is_full: false,
+    };
+    let options = flags.reading.options(volume.clone());
+    let request =
+        Request { query: &query, query_text: &query_text, whole_sessions: flags.whole_sessions };
+    let taken = take(&options, &request, &mut output, &StopFlag::install()?);
+    let manifest = |report: &ExtractReport| {
+        view::manifest_json(&report.manifest, &[format!("{name}{PACKETS}")])
+    };
+    // The manifest counts, too.
+    let fits = |text: &String| u64::try_from(text.len()).is_ok_and(|bytes| bytes <= output.left);
+    let text = taken.as_ref().ok().map(manifest);
+    if output.is_full || text.as_ref().is_some_and(|text| !fits(text)) {
+        let (folder, most) = (flags.hold_dir.display(), ByteSize(flags.size_max));
+        let used = ByteSize(used);
+        bail!("{folder} has no room for it: {used} of {most} are held; remove some, or --size-max");
+    }
+    let report = taken.map_err(|error| of_extract(volume, error))?;
+    let mut written = Output::create(&flags.hold_dir.join(format!("{name}{MANIFEST}")), false)?;
+    written.write_all(text.unwrap_or_default().as_bytes())?;
+    output.output.finish()?;
+    written.finish()?;
+    let completeness = &report.manifest.completeness;
+    say(&format!(
+        "{} in {}, {completeness}",
+        view::plural(report.packets, "packet"),
+        path.display()
+    ));
+    Ok(Verdict::clean_if(completeness.is_complete()))
+}
+
+/// A name that no hold has: by the second, and a number where that is not enough.
+fn free_name(folder: &Path) -> anyhow::Result<String> {
+    let now = SystemClock.realtime().to_string();
+    let second: String = now.chars().take(19).filter(|letter| !"-:".contains(*letter)).collect();
+    let files = host::files_in(folder)?;
+    let is_free = |name: &String| {
+        let path = folder.join(format!("{name}{PACKETS}"));
+        files.iter().all(|(file, _)| *file != path)
+    };
+    let names = (1_u64..).map(|number| match number {
+        1 => format!("hold-{second}"),
+        number => format!("hold-{second}-{number}"),
+    });
+    Ok(names.into_iter().find(is_free).expect("there are more numbers than files"))
+}
+
+fn take(
+    options: &::extract::Options,
+    request: &Request<'_>,
+    output: &mut Bounded,
+    stop: &StopFlag,
+) -> Result<ExtractReport, ::extract::Error> {
+    let mut progress = Progress::new("hold");
+    let report =
+        ::extract::extract(options, request, Target::Pcapng(output), &SystemClock, &mut |state| {
+            progress.text(&|| view::plural(state.packets, "packet"));
+            if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+    progress.finish();
+    report
+}
+
+/// A file that may take so many bytes and no more.
+struct Bounded {
+    output: Output,
+    left: u64,
+    is_full: bool,
+}
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        if len > self.left {
+            self.is_full = true;
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let count = self.output.write(bytes)?;
+        self.left -= u64::try_from(count).unwrap_or(len);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+}
+
+fn list(flags: &Flags) -> Outcome {
+    let mut holds = Vec::new();
+    for (path, _) in host::files_in(&flags.hold_dir)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Some(stem) = name.strip_suffix(".json") else { continue };
+        match view::parse_hold(stem, &host::read_text(&path)?) {
+            Ok(hold) => holds.push(hold),
+            Err(error) => say(&format!("{}: {error}", path.display())),
+        }
+    }
+    let text =
+        if flags.json { view::holds_json(&holds) } else { view::holds(&holds, stdout::width()) };
+    stdout::print(&text)?;
+    Ok(Verdict::Clean)
+}

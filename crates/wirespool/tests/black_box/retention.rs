@@ -1,0 +1,120 @@
+//! A maximum age, and packets that are held beyond the ring.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+
+use crate::golden::{capture, extracted};
+use crate::machine::{Volume, run};
+
+const HOUR_NS: u64 = 3_600_000_000_000;
+
+fn now_ns() -> u64 {
+    u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos()).unwrap()
+}
+
+/// Packets 0 to 49 came two hours ago, 50 to 99 ten minutes ago. Gives the time of packet 0, were
+/// all as the newer ones.
+fn record_old_and_new(volume: &Volume, arguments: &[&str]) -> u64 {
+    let first_ns = now_ns() - HOUR_NS / 6;
+    let inputs = [(first_ns - 2 * HOUR_NS, 0..50), (first_ns, 50..100)];
+    for (number, (first_ns, packets)) in inputs.into_iter().enumerate() {
+        let path = volume.file(&format!("{number}.pcap"));
+        std::fs::write(&path, capture(first_ns, packets)).unwrap();
+        volume.record(&[&["--read", &*path], arguments].concat()).done();
+    }
+    first_ns
+}
+
+fn inspected(volume: &Volume) -> Value {
+    let json = run(&["inspect", &volume.path, "--json"]).done().out;
+    serde_json::from_str(&json).unwrap()
+}
+
+#[test]
+fn nothing_older_than_the_maximum_age_is_given_out() {
+    let volume = Volume::empty();
+    let first_ns = record_old_and_new(&volume, &["--max-age", "1h"]);
+    let newer = (50..100).collect();
+    assert_eq!(extracted(&volume.path, volume.folder.path(), first_ns), newer);
+    let json = inspected(&volume);
+    assert_eq!(json["max_age_ns"], HOUR_NS);
+    let through = json["expired_through_ns"].as_u64().unwrap();
+    assert!((now_ns() - HOUR_NS).abs_diff(through) < HOUR_NS / 60, "{json:#}");
+    assert!(json["start_ns"].as_u64().unwrap() >= through);
+    let text = run(&["inspect", &volume.path]).done().out;
+    assert!(text.contains("maximum age:   60 min 0 s; expired up to "), "{text}");
+
+    let index = ["--index-dir", &*volume.index];
+    let out = volume.file("whole.pcap");
+    let whole = ["extract", &volume.path, "udp", "--whole-sessions", "-w", &out];
+    let ran = run(&[&whole[..], &index].concat());
+    assert!(ran.code == Some(1) && ran.err.contains("\nexpired: "), "{ran:?}");
+    let manifest = std::fs::read_to_string(format!("{out}.json")).unwrap();
+    assert!(manifest.contains("\"expired_through_ns\""), "{manifest}");
+    // Also without the index, and with the rows that the index directory keeps.
+    std::fs::remove_dir_all(&volume.index).unwrap();
+    assert_eq!(extracted(&volume.path, volume.folder.path(), first_ns).len(), 50);
+    let find = ["find", &volume.path, "--json", "--keep-sessions", "30d"];
+    let found = run(&[&find[..], &index].concat()).out;
+    let starts = found.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let starts: Vec<u64> = starts.map(|row| row["start_ns"].as_u64().unwrap()).collect();
+    assert!(starts.len() == 35 && starts.iter().all(|start| *start >= first_ns), "{found}");
+
+    // What has expired does not come back when nothing expires any more.
+    let path = volume.file("1.pcap");
+    volume.record(&["--read", &path, "--max-age", "off"]).done();
+    let json = inspected(&volume);
+    assert_eq!(json.get("max_age_ns"), None);
+    assert!(json["expired_through_ns"].as_u64() >= Some(through), "{json:#}");
+    let ran = run(&["extract", &volume.path, "udp", "-w", &volume.file("again.pcapng")]);
+    assert!(ran.code == Some(1) && ran.err.starts_with("100 packets"), "{ran:?}");
+}
+
+#[test]
+fn a_volume_remembers_its_maximum_age() {
+    let volume = Volume::empty();
+    std::fs::remove_file(&volume.path).unwrap();
+    let create = ["create", &volume.path, "--size", "64M", "--piece", "256K", "--sparse"];
+    run(&[&create[..], &["--max-age", "1h"]].concat()).done();
+    let first_ns = record_old_and_new(&volume, &[]);
+    assert_eq!(extracted(&volume.path, volume.folder.path(), first_ns).len(), 50);
+    assert_eq!(inspected(&volume)["max_age_ns"], HOUR_NS);
+    let ran = volume.record(&["--read", "x", "--max-age", "forever"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+}
+
+#[test]
+fn a_hold_is_an_extract_with_its_manifest_within_a_budget() {
+    let volume = Volume::empty();
+    record_old_and_new(&volume, &[]);
+    let holds = volume.file("holds");
+    let listed = |arguments: &[&str]| {
+        run(&[&["hold", "--list", "--hold-dir", &holds], arguments].concat()).done().out
+    };
+    assert_eq!(listed(&["--json"]), "[]\n");
+    let hold = ["hold", &volume.path, "udp", "--hold-dir", &holds, "--index-dir", &volume.index];
+    let ran = run(&hold).done();
+    assert!(ran.err.starts_with("100 packets in ") && ran.err.contains("complete"), "{ran:?}");
+    run(&hold).done();
+    let json: Value = serde_json::from_str(&listed(&["--json"])).unwrap();
+    let entries = json.as_array().unwrap();
+    assert_eq!(entries.len(), 2, "{json}");
+    let file = format!("{holds}/{}", entries[0]["file"].as_str().unwrap());
+    assert_eq!(entries[0]["packets"], 100);
+    assert_eq!(entries[0]["bytes"], std::fs::metadata(&file).unwrap().len());
+    run(&["verify-extract", &format!("{file}.json"), &file]).done();
+    assert_eq!(listed(&[]).lines().count(), 3);
+
+    let files = || std::fs::read_dir(&holds).unwrap().count();
+    assert_eq!(files(), 4);
+    for most in ["1", "250K"] {
+        let full = run(&[&hold[..], &["--size-max", most]].concat());
+        full.is_refused("has no room for it");
+        assert_eq!(files(), 4, "nothing is left of it");
+    }
+    for wrong in [&["hold"][..], &["hold", &volume.path], &["hold", &volume.path, "udp and"]] {
+        assert_eq!(run(&[wrong, &["--hold-dir", &holds]].concat()).code, Some(2), "{wrong:?}");
+    }
+    assert_eq!(files(), 4);
+}
