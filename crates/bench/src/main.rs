@@ -1,5 +1,5 @@
 //! Benchmarks that anyone can rerun: `cargo run --release -p bench --
-//! ingest|extract|index|sessions|parity|zones|write|scrub`.
+//! ingest|extract|index|sessions|parity|zones|low-rate|write|scrub`.
 //!
 //! They drive the installed recorder and its peers as programs, on a disk of the user's choice, and
 //! print the machine, every repetition's spread, and what the numbers do not prove. A ratio whose
@@ -8,6 +8,7 @@
 mod extract;
 mod index_size;
 mod ingest;
+mod low_rate;
 mod machine;
 mod mix;
 mod outcome;
@@ -54,6 +55,8 @@ enum Benchmark {
     Parity(parity::Options),
     /// Rates that a hard disk guarantees, by the order of the ring's extents
     Zones(zones::Options),
+    /// Bytes written to the members for each byte of packets, at low rates
+    LowRate(low_rate::Options),
     /// Writing full columns onto several files, against fio on the same files
     Write(write::Options),
     /// Scrubbing a full volume, against dd of its members
@@ -82,6 +85,7 @@ fn main() -> Result<ExitCode> {
         Benchmark::Sessions(options) => sessions::run(&options)?,
         Benchmark::Parity(options) => parity::run(&options)?,
         Benchmark::Zones(options) => zones::run(&options)?,
+        Benchmark::LowRate(options) => low_rate::run(&options)?,
         Benchmark::Write(options) => write::run(&options)?,
         Benchmark::Scrub(options) => scrub::run(&options)?,
         Benchmark::Mix { file, amount } => {

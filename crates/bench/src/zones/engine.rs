@@ -71,6 +71,7 @@ fn create(mut disk: Modelled, ring: &Ring<'_>) -> Result<Superblock> {
         previous_members: 0,
         joined_members: 0,
         expired_through: Timestamp::MIN,
+        max_age_ns: 0,
         created: Timestamp(0),
         window: ring.window(),
         parent: [0; 32],
