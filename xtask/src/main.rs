@@ -7,6 +7,7 @@
 mod ci;
 mod fresh;
 mod lab;
+mod mutants;
 mod process;
 mod release;
 mod tidy;
@@ -20,10 +21,14 @@ usage: cargo xtask COMMAND
   tidy                   check the rules that the compiler cannot see
   ci                     format, clippy, tidy, doc, tests, short runs of model, simulation
                          and lab, licences
+  mutants [NAME]         take out each rule of recovery, or those named so, and simulate
   release [--target T]   binary, manual pages, completions, Debian package, tarball in dist/
   fresh [--debian]       follow the README in a fresh clone with an empty home directory,
                          or in an empty Debian root (needs root and debootstrap)
   lab [--short] [CASE...]  the recorder on failing disks in a virtual machine (lab/README.md)";
+
+/// Histories in which each mutant must be caught.
+const MUTANT_SEEDS: u64 = 2000;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -31,6 +36,8 @@ fn main() -> ExitCode {
     let verdict = match *arguments.as_slice() {
         ["tidy"] => tidy::run(),
         ["ci"] => Ok(ci::run()),
+        ["mutants"] => mutants::run(MUTANT_SEEDS, ""),
+        ["mutants", only] => mutants::run(MUTANT_SEEDS, only),
         ["release"] => release::run(None),
         ["release", "--target", target] => release::run(Some(target)),
         ["lab", ref arguments @ ..] => lab::run(arguments),

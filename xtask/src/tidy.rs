@@ -16,7 +16,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
-use crate::process;
+use crate::{mutants, process};
 use source::Source;
 
 /// One file of the repository: its path from the root, its size, and its text where it is text.
@@ -49,6 +49,8 @@ pub(crate) fn run() -> Result<bool> {
     let mut findings = text::check(&files);
     findings.extend(documents::check(&files));
     findings.extend(layouts::check(&files));
+    let text_of = |path: &str| files.iter().find(|file| file.path == path)?.text.as_deref();
+    findings.extend(mutants::check(files.iter().map(|file| file.path.as_str()), &text_of));
     let packages = packages()?;
     findings.extend(rows::check(&packages));
     findings.extend(documents::decisions(&files, &packages));

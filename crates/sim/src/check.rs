@@ -79,6 +79,10 @@ impl<'a> Look<'a> {
                 self.read_slot(sequence, column, &mut buffer)?;
             }
         }
+        let above = self.shown.keys().map(|(id, _)| *id).max().filter(|id| *id > span.acknowledged);
+        if let Some(id) = above {
+            return broken(format!("{id} is shown, above {}", span.acknowledged));
+        }
         self.check_kept(span)?;
         Ok(Some(span))
     }
@@ -293,7 +297,7 @@ fn difference(fact: &Fact, piece: &StripeInSlot, column: u8, body: &[u8]) -> Opt
     })
 }
 
-fn is_damaged(fact: &Fact, member: u32) -> bool {
+pub(crate) fn is_damaged(fact: &Fact, member: u32) -> bool {
     fact.bad_heads & member != 0 || fact.bad_rows.iter().any(|rows| rows & member != 0)
 }
 

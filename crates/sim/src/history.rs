@@ -73,7 +73,7 @@ impl History {
         let disks = Disks::new(&plan.sizes, plan.takes_time, &mut random);
         let members = plan.members();
         let piece_bytes = usize::try_from(plan.options.piece_bytes).expect("at most 2 MiB");
-        let columns = usize::from(plan.geometry.data_columns) * (usize::from(plan.window) + 3);
+        let columns = usize::from(plan.geometry.data_columns) * (3 * usize::from(plan.window) + 3);
         let pool = Pool::new(columns, piece_bytes).expect("memory for a few columns");
         let bad = match plan.mode {
             Mode::Faulty { bad } => some_of(members, bad, &mut random),
@@ -104,8 +104,11 @@ impl History {
         while self.cycle < cycles {
             self.damage();
             self.look_before_mount()?;
+            self.scrub()?;
             let Some(writer) = self.mount_and_look()? else { return Ok(()) };
-            self.record(writer)?;
+            if let Some(writer) = self.resilver(writer)? {
+                self.record(writer)?;
+            }
             self.cycle += 1;
         }
         if self.plan.mode == Mode::Beyond { self.break_beyond() } else { Ok(()) }

@@ -7,7 +7,8 @@
 //! seed prints the command that repeats it.
 //!
 //! `plan` is what a seed decides at once, `history` the course of events, `writing` what a recorder
-//! does in it, `faults` what goes wrong besides crashes, `truth` the reference model, `check` the
+//! does in it, `faults` what goes wrong besides crashes, `upkeep` what is done about
+//! it, `truth` the reference model, `check` the
 //! promises, `disks` the instant of a crash, `campaign` many seeds on several threads. The folder
 //! `mutants` holds the rules of recovery, each with a change that takes it out of the volume:
 //! `cargo xtask mutants` shows that the simulation notices.
@@ -25,6 +26,7 @@ mod plan;
 mod random;
 mod report;
 mod truth;
+mod upkeep;
 mod writing;
 
 use std::process::ExitCode;

@@ -214,8 +214,8 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// Rolls a whole stripe forward: every member at hand gets its piece, as it was sealed, also one
-    /// that returns: a quorum of the new epoch must hold what it kept.
+    /// Rolls a whole stripe forward: every member at hand gets its piece, as it was sealed, also
+    /// one that returns: a quorum of the new epoch must hold what it kept.
     fn complete(
         &self,
         lanes: &mut Lanes,

@@ -1,0 +1,180 @@
+//! `cargo xtask mutants`: takes the rules of recovery out of the volume, one at a time, and counts
+//! the seeds until the simulation notices.
+//!
+//! Each file in `crates/sim/mutants` is one rule: what it says, a file of the production code, the
+//! text that obeys it, and the text without it. The change is made in a copy of the tree, so that
+//! production code has no switches. A mutant that lives is a negative verdict, unless its file says
+//! why it does no harm. `tidy` checks that each text is found exactly once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::process;
+
+/// Where the mutants are.
+pub(crate) const FOLDER: &str = "crates/sim/mutants/";
+
+/// A rule left out.
+#[derive(Debug, PartialEq, Eq)]
+struct Mutant {
+    name: String,
+    rule: String,
+    file: String,
+    /// Why nothing breaks without it.
+    harmless: Option<String>,
+    old: String,
+    new: String,
+}
+
+impl Mutant {
+    fn parse(name: &str, text: &str) -> Result<Self> {
+        let (header, rest) = text.split_once("--- old\n").context("no line `--- old`")?;
+        let (old, new) = rest.split_once("\n--- new\n").context("no line `--- new`")?;
+        let field = |name: &str| {
+            let mut lines = header.lines().filter_map(|line| line.split_once(": "));
+            lines.find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            rule: field("rule").context("no `rule: `")?,
+            file: field("file").context("no `file: `")?,
+            harmless: field("harmless"),
+            old: old.to_owned(),
+            new: new.strip_suffix('\n').unwrap_or(new).to_owned(),
+        })
+    }
+
+    /// The production file without the rule.
+    fn apply(&self, text: &str) -> Result<String> {
+        let count = text.matches(&self.old).count();
+        if count != 1 {
+            bail!("{}: its old text occurs {count} times in {}, not once", self.name, self.file);
+        }
+        Ok(text.replacen(&self.old, &self.new, 1))
+    }
+}
+
+/// Findings for `tidy`: a mutant whose place in the code has moved. `text_of` gives a file's text.
+pub(crate) fn check<'a>(
+    paths: impl Iterator<Item = &'a str>,
+    text_of: &dyn Fn(&str) -> Option<&'a str>,
+) -> Vec<String> {
+    let mutants = paths.filter(|path| path.starts_with(FOLDER));
+    let finding = |path: &str| {
+        let checked = Mutant::parse(path, text_of(path)?)
+            .and_then(|mutant| mutant.apply(text_of(&mutant.file).unwrap_or_default()));
+        checked.err().map(|error| format!("{path}: {error:#}"))
+    };
+    mutants.filter_map(finding).collect()
+}
+
+/// Runs every mutant whose name contains `only`, each with up to `seeds` histories.
+pub(crate) fn run(seeds: u64, only: &str) -> Result<bool> {
+    let tree = process::root().join("target/mutants/tree");
+    copy_tree(&tree)?;
+    let mut lived = 0;
+    for mutant in load()?.iter().filter(|mutant| mutant.name.contains(only)) {
+        let verdict = match (try_one(&tree, mutant, seeds)?, &mutant.harmless) {
+            (Some(caught), _) => format!("caught by seed {caught} of {seeds}"),
+            (None, Some(reason)) => format!("lives: {reason}"),
+            (None, None) => {
+                lived += 1;
+                "LIVES".to_owned()
+            }
+        };
+        println!("{:<36} {:<66} {verdict}", mutant.name, mutant.rule);
+    }
+    println!("{lived} mutants lived that should not");
+    Ok(lived == 0)
+}
+
+fn load() -> Result<Vec<Mutant>> {
+    let folder = process::root().join(FOLDER);
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(&folder).context("no mutants")? {
+        paths.push(entry?.path());
+    }
+    paths.sort();
+    let load = |path: &PathBuf| {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let text = fs::read_to_string(path)?;
+        Mutant::parse(&name, &text).with_context(|| path.display().to_string())
+    };
+    paths.iter().map(load).collect()
+}
+
+/// The files of the repository as they are, in another place; what is the same keeps its time, so
+/// that it is not compiled again.
+fn copy_tree(tree: &Path) -> Result<()> {
+    let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    let list = process::text(&mut process::command("git", &list))?;
+    for path in list.split('\0').filter(|path| !path.is_empty()) {
+        let (from, to) = (process::root().join(path), tree.join(path));
+        let Ok(bytes) = fs::read(&from) else { continue };
+        fs::create_dir_all(to.parent().context("a file lies in a folder")?)?;
+        write_changed(&to, &bytes)?;
+    }
+    Ok(())
+}
+
+fn write_changed(path: &Path, bytes: &[u8]) -> Result<()> {
+    if fs::read(path).is_ok_and(|before| before == bytes) {
+        return Ok(());
+    }
+    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Histories until the mutant was caught; `None` when it was not.
+fn try_one(tree: &Path, mutant: &Mutant, seeds: u64) -> Result<Option<u64>> {
+    let file = tree.join(&mutant.file);
+    let text = fs::read_to_string(&file).with_context(|| mutant.file.clone())?;
+    fs::write(&file, mutant.apply(&text)?)?;
+    let caught = simulate(tree, seeds).with_context(|| format!("mutant {}", mutant.name));
+    fs::write(&file, text)?;
+    caught
+}
+
+fn simulate(tree: &Path, seeds: u64) -> Result<Option<u64>> {
+    let build = tree.with_file_name("build");
+    let arguments = ["build", "--quiet", "--locked", "--profile", "sim", "-p", "sim"];
+    let mut cargo = process::cargo(&arguments);
+    // A mutant may leave something unused.
+    cargo.current_dir(tree).env("CARGO_TARGET_DIR", &build).env("RUSTFLAGS", "-Awarnings");
+    if !cargo.status().context("cannot run cargo")?.success() {
+        bail!("it does not compile");
+    }
+    let mut sim = Command::new(build.join("sim/sim"));
+    sim.args(["--seeds", &seeds.to_string(), "--stop-at-failure", "--json"]);
+    let output = sim.output().context("cannot run the simulation")?;
+    let report: Value = serde_json::from_slice(&output.stdout).context("no report")?;
+    let caught = report.get("failures").and_then(|failures| failures.get(0)).is_some();
+    Ok(report.get("seeds").and_then(Value::as_u64).filter(|_| caught))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "rule: a\nfile: x.rs\n--- old\none\n--- new\ntwo\n";
+
+    #[test]
+    fn a_mutant_changes_the_one_place_that_it_names() {
+        let mutant = Mutant::parse("m", TEXT).unwrap();
+        assert_eq!(mutant.apply("zero one three").unwrap(), "zero two three");
+        assert!(mutant.apply("one one").is_err() && mutant.apply("").is_err());
+    }
+
+    #[test]
+    fn a_mutant_whose_place_is_gone_is_a_finding() {
+        let path = concat!("crates/sim/mutants/", "m.txt");
+        let findings = |code: &'static str| {
+            check([path].into_iter(), &|name| Some(if name == path { TEXT } else { code }))
+        };
+        assert_eq!(findings("one").len(), 0);
+        assert_eq!(findings("none at all, once and one").len(), 1);
+    }
+}
