@@ -14,6 +14,7 @@ use volume::{MemberAt, Reader, Recovery, Writer, WriterCounters};
 
 use crate::account::Account;
 use crate::error::Error;
+use crate::members::MemberChange;
 use crate::pipeline;
 
 /// Fewest columns of a pool: one being filled, one being written, one with an index, and some
@@ -70,6 +71,10 @@ pub struct Options {
     pub cut_after: Duration,
     /// For how long packets are given out.
     pub max_age: MaxAge,
+    /// Members that are gone for good, and are not waited for.
+    pub without: Vec<u8>,
+    /// A command that is run when a member's state changes.
+    pub on_member_change: Option<String>,
     /// How the member is driven.
     pub device: device::Options,
 }
@@ -97,6 +102,8 @@ impl Options {
             name: None,
             cut_after: Duration::from_secs(1),
             max_age: MaxAge::Unchanged,
+            without: Vec::new(),
+            on_member_change: None,
             device: device::Options::default(),
         }
     }
@@ -115,8 +122,8 @@ pub struct Progress {
     pub pool_free: usize,
     /// All columns of the pool.
     pub pool_count: usize,
-    /// Members that the recording went on without, one line each.
-    pub expelled: Vec<String>,
+    /// What became of members so far.
+    pub changes: Vec<MemberChange>,
     /// What a whole ring holds at the rate of the last minute, in nanoseconds; `None` from files,
     /// whose packets do not come at their own pace.
     pub holds_ns: Option<i64>,
@@ -153,6 +160,8 @@ pub struct Report {
     pub epoch: u32,
     /// Everything up to here is durable.
     pub acknowledged: StripeId,
+    /// What became of members, in the order of time.
+    pub changes: Vec<MemberChange>,
     /// Things the user should know, one line each.
     pub notes: Vec<String>,
     /// Inputs that broke off, one line each: which, where, why.
@@ -219,7 +228,8 @@ pub(crate) struct Opened {
 }
 
 fn open_volume(options: &Options, clock: &dyn Clock) -> Result<Opened, Error> {
-    let members = volume::find_members(&options.volume, &options.members)?;
+    let mut members = volume::find_members(&options.volume, &options.members)?;
+    members.retain(|found| !options.without.contains(&found.member));
     // The pool must exist before the members are opened, and its shape is in the superblock.
     let reader = Reader::of_members(volume::open_members(&members)?)?;
     let piece_bytes = u64::from(reader.geometry().piece_bytes);
@@ -235,7 +245,7 @@ fn open_volume(options: &Options, clock: &dyn Clock) -> Result<Opened, Error> {
     let device_options = device::Options { pool: Some(pool.clone()), ..options.device.clone() };
     let open = |found: &MemberAt| device::open(&found.path, &device_options);
     let devices = members.iter().map(open).collect::<Result<_, _>>()?;
-    let (writer, recovery) = volume::mount(devices, clock)?;
+    let (writer, recovery) = volume::mount_without(devices, &options.without, clock)?;
     let reader = Reader::of_mounted(volume::open_members(&members)?, &writer)?;
     let index = reader.newest_index().and_then(|at| reader.index(at).ok());
     let directory = index.map_or_else(Vec::new, |index| index.directory);

@@ -24,11 +24,14 @@ mod error;
 mod indexer;
 mod intake;
 mod job;
+mod members;
 mod pipeline;
 mod reach;
+mod resilver;
 mod ring;
 mod segment;
 
 pub use account::Account;
 pub use error::Error;
 pub use job::{Input, MaxAge, Options, Progress, Report, record};
+pub use members::{Change, MemberChange};

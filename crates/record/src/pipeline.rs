@@ -1,5 +1,6 @@
 //! The threads of a recording, and the loop that feeds them.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -9,10 +10,10 @@ use core::ops::ControlFlow;
 use core::time::Duration;
 
 use capture::{Next, Source};
-use device::Pool;
+use device::{Device, Pool};
 use format::directory::{Gap, GapCause};
 use format::geometry::Geometry;
-use format::superblock::Superblock;
+use format::superblock::{Spare, Superblock};
 use index::{Catalog, Files, MemoryFiles};
 use session::Table;
 use units::{Clock, Timestamp};
@@ -24,7 +25,9 @@ use crate::error::Error;
 use crate::indexer::{Indexer, IndexerReport, Run};
 use crate::intake::{Intake, IntakeParts, WriterGone};
 use crate::job::{Input, MaxAge, Opened, Options, Progress, Report};
+use crate::members::{self, Crier};
 use crate::reach::ReachBack;
+use crate::resilver::Resilverer;
 use crate::ring::{Board, RingParts, RingWriter, SealedStripe, Shown, Task, look};
 use crate::segment::SegmentLimits;
 
@@ -47,9 +50,12 @@ pub(crate) fn run(
     let mut notes: Vec<String> = opened.writer.notes().cloned().collect();
     notes.extend(note);
     let failed = AtomicBool::new(false);
-    let board: Board = Arc::new(Mutex::new(Shown::default()));
-    let (recovery, epoch, pool) =
-        (opened.recovery.clone(), opened.writer.epoch(), opened.pool.clone());
+    let changes = members::at_start(opened.writer.membership(), &opened.recovery);
+    let epoch = opened.writer.epoch();
+    let board: Board = Arc::new(Mutex::new(Shown { changes, epoch, ..Shown::default() }));
+    let device_options = options.device.clone();
+    let open_spare = move |spare: &Spare| open_spare(spare, &device_options);
+    let (recovery, pool) = (opened.recovery.clone(), opened.pool.clone());
     let hash_seed = u64::from_le_bytes(host::random_bytes()?);
     let config = options.sessions.unwrap_or_default();
     let cut_after_ns = i64::try_from(options.cut_after.as_nanos()).unwrap_or(i64::MAX);
@@ -75,42 +81,37 @@ pub(crate) fn run(
             indexer: sealed,
             cut_after_ns,
             max_age_ns,
+            open_spare: &open_spare,
         };
         let ring = RingWriter::new(opened.writer, ring);
         let ring = spawn_ring(scope, ring, task_queue, &failed)?;
+        let end = spawn_resilverer(scope, options, (&board, tasks.clone(), &pool), clock)?;
         let index_thread = spawn_indexer(scope, indexer, sealed_queue, opened.reader)?;
-        let mut feed = Feed {
-            intake: Intake::new(IntakeParts {
-                pool: pool.clone(),
-                tasks,
-                clock,
-                may_wait,
-                cut_after_ns,
-                writer_failed: &failed,
-                gaps: crash_gap(&recovery, clock.realtime()).into_iter().collect(),
-            }),
+        let intake = Intake::new(IntakeParts {
+            pool: pool.clone(),
+            tasks,
             clock,
-            board: &board,
-            pool: &pool,
-            progress,
-            start_ns: clock.boottime_ns(),
-            wait: WAIT.min(options.cut_after / 2),
-            reach,
-            told_ns: i64::MIN,
-            notes,
-            broken_off: Vec::new(),
-        };
+            may_wait,
+            cut_after_ns,
+            writer_failed: &failed,
+            gaps: crash_gap(&recovery, clock.realtime()).into_iter().collect(),
+        });
+        let crier =
+            Crier::new(options.on_member_change.clone(), options.volume.display().to_string());
+        let mut feed = Feed::new(intake, (&board, &pool), (clock, progress), (crier, notes));
+        feed.wait = WAIT.min(options.cut_after / 2);
+        feed.reach = reach;
         let intake_result = feed.all(sources);
         feed.intake.end();
+        drop::<SyncSender<()>>(end);
         let ended_ns = clock.boottime_ns();
         let index_result = index_thread.join().expect("a panic aborts");
         let writer = ring.join().expect("a panic aborts")?;
         assert!(intake_result.is_ok(), "a writer that is gone has said why");
-        let Feed { intake, notes, broken_off, .. } = feed;
-        let mut report = Report { writer, recovery, epoch, notes, broken_off, ..Report::default() };
+        let mut report = Report { writer, recovery, epoch, ..Report::default() };
         report.closing_ns = clock.boottime_ns() - ended_ns;
         report.take_index(index_result);
-        report.take_board(&look(&board), &intake);
+        report.take_feed(feed);
         Ok(report)
     })
 }
@@ -126,12 +127,18 @@ impl Report {
         }
     }
 
-    fn take_board(&mut self, shown: &Shown, intake: &Intake<'_>) {
+    fn take_feed(&mut self, feed: Feed<'_>) {
+        let Feed { intake, board, notes, broken_off, mut crier, .. } = feed;
+        let shown = look(board);
+        self.notes.extend(notes);
+        self.notes.extend(crier.tell(&shown.changes));
+        crier.finish();
+        self.broken_off = broken_off;
         self.interfaces = intake.accounts(&shown.stored);
         self.total = Account::sum(&self.interfaces);
         self.unindexed = shown.unindexed;
         self.acknowledged = shown.acknowledged;
-        self.notes.extend_from_slice(&shown.expelled);
+        self.changes = shown.changes;
     }
 }
 
@@ -216,6 +223,35 @@ fn spawn_ring<'scope>(
     thread::Builder::new().name("ring".to_owned()).spawn_scoped(scope, body).map_err(Error::Thread)
 }
 
+/// Starts the thread that resilvers; it ends when what is returned is dropped.
+fn spawn_resilverer<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    options: &Options,
+    (board, tasks, pool): (&Board, SyncSender<Task>, &Pool),
+    clock: &'scope dyn Clock,
+) -> Result<SyncSender<()>, Error> {
+    let (end, ended) = sync_channel(0);
+    let resilverer = Resilverer {
+        volume: options.volume.clone(),
+        members: options.members.clone(),
+        tasks,
+        board: Arc::clone(board),
+        pool: pool.clone(),
+        clock,
+        end: ended,
+    };
+    let thread = thread::Builder::new().name("resilver".to_owned());
+    thread.spawn_scoped(scope, move || resilverer.run()).map_err(Error::Thread)?;
+    Ok(end)
+}
+
+/// The device of a spare, if it is there and nobody else has it.
+fn open_spare(spare: &Spare, options: &device::Options) -> Option<Box<dyn Device>> {
+    let path = Path::new(&spare.path);
+    let is_it = volume::is_spare_at(path, spare);
+    is_it.then(|| device::open(path, options).ok()).flatten()
+}
+
 fn spawn_indexer<'scope>(
     scope: &'scope Scope<'scope, '_>,
     parts: Indexer<'scope>,
@@ -248,9 +284,33 @@ struct Feed<'a> {
     told_ns: i64,
     notes: Vec<String>,
     broken_off: Vec<String>,
+    crier: Crier,
 }
 
-impl Feed<'_> {
+impl<'a> Feed<'a> {
+    fn new(
+        intake: Intake<'a>,
+        (board, pool): (&'a Board, &'a Pool),
+        (clock, progress): (&'a dyn Clock, Progressing<'a>),
+        (crier, notes): (Crier, Vec<String>),
+    ) -> Self {
+        let (start_ns, told_ns) = (clock.boottime_ns(), i64::MIN);
+        Self {
+            intake,
+            clock,
+            board,
+            pool,
+            progress,
+            start_ns,
+            wait: WAIT,
+            reach: None,
+            told_ns,
+            notes,
+            broken_off: Vec::new(),
+            crier,
+        }
+    }
+
     fn all(&mut self, sources: Vec<Box<dyn Source>>) -> Result<(), WriterGone> {
         let mut stopped = false;
         for mut source in sources {
@@ -305,6 +365,7 @@ impl Feed<'_> {
         self.intake.know(source.interfaces());
         self.intake.count(&source.counters());
         let shown = look(self.board);
+        self.notes.extend(self.crier.tell(&shown.changes));
         let sent = shown.counters.bytes;
         let holds_ns = self.reach.as_mut().and_then(|reach| reach.note(now, sent));
         (self.progress)(&Progress {
@@ -313,7 +374,7 @@ impl Feed<'_> {
             member_bytes: shown.counters.bytes,
             pool_free: self.pool.free_count(),
             pool_count: self.pool.count(),
-            expelled: shown.expelled,
+            changes: shown.changes,
             holds_ns,
         })
     }

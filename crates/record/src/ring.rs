@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use core::time::Duration;
 
-use device::{Buffer, Pool, Shared};
+use crate::members::{self, Change, MemberChange};
+use device::{Buffer, Device, Pool, Shared};
 use format::directory::Gap;
 use format::head::{HEAD_BYTES, Kind, StripeId, Totals};
 use format::piece::{Contents, InterfaceUse, PieceBuilder, Statistics};
+use format::superblock::Spare;
 use units::{Clock, Timestamp};
 use volume::{Filled, Writer, WriterCounters};
 
@@ -39,9 +41,27 @@ pub(crate) enum Task {
     IndexParts { columns: Vec<Buffer>, rows: u16, answer: SyncSender<StripeId> },
     /// All parts are placed: heads that follow point to the first one.
     IndexComplete { first_part: StripeId },
+    /// A slot of a member that missed it, of so many bytes.
+    Repair(Repair, usize),
+    /// A member lacks nothing from `clean_from` on; `done` tells bytes written and pieces lost when
+    /// nothing is left to do.
+    Cleaned { member: u8, clean_from: u64, done: Option<(u64, usize)> },
     /// No packets will follow; indexes may.
     EndOfPackets,
 }
+
+/// What a member should hold in a slot.
+#[derive(Debug)]
+pub(crate) struct Repair {
+    pub(crate) member: u8,
+    pub(crate) sequence: u64,
+    pub(crate) data: Shared,
+    /// Hears the number of the write, or nothing when it is not wanted any more.
+    pub(crate) answer: SyncSender<Option<u64>>,
+}
+
+/// Opens the device of a spare, if it is there.
+pub(crate) type OpenSpare<'a> = &'a (dyn Fn(&Spare) -> Option<Box<dyn Device>> + Sync);
 
 /// A column of packets whose body is not yet ended.
 #[derive(Debug)]
@@ -79,8 +99,14 @@ pub(crate) struct Shown {
     /// Packets in acknowledged stripes, by interface.
     pub(crate) stored: Vec<u64>,
     pub(crate) unindexed: u64,
-    /// Members that the recording went on without, one line each.
-    pub(crate) expelled: Vec<String>,
+    /// What became of members, in the order of time.
+    pub(crate) changes: Vec<MemberChange>,
+    /// Number of the opening that goes on: members come and go with it.
+    pub(crate) epoch: u32,
+    /// Oldest sequence that may still be written anew.
+    pub(crate) repairable_from: u64,
+    /// Writes with smaller numbers are durable.
+    pub(crate) durable_below: u64,
 }
 
 pub(crate) type Board = Arc<Mutex<Shown>>;
@@ -100,6 +126,7 @@ pub(crate) struct RingParts<'a> {
     pub(crate) cut_after_ns: i64,
     /// Packets older than this expire; 0: none.
     pub(crate) max_age_ns: i64,
+    pub(crate) open_spare: OpenSpare<'a>,
 }
 
 /// The state of the thread.
@@ -123,11 +150,14 @@ pub(crate) struct RingWriter<'a> {
     newest: StripeId,
     published: StripeId,
     last_append_ns: i64,
+    open_spare: OpenSpare<'a>,
+    /// Expelled members that were taken note of.
+    expelled: usize,
 }
 
 impl<'a> RingWriter<'a> {
     pub(crate) fn new(writer: Writer, parts: RingParts<'a>) -> Self {
-        let RingParts { pool, clock, board, indexer, cut_after_ns, max_age_ns } = parts;
+        let RingParts { pool, clock, board, indexer, cut_after_ns, max_age_ns, open_spare } = parts;
         Self {
             published: writer.acknowledged(),
             newest: writer.acknowledged(),
@@ -142,6 +172,8 @@ impl<'a> RingWriter<'a> {
             max_age_ns,
             expired_at_ns: None,
             last_append_ns: clock.boottime_ns(),
+            open_spare,
+            expelled: 0,
         }
     }
 }
@@ -150,9 +182,9 @@ impl RingWriter<'_> {
     /// Runs until every sender is gone, then acknowledges everything and closes the volume.
     pub(crate) fn run(mut self, tasks: &Receiver<Task>) -> Result<WriterCounters, volume::Error> {
         loop {
-            let wait = match (self.writer.in_flight(), self.writer.unacknowledged()) {
-                (0, 0) => IDLE,
-                (0, _) => POLL,
+            let wait = match (self.writer.in_flight(), self.writer.is_all_durable()) {
+                (0, true) => IDLE,
+                (0, false) => POLL,
                 _ => Duration::ZERO,
             };
             match tasks.recv_timeout(wait) {
@@ -170,6 +202,10 @@ impl RingWriter<'_> {
                         self.writer.drain(self.clock)?;
                     }
                 }
+                Ok(Task::Repair(repair, len)) => self.repair(repair, len),
+                Ok(Task::Cleaned { member, clean_from, done }) => {
+                    self.cleaned(member, clean_from, done)?;
+                }
                 Ok(Task::EndOfPackets) => {
                     self.cut_pending(true)?;
                     self.indexer = None;
@@ -179,6 +215,7 @@ impl RingWriter<'_> {
             }
             self.cut_pending(false)?;
             self.expire(false)?;
+            self.see_to_members()?;
             self.note();
         }
         self.cut_pending(true)?;
@@ -301,7 +338,7 @@ impl RingWriter<'_> {
 
     /// Nothing to append: completions, and signs of life.
     fn idle(&mut self) -> Result<(), volume::Error> {
-        if self.writer.unacknowledged() > 0 {
+        if !self.writer.is_all_durable() {
             return self.writer.poll(Some(POLL), self.clock);
         }
         let silence = self.clock.boottime_ns().saturating_sub(self.last_append_ns);
@@ -351,13 +388,54 @@ impl RingWriter<'_> {
         board.acknowledged = acknowledged;
         board.tail = self.writer.tail();
         board.counters = self.writer.counters();
-        let members = &self.writer.superblock().members;
-        let news = self.writer.expelled().get(board.expelled.len()..).unwrap_or_default();
-        let lines = news.iter().map(|gone| {
-            let path = members.get(usize::from(gone.member)).map_or("", |entry| &entry.path);
-            format!("recording went on without member {} ({path}): {}", gone.member, gone.reason)
-        });
-        board.expelled.extend(lines);
+        board.epoch = self.writer.epoch();
+        board.repairable_from = self.writer.repairable().start;
+        board.durable_below = self.writer.durable_below();
+    }
+
+    /// A member that was expelled is told of, and a spare takes its place.
+    fn see_to_members(&mut self) -> Result<(), volume::Error> {
+        while let Some(gone) = self.writer.expelled().get(self.expelled) {
+            let (member, reason) = (gone.member, gone.reason.to_string());
+            self.expelled += 1;
+            self.changed(member, Change::Expelled(reason));
+            if self.writer.replace_by_spare(member, self.open_spare, self.clock)?.is_some() {
+                self.changed(member, Change::Replaced);
+            }
+        }
+        Ok(())
+    }
+
+    fn changed(&self, member: u8, what: Change) {
+        let path = members::path_of(self.writer.membership(), member);
+        let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
+        board.changes.push(MemberChange { member, path, what });
+    }
+
+    fn repair(&mut self, repair: Repair, len: usize) {
+        let Repair { member, sequence, data, answer } = repair;
+        let place = (sequence, 0);
+        let number = self.writer.repair(member, place, (data, len), self.clock).ok();
+        // Who asked may have gone.
+        answer.send(number).unwrap_or_default();
+    }
+
+    fn cleaned(
+        &mut self,
+        member: u8,
+        clean_from: u64,
+        done: Option<(u64, usize)>,
+    ) -> Result<(), volume::Error> {
+        if !self.writer.membership().is_fresh(member) {
+            // It was expelled meanwhile.
+            return Ok(());
+        }
+        self.writer.drain(self.clock)?;
+        self.writer.set_clean_from(member, clean_from, self.clock)?;
+        if let Some((bytes, lost)) = done {
+            self.changed(member, Change::Resilvered { bytes, lost });
+        }
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! A recording that has ended, and how one is going.
 
-use ::record::{Account, Progress, Report};
+use ::record::{Account, MemberChange, Progress, Report};
 use serde::Serialize;
 use units::ByteSize;
 
@@ -53,6 +53,7 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
              {kept} stripes behind the last acknowledgement kept, {voided} slots closed"
         ));
     }
+    lines.extend(report.changes.iter().map(|change| printable(&change.to_string())));
     lines.extend(report.broken_off.iter().map(|line| format!("broken off: {}", printable(line))));
     lines.extend(report.notes.iter().map(|line| format!("note: {}", printable(line))));
     let table = if report.interfaces.is_empty() { String::new() } else { accounts(report, width) };
@@ -61,7 +62,8 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
 
 /// Whether nothing was lost and every input was read to its end.
 pub fn is_clean(report: &Report) -> bool {
-    report.total.is_lossless() && report.broken_off.is_empty()
+    let is_bad = |change: &MemberChange| change.what.is_bad();
+    report.total.is_lossless() && report.broken_off.is_empty() && !report.changes.iter().any(is_bad)
 }
 
 fn verdict(report: &Report) -> String {
@@ -183,8 +185,24 @@ struct RecordingJson<'a> {
     recovered_kept: u64,
     recovered_voided: u64,
     interfaces: Vec<AccountJson<'a>>,
+    members: Vec<ChangeJson<'a>>,
     broken_off: &'a [String],
     notes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct ChangeJson<'a> {
+    member: u8,
+    path: &'a str,
+    change: &'static str,
+    text: String,
+}
+
+impl<'a> ChangeJson<'a> {
+    fn new(change: &'a MemberChange) -> Self {
+        let MemberChange { member, path, what } = change;
+        Self { member: *member, path, change: what.word(), text: change.to_string() }
+    }
 }
 
 /// A recording as a JSON object.
@@ -209,6 +227,7 @@ pub fn recording_json(report: &Report) -> String {
         recovered_kept: report.recovery.kept,
         recovered_voided: report.recovery.voided,
         interfaces: report.interfaces.iter().map(AccountJson::new).collect(),
+        members: report.changes.iter().map(ChangeJson::new).collect(),
         broken_off: &report.broken_off,
         notes: &report.notes,
     })

@@ -250,6 +250,11 @@ impl Writer {
         self.lanes.durable_below().unwrap_or(self.number + 1)
     }
 
+    /// Nothing is on its way to any member: no stripe and no repair.
+    pub fn is_all_durable(&self) -> bool {
+        self.in_flight.is_empty() && self.lanes.durable_below().is_none()
+    }
+
     /// Stripes not yet acknowledged.
     pub fn unacknowledged(&self) -> usize {
         self.in_flight.len()

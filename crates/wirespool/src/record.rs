@@ -79,6 +79,12 @@ pub(crate) struct Flags {
     /// Give out nothing that is older than this, or `off`; the volume remembers it
     #[arg(long, value_name = "TIME", value_parser = max_age)]
     max_age: Option<MaxAge>,
+    /// A member that is gone for good, by number: it is not waited for, and stale should it return
+    #[arg(long, value_name = "NUMBER")]
+    without: Vec<u8>,
+    /// Run this in a shell when a member's state changes; `WIRESPOOL_CHANGE` and others tell what
+    #[arg(long, value_name = "COMMAND")]
+    on_member_change: Option<String>,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -198,6 +204,8 @@ fn options(flags: Flags) -> Result<Options, Usage> {
         keep_sessions: flags.keep_sessions,
         cut_after: flags.flush_interval,
         max_age: flags.max_age.unwrap_or(defaults.max_age),
+        without: flags.without,
+        on_member_change: flags.on_member_change,
         name: flags.name,
         ..defaults
     })
@@ -220,7 +228,7 @@ pub(crate) fn run(flags: Flags) -> Outcome {
     let input_bytes = input_bytes(&options.input);
     let mut progress = Progress::new("record");
     let mut is_told = false;
-    let mut expelled_told = 0;
+    let mut changes_told = 0;
     let report = ::record::record(&options, &SystemClock, &mut |state| {
         let text = || view::recording_progress(state);
         match input_bytes {
@@ -230,9 +238,9 @@ pub(crate) fn run(flags: Flags) -> Outcome {
             }
             _ => progress.text(&text),
         }
-        for line in state.expelled.get(expelled_told..).unwrap_or_default() {
-            say(&format!("warning: {line}"));
-            expelled_told += 1;
+        for change in state.changes.get(changes_told..).unwrap_or_default() {
+            say(&format!("members: {change}"));
+            changes_told += 1;
         }
         if stop.is_set() {
             if !core::mem::replace(&mut is_told, true) {

@@ -76,6 +76,12 @@ impl Writer {
                 *latency = lane.write_latency_ns_max().max(*latency);
                 self.gone.push(lane);
             }
+            // A newcomer whose epoch came to nothing does not come with another member's leaving:
+            // what is in flight is on those that stay, and not on it.
+            let blank = |lane: &&Lane| lane.superblock().joined_epoch == 0;
+            let blank: Vec<u8> =
+                self.lanes.iter().filter(blank).map(|lane| lane.superblock().member).collect();
+            self.gone.extend(blank.into_iter().filter_map(|member| self.lanes.remove(member)));
             let left = self.lanes.iter().count();
             if left < usize::from(self.geometry().data_columns) {
                 self.stopped = true;
@@ -160,6 +166,10 @@ impl Writer {
         self.drain(clock)?;
         if let Some(lane) = self.lanes.remove(member) {
             self.gone.push(lane);
+            // An epoch without it comes first: with one that drops a member and takes in a blank
+            // one at once, a crash inside the JOIN could leave a quorum that holds too little.
+            let without = self.begin_epoch(Change::default(), clock);
+            without.or_else(|failed| self.expel(failed, clock))?;
         }
         let superblock = move |before: &Superblock, _| {
             let mut after = before.clone();
@@ -215,6 +225,25 @@ impl Writer {
             after
         };
         self.change(devices, Box::new(superblock), clock)
+    }
+
+    /// Puts the first spare that is there into the place of a member that was expelled. `open` opens
+    /// the device of a spare, or gives nothing where there is none.
+    pub fn replace_by_spare(
+        &mut self,
+        member: u8,
+        open: &dyn Fn(&Spare) -> Option<Box<dyn Device>>,
+        clock: &dyn Clock,
+    ) -> Result<Option<Spare>, Error> {
+        for spare in self.superblock().spares.clone() {
+            let Some(device) = open(&spare) else { continue };
+            self.replace((member, spare.clone()), device, clock)?;
+            // A spare that fails is expelled in its turn.
+            if self.lanes.get(member).is_some() {
+                return Ok(Some(spare));
+            }
+        }
+        Ok(None)
     }
 
     fn change(

@@ -3,7 +3,7 @@
 
 use core::ops::ControlFlow;
 
-use device::{Device, Modelled, ReadAt};
+use device::{Device, Fault, MUTATIONS, Modelled, ReadAt, Rule};
 use format::superblock::Spare;
 use units::Clock;
 use volume::{Error, Reader, Resilvered, Writer, resilver, verify};
@@ -102,6 +102,59 @@ fn a_blank_device_takes_a_member_s_place() {
             assert!(matches!(error, Err(Error::ReplacedMember { member: 1, .. })));
         }
     }
+}
+
+#[test]
+fn a_spare_takes_the_place_of_a_member_that_fails() {
+    for (data, parity) in SHAPES {
+        let mut ring = Ring::new(data, parity);
+        let mut writer = ring.mount();
+        let waiting = [91, 92].map(|number| disk(&ring.timeline, number));
+        for (number, device) in [91, 92].into_iter().zip(&waiting) {
+            writer.add_spare(spare(number), Box::new(device.clone()), &ring.timeline).unwrap();
+        }
+        ring.append(&mut writer, 30).unwrap();
+        // The first spare is not there any more.
+        let open = |spare: &Spare| -> Option<Box<dyn Device>> {
+            (spare.uuid[0] == 92).then(|| Box::new(waiting[1].clone()) as Box<dyn Device>)
+        };
+        ring.disks[0].add_rule(Rule::new(Fault::Error, MUTATIONS));
+        ring.append(&mut writer, 10).unwrap();
+        writer.drain(&ring.timeline).unwrap();
+        assert_eq!(writer.expelled()[0].member, 0);
+        let taken = writer.replace_by_spare(0, &open, &ring.timeline).unwrap();
+        assert_eq!(taken, Some(spare(92)));
+        assert_eq!(writer.superblock().spares, [spare(91)]);
+        ring.disks[0] = waiting[1].clone();
+        ring.append(&mut writer, 10).unwrap();
+        let disks = ring.disks.clone();
+        let report = make_whole(&ring, &disks, &mut writer);
+        assert_eq!((report.lost, report.waits_for), (vec![], vec![]));
+        check_without(&ring, writer, usize::from(parity));
+    }
+}
+
+#[test]
+fn a_newcomer_that_fails_leaves_the_volume_as_it_was() {
+    let mut ring = Ring::new(3, 2);
+    let mut writer = ring.mount();
+    ring.append(&mut writer, 30).unwrap();
+    for after in 0..12 {
+        let blank = disk(&ring.timeline, 77);
+        blank.add_rule(Rule::new(Fault::Error, MUTATIONS).after(after));
+        // It may fail inside the change, or at the first stripe.
+        let replaced = writer.replace((1, spare(77)), Box::new(blank), &ring.timeline);
+        ring.append(&mut writer, 5).unwrap();
+        writer.drain(&ring.timeline).unwrap();
+        assert!(replaced.is_ok() || writer.membership().of(1).is_none(), "{after}: {replaced:?}");
+    }
+    let acknowledged = writer.acknowledged();
+    writer.close(&ring.timeline).unwrap();
+    let mut left = ring.disks.clone();
+    left.remove(1);
+    ring.check(&left, acknowledged);
+    left.remove(0);
+    ring.check(&left, acknowledged);
 }
 
 #[test]

@@ -1,0 +1,146 @@
+//! What becomes of the members while a recording goes on, and who is told.
+
+use core::fmt;
+
+use host::Hook;
+use volume::{Membership, Recovery};
+
+/// A change of what a member is good for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemberChange {
+    /// Its number.
+    pub member: u8,
+    /// Where it is, or was.
+    pub path: String,
+    /// What became of it.
+    pub what: Change,
+}
+
+/// What became of a member.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Change {
+    /// It was not there when the recording began.
+    Absent,
+    /// It had missed something, and takes part again.
+    Returned,
+    /// The recording went on without it: why.
+    Expelled(String),
+    /// A spare took its place.
+    Replaced,
+    /// It was given back what it missed.
+    Resilvered {
+        /// Bytes written to it.
+        bytes: u64,
+        /// Pieces that no other member could give, either.
+        lost: usize,
+    },
+}
+
+impl Change {
+    /// One word for programs.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Absent => "absent",
+            Self::Returned => "returned",
+            Self::Expelled(_) => "expelled",
+            Self::Replaced => "replaced",
+            Self::Resilvered { .. } => "resilvered",
+        }
+    }
+
+    /// The redundancy became less than it was, or something is lost.
+    pub fn is_bad(&self) -> bool {
+        match self {
+            Self::Expelled(_) => true,
+            Self::Resilvered { lost, .. } => *lost > 0,
+            Self::Absent | Self::Returned | Self::Replaced => false,
+        }
+    }
+}
+
+impl fmt::Display for MemberChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { member, path, what } = self;
+        match what {
+            Change::Absent => write!(f, "member {member} ({path}) is absent"),
+            Change::Returned => write!(f, "member {member} ({path}) is back, and stale"),
+            Change::Expelled(reason) => {
+                write!(f, "recording went on without member {member} ({path}): {reason}")
+            }
+            Change::Replaced => write!(f, "the spare {path} is member {member} now"),
+            Change::Resilvered { bytes, lost: 0 } => {
+                let bytes = units::ByteSize(*bytes);
+                write!(f, "member {member} ({path}) was given back what it missed, {bytes}")
+            }
+            Change::Resilvered { lost, .. } => {
+                write!(f, "member {member} ({path}) was resilvered, {lost} of its pieces are lost")
+            }
+        }
+    }
+}
+
+/// Where a member is, as the volume knows it.
+pub(crate) fn path_of(membership: &Membership, member: u8) -> String {
+    let entry = membership.superblock().members.get(usize::from(member));
+    entry.map(|entry| entry.path.clone()).unwrap_or_default()
+}
+
+/// What is not as it should be when a recording begins.
+pub(crate) fn at_start(membership: &Membership, recovery: &Recovery) -> Vec<MemberChange> {
+    let change = |member: u8| {
+        let what = if recovery.failed.contains(&member) {
+            Change::Expelled("it failed while the volume was opened".to_owned())
+        } else if membership.of(member).is_none() {
+            Change::Absent
+        } else if membership.gap(member).end == membership.superblock().joined_start {
+            Change::Returned
+        } else {
+            return None;
+        };
+        Some(MemberChange { member, path: path_of(membership, member), what })
+    };
+    membership.numbers().filter_map(change).collect()
+}
+
+/// Tells each change once: to the system log, and to a command of the user's.
+#[derive(Debug)]
+pub(crate) struct Crier {
+    command: Option<String>,
+    volume: String,
+    hook: Hook,
+    told: usize,
+}
+
+impl Crier {
+    pub(crate) fn new(command: Option<String>, volume: String) -> Self {
+        Self { command, volume, hook: Hook::default(), told: 0 }
+    }
+
+    /// Tells those that are new; gives what could not be told.
+    pub(crate) fn tell(&mut self, changes: &[MemberChange]) -> Vec<String> {
+        let new = changes.get(self.told..).unwrap_or_default();
+        self.told = changes.len().max(self.told);
+        let mut failures = Vec::new();
+        for change in new {
+            host::log_warning(&format!("{}: {change}", self.volume));
+            let Some(command) = &self.command else { continue };
+            let environment = [
+                ("WIRESPOOL_VOLUME", self.volume.clone()),
+                ("WIRESPOOL_MEMBER", change.member.to_string()),
+                ("WIRESPOOL_MEMBER_PATH", change.path.clone()),
+                ("WIRESPOOL_CHANGE", change.what.word().to_owned()),
+                ("WIRESPOOL_TEXT", change.to_string()),
+            ];
+            if let Err(error) = self.hook.start(command, &environment) {
+                failures.push(error.to_string());
+            }
+        }
+        failures
+    }
+
+    /// Waits for the commands.
+    pub(crate) fn finish(self) {
+        self.hook.finish();
+    }
+}
