@@ -47,7 +47,8 @@ pub struct RingMap {
     pub cells: Vec<Cell>,
     /// Places of slots in which the index of a segment begins.
     pub index_places: Vec<u64>,
-    /// When the ring wrote its parts, in equal steps from the newest stripe to the oldest one held.
+    /// When the ring wrote its parts, in equal steps from the newest stripe to the oldest one
+    /// held.
     pub written: Vec<Option<Timestamp>>,
     /// Every so many cells one slot was looked at.
     pub sampled_every: u64,

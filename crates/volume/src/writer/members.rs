@@ -227,8 +227,8 @@ impl Writer {
         self.change(devices, Box::new(superblock), clock)
     }
 
-    /// Puts the first spare that is there into the place of a member that was expelled. `open` opens
-    /// the device of a spare, or gives nothing where there is none.
+    /// Puts the first spare that is there into the place of a member that was expelled. `open`
+    /// opens the device of a spare, or gives nothing where there is none.
     pub fn replace_by_spare(
         &mut self,
         member: u8,
