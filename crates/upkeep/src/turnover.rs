@@ -154,6 +154,11 @@ pub fn replace(
 /// What a member holds and the others cannot give would be lost with it.
 fn refuse_if_needed(target: &Target, member: u8) -> Result<(), Error> {
     let reader = crate::open(&target.volume, &target.members)?;
+    let last = reader.geometry().columns() - 1;
+    if member > last {
+        let source = volume::Error::NoSuchMember { member, last };
+        return Err(Error::of_volume(&target.volume, source));
+    }
     let others = redundancy_without(&reader, Some(member));
     if reader.membership().of(member).is_some()
         && others.iter().any(|part| part.spare_members.is_none())
@@ -174,13 +179,16 @@ pub fn grow(
 ) -> Result<Grown, Error> {
     let mut opened = Opened::new(target, clock)?;
     let before = *opened.writer.geometry();
+    let parity_columns = parity_columns.unwrap_or(before.parity_columns);
+    // Refused before a device is touched.
+    volume::columns_for(usize::from(before.columns()) + new.len(), parity_columns)
+        .map_err(|error| Error::of_volume(&target.volume, error))?;
     let (mut joined, mut newcomers) = (Vec::new(), Vec::new());
     for (member, new) in (before.columns()..).zip(new) {
         let (device, opened_device, spare) = opened.prepare(new, progress)?;
         joined.push(Joined { device, member: Some(member) });
         newcomers.push((spare, opened_device));
     }
-    let parity_columns = parity_columns.unwrap_or(before.parity_columns);
     let grown = opened.writer.grow(newcomers, parity_columns, clock);
     grown.map_err(|error| opened.named(error))?;
     let after = *opened.writer.geometry();

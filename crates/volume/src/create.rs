@@ -54,7 +54,10 @@ pub struct Identity {
 }
 
 /// Data and parity columns of a volume of so many members.
-pub(crate) fn shape(members: usize, parity: u8) -> Result<(u8, u8), Error> {
+///
+/// # Errors
+/// [`Error::Geometry`] when no volume can have them.
+pub fn columns_for(members: usize, parity: u8) -> Result<(u8, u8), Error> {
     let columns = u8::try_from(members).ok().filter(|&columns| usize::from(columns) <= MEMBERS_MAX);
     let data_columns = columns.and_then(|columns| columns.checked_sub(parity));
     let data_columns = data_columns.filter(|&data| data > 0 && parity <= 2);
@@ -68,7 +71,7 @@ pub fn geometry_for(
     members: usize,
     options: &CreateOptions,
 ) -> Result<(Geometry, u16), Error> {
-    let (data_columns, parity_columns) = shape(members, options.parity_columns)?;
+    let (data_columns, parity_columns) = columns_for(members, options.parity_columns)?;
     let piece_bytes = options.piece_bytes;
     if !piece_bytes.is_power_of_two() || !(PIECE_BYTES_MIN..=PIECE_BYTES_MAX).contains(&piece_bytes)
     {

@@ -37,7 +37,7 @@ mod superblocks;
 mod verify;
 mod writer;
 
-pub use create::{CreateOptions, Identity, create, geometry_for};
+pub use create::{CreateOptions, Identity, columns_for, create, geometry_for};
 pub use error::Error;
 pub use index_stripes::IndexFile;
 pub use layout::{Bound, Layout, Usable};

@@ -197,7 +197,7 @@ impl Writer {
     ) -> Result<(), Error> {
         let before = *self.geometry();
         let members = usize::from(before.columns()) + newcomers.len();
-        let shape = create::shape(members, parity_columns)?;
+        let shape = create::columns_for(members, parity_columns)?;
         if shape.0 < before.data_columns || parity_columns < before.parity_columns {
             return Err(Error::Geometry { members, parity: parity_columns });
         }

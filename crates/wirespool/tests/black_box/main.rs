@@ -15,4 +15,5 @@ mod members;
 mod refusals;
 mod retention;
 mod strangers;
+mod turnover;
 mod verbs;

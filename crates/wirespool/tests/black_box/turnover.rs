@@ -1,0 +1,95 @@
+//! A volume's members come and go from the command line; what was recorded stays.
+
+use serde_json::Value;
+
+use crate::machine::{CAPTURES, Volume, run};
+
+fn status(member: &str) -> (Value, Option<i32>) {
+    let ran = run(&["status", member, "--json"]);
+    (serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}")), ran.code)
+}
+
+/// How many members the worst part of the ring may still lose.
+fn survives(status: &Value) -> Option<u64> {
+    let parts = status["redundancy"].as_array().unwrap();
+    let left = parts.iter().map(|part| part["survives_members"].as_u64());
+    left.min().flatten()
+}
+
+#[test]
+fn members_are_missing_replaced_resilvered_and_added() {
+    let volume = Volume::empty();
+    let path = |name: &str| volume.file(name);
+    let members = [0, 1, 2, 3, 4].map(|number| path(&format!("member-{number}")));
+    let away = path("away");
+    let [a, b, c, d, e] = &members;
+    let create = ["create", a, "--member", b, "--member", c, "--parity", "1", "--missing", "1"];
+    let shape = ["--size", "24M", "--piece", "64K", "--sparse"];
+    run(&[&create[..], &shape].concat()).done();
+    let record = |further: &[&str]| {
+        let record = ["record", a, "--read", CAPTURES, "--index-dir", &volume.index];
+        run(&[&record[..], &["--pool", "4M"], further].concat())
+    };
+    let extract = || {
+        let file = path("all.pcapng");
+        let query = ["extract", a, "ip or ip6", "--write", &file, "--force"];
+        let query = [&query[..], &["--index-dir", &volume.index]].concat();
+        run(&query).done();
+        std::fs::read(&file).unwrap()
+    };
+    record(&[]).done();
+    let (begun, code) = status(b);
+    assert_eq!((&begun["members"][3]["state"], code), (&"absent".into(), Some(1)));
+    assert_eq!(survives(&begun), Some(0));
+
+    // The missing one comes, and any one may go.
+    run(&["replace", b, "3", d, "--sparse"]).done();
+    let (whole, code) = status(d);
+    assert_eq!((survives(&whole), code), (Some(1), Some(0)), "{whole}");
+    run(&["verify", c]).done();
+    let packets = extract();
+
+    // One is away for a recording, and is given what it missed.
+    std::fs::rename(b, &away).unwrap();
+    let said = path("said");
+    let hook = format!("echo $WIRESPOOL_CHANGE $WIRESPOOL_MEMBER >> {said}");
+    record(&["--on-member-change", &hook]).done();
+    assert_eq!(std::fs::read_to_string(&said).unwrap(), "absent 1\n");
+    let twice = extract();
+    std::fs::rename(&away, b).unwrap();
+    assert_eq!(survives(&status(a).0), Some(0));
+    // Without it nobody else may be replaced: it is needed for that.
+    std::fs::rename(b, &away).unwrap();
+    run(&["replace", a, "2", e, "--sparse"]).is_refused("cannot be replaced yet");
+    std::fs::rename(&away, b).unwrap();
+    run(&["resilver", a]).done();
+    assert_eq!(status(a).1, Some(0));
+    std::fs::rename(c, &away).unwrap();
+    assert!(extract() == twice && twice.len() > packets.len(), "any one may go again");
+    std::fs::rename(&away, c).unwrap();
+
+    // It grows by parity, and what was there stays.
+    let grown = run(&["grow", c, e, "--parity", "2", "--sparse"]).done().out;
+    assert!(grown.contains("3 columns of data, 2 of parity; before: 3"), "{grown}");
+    record(&[]).done();
+    run(&["verify", e]).done();
+    let (grown, _) = status(e);
+    assert_eq!(grown["redundancy"].as_array().unwrap().len(), 2, "{grown}");
+    let thrice = extract();
+    std::fs::remove_file(d).unwrap();
+    assert!(extract() == thrice);
+    run(&["scrub", a]).done();
+}
+
+#[test]
+fn what_members_cannot_be_is_refused_in_one_line() {
+    let volume = Volume::recorded();
+    let new = volume.file("new");
+    run(&["replace", &volume.path, "0", &new, "--sparse"]).is_refused("cannot be replaced yet");
+    run(&["replace", &volume.path, "7", &new, "--sparse"]).is_refused("has no member 7");
+    run(&["grow", &volume.path, &volume.path]).is_refused("already");
+    run(&["status", &new]).is_refused("does not exist");
+    // One of data and two of parity would be three members.
+    run(&["grow", &volume.path, &new, "--sparse", "--parity", "2"]).is_refused("2 for parity");
+    assert!(!std::path::Path::new(&new).exists(), "what is refused leaves nothing behind");
+}
