@@ -22,63 +22,64 @@ fn members_are_missing_replaced_resilvered_and_added() {
     let path = |name: &str| volume.file(name);
     let members = [0, 1, 2, 3, 4].map(|number| path(&format!("member-{number}")));
     let away = path("away");
-    let [a, b, c, d, e] = &members;
-    let create = ["create", a, "--member", b, "--member", c, "--parity", "1", "--missing", "1"];
+    let [first, second, third, fourth, fifth] = &members;
+    let create =
+        ["create", first, "--member", second, "--member", third, "--parity", "1", "--missing", "1"];
     let shape = ["--size", "24M", "--piece", "64K", "--sparse"];
     run(&[&create[..], &shape].concat()).done();
     let record = |further: &[&str]| {
-        let record = ["record", a, "--read", CAPTURES, "--index-dir", &volume.index];
+        let record = ["record", first, "--read", CAPTURES, "--index-dir", &volume.index];
         run(&[&record[..], &["--pool", "4M"], further].concat())
     };
     let extract = || {
         let file = path("all.pcapng");
-        let query = ["extract", a, "ip or ip6", "--write", &file, "--force"];
+        let query = ["extract", first, "ip or ip6", "--write", &file, "--force"];
         let query = [&query[..], &["--index-dir", &volume.index]].concat();
         run(&query).done();
         std::fs::read(&file).unwrap()
     };
     record(&[]).done();
-    let (begun, code) = status(b);
+    let (begun, code) = status(second);
     assert_eq!((&begun["members"][3]["state"], code), (&"absent".into(), Some(1)));
     assert_eq!(survives(&begun), Some(0));
 
     // The missing one comes, and any one may go.
-    run(&["replace", b, "3", d, "--sparse"]).done();
-    let (whole, code) = status(d);
+    run(&["replace", second, "3", fourth, "--sparse"]).done();
+    let (whole, code) = status(fourth);
     assert_eq!((survives(&whole), code), (Some(1), Some(0)), "{whole}");
-    run(&["verify", c]).done();
+    run(&["verify", third]).done();
     let packets = extract();
 
-    // One is away for a recording, and is given what it missed.
-    std::fs::rename(b, &away).unwrap();
+    // One is away for first recording, and is given what it missed.
+    std::fs::rename(second, &away).unwrap();
     let said = path("said");
     let hook = format!("echo $WIRESPOOL_CHANGE $WIRESPOOL_MEMBER >> {said}");
     record(&["--on-member-change", &hook]).done();
     assert_eq!(std::fs::read_to_string(&said).unwrap(), "absent 1\n");
     let twice = extract();
-    std::fs::rename(&away, b).unwrap();
-    assert_eq!(survives(&status(a).0), Some(0));
+    std::fs::rename(&away, second).unwrap();
+    assert_eq!(survives(&status(first).0), Some(0));
     // Without it nobody else may be replaced: it is needed for that.
-    std::fs::rename(b, &away).unwrap();
-    run(&["replace", a, "2", e, "--sparse"]).is_refused("cannot be replaced yet");
-    std::fs::rename(&away, b).unwrap();
-    run(&["resilver", a]).done();
-    assert_eq!(status(a).1, Some(0));
-    std::fs::rename(c, &away).unwrap();
+    std::fs::rename(second, &away).unwrap();
+    run(&["replace", first, "2", fifth, "--sparse"]).is_refused("cannot be replaced yet");
+    std::fs::rename(&away, second).unwrap();
+    run(&["resilver", first]).done();
+    assert_eq!(status(first).1, Some(0));
+    std::fs::rename(third, &away).unwrap();
     assert!(extract() == twice && twice.len() > packets.len(), "any one may go again");
-    std::fs::rename(&away, c).unwrap();
+    std::fs::rename(&away, third).unwrap();
 
     // It grows by parity, and what was there stays.
-    let grown = run(&["grow", c, e, "--parity", "2", "--sparse"]).done().out;
+    let grown = run(&["grow", third, fifth, "--parity", "2", "--sparse"]).done().out;
     assert!(grown.contains("3 columns of data, 2 of parity; before: 3"), "{grown}");
     record(&[]).done();
-    run(&["verify", e]).done();
-    let (grown, _) = status(e);
+    run(&["verify", fifth]).done();
+    let (grown, _) = status(fifth);
     assert_eq!(grown["redundancy"].as_array().unwrap().len(), 2, "{grown}");
     let thrice = extract();
-    std::fs::remove_file(d).unwrap();
+    std::fs::remove_file(fourth).unwrap();
     assert!(extract() == thrice);
-    run(&["scrub", a]).done();
+    run(&["scrub", first]).done();
 }
 
 #[test]
