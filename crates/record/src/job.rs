@@ -65,6 +65,8 @@ pub struct Options {
     pub index_dir: Option<PathBuf>,
     /// Rows outlive their packets in the index directory by this time.
     pub keep_sessions: Option<Duration>,
+    /// Everything is read and checked this often beside recording, and repaired.
+    pub scrub_every: Option<Duration>,
     /// Name of the recording.
     pub name: Option<String>,
     /// Longest time that packets wait in an open column.
@@ -99,6 +101,7 @@ impl Options {
             sessions: Some(session::Config::default()),
             index_dir: None,
             keep_sessions: None,
+            scrub_every: None,
             name: None,
             cut_after: Duration::from_secs(1),
             max_age: MaxAge::Unchanged,

@@ -25,6 +25,7 @@ mod indexer;
 mod intake;
 mod job;
 mod members;
+mod patrol;
 mod pipeline;
 mod reach;
 mod resilver;

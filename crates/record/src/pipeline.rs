@@ -26,6 +26,7 @@ use crate::indexer::{Indexer, IndexerReport, Run};
 use crate::intake::{Intake, IntakeParts, WriterGone};
 use crate::job::{Input, MaxAge, Opened, Options, Progress, Report};
 use crate::members::{self, Crier};
+use crate::patrol::{Patrolled, Patroller};
 use crate::reach::ReachBack;
 use crate::resilver::Resilverer;
 use crate::ring::{Board, RingParts, RingWriter, SealedStripe, Shown, Task, look};
@@ -85,6 +86,8 @@ pub(crate) fn run(
         };
         let ring = RingWriter::new(opened.writer, ring);
         let ring = spawn_ring(scope, ring, task_queue, &failed)?;
+        let patrol =
+            spawn_patrol(scope, options, (&board, tasks.clone(), &pool), (files.as_ref(), clock))?;
         let end = spawn_resilverer(scope, options, (&board, tasks.clone(), &pool), clock)?;
         let index_thread = spawn_indexer(scope, indexer, sealed_queue, opened.reader)?;
         let intake = Intake::new(IntakeParts {
@@ -104,6 +107,7 @@ pub(crate) fn run(
         let intake_result = feed.all(sources);
         feed.intake.end();
         drop::<SyncSender<()>>(end);
+        let scrubbed = patrol.map(Patrol::end).unwrap_or_default();
         let ended_ns = clock.boottime_ns();
         let index_result = index_thread.join().expect("a panic aborts");
         let writer = ring.join().expect("a panic aborts")?;
@@ -112,6 +116,7 @@ pub(crate) fn run(
         report.closing_ns = clock.boottime_ns() - ended_ns;
         report.take_index(index_result);
         report.take_feed(feed);
+        report.notes.extend(scrubbed.notes());
         Ok(report)
     })
 }
@@ -260,6 +265,42 @@ fn spawn_indexer<'scope>(
 ) -> Result<ScopedJoinHandle<'scope, Result<IndexerReport, index::Error>>, Error> {
     let body = move || Run::new(parts).run(&sealed, &earlier);
     thread::Builder::new().name("index".to_owned()).spawn_scoped(scope, body).map_err(Error::Thread)
+}
+
+/// The thread that scrubs, and what ends it by being dropped.
+struct Patrol<'scope> {
+    thread: ScopedJoinHandle<'scope, Patrolled>,
+    goes_on: SyncSender<()>,
+}
+
+impl Patrol<'_> {
+    fn end(self) -> Patrolled {
+        drop(self.goes_on);
+        self.thread.join().expect("a panic aborts")
+    }
+}
+
+fn spawn_patrol<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    options: &Options,
+    (board, tasks, pool): (&Board, SyncSender<Task>, &Pool),
+    (files, clock): (&'scope (dyn Files + Sync), &'scope dyn Clock),
+) -> Result<Option<Patrol<'scope>>, Error> {
+    let Some(every) = options.scrub_every else { return Ok(None) };
+    let patroller = Patroller {
+        volume: options.volume.clone(),
+        members: options.members.clone(),
+        files,
+        clock,
+        board: Arc::clone(board),
+        pool: pool.clone(),
+        tasks,
+    };
+    let (goes_on, ended) = sync_channel(1);
+    let body = move || patroller.run(every, &ended);
+    let thread = thread::Builder::new().name("scrub".to_owned());
+    let thread = thread.spawn_scoped(scope, body).map_err(Error::Thread)?;
+    Ok(Some(Patrol { thread, goes_on }))
 }
 
 /// What a writer that did not stop in order may have lost: everything between its last sign of life

@@ -90,7 +90,8 @@ impl Resilverer<'_> {
             for slot in slots {
                 let (answer, number) = sync_channel(1);
                 bytes += u64::try_from(slot.len).expect("lengths fit 64 bits");
-                let repair = Repair { member, sequence: slot.sequence, data: slot.data, answer };
+                let (sequence, data) = (slot.sequence, slot.data);
+                let repair = Repair { member, sequence, first_row: 0, data, answer };
                 self.send(Task::Repair(repair, slot.len))?;
                 match number.recv() {
                     Ok(Some(number)) => newest = newest.max(number),

@@ -50,11 +50,12 @@ pub(crate) enum Task {
     EndOfPackets,
 }
 
-/// What a member should hold in a slot.
+/// What a member should hold in a slot, from `first_row` on.
 #[derive(Debug)]
 pub(crate) struct Repair {
     pub(crate) member: u8,
     pub(crate) sequence: u64,
+    pub(crate) first_row: u16,
     pub(crate) data: Shared,
     /// Hears the number of the write, or nothing when it is not wanted any more.
     pub(crate) answer: SyncSender<Option<u64>>,
@@ -413,8 +414,8 @@ impl RingWriter<'_> {
     }
 
     fn repair(&mut self, repair: Repair, len: usize) {
-        let Repair { member, sequence, data, answer } = repair;
-        let place = (sequence, 0);
+        let Repair { member, sequence, first_row, data, answer } = repair;
+        let place = (sequence, first_row);
         let number = self.writer.repair(member, place, (data, len), self.clock).ok();
         // Who asked may have gone.
         answer.send(number).unwrap_or_default();

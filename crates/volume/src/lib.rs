@@ -49,7 +49,10 @@ pub use protect::{ColumnSums, protect};
 pub use reader::{Reader, Slot, Span, StripeInSlot};
 pub use resilver::{Batch, LostRows, RebuiltSlot, Resilver, Resilvered, resilver};
 pub use salvage::{Salvaged, salvage};
-pub use scrub::{BadCopy, Finding, Outcome, Owner, ScrubOptions, ScrubReport, scrub};
+pub use scrub::{
+    BadCopy, Finding, Outcome, Owner, Patrol, Repair, ScrubOptions, ScrubReport, Wanted, patrol,
+    scrub,
+};
 pub use search::Newest;
 pub use verify::{Damage, VerifyReport, verify};
 pub use writer::{Appended, Expelled, Filled, FilledColumn, Plan, Writer, WriterCounters};

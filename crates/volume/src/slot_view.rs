@@ -56,6 +56,13 @@ impl SlotBytes {
         Self { members: Vec::new(), buffers }
     }
 
+    /// Bytes of all members.
+    pub(crate) fn total_len(&self) -> u64 {
+        let lens = self.members.iter().map(Vec::len);
+        let lens = lens.chain(self.buffers.iter().flatten().map(|buffer| buffer.len()));
+        u64::try_from(lens.sum::<usize>()).expect("lengths fit 64 bits")
+    }
+
     /// The bytes of one member.
     pub(crate) fn of(&self, member: u8) -> &[u8] {
         let member = usize::from(member);

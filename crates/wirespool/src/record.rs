@@ -72,6 +72,9 @@ pub(crate) struct Flags {
     /// Keep rows this long after the ring has taken their packets, such as 180d
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     keep_sessions: Option<Duration>,
+    /// Check everything this often beside recording and repair it from parity, such as 7d
+    #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
+    scrub_every: Option<Duration>,
     /// Longest time that packets wait for others before they are written and flushed; a crash loses
     /// what came since: this, and up to 0.1 s in the kernel and on the way, 10ms to 60s
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = flush_interval)]
@@ -202,6 +205,7 @@ fn options(flags: Flags) -> Result<Options, Usage> {
         sessions,
         index_dir: flags.index_dir,
         keep_sessions: flags.keep_sessions,
+        scrub_every: flags.scrub_every,
         cut_after: flags.flush_interval,
         max_age: flags.max_age.unwrap_or(defaults.max_age),
         without: flags.without,

@@ -15,8 +15,9 @@ use crate::stdout;
 /// Reads all members from the medium, several slots ahead on each, and compares heads, rows, parity
 /// and superblock copies with their checksums and with each other. A damaged row, head or copy is
 /// computed from the other members, written, flushed and read back. No keys are needed, and nothing
-/// is decoded. Nobody may record into the volume meanwhile; --dry-run only reads, beside a
-/// recorder, too. Ctrl-C stops between two slots, and what was repaired stays.
+/// is decoded. Nobody may record into the volume meanwhile: --dry-run only reads, beside a
+/// recorder, too, and a recorder scrubs by itself with --scrub-every. Ctrl-C stops between two
+/// slots, and what was repaired stays.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

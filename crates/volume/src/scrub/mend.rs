@@ -5,6 +5,7 @@
 //! checksums ask for.
 
 use device::Device;
+use format::geometry::ROW_BYTES;
 use format::head::{HEAD_BYTES, Head};
 
 use super::Outcome;
@@ -93,6 +94,14 @@ impl Mend {
         let whole = to_slot_end(stripe, page, row);
         let writes = vec![(row_offset(stripe, row), whole)];
         Self { member: piece.member, writes, lost_rows: Vec::new() }
+    }
+
+    /// What is written, by its first row in the slot at `slot_offset`.
+    pub(super) fn rows(&self, slot_offset: u64) -> impl Iterator<Item = (u16, &[u8])> {
+        self.writes.iter().map(move |(offset, bytes)| {
+            let row = (offset - slot_offset) / u64::from(ROW_BYTES);
+            (u16::try_from(row).expect("a slot has at most 512 rows"), bytes.as_slice())
+        })
     }
 
     /// The member that it is for.

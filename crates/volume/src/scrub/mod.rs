@@ -11,6 +11,7 @@
 mod check;
 mod flow;
 mod mend;
+mod patrol;
 
 use core::ops::ControlFlow;
 
@@ -25,6 +26,7 @@ use crate::{Error, Reader};
 
 pub(crate) use check::Checker;
 pub(crate) use mend::Mend;
+pub use patrol::{Patrol, Repair, Wanted, patrol};
 
 /// How a volume is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -8,7 +8,7 @@ use device::{Fault, MUTATIONS, ReadAt, Rule};
 use format::geometry::{PIECE_BYTES_MIN, ROW_BYTES};
 use format::head::{HEAD_BYTES, Head, StripeId};
 use format::superblock::copy_offset;
-use volume::{Error, Outcome, Owner, ScrubOptions, scrub};
+use volume::{Error, Outcome, Owner, Patrol, Reader, ScrubOptions, Writer, mount, patrol, scrub};
 
 use crate::ring::{KEY, Ring, SIZE, devices, go_on};
 
@@ -264,4 +264,45 @@ fn too_few_members_to_say_what_was_acknowledged_write_nothing() {
     let result = scrub(&ring.reader(), Some(&mut owner), options, &mut go_on);
     assert!(matches!(result, Err(Error::Quorum { .. })), "{result:?}");
     assert!(ring.look().is_clean(), "looking is allowed");
+}
+
+/// Rows and heads rot while a writer is at work; the process that writes repairs them, and goes on
+/// from where it was after a restart.
+#[test]
+fn damage_is_repaired_beside_a_writer() {
+    let ring = Ring::recorded(3, 1);
+    let (first, last) = ring.repairable();
+    let (mut writer, _) = mount(devices(&ring.disks), &ring.timeline).unwrap();
+    let reader = |writer: &Writer| {
+        let readers = ring.disks.iter().map(|disk| Box::new(disk.clone()) as Box<dyn ReadAt>);
+        Reader::of_mounted(readers.collect(), writer).unwrap()
+    };
+    // Behind the slots that the mount has brought near the head.
+    let first = first + 4;
+    let damaged = (first..=last).step_by(7);
+    for (number, sequence) in damaged.clone().enumerate() {
+        ring.flip(number % 4, ring.row(sequence, u64::from(number % 2 == 0)));
+    }
+    let mut next = 0;
+    let mut repaired = 0;
+    loop {
+        let mut work = Patrol::new(reader(&writer), next).unwrap();
+        let mut is_done = false;
+        for _ in 0..50 {
+            let Some(findings) = patrol(&mut work, &mut writer, &ring.timeline).unwrap() else {
+                is_done = true;
+                break;
+            };
+            assert!(findings.iter().all(|it| it.outcome.is_repaired()), "{findings:?}");
+            repaired += findings.len();
+        }
+        next = work.next();
+        if is_done {
+            break;
+        }
+    }
+    assert_eq!(repaired, damaged.count());
+    assert!(writer.counters().repaired_bytes > 0);
+    writer.close(&ring.timeline).unwrap();
+    assert!(ring.look().is_clean());
 }

@@ -9,4 +9,5 @@
 
 mod feed;
 mod kills;
+mod patrol;
 mod throttle;

@@ -1,0 +1,249 @@
+//! Scrubbing on a schedule, by the process that records and below recording.
+//!
+//! One slot of all members is read and checked at a time; then the thread rests four times as long
+//! as that took, and longer while the pool runs low. What is to be repaired the ring writer writes,
+//! between its own writes; the slot is read again when that is durable. How far a pass is lies in
+//! the index directory, so that a restart goes on.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+
+use core::time::Duration;
+use std::path::PathBuf;
+
+use device::Pool;
+use format::head::StripeId;
+use index::Files;
+use units::{Clock, Timestamp};
+use volume::{Patrol, Wanted};
+
+use crate::ring::{Board, Repair, Task, look};
+
+/// Of reading and checking a slot to resting after it: a fifth of what the members can do.
+const REST: u32 = 4;
+/// How long to rest at once while recording needs all there is, or nothing is left to check.
+const PAUSE: Duration = Duration::from_millis(200);
+/// How often a repair is looked after until it is durable.
+const DURABLE: Duration = Duration::from_millis(10);
+/// Slots between two times that the progress is stored: 16 GiB on eight members.
+const SLOTS_A_MARK: u64 = 1024;
+/// Lines that are told of what cannot be repaired.
+const LINES_MAX: usize = 100;
+/// Name of the file with the progress, and the number of its form.
+const FILE: &str = "scrub.progress";
+const VERSION: u64 = 1;
+
+/// When the pass began, and everything before which it has checked; 0 when it came to its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Mark {
+    began: Timestamp,
+    next: u64,
+}
+
+impl Mark {
+    fn load(files: &dyn Files) -> Option<Self> {
+        let bytes = files.read(FILE).ok()??;
+        let (words, []) = bytes.as_chunks::<8>() else { return None };
+        let [version, began, next] = words else { return None };
+        let (began, next) = (i64::from_le_bytes(*began), u64::from_le_bytes(*next));
+        (u64::from_le_bytes(*version) == VERSION).then_some(Self { began: Timestamp(began), next })
+    }
+
+    /// Without it a restart begins anew: no reason to stop.
+    fn store(self, files: &dyn Files) {
+        let words = [VERSION.to_le_bytes(), self.began.0.to_le_bytes(), self.next.to_le_bytes()];
+        let stored = files.write_atomic(FILE, words.as_flattened());
+        stored.and_then(|()| files.sync(FILE)).unwrap_or_default();
+    }
+}
+
+/// What the thread works with.
+pub(crate) struct Patroller<'a> {
+    pub(crate) volume: PathBuf,
+    pub(crate) members: Vec<PathBuf>,
+    pub(crate) files: &'a (dyn Files + Sync),
+    pub(crate) clock: &'a dyn Clock,
+    pub(crate) board: Board,
+    pub(crate) pool: Pool,
+    pub(crate) tasks: SyncSender<Task>,
+}
+
+/// What was done, for the report.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Patrolled {
+    slots: u64,
+    repaired: u64,
+    left: u64,
+    lines: Vec<String>,
+}
+
+/// The recording ends.
+struct Ended;
+
+impl Patroller<'_> {
+    /// Scrubs until `ended` says so, by its other end being gone.
+    pub(crate) fn run(&self, every: Duration, ended: &Receiver<()>) -> Patrolled {
+        let mut done = Patrolled::default();
+        let Err(Ended) = self.passes(every, ended, &mut done);
+        done
+    }
+
+    fn passes(
+        &self,
+        every: Duration,
+        ended: &Receiver<()>,
+        done: &mut Patrolled,
+    ) -> Result<core::convert::Infallible, Ended> {
+        let mut mark = Mark::load(self.files);
+        loop {
+            let pass = match mark {
+                Some(mark) if mark.next > 0 => mark,
+                Some(mark) if self.age(mark) < every => {
+                    let left = every.saturating_sub(self.age(mark));
+                    rest(ended, left.min(Duration::from_mins(1)))?;
+                    continue;
+                }
+                _ => Mark { began: self.clock.realtime(), next: 1 },
+            };
+            self.pass(pass, ended, done)?;
+            let complete = Mark { next: 0, ..pass };
+            complete.store(self.files);
+            mark = Some(complete);
+        }
+    }
+
+    /// Since the pass began. A clock that went back makes the next one due later.
+    fn age(&self, mark: Mark) -> Duration {
+        let since_ns = self.clock.realtime().since(mark.began);
+        Duration::from_nanos(u64::try_from(since_ns).unwrap_or(0))
+    }
+
+    fn pass(&self, mark: Mark, ended: &Receiver<()>, done: &mut Patrolled) -> Result<(), Ended> {
+        let mut next = mark.next;
+        // What was acknowledged when the pass began is what it is about.
+        let last = look(&self.board).acknowledged.sequence;
+        while next < last {
+            let epoch = look(&self.board).epoch;
+            let Some(mut patrol) = self.open(next) else {
+                rest(ended, PAUSE)?;
+                continue;
+            };
+            while patrol.next() < last && look(&self.board).epoch == epoch {
+                let begun_ns = self.clock.boottime_ns();
+                if !self.slot(&mut patrol, ended, done)? {
+                    rest(ended, PAUSE)?;
+                    continue;
+                }
+                if patrol.next() % SLOTS_A_MARK == 0 {
+                    Mark { next: patrol.next(), ..mark }.store(self.files);
+                }
+                let took_ns = self.clock.boottime_ns().saturating_sub(begun_ns);
+                rest(ended, REST * Duration::from_nanos(u64::try_from(took_ns).unwrap_or(0)))
+                    .inspect_err(|_| Mark { next: patrol.next(), ..mark }.store(self.files))?;
+                while self.pool.free_count() < self.pool.count() / 2 {
+                    rest(ended, PAUSE)?;
+                }
+            }
+            next = patrol.next();
+        }
+        Ok(())
+    }
+
+    fn open(&self, next: u64) -> Option<Patrol> {
+        let reader = volume::open_reader(&self.volume, &self.members).ok()?;
+        Patrol::new(reader, next).ok()
+    }
+
+    /// The next slot; false where there is none.
+    fn slot(
+        &self,
+        patrol: &mut Patrol,
+        ended: &Receiver<()>,
+        done: &mut Patrolled,
+    ) -> Result<bool, Ended> {
+        let shown = look(&self.board);
+        let Some(wanted) = patrol.step(shown.tail, shown.acknowledged) else { return Ok(false) };
+        done.slots += 1;
+        let Some(sequence) = wanted.first().map(|wanted| wanted.damage.stripe.sequence) else {
+            return Ok(true);
+        };
+        let found = u64::try_from(wanted.len()).expect("counts in memory fit 64 bits");
+        self.repair(wanted, ended)?;
+        let left = patrol.look(sequence, look(&self.board).acknowledged);
+        let left_count = u64::try_from(left.len()).expect("counts in memory fit 64 bits");
+        done.repaired += found.saturating_sub(left_count);
+        done.left += left_count;
+        for left in left {
+            if done.lines.len() < LINES_MAX {
+                done.lines.push(line(&left));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Has it written, and waits until it is durable or cannot be.
+    fn repair(&self, wanted: Vec<Wanted>, ended: &Receiver<()>) -> Result<(), Ended> {
+        let mut newest = 0;
+        for repair in wanted.into_iter().flat_map(|wanted| wanted.repairs) {
+            let volume::Repair { sequence, member, first_row, data, len } = repair;
+            let (answer, number) = sync_channel(1);
+            let repair = Repair { member, sequence, first_row, data, answer };
+            self.tasks.send(Task::Repair(repair, len)).map_err(|_| Ended)?;
+            // Without a number it was refused, which the next look shows.
+            newest = number.recv().map_err(|_| Ended)?.unwrap_or(0).max(newest);
+        }
+        while look(&self.board).durable_below <= newest {
+            rest(ended, DURABLE)?;
+        }
+        Ok(())
+    }
+}
+
+impl Patrolled {
+    /// For the user; nothing where nothing was found.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let Self { slots, repaired, left, .. } = self;
+        let mut notes = Vec::new();
+        if repaired + left > 0 {
+            notes.push(format!(
+                "scrub: {repaired} places repaired in {slots} slots, {left} cannot be"
+            ));
+        }
+        notes.extend(self.lines.iter().cloned());
+        notes
+    }
+}
+
+fn line(left: &Wanted) -> String {
+    let StripeId { sequence, sub } = left.damage.stripe;
+    let place =
+        left.damage.member.map_or_else(String::new, |member| format!(" on member {member}"));
+    format!("scrub: stripe {sequence}.{sub}{place} is damaged and cannot be repaired")
+}
+
+/// Waits, unless the recording ends.
+fn rest(ended: &Receiver<()>, time: Duration) -> Result<(), Ended> {
+    match ended.recv_timeout(time) {
+        Err(RecvTimeoutError::Timeout) => Ok(()),
+        Ok(()) | Err(RecvTimeoutError::Disconnected) => Err(Ended),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use index::MemoryFiles;
+
+    use super::*;
+
+    #[test]
+    fn a_mark_is_read_as_it_was_stored_and_nothing_else_is_one() {
+        let files = MemoryFiles::default();
+        assert_eq!(Mark::load(&files), None);
+        let mark = Mark { began: Timestamp(-5), next: 77 };
+        mark.store(&files);
+        assert_eq!(Mark::load(&files), Some(mark));
+        for bytes in [&b""[..], &[1; 23], &[2; 24], &[1; 32]] {
+            files.write_atomic(FILE, bytes).unwrap();
+            assert_eq!(Mark::load(&files), None, "{bytes:?}");
+        }
+    }
+}
