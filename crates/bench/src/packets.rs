@@ -13,6 +13,8 @@ use wire::LinkType;
 
 /// Packets of 64 bytes in a piece of 2 MiB: about how often the table sees a new piece.
 const PIECE_PACKETS: usize = 20_000;
+/// Bytes that each packet takes there, as far as anyone asks.
+const BLOCK_BYTES: u32 = 96;
 
 /// Packets one after the other.
 #[derive(Debug, Default)]
@@ -78,6 +80,7 @@ impl Packets {
 
     /// The packets, as if they lay in pieces of a volume.
     pub(crate) fn views(&self) -> Vec<PacketView<'_>> {
+        let within = |place| u32::try_from(place).expect("at most 20 000");
         let view = |(number, place): (usize, &Place)| PacketView {
             timestamp: place.timestamp,
             interface: 0,
@@ -89,7 +92,8 @@ impl Packets {
                 sub: 0,
                 column: 0,
             },
-            ordinal: u32::try_from(number % PIECE_PACKETS).expect("below 20 000"),
+            begin: BLOCK_BYTES * within(number % PIECE_PACKETS),
+            end: BLOCK_BYTES * within(number % PIECE_PACKETS + 1),
         };
         self.places.iter().enumerate().map(view).collect()
     }

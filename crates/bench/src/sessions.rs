@@ -155,6 +155,7 @@ fn encode(outcome: &mut Outcome, opening: &Packets, packets: &Packets) -> Result
         gaps: Vec::new(),
         interfaces: Vec::new(),
         recording: None,
+        vlan_in_key: false,
     };
     let count = real(u64::try_from(rows.len())?);
     let mut bytes = 0;

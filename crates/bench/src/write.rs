@@ -183,7 +183,8 @@ fn filled(options: &Options, pool: &Pool, writer: &mut Writer) -> Result<Filled>
     let now = SystemClock.realtime();
     let rows = u16::try_from(PIECE_BYTES / 4096 - 1)?;
     let (kind, totals) = (Kind::Data, Totals::default());
-    Ok(Filled { columns, kind, rows, totals, time_min: now, time_max: now })
+    let (time_min, time_max, extra_blocks) = (now, now, false);
+    Ok(Filled { columns, kind, rows, totals, time_min, time_max, extra_blocks })
 }
 
 /// The same writes and flushes of the same memory, and nothing computed: no checksum, no parity,

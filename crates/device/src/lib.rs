@@ -10,6 +10,7 @@
 //! still read is never given back to its [`Pool`]; after a failed write or sync nothing is written
 //! any more.
 
+mod batch;
 mod clock;
 mod create;
 mod error;
@@ -103,6 +104,24 @@ pub trait Device: Send + fmt::Debug {
     fn notes(&self) -> &[String];
 }
 
+/// One of several reads, see [`ReadAt::read_many`].
+#[derive(Debug)]
+pub struct Read<'a> {
+    /// Where it begins.
+    pub offset: u64,
+    /// What is read; undefined after an error.
+    pub into: &'a mut [u8],
+    /// What became of it.
+    pub result: Result<(), Error>,
+}
+
+impl<'a> Read<'a> {
+    /// A read to be done.
+    pub fn new(offset: u64, into: &'a mut [u8]) -> Self {
+        Self { offset, into, result: Err(Error::Interrupted) }
+    }
+}
+
 /// A member opened for reading only: takes no lock, never writes.
 pub trait ReadAt: Send + Sync + fmt::Debug {
     /// Usable size, a multiple of [`ROW_SIZE`].
@@ -114,9 +133,11 @@ pub trait ReadAt: Send + Sync + fmt::Debug {
     /// As [`Device::submit_write`].
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Error>;
 
-    /// How many reads, each on its own thread, take hardly longer than one.
-    fn reads_at_once(&self) -> usize {
-        8
+    /// Does all of `reads`, each as [`Self::read_at`] would; at the same time where that is faster.
+    fn read_many(&self, reads: &mut [Read<'_>]) {
+        for read in reads {
+            read.result = self.read_at(read.offset, read.into);
+        }
     }
 }
 

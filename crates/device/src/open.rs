@@ -10,7 +10,7 @@ use crate::clock::monotonic_ns;
 use crate::target::{Access, Target};
 use crate::threads::Threads;
 use crate::uring::Uring;
-use crate::{Device, Error, Latched, Pool, ROW_SIZE, ReadAt, to_u64};
+use crate::{Device, Error, Latched, Pool, ROW_SIZE, Read, ReadAt, to_u64};
 
 /// How long a member may stay in use before it is refused.
 const CLAIM_WAIT_NS: u64 = 1_000_000_000;
@@ -109,5 +109,9 @@ impl ReadAt for Target {
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
         self.read_at(offset, into)
+    }
+
+    fn read_many(&self, reads: &mut [Read<'_>]) {
+        self.read_many(reads);
     }
 }

@@ -6,12 +6,14 @@
 use core::cell::RefCell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, SeekFrom, StatxFlags};
 use rustix::fs::{CWD, fstat, ioctl_blksszget, major, minor, openat, seek, stat, statx};
 use rustix::io::Errno;
 
-use crate::{Error, ROW_SIZE, assert_range, to_u64};
+use crate::batch::{Batch, read_in_threads};
+use crate::{Error, ROW_SIZE, Read, assert_range, to_u64};
 
 /// A bounce buffer holds this much; longer transfers go in parts.
 const BOUNCE_SIZE: usize = 1 << 20;
@@ -33,6 +35,8 @@ pub(crate) struct Target {
     fd: OwnedFd,
     size_bytes: u64,
     direct: bool,
+    /// `None` where there is no ring.
+    batch: OnceLock<Option<Batch>>,
 }
 
 impl Target {
@@ -76,7 +80,7 @@ impl Target {
         }
         let end =
             seek(&fd, SeekFrom::End(0)).map_err(|errno| Error::path("measure", path, errno))?;
-        Ok(Self { fd, size_bytes: end - end % to_u64(ROW_SIZE), direct })
+        Ok(Self { fd, size_bytes: end - end % to_u64(ROW_SIZE), direct, batch: OnceLock::new() })
     }
 
     /// Some file systems accept `O_DIRECT` and refuse the transfers, or want more than 4096-byte
@@ -117,6 +121,21 @@ impl Target {
             }
             Ok(())
         })
+    }
+
+    /// Reads all of them, many at a time.
+    pub(crate) fn read_many(&self, reads: &mut [Read<'_>]) {
+        for read in &*reads {
+            assert_range(read.offset, read.into.len(), self.size_bytes);
+        }
+        if let [read] = reads {
+            read.result = self.read_at(read.offset, read.into);
+            return;
+        }
+        match self.batch.get_or_init(|| Batch::start().ok()) {
+            Some(batch) => batch.read(self, reads),
+            None => read_in_threads(self, reads),
+        }
     }
 
     /// Writes exactly `data`.
@@ -250,10 +269,11 @@ fn is_aligned(bytes: &[u8]) -> bool {
 
 /// Memory with an aligned part, grown to the largest transfer seen.
 #[derive(Default)]
-struct Bounce(Vec<u8>);
+pub(crate) struct Bounce(Vec<u8>);
 
 impl Bounce {
-    fn aligned(&mut self, len: usize) -> &mut [u8] {
+    /// The first `len` bytes, aligned.
+    pub(crate) fn aligned(&mut self, len: usize) -> &mut [u8] {
         if self.0.len() < len + ROW_SIZE {
             self.0.resize(len + ROW_SIZE, 0);
         }

@@ -1,17 +1,22 @@
 //! A volume opened for reading, with what is known of its segments.
 
 use core::ops::RangeInclusive;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use format::directory::{Part as IndexPart, SegmentEntry};
 use format::head::{Head, Kind, StripeId, VolumeId};
 use index::{Catalog, Files, Segment};
 use units::Timestamp;
-use volume::{Reader, Span};
+use volume::{Reader, RowsWanted, Span};
 
 use crate::cache::{self, NoCache};
 use crate::slots::{Buffer, Place};
 use crate::{Error, Options};
+
+/// Rows that hold a directory of some 200 segments, and of any number.
+const DIRECTORY_ROWS: u16 = 4;
+const DIRECTORY_ROWS_MAX: u16 = 21;
 
 /// From this many slots on, reading a hole is not worth a look at its heads first.
 const HOLE_SLOTS_MAX: u64 = 64;
@@ -114,17 +119,35 @@ impl Archive {
     fn may_hold_older_packets(&self) -> bool {
         let tail = StripeId { sequence: self.tail(), sub: 0 };
         let oldest = self.catalog.select(&(Timestamp::MIN..=Timestamp::MAX)).into_iter().next();
-        oldest.is_some_and(|entry| self.hole(tail, before(entry.summary.first)).is_some())
+        oldest.is_some_and(|entry| {
+            let hole = self.holes(&[(tail, before(entry.summary.first))]).pop();
+            hole.flatten().is_some()
+        })
     }
 
     /// The directory in the first part of the INDEX at `at`; `None` when that is damaged.
     fn directory_at(&self, at: StripeId) -> Option<Vec<SegmentEntry>> {
+        if let Some(entries) = self.directory_in_rows(at) {
+            return Some(entries);
+        }
         let mut buffer = Buffer::default();
         let bytes = buffer.bytes_mut(self.reader.piece_bytes());
         let slot = self.reader.slot(at.sequence, 0, bytes).ok()?;
         let stripe = slot.stripes.iter().find(|stripe| stripe.head.stripe.stripe == at)?;
         let part = IndexPart::decode(Reader::body(&stripe.head, buffer.bytes())).ok()?;
         Some(part.directory(at)).filter(|entries| !entries.is_empty())
+    }
+
+    /// The same from the first rows of the part, where they are whole.
+    fn directory_in_rows(&self, at: StripeId) -> Option<Vec<SegmentEntry>> {
+        [DIRECTORY_ROWS, DIRECTORY_ROWS_MAX].into_iter().find_map(|rows| {
+            let all = 0..rows;
+            let wanted = RowsWanted { stripe: at, column: 0, rows: Vec::from([all]) };
+            let read = self.reader.rows(&[wanted]).pop()??;
+            let (_, bytes) = read.runs.first()?;
+            let entries = IndexPart::directory_in(bytes, at).ok()?;
+            (read.head.stripe.kind == Kind::Index && !entries.is_empty()).then_some(entries)
+        })
     }
 
     /// The INDEX before the one at `at`, by the head of `at` or of a stripe shortly before it.
@@ -161,36 +184,64 @@ impl Archive {
     /// Everything that may have sessions, in ring order: segments, and the stripes between them
     /// that hold packets.
     pub(crate) fn parts(&self) -> Vec<Part> {
-        let mut parts = Vec::new();
+        let segments = self.catalog.select(&(Timestamp::MIN..=Timestamp::MAX));
         let mut next = StripeId { sequence: self.tail(), sub: 0 };
-        for entry in self.catalog.select(&(Timestamp::MIN..=Timestamp::MAX)) {
+        let mut between: Vec<(StripeId, StripeId)> = Vec::new();
+        for entry in &segments {
+            between.push((next, before(entry.summary.first)));
+            next = next.max(after(entry.summary.last));
+        }
+        between.extend(self.span().map(|span| (next, span.acknowledged)));
+        let mut holes = self.holes(&between).into_iter();
+        let mut parts = Vec::new();
+        for entry in segments {
+            parts.extend(holes.next().flatten());
             let summary = entry.summary;
-            parts.extend(self.hole(next, before(summary.first)));
             let (first, last, time_min) = (summary.first, summary.last, summary.time_min);
             parts.push(Part { first, last, time_min, segment: Some(entry) });
-            next = next.max(after(last));
         }
-        if let Some(span) = self.span() {
-            parts.extend(self.hole(next, span.acknowledged));
-        }
+        parts.extend(holes.flatten());
         parts
     }
 
-    /// The stripes from `first` to `last`, if any of them may hold packets.
-    fn hole(&self, first: StripeId, last: StripeId) -> Option<Part> {
+    /// For each pair of stripes the part from the first to the last, if any of them may hold
+    /// packets.
+    fn holes(&self, between: &[(StripeId, StripeId)]) -> Vec<Option<Part>> {
+        let short = between.iter().filter(|(first, last)| is_short(*first, *last));
+        let slots: BTreeSet<u64> =
+            short.flat_map(|(first, last)| first.sequence..=last.sequence).collect();
+        let slots = Vec::from_iter(slots);
+        let heads = slots.iter().copied().zip(self.reader.first_heads(&slots));
+        let heads = heads.filter_map(|(slot, head)| Some((slot, head?))).collect();
+        between.iter().map(|&(first, last)| self.hole(first, last, &heads)).collect()
+    }
+
+    /// One of [`Self::holes`], by the first heads of its slots.
+    fn hole(&self, first: StripeId, last: StripeId, heads: &BTreeMap<u64, Head>) -> Option<Part> {
         if first > last {
             return None;
         }
-        let sequences = first.sequence..=last.sequence;
-        let begin = if last.sequence - first.sequence < HOLE_SLOTS_MAX {
-            sequences.into_iter().find(|&sequence| self.may_hold_packets(sequence, first..=last))?
+        let mut sequences = first.sequence..=last.sequence;
+        let begin = if is_short(first, last) {
+            let stripes = first..=last;
+            sequences.find(|&sequence| match heads.get(&sequence) {
+                Some(head) if self.fills_slot(head) => holds_packets(head, &stripes),
+                _ => self.may_hold_packets(sequence, stripes.clone()),
+            })?
         } else {
             first.sequence
         };
         let first = first.max(StripeId { sequence: begin, sub: 0 });
-        let head = self.reader.head(begin).filter(|head| head.stripe.kind == Kind::Data);
+        let head = heads.get(&begin).cloned().or_else(|| self.reader.head(begin));
+        let head = head.filter(|head| head.stripe.kind == Kind::Data);
         let time_min = head.map_or(Timestamp::MIN, |head| head.stripe.time_min);
         Some(Part { first, last, time_min, segment: None })
+    }
+
+    fn fills_slot(&self, head: &Head) -> bool {
+        let stripe = &head.stripe;
+        let end = stripe.first_row + 1 + stripe.rows;
+        stripe.kind.closes_slot() || end == self.reader.geometry().rows_per_slot()
     }
 
     /// False where the stripes of the slot that lie within `stripes` are all of other kinds.
@@ -199,9 +250,8 @@ impl Archive {
         sequence: u64,
         stripes: RangeInclusive<StripeId>,
     ) -> bool {
-        let holds =
-            |head: &Head| head.stripe.kind == Kind::Data && stripes.contains(&head.stripe.stripe);
-        self.reader.heads(sequence).is_none_or(|heads| heads.iter().any(holds))
+        let heads = self.reader.heads(sequence);
+        heads.is_none_or(|heads| heads.iter().any(|head| holds_packets(head, &stripes)))
     }
 
     /// The segment's index from its INDEX stripes, for a cache that does not have it whole; `None`
@@ -219,6 +269,15 @@ impl Archive {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Few enough slots to look at their heads.
+fn is_short(first: StripeId, last: StripeId) -> bool {
+    first <= last && last.sequence - first.sequence < HOLE_SLOTS_MAX
+}
+
+fn holds_packets(head: &Head, stripes: &RangeInclusive<StripeId>) -> bool {
+    head.stripe.kind == Kind::Data && stripes.contains(&head.stripe.stripe)
 }
 
 /// The place in front of `stripe`; every stripe there is not behind it.

@@ -6,7 +6,7 @@
 use core::ops::{ControlFlow, RangeInclusive};
 use std::collections::{BTreeMap, BTreeSet};
 
-use format::head::StripeId;
+use format::head::{Head, StripeId};
 use format::piece::{InterfaceInPiece, StoredPacket};
 use format::slice::PieceId;
 use index::Columns;
@@ -17,6 +17,7 @@ use wire::{Decoded, LinkType, decode_into};
 
 use crate::archive::Archive;
 use crate::explain::{Explain, Stopwatch};
+use crate::few::{self, FewRows};
 use crate::losses::Losses;
 use crate::matching::{Matching, PieceMatch};
 use crate::merge::Merger;
@@ -29,6 +30,8 @@ use crate::{Error, Options};
 
 /// Pieces are read when so many are due: several at a time come faster than one by one.
 const PIECES_MIN: usize = 32;
+/// So many of them are read at a time: rows of them wait in memory.
+const PIECES_AT_ONCE: usize = 64;
 /// What a row has to say for its packets to be found.
 const COLUMNS: Columns<'static> = Columns::Named(&[
     "proto",
@@ -44,8 +47,8 @@ const COLUMNS: Columns<'static> = Columns::Named(&[
     "piece_sequences",
     "piece_subs",
     "piece_columns",
-    "first_ordinal",
-    "last_ordinal",
+    "piece_begins",
+    "piece_lengths",
 ]);
 
 /// What to extract.
@@ -125,7 +128,7 @@ pub(crate) fn run<'a>(
         times: times.clone(),
         expired: archive.expired,
         matching: Matching::default(),
-        keyer: Keyer::new(archive.vlan_in_key),
+        keyers: [Keyer::new(false), Keyer::new(true)],
         lanes: BTreeMap::new(),
         outputs: Outputs::begin(target, request.query_text)?,
         merger: Merger::new(),
@@ -168,7 +171,8 @@ struct Extractor<'a, 't> {
     times: RangeInclusive<Timestamp>,
     expired: Timestamp,
     matching: Matching,
-    keyer: Keyer,
+    /// Without VLAN ids, and with.
+    keyers: [Keyer; 2],
     lanes: BTreeMap<LaneKey, usize>,
     outputs: Outputs<'t>,
     merger: Merger,
@@ -238,22 +242,28 @@ impl Extractor<'_, '_> {
                 if let Step::Row(_, row) = step {
                     partial.insert(Identity::of(&row));
                 }
-                Ok(ControlFlow::Continue(()))
+                Ok((self.telling.progress)(&self.done))
             })?;
-            assert!(flow.is_continue(), "nothing above breaks");
+            if flow.is_break() {
+                return Ok(flow);
+            }
         }
         let (wanted, times) = if request.whole_sessions {
             (Wanted::Sessions(&partial), Timestamp::MIN..=Timestamp::MAX)
         } else {
             (Wanted::Query(request.query), from..=to)
         };
-        let (tail, vlan_in_key) = (archive.tail(), archive.vlan_in_key);
+        let (tail, mut vlan_in_key) = (archive.tail(), archive.vlan_in_key);
         let mut scan = Scan { archive, wanted, columns: COLUMNS, times };
         let flow = scan.run(notes, &mut |step, archive, notes| match step {
-            Step::Part { first, .. } if self.matching.piece_count() >= PIECES_MIN => {
-                self.take_pieces(archive, first, notes)
+            Step::Part { first, vlan_in_key: of_part, .. } => {
+                vlan_in_key = of_part;
+                if self.matching.piece_count() >= PIECES_MIN {
+                    return self.take_pieces(archive, first, notes);
+                }
+                Ok(ControlFlow::Continue(()))
             }
-            Step::Part { .. } => Ok(ControlFlow::Continue(())),
+            Step::Progress { .. } => Ok((self.telling.progress)(&self.done)),
             Step::Row(_, row) => {
                 self.done.rows += 1;
                 notes.completeness.retired_pieces += self.matching.add(&row, vlan_in_key, tail);
@@ -275,10 +285,30 @@ impl Extractor<'_, '_> {
     ) -> Result<ControlFlow<()>, Error> {
         notes.explain.select_ns += self.watch.lap();
         let mut due = self.matching.take_before(until);
-        let stripes: BTreeSet<StripeId> = due.keys().map(|&piece| stripe_of(piece)).collect();
+        let mut flow = ControlFlow::Continue(());
+        while !due.is_empty() && flow.is_continue() {
+            let behind = due.keys().nth(PIECES_AT_ONCE).copied();
+            let later = behind.map(|piece| due.split_off(&piece)).unwrap_or_default();
+            flow = self.take(archive, due, notes)?;
+            due = later;
+        }
+        notes.explain.packets_ns += self.watch.lap();
+        Ok(flow)
+    }
+
+    /// Takes the packets of some pieces, in ring order: from a few rows where that is enough.
+    fn take(
+        &mut self,
+        archive: &Archive,
+        mut due: BTreeMap<PieceId, PieceMatch>,
+        notes: &mut Notes,
+    ) -> Result<ControlFlow<()>, Error> {
+        let mut few = few::read(archive, due.iter());
         let mut columns = BTreeMap::<u64, u32>::new();
-        for piece in due.keys() {
+        let mut stripes = BTreeSet::new();
+        for piece in due.keys().filter(|piece| !few.contains_key(piece)) {
             *columns.entry(piece.sequence).or_default() |= 1 << piece.column;
+            stripes.insert(stripe_of(*piece));
         }
         let places = columns.into_iter().map(|(sequence, columns)| Place { sequence, columns });
         let places: Vec<Place> = places.collect();
@@ -286,19 +316,65 @@ impl Extractor<'_, '_> {
         let flow = each_data_stripe(archive, &places, notes, &wanted, &mut |stripe, notes| {
             let StripeId { sequence, sub } = stripe.id();
             let piece = PieceId { sequence, sub, column: stripe.head.piece.column };
-            let mut wanted = due.remove(&piece);
-            let flow = self.piece(stripe, wanted.as_mut(), notes)?;
-            if let Some(wanted) = wanted {
-                let is_cut = stripe.is_cut || self.is_expired(stripe);
-                notes.completeness.missing_packets += self.matching.done(wanted, is_cut);
+            if few.contains_key(&piece) || !due.contains_key(&piece) {
+                // Another column of this stripe is read whole.
+                return Ok(ControlFlow::Continue(()));
             }
+            let behind = few.split_off(&piece);
+            let before = core::mem::replace(&mut few, behind);
+            if self.take_few(before, &mut due, notes)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            let mut wanted = due.remove(&piece).expect("it was there");
+            let flow = self.piece(stripe, Some(&mut wanted), notes)?;
+            let is_cut = stripe.is_cut || self.is_expired(stripe.head);
+            notes.completeness.missing_packets += self.matching.done(wanted, is_cut);
             Ok(flow)
         })?;
+        let flow = if flow.is_break() { flow } else { self.take_few(few, &mut due, notes)? };
         for lost in due.into_values() {
             notes.completeness.missing_packets += self.matching.done(lost, true);
         }
-        notes.explain.packets_ns += self.watch.lap();
         Ok(flow)
+    }
+
+    /// Takes the packets of pieces of which a few rows were read.
+    fn take_few(
+        &mut self,
+        pieces: BTreeMap<PieceId, FewRows>,
+        due: &mut BTreeMap<PieceId, PieceMatch>,
+        notes: &mut Notes,
+    ) -> Result<ControlFlow<()>, Error> {
+        for (piece, few) in pieces {
+            let mut wanted = due.remove(&piece).expect("rows are read of what is due");
+            if self.is_expired(few.head()) {
+                notes.completeness.withhold(self.expired);
+                notes.completeness.missing_packets += self.matching.done(wanted, true);
+                continue;
+            }
+            let (mut lanes, mut withheld) = (Vec::new(), false);
+            let mut decoded = Decoded::default();
+            for (packet, block) in few.packets().expect("checked when they were read") {
+                let interface = few.interfaces().get(packet.interface);
+                let interface = interface.expect("the walk checks the number");
+                notes.explain.packets_seen += 1;
+                if self.is_wanted(&mut wanted, &packet, interface, &mut decoded) {
+                    let described = (interface, few.front());
+                    withheld |= !self.push(&mut lanes, &packet, block, described)?;
+                }
+            }
+            if withheld {
+                notes.completeness.withhold(self.expired);
+            }
+            let bytes = u64::try_from(few.len_bytes()).expect("lengths fit 64 bits");
+            notes.explain.bytes_read += bytes;
+            notes.explain.pieces_read += 1;
+            notes.completeness.missing_packets += self.matching.done(wanted, false);
+            if self.settle(few.head())?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Takes the packets that `wanted` asks for, or all.
@@ -308,7 +384,7 @@ impl Extractor<'_, '_> {
         mut wanted: Option<&mut PieceMatch>,
         notes: &mut Notes,
     ) -> Result<ControlFlow<()>, Error> {
-        if self.is_expired(stripe) {
+        if self.is_expired(stripe.head) {
             // Names and secrets that lie beside the packets are as old.
             notes.completeness.withhold(self.expired);
             return Ok(ControlFlow::Continue(()));
@@ -317,26 +393,14 @@ impl Extractor<'_, '_> {
         let mut decoded = Decoded::default();
         let walked = stripe.packets(notes, |packet, interfaces| {
             let interface = interfaces.get(packet.interface).expect("the walk checks the number");
-            if let Some(wanted) = wanted.as_deref_mut() {
-                if !wanted.covers(packet.ordinal) {
-                    return Ok(ControlFlow::Continue(()));
-                }
-                let StoredPacket { data, original_len, timestamp, .. } = *packet;
-                decode_into(&mut decoded, interface.link_type, data, original_len);
-                let key = self.keyer.key(timestamp, &decoded);
-                if !wanted.takes(&key, packet.ordinal) {
-                    return Ok(ControlFlow::Continue(()));
-                }
+            if let Some(wanted) = wanted.as_deref_mut()
+                && !self.is_wanted(wanted, packet, interface, &mut decoded)
+            {
+                return Ok(ControlFlow::Continue(()));
             }
-            if packet.timestamp <= self.expired {
-                withheld = true;
-            } else if self.times.contains(&packet.timestamp) {
-                let lane = self.lane(&mut lanes, packet.interface, interface, stripe.body)?;
-                let outputs = &mut self.outputs;
-                let encode = |out: &mut Vec<u8>| outputs.encode(lane, stripe.body, packet, out);
-                self.merger.push(lane, packet.timestamp, encode)?;
-                self.done.packets += 1;
-            }
+            let block = stripe.body.get(packet.begin..packet.end);
+            let block = block.expect("a packet lies in its body");
+            withheld |= !self.push(&mut lanes, packet, block, (interface, stripe.body))?;
             Ok(ControlFlow::Continue(()))
         })?;
         if withheld {
@@ -351,9 +415,56 @@ impl Extractor<'_, '_> {
             let (from, to) = (*self.times.start(), *self.times.end());
             notes.completeness.add_gaps(&walked.gaps, from, to);
         }
-        let StripeId { sequence, sub } = stripe.id();
-        let piece = PieceId { sequence, sub, column: stripe.head.piece.column };
-        self.pieces.push(PieceRead { piece, body_crc: body_crc_of(stripe.head) });
+        self.settle(stripe.head)
+    }
+
+    /// Whether a row has this packet.
+    fn is_wanted<'p>(
+        &mut self,
+        wanted: &mut PieceMatch,
+        packet: &StoredPacket<'p>,
+        interface: &InterfaceInPiece,
+        decoded: &mut Decoded<'p>,
+    ) -> bool {
+        let (begin, _) = packet.span();
+        if !wanted.covers(begin) {
+            return false;
+        }
+        let StoredPacket { data, original_len, timestamp, .. } = *packet;
+        decode_into(decoded, interface.link_type, data, original_len);
+        let [plain, with_vlan] = &mut self.keyers;
+        let keyer = if wanted.vlan_in_key() { with_vlan } else { plain };
+        let key = keyer.key(timestamp, decoded);
+        wanted.takes(&key, begin)
+    }
+
+    /// Hands out a packet in time, with its block; its interface is described in the bytes beside
+    /// that. `lanes` are those of its piece. False when the packet is expired, and withheld.
+    fn push(
+        &mut self,
+        lanes: &mut Vec<Option<usize>>,
+        packet: &StoredPacket<'_>,
+        block: &[u8],
+        (interface, body): (&InterfaceInPiece, &[u8]),
+    ) -> Result<bool, Error> {
+        if packet.timestamp <= self.expired {
+            return Ok(false);
+        }
+        if self.times.contains(&packet.timestamp) {
+            let lane = self.lane(lanes, packet.interface, interface, body)?;
+            let outputs = &mut self.outputs;
+            let encode = |out: &mut Vec<u8>| outputs.encode(lane, block, packet, out);
+            self.merger.push(lane, packet.timestamp, encode)?;
+            self.done.packets += 1;
+        }
+        Ok(true)
+    }
+
+    /// A piece is done.
+    fn settle(&mut self, head: &Head) -> Result<ControlFlow<()>, Error> {
+        let StripeId { sequence, sub } = head.stripe.stripe;
+        let piece = PieceId { sequence, sub, column: head.piece.column };
+        self.pieces.push(PieceRead { piece, body_crc: body_crc_of(head) });
         self.done.pieces += 1;
         let outputs = &mut self.outputs;
         self.merger.settle(&mut |lane, bytes| outputs.emit(lane, bytes))?;
@@ -365,9 +476,8 @@ impl Extractor<'_, '_> {
     }
 
     /// Whether all packets of the stripe are expired.
-    fn is_expired(&self, stripe: &DataStripe<'_>) -> bool {
-        let newest = stripe.head.stripe.time_max;
-        stripe.head.stripe.totals.packets > 0 && newest <= self.expired
+    fn is_expired(&self, head: &Head) -> bool {
+        head.stripe.totals.packets > 0 && head.stripe.time_max <= self.expired
     }
 
     /// The lane of an interface; `lanes` are those of this piece by their number in it.

@@ -54,6 +54,20 @@ pub struct Found {
     pub is_provisional: bool,
 }
 
+/// What [`find`] tells on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event<'a> {
+    /// A session that matches.
+    Found(&'a Found),
+    /// So many parts of the ring, mostly segments, of so many are searched.
+    Searched {
+        /// Those done.
+        parts: usize,
+        /// All of them.
+        of: usize,
+    },
+}
+
 /// What [`find`] did.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FindReport {
@@ -65,13 +79,14 @@ pub struct FindReport {
     pub explain: Explain,
 }
 
-/// Calls `visit` with the sessions that match, by their start, at most `limit` of them.
+/// Calls `visit` with the sessions that match, by their start, at most `limit` of them, and with
+/// how far the search is.
 pub fn find(
     options: &Options,
     query: &Query,
     limit: Option<u64>,
     clock: &dyn Clock,
-    visit: &mut dyn FnMut(&Found) -> ControlFlow<()>,
+    visit: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
 ) -> Result<FindReport, Error> {
     let mut watch = Stopwatch::start(clock);
     let mut archive = Archive::open(options, clock.realtime())?;
@@ -90,6 +105,7 @@ pub fn find(
                 joiner.advance(epoch, time_min, &mut shown)
             }
             Step::Row(id, row) => joiner.add(id, *row, &mut shown),
+            Step::Progress { done: parts, of } => (shown.visit)(Event::Searched { parts, of }),
         })
     })?;
     if flow.is_continue() {
@@ -107,7 +123,7 @@ struct Shown<'a> {
     limit: u64,
     count: u64,
     limited: bool,
-    visit: &'a mut dyn FnMut(&Found) -> ControlFlow<()>,
+    visit: &'a mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
 }
 
 impl Shown<'_> {
@@ -117,7 +133,7 @@ impl Shown<'_> {
             return ControlFlow::Break(());
         }
         self.count += 1;
-        (self.visit)(found)
+        (self.visit)(Event::Found(found))
     }
 }
 
@@ -205,7 +221,7 @@ impl Joiner {
 }
 
 fn held(row: &Slice, tail: u64) -> Held {
-    let retired = row.pieces.iter().filter(|piece| piece.sequence < tail).count();
+    let retired = row.pieces.iter().filter(|span| span.piece.sequence < tail).count();
     match retired {
         0 => Held::Held,
         _ if retired == row.pieces.len() => Held::Retired,
@@ -229,9 +245,8 @@ fn join(sum: &mut Slice, row: Slice) {
     sum.truncated_packets += row.truncated_packets;
     sum.fragments += row.fragments;
     sum.continues = row.continues;
-    sum.last_ordinal = row.last_ordinal;
     sum.pieces.extend(row.pieces);
-    sum.pieces.dedup();
+    sum.pieces.dedup_by_key(|span| span.piece);
 }
 
 fn add(sum: &mut Direction, row: &Direction) {

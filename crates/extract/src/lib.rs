@@ -18,6 +18,7 @@ mod cache;
 mod error;
 mod explain;
 mod extract;
+mod few;
 mod find;
 mod hashing;
 mod losses;
@@ -37,7 +38,7 @@ use std::path::PathBuf;
 pub use error::Error;
 pub use explain::Explain;
 pub use extract::{ExtractReport, Progress, Request, extract};
-pub use find::{FindReport, Found, Held, find};
+pub use find::{Event, FindReport, Found, Held, find};
 pub use losses::Loss;
 pub use output::{OpenOutput, OutputSummary, Target};
 pub use salvage::{SalvageReport, Salvaging, salvage};
@@ -58,6 +59,6 @@ pub struct Options {
     /// Show rows whose packets are overwritten, as far back as this and as the index directory has
     /// them.
     pub keep_sessions: Option<Duration>,
-    /// VLAN ids are part of a session's key, as they were when recording.
+    /// VLAN ids are part of a session's key where no index says whether they are.
     pub vlan_in_key: bool,
 }

@@ -1,24 +1,26 @@
 //! Which packets of which pieces belong to the rows selected.
 //!
-//! A row says its key, its pieces, and where its first and last packet lie in them. So its packets
-//! are those with its key from the first to the last place: a tuple that was used again splits here
+//! A row says its key, its pieces, and where its first packet begins and its last ends in each. So
+//! its packets are those with its key between these places: a tuple that was used again splits here
 //! exactly where the session table split it, because a key has one live session at a time.
 
+use core::ops::Range;
 use std::collections::BTreeMap;
 
 use format::head::StripeId;
-use format::slice::{PieceId, Slice};
+use format::slice::{PieceId, PieceSpan, Slice};
 use session::Key;
 
 /// A row's packets in one piece.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Interval {
     key: Key,
-    /// First ordinal.
-    from: u32,
-    /// Last ordinal.
-    to: u32,
+    /// First byte of the first packet's block.
+    begin: u32,
+    /// End of the last one's.
+    end: u32,
     row: u64,
+    vlan_in_key: bool,
 }
 
 /// A row that is being extracted.
@@ -43,18 +45,21 @@ impl Matching {
     /// Adds a row, but for its pieces below `tail`; says how many those are.
     pub(crate) fn add(&mut self, slice: &Slice, vlan_in_key: bool, tail: u64) -> u64 {
         let key = Key::of_slice(slice, vlan_in_key);
-        let (first, last) = (slice.pieces.first(), slice.pieces.last());
         let row = self.next_row;
         self.next_row += 1;
         let mut retired = 0;
-        for piece in &slice.pieces {
+        for &PieceSpan { piece, begin, end } in &slice.pieces {
             if piece.sequence < tail {
                 retired += 1;
                 continue;
             }
-            let from = if Some(piece) == first { slice.first_ordinal } else { 0 };
-            let to = if Some(piece) == last { slice.last_ordinal } else { u32::MAX };
-            self.pieces.entry(*piece).or_default().push(Interval { key, from, to, row });
+            self.pieces.entry(piece).or_default().push(Interval {
+                key,
+                begin,
+                end,
+                row,
+                vlan_in_key,
+            });
         }
         let expected = slice.orig.packets + slice.resp.packets;
         let pieces_left = slice.pieces.len() - retired;
@@ -102,30 +107,51 @@ pub(crate) struct PieceMatch {
     /// By key, then place.
     intervals: Vec<Interval>,
     found: Vec<u64>,
-    from: u32,
-    to: u32,
+    /// Bytes of the body that hold all of it.
+    hull: Range<u32>,
 }
 
 impl PieceMatch {
     fn new(mut intervals: Vec<Interval>) -> Self {
         intervals.sort_unstable();
-        let from = intervals.iter().map(|interval| interval.from).min().unwrap_or(u32::MAX);
-        let to = intervals.iter().map(|interval| interval.to).max().unwrap_or(0);
+        let begin = intervals.iter().map(|interval| interval.begin).min().unwrap_or(0);
+        let end = intervals.iter().map(|interval| interval.end).max().unwrap_or(0);
         let found = vec![0; intervals.len()];
-        Self { intervals, found, from, to }
+        Self { intervals, found, hull: begin..end }
+    }
+
+    /// Whether keys have VLAN ids: all rows of a piece are of one recording.
+    pub(crate) fn vlan_in_key(&self) -> bool {
+        self.intervals.first().is_some_and(|interval| interval.vlan_in_key)
+    }
+
+    /// Bytes of the body that hold all of it, ascending, not overlapping. Each range begins with
+    /// the block of a packet.
+    pub(crate) fn ranges(&self) -> Vec<Range<u32>> {
+        let mut all: Vec<Range<u32>> =
+            self.intervals.iter().map(|interval| interval.begin..interval.end).collect();
+        all.sort_unstable_by_key(|range| range.start);
+        let mut ranges: Vec<Range<u32>> = Vec::new();
+        for range in all {
+            match ranges.last_mut() {
+                Some(last) if range.start < last.end => last.end = last.end.max(range.end),
+                _ => ranges.push(range),
+            }
+        }
+        ranges
     }
 
     /// Whether any row has packets around here: others need not be decoded.
-    pub(crate) fn covers(&self, ordinal: u32) -> bool {
-        (self.from..=self.to).contains(&ordinal)
+    pub(crate) fn covers(&self, begin: u32) -> bool {
+        self.hull.contains(&begin)
     }
 
-    /// Whether a row has this packet; counts it.
-    pub(crate) fn takes(&mut self, key: &Key, ordinal: u32) -> bool {
+    /// Whether a row has this packet, whose block begins here; counts it.
+    pub(crate) fn takes(&mut self, key: &Key, begin: u32) -> bool {
         let behind =
-            self.intervals.partition_point(|other| (&other.key, other.from) <= (key, ordinal));
+            self.intervals.partition_point(|other| (&other.key, other.begin) <= (key, begin));
         let at = behind.checked_sub(1).and_then(|at| Some((at, self.intervals.get(at)?)));
-        let Some((at, _)) = at.filter(|(_, found)| found.key == *key && ordinal <= found.to) else {
+        let Some((at, _)) = at.filter(|(_, found)| found.key == *key && begin < found.end) else {
             return false;
         };
         *self.found.get_mut(at).expect("a count for each interval") += 1;

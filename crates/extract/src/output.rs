@@ -25,9 +25,8 @@ const PCAP_MAGIC_NS: u32 = 0xa1b2_3c4d;
 const PCAP_SNAPLEN: u32 = 262_144;
 /// Longest comment written: an option's value is shorter than 64 KiB.
 const COMMENT_BYTES: usize = 60_000;
-/// Enhanced Packet Block: interface number, and all of its fixed fields with the framing.
+/// Where an Enhanced Packet Block has its interface's number.
 const INTERFACE_AT: usize = 8;
-const PACKET_FRAME_BYTES: usize = 32;
 
 /// Opens the output for packets of one link type.
 pub type OpenOutput<'a> = dyn FnMut(LinkType) -> io::Result<Box<dyn Write>> + 'a;
@@ -186,21 +185,20 @@ impl<'a> Outputs<'a> {
         Ok(())
     }
 
-    /// The bytes of a packet of `lane` in this form, appended to `out`.
+    /// The bytes of a packet of `lane` in this form, appended to `out`. `block` is the packet's in
+    /// the volume.
     pub(crate) fn encode(
         &mut self,
         lane: usize,
-        body: &[u8],
+        block: &[u8],
         packet: &StoredPacket<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         let (_, latest) = self.lanes.get_mut(lane).expect("lanes are added before their packets");
         *latest = packet.timestamp.max(*latest);
         if matches!(self.form, Form::Pcapng) {
-            let padded = packet.data.len().next_multiple_of(4);
-            let begin = packet.end - PACKET_FRAME_BYTES - padded - packet.options.len();
             let (before, number) = (out.len(), u32::try_from(lane).expect("few interfaces"));
-            out.extend_from_slice(body.get(begin..packet.end).expect("a packet lies in its body"));
+            out.extend_from_slice(block);
             let at = before + INTERFACE_AT;
             let place = out.get_mut(at..at + 4).expect("a block has fixed fields");
             place.copy_from_slice(&number.to_le_bytes());

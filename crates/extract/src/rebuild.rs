@@ -71,6 +71,7 @@ impl Stretch {
             gaps: self.gaps.clone(),
             interfaces: self.interfaces.clone(),
             recording: None,
+            vlan_in_key: archive.vlan_in_key,
         };
         Ok(index::encode(&meta, &self.rows, 1)?)
     }
@@ -144,6 +145,7 @@ impl Builder {
                 let (id, name) = (interface.id, interface.name.clone());
                 interfaces.push(Interface { id, link_type: interface.link_type, name });
             }
+            let (begin, end) = packet.span();
             views.push(PacketView {
                 timestamp: packet.timestamp,
                 interface: interface.id,
@@ -151,7 +153,8 @@ impl Builder {
                 original_len: packet.original_len,
                 data: packet.data,
                 piece,
-                ordinal: packet.ordinal,
+                begin,
+                end,
             });
             Ok(ControlFlow::Continue(()))
         })?;

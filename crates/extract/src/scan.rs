@@ -11,8 +11,8 @@ use std::thread;
 use format::directory::SegmentEntry;
 use format::head::StripeId;
 use format::slice::Slice;
-use index::{Columns, LookUp, Segment};
-use query::Query;
+use index::{Columns, LookUp, Needed, Segment};
+use query::{Query, Required};
 use units::Timestamp;
 use wire::{Address, FiveTuple};
 
@@ -39,6 +39,16 @@ pub(crate) struct RowId {
 impl fmt::Display for RowId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.segment, self.row)
+    }
+}
+
+impl RowId {
+    /// From its text.
+    fn parse(text: &str) -> Option<Self> {
+        let (segment, row) = text.rsplit_once('-')?;
+        let (sequence, sub) = segment.split_once('.')?;
+        let segment = StripeId { sequence: sequence.parse().ok()?, sub: sub.parse().ok()? };
+        Some(Self { segment, row: row.parse().ok()? })
     }
 }
 
@@ -74,18 +84,37 @@ pub(crate) enum Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// Hosts that every wanted row has as an end.
-    fn hosts(&self) -> Vec<IpAddr> {
+    /// What every wanted row has.
+    fn needed(&self) -> Needed {
+        let mut needed = Needed::default();
         match self {
-            Self::Query(query) => query.required_hosts(),
+            Self::Query(query) => {
+                for required in query.required() {
+                    match required {
+                        Required::Host(host) => needed.hosts.push(host),
+                        Required::Name(name) => needed.names.push(name),
+                        Required::CommunityId(id) => needed.community_ids.push(id),
+                        _ => {}
+                    }
+                }
+            }
             Self::Sessions(sessions) => {
                 let mut tuples = sessions.iter().map(|session| session.tuple);
-                match (tuples.next(), tuples.next()) {
-                    (Some(only), None) => [only.orig, only.resp].iter().filter_map(ip).collect(),
-                    _ => Vec::new(),
+                if let (Some(only), None) = (tuples.next(), tuples.next()) {
+                    needed.hosts = [only.orig, only.resp].iter().filter_map(ip).collect();
                 }
             }
         }
+        needed
+    }
+
+    /// The only segment that may have wanted rows, by its first stripe: a session id names it.
+    fn only_segment(&self) -> Option<StripeId> {
+        let Self::Query(query) = self else { return None };
+        query.required().into_iter().find_map(|required| match required {
+            Required::SessionId(id) => RowId::parse(&id).map(|id| id.segment),
+            _ => None,
+        })
     }
 
     fn all(&self) -> bool {
@@ -122,6 +151,8 @@ impl Wanted<'_> {
 
 /// What a scan meets.
 pub(crate) enum Step {
+    /// So many parts of so many are done.
+    Progress { done: usize, of: usize },
     /// The rows that follow are of this part.
     Part {
         first: StripeId,
@@ -130,6 +161,8 @@ pub(crate) enum Step {
         time_min: Timestamp,
         /// An index has its rows, so that their ids are final.
         is_indexed: bool,
+        /// VLAN ids are part of its rows' keys.
+        vlan_in_key: bool,
     },
     /// A row that is wanted.
     Row(RowId, Box<Slice>),
@@ -187,7 +220,12 @@ impl Scan<'_> {
         mins.reverse();
         let parts: Vec<Part> =
             parts.into_iter().zip(mins).map(|(part, time_min)| Part { time_min, ..part }).collect();
-        for parts in parts.chunks(PARTS_AHEAD) {
+        let of = parts.len();
+        for (chunk, parts) in parts.chunks(PARTS_AHEAD).enumerate() {
+            let done = chunk * PARTS_AHEAD;
+            if visit(Step::Progress { done, of }, self.archive, notes)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
             let looks = self.select_all(parts)?;
             for (part, look) in parts.iter().zip(looks) {
                 if self.part(part, look, notes, visit)?.is_break() {
@@ -200,6 +238,10 @@ impl Scan<'_> {
 
     fn part(&mut self, part: &Part, look: Look, notes: &mut Notes, visit: &mut Visit<'_>) -> Flow {
         let Some(entry) = part.segment else {
+            let stripes = part.first..=part.last;
+            if self.wanted.only_segment().is_some_and(|only| !stripes.contains(&only)) {
+                return Ok(ControlFlow::Continue(()));
+            }
             return self.rebuilt(part, &BTreeSet::new(), notes, visit);
         };
         notes.explain.segments += 1;
@@ -230,6 +272,7 @@ impl Scan<'_> {
             epoch: meta.epoch,
             time_min: part.time_min,
             is_indexed: true,
+            vlan_in_key: meta.vlan_in_key,
         };
         if visit(step, self.archive, notes)?.is_break() {
             return Ok(ControlFlow::Break(()));
@@ -362,8 +405,11 @@ impl Scan<'_> {
         }
         // What is missing from a segment counts whatever its rows are.
         let is_whole = !summary.gaps && !summary.unindexed;
-        let hosts = if is_whole { self.wanted.hosts() } else { Vec::new() };
-        match self.archive.catalog.look_up(&entry, self.archive.cache.as_ref(), &hosts) {
+        let needed = if is_whole { self.wanted.needed() } else { Needed::default() };
+        if is_whole && self.wanted.only_segment().is_some_and(|only| only != summary.first) {
+            return Look::RuledOut(0);
+        }
+        match self.archive.catalog.look_up(&entry, self.archive.cache.as_ref(), &needed) {
             LookUp::Absent => Look::Absent,
             LookUp::RuledOut(read_bytes) => Look::RuledOut(read_bytes),
             LookUp::Found(segment) => {
@@ -382,16 +428,23 @@ impl Scan<'_> {
         let columns = self.wanted.columns();
         let by_id = columns.contains(&"session_id");
         let first = segment.meta().first;
-        let (hosts, columns) = (self.wanted.hosts(), Columns::Named(&columns));
-        let mut matched = Vec::new();
-        segment.rows_of_hosts(&hosts, columns, &self.times, &mut |row, slice| {
+        let needed = self.wanted.needed();
+        // Few rows have the hosts, so all there is to know of them is read at once.
+        let at_once = !needed.hosts.is_empty();
+        let columns = if at_once { self.columns.and(&columns) } else { columns };
+        let columns = Columns::Named(&columns);
+        let (mut matched, mut fetched) = (Vec::new(), Vec::new());
+        segment.rows_with(&needed, columns, &self.times, &mut |row, slice| {
             if self.wanted.accepts(RowId { segment: first, row }, &slice, by_id) {
                 matched.push(row);
+                if at_once && fetched.len() < ROWS_FETCHED_MAX {
+                    fetched.push((row, slice));
+                }
             }
             ControlFlow::Continue(())
         })?;
-        let mut rows = None;
-        if matched.len() <= ROWS_FETCHED_MAX {
+        let mut rows = (fetched.len() == matched.len()).then_some(fetched);
+        if rows.is_none() && matched.len() <= ROWS_FETCHED_MAX {
             let fetched = rows.insert(Vec::new());
             segment.rows_at(&matched, self.columns, &mut |row, slice| {
                 fetched.push((row, slice));
@@ -430,6 +483,7 @@ impl Scan<'_> {
                 epoch: stretch.epoch,
                 time_min: part.time_min,
                 is_indexed: part.segment.is_some(),
+                vlan_in_key: archive.vlan_in_key,
             };
             if visit(step, archive, notes)?.is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -464,7 +518,7 @@ fn stripes_named(segment: &Segment) -> Result<BTreeSet<StripeId>, Error> {
     let mut stripes = BTreeSet::new();
     let columns = Columns::Named(&["piece_sequences", "piece_subs", "piece_columns"]);
     segment.rows(columns, &(Timestamp::MIN..=Timestamp::MAX), &mut |_, slice| {
-        let pieces = slice.pieces.iter();
+        let pieces = slice.pieces.iter().map(|span| span.piece);
         stripes.extend(pieces.map(|piece| StripeId { sequence: piece.sequence, sub: piece.sub }));
         ControlFlow::Continue(())
     })?;

@@ -246,36 +246,35 @@ impl<'a> Part<'a> {
         entries
     }
 
+    /// The directory alone, from the first bytes of a part 0 that the caller verified by other
+    /// checksums; the payload need not be among them.
+    ///
+    /// # Errors
+    /// [`PartError::Length`] where the bytes end before the directory does.
+    pub fn directory_in(bytes: &[u8], at: StripeId) -> Result<Vec<SegmentEntry>, PartError> {
+        let (header, behind) = Header::decode(bytes)?;
+        let (entries, _) = header.entries(behind)?;
+        let payload = &[];
+        let Header { segment, number, parts, total, offset, crc, .. } = header;
+        let part = Part { segment, number, parts, total, offset, crc, entries, payload };
+        part.check_directory()?;
+        Ok(part.directory(at))
+    }
+
     /// Reads the part that `bytes` begin with; what follows its block is not looked at.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, PartError> {
-        let mut fields = Fields(bytes);
-        let block_type = u32::from_le_bytes(fields.take()?);
-        let block_len = u32::from_le_bytes(fields.take()?);
-        let magic: [u8; 8] = fields.take()?;
-        if block_type != BLOCK_TYPE || magic != MAGIC {
-            return Err(PartError::Magic);
-        }
-        let version = fields.u16()?;
-        if version != VERSION {
-            return Err(PartError::Version { version });
-        }
-        let (number, parts, sub) = (fields.u16()?, fields.u16()?, fields.u16()?);
-        let segment = StripeId { sequence: fields.u64()?, sub };
-        let (total, offset, crc) = (fields.u64()?, fields.u64()?, fields.u64()?);
-        let (listed, _reserved) = (usize::from(fields.u16()?), fields.u16()?);
-        let payload_len = to_usize(u32::from_le_bytes(fields.take()?));
-        let stored = fields.u64()?;
+        let (header, behind) = Header::decode(bytes)?;
+        let Header { segment, number, parts, total, offset, crc, .. } = header;
+        let (block_len, payload_len, stored) =
+            (header.block_len, header.payload_len, header.stored);
         let (entries, rest) =
-            fields.0.split_at_checked(listed * ENTRY_SIZE).ok_or(PartError::Length)?;
+            behind.split_at_checked(header.listed * ENTRY_SIZE).ok_or(PartError::Length)?;
         let payload = rest.get(..payload_len).ok_or(PartError::Length)?;
         let checked = bytes.get(CHECKED_FROM..CHECKSUM_AT).ok_or(PartError::Length)?;
         if part_checksum([checked, entries, payload]) != stored {
             return Err(PartError::Checksum);
         }
-        let (entries, []) = entries.as_chunks::<ENTRY_SIZE>() else {
-            unreachable!("the directory was cut at a multiple of an entry");
-        };
-        let entries = entries.iter().map(decode_entry).collect::<Result<Vec<_>, _>>()?;
+        let (entries, _) = header.entries(behind)?;
         let part = Self { segment, number, parts, total, offset, crc, entries, payload };
         part.check_ranges()?;
         part.check_framing(bytes, block_len)?;
@@ -294,13 +293,17 @@ impl<'a> Part<'a> {
         if self.number == 0 && self.offset != 0 {
             return range("offset");
         }
+        self.check_directory()
+    }
+
+    fn check_directory(&self) -> Result<(), PartError> {
         let own = self.entries.first().map(|own| (own.summary.first, own.bytes, own.parts));
         if (self.number == 0) != (own == Some((self.segment, self.total, self.parts)))
             || (self.number > 0 && own.is_some())
             || self.entries.len() > DIRECTORY_MAX
             || !self.entries.is_sorted_by(|newer, older| newer.summary.first > older.summary.last)
         {
-            return range("directory");
+            return Err(PartError::Range { field: "directory" });
         }
         Ok(())
     }
@@ -435,6 +438,66 @@ fn decode_entry(bytes: &[u8; ENTRY_SIZE]) -> Result<SegmentEntry, PartError> {
         parts,
         bytes: file,
     })
+}
+
+/// What stands in front of a part's directory.
+struct Header {
+    block_len: u32,
+    segment: StripeId,
+    number: u16,
+    parts: u16,
+    total: u64,
+    offset: u64,
+    crc: u64,
+    /// Directory entries.
+    listed: usize,
+    payload_len: usize,
+    /// Checksum of the part.
+    stored: u64,
+}
+
+impl Header {
+    /// The header, and the bytes behind it.
+    fn decode(bytes: &[u8]) -> Result<(Self, &[u8]), PartError> {
+        let mut fields = Fields(bytes);
+        let block_type = u32::from_le_bytes(fields.take()?);
+        let block_len = u32::from_le_bytes(fields.take()?);
+        let magic: [u8; 8] = fields.take()?;
+        if block_type != BLOCK_TYPE || magic != MAGIC {
+            return Err(PartError::Magic);
+        }
+        let version = fields.u16()?;
+        if version != VERSION {
+            return Err(PartError::Version { version });
+        }
+        let (number, parts, sub) = (fields.u16()?, fields.u16()?, fields.u16()?);
+        let segment = StripeId { sequence: fields.u64()?, sub };
+        let (total, offset, crc) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        let (listed, _reserved) = (usize::from(fields.u16()?), fields.u16()?);
+        let payload_len = to_usize(u32::from_le_bytes(fields.take()?));
+        let stored = fields.u64()?;
+        let header = Self {
+            block_len,
+            segment,
+            number,
+            parts,
+            total,
+            offset,
+            crc,
+            listed,
+            payload_len,
+            stored,
+        };
+        Ok((header, fields.0))
+    }
+
+    /// The directory that the bytes behind the header begin with, and what follows it.
+    fn entries<'a>(&self, behind: &'a [u8]) -> Result<(Vec<SegmentEntry>, &'a [u8]), PartError> {
+        let cut = behind.split_at_checked(self.listed * ENTRY_SIZE);
+        let (entries, rest) = cut.ok_or(PartError::Length)?;
+        let (entries, _) = entries.as_chunks::<ENTRY_SIZE>();
+        Ok((entries.iter().map(decode_entry).collect::<Result<_, _>>()?, rest))
+    }
 }
 
 /// Reads fields one after the other.

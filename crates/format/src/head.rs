@@ -215,6 +215,8 @@ pub struct StripeHead {
     pub kind: Kind,
     /// Ended by an orderly stop: nothing of this epoch follows.
     pub clean_stop: bool,
+    /// Some body holds blocks that belong to no packet: name resolution, secrets.
+    pub extra_blocks: bool,
     /// Opening of the volume that wrote it.
     pub epoch: u32,
     /// Which stripe.
@@ -302,6 +304,7 @@ pub enum HeadError {
 }
 
 const FLAG_CLEAN_STOP: u16 = 1;
+const FLAG_EXTRA_BLOCKS: u16 = 2;
 
 impl Head {
     /// Builds the head of one piece; the identity is computed here.
@@ -391,7 +394,9 @@ impl StripeHead {
         put(page, at::VOLUME_ID, &self.volume_id.0);
         put(page, at::VERSION, &VERSION.to_le_bytes());
         put(page, at::KIND, &[self.kind.encode(), 1]);
-        put(page, at::FLAGS, &(if self.clean_stop { FLAG_CLEAN_STOP } else { 0 }).to_le_bytes());
+        let clean_stop = if self.clean_stop { FLAG_CLEAN_STOP } else { 0 };
+        let extra_blocks = if self.extra_blocks { FLAG_EXTRA_BLOCKS } else { 0 };
+        put(page, at::FLAGS, &(clean_stop | extra_blocks).to_le_bytes());
         self.geometry.encode(page, at::GEOMETRY);
         put(page, at::EPOCH, &self.epoch.to_le_bytes());
         put(page, at::ROWS, &self.rows.to_le_bytes());
@@ -435,6 +440,7 @@ impl StripeHead {
             geometry,
             kind,
             clean_stop: get_u16(page, at::FLAGS) & FLAG_CLEAN_STOP != 0,
+            extra_blocks: get_u16(page, at::FLAGS) & FLAG_EXTRA_BLOCKS != 0,
             epoch: get_u32(page, at::EPOCH),
             stripe: StripeId::decode(page, at::STRIPE),
             first_row,

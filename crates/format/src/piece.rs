@@ -19,7 +19,10 @@ use crate::pcapng::{self, OptionCode, block_type};
 
 mod walk;
 
-pub use walk::{InterfaceInPiece, Packets, PieceError, StoredPacket, packets};
+pub use walk::{
+    InterfaceInPiece, Packets, PieceError, StoredPacket, interfaces_in_front, packets,
+    packets_within,
+};
 
 /// Snap length written into every interface description: libpcap refuses a file whose interfaces
 /// differ in it, and its own upper bound is this. The real one is in our option.
@@ -127,11 +130,14 @@ pub struct Contents {
     pub time_min: Timestamp,
     /// Latest; `Timestamp::MIN` without packets.
     pub time_max: Timestamp,
+    /// There are blocks that belong to no packet: name resolution, secrets.
+    pub extra_blocks: bool,
 }
 
 impl Default for Contents {
     fn default() -> Self {
-        Self { packets: 0, captured_bytes: 0, time_min: Timestamp::MAX, time_max: Timestamp::MIN }
+        let (time_min, time_max) = (Timestamp::MAX, Timestamp::MIN);
+        Self { packets: 0, captured_bytes: 0, time_min, time_max, extra_blocks: false }
     }
 }
 
@@ -236,6 +242,7 @@ impl PieceBuilder {
         if fits {
             put(column, self.at, block);
             self.at += block.len();
+            self.contents.extra_blocks = true;
         }
         fits
     }
@@ -326,8 +333,8 @@ impl PieceBuilder {
                 let more = walk.interfaces().iter().skip(kept.interfaces.len());
                 kept.interfaces.extend(more.map(|known| InterfaceUse { id: known.id, packets: 0 }));
                 kept.count(stored.interface, stored.data.len(), stored.timestamp);
-                let start = usize::try_from(stored.ordinal).expect("32 bits fit");
-                kept.starts.extend(self.starts.get(start));
+                let (start, _) = stored.span();
+                kept.starts.push(start);
                 continue;
             }
             let known =

@@ -21,6 +21,17 @@ pub struct PieceId {
     pub column: u8,
 }
 
+/// Where the packets of a slice lie in one piece: every one between `begin` and `end`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PieceSpan {
+    /// The piece.
+    pub piece: PieceId,
+    /// First byte of the first packet's block in the body; a multiple of 4.
+    pub begin: u32,
+    /// End of the last packet's block; a multiple of 4.
+    pub end: u32,
+}
+
 /// Counters of one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Direction {
@@ -248,9 +259,5 @@ pub struct Slice {
     /// Interface of the first packet.
     pub interface: u32,
     /// Pieces that hold packets of this slice, ascending, distinct.
-    pub pieces: Vec<PieceId>,
-    /// Position of the slice's first packet among the packets of `pieces.first()`, from 0.
-    pub first_ordinal: u32,
-    /// Position of the slice's last packet among the packets of `pieces.last()`, from 0.
-    pub last_ordinal: u32,
+    pub pieces: Vec<PieceSpan>,
 }

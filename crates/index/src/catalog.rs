@@ -12,7 +12,6 @@
 //! segments that are only partly gone are judged one by one. Nothing here reads a clock: `now` is
 //! an argument.
 
-use core::net::IpAddr;
 use core::ops::RangeInclusive;
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -26,6 +25,7 @@ use units::Timestamp;
 
 use crate::error::{Error, Result};
 use crate::files::Files;
+use crate::filter::Needed;
 use crate::segment::{FilteredFile, Segment};
 
 /// Whether a row's packets can be had.
@@ -42,7 +42,7 @@ pub enum Packets {
 pub enum LookUp {
     /// There is no whole file.
     Absent,
-    /// No row has the hosts asked for; so many bytes of the file say so.
+    /// No row has what is needed; so many bytes of the file say so.
     RuledOut(u64),
     /// The segment, as far as it was read.
     Found(Box<Segment>),
@@ -164,11 +164,10 @@ impl Catalog {
         Ok(Some(segment))
     }
 
-    /// Looks into the segment's file, unless its filter knows that no row has each of `hosts` as an
-    /// end.
-    pub fn look_up(&self, entry: &SegmentEntry, files: &dyn Files, hosts: &[IpAddr]) -> LookUp {
+    /// Looks into the segment's file, unless its filter knows that no row has what is needed.
+    pub fn look_up(&self, entry: &SegmentEntry, files: &dyn Files, needed: &Needed) -> LookUp {
         let first = entry.summary.first;
-        match self.filtered(first, files).map(|file| (file.may_hold(hosts), file)) {
+        match self.filtered(first, files).map(|file| (file.may_hold(needed), file)) {
             Some((Ok(false), file)) => return LookUp::RuledOut(file.read_bytes()),
             Some((Ok(true), file)) => {
                 if let Some(segment) = self.whole(file, first) {
@@ -214,7 +213,7 @@ impl Catalog {
 
     /// Whether the row belongs into answers, and whether its packets can be had.
     pub fn shows(&self, slice: &Slice) -> Option<Packets> {
-        if slice.pieces.iter().any(|piece| piece.sequence >= self.tail) {
+        if slice.pieces.iter().any(|span| span.piece.sequence >= self.tail) {
             Some(Packets::Held)
         } else {
             self.keep_sessions.map(|_| Packets::Retired)
@@ -240,7 +239,7 @@ impl Catalog {
     }
 
     fn whole(&self, file: FilteredFile, first: StripeId) -> Option<Segment> {
-        let segment = self.check(file.segment().ok()?).ok()?;
+        let segment = self.check(file.segment().ok()??).ok()?;
         (segment.meta().first == first).then_some(segment)
     }
 
@@ -268,11 +267,13 @@ impl Catalog {
     }
 
     fn check(&self, segment: Segment) -> Result<Segment> {
-        if segment.meta().volume == self.volume {
-            Ok(segment)
-        } else {
-            Err(Error::Metadata { field: "volume" })
+        if segment.meta().volume != self.volume {
+            return Err(Error::Metadata { field: "volume" });
         }
+        if !segment.is_current() {
+            return Err(Error::Metadata { field: "version" });
+        }
+        Ok(segment)
     }
 }
 

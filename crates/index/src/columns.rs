@@ -6,7 +6,7 @@
 //! because no distributed engine reads unsigned ones without a declaration; a count above 2^63
 //! would show as negative there and is exact here.
 
-use format::slice::{Direction, PieceId, Slice, State};
+use format::slice::{Direction, PieceId, PieceSpan, Slice, State};
 use units::Timestamp;
 use wire::{Address, FiveTuple, Protocol, TcpOptions, Tunnel, TunnelKind};
 
@@ -55,7 +55,7 @@ pub(crate) enum Access {
     /// List of small numbers, empty where there is none.
     Numbers(fn(&Slice) -> &Vec<u16>, fn(&mut Slice) -> &mut Vec<u16>),
     /// List with one integer for each piece; empty where all are zero, unless `Presence::Always`.
-    Pieces(Presence, fn(&PieceId) -> i64, fn(&mut PieceId, i64) -> Option<()>),
+    Pieces(Presence, fn(&PieceSpan) -> i64, fn(&mut PieceSpan, i64) -> Option<()>),
 }
 
 /// Whether a list of the pieces may be left empty.
@@ -77,6 +77,13 @@ pub(crate) const ADDRESS_COLUMNS: [&str; 2] = ["orig_ip", "resp_ip"];
 
 /// The columns that every reading needs: other times are differences to the first.
 pub(crate) const TIME_COLUMNS: [&str; 2] = ["start_ns", "duration_ns"];
+
+/// Columns that segments of version 1 lack.
+pub(crate) const COLUMNS_OF_VERSION_2: [&str; 2] = ["piece_begins", "piece_lengths"];
+
+/// A piece before its columns are read.
+pub(crate) const NO_SPAN: PieceSpan =
+    PieceSpan { piece: PieceId { sequence: 0, sub: 0, column: 0 }, begin: 0, end: 0 };
 
 /// A slice before its columns are read.
 pub(crate) fn blank() -> Slice {
@@ -106,8 +113,6 @@ pub(crate) fn blank() -> Slice {
         names: format::slice::SparseNames::default(),
         interface: 0,
         pieces: Vec::new(),
-        first_ordinal: 0,
-        last_ordinal: 0,
     }
 }
 
@@ -461,9 +466,9 @@ pub(crate) static COLUMNS: &[Column] = &[
         Layout::Delta,
         Access::Pieces(
             Presence::Always,
-            |piece| piece.sequence.store(),
-            |piece, stored| {
-                piece.sequence = Stored::load(stored)?;
+            |span| span.piece.sequence.store(),
+            |span, stored| {
+                span.piece.sequence = Stored::load(stored)?;
                 Some(())
             },
         ),
@@ -473,9 +478,9 @@ pub(crate) static COLUMNS: &[Column] = &[
         Layout::Dictionary,
         Access::Pieces(
             Presence::UnlessZero,
-            |piece| piece.sub.store(),
-            |piece, stored| {
-                piece.sub = Stored::load(stored)?;
+            |span| span.piece.sub.store(),
+            |span, stored| {
+                span.piece.sub = Stored::load(stored)?;
                 Some(())
             },
         ),
@@ -485,13 +490,36 @@ pub(crate) static COLUMNS: &[Column] = &[
         Layout::Dictionary,
         Access::Pieces(
             Presence::UnlessZero,
-            |piece| piece.column.store(),
-            |piece, stored| {
-                piece.column = Stored::load(stored)?;
+            |span| span.piece.column.store(),
+            |span, stored| {
+                span.piece.column = Stored::load(stored)?;
                 Some(())
             },
         ),
     ),
-    number!("first_ordinal", Wide, Delta, first_ordinal),
-    number!("last_ordinal", Wide, Delta, last_ordinal),
+    column(
+        "piece_begins",
+        Layout::Delta,
+        Access::Pieces(
+            Presence::Always,
+            |span| (span.begin / 4).store(),
+            |span, stored| {
+                span.begin = u32::load(stored)?.checked_mul(4)?;
+                Some(())
+            },
+        ),
+    ),
+    // Behind the beginnings, to which it adds.
+    column(
+        "piece_lengths",
+        Layout::Delta,
+        Access::Pieces(
+            Presence::Always,
+            |span| ((span.end - span.begin) / 4).store(),
+            |span, stored| {
+                span.end = u32::load(stored)?.checked_mul(4)?.checked_add(span.begin)?;
+                Some(())
+            },
+        ),
+    ),
 ];

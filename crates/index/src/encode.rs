@@ -10,7 +10,7 @@ use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, TimestampNanos
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use format::directory::{SegmentEntry, Summary};
 use format::head::StripeId;
-use format::slice::{PieceId, Slice};
+use format::slice::{PieceSpan, Slice};
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -279,7 +279,7 @@ fn narrow(value: i64) -> i32 {
     i32::try_from(value).expect("a narrow column holds 16 bits")
 }
 
-fn pieces(presence: Presence, get: fn(&PieceId) -> i64, rows: &[&Slice]) -> ArrayRef {
+fn pieces(presence: Presence, get: fn(&PieceSpan) -> i64, rows: &[&Slice]) -> ArrayRef {
     let mut lists =
         ListBuilder::new(Int64Builder::new()).with_field(element_field(DataType::Int64));
     for row in rows {

@@ -1,5 +1,5 @@
-//! The filter of a segment's file: which row groups may hold a host or a pair of hosts; and the
-//! checksums by which parts of the file are read without the rest.
+//! The filter of a segment's file: which row groups may hold a host, a pair of hosts, a name or a
+//! community id; and the checksums by which parts of the file are read without the rest.
 //!
 //! It lies between the last row group and the Parquet footer, where Parquet allows anything, so the
 //! file stays an ordinary one. A filter is a Bloom filter per row group, all of one size and cut
@@ -16,97 +16,61 @@ use format::head::{StripeId, VolumeId};
 use format::slice::Slice;
 use parquet::file::FOOTER_SIZE;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
-use wire::Address;
+use wire::{Address, CommunityId};
 
 use crate::content::Source;
 use crate::error::{Error, Result};
 use crate::meta::SegmentMeta;
 
 const MAGIC: [u8; 8] = *b"WSFILTER";
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 const TRAILER_BYTES: usize = 64;
 const BLOCK_BYTES: usize = 64;
 /// Bits that a key sets in its block: with `BITS_PER_KEY`, one key in 100 passes by chance.
 const PROBES: u32 = 6;
 const BITS_PER_KEY: usize = 10;
 const CRC_BYTES: usize = 4;
-/// Read at once from the end of a file: most have no longer filter table and footer.
-const TAIL_BYTES: u64 = 256 << 10;
+/// The first word of each kind of key.
+const HOST: u64 = 1;
+const PAIR: u64 = 2;
+const NAME: u64 = 3;
+const COMMUNITY_ID: u64 = 4;
 
-/// A filter and the table of checksums, as a file's end has them.
-#[derive(Clone, Debug)]
-pub(crate) struct Filter {
+/// The fixed part at the end of a file, in front of the Parquet footer: all that is needed to ask
+/// the filter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trailer {
     pub(crate) volume: VolumeId,
     pub(crate) first: StripeId,
     groups: usize,
     columns: usize,
     blocks: usize,
-    /// Where the blocks begin in the file.
-    offset: u64,
-    /// CRC-32C of each column chunk, row group by row group.
-    table: Bytes,
-    /// The Parquet footer, its length and magic.
-    pub(crate) footer: Bytes,
-}
-
-impl Filter {
-    /// Reads the end of a file. `None` where no whole filter is: then nothing but a checksum of
-    /// the whole file can vouch for it.
-    pub(crate) fn read(source: &Source) -> Result<Option<Self>> {
-        let size = source.size_bytes();
-        let mut tail = read_end(source, TAIL_BYTES.min(size))?;
-        let Some(end) = End::decode(&tail) else { return Ok(None) };
-        let len = end.len_bytes().filter(|&len| len <= size);
-        let Some(len) = len else { return Ok(None) };
-        if len > to_u64(tail.len()) {
-            tail = read_end(source, len)?;
-        }
-        Ok(end.filter(size, &tail))
-    }
-
-    /// Numbers of the row groups in which every one of `hosts` may be an end of a row, and two of
-    /// them the two ends of one.
-    pub(crate) fn candidates(&self, source: &Source, hosts: &[IpAddr]) -> Result<Vec<usize>> {
-        let mut candidates: Vec<usize> = (0..self.groups).collect();
-        for key in keys_of_hosts(hosts) {
-            if candidates.is_empty() {
-                break;
-            }
-            let place = Place::of(key, self.blocks);
-            let stride = stride(self.groups);
-            let offset = self.offset + to_u64(place.block) * to_u64(stride);
-            let row = source.read(offset, stride)?;
-            let (blocks, crc) = row.split_at(stride - CRC_BYTES);
-            if crc32c(blocks).to_le_bytes() != crc {
-                return Err(Error::Checksum { part: "filter" });
-            }
-            let (blocks, _) = blocks.as_chunks::<BLOCK_BYTES>();
-            candidates.retain(|&group| blocks.get(group).is_some_and(|block| place.is_in(block)));
-        }
-        Ok(candidates)
-    }
-
-    /// Whether these are the bytes of a column chunk.
-    pub(crate) fn vouches(&self, group: usize, column: usize, chunk: &[u8]) -> bool {
-        let at = (group * self.columns + column) * CRC_BYTES;
-        self.table.get(at..at + CRC_BYTES) == Some(&crc32c(chunk).to_le_bytes())
-    }
-}
-
-/// The fixed part at the end of a file, in front of the Parquet footer.
-struct End {
-    filter: Filter,
+    /// Where the blocks begin in the file, and the table behind them.
+    blocks_at: u64,
+    table_at: u64,
     table_crc: u32,
     footer_crc: u32,
     footer_len: usize,
 }
 
-impl End {
-    /// From the last bytes of a file; `None` where they are no whole trailer.
-    fn decode(tail: &Bytes) -> Option<Self> {
-        let footer_len = footer_len(tail)?;
-        let begin = tail.len().checked_sub(footer_len + TRAILER_BYTES)?;
-        let trailer: [u8; TRAILER_BYTES] = *tail.get(begin..)?.first_chunk()?;
+impl Trailer {
+    /// Reads the end of a file. `None` where no whole trailer is: then nothing but a checksum of
+    /// the whole file can vouch for it.
+    pub(crate) fn read(source: &Source) -> Result<Option<Self>> {
+        let size = source.size_bytes();
+        let Some(end_at) = size.checked_sub(to_u64(FOOTER_SIZE)) else { return Ok(None) };
+        let end = source.read(end_at, FOOTER_SIZE)?;
+        let footer_len = footer_len(&end).filter(|&len| to_u64(len) <= size);
+        let at = footer_len.and_then(|len| {
+            Some((len, size.checked_sub(to_u64(len))?.checked_sub(to_u64(TRAILER_BYTES))?))
+        });
+        let Some((footer_len, at)) = at else { return Ok(None) };
+        let trailer = source.read(at, TRAILER_BYTES)?;
+        Ok(trailer.first_chunk().and_then(|trailer| Self::decode(trailer, at, footer_len)))
+    }
+
+    /// From the bytes of a trailer that lies at `at`.
+    fn decode(trailer: &[u8; TRAILER_BYTES], at: u64, footer_len: usize) -> Option<Self> {
         let (checked, crc) = trailer.split_last_chunk()?;
         let mut fields = Fields(checked);
         let known = fields.take() == Some(MAGIC) && fields.u16() == Some(VERSION);
@@ -118,30 +82,78 @@ impl End {
         let volume = VolumeId(fields.take()?);
         let sequence = u64::from_le_bytes(fields.take()?);
         let (table_crc, footer_crc) = (fields.u32()?, fields.u32()?);
-        let first = StripeId { sequence, sub };
-        let (table, footer) = (Bytes::new(), Bytes::new());
-        let filter = Filter { volume, first, groups, columns, blocks, offset: 0, table, footer };
-        Some(Self { filter, table_crc, footer_crc, footer_len })
-    }
-
-    /// Bytes from the table to the end of the file.
-    fn len_bytes(&self) -> Option<u64> {
-        let table = self.filter.groups.checked_mul(self.filter.columns)?.checked_mul(CRC_BYTES)?;
-        table.checked_add(self.footer_len + TRAILER_BYTES).map(to_u64)
-    }
-
-    /// With the last bytes of a file of `size` bytes, at least from the table on.
-    fn filter(self, size: u64, tail: &Bytes) -> Option<Filter> {
-        let len = usize::try_from(self.len_bytes()?).ok()?;
-        let from_table = tail.slice(tail.len().checked_sub(len)?..);
-        let footer_at = len - self.footer_len;
-        let footer = from_table.slice(footer_at..);
-        let table = from_table.slice(..footer_at - TRAILER_BYTES);
-        let Filter { groups, blocks, .. } = self.filter;
+        let table_len = groups.checked_mul(columns)?.checked_mul(CRC_BYTES)?;
+        let table_at = at.checked_sub(to_u64(table_len))?;
         let blocks_len = to_u64(blocks).checked_mul(to_u64(stride(groups)))?;
-        let offset = (size - to_u64(len)).checked_sub(blocks_len)?;
-        let whole = crc32c(&table) == self.table_crc && crc32c(&footer) == self.footer_crc;
-        (whole && blocks > 0).then_some(Filter { offset, table, footer, ..self.filter })
+        let blocks_at = table_at.checked_sub(blocks_len)?;
+        let first = StripeId { sequence, sub };
+        (blocks > 0).then_some(Self {
+            volume,
+            first,
+            groups,
+            columns,
+            blocks,
+            blocks_at,
+            table_at,
+            table_crc,
+            footer_crc,
+            footer_len,
+        })
+    }
+
+    /// Numbers of the row groups that may hold a row with all that is needed.
+    pub(crate) fn candidates(&self, source: &Source, needed: &Needed) -> Result<Vec<usize>> {
+        let mut candidates: Vec<usize> = (0..self.groups).collect();
+        for key in needed.keys() {
+            if candidates.is_empty() {
+                break;
+            }
+            let place = Place::of(key, self.blocks);
+            let stride = stride(self.groups);
+            let offset = self.blocks_at + to_u64(place.block) * to_u64(stride);
+            let row = source.read(offset, stride)?;
+            let (blocks, crc) = row.split_at(stride - CRC_BYTES);
+            if crc32c(blocks).to_le_bytes() != crc {
+                return Err(Error::Checksum { part: "filter" });
+            }
+            let (blocks, _) = blocks.as_chunks::<BLOCK_BYTES>();
+            candidates.retain(|&group| blocks.get(group).is_some_and(|block| place.is_in(block)));
+        }
+        Ok(candidates)
+    }
+}
+
+/// A filter, the table of checksums, and the footer.
+#[derive(Clone, Debug)]
+pub(crate) struct Filter {
+    pub(crate) trailer: Trailer,
+    /// CRC-32C of each column chunk, row group by row group.
+    table: Bytes,
+    /// The Parquet footer, its length and magic.
+    pub(crate) footer: Bytes,
+}
+
+impl Filter {
+    /// As [`Trailer::read`], and the rest.
+    pub(crate) fn read(source: &Source) -> Result<Option<Self>> {
+        Trailer::read(source)?.map_or(Ok(None), |trailer| Self::behind(trailer, source))
+    }
+
+    /// Reads what lies around a trailer; `None` where it is not whole.
+    pub(crate) fn behind(trailer: Trailer, source: &Source) -> Result<Option<Self>> {
+        let len = source.size_bytes() - trailer.table_at;
+        let bytes = source.read(trailer.table_at, usize::try_from(len).expect("a tail fits"))?;
+        let footer_at = bytes.len() - trailer.footer_len;
+        let footer = bytes.slice(footer_at..);
+        let table = bytes.slice(..footer_at - TRAILER_BYTES);
+        let whole = crc32c(&table) == trailer.table_crc && crc32c(&footer) == trailer.footer_crc;
+        Ok(whole.then_some(Self { trailer, table, footer }))
+    }
+
+    /// Whether these are the bytes of a column chunk.
+    pub(crate) fn vouches(&self, group: usize, column: usize, chunk: &[u8]) -> bool {
+        let at = (group * self.trailer.columns + column) * CRC_BYTES;
+        self.table.get(at..at + CRC_BYTES) == Some(&crc32c(chunk).to_le_bytes())
     }
 }
 
@@ -196,7 +208,7 @@ fn range_of((offset, len): (u64, u64)) -> Range<usize> {
 
 /// Adds the keys of some rows of a row group.
 pub(crate) fn add_keys(rows: &[&Slice], keys: &mut Vec<u64>) {
-    keys.extend(rows.iter().flat_map(|row| keys_of_row(row)).flatten());
+    keys.extend(rows.iter().flat_map(|row| keys_of_row(row)));
 }
 
 /// The keys of a row group, each once.
@@ -267,11 +279,39 @@ impl Place {
     }
 }
 
-/// The keys of a row: its two addresses, and the pair of them.
-fn keys_of_row(row: &Slice) -> [Option<u64>; 3] {
+/// What every row asked for has: by it row groups are ruled out.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Needed {
+    /// Each is originator or responder.
+    pub hosts: Vec<IpAddr>,
+    /// Each is a server name of TLS, a host of HTTP or a name asked for of DNS, in lower case.
+    pub names: Vec<String>,
+    /// Each is the community id.
+    pub community_ids: Vec<String>,
+}
+
+impl Needed {
+    /// Nothing is, so nothing is ruled out.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Those that rule out most first.
+    fn keys(&self) -> impl Iterator<Item = u64> {
+        let ids = self.community_ids.iter().map(|id| text_key(COMMUNITY_ID, id));
+        let names = self.names.iter().map(|name| text_key(NAME, name));
+        ids.chain(names).chain(keys_of_hosts(&self.hosts))
+    }
+}
+
+/// The keys of a row: its two addresses, the pair of them, its names and its community id.
+fn keys_of_row(row: &Slice) -> impl Iterator<Item = u64> {
     let [orig, resp] = [row.tuple.orig, row.tuple.resp].map(number_of);
     let pair = orig.zip(resp).map(|(orig, resp)| pair_key(orig, resp));
-    [orig.map(host_key), resp.map(host_key), pair]
+    let id = CommunityId::of(&row.tuple, row.icmp).map(|id| text_key(COMMUNITY_ID, &id.0));
+    let names = row.names.sni.iter().chain(&row.names.http_host).chain(&row.names.dns_names);
+    let names = names.map(|name| text_key(NAME, &name.to_ascii_lowercase()));
+    [orig.map(host_key), resp.map(host_key), pair, id].into_iter().flatten().chain(names)
 }
 
 fn keys_of_hosts(hosts: &[IpAddr]) -> Vec<u64> {
@@ -292,19 +332,29 @@ fn number_of(address: Address) -> Option<u128> {
 }
 
 fn host_key(host: u128) -> u64 {
-    key([1, low(host >> 64), low(host), 0, 0])
+    key([HOST, low(host >> 64), low(host), 0, 0])
 }
 
 fn pair_key(one: u128, other: u128) -> u64 {
     let (first, second) = (one.min(other), one.max(other));
-    key([2, low(first >> 64), low(first), low(second >> 64), low(second)])
+    key([PAIR, low(first >> 64), low(first), low(second >> 64), low(second)])
 }
 
 fn low(number: u128) -> u64 {
     u64::try_from(number & u128::from(u64::MAX)).expect("cut to 64 bits")
 }
 
-fn key(words: [u64; 5]) -> u64 {
+/// The text in words of 8 bytes, the last filled up with zeros.
+fn text_key(kind: u64, text: &str) -> u64 {
+    let words = text.as_bytes().chunks(8).map(|bytes| {
+        let mut word = [0; 8];
+        word.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        u64::from_le_bytes(word)
+    });
+    key([kind, to_u64(text.len())].into_iter().chain(words))
+}
+
+fn key(words: impl IntoIterator<Item = u64>) -> u64 {
     words.into_iter().fold(0, |key, word| mix(key ^ word))
 }
 
@@ -321,10 +371,6 @@ fn footer_len(tail: &[u8]) -> Option<usize> {
     let (_, end) = tail.split_last_chunk::<FOOTER_SIZE>()?;
     let (len, _) = end.split_first_chunk()?;
     usize::try_from(u32::from_le_bytes(*len)).ok()?.checked_add(FOOTER_SIZE)
-}
-
-fn read_end(source: &Source, len: u64) -> Result<Bytes> {
-    source.read(source.size_bytes() - len, usize::try_from(len).expect("a tail fits memory"))
 }
 
 fn to_u64(len: usize) -> u64 {

@@ -29,5 +29,6 @@ pub use content::Content;
 pub use encode::{Encoded, encode};
 pub use error::{Error, Result};
 pub use files::{Files, MemoryFiles};
+pub use filter::Needed;
 pub use meta::{Interface, SegmentMeta};
 pub use segment::{Columns, Segment, column_sizes};

@@ -17,7 +17,9 @@ use crate::error::{Error, Result};
 
 /// Key of the text in the Parquet footer.
 pub(crate) const KEY: &str = "wirespool.segment";
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
+/// The oldest that is still read; its rows do not say where their packets lie in a piece.
+const VERSION_MIN: u16 = 1;
 
 /// An interface as the segment's packets know it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,6 +57,8 @@ pub struct SegmentMeta {
     pub interfaces: Vec<Interface>,
     /// Name of the recording, where it was given one.
     pub recording: Option<String>,
+    /// VLAN ids are part of the rows' keys.
+    pub vlan_in_key: bool,
 }
 
 impl SegmentMeta {
@@ -106,6 +110,9 @@ impl SegmentMeta {
             writeln!(text, "interface {id} {} {}", link_type.0, escape(name))
                 .expect("writing to a string cannot fail");
         }
+        if self.vlan_in_key {
+            text.push_str("vlan_in_key yes\n");
+        }
         if let Some(recording) = &self.recording {
             text.push_str("recording ");
             text.push_str(&escape(recording));
@@ -114,8 +121,13 @@ impl SegmentMeta {
         text
     }
 
+    /// Whether the rows of the text's segment have all columns of today.
+    pub(crate) fn is_current(text: &str) -> Result<bool> {
+        Ok(one(text, "version", number::<u16>)? == VERSION)
+    }
+
     pub(crate) fn from_text(text: &str) -> Result<Self> {
-        if one(text, "version", number::<u16>)? != VERSION {
+        if !(VERSION_MIN..=VERSION).contains(&one(text, "version", number::<u16>)?) {
             return Err(Error::Metadata { field: "version" });
         }
         let (time_min, time_max) = one(text, "time_ns", |words| {
@@ -133,6 +145,8 @@ impl SegmentMeta {
             gaps: all(text, "gap", gap)?,
             interfaces: all(text, "interface", interface)?,
             recording: all(text, "recording", unescape)?.pop(),
+            vlan_in_key: !all(text, "vlan_in_key", |value| (value == "yes").then_some(()))?
+                .is_empty(),
         })
     }
 }

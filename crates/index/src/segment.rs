@@ -16,7 +16,7 @@ use arrow_array::{Array as _, ArrayRef, ArrowPrimitiveType, RecordBatch};
 use bytes::Bytes;
 use format::directory::Summary;
 use format::head::{StripeId, VolumeId};
-use format::slice::{PieceId, Slice};
+use format::slice::{PieceSpan, Slice};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
@@ -26,10 +26,13 @@ use parquet::file::statistics::Statistics;
 use units::Timestamp;
 
 use crate::chunks::Chunks;
-use crate::columns::{ADDRESS_COLUMNS, Access, COLUMNS, Column, TIME_COLUMNS, Width, blank};
+use crate::columns::{
+    ADDRESS_COLUMNS, Access, COLUMNS, COLUMNS_OF_VERSION_2, Column, NO_SPAN, TIME_COLUMNS, Width,
+    blank,
+};
 use crate::content::{Content, Source};
 use crate::error::{Error, Result};
-use crate::filter::Filter;
+use crate::filter::{Filter, Needed, Trailer};
 use crate::meta::{KEY, SegmentMeta};
 
 /// Rows decoded at a time: bounds the memory of a reading to about 1 MB beside the compressed file.
@@ -44,7 +47,13 @@ pub enum Columns<'a> {
     Named(&'a [&'a str]),
 }
 
-impl Columns<'_> {
+impl<'a> Columns<'a> {
+    /// Names of these columns and of `others`.
+    pub fn and(&self, others: &[&'a str]) -> Vec<&'a str> {
+        let own = COLUMNS.iter().filter(|column| self.contain(column)).map(|column| column.name);
+        own.chain(others.iter().copied()).collect()
+    }
+
     fn contain(&self, column: &Column) -> bool {
         match self {
             Self::All => true,
@@ -63,6 +72,7 @@ pub struct Segment {
     filter: Option<Filter>,
     footer: ArrowReaderMetadata,
     meta: SegmentMeta,
+    is_current: bool,
 }
 
 impl Segment {
@@ -77,7 +87,7 @@ impl Segment {
     /// Reads the footer of a file without reading the rest. `None` where the file has no whole
     /// filter, by whose checksums its parts could be verified.
     pub fn open_in_parts(content: Box<dyn Content>) -> Result<Option<Self>> {
-        FilteredFile::open(content)?.map(FilteredFile::segment).transpose()
+        FilteredFile::open(content)?.map_or(Ok(None), FilteredFile::segment)
     }
 
     fn new(source: Source, filter: Option<Filter>, footer: &Bytes) -> Result<Self> {
@@ -91,7 +101,14 @@ impl Segment {
             .and_then(|pairs| pairs.iter().find(|pair| pair.key == KEY)?.value.as_deref())
             .ok_or(Error::Metadata { field: KEY })?;
         let meta = SegmentMeta::from_text(text)?;
-        Ok(Self { source: Arc::new(source), filter, footer, meta })
+        let is_current = SegmentMeta::is_current(text)?;
+        Ok(Self { source: Arc::new(source), filter, footer, meta, is_current })
+    }
+
+    /// Whether its rows have all columns. Those of older versions do not say where packets lie in a
+    /// piece: they can be read, but nothing can be extracted by them.
+    pub fn is_current(&self) -> bool {
+        self.is_current
     }
 
     /// What the segment says of itself.
@@ -128,49 +145,69 @@ impl Segment {
         times: &RangeInclusive<Timestamp>,
         visit: &mut dyn FnMut(u64, Slice) -> ControlFlow<()>,
     ) -> Result<()> {
+        let mut visit = |row, slice: Slice| {
+            if overlaps(&slice, times) { visit(row, slice) } else { ControlFlow::Continue(()) }
+        };
         for group in self.groups().filter(|group| may_overlap(group.metadata, times)) {
-            let mut row = group.first_row;
-            for batch in self.reader(group.number, columns)?.build()? {
-                for slice in decode(&batch?, row, columns)? {
-                    if overlaps(&slice, times) && visit(row, slice).is_break() {
-                        return Ok(());
-                    }
-                    row += 1;
-                }
+            if self.all_of_group(&group, columns, &mut visit)?.is_break() {
+                break;
             }
         }
         Ok(())
     }
 
-    /// As [`Self::rows`], but only rows that have each of `hosts` as originator or responder. The
-    /// filter rules most row groups out; of the others the columns of addresses are read first.
-    pub fn rows_of_hosts(
+    /// As [`Self::rows`], but only rows that may have what is needed; those that have other ends
+    /// than the hosts are left out. The filter rules most row groups out; of the others the columns
+    /// of addresses are read first, if hosts are needed.
+    pub fn rows_with(
         &self,
-        hosts: &[IpAddr],
+        needed: &Needed,
         columns: Columns<'_>,
         times: &RangeInclusive<Timestamp>,
         visit: &mut dyn FnMut(u64, Slice) -> ControlFlow<()>,
     ) -> Result<()> {
-        if hosts.is_empty() {
-            return self.rows(columns, times, visit);
-        }
         let candidates = match &self.filter {
-            Some(filter) => filter.candidates(&self.source, hosts)?,
+            Some(filter) => filter.trailer.candidates(&self.source, needed)?,
             None => (0..self.parquet().num_row_groups()).collect(),
         };
-        let hosts: Vec<Vec<String>> = hosts.iter().map(texts_of).collect();
+        let hosts: Vec<Vec<String>> = needed.hosts.iter().map(texts_of).collect();
         let mut visit = |row, slice: Slice| {
             if overlaps(&slice, times) { visit(row, slice) } else { ControlFlow::Continue(()) }
         };
         for group in self.groups().filter(|group| candidates.contains(&group.number)) {
-            if may_overlap(group.metadata, times) {
+            if !may_overlap(group.metadata, times) {
+                continue;
+            }
+            let flow = if hosts.is_empty() {
+                self.all_of_group(&group, columns, &mut visit)?
+            } else {
                 let rows = self.places_of_hosts(&group, &hosts)?;
-                if self.rows_of_group(&group, &rows, columns, &mut visit)?.is_break() {
-                    break;
-                }
+                self.rows_of_group(&group, &rows, columns, &mut visit)?
+            };
+            if flow.is_break() {
+                break;
             }
         }
         Ok(())
+    }
+
+    /// Visits all rows of a group.
+    fn all_of_group(
+        &self,
+        group: &Group<'_>,
+        columns: Columns<'_>,
+        visit: &mut dyn FnMut(u64, Slice) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        let mut row = group.first_row;
+        for batch in self.reader(group.number, columns)?.build()? {
+            for slice in self.decode(&batch?, row, columns)? {
+                if visit(row, slice).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                row += 1;
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Calls `visit` with the rows that have these numbers, which ascend.
@@ -235,7 +272,7 @@ impl Segment {
         let mut places = places.iter();
         for batch in self.reader(group.number, columns)?.with_row_selection(selection).build()? {
             let batch = batch?;
-            let slices = decode(&batch, group.first_row, columns)?;
+            let slices = self.decode(&batch, group.first_row, columns)?;
             for (slice, &place) in slices.into_iter().zip(&mut places) {
                 if visit(group.first_row + to_u64(place), slice).is_break() {
                     return Ok(ControlFlow::Break(()));
@@ -275,44 +312,70 @@ impl Segment {
             .with_batch_size(BATCH_ROWS))
     }
 
+    /// The slices of a batch whose first row has the number `first_row`.
+    fn decode(
+        &self,
+        batch: &RecordBatch,
+        first_row: u64,
+        columns: Columns<'_>,
+    ) -> Result<Vec<Slice>> {
+        let mut slices = vec![blank(); batch.num_rows()];
+        for column in COLUMNS.iter().filter(|column| columns.contain(column)) {
+            let name = column.name;
+            let Some(array) = batch.column_by_name(name) else {
+                if !self.is_current && COLUMNS_OF_VERSION_2.contains(&name) {
+                    continue;
+                }
+                return Err(Error::Column { column: name });
+            };
+            if let Some(at) = fill(&mut slices, column, array)? {
+                let row = first_row + u64::try_from(at).expect("a batch has few rows");
+                return Err(Error::Value { column: name, row });
+            }
+        }
+        Ok(slices)
+    }
+
     fn parquet(&self) -> &ParquetMetaData {
         self.footer.metadata()
     }
 }
 
-/// A file with a filter, its end read and verified, its footer not yet parsed: enough to rule the
+/// A file with a filter, its trailer read and verified, its footer not yet: enough to rule the
 /// segment out.
 #[derive(Debug)]
 pub(crate) struct FilteredFile {
     source: Source,
-    filter: Filter,
+    trailer: Trailer,
 }
 
 impl FilteredFile {
-    /// `None` where the file has no whole filter.
+    /// `None` where the file has no whole trailer.
     pub(crate) fn open(content: Box<dyn Content>) -> Result<Option<Self>> {
         let source = Source::new(content);
-        let filter = Filter::read(&source)?;
-        Ok(filter.map(|filter| Self { source, filter }))
+        let trailer = Trailer::read(&source)?;
+        Ok(trailer.map(|trailer| Self { source, trailer }))
     }
 
     /// Whether it is the file of this segment.
     pub(crate) fn is_of(&self, volume: VolumeId, first: StripeId) -> bool {
-        (self.filter.volume, self.filter.first) == (volume, first)
+        (self.trailer.volume, self.trailer.first) == (volume, first)
     }
 
     pub(crate) fn read_bytes(&self) -> u64 {
         self.source.read_bytes()
     }
 
-    /// Whether a row may have each of `hosts` as an end.
-    pub(crate) fn may_hold(&self, hosts: &[IpAddr]) -> Result<bool> {
-        Ok(hosts.is_empty() || !self.filter.candidates(&self.source, hosts)?.is_empty())
+    /// Whether a row may have what is needed.
+    pub(crate) fn may_hold(&self, needed: &Needed) -> Result<bool> {
+        Ok(needed.is_empty() || !self.trailer.candidates(&self.source, needed)?.is_empty())
     }
 
-    pub(crate) fn segment(self) -> Result<Segment> {
-        let footer = self.filter.footer.clone();
-        Segment::new(self.source, Some(self.filter), &footer)
+    /// `None` where the rest of its end is not whole.
+    pub(crate) fn segment(self) -> Result<Option<Segment>> {
+        let Some(filter) = Filter::behind(self.trailer, &self.source)? else { return Ok(None) };
+        let footer = filter.footer.clone();
+        Segment::new(self.source, Some(filter), &footer).map(Some)
     }
 }
 
@@ -382,20 +445,6 @@ fn may_overlap(group: &RowGroupMetaData, times: &RangeInclusive<Timestamp>) -> b
     // A duration that wrapped says nothing about the end.
     let end_max = if duration_min < 0 { i64::MAX } else { start_max.saturating_add(duration_max) };
     start_min <= times.end().0 && end_max >= times.start().0
-}
-
-/// The slices of a batch whose first row has the number `first_row`.
-fn decode(batch: &RecordBatch, first_row: u64, columns: Columns<'_>) -> Result<Vec<Slice>> {
-    let mut slices = vec![blank(); batch.num_rows()];
-    for column in COLUMNS.iter().filter(|column| columns.contain(column)) {
-        let name = column.name;
-        let array = batch.column_by_name(name).ok_or(Error::Column { column: name })?;
-        if let Some(at) = fill(&mut slices, column, array)? {
-            let row = first_row + u64::try_from(at).expect("a batch has few rows");
-            return Err(Error::Value { column: name, row });
-        }
-    }
-    Ok(slices)
 }
 
 /// Sets one column; gives the place of the first impossible value, if any.
@@ -478,11 +527,11 @@ fn values<T: ArrowPrimitiveType>(list: &ArrayRef) -> Option<&[T::Native]> {
 fn set_pieces(
     slice: &mut Slice,
     list: &ArrayRef,
-    set: fn(&mut PieceId, i64) -> Option<()>,
+    set: fn(&mut PieceSpan, i64) -> Option<()>,
 ) -> Option<()> {
     let stored = values::<Int64Type>(list)?;
     if slice.pieces.is_empty() {
-        slice.pieces.resize(stored.len(), PieceId { sequence: 0, sub: 0, column: 0 });
+        slice.pieces.resize(stored.len(), NO_SPAN);
     }
     if !stored.is_empty() && stored.len() != slice.pieces.len() {
         return None;

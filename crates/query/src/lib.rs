@@ -37,6 +37,20 @@ pub use parse::MAXIMUM_DEPTH;
 use field::Row;
 use term::{Term, Test};
 
+/// Something that a session has.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
+pub enum Required {
+    /// This host as originator or responder.
+    Host(IpAddr),
+    /// This name, in lower case, as SNI, HTTP Host or DNS name asked for.
+    Name(String),
+    /// This community id.
+    CommunityId(String),
+    /// This session id.
+    SessionId(String),
+}
+
 /// A predicate over sessions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Query {
@@ -87,11 +101,18 @@ impl Query {
         self.bounds(Test::packet_bounds)
     }
 
-    /// Hosts each of which is originator or responder of every session that matches: what an index
-    /// may rule rows out by. Empty where the query names none, or only as alternatives.
-    pub fn required_hosts(&self) -> Vec<IpAddr> {
-        let hosts = self.root.as_ref().map(Term::required_hosts).unwrap_or_default();
-        hosts.into_iter().collect()
+    /// What every session that matches has: what an index may rule rows out by. Empty where the
+    /// query names nothing of the kind, or only as alternatives.
+    pub fn required(&self) -> Vec<Required> {
+        let required = self.root.as_ref().map(Term::required).unwrap_or_default();
+        required.into_iter().collect()
+    }
+
+    /// Whether it asks for stations (`ether host`), which only sessions without IP have.
+    pub fn asks_for_stations(&self) -> bool {
+        let mut asks = false;
+        self.for_each_test(&mut |test| asks |= test.is_of_stations());
+        asks
     }
 
     /// The columns of the session table that [`Self::matches`] looks at, sorted.

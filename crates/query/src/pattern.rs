@@ -30,6 +30,11 @@ impl Pattern {
         Self { parts }
     }
 
+    /// The only text that fits, if there are no stars.
+    pub(crate) fn whole(&self) -> Option<&str> {
+        if let [whole] = self.parts.as_slice() { Some(whole) } else { None }
+    }
+
     /// Whether all of `text` fits. Without `exact`, ASCII letters fit in either case (as in DNS,
     /// RFC 4343).
     pub(crate) fn matches(&self, text: &str, exact: bool) -> bool {

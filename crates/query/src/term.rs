@@ -5,12 +5,12 @@
 
 use core::cmp::Ordering;
 use core::fmt;
-use core::net::IpAddr;
 use std::collections::BTreeSet;
 
 use units::Timestamp;
 use wire::Address;
 
+use crate::Required;
 use crate::address::AddressSet;
 use crate::field::{Field, Kind, Reading, Row, has_ports};
 use crate::value::Value;
@@ -224,19 +224,16 @@ impl Term {
 }
 
 impl Term {
-    /// Hosts each of which is an end of every session that fits.
-    pub(crate) fn required_hosts(&self) -> BTreeSet<IpAddr> {
+    /// What every session that fits has.
+    pub(crate) fn required(&self) -> BTreeSet<Required> {
         if self.negated {
             return BTreeSet::new();
         }
         match &self.node {
-            Node::Test(Test::Place(_, Place::Address(AddressSet::Host(host)))) => {
-                BTreeSet::from([*host])
-            }
-            Node::Test(_) => BTreeSet::new(),
+            Node::Test(test) => test.required().into_iter().collect(),
             Node::Group { join, terms, .. } => terms
                 .iter()
-                .map(Self::required_hosts)
+                .map(Self::required)
                 .reduce(|a, b| match join {
                     Join::And => &a | &b,
                     Join::Or => &a & &b,
@@ -267,6 +264,29 @@ impl Test {
                 };
                 field.any(row, &mut is_one)
             }
+        }
+    }
+
+    /// Whether it speaks of stations.
+    pub(crate) fn is_of_stations(&self) -> bool {
+        matches!(self, Self::Place(_, Place::Address(AddressSet::Mac(_))))
+    }
+
+    fn required(&self) -> Option<Required> {
+        match self {
+            Self::Place(_, Place::Address(AddressSet::Host(host))) => Some(Required::Host(*host)),
+            Self::Compare(field, Comparison::Equal, Value::Text(pattern)) => {
+                let text = pattern.whole()?;
+                match field.name {
+                    "sni" | "http_host" | "dns_names" => {
+                        Some(Required::Name(text.to_ascii_lowercase()))
+                    }
+                    "community_id" => Some(Required::CommunityId(text.to_owned())),
+                    "session_id" => Some(Required::SessionId(text.to_owned())),
+                    _ => None,
+                }
+            }
+            _ => None,
         }
     }
 

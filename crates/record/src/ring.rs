@@ -291,6 +291,7 @@ impl RingWriter<'_> {
         let rows = self.writer.plan(needed.expect("at least one column")).rows;
         let mut totals = Totals::default();
         let (mut time_min, mut time_max) = (Timestamp::MAX, Timestamp::MIN);
+        let mut extra_blocks = false;
         let mut interfaces = Vec::new();
         let (mut bodies, mut starts) = (Vec::new(), Vec::new());
         for filled in &mut columns {
@@ -301,6 +302,7 @@ impl RingWriter<'_> {
             totals = add(totals, contents, losses);
             time_min = time_min.min(contents.time_min);
             time_max = time_max.max(contents.time_max);
+            extra_blocks |= contents.extra_blocks;
             interfaces.extend_from_slice(builder.interfaces());
         }
         for FilledColumn { column, builder, .. } in columns {
@@ -308,8 +310,9 @@ impl RingWriter<'_> {
                 .push(volume::FilledColumn { buffer: column, packets: builder.contents().packets });
             starts.push(builder.into_starts());
         }
-        let packets = totals.packets;
-        let filled = Filled { columns: bodies, kind: Kind::Data, rows, totals, time_min, time_max };
+        let (packets, kind) = (totals.packets, Kind::Data);
+        let filled =
+            Filled { columns: bodies, kind, rows, totals, time_min, time_max, extra_blocks };
         let appended = self.append(filled)?;
         self.waiting.push_back((appended.stripe, interfaces));
         let volume::Appended { stripe, columns, len } = appended;

@@ -55,6 +55,7 @@ pub(crate) struct OpenSegment {
     time_max: Timestamp,
     gaps: Vec<Gap>,
     interfaces: BTreeMap<u32, Interface>,
+    vlan_in_key: bool,
     /// Rows that have come out of the table so far.
     pub(crate) rows: Vec<Slice>,
 }
@@ -73,6 +74,7 @@ impl OpenSegment {
             time_max: Timestamp::MIN,
             gaps: Vec::new(),
             interfaces: BTreeMap::new(),
+            vlan_in_key: false,
             rows: Vec::new(),
         }
     }
@@ -96,6 +98,7 @@ impl OpenSegment {
             self.time_min = self.time_min.min(packet.timestamp);
             self.time_max = self.time_max.max(packet.timestamp);
             self.packets += 1;
+            let (begin, end) = packet.span();
             Some(PacketView {
                 timestamp: packet.timestamp,
                 interface: interface.id,
@@ -103,10 +106,12 @@ impl OpenSegment {
                 original_len: packet.original_len,
                 data: packet.data,
                 piece,
-                ordinal: packet.ordinal,
+                begin,
+                end,
             })
         });
         if let Some(table) = table {
+            self.vlan_in_key = table.vlan_in_key();
             table.push_all(views, &mut self.rows);
         } else {
             self.unindexed += u64::try_from(views.count()).expect("counts fit 64 bits");
@@ -152,6 +157,7 @@ impl OpenSegment {
             gaps: self.gaps.clone(),
             interfaces: self.interfaces.values().cloned().collect(),
             recording: recording.map(str::to_owned),
+            vlan_in_key: self.vlan_in_key,
         };
         index::encode(&meta, &self.rows, threads)
     }

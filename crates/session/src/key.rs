@@ -146,6 +146,10 @@ pub struct Keyer {
 }
 
 impl Keyer {
+    pub(crate) fn vlan_in_key(&self) -> bool {
+        self.vlan_in_key
+    }
+
     /// A keyer without memory; `vlan_in_key` makes the VLAN ids part of the key.
     pub fn new(vlan_in_key: bool) -> Self {
         Self { vlan_in_key, datagrams: Vec::new() }

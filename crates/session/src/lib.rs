@@ -11,7 +11,7 @@
 //! order by more than a timeout a session may be split; with timeouts off only a SYN with another
 //! initial sequence number splits one.
 //!
-//! The caller gives packets piece by piece; the ordinals of one piece ascend.
+//! The caller gives packets piece by piece; the blocks of one piece ascend.
 
 mod key;
 mod lookup;
@@ -46,8 +46,10 @@ pub struct PacketView<'a> {
     pub data: &'a [u8],
     /// The piece it lies in.
     pub piece: PieceId,
-    /// Its position among the packets of the piece, from 0.
-    pub ordinal: u32,
+    /// First byte of its block in the piece's body.
+    pub begin: u32,
+    /// End of its block.
+    pub end: u32,
 }
 
 /// What ends a session and what bounds the table.

@@ -1,7 +1,10 @@
 //! The pieces that hold the packets of each open slice: lists in one vector, so that most packets
 //! add to a list without touching it or the allocator.
+//!
+//! Where the last packet in a piece ends is known only when the next piece begins; it goes into the
+//! link of that one, because the link before is seldom in the cache.
 
-use format::slice::PieceId;
+use format::slice::{PieceId, PieceSpan};
 
 /// No link has this number.
 const NIL: u32 = u32::MAX;
@@ -16,6 +19,21 @@ struct Link {
     piece: u32,
     /// The link of the piece before, or of the next free one.
     previous: u32,
+    /// The first packet's block in the piece.
+    begin: u32,
+    /// End of the last packet's block in the piece before.
+    previous_end: u32,
+}
+
+const _: () = assert!(size_of::<Link>() == 16);
+
+/// A piece in a list on its way out.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    /// Place of the piece in `entered`.
+    piece: u32,
+    begin: u32,
+    end: u32,
 }
 
 /// The lists, and the piece that packets come from at present.
@@ -30,22 +48,22 @@ pub(crate) struct Pieces {
     /// Pieces have ascended from this number on.
     ascending_since: u32,
     /// For lists on their way out.
-    scratch: Vec<u32>,
+    scratch: Vec<Taken>,
 }
 
-/// The pieces of one slice, ascending, and the bounds of its packets in the first and last.
+/// The pieces of one slice, ascending.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places {
     /// Link of the last piece.
     last: u32,
     /// Number of the last piece, if the last packet lay there; else 0.
     number: u32,
-    pub(crate) first_ordinal: u32,
-    pub(crate) last_ordinal: u32,
+    /// End of the last packet's block in the last piece.
+    end: u32,
 }
 
 impl Places {
-    pub(crate) const NONE: Self = Self { last: NIL, number: 0, first_ordinal: 0, last_ordinal: 0 };
+    pub(crate) const NONE: Self = Self { last: NIL, number: 0, end: 0 };
 
     /// The numbers of pieces have begun anew.
     pub(crate) fn forget_number(&mut self) {
@@ -82,47 +100,42 @@ impl Pieces {
         next.is_some()
     }
 
-    /// Notes a packet of the present piece.
+    /// Notes a packet of the present piece, whose block lies from the first to the second place.
     #[inline]
-    pub(crate) fn note(&mut self, places: &mut Places, ordinal: u32) {
+    pub(crate) fn note(&mut self, places: &mut Places, (begin, end): (u32, u32)) {
         if places.number == self.number {
-            places.last_ordinal = ordinal;
+            places.end = end;
             return;
         }
-        if places.last == NIL {
-            places.first_ordinal = ordinal;
-        } else if places.number < self.ascending_since {
-            self.note_anywhere(places, ordinal);
+        if places.last != NIL && places.number < self.ascending_since {
+            self.note_anywhere(places, (begin, end));
             return;
         }
-        self.push(places, self.present());
-        (places.number, places.last_ordinal) = (self.number, ordinal);
+        self.push(places, Taken { piece: self.present(), begin, end });
+        places.number = self.number;
     }
 
     /// The same where the present piece may lie before the list's last one.
     #[cold]
-    fn note_anywhere(&mut self, places: &mut Places, ordinal: u32) {
-        let present = self.present();
-        let piece = self.piece(present);
+    fn note_anywhere(&mut self, places: &mut Places, (begin, end): (u32, u32)) {
+        let present = Taken { piece: self.present(), begin, end };
+        let piece = self.piece(present.piece);
         self.drain(places);
-        let mut numbers: Vec<u32> = self.scratch.iter().rev().copied().collect();
-        let mut pieces: Vec<PieceId> = numbers.iter().map(|&number| self.piece(number)).collect();
-        let (first, last) = (pieces.first().copied(), pieces.last().copied());
-        if first.is_none_or(|first| (piece, ordinal) < (first, places.first_ordinal)) {
-            places.first_ordinal = ordinal;
+        let mut all: Vec<Taken> = self.scratch.iter().rev().copied().collect();
+        match all.binary_search_by_key(&piece, |taken| self.piece(taken.piece)) {
+            Ok(at) => {
+                let known = all.get_mut(at).expect("it was found there");
+                (known.begin, known.end) = (known.begin.min(begin), known.end.max(end));
+            }
+            Err(at) => all.insert(at, present),
         }
-        if last.is_none_or(|last| (piece, ordinal) >= (last, places.last_ordinal)) {
-            places.last_ordinal = ordinal;
+        // Only in the last piece does the next packet's end stand without a look here.
+        let is_last = |last: &Taken| (self.piece(last.piece), last.end) == (piece, end);
+        let number = if all.last().is_some_and(is_last) { self.number } else { 0 };
+        for taken in all {
+            self.push(places, taken);
         }
-        if let Err(at) = pieces.binary_search(&piece) {
-            pieces.insert(at, piece);
-            numbers.insert(at, present);
-        }
-        for number in numbers {
-            self.push(places, number);
-        }
-        // Only in the last piece does the next packet's ordinal stand without a look here.
-        places.number = if pieces.last() == Some(&piece) { self.number } else { 0 };
+        places.number = number;
     }
 
     /// Place of the present piece in `entered`.
@@ -135,8 +148,9 @@ impl Pieces {
         *self.entered.get(index(number)).expect("only entered pieces are noted")
     }
 
-    fn push(&mut self, places: &mut Places, piece: u32) {
-        let link = Link { piece, previous: places.last };
+    fn push(&mut self, places: &mut Places, taken: Taken) {
+        let Taken { piece, begin, end } = taken;
+        let link = Link { piece, previous: places.last, begin, previous_end: places.end };
         if let Some(free) = self.links.get_mut(index(self.free)) {
             places.last = core::mem::replace(&mut self.free, free.previous);
             *free = link;
@@ -144,6 +158,7 @@ impl Pieces {
             places.last = u32::try_from(self.links.len()).expect("links have 32-bit numbers");
             self.links.push(link);
         }
+        places.end = end;
     }
 
     /// All lists are empty: their links begin anew, side by side. The present piece stays.
@@ -173,22 +188,25 @@ impl Pieces {
         }
     }
 
-    /// The pieces, ascending; the list is empty then, and the ordinals stay.
-    pub(crate) fn take(&mut self, places: &mut Places) -> Vec<PieceId> {
+    /// The pieces, ascending; the list is empty then.
+    pub(crate) fn take(&mut self, places: &mut Places) -> Vec<PieceSpan> {
         self.drain(places);
-        self.scratch.iter().rev().map(|&number| self.piece(number)).collect()
+        let span =
+            |&Taken { piece, begin, end }| PieceSpan { piece: self.piece(piece), begin, end };
+        self.scratch.iter().rev().map(span).collect()
     }
 
-    /// Moves the list's numbers of pieces into `scratch`, the last one first.
+    /// Moves the list into `scratch`, the last piece first.
     fn drain(&mut self, places: &mut Places) {
         self.scratch.clear();
-        let mut at = places.last;
+        let (mut at, mut end) = (places.last, places.end);
         while let Some(link) = self.links.get_mut(index(at)) {
-            self.scratch.push(link.piece);
+            self.scratch.push(Taken { piece: link.piece, begin: link.begin, end });
+            end = link.previous_end;
             let free = core::mem::replace(&mut self.free, at);
             at = core::mem::replace(&mut link.previous, free);
         }
-        (places.last, places.number) = (NIL, 0);
+        *places = Places::NONE;
     }
 }
 
@@ -201,7 +219,7 @@ fn index(link: u32) -> usize {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeSet;
+    use std::collections::BTreeMap;
 
     proptest! {
         #[test]
@@ -214,10 +232,10 @@ mod tests {
             start in prop_oneof![Just(0), Just(u32::MAX - 5)],
         ) {
             let mut pieces = Pieces { number: start, ..Pieces::new() };
-            let mut sessions = vec![(Places::NONE, BTreeSet::new()); 4];
+            let mut sessions = vec![(Places::NONE, BTreeMap::new()); 4];
             let mut sequence = 0;
-            for (ordinal, (session, piece)) in (0..).zip(notes) {
-                sequence = piece.unwrap_or(sequence + u64::from(ordinal % 3 == 0));
+            for (begin, (session, piece)) in (0_u32..).step_by(4).zip(notes) {
+                sequence = piece.unwrap_or(sequence + u64::from(begin % 3 == 0));
                 let piece = PieceId { sequence, sub: 0, column: 0 };
                 if !pieces.enter(piece) {
                     for (places, _) in &mut sessions {
@@ -225,15 +243,13 @@ mod tests {
                     }
                 }
                 let (places, seen) = &mut sessions[session];
-                pieces.note(places, ordinal);
-                seen.insert((piece, ordinal));
+                let end = begin + 4;
+                pieces.note(places, (begin, end));
+                let span = seen.entry(piece).or_insert(PieceSpan { piece, begin, end });
+                span.end = end;
             }
             for (mut places, seen) in sessions {
-                let distinct: BTreeSet<_> = seen.iter().map(|&(piece, _)| piece).collect();
-                prop_assert_eq!(pieces.take(&mut places), Vec::from_iter(distinct));
-                let first = seen.first().map_or(0, |&(_, ordinal)| ordinal);
-                let last = seen.last().map_or(0, |&(_, ordinal)| ordinal);
-                prop_assert_eq!((places.first_ordinal, places.last_ordinal), (first, last));
+                prop_assert_eq!(pieces.take(&mut places), seen.into_values().collect::<Vec<_>>());
             }
             // Every link is free again.
             let (mut at, mut free) = (pieces.free, 0);

@@ -139,7 +139,7 @@ impl Hot {
         }
         *side.of(&mut self.packets) += 1;
         self.answered |= side == Side::Resp;
-        pieces.note(&mut self.places, packet.ordinal);
+        pieces.note(&mut self.places, (packet.begin, packet.end));
     }
 
     /// Adds the packet's bytes; false, and nothing is added, when they do not fit.
@@ -281,8 +281,6 @@ impl Detail {
             names: self.names(continues),
             interface: self.interface,
             pieces: pieces.take(&mut hot.places),
-            first_ordinal: hot.places.first_ordinal,
-            last_ordinal: hot.places.last_ordinal,
         };
         hot.sums = [[0; 3]; 2];
         hot.packets = [0; 2];

@@ -63,6 +63,11 @@ pub struct Table {
 }
 
 impl Table {
+    /// Whether VLAN ids are part of its keys.
+    pub fn vlan_in_key(&self) -> bool {
+        self.keyer.vlan_in_key()
+    }
+
     /// An empty table. The seed, secret and random in production, keeps senders from choosing
     /// tuples that collide; it does not change the rows.
     ///

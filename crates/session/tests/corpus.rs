@@ -105,14 +105,15 @@ fn sessions(path: &Path) -> Vec<Slice> {
     let views: Vec<PacketView<'_>> = packets
         .iter()
         .zip(0..)
-        .map(|(packet, ordinal)| PacketView {
+        .map(|(packet, begin)| PacketView {
             timestamp: packet.timestamp,
             interface: packet.interface,
             link_type: interfaces[usize::try_from(packet.interface).unwrap()].link_type,
             original_len: packet.original_len,
             data: &packet.data,
             piece: PieceId { sequence: 0, sub: 0, column: 0 },
-            ordinal,
+            begin,
+            end: begin + 1,
         })
         .collect();
     table.push_all(views.iter().copied(), &mut rows);

@@ -168,7 +168,8 @@ impl History {
         let packets = u64::from(packets_of(kind, rows)) * u64::from(data_columns);
         let totals = Totals { packets, ..Totals::default() };
         let (time_min, time_max) = (Timestamp::MAX, Timestamp::MIN);
-        Some(Filled { columns, kind, rows, totals, time_min, time_max })
+        let extra_blocks = false;
+        Some(Filled { columns, kind, rows, totals, time_min, time_max, extra_blocks })
     }
 
     /// A reader beside the writer: it shows what is acknowledged and nothing else.

@@ -346,8 +346,6 @@ mod tests {
             names: names.into(),
             interface: 0,
             pieces: Vec::new(),
-            first_ordinal: 0,
-            last_ordinal: 0,
         };
         Found {
             id: "9.0-1".to_owned(),

@@ -1,42 +1,29 @@
-//! Reading ahead: heads that are asked for one after the other come many at a time.
+//! Reading ahead: heads that will be asked for come many at a time.
 //!
-//! The search reads the heads of a window of slots; a device answers many small reads at once in
-//! hardly more time than one. What was read lives as long as one search, which sees no head in two
-//! states that way although a writer may go on meanwhile.
+//! The search reads the heads of a grid and then of a window of slots; a device answers many small
+//! reads at once in hardly more time than one. What was read lives as long as one search, which
+//! sees no head in two states that way although a writer may go on meanwhile.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::thread;
 
-use device::ReadAt;
+use device::{Read, ReadAt};
 use format::head::HEAD_BYTES;
 
-/// Heads fetched by each of the reads at once; eight of them fetch a whole window of the search.
-const HEADS_EACH: usize = 16;
-/// Fewer are the search trying the neighbours of an unreadable slot.
-const RUN_MIN: u32 = 3;
+/// A scan of the whole ring must not fill the memory: 4 MiB.
+const PAGES_MAX: usize = 1024;
 
 type Page = [u8; HEAD_BYTES];
 
 /// A member whose heads are read ahead.
 pub(crate) struct Ahead<'a> {
     device: &'a dyn ReadAt,
-    /// Bytes from one slot to the next.
-    stride: u64,
-    state: RefCell<State>,
-}
-
-#[derive(Default)]
-struct State {
-    /// Where the head read last lies, and how many before it were asked for slot after slot.
-    last: u64,
-    run: u32,
-    pages: BTreeMap<u64, Page>,
+    pages: RefCell<BTreeMap<u64, Page>>,
 }
 
 impl<'a> Ahead<'a> {
-    pub(crate) fn new(device: &'a dyn ReadAt, stride: u64) -> Self {
-        Self { device, stride, state: RefCell::default() }
+    pub(crate) fn new(device: &'a dyn ReadAt) -> Self {
+        Self { device, pages: RefCell::default() }
     }
 
     /// Reads as the device does.
@@ -44,53 +31,31 @@ impl<'a> Ahead<'a> {
         if into.len() != HEAD_BYTES {
             return self.device.read_at(offset, into);
         }
-        let mut state = self.state.borrow_mut();
-        state.run = if offset == state.last + self.stride { state.run + 1 } else { 0 };
-        state.last = offset;
-        if state.run >= RUN_MIN && !state.pages.contains_key(&offset) {
-            // What was kept before goes: a scan of the whole ring must not fill the memory.
-            state.pages = self.fetch(offset);
-        }
-        if let Some(page) = state.pages.get(&offset) {
+        let mut pages = self.pages.borrow_mut();
+        if let Some(page) = pages.get(&offset) {
             into.copy_from_slice(page);
         } else {
             self.device.read_at(offset, into)?;
-            state.pages.insert(offset, *into.first_chunk().expect("as long as a head"));
+            pages.insert(offset, *into.first_chunk().expect("as long as a head"));
         }
         Ok(())
     }
 
-    /// The heads from `offset` on, as far as they can be read.
-    fn fetch(&self, offset: u64) -> BTreeMap<u64, Page> {
-        let size_bytes = self.device.size_bytes();
-        let at_once = self.device.reads_at_once();
-        let offsets: Vec<u64> = (0..)
-            .take(HEADS_EACH * at_once)
-            .map(|slot| offset + slot * self.stride)
-            .take_while(|&offset| offset + self.stride <= size_bytes)
-            .collect();
-        let share = offsets.len().div_ceil(at_once).max(1);
-        if at_once == 1 {
-            return read(self.device, &offsets).into_iter().collect();
+    /// Reads the heads at `offsets` at once. Those that cannot be read fail when they are asked
+    /// for.
+    pub(crate) fn fetch(&self, offsets: impl Iterator<Item = u64>) {
+        let mut pages = self.pages.borrow_mut();
+        let wanted: Vec<u64> = offsets.filter(|offset| !pages.contains_key(offset)).collect();
+        if pages.len() + wanted.len() > PAGES_MAX {
+            pages.clear();
         }
-        thread::scope(|scope| {
-            let start = |part| {
-                let builder = thread::Builder::new().name("read-heads".to_owned());
-                let device = self.device;
-                builder.spawn_scoped(scope, move || read(device, part))
-            };
-            // Where no thread can be had, its part is read one by one when it is asked for.
-            let threads: Vec<_> =
-                offsets.chunks(share).filter_map(|part| start(part).ok()).collect();
-            threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
-        })
+        let mut bytes = vec![0; wanted.len() * HEAD_BYTES];
+        let (fetched, _) = bytes.as_chunks_mut::<HEAD_BYTES>();
+        let into = wanted.iter().zip(&mut *fetched);
+        let mut reads: Vec<_> = into.map(|(&offset, page)| Read::new(offset, page)).collect();
+        self.device.read_many(&mut reads);
+        let results: Vec<bool> = reads.into_iter().map(|read| read.result.is_ok()).collect();
+        let read = wanted.into_iter().zip(&*fetched).zip(results).filter(|(_, is_read)| *is_read);
+        pages.extend(read.map(|((offset, page), _)| (offset, *page)));
     }
-}
-
-fn read(device: &dyn ReadAt, offsets: &[u64]) -> Vec<(u64, Page)> {
-    let page = |&offset: &u64| {
-        let mut page = [0; HEAD_BYTES];
-        device.read_at(offset, &mut page).ok().map(|()| (offset, page))
-    };
-    offsets.iter().filter_map(page).collect()
 }

@@ -13,16 +13,39 @@ pub(crate) struct Unreadable;
 /// How members are read, whether opened for writing or for reading: member, offset, buffer.
 pub(crate) type ReadRows<'a> = &'a dyn Fn(u8, u64, &mut [u8]) -> Result<(), Unreadable>;
 
+/// Reads the heads at these offsets of a member ahead.
+pub(crate) type FetchHeads<'a> = &'a dyn Fn(u8, &mut dyn Iterator<Item = u64>);
+
 /// Reads the heads of a volume.
 #[derive(Clone, Copy)]
 pub(crate) struct Heads<'a> {
     read: ReadRows<'a>,
+    fetch: Option<FetchHeads<'a>>,
     membership: &'a Membership,
 }
 
 impl<'a> Heads<'a> {
     pub(crate) fn new(read: ReadRows<'a>, membership: &'a Membership) -> Self {
-        Self { read, membership }
+        Self { read, fetch: None, membership }
+    }
+
+    /// The same, of members that answer many reads at a time in hardly more time than one.
+    pub(crate) fn fetched_by(self, fetch: FetchHeads<'a>) -> Self {
+        Self { fetch: Some(fetch), ..self }
+    }
+
+    /// Whether asking for many heads at once is worth it.
+    pub(crate) fn reads_ahead(&self) -> bool {
+        self.fetch.is_some()
+    }
+
+    /// The first heads of these slots will be asked for.
+    pub(crate) fn expect(&self, slots: &[u64]) {
+        let Some(fetch) = self.fetch else { return };
+        let present = self.membership.present();
+        for member in present.filter(|&member| self.membership.is_fresh(member)) {
+            fetch(member, &mut slots.iter().map(|&slot| self.geometry().slot_offset(slot)));
+        }
     }
 
     pub(crate) fn geometry(&self) -> &'a Geometry {
@@ -169,7 +192,7 @@ impl<'a> Heads<'a> {
 
     /// A head that belongs here: of this volume, this member and its column, and not of a future
     /// that was abandoned: from where an epoch starts no earlier one has a say.
-    fn decode(&self, member: u8, page: &[u8; HEAD_BYTES]) -> Option<Head> {
+    pub(crate) fn decode(&self, member: u8, page: &[u8; HEAD_BYTES]) -> Option<Head> {
         let superblock = self.membership.superblock();
         let head = Head::decode(page, self.membership.head_key()).ok()?;
         let (stripe, piece) = (&head.stripe, &head.piece);

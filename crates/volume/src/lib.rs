@@ -28,6 +28,7 @@ mod quorum;
 mod reader;
 mod repair;
 mod resilver;
+mod rows;
 mod salvage;
 mod scrub;
 mod seal;
@@ -48,6 +49,7 @@ pub use mount::{Recovery, mount, mount_without};
 pub use protect::{ColumnSums, protect};
 pub use reader::{Reader, Slot, Span, StripeInSlot};
 pub use resilver::{Batch, LostRows, RebuiltSlot, Resilver, Resilvered, resilver};
+pub use rows::{PieceRows, RowsWanted};
 pub use salvage::{Salvaged, salvage};
 pub use scrub::{
     BadCopy, Finding, Outcome, Owner, Patrol, Repair, ScrubOptions, ScrubReport, Wanted, patrol,

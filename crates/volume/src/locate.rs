@@ -20,6 +20,9 @@ pub struct MemberAt {
     pub path: PathBuf,
 }
 
+/// A member that was found, and its device.
+type Found = (MemberAt, Box<dyn ReadAt>);
+
 /// The members at hand of the volume that `path` is a member of, by number. `named` are further
 /// places to look at; each must hold a member of the volume.
 ///
@@ -27,12 +30,17 @@ pub struct MemberAt {
 /// Those of the one at `path`, and, as [`Error::At`], of those named. Others that are not found are
 /// absent.
 pub fn find_members(path: &Path, named: &[PathBuf]) -> Result<Vec<MemberAt>, Error> {
-    let first = superblocks::load_from(device::open_read(path)?.as_ref())?;
+    Ok(find(path, named)?.into_iter().map(|(found, _)| found).collect())
+}
+
+/// The same, opened.
+fn find(path: &Path, named: &[PathBuf]) -> Result<Vec<Found>, Error> {
+    let device = device::open_read(path)?;
+    let first = superblocks::load_from(device.as_ref())?;
     // A spare knows the members, and is none.
-    let is_member = |member| usize::from(member) < first.members.len();
-    let own = is_member(first.member);
-    let own = own.then(|| MemberAt { member: first.member, path: path.to_path_buf() });
-    let mut found: Vec<MemberAt> = own.into_iter().collect();
+    let is_member = usize::from(first.member) < first.members.len();
+    let own = (MemberAt { member: first.member, path: path.to_path_buf() }, device);
+    let mut found: Vec<Found> = is_member.then_some(own).into_iter().collect();
     for path in named {
         let at = |source: Error| Error::At { path: path.clone(), source: Box::new(source) };
         let device = device::open_read(path).map_err(|error| at(error.into()))?;
@@ -41,25 +49,22 @@ pub fn find_members(path: &Path, named: &[PathBuf]) -> Result<Vec<MemberAt>, Err
             let volume_id = superblock.volume_id;
             return Err(at(Error::ForeignMember { place: found.len(), volume_id }));
         }
-        found.push(MemberAt { member: superblock.member, path: path.clone() });
+        found.push((MemberAt { member: superblock.member, path: path.clone() }, device));
     }
     let places = Places::new(path, &first);
     for (member, entry) in (0..).zip(&first.members) {
-        if found.iter().any(|other| other.member == member) {
+        if found.iter().any(|(other, _)| other.member == member) {
             continue;
         }
-        let is_it = |place: &PathBuf| {
-            let superblock = device::open_read(place)
-                .ok()
-                .and_then(|device| superblocks::load_from(device.as_ref()).ok());
-            superblock.is_some_and(|superblock| {
-                superblock.volume_id == first.volume_id && superblock.member == member
-            })
-        };
-        let place = places.of(entry).into_iter().find(is_it);
-        found.extend(place.map(|path| MemberAt { member, path }));
+        let opened = places.of(entry).into_iter().find_map(|path| {
+            let device = device::open_read(&path).ok()?;
+            let superblock = superblocks::load_from(device.as_ref()).ok()?;
+            let is_it = superblock.volume_id == first.volume_id && superblock.member == member;
+            is_it.then_some((MemberAt { member, path }, device))
+        });
+        found.extend(opened);
     }
-    found.sort_by_key(|found| found.member);
+    found.sort_by_key(|(found, _)| found.member);
     Ok(found)
 }
 
@@ -125,7 +130,7 @@ pub fn is_spare_at(path: &Path, spare: &Spare) -> bool {
 /// # Errors
 /// As [`find_members`] and [`Reader::open`].
 pub fn open_reader(path: &Path, named: &[PathBuf]) -> Result<Reader, Error> {
-    Reader::open(open_members(&find_members(path, named)?)?)
+    Reader::open(find(path, named)?.into_iter().map(|(_, device)| device).collect())
 }
 
 /// Opens members for reading.

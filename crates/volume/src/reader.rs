@@ -150,21 +150,23 @@ impl Reader {
         quorum::settle_for_reading(&mut settled, |_| self.with_heads(quorum::epoch_used));
         self.membership = settled;
         let known = known(&self.membership);
-        let stride = u64::from(self.geometry().piece_bytes);
-        let members = self.members.iter().map(Option::as_deref);
-        let ahead: Vec<Option<Ahead<'_>>> =
-            members.map(|device| Some(Ahead::new(device?, stride))).collect();
-        let read = |member: u8, offset: u64, into: &mut [u8]| {
-            let member = ahead.get(usize::from(member)).and_then(Option::as_ref);
-            member.ok_or(Unreadable)?.read(offset, into).map_err(|_| Unreadable)
-        };
-        let heads = Heads::new(&read, &self.membership);
-        let mut newest = search::newest(&heads, known)?;
+        let (newest, last_head) = self.with_fetched_heads(|heads| self.newest_by(heads, known))?;
+        (self.newest, self.last_head) = (newest, last_head);
+        Ok(())
+    }
+
+    /// The newest stripe, and the head of the last one in its slot.
+    fn newest_by(
+        &self,
+        heads: &Heads<'_>,
+        known: Known,
+    ) -> Result<(Option<Newest>, Option<Head>), Error> {
+        let mut newest = search::newest(heads, known)?;
         let mut last_head = None;
         if let Some(found) = &mut newest {
             // The watermark rises within a slot: its last stripe knows most, and one damaged head
             // before it must not hide it.
-            let mut stripes = self.newest_heads(&heads, found.sequence);
+            let mut stripes = self.newest_heads(heads, found.sequence);
             stripes.retain(|head| {
                 head.stripe.epoch <= known.settled_epoch
                     && head.stripe.stripe.sequence == found.sequence
@@ -173,8 +175,7 @@ impl Reader {
             found.acknowledged = watermarks.fold(found.acknowledged, StripeId::max);
             last_head = stripes.into_iter().max_by_key(|head| head.stripe.stripe);
         }
-        (self.newest, self.last_head) = (newest, last_head);
-        Ok(())
+        Ok((newest, last_head))
     }
 
     /// The heads in the slot of `sequence` that fresh members show.
@@ -457,6 +458,18 @@ impl Reader {
             .filter(|head| head.stripe.stripe.sequence == sequence)
     }
 
+    /// The first heads of the slots of `sequences`, as [`Self::head`] gives each, read at the same
+    /// time.
+    pub fn first_heads(&self, sequences: &[u64]) -> Vec<Option<Head>> {
+        self.with_fetched_heads(|heads| {
+            let slots: Vec<u64> = sequences.iter().map(|&at| self.geometry().slot(at)).collect();
+            heads.expect(&slots);
+            let found = slots.into_iter().map(|slot| heads.first_of_slot(slot)).zip(sequences);
+            let is_it = |head: &Head, sequence| head.stripe.stripe.sequence == sequence;
+            found.map(|(head, &sequence)| head.filter(|head| is_it(head, sequence))).collect()
+        })
+    }
+
     /// The heads of all stripes of a slot, read one by one without the bodies. `None` where one of
     /// them cannot be read or the slot is not used to its end.
     pub fn heads(&self, sequence: u64) -> Option<Vec<Head>> {
@@ -501,11 +514,31 @@ impl Reader {
         body_in(head, buffer).unwrap_or_default()
     }
 
+    pub(crate) fn device(&self, member: u8) -> Option<&dyn ReadAt> {
+        self.members.get(usize::from(member)).and_then(Option::as_deref)
+    }
+
     pub(crate) fn with_heads<T>(&self, run: impl FnOnce(&Heads<'_>) -> T) -> T {
         let read = |member: u8, offset: u64, into: &mut [u8]| {
-            let device = self.members.get(usize::from(member)).and_then(Option::as_deref);
-            device.ok_or(Unreadable)?.read_at(offset, into).map_err(|_| Unreadable)
+            let device = self.device(member).ok_or(Unreadable)?;
+            device.read_at(offset, into).map_err(|_| Unreadable)
         };
         run(&Heads::new(&read, &self.membership))
+    }
+
+    /// The same with heads that are read ahead and kept.
+    fn with_fetched_heads<T>(&self, run: impl FnOnce(&Heads<'_>) -> T) -> T {
+        let ahead: Vec<Option<Ahead<'_>>> =
+            self.members.iter().map(|device| device.as_deref().map(Ahead::new)).collect();
+        let of = |member: u8| ahead.get(usize::from(member)).and_then(Option::as_ref);
+        let read = |member: u8, offset: u64, into: &mut [u8]| {
+            of(member).ok_or(Unreadable)?.read(offset, into).map_err(|_| Unreadable)
+        };
+        let fetch = |member: u8, offsets: &mut dyn Iterator<Item = u64>| {
+            if let Some(ahead) = of(member) {
+                ahead.fetch(offsets);
+            }
+        };
+        run(&Heads::new(&read, &self.membership).fetched_by(&fetch))
     }
 }

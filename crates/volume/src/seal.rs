@@ -28,6 +28,7 @@ pub(crate) fn empty_head(
         geometry,
         kind,
         clean_stop: false,
+        extra_blocks: false,
         epoch: superblock.prepared_epoch,
         stripe,
         first_row,

@@ -1,5 +1,5 @@
-//! Finding the newest stripe of the ring: a binary search over laps, a window around its answer,
-//! and a scan of every slot where the two do not agree.
+//! Finding the newest stripe of the ring: a search over laps, by halves or by a grid, a window
+//! around its answer, and a scan of every slot where the two do not agree.
 //!
 //! Sequences count slots through all laps, so the first heads of slots 0, 1, 2 ... show one lap
 //! number up to the newest slot and a smaller one, or nothing, behind it. Lap 0 is never written: a
@@ -14,6 +14,13 @@ use format::head::{Head, StripeId};
 use crate::Error;
 use crate::heads::Heads;
 use crate::slot_view::SlotBytes;
+
+/// Probes of a step of the search where many heads come in hardly more time than one ...
+const GRID_MAX: u64 = 64;
+/// ... and while the ring is so large that it needs several steps.
+const GRID_MIN: u64 = 15;
+/// Heads of a run of slots that are asked for at once.
+const COLLECTED_AT_ONCE: usize = 256;
 
 /// The newest head, and the watermark that the heads around it prove.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -129,7 +136,21 @@ fn by_bisection(heads: &Heads<'_>, known: Known) -> Option<Newest> {
     let anchor_lap = lap(&anchor);
     let (mut low, mut high) = (slot_of(&anchor), slots);
     while high - low > 1 {
-        let middle = low + (high - low) / 2;
+        let grid = grid(low, high, heads.reads_ahead());
+        heads.expect(&grid);
+        let mut unreadable = None;
+        for slot in grid {
+            match heads.first_of_slot(slot) {
+                Some(head) if lap(&head) >= anchor_lap => (low, unreadable) = (slot, None),
+                Some(_) => {
+                    high = slot;
+                    break;
+                }
+                None => unreadable = unreadable.or(Some(slot)),
+            }
+        }
+        // The first behind the newest lap so far that tells nothing.
+        let Some(middle) = unreadable else { continue };
         match nearest(heads, middle, low..high, window) {
             Some(head) if lap(&head) >= anchor_lap => low = low.max(slot_of(&head)),
             Some(head) => high = high.min(slot_of(&head)),
@@ -145,16 +166,28 @@ fn by_bisection(heads: &Heads<'_>, known: Known) -> Option<Newest> {
     (newest.sequence <= bisected + window).then_some(newest)
 }
 
-/// A readable first head at `middle`, or near it and inside `range`. A crash tears at most `window`
-/// slots in a row, so a few probes further apart than that see past it.
+/// A readable first head near `middle`, which has none, and inside `range`. A crash tears at most
+/// `window` slots in a row, so a few probes further apart than that see past it.
 fn nearest(heads: &Heads<'_>, middle: u64, range: Range<u64>, window: u64) -> Option<Head> {
-    let steps = [0, 1, window, window + 1, 2 * window];
+    let steps = [1, window, window + 1, 2 * window];
     let behind = steps.iter().map(|step| Some(middle + step));
     let before = steps.iter().map(|step| middle.checked_sub(*step));
     let places = behind.chain(before).flatten();
-    places
-        .filter(|slot| range.contains(slot) && *slot > range.start)
-        .find_map(|slot| heads.first_of_slot(slot))
+    let places: Vec<u64> =
+        places.filter(|slot| range.contains(slot) && *slot > range.start).collect();
+    heads.expect(&places);
+    places.into_iter().find_map(|slot| heads.first_of_slot(slot))
+}
+
+/// Slots between `low` and `high`, evenly spread: the middle, or as many as may be read at once.
+fn grid(low: u64, high: u64, reads_ahead: bool) -> Vec<u64> {
+    let most = match high - low {
+        _ if !reads_ahead => 1,
+        // A hard disk pays for every probe.
+        between if between > GRID_MAX * GRID_MAX => GRID_MIN,
+        between => GRID_MAX.min(between - 1),
+    };
+    (1..=most).map(|step| low + (high - low) * step / (most + 1)).collect()
 }
 
 /// The first heads of all slots.
@@ -170,7 +203,14 @@ fn collect(
 ) -> Option<Newest> {
     let acknowledged = StripeId { sequence: known.settled_start, sub: 0 };
     let none = Newest { sequence: 0, acknowledged, epoch: 0, scanned_all };
-    slots
-        .filter_map(|slot| heads.first_of_slot(slot))
-        .fold(None, |newest, head| Some(newest.unwrap_or_else(|| none.clone()).with(&head, known)))
+    let mut slots = slots.peekable();
+    let mut newest: Option<Newest> = None;
+    while slots.peek().is_some() {
+        let part: Vec<u64> = slots.by_ref().take(COLLECTED_AT_ONCE).collect();
+        heads.expect(&part);
+        for head in part.into_iter().filter_map(|slot| heads.first_of_slot(slot)) {
+            newest = Some(newest.unwrap_or_else(|| none.clone()).with(&head, known));
+        }
+    }
+    newest
 }

@@ -1,5 +1,7 @@
 //! Reading and writing the four superblock copies of every member.
 
+use std::collections::BTreeMap;
+
 use device::{Device, ReadAt};
 use format::superblock::{
     MEMBER_BYTES_MIN, SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock, SuperblockError, copy_offset,
@@ -12,7 +14,24 @@ type Read<'a> = &'a dyn Fn(u64, &mut [u8]) -> Result<(), device::Error>;
 
 /// The newest valid copy on a member opened for reading.
 pub(crate) fn load_from(device: &dyn ReadAt) -> Result<Superblock, Error> {
-    load(&|offset, into| device.read_at(offset, into), device.size_bytes())
+    let size_bytes = device.size_bytes();
+    if size_bytes < MEMBER_BYTES_MIN {
+        return Err(Error::NoSuperblock(SuperblockError::Magic));
+    }
+    let offsets: Vec<u64> =
+        (0..SUPERBLOCK_COPIES).map(|copy| copy_offset(copy, size_bytes)).collect();
+    let mut pages = vec![[0; SUPERBLOCK_BYTES]; offsets.len()];
+    let into = offsets.iter().zip(&mut pages);
+    let mut reads: Vec<_> = into.map(|(&at, page)| device::Read::new(at, page)).collect();
+    device.read_many(&mut reads);
+    let results: Vec<_> = reads.into_iter().map(|read| read.result).collect();
+    let pages: BTreeMap<u64, _> = offsets.into_iter().zip(results.into_iter().zip(pages)).collect();
+    let read = |offset: u64, into: &mut [u8]| {
+        let (result, page) = pages.get(&offset).expect("every copy was read");
+        into.copy_from_slice(page);
+        result.clone()
+    };
+    load(&read, size_bytes)
 }
 
 /// The newest valid copy. Copies that cannot be read count as invalid, and so does one that most

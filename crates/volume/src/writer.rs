@@ -55,6 +55,8 @@ pub struct Filled {
     pub time_min: Timestamp,
     /// Latest packet; `Timestamp::MIN` without packets.
     pub time_max: Timestamp,
+    /// Some body holds blocks that belong to no packet.
+    pub extra_blocks: bool,
 }
 
 /// The body of one column.
@@ -72,7 +74,8 @@ impl Filled {
         let columns =
             columns.into_iter().map(|buffer| FilledColumn { buffer, packets: 0 }).collect();
         let (time_min, time_max) = (Timestamp::MAX, Timestamp::MIN);
-        Self { columns, kind, rows, totals: Totals::default(), time_min, time_max }
+        let (totals, extra_blocks) = (Totals::default(), false);
+        Self { columns, kind, rows, totals, time_min, time_max, extra_blocks }
     }
 
     /// A sign of life.
@@ -313,7 +316,7 @@ impl Writer {
     /// When there is not one column for each data column of the geometry (or none, without rows),
     /// or the rows do not fit a column or a slot.
     pub fn append(&mut self, filled: Filled, clock: &dyn Clock) -> Result<Appended, Error> {
-        let Filled { columns, kind, rows, totals, time_min, time_max } = filled;
+        let Filled { columns, kind, rows, totals, time_min, time_max, extra_blocks } = filled;
         let data_columns = usize::from(self.geometry().data_columns);
         assert!(
             columns.len() == data_columns || (columns.is_empty() && rows == 0),
@@ -331,8 +334,8 @@ impl Writer {
         while buffers.len() < usize::from(self.geometry().columns()) {
             buffers.push(self.wait_for_buffer(own, clock)?);
         }
-        let stripe =
-            StripeHead { rows, totals, time_min, time_max, ..self.stripe_head(kind, clock) };
+        let head = self.stripe_head(kind, clock);
+        let stripe = StripeHead { rows, totals, time_min, time_max, extra_blocks, ..head };
         let sums = self.protect(&stripe, &mut buffers);
         let manifest = sums.iter().map(|sums| sums.body_crc).collect();
         let stripe = StripeHead { manifest, ..stripe };

@@ -145,6 +145,7 @@ impl Run {
             totals: Totals::default(),
             time_min: Timestamp::MAX,
             time_max: Timestamp::MIN,
+            extra_blocks: false,
         };
         let appended = writer.append(filled, &self.clock).unwrap();
         self.truth.submitted.insert(appended.stripe, (rows, mark));

@@ -31,6 +31,7 @@ fn head(geometry: Geometry, sequence: u64) -> [u8; ROW_SIZE] {
         geometry,
         kind: Kind::Data,
         clean_stop: false,
+        extra_blocks: false,
         epoch: 1,
         stripe: id(sequence),
         first_row: 0,

@@ -4,6 +4,8 @@ use core::time::Duration;
 
 use units::{ByteSize, Timestamp};
 
+use crate::progress::say;
+
 /// `8G`, `256M`, `1.5T`.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     text.parse().map(|ByteSize(bytes)| bytes).map_err(|error| error.to_string())
@@ -23,13 +25,22 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     millis.ok_or_else(|| "write a number with ms, s, m, h or d, such as 300s or 180d".to_owned())
 }
 
-/// Words of a query as one text, read as of now.
+/// What `ether host` does not cover.
+const STATIONS: &str = "ether host covers sessions without IP (ARP and the like): \
+                        stations of IP sessions are not kept";
+
+/// Words of a query as one text, read as of now; what it does not cover is said.
 pub(crate) fn query(
     words: &[String],
     now: Timestamp,
 ) -> Result<query::Query, crate::failure::Usage> {
     let text = words.join(" ");
-    query::Query::parse(&text, now).map_err(|error| crate::failure::Usage(error.render(&text)))
+    let query = query::Query::parse(&text, now);
+    let query = query.map_err(|error| crate::failure::Usage(error.render(&text)))?;
+    if query.asks_for_stations() {
+        say(STATIONS);
+    }
+    Ok(query)
 }
 
 #[cfg(test)]

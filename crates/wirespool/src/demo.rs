@@ -190,8 +190,10 @@ impl Demo {
         let mut table = SessionTable::new(stdout::width());
         let mut text = String::new();
         let (query, limit) = (Query::all(), Some(SESSIONS_SHOWN));
-        let found = ::extract::find(&self.reading(), &query, limit, &SystemClock, &mut |found| {
-            text += &table.push(found);
+        let found = ::extract::find(&self.reading(), &query, limit, &SystemClock, &mut |event| {
+            if let ::extract::Event::Found(found) = event {
+                text += &table.push(found);
+            }
             self.go_on()
         });
         let found = found.map_err(|error| of_extract(&self.volume, error))?;

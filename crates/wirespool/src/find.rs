@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use ::extract::{Found, Options};
+use ::extract::{Event, Found, Options};
 use clap::Args;
 use host::{StopFlag, SystemClock};
 use units::Clock;
@@ -13,7 +13,7 @@ use view::SessionTable;
 
 use crate::arguments;
 use crate::failure::{Outcome, Verdict, of_extract};
-use crate::progress::say;
+use crate::progress::{Progress, say};
 use crate::stdout;
 
 /// Find sessions.
@@ -63,7 +63,7 @@ pub(crate) struct ReadingFlags {
     /// Show rows whose packets are overwritten, as far back as this
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     keep_sessions: Option<Duration>,
-    /// VLAN ids tell sessions apart, as they did when recording
+    /// VLAN ids tell sessions apart in packets that no index has yet; an index knows by itself
     #[arg(long)]
     vlan_in_key: bool,
 }
@@ -116,9 +116,23 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     };
     let mut out = stdout::buffered();
     let mut written: io::Result<()> = out.write_all(form.heading().as_bytes());
-    let report = ::extract::find(&options, &query, flags.limit, &SystemClock, &mut |found| {
-        if written.is_ok() {
-            written = out.write_all(form.line(found).as_bytes());
+    let mut progress = Some(Progress::new("find"));
+    let report = ::extract::find(&options, &query, flags.limit, &SystemClock, &mut |event| {
+        match event {
+            Event::Found(found) => {
+                // A bar has no place among the lines of an answer.
+                if let Some(progress) = progress.take_if(|_| stdout::is_terminal()) {
+                    progress.finish();
+                }
+                if written.is_ok() {
+                    written = out.write_all(form.line(found).as_bytes());
+                }
+            }
+            Event::Searched { parts, of } => {
+                if let Some(progress) = &mut progress {
+                    show(progress, parts, of);
+                }
+            }
         }
         if stop.is_set() || written.is_err() {
             ControlFlow::Break(())
@@ -126,6 +140,9 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
             ControlFlow::Continue(())
         }
     });
+    if let Some(progress) = progress {
+        progress.finish();
+    }
     let report = report.map_err(|error| of_extract(&flags.volume, error))?;
     written?;
     out.write_all(form.rest().as_bytes())?;
@@ -140,4 +157,10 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         say(&format!("{}, {completeness}", view::plural(report.sessions, "session")));
     }
     Ok(Verdict::clean_if(completeness.is_complete()))
+}
+
+/// How much of the ring is searched.
+fn show(progress: &mut Progress, parts: usize, of: usize) {
+    let [done, total] = [parts, of].map(|parts| u64::try_from(parts).unwrap_or(u64::MAX));
+    progress.share(done, total, &|_| format!("{done} of {}", view::plural(total, "segment")));
 }

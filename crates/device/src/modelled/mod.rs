@@ -313,9 +313,4 @@ impl ReadAt for Modelled {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
         self.read(offset, into)
     }
-
-    /// Its time moves with each read: in one order, or a run would not repeat.
-    fn reads_at_once(&self) -> usize {
-        1
-    }
 }

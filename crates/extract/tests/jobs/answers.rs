@@ -6,8 +6,8 @@ use std::os::unix::fs::FileExt;
 use std::process::{Command, Stdio};
 
 use extract::{
-    Completeness, DamageKind, Error, ExtractReport, FindReport, Found, Held, Request, Target,
-    extract, find, packets, verify_extract,
+    Completeness, DamageKind, Error, Event, ExtractReport, FindReport, Found, Held, Request,
+    Target, extract, find, packets, verify_extract,
 };
 use format::head::StripeId;
 use query::Query;
@@ -66,8 +66,10 @@ fn find_with(
     let query = Query::parse(query, Timestamp(0)).unwrap();
     let mut all = Vec::new();
     let clock = ManualClock::new(Timestamp(0));
-    let report = find(options, &query, limit, &clock, &mut |found| {
-        all.push(found.clone());
+    let report = find(options, &query, limit, &clock, &mut |event| {
+        if let Event::Found(found) = event {
+            all.push(found.clone());
+        }
         ControlFlow::Continue(())
     });
     (all, report.unwrap())
@@ -157,6 +159,61 @@ fn an_extract_says_what_it_is_and_verifies_against_its_manifest() {
     changed[100] ^= 1;
     assert!(verify_extract(output, &mut changed.as_slice()).is_err());
     assert!(verify_extract(output, &mut &bytes[1..]).is_err());
+}
+
+#[test]
+fn a_session_of_few_packets_is_read_by_rows() {
+    let recorded = traffic(900, 4);
+    let volume = Volume::of(&recorded, How { piece_bytes: 1 << 20, ..How::default() });
+    let (capture, report, _) = pcapng(&volume, "port 1321");
+    assert!(capture.frames.iter().all(|frame| frame.data.len() == 1042));
+    assert_eq!((capture.frames.len(), report.manifest.completeness.missing_packets), (4, 0));
+    // The head, the first row, and one or two rows of each packet.
+    let cost = report.explain;
+    assert!(cost.pieces_read > 1 && cost.bytes_read <= 4 * 4 * 4096, "{cost:?}");
+    assert_eq!(cost.packets_seen, 4, "{cost:?}");
+    // Most of the packets, so that whole pieces are read.
+    let (all, report, _) = pcapng(&volume, "udp and portrange 1100-1800");
+    assert_eq!(all.frames.len(), 4 * 701);
+    assert!(report.explain.bytes_read >= report.explain.pieces_read << 19, "{report:?}");
+    assert!(capture.frames.iter().all(|frame| all.frames.contains(frame)));
+}
+
+#[test]
+fn blocks_that_belong_to_no_packet_come_with_every_packet_of_their_piece() {
+    let mut recorded = traffic(50, 4);
+    // A Decryption Secrets Block (pcapng 4.7) of type TLS with four bytes of secrets.
+    let fields: [u32; 7] = [10, 24, 0x544c_534b, 4, 0x6162_6364, 24, 0];
+    recorded.blocks.push(fields[..6].iter().flat_map(|field| field.to_le_bytes()).collect());
+    let volume = Volume::of(&recorded, How { piece_bytes: 1 << 20, ..How::default() });
+    assert_eq!(pcapng(&volume, "port 1021").0.other_blocks, [10]);
+}
+
+#[test]
+fn a_session_id_names_its_segment() {
+    let volume = Volume::of(&traffic(200, 20), How::default());
+    let (found, report) = find_all(&volume, "port 1100", None);
+    let id = &found[0].rows[found[0].rows.len() / 2];
+    let (by_id, of_id) = find_all(&volume, &format!("session_id {id}"), None);
+    assert_eq!((by_id.len(), &by_id[0].id), (1, id));
+    let explain = of_id.explain;
+    assert_eq!(explain.segments_pruned, report.explain.segments - 1, "{explain:?}");
+}
+
+#[test]
+fn an_index_knows_whether_vlan_ids_tell_sessions_apart() {
+    let mut recorded = Traffic { interfaces: vec![ethernet("eth0")], ..Traffic::default() };
+    for time in 0..40 {
+        let mut data = datagram(1000, false, 30);
+        // An 802.1Q tag with VLAN 1 or 2 behind the addresses.
+        data.splice(12..12, [0x81, 0, 0, 1 + u8::try_from(time % 2).unwrap()]);
+        recorded.packets.push(packet(0, time, data));
+    }
+    let config = Config { vlan_in_key: true, ..crate::recorder::endless() };
+    let apart = Volume::of(&recorded, How { config, ..How::default() });
+    assert_eq!(pcapng(&apart, "vlan 2").0.frames.len(), 20);
+    let together = Volume::of(&recorded, How::default());
+    assert_eq!(pcapng(&together, "vlan 1").0.frames.len(), 40);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use core::ops::ControlFlow;
 
-use extract::{Found, Request, Target, extract, find, packets};
+use extract::{Event, Found, Request, Target, extract, find, packets};
 use query::Query;
 use units::{ManualClock, Timestamp};
 
@@ -101,8 +101,10 @@ fn found(volume: &Volume, query: &str) -> Vec<Found> {
     let parsed = Query::parse(query, Timestamp(0)).unwrap();
     let clock = ManualClock::new(Timestamp(0));
     let mut all = Vec::new();
-    find(&volume.options(), &parsed, None, &clock, &mut |found| {
-        all.push(found.clone());
+    find(&volume.options(), &parsed, None, &clock, &mut |event| {
+        if let Event::Found(found) = event {
+            all.push(found.clone());
+        }
         ControlFlow::Continue(())
     })
     .unwrap();

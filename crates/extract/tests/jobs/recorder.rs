@@ -257,7 +257,8 @@ impl Run<'_> {
         let totals = Totals { packets: contents.packets.into(), ..Totals::default() };
         let (time_min, time_max) = (contents.time_min, contents.time_max);
         let columns = vec![FilledColumn { buffer: column, packets: contents.packets }];
-        let filled = Filled { columns, kind: Kind::Data, rows, totals, time_min, time_max };
+        let (kind, extra_blocks) = (Kind::Data, contents.extra_blocks);
+        let filled = Filled { columns, kind, rows, totals, time_min, time_max, extra_blocks };
         let appended = self.writer.append(filled, self.clock).unwrap();
         self.clock.advance_nanos(1_000_000);
         if self.how.late && self.stripes.len() % 3 == 1 {
@@ -279,6 +280,7 @@ impl Run<'_> {
         while let Some(packet) = walk.next() {
             let packet = packet.unwrap();
             let interface = &walk.interfaces()[packet.interface];
+            let (begin, end) = packet.span();
             let view = PacketView {
                 timestamp: packet.timestamp,
                 interface: interface.id,
@@ -286,7 +288,8 @@ impl Run<'_> {
                 original_len: packet.original_len,
                 data: packet.data,
                 piece: PieceId { sequence, sub, column: 0 },
-                ordinal: packet.ordinal,
+                begin,
+                end,
             };
             self.table.push(&view, &mut self.rows);
             self.times.push(packet.timestamp);
@@ -312,6 +315,7 @@ impl Run<'_> {
             gaps: if self.how.lossy { vec![loss(5, 6)] } else { Vec::new() },
             interfaces: Vec::new(),
             recording: None,
+            vlan_in_key: self.how.config.vlan_in_key,
         };
         let Encoded { parquet, summary } =
             index::encode(&meta, &core::mem::take(&mut self.rows), 1).unwrap();

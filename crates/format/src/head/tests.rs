@@ -26,6 +26,7 @@ fn head(kind: Kind) -> Head {
         geometry: geometry(),
         kind,
         clean_stop: true,
+        extra_blocks: true,
         epoch: 3,
         stripe: StripeId { sequence: 41, sub: 2 },
         first_row: 1,

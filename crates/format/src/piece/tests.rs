@@ -160,3 +160,29 @@ proptest! {
         prop_assert!(packets(&bytes).count() <= bytes.len());
     }
 }
+
+#[test]
+fn a_part_of_a_body_walks_as_the_whole_does() {
+    let (one, other) = (interface(3, 1), interface(4, 1));
+    let mut column = vec![0; 64 << 10];
+    let mut builder = PieceBuilder::new(column.len());
+    for number in 0..20_i64 {
+        let interface = if number < 15 { &one } else { &other };
+        let data = vec![7; usize::try_from(10 * number).unwrap()];
+        assert!(builder.push(&mut column, interface, &parts(number, &data)));
+    }
+    let rows = builder.finish(&mut column, &[], &mut Vec::new(), 0);
+    let body = &column[ROW..ROW * (1 + usize::from(rows))];
+    let whole: Vec<StoredPacket<'_>> = packets(body).map(Result::unwrap).collect();
+    let known = interfaces_in_front(&body[..ROW]);
+    assert_eq!(known.iter().map(|known| known.id).collect::<Vec<_>>(), [3]);
+    let (first, last) = (&whole[4], &whole[14]);
+    let part = &body[first.begin..last.end];
+    let walked: Vec<StoredPacket<'_>> =
+        packets_within(part, first.begin, known.clone()).map(Result::unwrap).collect();
+    assert_eq!(walked, whole[4..=14]);
+    // The sixteenth packet is of an interface that is not described in front.
+    let later = &body[first.begin..whole[15].end];
+    let last = packets_within(later, first.begin, known).last().unwrap();
+    assert_eq!(last.unwrap_err().offset, whole[15].begin);
+}

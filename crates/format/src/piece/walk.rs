@@ -39,8 +39,8 @@ pub struct InterfaceInPiece {
 /// One packet of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StoredPacket<'a> {
-    /// Position among the packets of the piece, from 0.
-    pub ordinal: u32,
+    /// First byte of its block in the body.
+    pub begin: usize,
     /// When it was captured.
     pub timestamp: Timestamp,
     /// Place of its interface in [`Packets::interfaces`].
@@ -58,6 +58,12 @@ pub struct StoredPacket<'a> {
 }
 
 impl<'a> StoredPacket<'a> {
+    /// Its block in the body, from its first byte to its end, as rows have it.
+    pub fn span(&self) -> (u32, u32) {
+        let within = |offset| u32::try_from(offset).expect("a body has at most 2 MiB");
+        (within(self.begin), within(self.end))
+    }
+
     /// The same as it is put into a column.
     pub fn to_parts(&self) -> PacketParts<'a> {
         let options = self.options.len().saturating_sub(4);
@@ -81,8 +87,36 @@ pub struct Packets<'a> {
     interfaces: Vec<InterfaceInPiece>,
     gaps: Vec<Gap>,
     extra_blocks: Vec<Range<usize>>,
-    ordinal: u32,
+    /// Packets so far.
+    count: u32,
     starts: &'a [u32],
+    /// Where the bytes begin in their body.
+    begin: usize,
+    /// The bytes are a part of a body, and the interfaces are known.
+    is_part: bool,
+}
+
+/// The interfaces that a body describes in front of anything else, from its first bytes.
+pub fn interfaces_in_front(front: &[u8]) -> Vec<InterfaceInPiece> {
+    let mut walk = packets(front);
+    loop {
+        let offset = walk.blocks.offset();
+        match walk.blocks.next() {
+            Some(Ok((_, block))) if block.block_type == block_type::INTERFACE_DESCRIPTION => {
+                if walk.note(offset, &block).is_none() {
+                    return walk.interfaces;
+                }
+            }
+            _ => return walk.interfaces,
+        }
+    }
+}
+
+/// Walks a part of a body that begins with the block of a packet, at the byte `begin` of the body.
+/// `known` are the interfaces in front of the body; packets of others are errors. Blocks that are
+/// no packets are passed over.
+pub fn packets_within(bytes: &[u8], begin: usize, known: Vec<InterfaceInPiece>) -> Packets<'_> {
+    Packets { interfaces: known, begin, is_part: true, ..packets(bytes) }
 }
 
 /// Walks a body, which is the bytes behind the head, verified by the caller.
@@ -93,8 +127,10 @@ pub fn packets(body: &[u8]) -> Packets<'_> {
         interfaces: Vec::new(),
         gaps: Vec::new(),
         extra_blocks: Vec::new(),
-        ordinal: 0,
+        count: 0,
         starts: &[],
+        begin: 0,
+        is_part: false,
     }
 }
 
@@ -176,7 +212,7 @@ impl<'a> Packets<'a> {
         Some(())
     }
 
-    fn packet(&mut self, block: &Block<'a>) -> Option<StoredPacket<'a>> {
+    fn packet(&mut self, begin: usize, block: &Block<'a>) -> Option<StoredPacket<'a>> {
         let (fields, rest) = block.body.split_at_checked(20)?;
         let high = u64::from(get_u32(fields, 4));
         let low = u64::from(get_u32(fields, 8));
@@ -185,20 +221,19 @@ impl<'a> Packets<'a> {
         if interface >= self.interfaces.len() {
             return None;
         }
-        let ordinal = self.ordinal;
-        self.ordinal += 1;
-        if self.ordinal.is_multiple_of(AHEAD) && !self.starts.is_empty() {
+        self.count += 1;
+        if self.count.is_multiple_of(AHEAD) && !self.starts.is_empty() {
             self.warm();
         }
         Some(StoredPacket {
-            ordinal,
+            begin,
             timestamp: Timestamp((high << 32 | low).cast_signed()),
             interface,
             original_len: get_u32(fields, 16),
             data: rest.get(..captured)?,
             options: rest.get(captured.next_multiple_of(4)..)?,
             interfaces_before: self.interfaces.len(),
-            end: self.blocks.offset(),
+            end: self.begin + self.blocks.offset(),
         })
     }
 }
@@ -209,14 +244,15 @@ impl<'a> Iterator for Packets<'a> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let offset = self.blocks.offset();
+            let begin = self.blocks.offset();
+            let offset = self.begin + begin;
             let Ok((_, block)) = self.blocks.next()? else {
                 return Some(Err(PieceError { offset }));
             };
             if block.block_type == block_type::ENHANCED_PACKET {
-                return Some(self.packet(&block).ok_or(PieceError { offset }));
+                return Some(self.packet(offset, &block).ok_or(PieceError { offset }));
             }
-            if self.note(offset, &block).is_none() {
+            if !self.is_part && self.note(begin, &block).is_none() {
                 return Some(Err(PieceError { offset }));
             }
         }

@@ -1,6 +1,6 @@
 //! Arbitrary rows.
 
-use format::slice::{Direction, Names, PieceId, Slice, State};
+use format::slice::{Direction, Names, PieceId, PieceSpan, Slice, State};
 use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
@@ -13,7 +13,6 @@ pub(crate) fn slice() -> impl Strategy<Value = Slice> {
             let ((tuple, vlan, mpls), (tunnel, icmp, interface)) = who;
             let ((session_start, start, end, state), (history, handshake_ns, counts, continues)) =
                 course;
-            let (pieces, first_ordinal, last_ordinal) = pieces;
             Slice {
                 tuple,
                 vlan,
@@ -34,8 +33,6 @@ pub(crate) fn slice() -> impl Strategy<Value = Slice> {
                 names: names.into(),
                 interface,
                 pieces,
-                first_ordinal,
-                last_ordinal,
             }
         },
     )
@@ -170,18 +167,24 @@ fn names() -> impl Strategy<Value = Names> {
         })
 }
 
-fn pieces() -> impl Strategy<Value = (Vec<PieceId>, u32, u32)> {
+fn pieces() -> impl Strategy<Value = Vec<PieceSpan>> {
     let plain = (0_u64..2000).prop_map(|sequence| PieceId { sequence, sub: 0, column: 0 });
     let other = any::<(u64, u16, u8)>().prop_map(|(sequence, sub, column)| PieceId {
         sequence,
         sub,
         column,
     });
-    (prop_oneof![vec(plain, 0..20), vec(other, 0..20)], any::<u32>(), any::<u32>()).prop_map(
-        |(mut pieces, first, last)| {
-            pieces.sort_unstable();
-            pieces.dedup();
-            (pieces, first, last)
-        },
-    )
+    let pieces = prop_oneof![vec(plain, 0..20), vec(other, 0..20)];
+    // Blocks lie at multiples of 4.
+    let words = (0..u32::MAX / 8, 0..u32::MAX / 8);
+    (pieces, vec(words, 20)).prop_map(|(mut pieces, words)| {
+        pieces.sort_unstable();
+        pieces.dedup();
+        let span = |(piece, (begin, len)): (PieceId, (u32, u32))| PieceSpan {
+            piece,
+            begin: 4 * begin,
+            end: 4 * (begin + len),
+        };
+        pieces.into_iter().zip(words).map(span).collect()
+    })
 }

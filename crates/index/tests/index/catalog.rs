@@ -31,6 +31,7 @@ fn meta(number: u64) -> SegmentMeta {
         gaps: Vec::new(),
         interfaces: Vec::new(),
         recording: None,
+        vlan_in_key: false,
     }
 }
 

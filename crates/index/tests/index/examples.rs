@@ -2,7 +2,7 @@
 
 use format::directory::{Gap, GapCause};
 use format::head::{StripeId, VolumeId};
-use format::slice::{Direction, Names, PieceId, Slice, State};
+use format::slice::{Direction, Names, PieceId, PieceSpan, Slice, State};
 use index::{Interface, SegmentMeta};
 use units::Timestamp;
 use wire::{FiveTuple, LinkType};
@@ -27,11 +27,12 @@ pub(crate) fn meta() -> SegmentMeta {
         }],
         interfaces: vec![Interface { id: 0, link_type: LinkType::ETHERNET, name: "eth0".into() }],
         recording: None,
+        vlan_in_key: true,
     }
 }
 
-pub(crate) fn piece(sequence: u64) -> PieceId {
-    PieceId { sequence, sub: 0, column: 0 }
+pub(crate) fn piece(sequence: u64) -> PieceSpan {
+    PieceSpan { piece: PieceId { sequence, sub: 0, column: 0 }, begin: 0, end: 0 }
 }
 
 /// A row without packets.
@@ -56,7 +57,5 @@ pub(crate) fn empty(tuple: FiveTuple, start: Timestamp) -> Slice {
         names: Names::default().into(),
         interface: 0,
         pieces: Vec::new(),
-        first_ordinal: 0,
-        last_ordinal: 0,
     }
 }

@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 
 use bytes::Bytes;
 use format::slice::Slice;
-use index::{Columns, Error, Segment, encode};
+use index::{Columns, Error, Needed, Segment, encode};
 use units::Timestamp;
 use wire::{Address, FiveTuple, Protocol};
 
@@ -42,7 +42,8 @@ fn read(segment: &Segment, hosts: [Ipv4Addr; 2]) -> Result<Vec<Slice>, Error> {
         ControlFlow::Continue(())
     };
     let times = Timestamp::MIN..=Timestamp::MAX;
-    segment.rows_of_hosts(&hosts.map(IpAddr::V4), Columns::All, &times, &mut visit)?;
+    let needed = Needed { hosts: hosts.map(IpAddr::V4).to_vec(), ..Needed::default() };
+    segment.rows_with(&needed, Columns::All, &times, &mut visit)?;
     Ok(found)
 }
 

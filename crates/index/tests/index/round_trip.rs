@@ -4,16 +4,16 @@ use core::net::{IpAddr, Ipv4Addr};
 use core::ops::{ControlFlow, RangeInclusive};
 
 use bytes::Bytes;
-use format::slice::Slice;
-use index::{Columns, Error, Interface, Segment, encode};
+use format::slice::{Names, Slice};
+use index::{Columns, Error, Interface, Needed, Segment, encode};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use units::Timestamp;
-use wire::{Address, FiveTuple, LinkType};
+use wire::{Address, FiveTuple, LinkType, Protocol};
 
 use crate::arbitrary;
-use crate::examples::meta;
+use crate::examples::{empty, meta};
 
 const ALWAYS: RangeInclusive<Timestamp> = Timestamp::MIN..=Timestamp::MAX;
 
@@ -151,7 +151,8 @@ fn only_the_rows_of_the_hosts_asked_for_are_found() {
             found.push(slice.tuple.orig);
             ControlFlow::Continue(())
         };
-        segment.rows_of_hosts(hosts, columns, &ALWAYS, &mut visit).unwrap();
+        let needed = Needed { hosts: hosts.to_vec(), ..Needed::default() };
+        segment.rows_with(&needed, columns, &ALWAYS, &mut visit).unwrap();
         found
     };
     for number in [0, 8191, 8192, 39_999] {
@@ -164,6 +165,44 @@ fn only_the_rows_of_the_hosts_asked_for_are_found() {
     }
     assert_eq!(read(&[IpAddr::V4(host(1)), IpAddr::V4(host(39_999))]), []);
     assert_eq!(read(&[IpAddr::V4(host(50_000))]), []);
+}
+
+#[test]
+fn names_and_community_ids_rule_out_row_groups_of_other_rows() {
+    let name = |number: i64| format!("Host-{number}.example.com");
+    let rows: Vec<Slice> = (0..40_000_i64)
+        .map(|number| {
+            let [orig, resp] = [Ipv4Addr::LOCALHOST, Ipv4Addr::BROADCAST].map(Address::V4);
+            let orig_port = u16::try_from(number).unwrap();
+            let tuple = FiveTuple { orig, resp, orig_port, resp_port: 53, proto: Protocol::UDP };
+            let names = Names { dns_names: vec![name(number)], ..Names::default() };
+            Slice { names: names.into(), ..empty(tuple, at(number)) }
+        })
+        .collect();
+    let segment = segment(&rows);
+    let count = |needed: &Needed, wanted: &Slice| {
+        let (mut count, mut is_there) = (0, false);
+        let mut visit = |_, slice: Slice| {
+            count += 1;
+            is_there |= slice.tuple.orig_port == wanted.tuple.orig_port;
+            ControlFlow::Continue(())
+        };
+        segment.rows_with(needed, Columns::Named(&["orig_port"]), &ALWAYS, &mut visit).unwrap();
+        assert!(is_there, "{needed:?}");
+        count
+    };
+    for number in [0, 8191, 39_999] {
+        let wanted = &rows[usize::try_from(number).unwrap()];
+        let names = vec![name(number).to_ascii_lowercase()];
+        let id = wire::CommunityId::of(&wanted.tuple, wanted.icmp).unwrap();
+        let of_name = Needed { names: names.clone(), ..Needed::default() };
+        let of_id = Needed { community_ids: vec![id.0], ..Needed::default() };
+        let of_both = Needed { names, ..of_id.clone() };
+        for needed in [of_name, of_id, of_both] {
+            // One group, or by chance another one.
+            assert!(count(&needed, wanted) <= 2 * 8192, "{needed:?}");
+        }
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use bytes::Bytes;
-use format::slice::{Direction, Names, Slice, State};
+use format::slice::{Direction, Names, PieceSpan, Slice, State};
 use index::{Segment, column_sizes, encode};
 use units::Timestamp;
 use wire::{Address, FiveTuple, Protocol, TcpOptions};
@@ -54,19 +54,18 @@ fn random_mix() -> Vec<Slice> {
     let tuples: Vec<FiveTuple> = (0..FLOWS).map(|_| random_tuple(&mut random)).collect();
     let mut rows: BTreeMap<u64, Slice> = BTreeMap::new();
     let mut time = 1_700_000_000_000_000_000;
+    let (mut piece_number, mut begin) = (0, 0);
     for packet in 0..PACKETS {
         let flow = if random.below(10) < 5 { random.below(60) } else { random.below(FLOWS) };
         time += i64::try_from(random.below(3) * 1000).unwrap();
         let sequence = packet * 473 / PACKETS;
-        let ordinal = u32::try_from(packet - sequence * PACKETS / 473).unwrap();
         let turned = random.below(2) == 0;
         let row = rows.entry(flow).or_insert_with(|| {
             let tuple = tuples[usize::try_from(flow).unwrap()];
             let tuple = if turned { tuple.reversed() } else { tuple };
-            Slice { first_ordinal: ordinal, ..empty(tuple, Timestamp(time)) }
+            empty(tuple, Timestamp(time))
         });
         row.end = Timestamp(time);
-        row.last_ordinal = ordinal;
         let forward = row.tuple.orig_port == tuples[usize::try_from(flow).unwrap()].orig_port;
         let side = if forward == turned { &mut row.resp } else { &mut row.orig };
         let frame = match random.below(16) {
@@ -80,9 +79,15 @@ fn random_mix() -> Vec<Slice> {
         side.ip_bytes += frame - 14;
         side.payload_bytes += frame - if tcp { 54 } else { 42 };
         side.tcp_flags = if tcp { 16 } else { 0 };
-        if row.pieces.last() != Some(&piece(sequence)) {
-            row.pieces.push(piece(sequence));
+        if sequence != piece_number {
+            (piece_number, begin) = (sequence, 0);
         }
+        let end = begin + 32 + u32::try_from(frame).unwrap().next_multiple_of(4);
+        match row.pieces.last_mut() {
+            Some(last) if last.piece.sequence == sequence => last.end = end,
+            _ => row.pieces.push(PieceSpan { begin, end, ..piece(sequence) }),
+        }
+        begin = end;
     }
     for row in rows.values_mut() {
         row.history = if row.tuple.proto == Protocol::TCP { "Aa".into() } else { "Dd".into() };
@@ -160,6 +165,8 @@ fn corpus_row(number: usize, fields: &BTreeMap<&str, &str>) -> Option<Slice> {
     };
     let first_piece = u64::try_from(number / 20).unwrap();
     let piece_count = 1 + count("pkts").min(4000) / 400;
+    let begin = 4 * (u32::try_from(number).unwrap() * 7919 % 400_000);
+    let span = |number| PieceSpan { begin, end: begin + 100 + begin / 7 * 4, ..piece(number) };
     Some(Slice {
         end: time("last")?,
         orig: side("pkts_ab", "ip_bytes_ab", "payload_ab", "frame_bytes_ab", "tcp_flags_ab"),
@@ -168,9 +175,7 @@ fn corpus_row(number: usize, fields: &BTreeMap<&str, &str>) -> Option<Slice> {
         history: if tcp { "ShADadFf".into() } else { "Dd".into() },
         handshake_ns: tcp.then_some(u64::try_from(number).unwrap() * 7919 % 90_000_000),
         names: names.into(),
-        pieces: (first_piece..first_piece + piece_count).map(piece).collect(),
-        first_ordinal: u32::try_from(number * 31 % 2000).unwrap(),
-        last_ordinal: u32::try_from(number * 57 % 2000).unwrap(),
+        pieces: (first_piece..first_piece + piece_count).map(span).collect(),
         ..empty(tuple, time("first")?)
     })
 }

@@ -1,9 +1,7 @@
 //! The language by example: one line, one claim.
 
-use core::net::IpAddr;
-
 use format::slice::Slice;
-use query::{Error, Problem, Query};
+use query::{Error, Problem, Query, Required};
 use units::Timestamp;
 
 use crate::sessions::{ID, NOW, arp, at, dns, http, ping, tls};
@@ -595,20 +593,33 @@ fn time_ranges_prune_and_cut() {
 }
 
 #[test]
-fn required_hosts_are_those_that_no_match_can_do_without() {
-    for (text, hosts) in [
-        ("", &[][..]),
-        ("tcp and port 443", &[]),
-        ("host 10.0.0.1", &["10.0.0.1"]),
-        ("src host 10.0.0.2 and dst host 10.0.0.1 and port 80", &["10.0.0.1", "10.0.0.2"]),
-        ("host 10.0.0.1 or host 10.0.0.2", &[]),
-        ("(host 10.0.0.1 and tcp) or (udp and host 10.0.0.1)", &["10.0.0.1"]),
-        ("not host 10.0.0.1", &[]),
-        ("net 10.0.0.0/8 and host ::ffff:10.0.0.1", &["10.0.0.1"]),
-        ("tunnel host 10.0.0.1", &[]),
+fn what_is_required_no_match_can_do_without() {
+    let host = |text: &str| Required::Host(text.parse().unwrap());
+    let name = |text: &str| Required::Name(text.to_owned());
+    for (text, required) in [
+        ("", vec![]),
+        ("tcp and port 443", vec![]),
+        ("host 10.0.0.1", vec![host("10.0.0.1")]),
+        (
+            "src host 10.0.0.2 and dst host 10.0.0.1 and port 80",
+            vec![host("10.0.0.1"), host("10.0.0.2")],
+        ),
+        ("host 10.0.0.1 or host 10.0.0.2", vec![]),
+        ("(host 10.0.0.1 and tcp) or (udp and host 10.0.0.1)", vec![host("10.0.0.1")]),
+        ("not host 10.0.0.1", vec![]),
+        ("net 10.0.0.0/8 and host ::ffff:10.0.0.1", vec![host("10.0.0.1")]),
+        ("tunnel host 10.0.0.1", vec![]),
+        (
+            "sni WWW.example.com and dns.name example.org",
+            vec![name("example.org"), name("www.example.com")],
+        ),
+        ("sni *.example.com or http.user_agent curl", vec![]),
+        ("http.host = \"a\\*b\"", vec![name("a*b")]),
+        ("sni != example.com", vec![]),
+        ("community_id 1:abc", vec![Required::CommunityId("1:abc".to_owned())]),
+        ("session_id 12.0-7", vec![Required::SessionId("12.0-7".to_owned())]),
     ] {
-        let hosts: Vec<IpAddr> = hosts.iter().map(|host| host.parse().unwrap()).collect();
-        assert_eq!(parse(text).required_hosts(), hosts, "{text}");
+        assert_eq!(parse(text).required(), required, "{text}");
     }
 }
 

@@ -50,8 +50,6 @@ pub(crate) fn plain(tuple: FiveTuple) -> Slice {
         names: Names::default().into(),
         interface: 0,
         pieces: Vec::new(),
-        first_ordinal: 0,
-        last_ordinal: 0,
     }
 }
 

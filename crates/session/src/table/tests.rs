@@ -1,7 +1,7 @@
 use core::net::Ipv4Addr;
 use std::collections::BTreeMap;
 
-use format::slice::{PieceId, State};
+use format::slice::{PieceId, PieceSpan, State};
 use proptest::prelude::*;
 use units::NANOS_PER_SECOND;
 use wire::{Address, FiveTuple, Fragment, LinkType, TcpHeader, TcpOptions};
@@ -47,13 +47,13 @@ fn piece(number: u64) -> PieceId {
 struct Bench {
     table: Table,
     rows: Vec<Slice>,
-    ordinal: u32,
+    begin: u32,
     piece: u64,
 }
 
 impl Bench {
     fn new(config: Config) -> Self {
-        Self { table: Table::new(config, 7), rows: Vec::new(), ordinal: 0, piece: 0 }
+        Self { table: Table::new(config, 7), rows: Vec::new(), begin: 0, piece: 0 }
     }
 
     fn push(&mut self, made: &Made) {
@@ -64,9 +64,10 @@ impl Bench {
             original_len: made.len,
             data: &[],
             piece: piece(self.piece),
-            ordinal: self.ordinal,
+            begin: self.begin,
+            end: self.begin + 4,
         };
-        self.ordinal += 1;
+        self.begin += 4;
         let decoded = Decoded {
             tuple: made.tuple,
             transport: made.transport,
@@ -222,15 +223,16 @@ fn vlan_ids_join_the_key_when_asked() {
 }
 
 #[test]
-fn pieces_are_ascending_and_ordinals_bound_the_slice() {
+fn pieces_are_ascending_and_spans_bound_the_slice() {
     let mut bench = Bench::new(off());
-    for (piece, ordinal) in [(5, 10), (5, 11), (7, 0), (6, 3), (6, 4), (7, 9), (4, 8), (4, 9)] {
-        (bench.piece, bench.ordinal) = (piece, ordinal);
+    for (piece, begin) in [(5, 40), (5, 44), (7, 0), (6, 12), (6, 16), (7, 36), (4, 32), (4, 36)] {
+        (bench.piece, bench.begin) = (piece, begin);
         bench.push(&udp(0, 1, 2));
     }
     bench.table.finish(&mut bench.rows);
-    assert_eq!(bench.rows[0].pieces, [4, 5, 6, 7].map(piece));
-    assert_eq!((bench.rows[0].first_ordinal, bench.rows[0].last_ordinal), (8, 9));
+    let spans = [(4, 32, 40), (5, 40, 48), (6, 12, 20), (7, 0, 40)];
+    let span = |(number, begin, end)| PieceSpan { piece: piece(number), begin, end };
+    assert_eq!(bench.rows[0].pieces, spans.map(span));
 }
 
 #[derive(Clone, Debug)]
@@ -306,7 +308,7 @@ proptest! {
                     prop_assert!(bench.table.session_count() <= config.session_count_max);
                 }
                 Op::Cut => bench.table.cut(&mut bench.rows),
-                Op::NextPiece => (bench.piece, bench.ordinal) = (bench.piece + 1, 0),
+                Op::NextPiece => (bench.piece, bench.begin) = (bench.piece + 1, 0),
             }
         }
         bench.table.finish(&mut bench.rows);
@@ -339,14 +341,15 @@ proptest! {
         let views: Vec<PacketView<'_>> = packets
             .iter()
             .zip(0..)
-            .map(|((time, len, data), ordinal)| PacketView {
+            .map(|((time, len, data), begin)| PacketView {
                 timestamp: Timestamp(*time),
                 interface: 0,
                 link_type: LinkType(link_type),
                 original_len: *len,
                 data,
                 piece: piece(0),
-                ordinal,
+                begin,
+                end: begin + 1,
             })
             .collect();
         let run = |seed, batch: bool| {
