@@ -51,9 +51,7 @@ pub(crate) fn run(
     let mut notes: Vec<String> = opened.writer.notes().cloned().collect();
     notes.extend(note);
     let failed = AtomicBool::new(false);
-    let changes = members::at_start(opened.writer.membership(), &opened.recovery);
-    let epoch = opened.writer.epoch();
-    let board: Board = Arc::new(Mutex::new(Shown { changes, epoch, ..Shown::default() }));
+    let (board, epoch) = (board_of(&opened), opened.writer.epoch());
     let device_options = options.device.clone();
     let open_spare = move |spare: &Spare| open_spare(spare, &device_options);
     let (recovery, pool) = (opened.recovery.clone(), opened.pool.clone());
@@ -161,6 +159,20 @@ fn reach_back(options: &Options, geometry: &Geometry) -> Option<ReachBack> {
     let slot_bytes = u64::from(geometry.piece_bytes) * u64::from(geometry.columns());
     let is_live = matches!(options.input, Input::Interfaces(_));
     is_live.then(|| ReachBack::new(geometry.slots * slot_bytes))
+}
+
+/// Threads that begin before the ring writer first notes anything find what was mounted.
+fn board_of(opened: &Opened) -> Board {
+    let writer = &opened.writer;
+    Arc::new(Mutex::new(Shown {
+        acknowledged: writer.acknowledged(),
+        tail: writer.tail(),
+        repairable_from: writer.repairable().start,
+        durable_below: writer.durable_below(),
+        changes: members::at_start(writer.membership(), &opened.recovery),
+        epoch: writer.epoch(),
+        ..Shown::default()
+    }))
 }
 
 /// The index directory of a volume, or one in memory and a note why.

@@ -33,7 +33,10 @@ impl History {
             Mode::Honest { .. } | Mode::Beyond => {}
             Mode::Faulty { .. } => self.damage_bad_members(),
             Mode::Rot { columns, .. } => {
-                self.keep_snapshot((1 << self.plan.members()) - 1);
+                // Without parity nobody can know that a row is as it once was.
+                if self.plan.geometry.parity_columns > 0 {
+                    self.keep_snapshot(self.everybody());
+                }
                 for _ in 0..self.random.below(DAMAGE_MAX) {
                     self.damage_row(u32::from(columns));
                 }

@@ -35,7 +35,7 @@ impl History {
         match done {
             Ok(report) if report.lost.is_empty() && report.waits_for.is_empty() => {
                 self.counters.add("resilvers that made all whole", 1);
-                self.made_whole(present);
+                self.made_whole(present, writer.repairable().start);
                 Ok(Some(writer))
             }
             Ok(report) => {
@@ -55,8 +55,9 @@ impl History {
         }
     }
 
-    /// The members in `present` hold everything that K others had.
-    fn made_whole(&mut self, present: u32) {
+    /// The members in `present` hold everything from `first` on that K others had. What lies below
+    /// the ring is about to overwrite.
+    fn made_whole(&mut self, present: u32, first: u64) {
         let geometry = self.plan.geometry;
         let data = u32::from(geometry.data_columns);
         let healed: Vec<u8> = numbers(present & !self.bad).collect();
@@ -69,6 +70,7 @@ impl History {
                 // The gap may be smaller than known here: what was damaged may be so still.
                 let bit = 1 << member;
                 let has_sources = fact.fate == Fate::Kept && sources.count_ones() >= data;
+                let was_gap = was_gap && id.sequence >= first;
                 if was_gap && has_sources && !is_damaged(fact, bit) {
                     fact.holders |= bit;
                 }

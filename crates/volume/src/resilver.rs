@@ -41,7 +41,7 @@ pub struct LostRows {
     pub stripe: StripeId,
     /// Its column on the member.
     pub column: u8,
-    /// Body rows.
+    /// Body rows; none where no head of the stripe can be read.
     pub rows: Vec<u16>,
 }
 
@@ -193,9 +193,25 @@ impl Resilver {
         let stalled = Error::Stalled { member: self.member };
         let mut data = self.memory.take().ok_or(stalled)?;
         data.fill(0);
-        let lost = view.stripes.iter().filter_map(|stripe| self.put(stripe, bytes, &mut data));
-        let lost = lost.collect();
+        let mut lost: Vec<LostRows> = Vec::new();
+        for stripe in &view.stripes {
+            lost.extend(stripe.behind_damage.then(|| self.all_of(stripe.stripe.stripe)));
+            lost.extend(self.put(stripe, bytes, &mut data));
+        }
+        // Every slot of a gap was closed: where it ends open, nobody at hand knows what follows.
+        if !view.closed {
+            let sub = u16::try_from(view.stripes.len()).expect("as many as rows");
+            lost.push(self.all_of(StripeId { sequence, sub }));
+        }
         Ok((RebuiltSlot { sequence, len: data.len(), data: data.freeze() }, lost))
+    }
+
+    /// A stripe of which no head can be read, or those before this one.
+    fn all_of(&self, stripe: StripeId) -> LostRows {
+        let geometry = self.reader.membership().geometry_at(stripe.sequence);
+        let member = self.member.min(geometry.columns() - 1);
+        let column = geometry.column_of(stripe.sequence, member);
+        LostRows { stripe, column, rows: Vec::new() }
     }
 
     /// Puts the member's piece of a stripe into the image of its slot. A piece of which some row is
