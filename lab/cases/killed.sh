@@ -12,4 +12,4 @@ done
 record
 stop 0
 all_there
-verified 0
+does 0 verify

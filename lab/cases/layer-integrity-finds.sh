@@ -1,4 +1,4 @@
-# A disk below dm-integrity rots: reads of it fail, and parity has what they held.
+# A disk below dm-integrity rots: reads of it fail, extracts are whole, scrub repairs.
 #: disks 3 x 64M
 #: modules dm-integrity
 #: needs integritysetup
@@ -14,4 +14,7 @@ sync
 echo 3 >/proc/sys/vm/drop_caches
 integritysetup open "$(disk 1)" i1
 all_there
-verified 1
+does 1 verify
+does 0 scrub
+does 0 verify
+all_there

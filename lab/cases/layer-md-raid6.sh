@@ -11,4 +11,4 @@ mdadm /dev/md0 --fail "$(disk 2)"
 send 4000 4000
 stop 0
 all_there
-verified 0
+does 0 verify

@@ -1,4 +1,4 @@
-# Two members drop writes that they report as done: extracts are whole, verify names the damage.
+# Two members drop writes that they report as done: extracts are whole, scrub repairs.
 #: short
 #: disks 6 x 64M
 #: modules dm-flakey
@@ -15,4 +15,7 @@ healthy 5
 send 4000 4000
 stop 0
 all_there
-verified 1
+does 1 verify
+does 0 scrub
+does 0 verify
+all_there

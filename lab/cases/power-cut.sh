@@ -11,5 +11,5 @@ done
 dmsetup create marks --table "0 2048 linear $(disk 0) $((6 * 32768))"
 create 2 $members
 lab make --count "${count:-40000}" --rate 4000 | lab record "$volume" --marks /dev/mapper/marks
-verified 0
+does 0 verify
 sync

@@ -11,5 +11,5 @@ done
 send 10000 2000
 stop 0
 all_there
-verified 0
+does 0 verify
 nobody_expelled

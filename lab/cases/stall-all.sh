@@ -10,5 +10,5 @@ for number in 0 1 2 3 4 5; do dmsetup resume m$number; done
 send 2000 4000
 stop 0
 all_there
-verified 0
+does 0 verify
 nobody_expelled

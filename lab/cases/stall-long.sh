@@ -9,7 +9,7 @@ dmsetup suspend --noflush --nolockfs m3
 send 20000 4000
 dmsetup resume m3
 send 2000 4000
-stop 0
+stop 1
 all_there
-verified 0
+does 0 verify
 expelled 3

@@ -16,9 +16,9 @@ for pause in 0.01 0.1 1 0.01 0.1 1; do
     wait $!
     sent=$((sent + 1000))
 done
-stop 0
+stop 0 1
 all_there
-verified 0
+does 0 verify
 say "longest pause: ${longest}0 ms"
 # On a machine that is too busy a pause may last longer than it should.
 [ "$longest" -ge 180 ] || nobody_expelled

@@ -9,7 +9,7 @@ send 4000 4000
 ended 3
 for number in 1 2 3; do healthy $number; done
 first_there 4000
-verified 0
+does 0 verify
 # It goes on with all of them.
 record
 stop 0

@@ -11,9 +11,9 @@ exchange 4 flakey "$(disk 4)" 0 0 3600 1 error_writes
 send 6000 4000
 exchange 1 error
 send 6000 4000
-stop 0
+stop 1
 expelled 4
 expelled 1
 all_there
 # Both are still ill: readers compute what they do not get.
-verified 0
+does 0 verify

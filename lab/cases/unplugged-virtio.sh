@@ -7,8 +7,8 @@ unplug 5
 send 6000 4000
 unplug 3
 send 6000 4000
-stop 0
+stop 1
 expelled 5
 expelled 3
 all_there
-verified 0
+does 0 verify

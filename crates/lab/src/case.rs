@@ -26,9 +26,9 @@ const SECONDS: u64 = 300;
 /// How a disk shows up in the guest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Bus {
-    /// /dev/vda and so on.
+    /// /dev/vda and so on, in their order.
     Virtio,
-    /// /dev/sda and so on.
+    /// By its address, because letters go to SCSI disks in the order they are found.
     Scsi,
 }
 

@@ -129,7 +129,11 @@ fn arguments(case: &Case, files: &Files<'_>) -> Vec<String> {
     for index in 0..case.disks {
         add("-blockdev", node(case, files, index).to_string());
         let options = "werror=report,rerror=report,write-cache=on";
-        let device = format!("{driver},drive=node{index},id=disk{index},{options}");
+        let address = match case.bus {
+            Bus::Virtio => String::new(),
+            Bus::Scsi => format!(",scsi-id={index}"),
+        };
+        let device = format!("{driver},drive=node{index},id=disk{index},{options}{address}");
         add("-device", device);
     }
     arguments

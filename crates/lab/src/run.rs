@@ -16,7 +16,7 @@ use crate::replay::Replay;
 use crate::tools;
 
 const CONSOLE_LINES: usize = 40;
-const POINTS_SHORT: usize = 24;
+const POINTS_SHORT: usize = 16;
 const POINTS: usize = 400;
 
 /// What to run.
