@@ -4,19 +4,15 @@ use core::ops::RangeInclusive;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use format::directory::{Part as IndexPart, SegmentEntry};
+use format::directory::SegmentEntry;
 use format::head::{Head, Kind, StripeId, VolumeId};
 use index::{Catalog, Files, Segment};
 use units::Timestamp;
-use volume::{Reader, RowsWanted, Span};
+use volume::{Reader, Span};
 
 use crate::cache::{self, NoCache};
-use crate::slots::{Buffer, Place};
+use crate::slots::Place;
 use crate::{Error, Options};
-
-/// Rows that hold a directory of some 200 segments, and of any number.
-const DIRECTORY_ROWS: u16 = 4;
-const DIRECTORY_ROWS_MAX: u16 = 21;
 
 /// From this many slots on, reading a hole is not worth a look at its heads first.
 const HOLE_SLOTS_MAX: u64 = 64;
@@ -105,7 +101,7 @@ impl Archive {
     fn load_directories(&mut self) {
         let mut at = self.reader.newest_index();
         while let Some(index) = at {
-            at = match self.directory_at(index) {
+            at = match self.reader.directory(index) {
                 Some(entries) if self.catalog.add(&entries) => {
                     self.catalog.older_directory().filter(|_| self.may_hold_older_packets())
                 }
@@ -122,31 +118,6 @@ impl Archive {
         oldest.is_some_and(|entry| {
             let hole = self.holes(&[(tail, before(entry.summary.first))]).pop();
             hole.flatten().is_some()
-        })
-    }
-
-    /// The directory in the first part of the INDEX at `at`; `None` when that is damaged.
-    fn directory_at(&self, at: StripeId) -> Option<Vec<SegmentEntry>> {
-        if let Some(entries) = self.directory_in_rows(at) {
-            return Some(entries);
-        }
-        let mut buffer = Buffer::default();
-        let bytes = buffer.bytes_mut(self.reader.piece_bytes());
-        let slot = self.reader.slot(at.sequence, 0, bytes).ok()?;
-        let stripe = slot.stripes.iter().find(|stripe| stripe.head.stripe.stripe == at)?;
-        let part = IndexPart::decode(Reader::body(&stripe.head, buffer.bytes())).ok()?;
-        Some(part.directory(at)).filter(|entries| !entries.is_empty())
-    }
-
-    /// The same from the first rows of the part, where they are whole.
-    fn directory_in_rows(&self, at: StripeId) -> Option<Vec<SegmentEntry>> {
-        [DIRECTORY_ROWS, DIRECTORY_ROWS_MAX].into_iter().find_map(|rows| {
-            let all = 0..rows;
-            let wanted = RowsWanted { stripe: at, column: 0, rows: Vec::from([all]) };
-            let read = self.reader.rows(&[wanted]).pop()??;
-            let (_, bytes) = read.runs.first()?;
-            let entries = IndexPart::directory_in(bytes, at).ok()?;
-            (read.head.stripe.kind == Kind::Index && !entries.is_empty()).then_some(entries)
         })
     }
 

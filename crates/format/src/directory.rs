@@ -379,7 +379,8 @@ impl Assembler {
         if self.parts.len() < usize::from(part.parts) {
             return Ok(None);
         }
-        let parquet = self.parts.values().flatten().copied().collect::<Vec<u8>>();
+        let parts: Vec<&[u8]> = self.parts.values().map(Vec::as_slice).collect();
+        let parquet = parts.concat();
         if to_u64(parquet.len()) != part.total
             || checksum(CrcAlgorithm::Crc64Nvme, &parquet) != part.crc
         {

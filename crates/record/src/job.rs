@@ -250,7 +250,6 @@ fn open_volume(options: &Options, clock: &dyn Clock) -> Result<Opened, Error> {
     let devices = members.iter().map(open).collect::<Result<_, _>>()?;
     let (writer, recovery) = volume::mount_without(devices, &options.without, clock)?;
     let reader = Reader::of_mounted(volume::open_members(&members)?, &writer)?;
-    let index = reader.newest_index().and_then(|at| reader.index(at).ok());
-    let directory = index.map_or_else(Vec::new, |index| index.directory);
+    let directory = reader.newest_index().and_then(|at| reader.directory(at)).unwrap_or_default();
     Ok(Opened { writer, recovery, pool, reader, directory })
 }

@@ -3,7 +3,10 @@
 use format::directory::{Assembler, Part, PartError, SegmentEntry};
 use format::head::{Kind, StripeId};
 
-use crate::{Error, Reader};
+use crate::{Error, Reader, RowsWanted};
+
+/// Rows that hold a directory of some 200 segments, and of any number.
+const DIRECTORY_ROWS: [u16; 2] = [4, 21];
 
 /// The index of a segment as it lies in INDEX stripes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,6 +32,30 @@ impl Reader {
                 .next()
         })?;
         (pointer.sequence >= span.tail).then_some(pointer)
+    }
+
+    /// The segments known when the INDEX at `at` was written, newest first, its own included;
+    /// `None` when they cannot be read.
+    pub fn directory(&self, at: StripeId) -> Option<Vec<SegmentEntry>> {
+        self.directory_in_rows(at).or_else(|| {
+            let mut buffer = vec![0; self.piece_bytes()];
+            let slot = self.slot(at.sequence, 0, &mut buffer).ok()?;
+            let stripe = slot.stripes.iter().find(|stripe| stripe.head.stripe.stripe == at)?;
+            let part = Part::decode(Self::body(&stripe.head, &buffer)).ok()?;
+            Some(part.directory(at)).filter(|entries| !entries.is_empty())
+        })
+    }
+
+    /// The same from the first rows of the part, where they are whole.
+    fn directory_in_rows(&self, at: StripeId) -> Option<Vec<SegmentEntry>> {
+        DIRECTORY_ROWS.into_iter().find_map(|rows| {
+            let all = 0..rows;
+            let wanted = RowsWanted { stripe: at, column: 0, rows: Vec::from([all]) };
+            let read = self.rows(&[wanted]).pop()??;
+            let (_, bytes) = read.runs.first()?;
+            let entries = Part::directory_in(bytes, at).ok()?;
+            (read.head.stripe.kind == Kind::Index && !entries.is_empty()).then_some(entries)
+        })
     }
 
     /// Reads and joins the parts of the INDEX that begins at `at`. Data stripes may lie between

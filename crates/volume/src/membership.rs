@@ -180,6 +180,12 @@ impl Membership {
         entry.is_some_and(|entry| (entry.stale_from, entry.clean_from) == came)
     }
 
+    /// The newest epoch that a mount has prepared, as far as the members at hand know.
+    pub(crate) fn prepared_epoch(&self) -> u32 {
+        let prepared = self.superblocks.iter().flatten().map(|own| own.prepared_epoch);
+        prepared.max().unwrap_or(0)
+    }
+
     /// Takes the newest epoch for one that has shown nothing.
     pub(crate) fn unsettle(&mut self) {
         self.is_unsettled = true;

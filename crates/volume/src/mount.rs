@@ -121,7 +121,7 @@ fn mount_on(
 
 fn find_newest(lanes: &Lanes, membership: &Membership) -> Result<Option<Newest>, Failed> {
     let known = known(membership);
-    if !known.ever_prepared {
+    if known.prepared_epoch == 0 {
         return Ok(None);
     }
     let newest = lanes.with_heads(membership, |heads| {

@@ -42,7 +42,7 @@ pub(crate) fn known(membership: &Membership) -> Known {
     let superblock = membership.superblock();
     let settled = membership.settled();
     Known {
-        ever_prepared: superblock.prepared_epoch > 0,
+        prepared_epoch: membership.prepared_epoch(),
         window: superblock.window,
         joined_start: superblock.joined_start,
         settled_epoch: settled.epoch,

@@ -38,8 +38,9 @@ pub struct Newest {
 /// What is known before the first head is read, from the superblock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Known {
-    /// A mount has begun. Before, nothing but superblocks was written.
-    pub(crate) ever_prepared: bool,
+    /// The newest epoch that a mount at hand has prepared; 0: nothing but superblocks was ever
+    /// written.
+    pub(crate) prepared_epoch: u32,
     /// W of the writer.
     pub(crate) window: u16,
     /// Sequence of the EPOCH stripe of the newest joined epoch; 0 before the first.
@@ -52,7 +53,7 @@ pub(crate) struct Known {
 
 /// Searches by first heads alone: enough for a reader. `None`: nothing was ever written.
 pub(crate) fn newest(heads: &Heads<'_>, known: Known) -> Result<Option<Newest>, Error> {
-    if !known.ever_prepared {
+    if known.prepared_epoch == 0 {
         return Ok(None);
     }
     let plausible = |found: &Newest| {
@@ -81,28 +82,68 @@ pub(crate) fn newest(heads: &Heads<'_>, known: Known) -> Result<Option<Newest>, 
 
 /// Searches for a mount: in the slots around `newest` the heads in all rows count, because writes
 /// land in any order and a slot's second stripe may have arrived without its first.
+///
+/// The slots ahead are not read where the newest head is that of an orderly stop and no mount has
+/// prepared an epoch since: that writer had nothing under way, and its own mount began above every
+/// head that it found.
 pub(crate) fn newest_in_all_rows(heads: &Heads<'_>, known: Known, newest: Newest) -> Newest {
-    let geometry = heads.geometry();
     let window = u64::from(known.window);
     let first = newest.sequence - (2 * window).min(newest.sequence);
-    let known_already = newest.sequence;
-    (first..=newest.sequence + window).fold(newest, |newest, sequence| {
+    let ahead = newest.sequence + 1..=newest.sequence + window;
+    let mut all = InAllRows { heads, known, until: newest.sequence, newest, last: None };
+    (first..=all.until).for_each(|sequence| all.slot(sequence));
+    if !all.ends_in_order() {
+        ahead.for_each(|sequence| all.slot(sequence));
+    }
+    all.newest
+}
+
+/// The heads in all rows of some slots.
+struct InAllRows<'a> {
+    heads: &'a Heads<'a>,
+    known: Known,
+    /// The search by first heads knows the ring up to here.
+    until: u64,
+    newest: Newest,
+    /// The highest head of all.
+    last: Option<Head>,
+}
+
+impl InAllRows<'_> {
+    fn slot(&mut self, sequence: u64) {
+        let geometry = self.heads.geometry();
         let slot = geometry.slot(sequence);
         let full = |head: &Head| head.stripe.rows + 1 == geometry.rows_per_slot();
-        if sequence <= known_already
-            && heads
+        if sequence <= self.until
+            && self
+                .heads
                 .first_of_slot(slot)
                 .is_some_and(|head| head.stripe.stripe.sequence == sequence && full(&head))
         {
             // One stripe takes the whole slot, and the search has seen its head.
-            return newest;
+            return;
         }
-        let bytes = SlotBytes::read(heads, sequence);
-        let members = heads.membership().present();
-        members
-            .flat_map(|member| heads.all_in_slot(member, slot, bytes.of(member)))
-            .fold(newest, |newest, head| newest.with(&head, known))
-    })
+        let bytes = SlotBytes::read(self.heads, sequence);
+        for member in self.heads.membership().present() {
+            for head in self.heads.all_in_slot(member, slot, bytes.of(member)) {
+                self.newest = self.newest.clone().with(&head, self.known);
+                let last = self.last.as_ref().map(|last| last.stripe.stripe);
+                if last < Some(head.stripe.stripe) {
+                    self.last = Some(head);
+                }
+            }
+        }
+    }
+
+    fn ends_in_order(&self) -> bool {
+        let Known { prepared_epoch, settled_epoch, .. } = self.known;
+        self.last.as_ref().is_some_and(|last| {
+            let is_of_last_mount =
+                last.stripe.epoch == prepared_epoch && last.stripe.epoch == settled_epoch;
+            let is_newest = last.stripe.stripe.sequence == self.newest.sequence;
+            last.stripe.clean_stop && is_of_last_mount && is_newest && self.heads.is_agreed(last)
+        })
+    }
 }
 
 impl Newest {
