@@ -161,7 +161,7 @@ fn encode(outcome: &mut Outcome, opening: &Packets, packets: &Packets) -> Result
     let mut bytes = 0;
     let times = (0..REPETITIONS).map(|_| {
         let start = now_seconds();
-        bytes = index::encode(&meta, &rows, 1)?.parquet.len();
+        bytes = index::encode(&meta, &rows)?.parquet.len();
         Ok((now_seconds() - start) * NANOS / count)
     });
     let row = Sample::new(times.collect::<Result<Vec<f64>>>()?)?;

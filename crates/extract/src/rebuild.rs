@@ -73,7 +73,7 @@ impl Stretch {
             recording: None,
             vlan_in_key: archive.vlan_in_key,
         };
-        Ok(index::encode(&meta, &self.rows, 1)?)
+        Ok(index::encode(&meta, &self.rows)?)
     }
 }
 

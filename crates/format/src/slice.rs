@@ -6,6 +6,7 @@
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};
+use core::str::FromStr;
 
 use units::Timestamp;
 use wire::{FiveTuple, TcpOptions, Tunnel};
@@ -127,6 +128,62 @@ impl State {
     }
 }
 
+/// Zeek's history letters of a connection, the first 31 of them: ASCII, in place, because every row
+/// has some.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct History {
+    letters: [u8; Self::LEN_MAX],
+    len: u8,
+}
+
+impl History {
+    /// Letters kept.
+    pub const LEN_MAX: usize = 31;
+
+    /// Appends a letter, if there is room.
+    ///
+    /// # Panics
+    /// If it is not ASCII.
+    pub fn push(&mut self, letter: u8) {
+        assert!(letter.is_ascii(), "letters are ASCII");
+        if let Some(place) = self.letters.get_mut(usize::from(self.len)) {
+            *place = letter;
+            self.len += 1;
+        }
+    }
+
+    /// The letters.
+    pub fn as_str(&self) -> &str {
+        let letters = self.letters.get(..usize::from(self.len)).expect("the length counts letters");
+        str::from_utf8(letters).expect("letters are ASCII")
+    }
+}
+
+impl FromStr for History {
+    type Err = NotLetters;
+
+    /// # Errors
+    /// [`NotLetters`] for what no history is.
+    fn from_str(text: &str) -> Result<Self, NotLetters> {
+        if !text.is_ascii() || text.len() > Self::LEN_MAX {
+            return Err(NotLetters);
+        }
+        let mut history = Self::default();
+        text.bytes().for_each(|letter| history.push(letter));
+        Ok(history)
+    }
+}
+
+impl fmt::Debug for History {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+/// More letters than a history has, or others than ASCII.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NotLetters;
+
 /// Names found in the traffic. Lists hold distinct values in the order seen, bounded by `session`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Names {
@@ -245,7 +302,7 @@ pub struct Slice {
     /// State at the end of this slice.
     pub state: State,
     /// Zeek's history letters up to the end of this slice, upper case from the originator.
-    pub history: String,
+    pub history: History,
     /// Handshake round trip in nanoseconds: from the SYN to the ACK of the SYN-ACK.
     pub handshake_ns: Option<u64>,
     /// Packets of which less was captured than was on the wire.

@@ -6,7 +6,7 @@
 //! because no distributed engine reads unsigned ones without a declaration; a count above 2^63
 //! would show as negative there and is exact here.
 
-use format::slice::{Direction, PieceId, PieceSpan, Slice, State};
+use format::slice::{Direction, History, PieceId, PieceSpan, Slice, State};
 use units::Timestamp;
 use wire::{Address, FiveTuple, Protocol, TcpOptions, Tunnel, TunnelKind};
 
@@ -105,7 +105,7 @@ pub(crate) fn blank() -> Slice {
         orig: Direction::default(),
         resp: Direction::default(),
         state: State::default(),
-        history: String::new(),
+        history: History::default(),
         handshake_ns: None,
         truncated_packets: 0,
         fragments: 0,
@@ -412,9 +412,9 @@ pub(crate) static COLUMNS: &[Column] = &[
         "history",
         Layout::Dictionary,
         Access::Text(
-            |slice, _| Some(&slice.history),
+            |slice, _| Some(slice.history.as_str()),
             |slice, text| {
-                text.clone_into(&mut slice.history);
+                slice.history = text.parse().ok()?;
                 Some(())
             },
         ),

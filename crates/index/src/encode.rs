@@ -1,9 +1,7 @@
 //! Rows into Parquet bytes.
 
-use core::mem;
+use core::{fmt, mem};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use arrow_array::builder::{Int32Builder, Int64Builder, ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, TimestampNanosecondArray};
@@ -17,7 +15,7 @@ use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::ColumnPath;
+use parquet::schema::types::{ColumnPath, TypePtr};
 use units::Timestamp;
 
 use crate::columns::{Access, COLUMNS, Column, Layout, Presence, TIME_COLUMNS, Width};
@@ -27,7 +25,7 @@ use crate::meta::{KEY, SegmentMeta};
 
 /// Rows in a row group: the unit that the filters of a file rule out, that a single row costs, and
 /// that a thread encodes.
-const GROUP_ROWS: usize = 8192;
+pub const GROUP_ROWS: usize = 8192;
 /// Rows turned into arrays at a time. Every column walks over all of them, so they should stay in
 /// the cache: a slice has about 400 bytes, and a core's cache at least 1 MiB.
 const BLOCK_ROWS: usize = 1024;
@@ -57,32 +55,13 @@ impl Encoded {
     }
 }
 
-/// The Parquet file of a segment: `rows` in the order of their start. Up to `threads` threads work
-/// on it, this one among them; the bytes do not depend on their number.
-pub fn encode(meta: &SegmentMeta, rows: &[Slice], threads: usize) -> Result<Encoded> {
+/// The Parquet file of a segment: `rows` in the order of their start.
+pub fn encode(meta: &SegmentMeta, rows: &[Slice]) -> Result<Encoded> {
+    let encoder = GroupEncoder::new()?;
     let sorted = by_start(rows);
-    let groups: Vec<&[&Slice]> = sorted.chunks(GROUP_ROWS).collect();
-    let meta = meta.covering(rows);
-    let schema = Arc::new(Schema::new(COLUMNS.iter().map(field).collect::<Vec<_>>()));
-    let root = ArrowSchemaConverter::new().convert(&schema)?.root_schema_ptr();
-    let mut file = SerializedFileWriter::new(Vec::new(), root, Arc::new(properties(&meta)?))?;
-    let encoder = GroupEncoder {
-        factory: ArrowRowGroupWriterFactory::new(&file, Arc::clone(&schema)),
-        schema,
-    };
-    let mut keys = Vec::with_capacity(groups.len());
-    for encoded in encoder.all(&groups, threads)? {
-        let mut group = file.next_row_group()?;
-        for chunk in encoded.chunks {
-            chunk.append_to_row_group(&mut group)?;
-        }
-        group.close()?;
-        keys.push(encoded.keys);
-    }
-    let metadata = file.finish()?;
-    let parquet = filter::insert(mem::take(file.inner_mut()), &metadata, &meta, &keys);
-    let sessions = u64::try_from(rows.len()).expect("lengths fit 64 bits");
-    Ok(Encoded { parquet, summary: meta.summary(sessions) })
+    let groups = sorted.chunks(GROUP_ROWS).enumerate();
+    let groups = groups.map(|(number, rows)| encoder.encode(number, rows));
+    encoder.file(meta, groups.collect::<Result<_>>()?)
 }
 
 /// Rows of the same start keep their order.
@@ -94,46 +73,50 @@ fn by_start(rows: &[Slice]) -> Vec<&Slice> {
 }
 
 /// A row group on its way into the file.
-struct EncodedGroup {
+pub struct EncodedGroup {
     chunks: Vec<ArrowColumnChunk>,
     /// The distinct keys of its rows, for the filter.
     keys: Vec<u64>,
+    rows: usize,
+    earliest: Timestamp,
+    latest: Timestamp,
 }
 
-/// Encodes row groups, each for itself.
-struct GroupEncoder {
+/// Makes the file of a segment out of row groups, which are encoded each for itself, on any thread.
+pub struct GroupEncoder {
     factory: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
+    root: TypePtr,
+    properties: Arc<WriterProperties>,
+}
+
+impl fmt::Debug for EncodedGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EncodedGroup").field("rows", &self.rows).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for GroupEncoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GroupEncoder").finish_non_exhaustive()
+    }
 }
 
 impl GroupEncoder {
-    /// All `groups`, in their order.
-    fn all(&self, groups: &[&[&Slice]], threads: usize) -> Result<Vec<EncodedGroup>> {
-        let next = AtomicUsize::new(0);
-        let work = || {
-            let mut done = Vec::new();
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(group) = groups.get(number) else { return Result::Ok(done) };
-                done.push((number, self.one(number, group)?));
-            }
-        };
-        let mut done = thread::scope(|scope| {
-            let helper = |_| thread::Builder::new().name("encode".into()).spawn_scoped(scope, work);
-            // Where there can be no more threads, this one does it all.
-            let helpers: Vec<_> =
-                (1..threads.min(groups.len())).map_while(|at| helper(at).ok()).collect();
-            let mut done = work()?;
-            for helper in helpers {
-                done.extend(helper.join().expect("a panic aborts")?);
-            }
-            Result::Ok(done)
-        })?;
-        done.sort_unstable_by_key(|&(number, _)| number);
-        Ok(done.into_iter().map(|(_, group)| group).collect())
+    /// For one file.
+    pub fn new() -> Result<Self> {
+        let schema = Arc::new(Schema::new(COLUMNS.iter().map(field).collect::<Vec<_>>()));
+        let root = ArrowSchemaConverter::new().convert(&schema)?.root_schema_ptr();
+        let properties = Arc::new(properties()?);
+        let (of, with) = (Arc::clone(&root), Arc::clone(&properties));
+        let file = SerializedFileWriter::new(Vec::new(), of, with)?;
+        let factory = ArrowRowGroupWriterFactory::new(&file, Arc::clone(&schema));
+        Ok(Self { factory, schema, root, properties })
     }
 
-    fn one(&self, number: usize, group: &[&Slice]) -> Result<EncodedGroup> {
+    /// Row group `number`, from 0: [`GROUP_ROWS`] rows, or fewer in the last; they and the groups
+    /// lie in the order of their start.
+    pub fn encode(&self, number: usize, group: &[&Slice]) -> Result<EncodedGroup> {
         let mut writers = self.factory.create_column_writers(number)?;
         let mut keys = Vec::new();
         for rows in group.chunks(BLOCK_ROWS) {
@@ -147,19 +130,51 @@ impl GroupEncoder {
         }
         let chunks =
             writers.into_iter().map(|writer| Ok(writer.close()?)).collect::<Result<_>>()?;
-        Ok(EncodedGroup { chunks, keys: filter::distinct(keys) })
+        Ok(EncodedGroup {
+            chunks,
+            keys: filter::distinct(keys),
+            rows: group.len(),
+            earliest: group.iter().fold(Timestamp::MAX, |time, row| time.min(row.start)),
+            latest: group.iter().fold(Timestamp::MIN, |time, row| time.max(row.end)),
+        })
+    }
+
+    /// The file of all `groups`, in their order. The bounds of `meta` grow to cover the rows: a
+    /// slice may begin in the segment before.
+    pub fn file(&self, meta: &SegmentMeta, groups: Vec<EncodedGroup>) -> Result<Encoded> {
+        let mut meta = meta.clone();
+        for group in &groups {
+            meta.time_min = meta.time_min.min(group.earliest);
+            meta.time_max = meta.time_max.max(group.latest);
+        }
+        let (root, properties) = (Arc::clone(&self.root), Arc::clone(&self.properties));
+        let mut file = SerializedFileWriter::new(Vec::new(), root, properties)?;
+        let rows: usize = groups.iter().map(|group| group.rows).sum();
+        let mut keys = Vec::with_capacity(groups.len());
+        for encoded in groups {
+            let mut group = file.next_row_group()?;
+            for chunk in encoded.chunks {
+                chunk.append_to_row_group(&mut group)?;
+            }
+            group.close()?;
+            keys.push(encoded.keys);
+        }
+        file.append_key_value_metadata(KeyValue::new(KEY.to_owned(), meta.to_text()));
+        let metadata = file.finish()?;
+        let parquet = filter::insert(mem::take(file.inner_mut()), &metadata, &meta, &keys);
+        let sessions = u64::try_from(rows).expect("lengths fit 64 bits");
+        Ok(Encoded { parquet, summary: meta.summary(sessions) })
     }
 }
 
-fn properties(meta: &SegmentMeta) -> Result<WriterProperties> {
+fn properties() -> Result<WriterProperties> {
     let mut properties = WriterProperties::builder()
         .set_created_by(CREATED_BY.to_owned())
         .set_max_row_group_row_count(Some(GROUP_ROWS))
         .set_statistics_enabled(EnabledStatistics::None)
         .set_dictionary_enabled(false)
         .set_offset_index_disabled(true)
-        .set_sorting_columns(Some(vec![SORTED_BY]))
-        .set_key_value_metadata(Some(vec![KeyValue::new(KEY.to_owned(), meta.to_text())]));
+        .set_sorting_columns(Some(vec![SORTED_BY]));
     let zstd = Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?);
     for column in COLUMNS {
         let path = path(column);

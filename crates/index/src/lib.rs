@@ -26,7 +26,7 @@ mod segment;
 
 pub use catalog::{Catalog, LookUp, Packets};
 pub use content::Content;
-pub use encode::{Encoded, encode};
+pub use encode::{Encoded, EncodedGroup, GROUP_ROWS, GroupEncoder, encode};
 pub use error::{Error, Result};
 pub use files::{Files, MemoryFiles};
 pub use filter::Needed;

@@ -9,7 +9,6 @@ use core::str::FromStr;
 
 use format::directory::{Gap, GapCause, Summary};
 use format::head::{StripeId, VolumeId};
-use format::slice::Slice;
 use units::Timestamp;
 use wire::LinkType;
 
@@ -62,17 +61,6 @@ pub struct SegmentMeta {
 }
 
 impl SegmentMeta {
-    /// The same with time bounds that cover `rows` as well: a slice may begin in the segment
-    /// before.
-    pub(crate) fn covering(&self, rows: &[Slice]) -> Self {
-        let (starts, ends) = (rows.iter().map(|row| row.start), rows.iter().map(|row| row.end));
-        Self {
-            time_min: starts.fold(self.time_min, Timestamp::min),
-            time_max: ends.fold(self.time_max, Timestamp::max),
-            ..self.clone()
-        }
-    }
-
     /// The directory's view of the segment with `sessions` rows.
     pub(crate) fn summary(&self, sessions: u64) -> Summary {
         Summary {

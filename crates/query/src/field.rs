@@ -354,7 +354,7 @@ pub static FIELDS: &[Field] = &[
         "history",
         Kind::Text,
         "Zeek's history letters, upper case from the originator",
-        |row, found| found(Reading::Text(&row.slice.history)),
+        |row, found| found(Reading::Text(row.slice.history.as_str())),
     ),
     field("continues", Kind::Flag, "the session goes on after this row", |row, found| {
         found(Reading::Flag(row.slice.continues))

@@ -1,62 +1,175 @@
-//! The thread that turns closed segments into Parquet while the next one fills.
+//! The threads that turn rows into Parquet while the next segment fills: one while packets come,
+//! all at the end.
+//!
+//! Rows come a row group at a time, in the order of their start, as fast as the table makes them:
+//! encoding has begun long before the last row is made.
 
+use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread;
 
-use format::head::VolumeId;
-use index::Encoded;
+use index::{Encoded, EncodedGroup, GROUP_ROWS, GroupEncoder, SegmentMeta};
 use session::Slice;
+use units::Timestamp;
 
-use crate::segment::OpenSegment;
+/// Row groups that may wait to be encoded: those of the largest segment. Each has about 4 MB.
+const WAITING_MAX: usize = 64;
+/// Memory of encoded row groups that is kept for the next ones.
+const SPARE_MAX: usize = 8;
 
-/// A segment whose rows have all come out of the table.
-pub(crate) struct ClosedSegment {
-    pub(crate) segment: OpenSegment,
-    /// Packets of stripes that the table never saw.
-    pub(crate) missed_packets: u64,
-    pub(crate) recording: Option<String>,
-    /// How many threads may encode it: one while packets come, which need the others more.
-    pub(crate) threads: usize,
+/// A segment's file in the making.
+struct File {
+    encoder: GroupEncoder,
+    groups: Mutex<Vec<(usize, Result<EncodedGroup, index::Error>)>>,
+    is_encoded: Condvar,
 }
 
-/// Segments in, Parquet files out, in the same order; one waits while one is encoded.
+enum Work {
+    Group {
+        file: Arc<File>,
+        number: usize,
+        rows: Vec<Slice>,
+    },
+    /// All groups were handed over before.
+    Finish {
+        file: Arc<File>,
+        groups: usize,
+        meta: SegmentMeta,
+    },
+}
+
+/// What is to be done, in order.
+#[derive(Default)]
+struct Queue {
+    state: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    work: VecDeque<Work>,
+    spare: Vec<Vec<Slice>>,
+    has_ended: bool,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.state.lock().expect("a panic aborts")
+    }
+
+    /// Waits while too much is waiting.
+    fn push(&self, work: Work) {
+        let is_full = |waiting: &mut Waiting| waiting.work.len() >= WAITING_MAX;
+        let waiting = self.changed.wait_while(self.lock(), is_full);
+        waiting.expect("a panic aborts").work.push_back(work);
+        self.changed.notify_all();
+    }
+
+    /// The next of all, waiting for it; `None` when there will be none.
+    fn take(&self) -> Option<Work> {
+        let is_idle = |waiting: &mut Waiting| waiting.work.is_empty() && !waiting.has_ended;
+        let waiting = self.changed.wait_while(self.lock(), is_idle);
+        let work = waiting.expect("a panic aborts").work.pop_front();
+        self.changed.notify_all();
+        work
+    }
+
+    /// The next row group, if one is waiting.
+    fn take_group(&self) -> Option<(Arc<File>, usize, Vec<Slice>)> {
+        let mut waiting = self.lock();
+        let at = waiting.work.iter().position(|work| matches!(work, Work::Group { .. }))?;
+        let Some(Work::Group { file, number, rows }) = waiting.work.remove(at) else {
+            unreachable!("it was found there")
+        };
+        self.changed.notify_all();
+        Some((file, number, rows))
+    }
+
+    fn encode(&self, file: &File, number: usize, mut rows: Vec<Slice>) {
+        let group = file.encoder.encode(number, &rows.iter().collect::<Vec<_>>());
+        file.groups.lock().expect("a panic aborts").push((number, group));
+        file.is_encoded.notify_all();
+        rows.clear();
+        let mut waiting = self.lock();
+        if waiting.spare.len() < SPARE_MAX {
+            waiting.spare.push(rows);
+        }
+    }
+
+    /// Encodes row groups until none is waiting.
+    fn help(&self) {
+        while let Some((file, number, rows)) = self.take_group() {
+            self.encode(&file, number, rows);
+        }
+    }
+
+    /// Does everything until the end, files in their order.
+    fn run(&self, results: &SyncSender<Result<Encoded, index::Error>>) {
+        while let Some(work) = self.take() {
+            match work {
+                Work::Group { file, number, rows } => self.encode(&file, number, rows),
+                Work::Finish { file, groups, meta } => {
+                    if results.send(file.finish(groups, &meta)).is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl File {
+    /// Waits for groups that other threads have under way.
+    fn finish(&self, groups: usize, meta: &SegmentMeta) -> Result<Encoded, index::Error> {
+        let encoded = self.groups.lock().expect("a panic aborts");
+        let is_partial = |encoded: &mut Vec<_>| encoded.len() < groups;
+        let encoded = self.is_encoded.wait_while(encoded, is_partial);
+        let mut encoded = core::mem::take(&mut *encoded.expect("a panic aborts"));
+        encoded.sort_unstable_by_key(|&(number, _)| number);
+        let groups = encoded.into_iter().map(|(_, group)| group).collect::<Result<_, _>>()?;
+        self.encoder.file(meta, groups)
+    }
+}
+
+/// Rows in, Parquet files out, in the same order.
 pub(crate) struct Encoder {
-    segments: SyncSender<ClosedSegment>,
+    queue: Arc<Queue>,
     encoded: Receiver<Result<Encoded, index::Error>>,
     outstanding: usize,
-    /// Memory of rows that are encoded: tens of MB, which the system would have to make again.
-    spare: Receiver<Vec<Slice>>,
 }
 
 impl Encoder {
-    pub(crate) fn start(volume: VolumeId) -> Result<Self, std::io::Error> {
-        let (segments, queue) = sync_channel::<ClosedSegment>(1);
+    pub(crate) fn start() -> Result<Self, std::io::Error> {
+        let queue = Arc::new(Queue::default());
         let (results, encoded) = sync_channel(4);
-        let (memory, spare) = sync_channel(1);
-        let body = move || {
-            for ClosedSegment { segment, missed_packets, recording, threads } in queue {
-                let result = segment.encode(volume, missed_packets, recording.as_deref(), threads);
-                if results.send(result).is_err() {
-                    return;
-                }
-                let mut rows = segment.rows;
-                rows.clear();
-                // Where the last one was not needed yet, this one is not either.
-                drop(memory.try_send(rows));
+        let of_thread = Arc::clone(&queue);
+        let body = move || of_thread.run(&results);
+        thread::Builder::new().name("encode".to_owned()).spawn(body)?;
+        Ok(Self { queue, encoded, outstanding: 0 })
+    }
+
+    /// Begins a file. `ended` are rows that came out of the table before, in any order.
+    pub(crate) fn begin(&mut self, ended: Vec<Slice>) -> Result<Rows<'_>, index::Error> {
+        let encoder = GroupEncoder::new()?;
+        let file = File { encoder, groups: Mutex::default(), is_encoded: Condvar::new() };
+        let group = Vec::new();
+        Ok(Rows { file: Arc::new(file), ended: Ended::new(ended), group, groups: 0, encoder: self })
+    }
+
+    /// Encodes what is waiting, with so many threads in all; for the end, when no packet needs the
+    /// processors any more.
+    pub(crate) fn help(&self, threads: usize) {
+        let queue = &*self.queue;
+        thread::scope(|scope| {
+            // Besides this thread and the encoder's own.
+            for _ in 2..threads {
+                let helper = thread::Builder::new().name("encode".to_owned());
+                // Where there can be no more threads, these do it all.
+                drop(helper.spawn_scoped(scope, || queue.help()));
             }
-        };
-        std::thread::Builder::new().name("encode".to_owned()).spawn(body)?;
-        Ok(Self { segments, encoded, outstanding: 0, spare })
-    }
-
-    /// Memory for the rows of a segment, used before for others.
-    pub(crate) fn spare_rows(&self) -> Option<Vec<Slice>> {
-        self.spare.try_recv().ok()
-    }
-
-    /// Hands over a segment; waits while another one is waiting.
-    pub(crate) fn submit(&mut self, segment: ClosedSegment) {
-        self.segments.send(segment).expect("the encoder lives as long as its sender");
-        self.outstanding += 1;
+            queue.help();
+        });
     }
 
     /// The next file: waits for it as long as one is under way, or takes only what is there.
@@ -79,3 +192,88 @@ impl Encoder {
         }
     }
 }
+
+impl Drop for Encoder {
+    fn drop(&mut self) {
+        self.queue.lock().has_ended = true;
+        self.queue.changed.notify_all();
+    }
+}
+
+/// Rows of one segment, which come in the order of their start.
+pub(crate) struct Rows<'a> {
+    encoder: &'a mut Encoder,
+    file: Arc<File>,
+    ended: Ended,
+    group: Vec<Slice>,
+    groups: usize,
+}
+
+impl Extend<Slice> for Rows<'_> {
+    fn extend<I: IntoIterator<Item = Slice>>(&mut self, rows: I) {
+        for row in rows {
+            while let Some(earlier) = self.ended.next_until(row.start) {
+                self.push(earlier);
+            }
+            self.push(row);
+        }
+    }
+}
+
+impl Rows<'_> {
+    /// All rows have come.
+    pub(crate) fn finish(mut self, meta: SegmentMeta) {
+        while let Some(last) = self.ended.next_until(Timestamp::MAX) {
+            self.push(last);
+        }
+        if !self.group.is_empty() {
+            self.hand_over();
+        }
+        self.encoder.queue.push(Work::Finish { file: self.file, groups: self.groups, meta });
+        self.encoder.outstanding += 1;
+    }
+
+    fn push(&mut self, row: Slice) {
+        if self.group.capacity() == 0 {
+            let spare = self.encoder.queue.lock().spare.pop();
+            self.group = spare.unwrap_or_else(|| Vec::with_capacity(GROUP_ROWS));
+        }
+        self.group.push(row);
+        if self.group.len() == GROUP_ROWS {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        let (file, rows) = (Arc::clone(&self.file), core::mem::take(&mut self.group));
+        self.encoder.queue.push(Work::Group { file, number: self.groups, rows });
+        self.groups += 1;
+    }
+}
+
+/// Rows of sessions and slices that ended during the segment.
+struct Ended {
+    rows: Vec<Option<Slice>>,
+    /// By start; rows of the same start keep their order.
+    order: std::vec::IntoIter<(Timestamp, usize)>,
+}
+
+impl Ended {
+    fn new(rows: Vec<Slice>) -> Self {
+        // The rows are far apart in memory: to be compared, their starts are put side by side.
+        let starts = rows.iter().map(|row| row.start);
+        let mut order: Vec<(Timestamp, usize)> = starts.zip(0..).collect();
+        order.sort_unstable();
+        Self { rows: rows.into_iter().map(Some).collect(), order: order.into_iter() }
+    }
+
+    /// The next, if it does not begin after `time`.
+    fn next_until(&mut self, time: Timestamp) -> Option<Slice> {
+        self.order.as_slice().first().filter(|(start, _)| *start <= time)?;
+        let (_, at) = self.order.next()?;
+        self.rows.get_mut(at).and_then(Option::take)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use device::{Buffer, Pool};
 use format::directory::{SegmentEntry, split};
-use format::head::{HEAD_BYTES, Kind, StripeId};
+use format::head::{HEAD_BYTES, Kind, StripeId, VolumeId};
 use format::local::LOCAL_FRAME_BYTES;
 use format::piece::{Packets, packets};
 use index::{Catalog, Encoded, Files};
@@ -16,7 +16,7 @@ use session::Table;
 use units::Clock;
 use volume::{Reader, StripeInSlot};
 
-use crate::encoder::{ClosedSegment, Encoder};
+use crate::encoder::Encoder;
 use crate::ring::{Board, SealedStripe, Task, fill_with_block, look};
 use crate::segment::{OpenSegment, SegmentLimits};
 
@@ -54,6 +54,7 @@ pub(crate) struct Indexer<'a> {
     /// name, its bounds and its gaps.
     pub(crate) table: Option<Table>,
     pub(crate) new_table: &'a (dyn Fn() -> Table + Sync),
+    pub(crate) volume: VolumeId,
     pub(crate) limits: SegmentLimits,
     pub(crate) encoder: Encoder,
     pub(crate) epoch: u32,
@@ -79,6 +80,15 @@ pub(crate) struct Run<'a> {
 
 /// The ring writer is gone.
 struct WriterGone;
+
+/// What becomes of the sessions at the end of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Rest {
+    /// They go on into the next one.
+    GoesOn,
+    /// They end with it.
+    Last,
+}
 
 impl<'a> Run<'a> {
     pub(crate) fn new(parts: Indexer<'a>) -> Self {
@@ -108,9 +118,11 @@ impl<'a> Run<'a> {
             self.write_encoded(false)?;
             self.cache_durable()?;
         }
-        // No packet needs the other processors any more.
-        self.finish_segment(thread::available_parallelism().map_or(1, NonZero::get))?;
+        self.close(Rest::Last)?;
+        self.parts.encoder.help(thread::available_parallelism().map_or(1, NonZero::get));
         self.write_encoded(true)?;
+        // Tens of MB, and the disk takes its time.
+        self.parts.table = None;
         self.await_durable()?;
         Ok(self.report)
     }
@@ -125,33 +137,31 @@ impl<'a> Run<'a> {
     fn take(&mut self, piece: (StripeId, u8), epoch: u32, body: Packets<'_>) {
         let now = self.parts.clock.boottime_ns();
         let segment = self.segment.get_or_insert_with(|| OpenSegment::new(piece.0, epoch, now));
-        if let Some(mut rows) = self.parts.encoder.spare_rows() {
-            rows.append(&mut segment.rows);
-            segment.rows = rows;
-        }
         segment.take(self.parts.table.as_mut(), piece, body);
     }
 
     fn close_if_due(&mut self) -> Result<(), index::Error> {
         let now = self.parts.clock.boottime_ns();
-        if let Some(segment) = &mut self.segment
-            && segment.is_due(&self.parts.limits, now)
-        {
-            if let Some(table) = &mut self.parts.table {
-                table.cut(&mut segment.rows);
-            }
-            self.close(1)?;
+        let limits = &self.parts.limits;
+        if self.segment.as_ref().is_some_and(|segment| segment.is_due(limits, now)) {
+            self.close(Rest::GoesOn)?;
         }
         Ok(())
     }
 
-    /// Hands the segment to the encoder, which may use so many threads.
-    fn close(&mut self, threads: usize) -> Result<(), index::Error> {
-        let Some(segment) = self.segment.take() else { return Ok(()) };
+    /// Hands the rows of the segment to the encoder, as the table makes them.
+    fn close(&mut self, rest: Rest) -> Result<(), index::Error> {
+        let Some(mut segment) = self.segment.take() else { return Ok(()) };
         let unindexed = look(&self.parts.board).unindexed;
         let missed_packets = unindexed - core::mem::replace(&mut self.unindexed_before, unindexed);
-        let recording = self.parts.recording.clone();
-        self.parts.encoder.submit(ClosedSegment { segment, missed_packets, recording, threads });
+        let Indexer { encoder, table, volume, recording, .. } = &mut self.parts;
+        let mut rows = encoder.begin(core::mem::take(&mut segment.rows))?;
+        match (table, rest) {
+            (Some(table), Rest::GoesOn) => table.cut(&mut rows),
+            (Some(table), Rest::Last) => table.finish(&mut rows),
+            (None, _) => {}
+        }
+        rows.finish(segment.meta(*volume, missed_packets, recording.clone()));
         self.write_encoded(false)
     }
 
@@ -284,7 +294,7 @@ impl<'a> Run<'a> {
                 let other_epoch =
                     self.segment.as_ref().is_some_and(|open| open.epoch() != head.epoch);
                 if other_epoch {
-                    self.finish_segment(1)?;
+                    self.close(Rest::Last)?;
                 }
                 let column = stripe.head.piece.column;
                 if column == 0 {
@@ -295,16 +305,9 @@ impl<'a> Run<'a> {
                 self.take((head.stripe, column), head.epoch, packets(body));
             }
         }
-        self.finish_segment(1)?;
+        self.close(Rest::Last)?;
         self.parts.table = live;
         self.parts.recording = recording;
         Ok(())
-    }
-
-    fn finish_segment(&mut self, threads: usize) -> Result<(), index::Error> {
-        if let (Some(segment), Some(table)) = (&mut self.segment, &mut self.parts.table) {
-            table.finish(&mut segment.rows);
-        }
-        self.close(threads)
     }
 }

@@ -212,8 +212,9 @@ fn indexer_of<'a>(
     Ok(Indexer {
         table: options.sessions.map(|_| new_table()),
         new_table,
+        volume,
         limits: SegmentLimits::for_ring(geometry.slots, geometry.piece_bytes),
-        encoder: Encoder::start(volume).map_err(Error::Thread)?,
+        encoder: Encoder::start().map_err(Error::Thread)?,
         epoch: opened.writer.epoch(),
         recording: options.name.clone(),
         catalog,

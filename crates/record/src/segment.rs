@@ -6,7 +6,7 @@ use format::directory::Gap;
 use format::head::{StripeId, VolumeId};
 use format::piece::Packets;
 use format::slice::PieceId;
-use index::{Encoded, Interface, SegmentMeta};
+use index::{Interface, SegmentMeta};
 use session::{PacketView, Slice, Table};
 use units::Timestamp;
 
@@ -56,7 +56,7 @@ pub(crate) struct OpenSegment {
     gaps: Vec<Gap>,
     interfaces: BTreeMap<u32, Interface>,
     vlan_in_key: bool,
-    /// Rows that have come out of the table so far.
+    /// Rows of sessions and slices that have ended so far.
     pub(crate) rows: Vec<Slice>,
 }
 
@@ -136,16 +136,14 @@ impl OpenSegment {
             || self.rows.len() >= limits.rows_max
     }
 
-    /// The Parquet file and the directory's view of it, by up to `threads` threads. All rows must
-    /// have come out of the table; `missed_packets` are those of stripes that were never taken.
-    pub(crate) fn encode(
+    /// What its file says of it; `missed_packets` are those of stripes that were never taken.
+    pub(crate) fn meta(
         &self,
         volume: VolumeId,
         missed_packets: u64,
-        recording: Option<&str>,
-        threads: usize,
-    ) -> Result<Encoded, index::Error> {
-        let meta = SegmentMeta {
+        recording: Option<String>,
+    ) -> SegmentMeta {
+        SegmentMeta {
             volume,
             epoch: self.epoch,
             first: self.first,
@@ -156,9 +154,8 @@ impl OpenSegment {
             unindexed_packets: self.unindexed + missed_packets,
             gaps: self.gaps.clone(),
             interfaces: self.interfaces.values().cloned().collect(),
-            recording: recording.map(str::to_owned),
+            recording,
             vlan_in_key: self.vlan_in_key,
-        };
-        index::encode(&meta, &self.rows, threads)
+        }
     }
 }

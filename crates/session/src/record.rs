@@ -1,6 +1,6 @@
 //! What is kept of a live session: a hot record that every packet touches, and the detail.
 
-use format::slice::{Direction, Slice, SparseNames, State};
+use format::slice::{Direction, History, Slice, SparseNames, State};
 use units::Timestamp;
 use wire::{Decoded, FiveTuple, Protocol, Transport, Tunnel};
 
@@ -115,6 +115,11 @@ impl Hot {
         if self.turned { self.key.tuple().reversed() } else { self.key.tuple() }
     }
 
+    /// Earliest packet of the slice.
+    pub(crate) fn start(&self) -> Timestamp {
+        self.start
+    }
+
     /// The slice has no packets yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.packets == [0, 0]
@@ -188,8 +193,14 @@ impl Hot {
         }
     }
 
-    fn udp_state(&self) -> (State, String) {
-        if self.answered { (State::Sf, "Dd".into()) } else { (State::S0, "D".into()) }
+    fn udp_state(&self) -> (State, History) {
+        let mut history = History::default();
+        history.push(b'D');
+        if !self.answered {
+            return (State::S0, history);
+        }
+        history.push(b'd');
+        (State::Sf, history)
     }
 }
 
@@ -252,9 +263,9 @@ impl Detail {
     pub(crate) fn row(&mut self, hot: &mut Hot, pieces: &mut Pieces, continues: bool) -> Slice {
         assert!(!hot.is_empty(), "only a slice with packets has a row");
         let (state, history) = match hot.key.proto() {
-            Protocol::TCP => (self.tcp.state(), self.tcp.history.text()),
+            Protocol::TCP => (self.tcp.state(), self.tcp.history),
             Protocol::UDP => hot.udp_state(),
-            _ => (State::Oth, String::new()),
+            _ => (State::Oth, History::default()),
         };
         if !self.has_row {
             self.has_row = true;

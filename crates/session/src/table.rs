@@ -124,39 +124,54 @@ impl Table {
         }
     }
 
-    /// Ends a segment: a row for every session that has packets since its last one. The sessions go
-    /// on.
-    pub fn cut(&mut self, out: &mut Vec<Slice>) {
-        let Self { hot, detail, pieces, .. } = self;
-        for (hot, detail) in side_by_side(hot, detail) {
-            pieces.warm(hot.iter().map(Hot::places));
-            for (hot, detail) in hot.iter_mut().zip(detail) {
-                if hot.is_live && !hot.is_empty() {
-                    out.push(detail.row(hot, pieces, true));
-                }
-            }
-        }
-        pieces.clear();
+    /// Ends a segment: a row for every session that has packets since its last one, in the order of
+    /// their start. The sessions go on.
+    pub fn cut(&mut self, out: &mut impl Extend<Slice>) {
+        let order = self.by_start(|hot| !hot.is_empty());
+        self.in_order(&order, |(hot, detail), pieces, _| {
+            out.extend(Some(detail.row(hot, pieces, true)));
+        });
+        self.pieces.clear();
     }
 
-    /// Ends the recording: the last row of every session that has packets since its last one. The
-    /// table is empty then.
-    pub fn finish(&mut self, out: &mut Vec<Slice>) {
-        let Self { hot, detail, pieces, budget, .. } = self;
-        for (hot, detail) in side_by_side(hot, detail) {
-            pieces.warm(hot.iter().map(Hot::places));
-            for (hot, detail) in hot.iter_mut().zip(detail) {
-                if hot.is_live {
-                    last_row(hot, detail, (pieces, budget), out);
-                }
-            }
-        }
-        pieces.clear();
+    /// Ends the recording: the last row of every session that has packets since its last one, in
+    /// the order of their start. The table is empty then.
+    pub fn finish(&mut self, out: &mut impl Extend<Slice>) {
+        let order = self.by_start(|_| true);
+        self.in_order(&order, |(hot, detail), pieces, budget| {
+            out.extend(last_row(hot, detail, (pieces, budget)));
+        });
+        self.pieces.clear();
         self.hot.clear();
         self.detail.clear();
         self.free.clear();
         self.slots = Lookup::new();
         self.wheel = Wheel::new();
+    }
+
+    /// Slots of the live sessions that `is_wanted` is true for, in the order of the slice's start.
+    fn by_start(&self, is_wanted: impl Fn(&Hot) -> bool) -> Vec<u32> {
+        let live = self.hot.iter().zip(0..).filter(|(hot, _)| hot.is_live && is_wanted(hot));
+        let mut order: Vec<(Timestamp, u32)> =
+            live.map(|(hot, slot)| (hot.start(), slot)).collect();
+        order.sort_unstable();
+        order.into_iter().map(|(_, slot)| slot).collect()
+    }
+
+    /// Does the same to the sessions of many slots. What they need is read ahead.
+    fn in_order(
+        &mut self,
+        slots: &[u32],
+        mut work: impl FnMut((&mut Hot, &mut Detail), &mut Pieces, &mut Budget),
+    ) {
+        for slots in slots.chunks(pieces::WARM_COUNT) {
+            self.pieces.warm(slots.iter().map(|&slot| self.hot(slot).places()));
+            for &slot in slots {
+                let hot = self.hot.get_mut(index(slot)).expect("a live slot");
+                let detail = self.detail.get_mut(index(slot)).expect("a live slot");
+                work((hot, detail), &mut self.pieces, &mut self.budget);
+            }
+        }
     }
 
     /// Live sessions.
@@ -324,7 +339,7 @@ impl Table {
         self.free.push(slot);
         let hot = self.hot.get_mut(index(slot)).expect("a live slot");
         let detail = self.detail.get_mut(index(slot)).expect("a live slot");
-        last_row(hot, detail, (&mut self.pieces, &mut self.budget), out);
+        out.extend(last_row(hot, detail, (&mut self.pieces, &mut self.budget)));
     }
 
     fn count(&mut self, slot: u32, arrival: &Arrival<'_>, out: &mut Vec<Slice>) {
@@ -392,29 +407,19 @@ impl Table {
     }
 }
 
-/// The records of some sessions at a time, as many as [`Pieces::warm`] takes.
-fn side_by_side<'a>(
-    hot: &'a mut [Hot],
-    detail: &'a mut [Detail],
-) -> impl Iterator<Item = (&'a mut [Hot], &'a mut [Detail])> {
-    hot.chunks_mut(pieces::WARM_COUNT).zip(detail.chunks_mut(pieces::WARM_COUNT))
-}
-
-/// Ends the session of a slot; writes its row if it has packets without one.
+/// Ends the session of a slot: its row if it has packets without one.
 fn last_row(
     hot: &mut Hot,
     detail: &mut Detail,
     (pieces, budget): (&mut Pieces, &mut Budget),
-    out: &mut Vec<Slice>,
-) {
+) -> Option<Slice> {
     hot.is_live = false;
     if let Some(search) = &mut detail.search {
         search.finish(budget);
     }
-    if !hot.is_empty() {
-        out.push(detail.row(hot, pieces, false));
-    }
+    let row = (!hot.is_empty()).then(|| detail.row(hot, pieces, false));
     detail.search = None;
+    row
 }
 
 fn index(slot: u32) -> usize {

@@ -5,7 +5,7 @@
 //! verified, so there is no letter C: hosts that offload them make captured ones wrong. The history
 //! keeps its first 31 letters.
 
-use format::slice::State;
+use format::slice::{History, State};
 use units::Timestamp;
 use wire::{TcpHeader, TcpOptions};
 
@@ -66,38 +66,19 @@ enum End {
     Reset,
 }
 
-/// History letters, bounded.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct History {
-    letters: [u8; 31],
-    len: u8,
+/// Zeek's `/^\^?S[^HAFGIQ]*R/`: the originator's SYN and RST with nothing of its own between that
+/// tells more.
+fn is_syn_then_reset(history: &History) -> bool {
+    let letters = history.as_str();
+    let Some(rest) = letters.strip_prefix('^').unwrap_or(letters).strip_prefix('S') else {
+        return false;
+    };
+    rest.bytes().find(|letter| b"RHAFGIQ".contains(letter)) == Some(b'R')
 }
 
-impl History {
-    pub(crate) fn push(&mut self, side: Side, letter: u8) {
-        if let Some(place) = self.letters.get_mut(usize::from(self.len)) {
-            *place = if side == Side::Orig { letter } else { letter.to_ascii_lowercase() };
-            self.len += 1;
-        }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        self.letters.get(..usize::from(self.len)).expect("the length counts letters")
-    }
-
-    pub(crate) fn text(&self) -> String {
-        str::from_utf8(self.bytes()).expect("letters are ASCII").to_owned()
-    }
-
-    /// Zeek's `/^\^?S[^HAFGIQ]*R/`: the originator's SYN and RST with nothing of its own between
-    /// that tells more.
-    fn is_syn_then_reset(&self) -> bool {
-        let letters = self.bytes();
-        let Some(rest) = letters.strip_prefix(b"^").unwrap_or(letters).strip_prefix(b"S") else {
-            return false;
-        };
-        rest.iter().find(|letter| b"RHAFGIQ".contains(letter)) == Some(&b'R')
-    }
+/// Appends a letter, in lower case for the responder.
+fn note(history: &mut History, side: Side, letter: u8) {
+    history.push(if side == Side::Orig { letter } else { letter.to_ascii_lowercase() });
 }
 
 /// Counts an event whose letter stands for 1, 10, 100, ... occurrences.
@@ -180,7 +161,7 @@ impl Tcp {
     /// `^`).
     pub(crate) fn turned() -> Self {
         let mut tcp = Self::default();
-        tcp.history.push(Side::Orig, b'^');
+        note(&mut tcp.history, Side::Orig, b'^');
         tcp
     }
 
@@ -251,41 +232,41 @@ impl Tcp {
         match flags & (SYN | FIN | RST) {
             0 if len > 0 => {
                 if me.first(once::DATA) {
-                    history.push(side, b'D');
+                    note(history, side, b'D');
                 }
             }
             0 => {
                 if flags & ACK != 0 && me.first(once::ACK) {
-                    history.push(side, b'A');
+                    note(history, side, b'A');
                 }
             }
             SYN => {
                 if me.first(once::SYN) || seq != me.last_syn {
-                    history.push(side, if flags & ACK == 0 { b'S' } else { b'H' });
+                    note(history, side, if flags & ACK == 0 { b'S' } else { b'H' });
                 }
                 me.last_syn = seq;
             }
             FIN => {
                 let end = seq.wrapping_add(len);
                 if me.first(once::FIN) || end != me.last_fin {
-                    history.push(side, b'F');
+                    note(history, side, b'F');
                 }
                 me.last_fin = end;
             }
             RST => {
                 if me.first(once::RST) || seq != me.last_rst {
-                    history.push(side, b'R');
+                    note(history, side, b'R');
                 }
                 me.last_rst = seq;
             }
             several if several & (FIN | RST) == FIN | RST => {
                 if me.first(once::FIN_RST) {
-                    history.push(side, b'I');
+                    note(history, side, b'I');
                 }
             }
             _ => {
                 if me.first(once::MULTI_FLAG) {
-                    history.push(side, b'Q');
+                    note(history, side, b'Q');
                 }
             }
         }
@@ -301,7 +282,7 @@ impl Tcp {
         {
             me.evidence.zero_windows += 1;
             if me.zero_windows.count() {
-                history.push(side, b'W');
+                note(history, side, b'W');
             }
         }
     }
@@ -326,7 +307,7 @@ impl Tcp {
             me.evidence.retransmitted_packets += 1;
             me.evidence.retransmitted_bytes += u64::from(repeated);
             if me.retransmissions.count() {
-                history.push(side, b'T');
+                note(history, side, b'T');
             }
         }
     }
@@ -342,7 +323,7 @@ impl Tcp {
         let at_the_end = matches!(sender.state, End::Closed | End::Reset)
             || matches!(receiver.state, End::Closed | End::Reset);
         if !at_the_end && sender.gaps.count() {
-            history.push(other, b'G');
+            note(history, other, b'G');
         }
     }
 
@@ -400,7 +381,7 @@ impl Tcp {
                 }
             }
             (End::Reset, _) if !quiet(resp) => State::Rsto,
-            (End::Reset, _) if self.history.is_syn_then_reset() => State::Rstos0,
+            (End::Reset, _) if is_syn_then_reset(&self.history) => State::Rstos0,
             (End::Reset, _) => State::Oth,
             (End::Closed, End::Closed) => State::Sf,
             (End::Closed, _) => {

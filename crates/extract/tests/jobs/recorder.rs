@@ -318,7 +318,7 @@ impl Run<'_> {
             vlan_in_key: self.how.config.vlan_in_key,
         };
         let Encoded { parquet, summary } =
-            index::encode(&meta, &core::mem::take(&mut self.rows), 1).unwrap();
+            index::encode(&meta, &core::mem::take(&mut self.rows)).unwrap();
         self.stripes.clear();
         self.times.clear();
         let capacity = self.pool.buffer_size() - HEAD_BYTES - LOCAL_FRAME_BYTES;

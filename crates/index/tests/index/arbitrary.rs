@@ -1,6 +1,6 @@
 //! Arbitrary rows.
 
-use format::slice::{Direction, Names, PieceId, PieceSpan, Slice, State};
+use format::slice::{Direction, History, Names, PieceId, PieceSpan, Slice, State};
 use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
@@ -114,7 +114,11 @@ fn direction() -> impl Strategy<Value = Direction> {
         })
 }
 
-type Course = ((Timestamp, Timestamp, Timestamp, State), (String, Option<u64>, (u64, u64), bool));
+type Course = ((Timestamp, Timestamp, Timestamp, State), (History, Option<u64>, (u64, u64), bool));
+
+fn history() -> impl Strategy<Value = History> {
+    "[A-Za-z^]{0,31}".prop_map(|letters| letters.parse().expect("31 letters at most"))
+}
 
 fn course() -> impl Strategy<Value = Course> {
     const STATES: [State; 13] = [
@@ -134,7 +138,7 @@ fn course() -> impl Strategy<Value = Course> {
     ];
     (
         (time(), time(), time(), prop::sample::select(&STATES[..])),
-        ("[A-Za-z^]{0,12}", of(count()), (count(), count()), any::<bool>()),
+        (history(), of(count()), (count(), count()), any::<bool>()),
     )
 }
 

@@ -36,7 +36,7 @@ fn meta(number: u64) -> SegmentMeta {
 }
 
 fn encoded(number: u64) -> Encoded {
-    encode(&meta(number), &[], 1).unwrap()
+    encode(&meta(number), &[]).unwrap()
 }
 
 fn parquet(number: u64) -> Vec<u8> {
@@ -139,8 +139,7 @@ fn what_is_loaded_must_be_the_segment_asked_for() {
     catalog.add(&directory(1..2));
     let entry = catalog.select(&(Timestamp::MIN..=Timestamp::MAX))[0];
     let other = SegmentMeta { volume: VolumeId([8; 16]), ..meta(1) };
-    for (bytes, expect) in
-        [(parquet(2), "first"), (encode(&other, &[], 1).unwrap().parquet, "volume")]
+    for (bytes, expect) in [(parquet(2), "first"), (encode(&other, &[]).unwrap().parquet, "volume")]
     {
         let opened = catalog.open(&entry, &MemoryFiles::default(), &mut |_| Some(bytes.clone()));
         assert!(matches!(opened, Err(Error::Metadata { field }) if field == expect));

@@ -28,7 +28,7 @@ fn type_name(column: &Type) -> String {
 
 #[test]
 fn the_documented_columns_are_those_of_the_file() {
-    let bytes = Bytes::from(encode(&meta(), &[], 1).unwrap().parquet);
+    let bytes = Bytes::from(encode(&meta(), &[]).unwrap().parquet);
     let reader = SerializedFileReader::new(bytes).unwrap();
     let metadata = reader.metadata().file_metadata();
     let columns: Vec<(String, String)> = metadata

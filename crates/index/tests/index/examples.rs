@@ -2,7 +2,7 @@
 
 use format::directory::{Gap, GapCause};
 use format::head::{StripeId, VolumeId};
-use format::slice::{Direction, Names, PieceId, PieceSpan, Slice, State};
+use format::slice::{Direction, History, Names, PieceId, PieceSpan, Slice, State};
 use index::{Interface, SegmentMeta};
 use units::Timestamp;
 use wire::{FiveTuple, LinkType};
@@ -49,7 +49,7 @@ pub(crate) fn empty(tuple: FiveTuple, start: Timestamp) -> Slice {
         orig: Direction::default(),
         resp: Direction::default(),
         state: State::Oth,
-        history: String::new(),
+        history: History::default(),
         handshake_ns: None,
         truncated_packets: 0,
         fragments: 0,

@@ -51,7 +51,7 @@ fn read(segment: &Segment, hosts: [Ipv4Addr; 2]) -> Result<Vec<Slice>, Error> {
 fn no_damaged_byte_changes_an_answer() {
     let rows = rows(50);
     let hosts = [host(13), server(13)];
-    let whole = encode(&meta(), &rows, 1).unwrap().parquet;
+    let whole = encode(&meta(), &rows).unwrap().parquet;
     assert_eq!(read(&open(whole.clone()).unwrap().unwrap(), hosts).unwrap(), rows[13..14]);
     let mut found = 0;
     for at in (0..whole.len()).step_by(5) {
@@ -74,7 +74,7 @@ fn no_damaged_byte_changes_an_answer() {
 
 #[test]
 fn a_host_costs_a_small_part_of_the_file() {
-    let file = encode(&meta(), &rows(100_000), 1).unwrap().parquet;
+    let file = encode(&meta(), &rows(100_000)).unwrap().parquet;
     let segment = open(file.clone()).unwrap().unwrap();
     let absent = read(&segment, [host(77_777), host(300_000)]).unwrap();
     assert_eq!(absent, []);
@@ -87,7 +87,7 @@ fn a_host_costs_a_small_part_of_the_file() {
 
 #[test]
 fn a_file_without_a_filter_is_not_read_in_parts() {
-    let file = encode(&meta(), &rows(10), 1).unwrap().parquet;
+    let file = encode(&meta(), &rows(10)).unwrap().parquet;
     let at = file.windows(8).rposition(|window| window == b"WSFILTER").unwrap();
     let mut without = file;
     without[at] = b'X';

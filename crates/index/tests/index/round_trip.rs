@@ -5,7 +5,9 @@ use core::ops::{ControlFlow, RangeInclusive};
 
 use bytes::Bytes;
 use format::slice::{Names, Slice};
-use index::{Columns, Error, Interface, Needed, Segment, encode};
+use index::{
+    Columns, EncodedGroup, Error, GROUP_ROWS, GroupEncoder, Interface, Needed, Segment, encode,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
@@ -33,7 +35,7 @@ fn read(
 }
 
 fn segment(rows: &[Slice]) -> Segment {
-    let encoded = encode(&meta(), rows, 2).unwrap();
+    let encoded = encode(&meta(), rows).unwrap();
     let segment = Segment::open(Bytes::from(encoded.parquet)).unwrap();
     assert_eq!(encoded.summary, segment.summary());
     segment
@@ -100,7 +102,7 @@ proptest! {
             from: Timestamp(gap.3),
             to: Timestamp(gap.4),
         });
-        let segment = Segment::open(Bytes::from(encode(&meta, &[], 1).unwrap().parquet)).unwrap();
+        let segment = Segment::open(Bytes::from(encode(&meta, &[]).unwrap().parquet)).unwrap();
         prop_assert_eq!(segment.meta(), &meta);
     }
 
@@ -234,20 +236,23 @@ fn a_break_ends_the_reading() {
 }
 
 #[test]
-fn the_bytes_do_not_depend_on_the_threads() {
+fn row_groups_may_be_encoded_in_any_order() {
     let row = row();
     let at = |start| Slice { start: Timestamp(start), ..row.clone() };
     let rows: Vec<Slice> = (0..20_000).map(at).collect();
-    let one = encode(&meta(), &rows, 1).unwrap();
-    for threads in [0, 2, 3, 9] {
-        assert_eq!(encode(&meta(), &rows, threads).unwrap(), one);
-    }
+    let encoder = GroupEncoder::new().unwrap();
+    let references: Vec<&Slice> = rows.iter().collect();
+    let groups = references.chunks(GROUP_ROWS).enumerate().rev();
+    let groups = groups.map(|(number, group)| encoder.encode(number, group));
+    let mut groups: Vec<EncodedGroup> = groups.collect::<Result<_, _>>().unwrap();
+    groups.reverse();
+    assert_eq!(encoder.file(&meta(), groups).unwrap(), encode(&meta(), &rows).unwrap());
     assert_eq!(read(&segment(&rows), Columns::All, &ALWAYS), sorted(rows));
 }
 
 #[test]
 fn a_parquet_file_of_others_is_refused() {
-    let bytes = encode(&meta(), &[row()], 1).unwrap().parquet;
+    let bytes = encode(&meta(), &[row()]).unwrap().parquet;
     let at = bytes.windows(9).position(|window| window == b"wirespool").unwrap();
     let mut renamed = bytes.clone();
     renamed[at] = b'x';

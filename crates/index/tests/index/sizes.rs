@@ -14,7 +14,7 @@ use crate::examples::{empty, meta, piece};
 
 /// Encodes, prints the columns by size and returns the bytes per row.
 fn measure(title: &str, rows: &[Slice]) -> u64 {
-    let bytes = encode(&meta(), rows, 1).unwrap().parquet;
+    let bytes = encode(&meta(), rows).unwrap().parquet;
     let total = bytes.len();
     let segment = Segment::open(Bytes::from(bytes)).unwrap();
     let mut sizes = column_sizes(&segment);
@@ -90,7 +90,8 @@ fn random_mix() -> Vec<Slice> {
         begin = end;
     }
     for row in rows.values_mut() {
-        row.history = if row.tuple.proto == Protocol::TCP { "Aa".into() } else { "Dd".into() };
+        let history = if row.tuple.proto == Protocol::TCP { "Aa" } else { "Dd" };
+        row.history = history.parse().unwrap();
     }
     rows.into_values().collect()
 }
@@ -172,7 +173,7 @@ fn corpus_row(number: usize, fields: &BTreeMap<&str, &str>) -> Option<Slice> {
         orig: side("pkts_ab", "ip_bytes_ab", "payload_ab", "frame_bytes_ab", "tcp_flags_ab"),
         resp: side("pkts_ba", "ip_bytes_ba", "payload_ba", "frame_bytes_ba", "tcp_flags_ba"),
         state: if tcp { State::Sf } else { State::Oth },
-        history: if tcp { "ShADadFf".into() } else { "Dd".into() },
+        history: if tcp { "ShADadFf" } else { "Dd" }.parse().unwrap(),
         handshake_ns: tcp.then_some(u64::try_from(number).unwrap() * 7919 % 90_000_000),
         names: names.into(),
         pieces: (first_piece..first_piece + piece_count).map(span).collect(),
@@ -201,8 +202,8 @@ fn random_sessions_take_at_most_100_bytes() {
 
 #[test]
 fn an_empty_segment_is_its_footer() {
-    let size = encode(&meta(), &[], 1).unwrap().parquet.len();
-    let one = encode(&meta(), &random_mix()[..1], 1).unwrap().parquet.len();
+    let size = encode(&meta(), &[]).unwrap().parquet.len();
+    let one = encode(&meta(), &random_mix()[..1]).unwrap().parquet.len();
     println!("no row: {size} bytes, one row: {one} bytes");
     assert!(one <= 12 << 10, "{one} bytes");
 }

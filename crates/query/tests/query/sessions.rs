@@ -1,6 +1,6 @@
 //! Sessions to ask about.
 
-use format::slice::{Direction, Names, Slice, State};
+use format::slice::{Direction, History, Names, Slice, State};
 use units::Timestamp;
 use wire::{Address, FiveTuple, Protocol, TcpOptions, Tunnel, TunnelKind};
 
@@ -42,7 +42,7 @@ pub(crate) fn plain(tuple: FiveTuple) -> Slice {
         orig: one,
         resp: one,
         state: State::Oth,
-        history: String::new(),
+        history: History::default(),
         handshake_ns: None,
         truncated_packets: 0,
         fragments: 0,
@@ -95,7 +95,7 @@ pub(crate) fn tls() -> Slice {
         ..Direction::default()
     };
     row.state = State::Sf;
-    row.history.push_str("ShADadFf");
+    row.history = "ShADadFf".parse().unwrap();
     row.handshake_ns = Some(20_000_000);
     row.names = Names {
         app: Some("tls"),

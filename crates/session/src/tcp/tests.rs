@@ -70,15 +70,15 @@ fn states_and_histories_are_those_of_zeek() {
         (">S <SA >A >AP+50 <A >AP", State::S1, "ShADaG"),
     ] {
         let tcp = play(script);
-        assert_eq!((tcp.state(), tcp.history.text().as_str()), (state, history), "{script}");
+        assert_eq!((tcp.state(), tcp.history.as_str()), (state, history), "{script}");
     }
 }
 
 #[test]
 fn repeated_letters_stand_for_powers_of_ten() {
     let script = format!(">S <SA >AP {}", ">AP-100 ".repeat(99));
-    assert_eq!(play(&script).history.text(), "ShDTT");
-    assert_eq!(play(&format!("{script} >AP-100")).history.text(), "ShDTTT");
+    assert_eq!(play(&script).history.as_str(), "ShDTT");
+    assert_eq!(play(&format!("{script} >AP-100")).history.as_str(), "ShDTTT");
     assert_eq!(play(&script).orig.evidence.retransmitted_packets, 99);
     assert_eq!(play(&script).orig.evidence.retransmitted_bytes, 9900);
 }
@@ -86,7 +86,7 @@ fn repeated_letters_stand_for_powers_of_ten() {
 #[test]
 fn a_history_keeps_its_first_letters() {
     let script = ">S ".repeat(100);
-    assert_eq!(play(&script).history.text(), "S".repeat(31));
+    assert_eq!(play(&script).history.as_str(), "S".repeat(31));
 }
 
 #[test]

@@ -1,0 +1,84 @@
+use super::*;
+use format::head::{StripeId, VolumeId};
+use format::slice::{Direction, History, SparseNames, State};
+use wire::{Address, FiveTuple, Protocol};
+
+fn row(start: i64, port: u16) -> Slice {
+    Slice {
+        tuple: FiveTuple {
+            orig: Address::V4([10, 0, 0, 1].into()),
+            resp: Address::V4([10, 0, 0, 2].into()),
+            orig_port: port,
+            resp_port: 443,
+            proto: Protocol::UDP,
+        },
+        vlan: [None; 2],
+        mpls: None,
+        tunnel: None,
+        icmp: None,
+        session_start: Timestamp(start),
+        start: Timestamp(start),
+        end: Timestamp(start + 5),
+        orig: Direction { packets: 1, ..Direction::default() },
+        resp: Direction::default(),
+        state: State::S0,
+        history: History::default(),
+        handshake_ns: None,
+        truncated_packets: 0,
+        fragments: 0,
+        continues: false,
+        names: SparseNames::default(),
+        interface: 0,
+        pieces: Vec::new(),
+    }
+}
+
+fn meta(sequence: u64) -> SegmentMeta {
+    let at = StripeId { sequence, sub: 0 };
+    SegmentMeta {
+        volume: VolumeId([7; 16]),
+        epoch: 1,
+        first: at,
+        last: at,
+        time_min: Timestamp(0),
+        time_max: Timestamp(0),
+        packets: 9,
+        unindexed_packets: 0,
+        gaps: Vec::new(),
+        interfaces: Vec::new(),
+        recording: None,
+        vlan_in_key: false,
+    }
+}
+
+/// Rows that ended during the segment, in no order, and those that its end makes.
+fn rows(count: usize) -> (Vec<Slice>, Vec<Slice>) {
+    let all = (0_i64..).zip(0_u16..=u16::MAX).cycle().take(count);
+    let all: Vec<Slice> = all.map(|(time, port)| row(time * 7 % 5000, port)).collect();
+    let (mut ended, mut last) = (all.clone(), all);
+    ended.truncate(count / 3);
+    last.drain(..count / 3);
+    last.sort_by_key(|row| row.start);
+    (ended, last)
+}
+
+#[test]
+fn rows_become_the_file_that_encoding_them_at_once_makes() {
+    for helpers in [0, 3] {
+        let mut encoder = Encoder::start().unwrap();
+        let mut expected = Vec::new();
+        for (sequence, count) in [(1, 0), (2, 1), (3, GROUP_ROWS), (4, 3 * GROUP_ROWS + 5)] {
+            let (ended, last) = rows(count);
+            let all = [ended.clone(), last.clone()].concat();
+            expected.push(index::encode(&meta(sequence), &all).unwrap());
+            let mut rows = encoder.begin(ended).unwrap();
+            rows.extend(last);
+            rows.finish(meta(sequence));
+        }
+        encoder.help(helpers);
+        for file in expected {
+            assert_eq!(encoder.next(true).unwrap(), Some(file));
+        }
+        assert_eq!(encoder.next(true).unwrap(), None);
+    }
+}
