@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use format::directory::SegmentEntry;
 use format::head::{Head, Kind, StripeId, VolumeId};
-use index::{Catalog, Files, Segment};
+use index::{Catalog, Files, Identity, Segment};
 use units::Timestamp;
 use volume::{Reader, Span};
 
@@ -48,7 +48,9 @@ impl Archive {
         let mut archive = Self::without_index(options, now)?;
         archive.cache = cache::open(options, archive.volume());
         archive.load_directories();
-        if archive.catalog.add_files(archive.cache.as_ref()).is_err() {
+        let Self { reader, catalog, cache, .. } = &mut archive;
+        let ring = |lasts: &[StripeId]| lasts.iter().map(|&last| identity(reader, last)).collect();
+        if catalog.add_files(cache.as_ref(), &ring).is_err() {
             archive.cache = Box::new(NoCache);
         }
         Ok(archive)
@@ -116,8 +118,9 @@ impl Archive {
         let tail = StripeId { sequence: self.tail(), sub: 0 };
         let oldest = self.catalog.select(&(Timestamp::MIN..=Timestamp::MAX)).into_iter().next();
         oldest.is_some_and(|entry| {
-            let hole = self.holes(&[(tail, before(entry.summary.first))]).pop();
-            hole.flatten().is_some()
+            let between = [(tail, before(entry.summary.first))];
+            let heads = self.first_heads(slots_of_short(&between));
+            self.holes(&between, &heads).pop().flatten().is_some()
         })
     }
 
@@ -153,8 +156,9 @@ impl Archive {
     }
 
     /// Everything that may have sessions, in ring order: segments, and the stripes between them
-    /// that hold packets.
-    pub(crate) fn parts(&self) -> Vec<Part> {
+    /// that hold packets. Files of the cache count from here on, as far as they are of the stripes
+    /// that the ring has.
+    pub(crate) fn parts(&mut self) -> Vec<Part> {
         let segments = self.catalog.select(&(Timestamp::MIN..=Timestamp::MAX));
         let mut next = StripeId { sequence: self.tail(), sub: 0 };
         let mut between: Vec<(StripeId, StripeId)> = Vec::new();
@@ -163,7 +167,17 @@ impl Archive {
             next = next.max(after(entry.summary.last));
         }
         between.extend(self.span().map(|span| (next, span.acknowledged)));
-        let mut holes = self.holes(&between).into_iter();
+        let lasts = segments.iter().map(|entry| entry.summary.last.sequence);
+        let held = lasts.filter(|&last| last >= self.tail());
+        // Nearly all of them are slots of holes as well.
+        let heads = self.first_heads(slots_of_short(&between).into_iter().chain(held).collect());
+        let mut holes = self.holes(&between, &heads).into_iter();
+        for summary in segments.iter().map(|entry| &entry.summary) {
+            if let Some(head) = heads.get(&summary.last.sequence) {
+                let identity = Identity::new(summary.last, &head.cid);
+                self.catalog.confirm(summary.first, Some(identity), self.cache.as_ref());
+            }
+        }
         let mut parts = Vec::new();
         for entry in segments {
             parts.extend(holes.next().flatten());
@@ -175,16 +189,21 @@ impl Archive {
         parts
     }
 
-    /// For each pair of stripes the part from the first to the last, if any of them may hold
-    /// packets.
-    fn holes(&self, between: &[(StripeId, StripeId)]) -> Vec<Option<Part>> {
-        let short = between.iter().filter(|(first, last)| is_short(*first, *last));
-        let slots: BTreeSet<u64> =
-            short.flat_map(|(first, last)| first.sequence..=last.sequence).collect();
+    /// The first heads of these slots that can be read, read at the same time.
+    fn first_heads(&self, slots: BTreeSet<u64>) -> BTreeMap<u64, Head> {
         let slots = Vec::from_iter(slots);
         let heads = slots.iter().copied().zip(self.reader.first_heads(&slots));
-        let heads = heads.filter_map(|(slot, head)| Some((slot, head?))).collect();
-        between.iter().map(|&(first, last)| self.hole(first, last, &heads)).collect()
+        heads.filter_map(|(slot, head)| Some((slot, head?))).collect()
+    }
+
+    /// For each pair of stripes the part from the first to the last, if any of them may hold
+    /// packets, by the first heads of the slots in short ones.
+    fn holes(
+        &self,
+        between: &[(StripeId, StripeId)],
+        heads: &BTreeMap<u64, Head>,
+    ) -> Vec<Option<Part>> {
+        between.iter().map(|&(first, last)| self.hole(first, last, heads)).collect()
     }
 
     /// One of [`Self::holes`], by the first heads of its slots.
@@ -240,6 +259,23 @@ impl Archive {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// What the ring says of a segment that ends with the stripe `last`; `None` where it has none with
+/// packets there.
+fn identity(reader: &Reader, last: StripeId) -> Option<Identity> {
+    let span = reader.span().filter(|span| last <= span.acknowledged)?;
+    let heads =
+        if last.sequence < span.tail { Vec::new() } else { reader.leading_heads(last.sequence) };
+    let is_held = |head: &Head| head.stripe.stripe == last && head.stripe.kind == Kind::Data;
+    let first = heads.first().filter(|_| heads.iter().any(is_held))?;
+    Some(Identity::new(last, &first.cid))
+}
+
+/// The slots of those pairs of stripes between which there are few.
+fn slots_of_short(between: &[(StripeId, StripeId)]) -> BTreeSet<u64> {
+    let short = between.iter().filter(|(first, last)| is_short(*first, *last));
+    short.flat_map(|(first, last)| first.sequence..=last.sequence).collect()
 }
 
 /// Few enough slots to look at their heads.

@@ -1,11 +1,13 @@
 //! Which segments exist, where their rows are, and which rows still have packets.
 //!
 //! The catalog learns of segments from the directories in INDEX stripes and from the files of the
-//! index directory, where each segment's Parquet file lies under its first stripe and its checksum.
-//! A damaged file is found before it is parsed: by the checksums of the parts read, or where it has
-//! none by that of the whole file. A file that is missing or damaged is loaded again by the caller,
-//! from INDEX stripes or from packets, and stored again if the directory can be written; the cache
-//! never decides whether an answer is right.
+//! index directory, where each segment's Parquet file lies under its first stripe, its checksum and
+//! the identity of its stripes. A file counts only while the ring says the same of them
+//! ([`Catalog::confirm`]): a volume that was put back to an older image has others. A damaged file
+//! is found before it is parsed: by the checksums of the parts read, or where it has none by that
+//! of the whole file. A file that is missing, stale or damaged is loaded again by the caller, from
+//! INDEX stripes or from packets, and stored again if the directory can be written; the cache never
+//! decides whether an answer is right.
 //!
 //! A segment retires when the ring's tail has passed its last stripe: all packets of all its rows
 //! are gone then, because rows refer to pieces of their own segment and of the one before. Rows of
@@ -24,6 +26,7 @@ use format::slice::Slice;
 use units::Timestamp;
 
 use crate::error::{Error, Result};
+use crate::file_name::{FileName, Identity};
 use crate::files::Files;
 use crate::filter::Needed;
 use crate::segment::{FilteredFile, Segment};
@@ -55,15 +58,22 @@ pub struct Catalog {
     tail: u64,
     keep_sessions: Option<Duration>,
     segments: BTreeMap<StripeId, SegmentEntry>,
-    files: BTreeMap<StripeId, Vec<String>>,
+    /// By first stripe. Which of them count depends on `identities`.
+    files: BTreeMap<StripeId, Vec<FileName>>,
+    /// Of segments' stripes, as the ring has them.
+    identities: BTreeMap<StripeId, Identity>,
 }
+
+/// What the ring says of segments that end with these stripes; `None` where it does not have them,
+/// or where that cannot be read.
+pub type IdentitiesOf<'a> = &'a dyn Fn(&[StripeId]) -> Vec<Option<Identity>>;
 
 impl Catalog {
     /// An empty catalog of a volume whose oldest stripe has the sequence `tail`. With
     /// `keep_sessions`, rows outlive their packets by at most this time.
     pub fn new(volume: VolumeId, tail: u64, keep_sessions: Option<Duration>) -> Self {
         let (segments, files) = (BTreeMap::new(), BTreeMap::new());
-        Self { volume, tail, keep_sessions, segments, files }
+        Self { volume, tail, keep_sessions, segments, files, identities: BTreeMap::new() }
     }
 
     /// Takes over a directory; says whether it named a segment that was not known.
@@ -93,27 +103,82 @@ impl Catalog {
     }
 
     /// Takes over the files of the index directory. Files of segments that no directory named are
-    /// read whole.
-    pub fn add_files(&mut self, files: &dyn Files) -> Result<()> {
-        self.files.clear();
-        let names = files.list().map_err(|source| failed("list", "*", source))?;
-        for name in names {
-            if let Some((first, _)) = parse_name(&name) {
-                self.files.entry(first).or_default().push(name);
-            }
-        }
+    /// read whole; they count if the ring has their stripes, or has had them before the tail.
+    pub fn add_files(&mut self, files: &dyn Files, ring: IdentitiesOf<'_>) -> Result<()> {
+        self.list(files)?;
         let unknown: Vec<StripeId> =
             self.files.keys().filter(|first| !self.segments.contains_key(first)).copied().collect();
-        for first in unknown {
-            if let Some(segment) = self.cached(first, files) {
-                self.segments.insert(first, entry_of(&segment));
+        let named = |first| self.files.get(&first).into_iter().flatten();
+        let unknown = unknown.into_iter().flat_map(|first| named(first).copied());
+        let found: Vec<(FileName, SegmentEntry)> = unknown
+            .filter_map(|name| Some((name, entry_of(&self.in_file(name, files)?))))
+            .collect();
+        let (retired, held): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|(_, entry)| self.is_retired(&entry.summary));
+        let lasts: Vec<StripeId> = held.iter().map(|(_, entry)| entry.summary.last).collect();
+        let identities = if lasts.is_empty() { Vec::new() } else { ring(&lasts) };
+        for ((name, entry), identity) in held.into_iter().zip(identities) {
+            if identity == Some(name.identity) {
+                self.identities.insert(name.first, name.identity);
+                self.segments.insert(name.first, entry);
+            }
+        }
+        for (name, entry) in retired {
+            self.identities.insert(name.first, name.identity);
+            self.segments.insert(name.first, entry);
+        }
+        Ok(())
+    }
+
+    /// Lists the index directory. Files that do not say which stripes they cover are removed.
+    fn list(&mut self, files: &dyn Files) -> Result<()> {
+        self.files.clear();
+        for name in files.list().map_err(|source| failed("list", "*", source))? {
+            if let Some(parsed) = FileName::parse(&name) {
+                self.files.entry(parsed.first).or_default().push(parsed);
+            } else if FileName::is_outdated(&name) {
+                // Where it cannot be removed it does not count either.
+                drop(files.remove(&name));
             }
         }
         Ok(())
     }
 
-    /// Takes over a segment that was just closed or rebuilt, and stores its file. A directory that
-    /// cannot be written does not matter: the INDEX stripes have the same bytes.
+    /// Removes the files of segments that begin behind `newest`, which the ring does not have:
+    /// they were written in a future that was given up when the volume was put back to an older
+    /// image. Only whoever writes the volume knows that, and only before anything is written.
+    pub fn drop_future(&mut self, newest: StripeId, files: &dyn Files) -> Result<()> {
+        self.list(files)?;
+        let future: Vec<StripeId> =
+            self.files.keys().filter(|&&first| first > newest).copied().collect();
+        for first in future {
+            for name in self.files.remove(&first).unwrap_or_default() {
+                remove(name, files)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Learns which stripes the ring has where the segment that begins with `first` ends. Its files
+    /// count that are of these stripes; others are removed. Without an identity none counts, none
+    /// is removed, and none is stored.
+    pub fn confirm(&mut self, first: StripeId, identity: Option<Identity>, files: &dyn Files) {
+        let Some(identity) = identity else {
+            self.identities.remove(&first);
+            return;
+        };
+        self.identities.insert(first, identity);
+        let names = self.files.get_mut(&first);
+        let stale = names.map(|names| names.extract_if(.., |name| name.identity != identity));
+        for name in stale.into_iter().flatten() {
+            // Where it cannot be removed it does not count either.
+            drop(remove(name, files));
+        }
+    }
+
+    /// Takes over a segment that was just closed or rebuilt, and stores its file, if its stripes
+    /// were confirmed. A directory that cannot be written does not matter: the INDEX stripes have
+    /// the same bytes.
     pub fn store(&mut self, entry: SegmentEntry, parquet: &[u8], files: &dyn Files) {
         self.segments.insert(entry.summary.first, entry);
         self.cache(entry.summary.first, parquet, files);
@@ -202,13 +267,25 @@ impl Catalog {
             })
             .map(|entry| entry.summary.first)
             .collect();
-        for first in gone {
+        for first in gone.into_iter().chain(self.forgotten()) {
             self.segments.remove(&first);
+            self.identities.remove(&first);
             for name in self.files.remove(&first).unwrap_or_default() {
-                files.remove(&name).map_err(|source| failed("remove", &name, source))?;
+                remove(name, files)?;
             }
         }
         Ok(())
+    }
+
+    /// Segments that only a file tells of and nothing keeps: the ring has passed the next one's
+    /// begin.
+    fn forgotten(&self) -> Vec<StripeId> {
+        if self.keep_sessions.is_some() {
+            return Vec::new();
+        }
+        let next = self.files.keys().skip(1);
+        let passed = self.files.keys().zip(next).filter(|(_, next)| next.sequence <= self.tail);
+        passed.map(|(first, _)| *first).filter(|first| !self.segments.contains_key(first)).collect()
     }
 
     /// Whether the row belongs into answers, and whether its packets can be had.
@@ -231,10 +308,17 @@ impl Catalog {
         in_parts.or_else(|| self.verified(first, files))
     }
 
+    /// The segment's files that are of the stripes in the ring.
+    fn names(&self, first: StripeId) -> impl Iterator<Item = FileName> + use<'_> {
+        let identity = self.identities.get(&first);
+        let names = self.files.get(&first).into_iter().flatten();
+        names.filter(move |name| Some(&name.identity) == identity).copied()
+    }
+
     /// The first of the segment's files whose end is whole.
     fn filtered(&self, first: StripeId, files: &dyn Files) -> Option<FilteredFile> {
-        let names = self.files.get(&first)?.iter();
-        let ends = names.filter_map(|name| FilteredFile::open(files.open(name).ok()??).ok()?);
+        let open = |name: FileName| files.open(&name.to_text()).ok()?;
+        let ends = self.names(first).filter_map(|name| FilteredFile::open(open(name)?).ok()?);
         ends.into_iter().find(|file| file.is_of(self.volume, first))
     }
 
@@ -245,21 +329,27 @@ impl Catalog {
 
     /// The segment from the first of its files that matches the checksum in its name.
     fn verified(&self, first: StripeId, files: &dyn Files) -> Option<Segment> {
-        self.files.get(&first)?.iter().find_map(|name| {
-            let parquet = files.read(name).ok()??;
-            let (_, crc) = parse_name(name)?;
-            let whole = checksum(CrcAlgorithm::Crc64Nvme, &parquet) == crc;
-            let segment = whole.then(|| Segment::open(Bytes::from(parquet)).ok())??;
-            self.check(segment).ok().filter(|segment| segment.meta().first == first)
-        })
+        self.names(first).find_map(|name| self.in_file(name, files))
     }
 
+    /// The segment in a file that matches the checksum in its name.
+    fn in_file(&self, name: FileName, files: &dyn Files) -> Option<Segment> {
+        let parquet = files.read(&name.to_text()).ok()??;
+        let whole = checksum(CrcAlgorithm::Crc64Nvme, &parquet) == name.crc;
+        let segment = whole.then(|| Segment::open(Bytes::from(parquet)).ok())??;
+        self.check(segment).ok().filter(|segment| segment.meta().first == name.first)
+    }
+
+    /// Without knowing which stripes it covers no file is worth having.
     fn cache(&mut self, first: StripeId, parquet: &[u8], files: &dyn Files) {
-        let name = file_name(first, checksum(CrcAlgorithm::Crc64Nvme, parquet));
+        let Some(&identity) = self.identities.get(&first) else { return };
+        let crc = checksum(CrcAlgorithm::Crc64Nvme, parquet);
+        let name = FileName { first, crc, identity };
+        let text = name.to_text();
         // A damaged file is found by its checksum and loaded again from the ring, as long as that
         // has it: only rows that are to outlive their packets need the file itself.
-        let durable = |()| if self.keep_sessions.is_some() { files.sync(&name) } else { Ok(()) };
-        if files.write_atomic(&name, parquet).and_then(durable).is_ok() {
+        let durable = |()| if self.keep_sessions.is_some() { files.sync(&text) } else { Ok(()) };
+        if files.write_atomic(&text, parquet).and_then(durable).is_ok() {
             let names = self.files.entry(first).or_default();
             names.retain(|known| *known != name);
             names.push(name);
@@ -291,16 +381,7 @@ fn failed(action: &'static str, name: &str, source: std::io::Error) -> Error {
     Error::Files { action, name: name.to_owned(), source }
 }
 
-/// `SEQUENCE-SUB-CRC64.parquet`: names sort as the segments were written.
-fn file_name(first: StripeId, crc: u64) -> String {
-    format!("{:020}-{:05}-{crc:016x}.parquet", first.sequence, first.sub)
-}
-
-fn parse_name(name: &str) -> Option<(StripeId, u64)> {
-    let mut fields = name.strip_suffix(".parquet")?.split('-');
-    let sequence = fields.next()?.parse().ok()?;
-    let first = StripeId { sequence, sub: fields.next()?.parse().ok()? };
-    let crc = u64::from_str_radix(fields.next()?, 16).ok()?;
-    // Exactly our own spelling, so that every name has one meaning and every meaning one name.
-    (file_name(first, crc) == name).then_some((first, crc))
+fn remove(name: FileName, files: &dyn Files) -> Result<()> {
+    let name = name.to_text();
+    files.remove(&name).map_err(|source| failed("remove", &name, source))
 }

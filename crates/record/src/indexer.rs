@@ -1,5 +1,6 @@
 //! The session indexer's thread: sealed pieces in, segments of session rows out.
 
+use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 
@@ -11,7 +12,7 @@ use format::directory::{SegmentEntry, split};
 use format::head::{HEAD_BYTES, Kind, StripeId, VolumeId};
 use format::local::LOCAL_FRAME_BYTES;
 use format::piece::{Packets, packets};
-use index::{Catalog, Encoded, Files};
+use index::{Catalog, Encoded, Files, Identity};
 use session::Table;
 use units::Clock;
 use volume::{Reader, StripeInSlot};
@@ -45,6 +46,7 @@ pub(crate) struct IndexerReport {
 struct Pending {
     last_part: StripeId,
     entry: SegmentEntry,
+    identity: Option<Identity>,
     parquet: Vec<u8>,
 }
 
@@ -73,6 +75,8 @@ pub(crate) struct Indexer<'a> {
 pub(crate) struct Run<'a> {
     parts: Indexer<'a>,
     segment: Option<OpenSegment>,
+    /// Which stripes the segments cover that the encoder has, in their order.
+    closed: VecDeque<Option<Identity>>,
     pending: Vec<Pending>,
     unindexed_before: u64,
     report: IndexerReport,
@@ -95,6 +99,7 @@ impl<'a> Run<'a> {
         Self {
             parts,
             segment: None,
+            closed: VecDeque::new(),
             pending: Vec::new(),
             unindexed_before: 0,
             report: IndexerReport::default(),
@@ -132,12 +137,19 @@ impl<'a> Run<'a> {
             let body = column.get(HEAD_BYTES..sealed.len).expect("a piece is a head and a body");
             self.take((sealed.stripe, number), self.parts.epoch, packets(body).with_starts(starts));
         }
+        self.note_slot(Some(sealed.slot_cid));
     }
 
     fn take(&mut self, piece: (StripeId, u8), epoch: u32, body: Packets<'_>) {
         let now = self.parts.clock.boottime_ns();
         let segment = self.segment.get_or_insert_with(|| OpenSegment::new(piece.0, epoch, now));
         segment.take(self.parts.table.as_mut(), piece, body);
+    }
+
+    fn note_slot(&mut self, slot_cid: Option<[u8; 32]>) {
+        if let Some(segment) = &mut self.segment {
+            segment.ends_in_slot_of(slot_cid);
+        }
     }
 
     fn close_if_due(&mut self) -> Result<(), index::Error> {
@@ -162,21 +174,23 @@ impl<'a> Run<'a> {
             (None, _) => {}
         }
         rows.finish(segment.meta(*volume, missed_packets, recording.clone()));
+        self.closed.push_back(segment.identity());
         self.write_encoded(false)
     }
 
     /// Writes the indexes that the encoder has ready into the ring, or all that are under way.
     fn write_encoded(&mut self, wait: bool) -> Result<(), index::Error> {
         while let Some(encoded) = self.parts.encoder.next(wait)? {
+            let identity = self.closed.pop_front().expect("a file for every segment, in order");
             // Without a writer there is no ring to put it into; the packets can be indexed again.
             if let Ok(places) = self.write_parts(&encoded) {
-                self.note_written(encoded, &places);
+                self.note_written(encoded, identity, &places);
             }
         }
         Ok(())
     }
 
-    fn note_written(&mut self, encoded: Encoded, places: &[StripeId]) {
+    fn note_written(&mut self, encoded: Encoded, identity: Option<Identity>, places: &[StripeId]) {
         let (Some(&first_part), Some(&last_part)) = (places.first(), places.last()) else { return };
         let parts = u16::try_from(places.len()).expect("parts are numbered with 16 bits");
         // The next index lists this one even before it is durable: acknowledgements come in order.
@@ -185,7 +199,7 @@ impl<'a> Run<'a> {
         self.report.rows += entry.summary.sessions;
         self.report.segments += 1;
         self.report.index_bytes += entry.bytes;
-        self.pending.push(Pending { last_part, entry, parquet: encoded.parquet });
+        self.pending.push(Pending { last_part, entry, identity, parquet: encoded.parquet });
     }
 
     /// Cuts the file into parts, as many in a stripe as it has data columns.
@@ -238,6 +252,7 @@ impl<'a> Run<'a> {
         let durable = |pending: &mut Pending| pending.last_part <= shown.acknowledged;
         for ready in self.pending.extract_if(.., durable) {
             let catalog = &mut self.parts.catalog;
+            catalog.confirm(ready.entry.summary.first, ready.identity, self.parts.files);
             catalog.store(ready.entry, &ready.parquet, self.parts.files);
             catalog.retire(shown.tail, self.parts.clock.realtime(), self.parts.files)?;
         }
@@ -283,6 +298,8 @@ impl<'a> Run<'a> {
                 .flat_map(|(slot, buffer)| slot.stripes.iter().map(move |piece| (piece, *buffer)))
                 .collect();
             pieces.sort_by_key(|(piece, _)| (piece.head.stripe.stripe, piece.head.piece.column));
+            let slot_cid = pieces.first().map(|(piece, _)| &piece.head);
+            let slot_cid = slot_cid.filter(|head| head.stripe.stripe.sub == 0).map(|head| head.cid);
             for (stripe, buffer) in pieces {
                 let head = &stripe.head.stripe;
                 let wanted = head.kind == Kind::Data
@@ -303,6 +320,7 @@ impl<'a> Run<'a> {
                 }
                 let body = Reader::body(&stripe.head, buffer);
                 self.take((head.stripe, column), head.epoch, packets(body));
+                self.note_slot(slot_cid);
             }
         }
         self.close(Rest::Last)?;

@@ -209,6 +209,9 @@ fn indexer_of<'a>(
     let (volume, tail) = (superblock.volume_id, opened.writer.tail());
     let mut catalog = Catalog::new(volume, tail, options.keep_sessions);
     catalog.add(&opened.directory);
+    let newest = opened.directory.first().map(|newest| newest.summary.first);
+    // Where files cannot be removed they do not count either: queries ask the ring.
+    drop(catalog.drop_future(newest.unwrap_or(opened.writer.acknowledged()), files));
     Ok(Indexer {
         table: options.sessions.map(|_| new_table()),
         new_table,

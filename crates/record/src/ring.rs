@@ -83,6 +83,8 @@ pub(crate) struct FilledColumn {
 #[derive(Debug)]
 pub(crate) struct SealedStripe {
     pub(crate) stripe: StripeId,
+    /// `CID` of the first stripe in its slot.
+    pub(crate) slot_cid: [u8; 32],
     pub(crate) columns: Vec<Shared>,
     /// Where the packets of each begin.
     pub(crate) starts: Vec<Vec<u32>>,
@@ -315,8 +317,9 @@ impl RingWriter<'_> {
             Filled { columns: bodies, kind, rows, totals, time_min, time_max, extra_blocks };
         let appended = self.append(filled)?;
         self.waiting.push_back((appended.stripe, interfaces));
-        let volume::Appended { stripe, columns, len } = appended;
-        self.hand_to_indexer(SealedStripe { stripe, columns, starts, len, packets });
+        let volume::Appended { stripe, slot_cid, columns, len } = appended;
+        let sealed = SealedStripe { stripe, slot_cid, columns, starts, len, packets };
+        self.hand_to_indexer(sealed);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use format::directory::Gap;
 use format::head::{StripeId, VolumeId};
 use format::piece::Packets;
 use format::slice::PieceId;
-use index::{Interface, SegmentMeta};
+use index::{Identity, Interface, SegmentMeta};
 use session::{PacketView, Slice, Table};
 use units::Timestamp;
 
@@ -46,6 +46,8 @@ impl SegmentLimits {
 pub(crate) struct OpenSegment {
     first: StripeId,
     last: StripeId,
+    /// `CID` of the first stripe in the slot of the last one, where it is known.
+    slot_cid: Option<[u8; 32]>,
     epoch: u32,
     started_ns: i64,
     bytes: u64,
@@ -65,6 +67,7 @@ impl OpenSegment {
         Self {
             first,
             last: first,
+            slot_cid: None,
             epoch,
             started_ns: now_ns,
             bytes: 0,
@@ -126,6 +129,16 @@ impl OpenSegment {
         }
         self.bytes += u64::try_from(walk.body_len()).expect("lengths fit 64 bits");
         self.last = stripe;
+    }
+
+    /// The slot of the stripe taken last begins with the stripe of this `CID`.
+    pub(crate) fn ends_in_slot_of(&mut self, slot_cid: Option<[u8; 32]>) {
+        self.slot_cid = slot_cid;
+    }
+
+    /// Which stripes these are, whatever their numbers.
+    pub(crate) fn identity(&self) -> Option<Identity> {
+        self.slot_cid.as_ref().map(|cid| Identity::new(self.last, cid))
     }
 
     pub(crate) fn is_due(&self, limits: &SegmentLimits, now_ns: i64) -> bool {

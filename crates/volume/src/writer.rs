@@ -98,6 +98,8 @@ pub struct Plan {
 pub struct Appended {
     /// Its place.
     pub stripe: StripeId,
+    /// `CID` of the first stripe in its slot.
+    pub slot_cid: [u8; 32],
     /// The sealed data columns, read-only; the session table reads them while they are warm.
     pub columns: Vec<Shared>,
     /// Bytes of head and body of each.
@@ -134,6 +136,8 @@ pub struct Writer {
     next: StripeId,
     next_row: u16,
     previous: Previous,
+    /// `CID` of the first stripe in the slot of `previous`.
+    slot_cid: [u8; 32],
     index: StripeId,
     acknowledged: StripeId,
     /// Stripes not yet acknowledged, and their numbers.
@@ -163,6 +167,7 @@ impl Writer {
             rows,
             next: StripeId { sequence: acknowledged.sequence + 1, sub: 0 },
             next_row: 0,
+            slot_cid: previous.cid,
             previous,
             index,
             acknowledged,
@@ -347,7 +352,7 @@ impl Writer {
         self.poll(None, clock)?;
         let len = HEAD_BYTES * (1 + usize::from(rows));
         let stripe = sealed.stripe().stripe;
-        Ok(Appended { stripe, columns: shared, len })
+        Ok(Appended { stripe, slot_cid: self.slot_cid, columns: shared, len })
     }
 
     /// P and Q of the bodies in front into the buffers behind them, and the checksums of all.
@@ -512,6 +517,9 @@ impl Writer {
     fn advance(&mut self, sealed: &Sealed) {
         let stripe = sealed.stripe();
         self.previous = sealed.as_previous();
+        if stripe.stripe.sub == 0 {
+            self.slot_cid = self.previous.cid;
+        }
         self.next_row = stripe.first_row + 1 + stripe.rows;
         self.next.sub += 1;
         if stripe.kind.closes_slot() || self.next_row == self.geometry().rows_per_slot() {

@@ -4,7 +4,10 @@ use core::time::Duration;
 
 use format::directory::SegmentEntry;
 use format::head::{StripeId, VolumeId};
-use index::{Catalog, Encoded, Error, Files, MemoryFiles, Packets, SegmentMeta, encode};
+use index::{
+    Catalog, Encoded, Error, Files, Identity, LookUp, MemoryFiles, Needed, Packets, SegmentMeta,
+    encode,
+};
 use units::Timestamp;
 use wire::{Address, FiveTuple, Protocol};
 
@@ -54,9 +57,20 @@ fn directory(numbers: core::ops::Range<u64>) -> Vec<SegmentEntry> {
 fn catalog(keep_sessions: Option<Duration>, files: &MemoryFiles) -> Catalog {
     let mut catalog = Catalog::new(VOLUME, 0, keep_sessions);
     for number in 1..5 {
+        catalog.confirm(stripe(100 * number), Some(identity(number, 0)), files);
         catalog.store(entry(number), &parquet(number), files);
     }
     catalog
+}
+
+/// Of segment `number` in one of several pasts of the volume.
+fn identity(number: u64, past: u8) -> Identity {
+    Identity::new(meta(number).last, &[past; 32])
+}
+
+/// A ring that has the stripes of the first past.
+fn ring(lasts: &[StripeId]) -> Vec<Option<Identity>> {
+    lasts.iter().map(|last| Some(identity(last.sequence / 100, 0))).collect()
 }
 
 fn numbers(catalog: &Catalog) -> Vec<u64> {
@@ -159,8 +173,49 @@ fn segments_without_a_directory_are_found_by_their_files() {
     files.write_atomic(&damaged, &bytes).unwrap();
     let mut catalog = Catalog::new(VOLUME, 0, None);
     catalog.add(&directory(4..6));
-    catalog.add_files(&files).unwrap();
+    catalog.add_files(&files, &ring).unwrap();
     assert_eq!(numbers(&catalog), [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn a_file_counts_only_while_the_ring_has_its_stripes() {
+    let files = MemoryFiles::default();
+    drop(catalog(None, &files));
+    let is_found = |catalog: &Catalog, number| {
+        let found = catalog.look_up(&entry(number), &files, &Needed::default());
+        matches!(found, LookUp::Found(_))
+    };
+    let mut catalog = Catalog::new(VOLUME, 0, None);
+    catalog.add(&directory(1..4));
+    catalog.add_files(&files, &|lasts| lasts.iter().map(|_| None).collect()).unwrap();
+    assert_eq!(numbers(&catalog), [1, 2, 3], "segment 4 is in no directory and not in the ring");
+    assert!(!is_found(&catalog, 1), "nobody asked the ring");
+    catalog.confirm(stripe(100), Some(identity(1, 0)), &files);
+    catalog.confirm(stripe(200), Some(identity(2, 1)), &files);
+    catalog.confirm(stripe(300), None, &files);
+    assert_eq!([1, 2, 3].map(|number| is_found(&catalog, number)), [true, false, false]);
+    let held: Vec<String> = files.list().unwrap().iter().map(|name| name[17..20].into()).collect();
+    assert_eq!(held, ["100", "300", "400"], "the file of another past is removed");
+
+    let entry = entry(2);
+    let reloaded = catalog.reload(&entry, &files, &mut |_| Some(parquet(2))).unwrap();
+    assert!(reloaded.is_some() && is_found(&catalog, 2));
+    assert_eq!(files.list().unwrap().len(), 4);
+}
+
+#[test]
+fn files_of_a_future_that_was_given_up_are_removed_by_the_next_writer() {
+    let files = MemoryFiles::default();
+    drop(catalog(None, &files));
+    let outdated = "00000000000000000100-00000-0123456789abcdef.parquet";
+    files.write_atomic(outdated, b"of an earlier version").unwrap();
+    let mut catalog = Catalog::new(VOLUME, 0, None);
+    catalog.drop_future(stripe(200), &files).unwrap();
+    let held: Vec<String> = files.list().unwrap().iter().map(|name| name[17..20].into()).collect();
+    assert_eq!(held, ["100", "200"]);
+    // What no directory names goes with the ring all the same.
+    catalog.retire(200, Timestamp(0), &files).unwrap();
+    assert_eq!(files.list().unwrap().len(), 1);
 }
 
 #[test]
@@ -184,7 +239,7 @@ fn kept_sessions_outlive_their_packets_by_the_time_given() {
     assert_eq!(numbers(&catalog), [2, 3, 4]);
     let mut reopened = Catalog::new(VOLUME, 400, keep);
     reopened.add(&directory(4..5));
-    reopened.add_files(&files).unwrap();
+    reopened.add_files(&files, &ring).unwrap();
     assert_eq!(numbers(&reopened), [2, 3, 4]);
     reopened.retire(400, Timestamp(14 * units::NANOS_PER_SECOND), &files).unwrap();
     assert_eq!(numbers(&reopened), [4]);

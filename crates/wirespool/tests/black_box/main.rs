@@ -13,6 +13,7 @@ mod layout;
 mod machine;
 mod members;
 mod refusals;
+mod restored;
 mod retention;
 mod strangers;
 mod turnover;
