@@ -1,6 +1,4 @@
-//! Making members: files written completely, block devices discarded.
-
-#![expect(unsafe_code, reason = "BLKDISCARD is an ioctl without a safe wrapper")]
+//! Making members that are files, written completely.
 
 use core::ops::ControlFlow;
 use core::time::Duration;
@@ -132,21 +130,4 @@ fn sync_directory(path: &Path) -> Result<(), Error> {
     openat(CWD, parent, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .and_then(rustix::fs::fsync)
         .map_err(|errno| Error::path("flush the directory of", path, errno))
-}
-
-/// Tells a block device that none of its content is needed any more. `false` when it does not care;
-/// its content is undefined afterwards.
-pub fn discard(path: &Path) -> Result<bool, Error> {
-    let target = Target::open(path, Access::Exclusive, true)?;
-    let range: [u64; 2] = [0, target.size_bytes()];
-    // SAFETY: BLKDISCARD reads two u64, offset and length, from the address given: linux/fs.h.
-    let request = unsafe {
-        rustix::ioctl::Setter::<{ rustix::ioctl::opcode::none(0x12, 119) }, [u64; 2]>::new(range)
-    };
-    // SAFETY: the request is BLKDISCARD with its argument.
-    match unsafe { rustix::ioctl::ioctl(target.as_fd(), request) } {
-        Ok(()) => Ok(true),
-        Err(Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL) => Ok(false),
-        Err(errno) => Err(Error::path("discard", path, errno)),
-    }
 }

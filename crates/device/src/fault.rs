@@ -58,12 +58,15 @@ pub enum Operation {
     Write,
     /// A flush, submitted or synchronous. It has the offset 0.
     Flush,
+    /// A discard: it can fail, be lost or take long.
+    Discard,
 }
 
 /// Writes and flushes.
 pub const MUTATIONS: &[Operation] = &[Operation::Write, Operation::Flush];
 /// Everything that a disk does.
-pub const OPERATIONS: &[Operation] = &[Operation::Read, Operation::Write, Operation::Flush];
+pub const OPERATIONS: &[Operation] =
+    &[Operation::Read, Operation::Write, Operation::Flush, Operation::Discard];
 
 /// Which operations meet a fault.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,9 +10,11 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustix::io::Errno;
+
 use crate::clock::monotonic_ns;
 use crate::fault::{Effect, Faults, faulty_flush, faulty_read, latency_of};
-use crate::{Completion, Device, Error, Fault, Operation, Rule, Shared, assert_range};
+use crate::{Completion, Device, Error, Fault, Operation, Rule, Shared, assert_range, to_usize};
 
 /// A device with rules of faults.
 #[derive(Debug)]
@@ -121,6 +123,18 @@ impl Device for Faulty {
             None => self.inner.submit_flush(token),
             Some(result) => self.done.push(Completion { token, result, latency_ns: 0 }),
         }
+    }
+
+    fn submit_discard(&mut self, token: u64, offset: u64, len: u64) {
+        assert_range(offset, to_usize(len), self.size_bytes());
+        let fault = self.faults.lock().next(Operation::Discard, offset, to_usize(len));
+        self.note_latency(token, fault);
+        let result = match fault {
+            Some(Fault::Error) => Err(Error::io("discard", offset, Errno::IO)),
+            Some(Fault::Lost) => Ok(()),
+            _ => return self.inner.submit_discard(token, offset, len),
+        };
+        self.done.push(Completion { token, result, latency_ns: 0 });
     }
 
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {

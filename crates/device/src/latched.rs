@@ -15,13 +15,15 @@ pub struct Latched {
     inner: Box<dyn Device>,
     cause: Option<Error>,
     flushes: Vec<u64>,
+    /// They fail without consequences.
+    discards: Vec<u64>,
     refused: Vec<u64>,
 }
 
 impl Latched {
     /// Wraps a device that has not failed yet.
     pub fn new(inner: Box<dyn Device>) -> Self {
-        Self { inner, cause: None, flushes: Vec::new(), refused: Vec::new() }
+        Self { inner, cause: None, flushes: Vec::new(), discards: Vec::new(), refused: Vec::new() }
     }
 
     fn refusal(&self) -> Result<(), Error> {
@@ -39,6 +41,11 @@ impl Latched {
 
     /// Notes a failure, and takes back the success of a flush that came after one.
     fn judge(&mut self, completion: &mut Completion) {
+        let discard = self.discards.iter().position(|&token| token == completion.token);
+        if let Some(index) = discard {
+            self.discards.swap_remove(index);
+            return;
+        }
         let flush = self.flushes.iter().position(|&token| token == completion.token);
         if let Some(index) = flush {
             self.flushes.swap_remove(index);
@@ -70,6 +77,15 @@ impl Device for Latched {
         } else {
             self.flushes.push(token);
             self.inner.submit_flush(token);
+        }
+    }
+
+    fn submit_discard(&mut self, token: u64, offset: u64, len: u64) {
+        if self.cause.is_some() {
+            self.refused.push(token);
+        } else {
+            self.discards.push(token);
+            self.inner.submit_discard(token, offset, len);
         }
     }
 

@@ -13,6 +13,7 @@
 mod batch;
 mod clock;
 mod create;
+mod discard;
 mod error;
 mod fault;
 mod faulty;
@@ -31,7 +32,8 @@ mod uring;
 use core::fmt;
 use core::time::Duration;
 
-pub use create::{CreateOptions, create_file, discard, remove_file};
+pub use create::{CreateOptions, create_file, remove_file};
+pub use discard::discard;
 pub use error::Error;
 pub use fault::{Fault, MUTATIONS, OPERATIONS, Operation, Rule};
 pub use faulty::{FaultSwitch, Faulty};
@@ -77,6 +79,15 @@ pub trait Device: Send + fmt::Debug {
     /// Starts a flush. Its success means that every write whose completion was reaped before this
     /// call is durable; it says nothing about writes in flight.
     fn submit_flush(&mut self, token: u64);
+
+    /// Starts telling the medium that nothing needs the content of these `len` bytes any more: it
+    /// is undefined, old or zero, until it is written again. Nobody writes there before this has
+    /// completed. It is advice: a device that takes none says so by an error, after which
+    /// everything else goes on as before.
+    ///
+    /// # Panics
+    /// As [`Device::submit_write`].
+    fn submit_discard(&mut self, token: u64, offset: u64, len: u64);
 
     /// Appends finished operations to `out`. `None` does not block; with a wait it returns as soon
     /// as one has finished, nothing is in flight, or the time is over.

@@ -118,6 +118,15 @@ impl Medium {
         Arc::new(Write { number: self.submitted, first_row, rows })
     }
 
+    /// The same of zeros.
+    pub(crate) fn submit_zeros(&mut self, offset: u64, len: u64) -> Arc<Write> {
+        self.submitted += 1;
+        let (first_row, count) = (offset / to_u64(ROW_SIZE), to_usize(len) / ROW_SIZE);
+        let forgotten = self.forgotten.contains(&first_row);
+        let rows = vec![Arc::clone(&self.zeros); if forgotten { 0 } else { count }];
+        Arc::new(Write { number: self.submitted, first_row, rows })
+    }
+
     /// Rows of zeros, and rows like the one before them, take no memory of their own.
     fn rows_of(&self, data: &[u8]) -> Vec<Row> {
         let mut last = Arc::clone(&self.zeros);

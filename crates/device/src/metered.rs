@@ -78,6 +78,8 @@ fn upper_bound(bucket: usize) -> u64 {
 pub struct Meter {
     /// Bytes handed over for writing, synchronous writes included.
     pub written_bytes: u64,
+    /// Bytes handed over for discarding.
+    pub discarded_bytes: u64,
     /// Completed submitted writes, failed ones included.
     pub write_latency: Histogram,
     /// Completed submitted flushes, failed ones included.
@@ -92,6 +94,7 @@ pub struct Metered {
     inner: Box<dyn Device>,
     meter: Arc<Mutex<Meter>>,
     flushes: Vec<u64>,
+    discards: Vec<u64>,
 }
 
 /// Reads the meter of a device that works elsewhere.
@@ -112,7 +115,7 @@ fn lock(meter: &Mutex<Meter>) -> MutexGuard<'_, Meter> {
 impl Metered {
     /// Wraps a device.
     pub fn new(inner: Box<dyn Device>) -> Self {
-        Self { inner, meter: Arc::default(), flushes: Vec::new() }
+        Self { inner, meter: Arc::default(), flushes: Vec::new(), discards: Vec::new() }
     }
 
     /// A reader that outlives this device.
@@ -142,16 +145,25 @@ impl Device for Metered {
         self.inner.submit_flush(token);
     }
 
+    fn submit_discard(&mut self, token: u64, offset: u64, len: u64) {
+        lock(&self.meter).discarded_bytes += len;
+        self.discards.push(token);
+        self.inner.submit_discard(token, offset, len);
+    }
+
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {
         let first = out.len();
         self.inner.reap(wait, out);
         for completion in out.iter().skip(first) {
             let flush = self.flushes.iter().position(|&token| token == completion.token);
+            let discard = self.discards.iter().position(|&token| token == completion.token);
             let mut meter = lock(&self.meter);
             meter.failed += u64::from(completion.result.is_err());
             if let Some(index) = flush {
                 self.flushes.swap_remove(index);
                 meter.flush_latency.add(completion.latency_ns);
+            } else if let Some(index) = discard {
+                self.discards.swap_remove(index);
             } else {
                 meter.write_latency.add(completion.latency_ns);
             }

@@ -6,8 +6,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::clock::monotonic_ns;
+use crate::discard::discard_range;
 use crate::target::Target;
-use crate::{Completion, Device, Error, Shared, assert_range};
+use crate::{Completion, Device, Error, Shared, assert_range, to_usize};
 
 /// Enough for several writes in flight and a flush beside them.
 pub(crate) const THREAD_COUNT: usize = 4;
@@ -48,6 +49,7 @@ struct Job {
 enum Work {
     Write { offset: u64, data: Shared, len: usize },
     Flush,
+    Discard { offset: u64, len: u64 },
 }
 
 impl Threads {
@@ -101,6 +103,7 @@ fn work(target: &Target, queues: &Queues) {
             }
             // Covers what was completed at submission, and possibly more.
             Work::Flush => target.sync(),
+            Work::Discard { offset, len } => discard_range(target, offset, len),
         };
         let latency_ns = monotonic_ns().saturating_sub(submitted_ns);
         queues.lock().done.push(Completion { token, result, latency_ns });
@@ -121,6 +124,11 @@ impl Device for Threads {
 
     fn submit_flush(&mut self, token: u64) {
         self.submit(token, Work::Flush);
+    }
+
+    fn submit_discard(&mut self, token: u64, offset: u64, len: u64) {
+        assert_range(offset, to_usize(len), self.target.size_bytes());
+        self.submit(token, Work::Discard { offset, len });
     }
 
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {

@@ -23,6 +23,7 @@ use io_uring::{IoUring, opcode, squeue};
 use rustix::io::Errno;
 
 use crate::clock::monotonic_ns;
+use crate::discard::Discards;
 use crate::target::Target;
 use crate::{Completion, Device, Error, Pool, Shared, assert_range, to_u64, to_usize};
 
@@ -42,6 +43,8 @@ pub(crate) struct Uring {
     /// By user data of the ring; `None` is free.
     slots: Vec<Option<Slot>>,
     in_flight: usize,
+    /// Not by the ring, and not in `in_flight`: older kernels have no command for it.
+    discards: Discards,
     /// Operations that could not be handed to the ring.
     unsent: Vec<Completion>,
     broken: Option<Error>,
@@ -100,7 +103,18 @@ impl Uring {
         let registered = registered.cloned();
         let slots = Vec::with_capacity(to_usize(u64::from(RING_ENTRIES)));
         let (unsent, in_flight) = (Vec::new(), 0);
-        Ok(Self { ring, target, registered, slots, in_flight, unsent, broken: None, notes })
+        let discards = Discards::new();
+        Ok(Self {
+            ring,
+            target,
+            registered,
+            slots,
+            in_flight,
+            discards,
+            unsent,
+            broken: None,
+            notes,
+        })
     }
 
     fn submit(&mut self, token: u64, operation: Operation) {
@@ -262,9 +276,16 @@ impl Device for Uring {
         self.submit(token, Operation::Flush);
     }
 
+    fn submit_discard(&mut self, token: u64, offset: u64, len: u64) {
+        assert_range(offset, to_usize(len), self.target.size_bytes());
+        self.discards.submit(&self.target, token, (offset, len));
+    }
+
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {
         let (before, start_ns) = (out.len(), monotonic_ns());
         self.collect(out);
+        let alone = out.len() == before && self.in_flight == 0;
+        self.discards.reap(wait.filter(|_| alone), out);
         // A short write or a signal ends a wait without finishing anything.
         while out.len() == before && self.unsent.is_empty() && self.in_flight > 0 {
             let waited = Duration::from_nanos(monotonic_ns().saturating_sub(start_ns));
@@ -283,7 +304,7 @@ impl Device for Uring {
     }
 
     fn in_flight(&self) -> usize {
-        self.in_flight
+        self.in_flight + self.discards.under_way()
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {

@@ -125,6 +125,51 @@ fn block_devices_are_driven_like_files_and_discarded() {
     assert_eq!(row, [0; 4096]);
 }
 
+/// Discards a range; what became of it.
+fn discard_range(device: &mut dyn Device, offset: u64, len: u64) -> Result<(), Error> {
+    device.submit_discard(5, offset, len);
+    let mut completions = Vec::new();
+    while device.in_flight() > 0 {
+        device.reap(Some(Duration::from_secs(10)), &mut completions);
+    }
+    let completion = completions.pop().unwrap();
+    assert_eq!((completion.token, completions.len()), (5, 0));
+    completion.result
+}
+
+#[test]
+fn a_range_is_discarded_every_way_and_a_file_is_left_alone() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let file = directory.path().join("backing");
+    sparse(&file, 8 * MIB);
+    let threads = Options { without_uring: true, ..Options::default() };
+    let ways = [Options::default(), threads];
+    let row_at = |path: &Path, offset| {
+        let mut row = [1; 4096];
+        open_read(path).unwrap().read_at(offset, &mut row).unwrap();
+        row[0]
+    };
+    for options in &ways {
+        let mut device = open(&file, options).unwrap();
+        device.write_at(0, &[7; 4096]).unwrap();
+        assert!(discard_range(device.as_mut(), 0, MIB).is_err());
+        // Nothing is latched.
+        device.write_at(4096, &[7; 4096]).unwrap();
+        device.flush().unwrap();
+        assert_eq!(row_at(&file, 0), 7);
+    }
+    let Some(disk) = Loop::attach(&file, &[]) else { return };
+    for options in &ways {
+        let mut device = open(&disk.0, options).unwrap();
+        for offset in [MIB - 4096, MIB, 2 * MIB - 4096, 2 * MIB] {
+            device.write_at(offset, &[9; 4096]).unwrap();
+        }
+        discard_range(device.as_mut(), MIB, MIB).unwrap();
+        let rows = [MIB - 4096, MIB, 2 * MIB - 4096, 2 * MIB].map(|at| row_at(&disk.0, at));
+        assert_eq!(rows, [9, 0, 0, 9]);
+    }
+}
+
 #[test]
 fn logical_blocks_of_4096_bytes_work() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();

@@ -13,6 +13,7 @@ use units::{ByteSize, Clock};
 use volume::{MemberAt, Reader, Recovery, Writer, WriterCounters};
 
 use crate::account::Account;
+use crate::discards::{self, Discard};
 use crate::error::Error;
 use crate::members::MemberChange;
 use crate::pipeline;
@@ -77,6 +78,8 @@ pub struct Options {
     pub without: Vec<u8>,
     /// A command that is run when a member's state changes.
     pub on_member_change: Option<String>,
+    /// Which disks are told ahead of the head what is needed no more.
+    pub discard: Discard,
     /// How the member is driven.
     pub device: device::Options,
 }
@@ -107,6 +110,7 @@ impl Options {
             max_age: MaxAge::Unchanged,
             without: Vec::new(),
             on_member_change: None,
+            discard: Discard::Auto,
             device: device::Options::default(),
         }
     }
@@ -125,6 +129,8 @@ pub struct Progress {
     pub pool_free: usize,
     /// All columns of the pool.
     pub pool_count: usize,
+    /// What was decided when it began, one line each.
+    pub setup: Vec<String>,
     /// What became of members so far.
     pub changes: Vec<MemberChange>,
     /// What a whole ring holds at the rate of the last minute, in nanoseconds; `None` from files,
@@ -228,6 +234,8 @@ pub(crate) struct Opened {
     /// The volume as it was when it was opened, for the index.
     pub(crate) reader: Reader,
     pub(crate) directory: Vec<SegmentEntry>,
+    /// What was decided, one line each.
+    pub(crate) setup: Vec<String>,
 }
 
 fn open_volume(options: &Options, clock: &dyn Clock) -> Result<Opened, Error> {
@@ -248,8 +256,9 @@ fn open_volume(options: &Options, clock: &dyn Clock) -> Result<Opened, Error> {
     let device_options = device::Options { pool: Some(pool.clone()), ..options.device.clone() };
     let open = |found: &MemberAt| device::open(&found.path, &device_options);
     let devices = members.iter().map(open).collect::<Result<_, _>>()?;
-    let (writer, recovery) = volume::mount_without(devices, &options.without, clock)?;
+    let (mut writer, recovery) = volume::mount_without(devices, &options.without, clock)?;
     let reader = Reader::of_mounted(volume::open_members(&members)?, &writer)?;
     let directory = reader.newest_index().and_then(|at| reader.directory(at)).unwrap_or_default();
-    Ok(Opened { writer, recovery, pool, reader, directory })
+    let setup = discards::begin(&mut writer, &members, options.discard);
+    Ok(Opened { writer, recovery, pool, reader, directory, setup })
 }

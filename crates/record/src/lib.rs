@@ -19,6 +19,7 @@
 //! drops + writer drops + in flight.
 
 mod account;
+mod discards;
 mod encoder;
 mod error;
 mod indexer;
@@ -33,6 +34,7 @@ mod ring;
 mod segment;
 
 pub use account::Account;
+pub use discards::Discard;
 pub use error::Error;
 pub use job::{Input, MaxAge, Options, Progress, Report, record};
 pub use members::{Change, MemberChange};

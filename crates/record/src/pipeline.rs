@@ -81,6 +81,7 @@ pub(crate) fn run(
             cut_after_ns,
             max_age_ns,
             open_spare: &open_spare,
+            discard: options.discard,
         };
         let ring = RingWriter::new(opened.writer, ring);
         let ring = spawn_ring(scope, ring, task_queue, &failed)?;
@@ -102,6 +103,7 @@ pub(crate) fn run(
         let mut feed = Feed::new(intake, (&board, &pool), (clock, progress), (crier, notes));
         feed.wait = WAIT.min(options.cut_after / 2);
         feed.reach = reach;
+        feed.setup = opened.setup;
         let intake_result = feed.all(sources);
         feed.intake.end();
         drop::<SyncSender<()>>(end);
@@ -338,6 +340,7 @@ struct Feed<'a> {
     /// How long a source may wait for packets: a column must be cut in time.
     wait: Duration,
     reach: Option<ReachBack>,
+    setup: Vec<String>,
     told_ns: i64,
     notes: Vec<String>,
     broken_off: Vec<String>,
@@ -361,6 +364,7 @@ impl<'a> Feed<'a> {
             start_ns,
             wait: WAIT,
             reach: None,
+            setup: Vec::new(),
             told_ns,
             notes,
             broken_off: Vec::new(),
@@ -431,6 +435,7 @@ impl<'a> Feed<'a> {
             member_bytes: shown.counters.bytes,
             pool_free: self.pool.free_count(),
             pool_count: self.pool.count(),
+            setup: self.setup.clone(),
             changes: shown.changes,
             holds_ns,
         })

@@ -1,11 +1,13 @@
 //! The ring writer's thread: filled columns in, sealed stripes out, acknowledged in order.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use core::time::Duration;
 
+use crate::discards::{self, Discard};
 use crate::members::{self, Change, MemberChange};
 use device::{Buffer, Device, Pool, Shared};
 use format::directory::Gap;
@@ -130,6 +132,7 @@ pub(crate) struct RingParts<'a> {
     /// Packets older than this expire; 0: none.
     pub(crate) max_age_ns: i64,
     pub(crate) open_spare: OpenSpare<'a>,
+    pub(crate) discard: Discard,
 }
 
 /// The state of the thread.
@@ -154,13 +157,14 @@ pub(crate) struct RingWriter<'a> {
     published: StripeId,
     last_append_ns: i64,
     open_spare: OpenSpare<'a>,
+    discard: Discard,
     /// Expelled members that were taken note of.
     expelled: usize,
 }
 
 impl<'a> RingWriter<'a> {
     pub(crate) fn new(writer: Writer, parts: RingParts<'a>) -> Self {
-        let RingParts { pool, clock, board, indexer, cut_after_ns, max_age_ns, open_spare } = parts;
+        let RingParts { pool, clock, board, indexer, open_spare, discard, .. } = parts;
         Self {
             published: writer.acknowledged(),
             newest: writer.acknowledged(),
@@ -171,11 +175,12 @@ impl<'a> RingWriter<'a> {
             indexer: Some(indexer),
             waiting: VecDeque::new(),
             pending: Vec::new(),
-            cut_after_ns,
-            max_age_ns,
+            cut_after_ns: parts.cut_after_ns,
+            max_age_ns: parts.max_age_ns,
             expired_at_ns: None,
             last_append_ns: clock.boottime_ns(),
             open_spare,
+            discard,
             expelled: 0,
         }
     }
@@ -406,7 +411,12 @@ impl RingWriter<'_> {
             let (member, reason) = (gone.member, gone.reason.to_string());
             self.expelled += 1;
             self.changed(member, Change::Expelled(reason));
-            if self.writer.replace_by_spare(member, self.open_spare, self.clock)?.is_some() {
+            let spare = self.writer.replace_by_spare(member, self.open_spare, self.clock)?;
+            if let Some(spare) = spare {
+                let run_bytes = self.writer.discard_bytes();
+                let is_wanted =
+                    discards::is_wanted(Path::new(&spare.path), self.discard, run_bytes);
+                self.writer.discard_ahead(member, is_wanted);
                 self.changed(member, Change::Replaced);
             }
         }

@@ -189,6 +189,11 @@ impl Device for Tapped {
         self.disk.submit_flush(token);
     }
 
+    fn submit_discard(&mut self, token: u64, offset: u64, len: u64) {
+        self.strike();
+        self.disk.submit_discard(token, offset, len);
+    }
+
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {
         drop(self.count());
         self.disk.reap(wait, out);

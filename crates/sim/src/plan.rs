@@ -34,6 +34,8 @@ pub(crate) struct Plan {
     pub(crate) cycles: u64,
     /// Operations take time.
     pub(crate) takes_time: bool,
+    /// Members are flash, and hear ahead of the head what is needed no more.
+    pub(crate) discards: bool,
 }
 
 /// Data and parity columns; often small, because there are more ways to lose.
@@ -86,6 +88,7 @@ impl Plan {
             sizes,
             cycles: 10 + random.below(20),
             takes_time: random.percent(10),
+            discards: random.percent(40),
         }
     }
 

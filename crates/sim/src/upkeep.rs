@@ -28,6 +28,7 @@ impl History {
         if self.disks.has_crashed() {
             drop(writer);
             self.crashed("crashes in a resilver");
+            self.doubt_damaged(self.truth.gaps.keys().copied().collect());
             return Ok(None);
         }
         self.disks.settle(&mut self.random);
@@ -43,6 +44,7 @@ impl History {
                 if whole && !report.lost.is_empty() {
                     return broken(format!("LOST: with everybody there: {:?}", report.lost));
                 }
+                self.doubt_damaged(self.truth.gaps.keys().copied().collect());
                 self.counters.add("resilvers that lack something", 1);
                 Ok(Some(writer))
             }
@@ -88,7 +90,7 @@ impl History {
         let done = self.claim_and_scrub();
         if self.disks.has_crashed() {
             self.crashed("crashes in a scrub");
-            self.doubt_damaged();
+            self.doubt_damaged(numbers(self.everybody()).collect());
             return Ok(());
         }
         self.disks.settle(&mut self.random);
@@ -138,11 +140,12 @@ impl History {
         }
     }
 
-    /// A repair may have been torn.
-    fn doubt_damaged(&mut self) {
+    /// What was damaged on these members may be repaired by now, wholly or in part.
+    fn doubt_damaged(&mut self, members: Vec<u8>) {
+        let members = bits(members.into_iter());
         for fact in self.truth.facts.values_mut() {
             let damaged = fact.bad_rows.iter().fold(fact.bad_heads, |bits, row| bits | row);
-            fact.holders &= !damaged;
+            fact.holders &= !(damaged & members);
         }
     }
 

@@ -18,6 +18,9 @@ impl History {
     /// Writes until a crash or an orderly stop.
     pub(crate) fn record(&mut self, writer: Writer) -> Verdict {
         let mut writer = writer;
+        for member in numbers(bits(writer.membership().present())) {
+            writer.discard_ahead(member, self.plan.discards && self.random.percent(80));
+        }
         if self.random.percent(50) {
             let after = self.random.below(40 * u64::from(self.plan.members()));
             let crashes = self.choose_crashes();
@@ -40,6 +43,7 @@ impl History {
             }
             self.look_beside(&writer)?;
         }
+        self.counters.add("bytes discarded", writer.counters().discarded_bytes);
         self.end(writer)
     }
 

@@ -46,6 +46,10 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
         plural(report.unindexed, "packet"),
     ));
     lines.push(format!("durable up to stripe {}", report.acknowledged));
+    if report.writer.discarded_bytes > 0 {
+        let bytes = ByteSize(report.writer.discarded_bytes);
+        lines.push(format!("disks were told ahead of the head that {bytes} are needed no more"));
+    }
     if let (false, Some(alive)) = (report.recovery.clean, report.recovery.last_alive) {
         let (kept, voided) = (report.recovery.kept, report.recovery.voided);
         lines.push(format!(
@@ -172,6 +176,7 @@ struct RecordingJson<'a> {
     segments: u64,
     index_bytes: u64,
     member_bytes: u64,
+    discarded_bytes: u64,
     stripes: u64,
     flushes: u64,
     write_latency_ns_max: u64,
@@ -214,6 +219,7 @@ pub fn recording_json(report: &Report) -> String {
         segments: report.segments,
         index_bytes: report.index_bytes,
         member_bytes: report.writer.bytes,
+        discarded_bytes: report.writer.discarded_bytes,
         stripes: report.writer.stripes,
         flushes: report.writer.flushes,
         write_latency_ns_max: report.writer.write_latency_ns_max,

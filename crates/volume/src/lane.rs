@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use core::ops::Range;
 use core::time::Duration;
 
 use device::{Completion, Device, Shared};
@@ -16,6 +17,12 @@ use crate::{Error, superblocks};
 const FLUSH_AFTER_NS: i64 = 20_000_000;
 /// Set in the tokens of flushes.
 const FLUSH_TOKEN: u64 = 1 << 63;
+/// The token of the discard under way.
+const DISCARD_TOKEN: u64 = 1 << 62;
+/// Who has made the head wait this long by a discard ...
+const DISCARD_WAIT_NS: i64 = 20_000_000;
+/// ... is not given another one for so long.
+const DISCARD_REST_NS: i64 = 60_000_000_000;
 
 /// How far the piece of one stripe is on this member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +53,12 @@ pub(crate) struct Lane {
     under_way: VecDeque<(u64, i64)>,
     flush_under_way: bool,
     oldest_unflushed_ns: Option<i64>,
+    takes_discards: bool,
+    /// The sequences whose slots are being discarded.
+    discarding: Option<Range<u64>>,
+    /// Since when somebody waits for the end of that.
+    discard_awaited_ns: Option<i64>,
+    discards_rest_until_ns: i64,
     flushes: u64,
     write_latency_ns_max: u64,
     completions: Vec<Completion>,
@@ -73,6 +86,10 @@ impl Lane {
             under_way: VecDeque::new(),
             flush_under_way: false,
             oldest_unflushed_ns: None,
+            takes_discards: false,
+            discarding: None,
+            discard_awaited_ns: None,
+            discards_rest_until_ns: i64::MIN,
             flushes: 0,
             write_latency_ns_max: 0,
             completions: Vec::new(),
@@ -108,9 +125,11 @@ impl Lane {
         self.write_latency_ns_max
     }
 
-    /// Submission time of the oldest operation under way.
+    /// Submission time of the oldest operation under way. Discards may take their time, until
+    /// somebody waits for them.
     pub(crate) fn oldest_ns(&self) -> Option<i64> {
-        self.under_way.front().map(|&(_, submitted_ns)| submitted_ns)
+        let oldest = self.under_way.front().map(|&(_, submitted_ns)| submitted_ns);
+        oldest.into_iter().chain(self.discard_awaited_ns).min()
     }
 
     /// Starts one write of the piece of stripe `stripe`, a number that never falls.
@@ -121,7 +140,7 @@ impl Lane {
         (data, len): (Shared, usize),
         now_ns: i64,
     ) {
-        assert!(stripe < FLUSH_TOKEN >> 1 && part < 2, "tokens are unique");
+        assert!(stripe < DISCARD_TOKEN >> 1 && part < 2, "tokens are unique");
         match self.pieces.back_mut().filter(|piece| piece.stripe == stripe) {
             Some(Piece { stage: Stage::Submitted(writes), .. }) => *writes += 1,
             Some(_) => unreachable!("the writes of a piece are submitted together"),
@@ -148,6 +167,15 @@ impl Lane {
     }
 
     fn take(&mut self, completion: Completion, now_ns: i64) -> Result<(), device::Error> {
+        if completion.token == DISCARD_TOKEN {
+            let awaited_ns = self.discard_awaited_ns.map_or(0, |since_ns| now_ns - since_ns);
+            (self.discarding, self.discard_awaited_ns) = (None, None);
+            self.takes_discards &= completion.result.is_ok();
+            if awaited_ns >= DISCARD_WAIT_NS {
+                self.discards_rest_until_ns = now_ns.saturating_add(DISCARD_REST_NS);
+            }
+            return Ok(());
+        }
         let place = self.under_way.iter().position(|&(token, _)| token == completion.token);
         self.under_way.remove(place.expect("a completion belongs to an operation under way"));
         completion.result?;
@@ -177,6 +205,41 @@ impl Lane {
         Ok(())
     }
 
+    /// Whether discards do it good.
+    pub(crate) fn takes_discards(&self) -> bool {
+        self.takes_discards
+    }
+
+    pub(crate) fn set_discards(&mut self, is_wanted: bool) {
+        self.takes_discards = is_wanted;
+    }
+
+    /// The sequences whose slots are being discarded: nothing may be written there.
+    pub(crate) fn discarding(&self) -> Option<&Range<u64>> {
+        self.discarding.as_ref()
+    }
+
+    /// Starts discarding slots, if the member takes it now; gives the bytes.
+    pub(crate) fn discard(
+        &mut self,
+        slots: Range<u64>,
+        (offset, len): (u64, u64),
+        now_ns: i64,
+    ) -> u64 {
+        if !self.takes_discards || now_ns < self.discards_rest_until_ns {
+            return 0;
+        }
+        assert_eq!(self.discarding, None, "one discard is under way at a time");
+        self.discarding = Some(slots);
+        self.device.submit_discard(DISCARD_TOKEN, offset, len);
+        len
+    }
+
+    /// Somebody waits for the discard under way.
+    pub(crate) fn await_discard(&mut self, now_ns: i64) {
+        self.discard_awaited_ns = self.discard_awaited_ns.or(Some(now_ns));
+    }
+
     /// Starts a flush when none is under way and one is due: `enough` pieces are written, or the
     /// oldest of them has waited long enough.
     pub(crate) fn start_flush(&mut self, enough: usize, now_ns: i64) {
@@ -203,8 +266,13 @@ impl Lane {
         self.pieces.front().map(|piece| piece.stripe)
     }
 
-    /// Operations under way.
+    /// Writes and flushes under way.
     pub(crate) fn in_flight(&self) -> usize {
         self.under_way.len()
+    }
+
+    /// Something is under way, a discard included.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.under_way.is_empty() || self.discarding.is_some()
     }
 }

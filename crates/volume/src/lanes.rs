@@ -1,5 +1,6 @@
 //! The members of an open volume together: what is done to each of them alike.
 
+use core::ops::Range;
 use core::time::Duration;
 
 use format::superblock::Superblock;
@@ -145,13 +146,13 @@ impl Lanes {
             reaped += lane.reap(None, now_ns)?;
             Ok(())
         })?;
-        let busy = self.iter().filter(|lane| lane.in_flight() > 0).count();
+        let busy = self.iter().filter(|lane| lane.is_busy()).count();
         if let Some(wait) = wait.filter(|_| reaped == 0 && busy > 0) {
             // Members complete independently: wait on one in turn, shortly if there are others.
             self.turn = self.turn.wrapping_add(1) % busy;
             let wait = if busy == 1 { wait } else { wait.min(LOOK) };
             let turn = self.turn;
-            let waiting = self.iter_mut().filter(|(_, lane)| lane.in_flight() > 0).nth(turn);
+            let waiting = self.iter_mut().filter(|(_, lane)| lane.is_busy()).nth(turn);
             if let Some((member, lane)) = waiting {
                 let reaped = lane.reap(Some(wait), clock.boottime_ns());
                 reaped.map_err(|error| Failed { member: Some(member), error: error.into() })?;
@@ -164,12 +165,42 @@ impl Lanes {
         })
     }
 
+    /// Starts discarding slots on the members that take it; gives the bytes of all.
+    pub(crate) fn discard(
+        &mut self,
+        slots: &Range<u64>,
+        place: (u64, u64),
+        clock: &dyn Clock,
+    ) -> u64 {
+        let now_ns = clock.boottime_ns();
+        self.iter_mut().map(|(_, lane)| lane.discard(slots.clone(), place, now_ns)).sum()
+    }
+
+    /// The sequences whose slots members discard at this moment.
+    pub(crate) fn discarding(&self) -> impl Iterator<Item = &Range<u64>> {
+        self.iter().filter_map(Lane::discarding)
+    }
+
+    /// Somebody waits for such discards: from now on a member that does not answer is late.
+    pub(crate) fn await_discards(
+        &mut self,
+        is_meant: impl Fn(&Range<u64>) -> bool,
+        clock: &dyn Clock,
+    ) {
+        let now_ns = clock.boottime_ns();
+        for (_, lane) in self.iter_mut() {
+            if lane.discarding().is_some_and(&is_meant) {
+                lane.await_discard(now_ns);
+            }
+        }
+    }
+
     /// Stripes below this number are durable on every member; `None`: all of them.
     pub(crate) fn durable_below(&self) -> Option<u64> {
         self.iter().filter_map(Lane::durable_below).min()
     }
 
-    /// Operations under way.
+    /// Writes and flushes under way.
     pub(crate) fn in_flight(&self) -> usize {
         self.iter().map(Lane::in_flight).sum()
     }

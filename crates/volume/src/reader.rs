@@ -330,7 +330,7 @@ impl Reader {
         let shown = |stripe: &StripeInSlot| stripe.head.stripe.stripe <= span.acknowledged;
         slot.stripes.truncate(slot.stripes.iter().take_while(|stripe| shown(stripe)).count());
         if slot.stripes.is_empty() {
-            return Err(if self.has_passed(sequence) {
+            return Err(if self.is_passed(sequence) {
                 Error::Overwritten(first)
             } else {
                 Error::Damaged(first)
@@ -340,9 +340,17 @@ impl Reader {
     }
 
     /// Whether the slot of `sequence` holds something newer by now.
-    pub(crate) fn has_passed(&self, sequence: u64) -> bool {
+    fn has_passed(&self, sequence: u64) -> bool {
         let now = self.with_heads(|heads| heads.first_of_slot(self.geometry().slot(sequence)));
         now.is_some_and(|head| head.stripe.stripe.sequence > sequence)
+    }
+
+    /// A writer has passed the slot since the reader was opened, or may be writing or discarding
+    /// it. A writer is at most W slots ahead of what is acknowledged: what lies W slots before a
+    /// slot that it changes is surely newer by now.
+    pub(crate) fn is_passed(&self, sequence: u64) -> bool {
+        let window = u64::from(self.superblock().window);
+        self.has_passed(sequence) || self.has_passed(sequence - window)
     }
 
     /// The slot as the member of the column tells it alone; `None` when anything in it needs the

@@ -195,8 +195,10 @@ fn by_bisection(heads: &Heads<'_>, known: Known) -> Option<Newest> {
         match nearest(heads, middle, low..high, window) {
             Some(head) if lap(&head) >= anchor_lap => low = low.max(slot_of(&head)),
             Some(head) => high = high.min(slot_of(&head)),
-            // Unwritten on the first lap; later an unreadable stretch this long hides the answer.
-            None if anchor_lap > 1 => return None,
+            // On later laps an unreadable stretch longer than the window around the answer, which
+            // is looked at in the end, hides it. Shorter ones are torn or discarded, and on the
+            // first lap nothing is written there.
+            None if anchor_lap > 1 && high - low > reach => return None,
             None => high = middle,
         }
     }

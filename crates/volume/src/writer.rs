@@ -8,6 +8,7 @@
 //! A member that fails or stalls is expelled: the others begin a new epoch without it, durably,
 //! before anything is acknowledged that it does not hold.
 
+mod discards;
 mod members;
 mod retention;
 
@@ -121,6 +122,8 @@ pub struct WriterCounters {
     pub closed_rows: u64,
     /// Bytes of acknowledged stripes written anew.
     pub repaired_bytes: u64,
+    /// Bytes that members were told, ahead of the head, to be needed no more.
+    pub discarded_bytes: u64,
 }
 
 /// The only one who writes to an open volume.
@@ -150,6 +153,8 @@ pub struct Writer {
     gone: Vec<Lane>,
     /// When too many members last stood still for it to be the fault of any of them.
     all_silent_ns: i64,
+    /// Slots up to that of this sequence were discarded, or are behind the head.
+    discarded_through: u64,
     /// Too few members are left.
     stopped: bool,
 }
@@ -177,6 +182,7 @@ impl Writer {
             expelled: Vec::new(),
             gone: Vec::new(),
             all_silent_ns: i64::MIN,
+            discarded_through: 0,
             stopped: false,
             membership,
             lanes,
@@ -310,9 +316,11 @@ impl Writer {
 
     /// Whether another stripe may be submitted now without exceeding the window.
     pub fn has_room_in_window(&self) -> bool {
-        let window = self.superblock().window;
+        let window = self.window_of_stripes();
         let reach = self.next.sequence - self.acknowledged.sequence;
-        self.in_flight.len() < usize::from(window) && reach <= u64::from(window)
+        let in_flight = u64::try_from(self.in_flight.len()).expect("at most W");
+        let is_discarded = |slots: &Range<u64>| slots.contains(&self.next.sequence);
+        in_flight < window && reach <= window && !self.lanes.discarding().any(is_discarded)
     }
 
     /// Seals and submits one stripe; waits while the window is full.
@@ -330,9 +338,7 @@ impl Writer {
         if rows > self.plan(0).room {
             self.close_slot(clock, false)?;
         }
-        while !self.has_room_in_window() {
-            self.poll_at_once(clock)?;
-        }
+        self.wait_for_room(clock)?;
         let packets: Vec<u32> = columns.iter().map(|column| column.packets).collect();
         let mut buffers: Vec<Buffer> = columns.into_iter().map(|column| column.buffer).collect();
         let own: fn(&Self) -> &Pool = if rows > 0 { |it| &it.parity } else { |it| &it.rows };
@@ -428,6 +434,7 @@ impl Writer {
         match polled.err().or_else(|| self.stalled(clock)) {
             None => {
                 self.acknowledge();
+                self.discard_next(clock);
                 Ok(())
             }
             Some(failed) => self.expel(failed, clock),
@@ -462,9 +469,7 @@ impl Writer {
     /// Leaves the current slot: a VOID head behind its last stripe, whose block reaches to the
     /// slot's end: its row, and the last one.
     fn close_slot(&mut self, clock: &dyn Clock, clean_stop: bool) -> Result<(), Error> {
-        while !self.has_room_in_window() {
-            self.poll_at_once(clock)?;
-        }
+        self.wait_for_room(clock)?;
         let columns = self.geometry().columns();
         let mut buffers = Vec::new();
         for _ in 0..2 * columns {

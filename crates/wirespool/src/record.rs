@@ -4,7 +4,7 @@ use core::ops::ControlFlow;
 use core::time::Duration;
 use std::path::PathBuf;
 
-use ::record::{Input, MaxAge, Options};
+use ::record::{Discard, Input, MaxAge, Options};
 use clap::Args;
 use host::{StopFlag, SystemClock, usage};
 use session::Config;
@@ -88,6 +88,9 @@ pub(crate) struct Flags {
     /// Run this in a shell when a member's state changes; `WIRESPOOL_CHANGE` and others tell what
     #[arg(long, value_name = "COMMAND")]
     on_member_change: Option<String>,
+    /// Tell disks ahead of the ring's head what they need not keep: auto is flash that takes it
+    #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = discard)]
+    discard: Discard,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -123,6 +126,15 @@ fn max_age(text: &str) -> Result<MaxAge, String> {
     match text {
         "off" => Ok(MaxAge::Off),
         text => arguments::duration(text).map(MaxAge::Age),
+    }
+}
+
+fn discard(text: &str) -> Result<Discard, String> {
+    match text {
+        "auto" => Ok(Discard::Auto),
+        "on" => Ok(Discard::On),
+        "off" => Ok(Discard::Off),
+        _ => Err("auto, on or off".to_owned()),
     }
 }
 
@@ -210,6 +222,7 @@ fn options(flags: Flags) -> Result<Options, Usage> {
         max_age: flags.max_age.unwrap_or(defaults.max_age),
         without: flags.without,
         on_member_change: flags.on_member_change,
+        discard: flags.discard,
         name: flags.name,
         ..defaults
     })
@@ -232,7 +245,7 @@ pub(crate) fn run(flags: Flags) -> Outcome {
     let input_bytes = input_bytes(&options.input);
     let mut progress = Progress::new("record");
     let mut is_told = false;
-    let mut changes_told = 0;
+    let (mut setup_told, mut changes_told) = (0, 0);
     let report = ::record::record(&options, &SystemClock, &mut |state| {
         let text = || view::recording_progress(state);
         match input_bytes {
@@ -241,6 +254,10 @@ pub(crate) fn run(flags: Flags) -> Outcome {
                 progress.share(state.member_bytes, total, &|_| format!("{}, about", text()));
             }
             _ => progress.text(&text),
+        }
+        for line in state.setup.get(setup_told..).unwrap_or_default() {
+            say(line);
+            setup_told += 1;
         }
         for change in state.changes.get(changes_told..).unwrap_or_default() {
             say(&format!("members: {change}"));

@@ -10,7 +10,7 @@ use super::mechanics::{Mechanics, Timing};
 use super::{Modelled, Work};
 use crate::fault::{Effect, Faults, faulty_flush, faulty_read, latency_of};
 use crate::medium::{Medium, Write};
-use crate::{Completion, Crash, Error, Fault, Operation, Shared, to_u64, to_usize};
+use crate::{Completion, Crash, Error, Fault, Operation, ROW_SIZE, Shared, to_u64, to_usize};
 
 #[derive(Clone)]
 pub(super) struct Disk {
@@ -114,6 +114,35 @@ impl Disk {
     pub(super) fn write_stray(&mut self, offset: u64, data: &[u8]) {
         let write = self.medium.submit(offset, data);
         self.medium.complete(&write);
+    }
+
+    /// A discard begins: rows become zeros or stay as they are, a run of them alike.
+    pub(super) fn discard(&mut self, now_ns: i64, offset: u64, len: u64) -> Outcome {
+        self.work.discarded_bytes += len;
+        if self.absent {
+            return Outcome::nothing(now_ns, Err(gone("discard", offset)));
+        }
+        let fault = self.faults.next(Operation::Discard, offset, to_usize(len));
+        self.mechanics.stall(now_ns, latency_of(fault));
+        let done_ns = self.mechanics.discard(&self.timing, now_ns);
+        match fault {
+            Some(Fault::Error) => {
+                return Outcome::nothing(done_ns, Err(Error::io("discard", offset, Errno::IO)));
+            }
+            Some(Fault::Lost) => return Outcome::nothing(done_ns, Ok(())),
+            _ => {}
+        }
+        let mut writes = Vec::new();
+        let mut at = offset;
+        while at < offset + len {
+            let run_bytes = to_u64(ROW_SIZE) << self.faults.random.below(10);
+            let run_bytes = run_bytes.min(offset + len - at);
+            if self.faults.random.below(4) > 0 {
+                writes.push(self.medium.submit_zeros(at, run_bytes));
+            }
+            at += run_bytes;
+        }
+        Outcome { done_ns, result: Ok(()), action: Action::Write(writes), to_other: false }
     }
 
     pub(super) fn flush(&mut self, now_ns: i64) -> Outcome {

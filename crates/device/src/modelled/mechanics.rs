@@ -144,6 +144,11 @@ impl Mechanics {
         plus(now_ns, timing.command_ns).max(self.free_ns)
     }
 
+    /// When a discard submitted at `now_ns` is done: a note in the disk's tables.
+    pub(super) fn discard(&mut self, timing: &Timing, now_ns: i64) -> i64 {
+        plus(now_ns.max(self.link_free_ns), timing.command_ns)
+    }
+
     /// Nothing moves for so long.
     pub(super) fn stall(&mut self, now_ns: i64, ns: u64) {
         if ns == 0 {

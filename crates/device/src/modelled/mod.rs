@@ -23,7 +23,7 @@ use crate::fault::flip_a_bit;
 use crate::random::Random;
 use crate::{
     Completion, Crash, Device, Error, ROW_SIZE, ReadAt, Rule, Shared, Timeline, assert_range,
-    to_u64,
+    to_u64, to_usize,
 };
 
 use disk::{Disk, Outcome};
@@ -43,6 +43,8 @@ pub struct Work {
     pub written_bytes: u64,
     /// Flushes, both kinds, failed ones included.
     pub flushes: u64,
+    /// Bytes discarded.
+    pub discarded_bytes: u64,
     /// Jumps of the arm.
     pub jumps: u64,
 }
@@ -272,6 +274,12 @@ impl Device for Modelled {
 
     fn submit_flush(&mut self, token: u64) {
         self.submit(token, self.begin_flush(), None);
+    }
+
+    fn submit_discard(&mut self, token: u64, offset: u64, len: u64) {
+        assert_range(offset, to_usize(len), self.size_bytes);
+        let outcome = self.lock().discard(self.timeline.now_ns(), offset, len);
+        self.submit(token, outcome, None);
     }
 
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {

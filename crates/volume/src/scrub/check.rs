@@ -52,7 +52,7 @@ impl<'a> Checker<'a> {
         self.view =
             reader.with_heads(|heads| SlotView::walk(heads, sequence, span.acknowledged, bytes));
         let damage = VerifyReport::damage_in(reader, (sequence, span), &self.view);
-        if !damage.is_empty() && self.is_passed(sequence) {
+        if !damage.is_empty() && reader.is_passed(sequence) {
             report.overwritten += 1;
             return Vec::new();
         }
@@ -61,14 +61,6 @@ impl<'a> Checker<'a> {
             self.note_wrong_parity(span, bytes, report);
         }
         damage
-    }
-
-    /// A writer has passed the slot since the reader was opened, or may be writing it. A writer is
-    /// at most W slots ahead of what is acknowledged: what lies W slots before a slot that it
-    /// writes is surely newer by now.
-    fn is_passed(&self, sequence: u64) -> bool {
-        let window = u64::from(self.reader.superblock().window);
-        self.reader.has_passed(sequence) || self.reader.has_passed(sequence - window)
     }
 
     /// How to repair what [`Checker::slot`] has just found.

@@ -106,7 +106,8 @@ impl Writer {
     /// Ends the epoch: everything in flight is durable, and the slot is closed in the name of the
     /// next one, whose stripe follows in a fresh slot. `change` is in force from there on.
     fn begin_epoch(&mut self, change: Change, clock: &dyn Clock) -> Result<(), Failed> {
-        while self.lanes.durable_below().is_some() {
+        while self.lanes.durable_below().is_some() || self.lanes.discarding().next().is_some() {
+            self.lanes.await_discards(|_| true, clock);
             self.lanes.poll(Some(WAIT), 1, clock)?;
             if let Some(failed) = self.stalled(clock) {
                 return Err(failed);

@@ -7,6 +7,7 @@
     reason = "a test may stop at once"
 )]
 
+mod discards;
 mod expel;
 mod life;
 mod ring;

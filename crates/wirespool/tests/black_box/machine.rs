@@ -128,7 +128,7 @@ pub(crate) fn text(path: PathBuf) -> String {
 /// A loop device over a file of zeros, or what `prepare` makes of it; detached in the end.
 pub(crate) struct Loop {
     pub(crate) path: String,
-    _file: tempfile::NamedTempFile,
+    file: tempfile::NamedTempFile,
 }
 
 impl Loop {
@@ -149,7 +149,13 @@ impl Loop {
             return None;
         }
         let path = String::from_utf8(output.stdout).unwrap().trim().to_owned();
-        Some(Self { path, _file: file })
+        Some(Self { path, file })
+    }
+
+    /// Bytes that the file below it takes.
+    pub(crate) fn allocated_bytes(&self) -> u64 {
+        use std::os::unix::fs::MetadataExt;
+        self.file.as_file().metadata().unwrap().blocks() * 512
     }
 }
 

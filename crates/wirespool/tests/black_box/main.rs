@@ -8,6 +8,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests look at the clock and open files")]
 
 mod demo;
+mod discards;
 mod golden;
 mod layout;
 mod machine;

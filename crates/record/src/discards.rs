@@ -1,0 +1,111 @@
+//! Which members hear ahead of the head what is needed no more: flash, unless told otherwise.
+
+use std::path::Path;
+
+use host::disk::Disk;
+use units::ByteSize;
+use volume::{MemberAt, Writer};
+
+/// Whether disks are told ahead of the head what is needed no more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Discard {
+    /// Those that do not turn and take it.
+    #[default]
+    Auto,
+    /// All that take it.
+    On,
+    /// None.
+    Off,
+}
+
+/// Has the writer tell those that are to be told; says in lines what happens.
+pub(crate) fn begin(writer: &mut Writer, members: &[MemberAt], wished: Discard) -> Vec<String> {
+    let run_bytes = writer.discard_bytes();
+    let mut lines = Vec::new();
+    for MemberAt { member, path } in members {
+        let refusal = refusal(path, wished, run_bytes);
+        writer.discard_ahead(*member, refusal.is_none());
+        let path = path.display();
+        let what = match refusal {
+            None => format!("is told ahead of the head, {} at a time", ByteSize(run_bytes)),
+            Some(Refusal { is_expected: true, .. }) => continue,
+            Some(Refusal { why, .. }) => format!("is not told: {why}"),
+        };
+        lines.push(format!("discard: member {member} ({path}) {what}"));
+    }
+    lines
+}
+
+/// Whether a disk that joins a running recording is to be told.
+pub(crate) fn is_wanted(path: &Path, wished: Discard, run_bytes: u64) -> bool {
+    refusal(path, wished, run_bytes).is_none()
+}
+
+/// Why a member is not told.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Refusal {
+    why: String,
+    /// Nobody would think otherwise.
+    is_expected: bool,
+}
+
+fn refusal(path: &Path, wished: Discard, run_bytes: u64) -> Option<Refusal> {
+    // A disk of which nothing can be known is left alone.
+    let disk = host::disk::of(path).ok().flatten();
+    refusal_of(disk, wished, run_bytes)
+}
+
+fn refusal_of(disk: Option<Disk>, wished: Discard, run_bytes: u64) -> Option<Refusal> {
+    let refused = |why: &str, is_expected| Some(Refusal { why: why.to_owned(), is_expected });
+    let Some(disk) = disk else {
+        return refused("it is no block device", wished != Discard::On);
+    };
+    match (wished, disk.discard_granularity) {
+        (Discard::Off, _) => refused("switched off", true),
+        (Discard::Auto, _) if disk.is_rotational => refused("it turns", true),
+        (_, None) => refused("it takes no discards", wished != Discard::On),
+        (_, Some(unit)) if unit > run_bytes => {
+            let why = format!(
+                "it discards {} at once, and {} lie ahead of the head",
+                ByteSize(unit),
+                ByteSize(run_bytes)
+            );
+            Some(Refusal { why, is_expected: false })
+        }
+        (_, Some(_)) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flash_is_told_and_the_rest_only_when_asked_for_and_able() {
+        let disk =
+            |is_rotational, discard_granularity| Some(Disk { is_rotational, discard_granularity });
+        let why = |disk: Option<Disk>, wished| refusal_of(disk, wished, 16 << 20).map(|it| it.why);
+        let flash = disk(false, Some(4096));
+        let turning = disk(true, Some(4096));
+        assert_eq!(why(flash, Discard::Auto), None);
+        assert_eq!(why(flash, Discard::On), None);
+        assert_eq!(why(flash, Discard::Off).as_deref(), Some("switched off"));
+        assert_eq!(why(turning, Discard::Auto).as_deref(), Some("it turns"));
+        assert_eq!(why(turning, Discard::On), None);
+        for wished in [Discard::Auto, Discard::On] {
+            let unable = why(disk(false, None), wished);
+            assert_eq!(unable.as_deref(), Some("it takes no discards"));
+            assert_eq!(why(None, wished).as_deref(), Some("it is no block device"));
+            assert!(why(disk(false, Some(1 << 30)), wished).unwrap().contains("at once"));
+        }
+    }
+
+    #[test]
+    fn only_what_was_asked_for_or_is_surprising_is_said() {
+        let said = |disk, wished| !refusal_of(disk, wished, 16 << 20).unwrap().is_expected;
+        assert!(!said(None, Discard::Auto) && said(None, Discard::On));
+        let coarse = Disk { is_rotational: false, discard_granularity: Some(1 << 30) };
+        assert!(said(Some(coarse), Discard::Auto));
+        assert!(!said(Some(coarse), Discard::Off));
+    }
+}

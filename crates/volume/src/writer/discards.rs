@@ -1,0 +1,81 @@
+//! Telling flash ahead of the head that what lies there is needed no more.
+//!
+//! Up to W slots in front of what is acknowledged hold nothing that a reader was promised: writes
+//! in flight may tear them at any moment. Discards stay inside them, and so to recovery a discarded
+//! slot is one that a crash has torn. The window is shared: its last quarter is for discards, the
+//! rest for stripes in flight, so that the disk hears of a slot before the head is there however
+//! fast the writer is. One run of slots is under way at a time; the head waits where it meets one,
+//! and a member that made it wait long is
+//! told nothing for a minute.
+
+use units::Clock;
+
+use super::Writer;
+use crate::Error;
+use crate::lane::Lane;
+
+impl Writer {
+    /// Bytes of one member in a run of slots that are discarded together.
+    pub fn discard_bytes(&self) -> u64 {
+        self.discard_slots() * u64::from(self.geometry().piece_bytes)
+    }
+
+    /// From now on a member is told, or not, ahead of the head what is needed no more. It goes on
+    /// until the member fails at it; whoever takes its place is not told.
+    pub fn discard_ahead(&mut self, member: u8, is_wanted: bool) {
+        if let Some(lane) = self.lanes.get_mut(member) {
+            lane.set_discards(is_wanted);
+        }
+    }
+
+    fn discard_slots(&self) -> u64 {
+        u64::from(self.superblock().window / 4).max(1)
+    }
+
+    /// Slots that stripes in flight may reach over.
+    pub(super) fn window_of_stripes(&self) -> u64 {
+        let window = u64::from(self.superblock().window);
+        if self.lanes.iter().any(Lane::takes_discards) {
+            window - self.discard_slots()
+        } else {
+            window
+        }
+    }
+
+    /// Waits until another stripe may be submitted.
+    pub(super) fn wait_for_room(&mut self, clock: &dyn Clock) -> Result<(), Error> {
+        while !self.has_room_in_window() {
+            self.lanes.await_discards(|slots| slots.contains(&self.next.sequence), clock);
+            self.poll_at_once(clock)?;
+        }
+        Ok(())
+    }
+
+    /// Begins the next run, if it lies ahead of the head and wholly among the slots that nobody was
+    /// promised.
+    pub(super) fn discard_next(&mut self, clock: &dyn Clock) {
+        if !self.lanes.iter().any(Lane::takes_discards)
+            || self.lanes.iter().any(|lane| lane.discarding().is_some())
+        {
+            return;
+        }
+        let first = self.next.sequence.max(self.discarded_through) + 1;
+        let end = first + self.discard_slots();
+        if end > self.acknowledged.sequence + u64::from(self.superblock().window) + 1 {
+            return;
+        }
+        // At the end of the ring or of an extent the next slot lies elsewhere.
+        let geometry = *self.geometry();
+        let piece_bytes = u64::from(geometry.piece_bytes);
+        let offset = geometry.slot_offset(first);
+        let is_behind = |(place, sequence): &(u64, u64)| {
+            geometry.slot_offset(*sequence) == offset + place * piece_bytes
+        };
+        let together = (0..).zip(first..end).take_while(is_behind).count();
+        let together = u64::try_from(together).expect("at most W");
+        let len = together * piece_bytes;
+        self.discarded_through = first + together - 1;
+        self.counters.discarded_bytes +=
+            self.lanes.discard(&(first..first + together), (offset, len), clock);
+    }
+}
