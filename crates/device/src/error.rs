@@ -38,6 +38,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether it is the device that failed, and not who asked for it: others may go on without.
+    pub fn is_failure(&self) -> bool {
+        match self {
+            Self::Io { .. } | Self::Path { .. } => true,
+            Self::Latched { cause } => cause.is_failure(),
+            _ => false,
+        }
+    }
+
     pub(crate) fn io(operation: &'static str, offset: u64, errno: rustix::io::Errno) -> Self {
         Self::Io { operation, offset, errno: errno.raw_os_error() }
     }
@@ -47,6 +56,29 @@ impl Error {
     }
 }
 
-fn describe(errno: i32) -> std::io::Error {
-    std::io::Error::from_raw_os_error(errno)
+/// The system's words. Those of ENOSPC are of files: a disk without room for a block it always had
+/// is none that is full.
+fn describe(errno: i32) -> String {
+    let words = std::io::Error::from_raw_os_error(errno);
+    if errno == rustix::io::Errno::NOSPC.raw_os_error() {
+        return format!(
+            "{words}: of a disk this means that it was pulled out or that the thin pool below it \
+             is full, of a file that its file system is full"
+        );
+    }
+    words.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_without_space_is_said_to_be_gone_or_thin() {
+        let error = Error::io("write", 4096, rustix::io::Errno::NOSPC).to_string();
+        assert!(error.starts_with("cannot write at byte 4096: "), "{error}");
+        assert!(error.contains("(os error 28): of a disk") && error.contains("pulled out"));
+        let other = Error::io("write", 0, rustix::io::Errno::IO).to_string();
+        assert!(other.ends_with("(os error 5)"), "{other}");
+    }
 }

@@ -1,6 +1,6 @@
 //! One recording, from options to report.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use core::ops::ControlFlow;
 use core::time::Duration;
@@ -10,7 +10,7 @@ use device::Pool;
 use format::directory::SegmentEntry;
 use format::head::StripeId;
 use units::{ByteSize, Clock};
-use volume::{MemberAt, Reader, Recovery, Writer, WriterCounters};
+use volume::{Candidate, MemberAt, Reader, Recovery, Writer, WriterCounters};
 
 use crate::account::Account;
 use crate::discards::{self, Discard};
@@ -254,11 +254,29 @@ fn open_volume(options: &Options, clock: &dyn Clock) -> Result<Opened, Error> {
     let columns = usize::try_from(columns).unwrap_or(usize::MAX);
     let pool = Pool::new(columns, reader.piece_bytes())?;
     let device_options = device::Options { pool: Some(pool.clone()), ..options.device.clone() };
-    let open = |found: &MemberAt| device::open(&found.path, &device_options);
-    let devices = members.iter().map(open).collect::<Result<_, _>>()?;
-    let (mut writer, recovery) = volume::mount_without(devices, &options.without, clock)?;
+    let open = |found: &MemberAt| match device::open(&found.path, &device_options) {
+        // One that is in use, say, is not lost: the user would want to know.
+        Err(error) if !error.is_failure() => Err(error),
+        opened => Ok((found.member, opened.map_err(volume::Error::from))),
+    };
+    let mut devices = members.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    devices.extend(dead(&options.volume, &reader, &options.without));
+    let (mut writer, recovery) = volume::mount_members(devices, &options.without, clock)?;
+    members.retain(|found| recovery.failed.iter().all(|failed| failed.member != found.member));
     let reader = Reader::of_mounted(volume::open_members(&members)?, &writer)?;
     let directory = reader.newest_index().and_then(|at| reader.directory(at)).unwrap_or_default();
     let setup = discards::begin(&mut writer, &members, options.discard);
     Ok(Opened { writer, recovery, pool, reader, directory, setup })
+}
+
+/// Members that are not there although something is in their place that cannot be read.
+fn dead(path: &Path, reader: &Reader, without: &[u8]) -> Vec<Candidate> {
+    let (membership, volume) = (reader.membership(), reader.superblock());
+    let absent = membership.numbers().filter(|&member| membership.of(member).is_none());
+    let absent = absent.filter(|member| !without.contains(member));
+    let dead = absent.filter_map(|member| match volume::why_absent(path, volume, member)? {
+        error @ volume::Error::Device(_) => Some((member, Err(error))),
+        _ => None,
+    });
+    dead.collect()
 }

@@ -89,8 +89,10 @@ pub(crate) fn path_of(membership: &Membership, member: u8) -> String {
 /// What is not as it should be when a recording begins.
 pub(crate) fn at_start(membership: &Membership, recovery: &Recovery) -> Vec<MemberChange> {
     let change = |member: u8| {
-        let what = if recovery.failed.contains(&member) {
-            Change::Expelled("it failed while the volume was opened".to_owned())
+        let failed = recovery.failed.iter().find(|failed| failed.member == member);
+        let what = if let Some(failed) = failed {
+            let reason = &failed.reason;
+            Change::Expelled(format!("it failed while the volume was opened: {reason}"))
         } else if membership.of(member).is_none() {
             Change::Absent
         } else if membership.gap(member).end == membership.superblock().joined_start {

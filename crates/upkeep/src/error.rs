@@ -1,5 +1,6 @@
 //! Why a volume could not be created, inspected or verified.
 
+use core::fmt;
 use std::path::{Path, PathBuf};
 
 use format::superblock::SuperblockError;
@@ -18,6 +19,8 @@ pub enum Error {
     Host(#[from] host::Error),
     #[error("{} cannot be used as a volume", path.display())]
     Volume { path: PathBuf, source: volume::Error },
+    #[error("{}: {reason}{}", path.display(), Remedy(reason))]
+    Members { path: PathBuf, reason: volume::Error },
     #[error(
         "{} is no wirespool volume (create makes one; of a disk with partitions, \
          name the partition)",
@@ -73,8 +76,28 @@ impl Error {
         match source {
             volume::Error::NoSuperblock(SuperblockError::Magic) => Self::NotAVolume { path },
             volume::Error::Device(error) => Self::Device(error),
+            reason @ (volume::Error::Quorum { .. }
+            | volume::Error::TooFewLeft { .. }
+            | volume::Error::Unreadable { .. }) => Self::Members { path, reason },
             volume::Error::At { path, source } => Self::of_volume(&path, *source),
             source => Self::Volume { path, source },
         }
+    }
+}
+
+/// What to do where members are missing.
+struct Remedy<'a>(&'a volume::Error);
+
+impl fmt::Display for Remedy<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let volume::Error::Quorum { present, data_columns, missing, .. } = self.0 else {
+            return Ok(());
+        };
+        f.write_str("; bring back what is missing")?;
+        if *present >= usize::from(*data_columns) {
+            f.write_str(", or, if it is lost for good, record with")?;
+            missing.iter().try_for_each(|member| write!(f, " --without {member}"))?;
+        }
+        Ok(())
     }
 }

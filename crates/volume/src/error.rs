@@ -1,10 +1,41 @@
 //! What can go wrong with a volume.
 
+use core::fmt;
 use std::path::PathBuf;
 
 use format::head::{StripeId, VolumeId};
-use format::superblock::SuperblockError;
+use format::superblock::{Superblock, SuperblockError};
 use thiserror::Error;
+
+/// A member that failed, and why.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemberFailure {
+    /// Its number.
+    pub member: u8,
+    /// Where it was when the superblocks were written; empty where that is not known.
+    pub path: String,
+    /// Why, in words.
+    pub reason: String,
+}
+
+impl MemberFailure {
+    /// Of a member as `volume` knows it.
+    pub fn new(volume: &Superblock, member: u8, error: &Error) -> Self {
+        let entry = volume.members.get(usize::from(member));
+        let path = entry.map(|entry| entry.path.clone()).unwrap_or_default();
+        Self { member, path, reason: error.to_string() }
+    }
+}
+
+impl fmt::Display for MemberFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { member, path, reason } = self;
+        match path.as_str() {
+            "" => write!(f, "member {member}: {reason}"),
+            path => write!(f, "member {member} ({path}): {reason}"),
+        }
+    }
+}
 
 /// Why an operation on a volume failed.
 #[derive(Debug, Error)]
@@ -138,16 +169,37 @@ pub enum Error {
     /// Too few members of the newest epoch to judge what the others may have seen.
     #[error(
         "{present} of the members that recorded last are here and {needed} are needed; missing: \
-         {}",
-        numbers(missing)
+         {}{}",
+        numbers(missing),
+        also(failed)
     )]
     Quorum {
         /// How many there are.
         present: usize,
         /// How many it takes.
         needed: usize,
+        /// Data columns: with fewer members nobody can go on, whatever the operator knows.
+        data_columns: u8,
         /// Numbers of those that are not here, or were absent when the others recorded last.
         missing: Vec<u8>,
+        /// Those of them that failed just now.
+        failed: Vec<MemberFailure>,
+    },
+    /// So many members have failed that the others cannot go on.
+    #[error("too few members are left, {present} of {needed} that it takes: {}", list(failed))]
+    TooFewLeft {
+        /// Members left.
+        present: usize,
+        /// Data columns.
+        needed: u8,
+        /// Those that failed.
+        failed: Vec<MemberFailure>,
+    },
+    /// The member that was named first cannot be read; any other one would do.
+    #[error("{cause}; name another member of the volume in its place")]
+    Unreadable {
+        /// Why.
+        cause: device::Error,
     },
     /// More members are missing than may be lost.
     #[error("{present} members are there, and the volume needs {needed} of them at least")]
@@ -221,9 +273,30 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// The same, where members are missing, with those that have just failed.
+    pub(crate) fn beside(self, failures: &[MemberFailure]) -> Self {
+        match self {
+            Self::Quorum { present, needed, data_columns, missing, .. } => {
+                let failed = failures.to_vec();
+                Self::Quorum { present, needed, data_columns, missing, failed }
+            }
+            other => other,
+        }
+    }
+}
+
 /// What [`Error::Geometry`] says is possible.
 const SHAPES: &str = "1 to 24 members, of which 0, 1 or 2 are for parity and the others hold data";
 
 fn numbers(members: &[u8]) -> String {
     members.iter().map(u8::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn list(failed: &[MemberFailure]) -> String {
+    failed.iter().map(MemberFailure::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn also(failed: &[MemberFailure]) -> String {
+    if failed.is_empty() { String::new() } else { format!("; {}", list(failed)) }
 }

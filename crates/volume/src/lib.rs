@@ -39,13 +39,13 @@ mod verify;
 mod writer;
 
 pub use create::{CreateOptions, Identity, columns_for, create, geometry_for};
-pub use error::Error;
+pub use error::{Error, MemberFailure};
 pub use index_stripes::IndexFile;
 pub use layout::{Bound, Layout, Usable};
 pub use locate::{MemberAt, find_members, is_spare_at, open_members, open_reader, why_absent};
 pub use look::Look;
 pub use membership::Membership;
-pub use mount::{Recovery, mount, mount_without};
+pub use mount::{Candidate, Recovery, mount, mount_members, mount_without};
 pub use protect::{ColumnSums, protect};
 pub use reader::{Reader, Slot, Span, StripeInSlot};
 pub use resilver::{Batch, LostRows, RebuiltSlot, Resilver, Resilvered, resilver};

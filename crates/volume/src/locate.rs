@@ -27,24 +27,35 @@ type Found = (MemberAt, Box<dyn ReadAt>);
 /// places to look at; each must hold a member of the volume.
 ///
 /// # Errors
-/// Those of the one at `path`, and, as [`Error::At`], of those named. Others that are not found are
-/// absent.
+/// Those of the one at `path`, and, as [`Error::At`], of those named. Others that are not found,
+/// and those named that cannot be read, are absent.
 pub fn find_members(path: &Path, named: &[PathBuf]) -> Result<Vec<MemberAt>, Error> {
     Ok(find(path, named)?.into_iter().map(|(found, _)| found).collect())
 }
 
 /// The same, opened.
 fn find(path: &Path, named: &[PathBuf]) -> Result<Vec<Found>, Error> {
-    let device = device::open_read(path)?;
-    let first = superblocks::load_from(device.as_ref())?;
+    let unreadable = |error: Error| match error {
+        Error::Device(cause) if cause.is_failure() => Error::Unreadable { cause },
+        other => other,
+    };
+    let device = device::open_read(path).map_err(|error| unreadable(error.into()))?;
+    let first = superblocks::load_from(device.as_ref()).map_err(unreadable)?;
     // A spare knows the members, and is none.
     let is_member = usize::from(first.member) < first.members.len();
     let own = (MemberAt { member: first.member, path: path.to_path_buf() }, device);
     let mut found: Vec<Found> = is_member.then_some(own).into_iter().collect();
     for path in named {
         let at = |source: Error| Error::At { path: path.clone(), source: Box::new(source) };
-        let device = device::open_read(path).map_err(|error| at(error.into()))?;
-        let superblock = superblocks::load_from(device.as_ref()).map_err(at)?;
+        let opened = device::open_read(path).map_err(Error::from).and_then(|device| {
+            let superblock = superblocks::load_from(device.as_ref())?;
+            Ok((device, superblock))
+        });
+        let (device, superblock) = match opened {
+            // A disk that died is absent, also for who has always named it.
+            Err(Error::Device(error)) if error.is_failure() => continue,
+            opened => opened.map_err(at)?,
+        };
         if superblock.volume_id != first.volume_id {
             let volume_id = superblock.volume_id;
             return Err(at(Error::ForeignMember { place: found.len(), volume_id }));
@@ -105,7 +116,10 @@ pub fn why_absent(path: &Path, volume: &Superblock, member: u8) -> Option<Error>
     let entry = volume.members.get(usize::from(member))?;
     let places = Places { beside: path.parent().unwrap_or(Path::new("")), is_at_home: true };
     places.of(entry).into_iter().find_map(|place| {
-        let device = device::open_read(&place).ok()?;
+        let device = match device::open_read(&place) {
+            Ok(device) => device,
+            Err(error) => return error.is_failure().then(|| error.into()),
+        };
         match superblocks::load_from(device.as_ref()) {
             Err(Error::NoSuperblock(SuperblockError::Magic)) => None,
             Err(error) => Some(error),

@@ -30,7 +30,7 @@ use crate::seal::{Previous, Sealed, empty_head, row_offset};
 use crate::search::{self, Newest};
 use crate::slot_view::{SlotBytes, SlotView, StripeView};
 use crate::writer::Writer;
-use crate::{Error, quorum};
+use crate::{Error, MemberFailure, quorum};
 
 /// What a mount found and did.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -50,7 +50,7 @@ pub struct Recovery {
     /// Every slot was read, because the search contradicted itself.
     pub scanned_all: bool,
     /// Members that failed while mounting and were left out.
-    pub failed: Vec<u8>,
+    pub failed: Vec<MemberFailure>,
 }
 
 /// Recovers the ring on the members at hand, in any order, and opens it for writing.
@@ -70,13 +70,50 @@ pub fn mount_without(
     clock: &dyn Clock,
 ) -> Result<(Writer, Recovery), Error> {
     let opened = devices.into_iter().map(Lane::open).collect::<Result<Vec<_>, _>>()?;
-    let mut lanes = Lanes::assemble(opened)?;
-    let mut failed = Vec::new();
+    mount_lanes(opened, Vec::new(), gone, clock)
+}
+
+/// A member to be mounted: its number, and its device or why there is none.
+pub type Candidate = (u8, Result<Box<dyn Device>, Error>);
+
+/// The same of members of which some may have failed already. One that cannot be read is left out
+/// as if it failed later.
+pub fn mount_members(
+    members: Vec<Candidate>,
+    gone: &[u8],
+    clock: &dyn Clock,
+) -> Result<(Writer, Recovery), Error> {
+    let (mut opened, mut failed) = (Vec::new(), Vec::new());
+    for (member, device) in members {
+        match device.and_then(Lane::open) {
+            Ok(lane) => opened.push(lane),
+            Err(error) => failed.push((member, error)),
+        }
+    }
+    mount_lanes(opened, failed, gone, clock)
+}
+
+fn mount_lanes(
+    opened: Vec<Lane>,
+    failed: Vec<(u8, Error)>,
+    gone: &[u8],
+    clock: &dyn Clock,
+) -> Result<(Writer, Recovery), Error> {
+    let mut lanes = match Lanes::assemble(opened) {
+        Ok(lanes) => lanes,
+        // Without any superblock nothing is known but the failures.
+        Err(error) => return Err(failed.into_iter().next().map_or(error, |(_, first)| first)),
+    };
+    let volume = lanes.membership().superblock().clone();
+    let failure = |member: u8, error: &Error| MemberFailure::new(&volume, member, error);
+    let mut failed: Vec<MemberFailure> =
+        failed.iter().map(|(member, error)| failure(*member, error)).collect();
     loop {
         let mut membership = lanes.membership();
-        quorum::settle(&mut membership, gone, |membership| {
+        let settled = quorum::settle(&mut membership, gone, |membership| {
             lanes.with_heads(membership, quorum::epoch_used)
-        })?;
+        });
+        settled.map_err(|error| error.beside(&failed))?;
         match mount_on(&mut lanes, &membership, clock) {
             Ok((previous, judged)) => {
                 let recovery = Recovery { failed, ..judged.recovery };
@@ -84,9 +121,10 @@ pub fn mount_without(
             }
             Err(Failed { member: Some(member), error }) => {
                 lanes.remove(member);
-                failed.push(member);
+                failed.push(failure(member, &error));
                 if lanes.iter().next().is_none() {
-                    return Err(error);
+                    let needed = volume.geometry.data_columns;
+                    return Err(Error::TooFewLeft { present: 0, needed, failed });
                 }
             }
             Err(Failed { member: None, error }) => return Err(error),

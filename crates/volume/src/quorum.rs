@@ -25,6 +25,11 @@ pub(crate) fn settle(
     epoch_used: impl FnOnce(&Membership) -> bool,
 ) -> Result<(), Error> {
     let is_here = |member: &u8| membership.of(*member).is_some();
+    // Nobody's word makes up for columns that there is no member for.
+    let data_columns = usize::from(membership.geometry().data_columns);
+    if membership.present().count() < data_columns {
+        return Err(refusal(membership, data_columns));
+    }
     let all = membership.numbers().all(|member| is_here(&member) || gone.contains(&member));
     if membership.superblock().joined_epoch == 0 {
         // Nothing was ever recorded: a volume begins with all that it was made with.
@@ -110,7 +115,8 @@ fn refusal(membership: &Membership, needed: usize) -> Error {
         .filter(|&member| membership.of(member).is_none() || !membership.has_joined(member))
         .collect();
     let expected = membership.numbers().filter(expected).count();
-    Error::Quorum { present: expected - missing.len(), needed, missing }
+    let (present, data_columns) = (expected - missing.len(), membership.geometry().data_columns);
+    Error::Quorum { present, needed, data_columns, missing, failed: Vec::new() }
 }
 
 /// Whether anything lies behind the EPOCH stripe of the newest epoch: then its JOIN was complete.

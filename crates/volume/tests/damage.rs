@@ -170,7 +170,7 @@ fn a_failed_write_ends_the_writer_and_loses_nothing_acknowledged() {
     let column = ring.pool.take().unwrap();
     let filled = Filled::without_packets(vec![column], Kind::Heartbeat, 0);
     let failed = writer.append(filled, &ring.clock).and_then(|_| writer.drain(&ring.clock));
-    assert!(matches!(failed, Err(Error::Device(_))));
+    assert!(matches!(failed, Err(Error::TooFewLeft { present: 0, needed: 1, .. })));
     assert!(writer.drain(&ring.clock).is_err(), "a latched member stays so");
     drop(writer);
     let disk = ring.disk.crash(device::Crash::LoseAll);

@@ -8,6 +8,9 @@ use units::{ByteSize, Clock, NANOS_PER_SECOND};
 
 /// Nothing is shown before.
 const PATIENCE_NS: i64 = NANOS_PER_SECOND;
+/// A time left is told only by so much: the first bytes of a job say nothing of its rate.
+const BASIS_NS: i64 = NANOS_PER_SECOND;
+const BASIS_BYTES: u64 = 4 << 20;
 /// Between two lines where there is no terminal.
 const LINE_EVERY_NS: i64 = 5 * NANOS_PER_SECOND;
 
@@ -23,6 +26,8 @@ pub(crate) struct Progress {
     last_line_ns: i64,
     is_terminal: bool,
     bar: Option<ProgressBar>,
+    /// When the first of it was done, and how much that was.
+    first: Option<(i64, u64)>,
 }
 
 impl Progress {
@@ -30,7 +35,7 @@ impl Progress {
         let start_ns = SystemClock.boottime_ns();
         let is_terminal = io::stderr().is_terminal();
         let last_line_ns = start_ns + PATIENCE_NS - LINE_EVERY_NS;
-        Self { verb, start_ns, last_line_ns, is_terminal, bar: None }
+        Self { verb, start_ns, last_line_ns, is_terminal, bar: None, first: None }
     }
 
     /// Bytes done of bytes in all, with rate and time left.
@@ -43,12 +48,17 @@ impl Progress {
 
     /// A text about the time that has passed, and the time left.
     pub(crate) fn share(&mut self, done: u64, total: u64, text: &dyn Fn(i64) -> String) {
-        let elapsed_ns = SystemClock.boottime_ns() - self.start_ns;
-        self.show(Some((done, total)), &|| {
-            let left = total.saturating_sub(done);
-            let left_ns = i128::from(elapsed_ns) * i128::from(left) / i128::from(done.max(1));
-            let left_ns = i64::try_from(left_ns).unwrap_or(i64::MAX);
-            format!("{}, {} left", text(elapsed_ns), view::duration(left_ns))
+        let now = SystemClock.boottime_ns();
+        let elapsed_ns = now - self.start_ns;
+        if self.first.is_none() && done > 0 {
+            self.first = Some((now, done));
+        }
+        let (first_ns, first) = self.first.unwrap_or((now, done));
+        let left_ns =
+            left_ns(now - first_ns, done.saturating_sub(first), total.saturating_sub(done));
+        self.show(Some((done, total)), &|| match left_ns {
+            Some(left_ns) => format!("{}, {} left", text(elapsed_ns), view::duration(left_ns)),
+            None => text(elapsed_ns),
         });
     }
 
@@ -93,4 +103,25 @@ fn bar(verb: &'static str, has_end: bool) -> ProgressBar {
     let bar = ProgressBar::new(0).with_prefix(verb);
     bar.set_style(style.progress_chars("=> "));
     bar
+}
+
+/// How long the rest takes at the rate so far; `None` while that is not known.
+fn left_ns(elapsed_ns: i64, done: u64, left: u64) -> Option<i64> {
+    let is_known = done > 0 && (elapsed_ns >= BASIS_NS || done >= BASIS_BYTES);
+    let left_ns = i128::from(elapsed_ns) * i128::from(left) / i128::from(done.max(1));
+    is_known.then(|| i64::try_from(left_ns).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_left_is_told_when_there_is_something_to_tell_it_by() {
+        let second = NANOS_PER_SECOND;
+        assert_eq!(left_ns(second / 2, 4096, 200 << 20), None, "13 hours are a guess");
+        assert_eq!(left_ns(5 * second, 0, 200 << 20), None);
+        assert_eq!(left_ns(second, 1 << 20, 10 << 20), Some(10 * second));
+        assert_eq!(left_ns(second / 10, 8 << 20, 80 << 20), Some(second));
+    }
 }

@@ -15,7 +15,7 @@ use super::{WAIT, Writer, own_pools};
 use crate::epoch::{self, Beginning};
 use crate::lane::Lane;
 use crate::lanes::Failed;
-use crate::{Error, create, superblocks};
+use crate::{Error, MemberFailure, create, superblocks};
 
 /// A member that answers nothing for this long is expelled.
 const STALL_NS: i64 = 2_000_000_000;
@@ -65,7 +65,7 @@ impl Writer {
     /// begin a new epoch in which the member has no part; only then the watermark rises again.
     ///
     /// # Errors
-    /// The reason itself when fewer members would be left than a stripe has data columns.
+    /// [`Error::TooFewLeft`] when fewer members would be left than a stripe has data columns.
     pub(super) fn expel(&mut self, failed: Failed, clock: &dyn Clock) -> Result<(), Error> {
         let mut failed = failed;
         loop {
@@ -85,7 +85,7 @@ impl Writer {
             let left = self.lanes.iter().count();
             if left < usize::from(self.geometry().data_columns) {
                 self.stopped = true;
-                return Err(failed.error);
+                return Err(self.too_few_left(left, (member, &failed.error)));
             }
             let reason = failed.error;
             match self.begin_epoch(Change::default(), clock) {
@@ -101,6 +101,16 @@ impl Writer {
                 }
             }
         }
+    }
+
+    fn too_few_left(&self, present: usize, (member, reason): (u8, &Error)) -> Error {
+        // A spare may have taken the place of one that left before.
+        let away = self.expelled.iter().filter(|gone| self.lanes.get(gone.member).is_none());
+        let mut lost: Vec<(u8, &Error)> = away.map(|gone| (gone.member, &gone.reason)).collect();
+        lost.push((member, reason));
+        let name = |(member, reason)| MemberFailure::new(self.superblock(), member, reason);
+        let failed = lost.into_iter().map(name).collect();
+        Error::TooFewLeft { present, needed: self.geometry().data_columns, failed }
     }
 
     /// Ends the epoch: everything in flight is durable, and the slot is closed in the name of the

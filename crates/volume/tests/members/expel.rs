@@ -1,8 +1,8 @@
 //! A member fails or stalls while a writer is at work: the writer goes on without it, and whatever
 //! it acknowledged is there when that member is gone for good, and when it comes back.
 
-use device::{Crash, Fault, MUTATIONS, Modelled, Rule};
-use volume::{Error, mount};
+use device::{Crash, Fault, MUTATIONS, Modelled, OPERATIONS, Operation, Rule};
+use volume::{Candidate, Error, mount, mount_members, mount_without};
 
 use crate::ring::{Ring, boxed};
 
@@ -50,6 +50,61 @@ fn a_writer_goes_on_without_a_member_and_loses_nothing() {
     }
 }
 
+/// Opens what is there, as a recorder does.
+fn opened(disks: &[Modelled]) -> Vec<Candidate> {
+    (0..).zip(boxed(disks)).map(|(member, disk)| (member, Ok(disk))).collect()
+}
+
+#[test]
+fn a_member_that_fails_while_the_volume_is_opened_is_left_out_and_named() {
+    for operations in [&[Operation::Read][..], &[Operation::Write], &[Operation::Flush], OPERATIONS]
+    {
+        let mut ring = Ring::new(3, 1);
+        let mut writer = ring.mount();
+        ring.append(&mut writer, 20).unwrap();
+        writer.drain(&ring.timeline).unwrap();
+        drop(writer);
+        ring.disks[2].add_rule(Rule::new(Fault::Error, operations));
+        let (mut writer, recovery) =
+            mount_members(opened(&ring.disks), &[], &ring.timeline).unwrap();
+        let failed: Vec<u8> = recovery.failed.iter().map(|failed| failed.member).collect();
+        assert_eq!(failed, [2], "{operations:?}");
+        assert!(recovery.failed[0].reason.starts_with("cannot "), "{:?}", recovery.failed);
+        ring.append(&mut writer, 20).unwrap();
+        writer.drain(&ring.timeline).unwrap();
+        let acknowledged = writer.acknowledged();
+        writer.close(&ring.timeline).unwrap();
+        let mut left = ring.disks.clone();
+        left.remove(2);
+        ring.check(&left, acknowledged);
+
+        // One more than parity covers: the refusal names it.
+        ring.disks[0].add_rule(Rule::new(Fault::Error, operations));
+        match mount_members(opened(&ring.disks), &[], &ring.timeline) {
+            Err(Error::Quorum { failed, .. }) => {
+                assert!(failed.iter().any(|failed| failed.member == 0), "{operations:?}");
+            }
+            other => panic!("{operations:?}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn nobody_goes_on_with_fewer_members_than_data_columns() {
+    for is_recorded in [false, true] {
+        let mut ring = Ring::new(2, 1);
+        if is_recorded {
+            let mut writer = ring.mount();
+            ring.append(&mut writer, 5).unwrap();
+            writer.drain(&ring.timeline).unwrap();
+        }
+        let refused = mount_without(boxed(&ring.disks[..1]), &[1, 2], &ring.timeline);
+        assert!(matches!(refused, Err(Error::Quorum { needed: 2, .. })), "{refused:?}");
+        let allowed = mount_without(boxed(&ring.disks[..2]), &[2], &ring.timeline);
+        assert!(allowed.is_ok(), "{allowed:?}");
+    }
+}
+
 #[test]
 fn members_that_stand_still_together_are_not_expelled() {
     let mut ring = Ring::new(4, 2);
@@ -72,6 +127,10 @@ fn more_failures_than_parity_stop_the_writer() {
         disk.add_rule(Rule::new(Fault::Error, MUTATIONS));
     }
     let result = ring.append(&mut writer, 10).and_then(|()| writer.drain(&ring.timeline));
-    assert!(result.is_err());
+    let Err(Error::TooFewLeft { present: 2, needed: 3, failed }) = result else {
+        panic!("{result:?}")
+    };
+    assert_eq!(failed.iter().map(|failed| failed.member).collect::<Vec<_>>(), [0, 1]);
+    assert!(failed.iter().all(|failed| failed.reason.contains("cannot write")), "{failed:?}");
     assert!(matches!(writer.drain(&ring.timeline), Err(Error::Stopped)), "and it stays so");
 }

@@ -145,3 +145,31 @@ fn what_is_left_of_a_volume_is_salvaged_and_the_rest_counted() {
     run(&["salvage", &nothing, "--into", &nothing]).fails_with(2, "must be another volume");
     run(&["salvage", &volume.file("absent"), "-w", "-"]).is_refused("does not exist");
 }
+
+#[test]
+fn a_refusal_for_missing_members_says_how_to_go_on() {
+    for is_recorded in [false, true] {
+        let volume = Volume::empty();
+        let members = [0, 1].map(|number| volume.file(&format!("member-{number}")));
+        let create = ["create", &members[0], "--size", "48M", "--sparse", "--parity", "1"];
+        run(&[&create[..], &["--member", &members[1]]].concat()).done();
+        let record = ["record", &members[0], "--index-dir", &volume.index, "--read", CAPTURES];
+        if is_recorded {
+            run(&record).done();
+        }
+        std::fs::rename(&members[1], volume.file("away")).unwrap();
+        run(&record).is_refused("if it is lost for good, record with --without 1\n");
+        let ran = run(&[&record[..], &["--without", "1"]].concat()).done();
+        assert!(ran.err.contains("members: member 1 ("), "{ran:?}");
+    }
+    // A member whose data is nowhere else: no flag helps, and none is named.
+    let volume = Volume::empty();
+    let members = [0, 1].map(|number| volume.file(&format!("member-{number}")));
+    let create = ["create", &members[0], "--size", "48M", "--sparse", "--member", &members[1]];
+    run(&create).done();
+    std::fs::rename(&members[1], volume.file("away")).unwrap();
+    let record = ["record", &members[0], "--index-dir", &volume.index, "--read", CAPTURES];
+    for arguments in [&record[..], &[&record[..], &["--without", "1"]].concat()] {
+        run(arguments).is_refused("missing: 1; bring back what is missing\n");
+    }
+}

@@ -1,5 +1,7 @@
 //! A volume put back to an older image while its index directory stays.
 
+#![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
+
 use std::fs;
 
 use crate::golden::{capture, extracted};
