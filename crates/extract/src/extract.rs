@@ -52,7 +52,7 @@ const COLUMNS: Columns<'static> = Columns::Named(&[
 ]);
 
 /// What to extract.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Request<'a> {
     /// Selects sessions; its times cut their packets too.
     pub query: &'a Query,
@@ -60,6 +60,8 @@ pub struct Request<'a> {
     pub query_text: &'a str,
     /// All packets of the sessions selected, whatever their time.
     pub whole_sessions: bool,
+    /// Packets in slots of these sequences alone: each packet of the ring lies in one.
+    pub slots: Option<RangeInclusive<u64>>,
 }
 
 /// How far an extract is.
@@ -126,6 +128,7 @@ pub(crate) fn run<'a>(
     };
     let job = Extractor {
         times: times.clone(),
+        slots: request.slots.clone().unwrap_or(0..=u64::MAX),
         expired: archive.expired,
         matching: Matching::default(),
         keyers: [Keyer::new(false), Keyer::new(true)],
@@ -169,6 +172,7 @@ type LaneKey = (u32, LinkType, Vec<u8>);
 struct Extractor<'a, 't> {
     /// Packets outside are left out.
     times: RangeInclusive<Timestamp>,
+    slots: RangeInclusive<u64>,
     expired: Timestamp,
     matching: Matching,
     /// Without VLAN ids, and with.
@@ -211,7 +215,8 @@ impl Extractor<'_, '_> {
         archive: &Archive,
         notes: &mut Notes,
     ) -> Result<ControlFlow<()>, Error> {
-        let places: Vec<Place> = archive.places().collect();
+        let places = archive.places().filter(|place| self.slots.contains(&place.sequence));
+        let places: Vec<Place> = places.collect();
         let flow = each_data_stripe(archive, &places, notes, &|_| true, &mut |stripe, notes| {
             let before = notes.explain.packets_seen;
             let flow = self.piece(stripe, None, notes)?;
@@ -237,7 +242,8 @@ impl Extractor<'_, '_> {
         let mut partial = BTreeSet::new();
         if request.whole_sessions {
             let wanted = Wanted::Query(request.query);
-            let mut scan = Scan { archive, wanted, columns: COLUMNS, times: from..=to };
+            let (columns, slots) = (COLUMNS, None);
+            let mut scan = Scan { archive, wanted, columns, times: from..=to, slots };
             let flow = scan.run(notes, &mut |step, _, _| {
                 if let Step::Row(_, row) = step {
                     partial.insert(Identity::of(&row));
@@ -254,7 +260,8 @@ impl Extractor<'_, '_> {
             (Wanted::Query(request.query), from..=to)
         };
         let (tail, mut vlan_in_key) = (archive.tail(), archive.vlan_in_key);
-        let mut scan = Scan { archive, wanted, columns: COLUMNS, times };
+        let slots = request.slots.clone();
+        let mut scan = Scan { archive, wanted, columns: COLUMNS, times, slots };
         let flow = scan.run(notes, &mut |step, archive, notes| match step {
             Step::Part { first, vlan_in_key: of_part, .. } => {
                 vlan_in_key = of_part;
@@ -266,7 +273,8 @@ impl Extractor<'_, '_> {
             Step::Progress { .. } => Ok((self.telling.progress)(&self.done)),
             Step::Row(_, row) => {
                 self.done.rows += 1;
-                notes.completeness.retired_pieces += self.matching.add(&row, vlan_in_key, tail);
+                notes.completeness.retired_pieces +=
+                    self.matching.add(&row, vlan_in_key, (&self.slots, tail));
                 Ok(ControlFlow::Continue(()))
             }
         })?;

@@ -97,7 +97,8 @@ pub fn find(
     let mut shown = Shown { limit: limit.unwrap_or(u64::MAX), count: 0, limited: false, visit };
     let mut joiner = Joiner { tail, ..Joiner::default() };
     let (wanted, columns) = (Wanted::Query(query), Columns::All);
-    let mut scan = Scan { archive: &mut archive, wanted, columns, times: from..=to };
+    let (times, slots) = (from..=to, None);
+    let mut scan = Scan { archive: &mut archive, wanted, columns, times, slots };
     let mut flow = scan.run(&mut notes, &mut |step, _, _| {
         Ok(match step {
             Step::Part { epoch, time_min, is_indexed, .. } => {

@@ -4,7 +4,7 @@
 //! its packets are those with its key between these places: a tuple that was used again splits here
 //! exactly where the session table split it, because a key has one live session at a time.
 
-use core::ops::Range;
+use core::ops::{Range, RangeInclusive};
 use std::collections::BTreeMap;
 
 use format::head::StripeId;
@@ -42,15 +42,21 @@ pub(crate) struct Matching {
 }
 
 impl Matching {
-    /// Adds a row, but for its pieces below `tail`; says how many those are.
-    pub(crate) fn add(&mut self, slice: &Slice, vlan_in_key: bool, tail: u64) -> u64 {
+    /// Adds a row's pieces in `slots`, but for those below `tail`; says how many those are.
+    pub(crate) fn add(
+        &mut self,
+        slice: &Slice,
+        vlan_in_key: bool,
+        (slots, tail): (&RangeInclusive<u64>, u64),
+    ) -> u64 {
         let key = Key::of_slice(slice, vlan_in_key);
         let row = self.next_row;
         self.next_row += 1;
-        let mut retired = 0;
+        let (mut retired, mut left_out) = (0, 0);
         for &PieceSpan { piece, begin, end } in &slice.pieces {
-            if piece.sequence < tail {
-                retired += 1;
+            if piece.sequence < tail || !slots.contains(&piece.sequence) {
+                retired += u64::from(slots.contains(&piece.sequence));
+                left_out += 1;
                 continue;
             }
             self.pieces.entry(piece).or_default().push(Interval {
@@ -62,11 +68,11 @@ impl Matching {
             });
         }
         let expected = slice.orig.packets + slice.resp.packets;
-        let pieces_left = slice.pieces.len() - retired;
+        let pieces_left = slice.pieces.len() - left_out;
         if pieces_left > 0 {
-            self.rows.insert(row, Row { expected, found: 0, pieces_left, is_cut: retired > 0 });
+            self.rows.insert(row, Row { expected, found: 0, pieces_left, is_cut: left_out > 0 });
         }
-        u64::try_from(retired).expect("counts fit 64 bits")
+        retired
     }
 
     /// Pieces that rows have packets in and that were not taken out.

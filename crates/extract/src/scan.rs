@@ -198,6 +198,8 @@ pub(crate) struct Scan<'a> {
     /// Columns of the rows that are handed out.
     pub(crate) columns: Columns<'a>,
     pub(crate) times: RangeInclusive<Timestamp>,
+    /// Rows without pieces in slots of these sequences need not be looked for.
+    pub(crate) slots: Option<RangeInclusive<u64>>,
 }
 
 impl Scan<'_> {
@@ -207,7 +209,10 @@ impl Scan<'_> {
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Error> {
-        let parts = self.archive.parts();
+        let mut parts = self.archive.parts();
+        if let Some(slots) = &self.slots {
+            parts = parts_with(parts, slots);
+        }
         let mut earliest = Timestamp::MAX;
         let mut mins: Vec<Timestamp> = parts
             .iter()
@@ -511,6 +516,16 @@ impl Scan<'_> {
         }
         Ok(flow)
     }
+}
+
+/// The parts whose rows may have pieces in some slots: those that lie there, and the next segment,
+/// for rows may name pieces of the one before theirs.
+fn parts_with(parts: Vec<Part>, slots: &RangeInclusive<u64>) -> Vec<Part> {
+    let is_behind = |part: &Part| part.first.sequence > *slots.end();
+    let next = parts.iter().position(|part| part.segment.is_some() && is_behind(part));
+    let until = next.map_or(parts.len(), |next| next + 1);
+    let parts = parts.into_iter().take(until);
+    parts.filter(|part| part.last.sequence >= *slots.start()).collect()
 }
 
 /// The stripes that rows of the segment name.

@@ -129,6 +129,12 @@ pub struct Progress {
     pub pool_free: usize,
     /// All columns of the pool.
     pub pool_count: usize,
+    /// Oldest sequence that the ring holds for certain.
+    pub tail: u64,
+    /// Everything up to here is durable.
+    pub acknowledged: StripeId,
+    /// Slots that the ring holds for certain, once it has gone round.
+    pub slots: u64,
     /// What was decided when it began, one line each.
     pub setup: Vec<String>,
     /// What became of members so far.

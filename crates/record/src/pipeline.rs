@@ -58,6 +58,7 @@ pub(crate) fn run(
     let hash_seed = u64::from_le_bytes(host::random_bytes()?);
     let config = options.sessions.unwrap_or_default();
     let cut_after_ns = i64::try_from(options.cut_after.as_nanos()).unwrap_or(i64::MAX);
+    let slots = opened.writer.geometry().slots - u64::from(opened.writer.superblock().window);
     let reach = reach_back(options, opened.writer.geometry());
     let may_wait = matches!(options.input, Input::Files(_));
     let data_columns = usize::from(opened.writer.geometry().data_columns);
@@ -103,7 +104,7 @@ pub(crate) fn run(
         let mut feed = Feed::new(intake, (&board, &pool), (clock, progress), (crier, notes));
         feed.wait = WAIT.min(options.cut_after / 2);
         feed.reach = reach;
-        feed.setup = opened.setup;
+        (feed.setup, feed.slots) = (opened.setup, slots);
         let intake_result = feed.all(sources);
         feed.intake.end();
         drop::<SyncSender<()>>(end);
@@ -341,6 +342,7 @@ struct Feed<'a> {
     wait: Duration,
     reach: Option<ReachBack>,
     setup: Vec<String>,
+    slots: u64,
     told_ns: i64,
     notes: Vec<String>,
     broken_off: Vec<String>,
@@ -365,6 +367,7 @@ impl<'a> Feed<'a> {
             wait: WAIT,
             reach: None,
             setup: Vec::new(),
+            slots: 0,
             told_ns,
             notes,
             broken_off: Vec::new(),
@@ -435,6 +438,9 @@ impl<'a> Feed<'a> {
             member_bytes: shown.counters.bytes,
             pool_free: self.pool.free_count(),
             pool_count: self.pool.count(),
+            tail: shown.tail,
+            acknowledged: shown.acknowledged,
+            slots: self.slots,
             setup: self.setup.clone(),
             changes: shown.changes,
             holds_ns,

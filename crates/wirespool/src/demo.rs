@@ -205,7 +205,8 @@ impl Demo {
 
     fn extract(&mut self) -> anyhow::Result<()> {
         let query = Query::parse(WANTED, SystemClock.realtime()).context("the demo's query")?;
-        let request = Request { query: &query, query_text: WANTED, whole_sessions: true };
+        let request =
+            Request { query: &query, query_text: WANTED, whole_sessions: true, slots: None };
         let path = self.folder.join("session.pcapng");
         let mut output = Output::create(&path, false)?;
         let reading = self.reading();

@@ -86,7 +86,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         return Err(Usage(text.to_owned()).into());
     }
     let whole_sessions = flags.whole_sessions;
-    let request = Request { query: &query, query_text: &query_text, whole_sessions };
+    let request = Request { query: &query, query_text: &query_text, whole_sessions, slots: None };
     let config = Config {
         options: flags.reading.options(flags.volume.clone()),
         request,

@@ -4,7 +4,7 @@ use core::ops::ControlFlow;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use ::extract::{ExtractReport, Request, Target};
+use ::extract::{Completeness, ExtractReport, Request, Target};
 use anyhow::bail;
 use clap::Args;
 use host::{Output, StopFlag, SystemClock};
@@ -63,19 +63,73 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let Some(volume) = &flags.volume else { return list(flags) };
     let query_text = flags.query.join(" ");
     let query = arguments::query(&flags.query, SystemClock.realtime())?;
-    host::Directory::open(&flags.hold_dir)?;
-    let used: u64 = host::files_in(&flags.hold_dir)?.iter().map(|(_, bytes)| bytes).sum();
-    let name = free_name(&flags.hold_dir)?;
-    let path = flags.hold_dir.join(format!("{name}{PACKETS}"));
+    let options = flags.reading.options(volume.clone());
+    let whole_sessions = flags.whole_sessions;
+    let request = Request { query: &query, query_text: &query_text, whole_sessions, slots: None };
+    let stop = StopFlag::install()?;
+    let mut progress = Progress::new("hold");
+    let aside =
+        put_aside((&flags.hold_dir, flags.size_max, true), &options, &request, &mut |state| {
+            progress.text(&|| view::plural(state.packets, "packet"));
+            if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+    progress.finish();
+    match aside? {
+        Aside::Full { used } => {
+            let (folder, most) = (flags.hold_dir.display(), ByteSize(flags.size_max));
+            let used = ByteSize(used);
+            bail!(
+                "{folder} has no room for it: {used} of {most} are held; remove some, or --size-max"
+            );
+        }
+        Aside::Nothing | Aside::Stopped => Ok(Verdict::Clean),
+        Aside::Held { path, packets, completeness } => {
+            let packets = view::plural(packets, "packet");
+            say(&format!("{packets} in {}, {completeness}", path.display()));
+            Ok(Verdict::clean_if(completeness.is_complete()))
+        }
+    }
+}
+
+/// What became of packets that were to be put aside.
+pub(crate) enum Aside {
+    Held {
+        path: PathBuf,
+        packets: u64,
+        completeness: Completeness,
+    },
+    /// There is none, and nobody wants an empty hold.
+    Nothing,
+    /// Broken off; nothing is left.
+    Stopped,
+    /// They do not fit beside `used` bytes; nothing of them is left.
+    Full {
+        used: u64,
+    },
+}
+
+/// An extract with its manifest into a folder of holds that may take so many bytes in all.
+pub(crate) fn put_aside(
+    (folder, size_max, also_empty): (&Path, u64, bool),
+    options: &::extract::Options,
+    request: &Request<'_>,
+    progress: &mut dyn FnMut(&::extract::Progress) -> ControlFlow<()>,
+) -> anyhow::Result<Aside> {
+    host::Directory::open(folder)?;
+    let used = used_bytes(folder)?;
+    let name = free_name(folder)?;
+    let path = folder.join(format!("{name}{PACKETS}"));
     let mut output = Bounded {
         output: Output::create(&path, false)?,
-        left: flags.size_max.saturating_sub(used),
+        left: size_max.saturating_sub(used),
         is_full: false,
     };
-    let options = flags.reading.options(volume.clone());
-    let request =
-        Request { query: &query, query_text: &query_text, whole_sessions: flags.whole_sessions };
-    let taken = take(&options, &request, &mut output, &StopFlag::install()?);
+    let taken =
+        ::extract::extract(options, request, Target::Pcapng(&mut output), &SystemClock, progress);
+    let is_over = |report: &ExtractReport| !report.manifest.completeness.stopped;
+    if taken.as_ref().is_ok_and(|report| report.packets == 0 && !also_empty && is_over(report)) {
+        return Ok(Aside::Nothing);
+    }
     let manifest = |report: &ExtractReport| {
         view::manifest_json(&report.manifest, &[format!("{name}{PACKETS}")])
     };
@@ -83,22 +137,23 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let fits = |text: &String| u64::try_from(text.len()).is_ok_and(|bytes| bytes <= output.left);
     let text = taken.as_ref().ok().map(manifest);
     if output.is_full || text.as_ref().is_some_and(|text| !fits(text)) {
-        let (folder, most) = (flags.hold_dir.display(), ByteSize(flags.size_max));
-        let used = ByteSize(used);
-        bail!("{folder} has no room for it: {used} of {most} are held; remove some, or --size-max");
+        return Ok(Aside::Full { used });
     }
-    let report = taken.map_err(|error| of_extract(volume, error))?;
-    let mut written = Output::create(&flags.hold_dir.join(format!("{name}{MANIFEST}")), false)?;
+    let report = taken.map_err(|error| of_extract(&options.volume, error))?;
+    let completeness = report.manifest.completeness;
+    if completeness.stopped && !also_empty {
+        return Ok(Aside::Stopped);
+    }
+    let mut written = Output::create(&folder.join(format!("{name}{MANIFEST}")), false)?;
     written.write_all(text.unwrap_or_default().as_bytes())?;
     output.output.finish()?;
     written.finish()?;
-    let completeness = &report.manifest.completeness;
-    say(&format!(
-        "{} in {}, {completeness}",
-        view::plural(report.packets, "packet"),
-        path.display()
-    ));
-    Ok(Verdict::clean_if(completeness.is_complete()))
+    Ok(Aside::Held { path, packets: report.packets, completeness })
+}
+
+/// Bytes that holds take, manifests included.
+pub(crate) fn used_bytes(folder: &Path) -> anyhow::Result<u64> {
+    Ok(host::files_in(folder)?.iter().map(|(_, bytes)| bytes).sum())
 }
 
 /// A name that no hold has: by the second, and a number where that is not enough.
@@ -115,22 +170,6 @@ fn free_name(folder: &Path) -> anyhow::Result<String> {
         number => format!("hold-{second}-{number}"),
     });
     Ok(names.into_iter().find(is_free).expect("there are more numbers than files"))
-}
-
-fn take(
-    options: &::extract::Options,
-    request: &Request<'_>,
-    output: &mut Bounded,
-    stop: &StopFlag,
-) -> Result<ExtractReport, ::extract::Error> {
-    let mut progress = Progress::new("hold");
-    let report =
-        ::extract::extract(options, request, Target::Pcapng(output), &SystemClock, &mut |state| {
-            progress.text(&|| view::plural(state.packets, "packet"));
-            if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
-    progress.finish();
-    report
 }
 
 /// A file that may take so many bytes and no more.

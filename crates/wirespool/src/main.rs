@@ -19,6 +19,7 @@ mod progress;
 mod record;
 mod salvage;
 mod scrub;
+mod standing;
 mod stdout;
 mod verify;
 
@@ -58,7 +59,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Create(create::Flags),
-    Record(record::Flags),
+    Record(Box<record::Flags>),
     Find(find::Flags),
     Extract(extract::Flags),
     Hold(hold::Flags),
@@ -81,7 +82,7 @@ enum Verb {
 fn run(verb: Verb) -> Outcome {
     match verb {
         Verb::Create(flags) => create::run(&flags),
-        Verb::Record(flags) => record::run(flags),
+        Verb::Record(flags) => record::run(*flags),
         Verb::Find(flags) => find::run(&flags),
         Verb::Extract(flags) => extract::run(&flags),
         Verb::Hold(flags) => hold::run(&flags),

@@ -12,6 +12,7 @@ use session::Config;
 use crate::arguments;
 use crate::failure::{Outcome, Usage, Verdict, of_record};
 use crate::progress::{Progress, say};
+use crate::standing::{Order, Standing};
 use crate::stdout;
 
 /// Record packets into a volume.
@@ -91,9 +92,24 @@ pub(crate) struct Flags {
     /// Tell disks ahead of the ring's head what they need not keep: auto is flash that takes it
     #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = discard)]
     discard: Discard,
+    #[command(flatten)]
+    standing: StandingFlags,
     /// Report as JSON
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Debug, Args, Clone)]
+struct StandingFlags {
+    /// Put aside what matches before the ring overwrites it
+    #[arg(long, value_name = "QUERY", requires = "hold_dir")]
+    hold: Option<String>,
+    /// Where that is kept, best on another disk; `hold --list` shows it
+    #[arg(long, value_name = "DIR", requires = "hold")]
+    hold_dir: Option<PathBuf>,
+    /// Bytes that all holds there may take; what does not fit is said, and then overwritten
+    #[arg(long, value_name = "SIZE", default_value = "10G", value_parser = arguments::size)]
+    hold_budget: u64,
 }
 
 #[derive(Debug, Args)]
@@ -228,6 +244,31 @@ fn options(flags: Flags) -> Result<Options, Usage> {
     })
 }
 
+/// The standing hold that was ordered.
+fn standing(
+    flags: StandingFlags,
+    options: &Options,
+    vlan_in_key: bool,
+) -> anyhow::Result<Option<Standing>> {
+    let StandingFlags { hold, hold_dir, hold_budget } = flags;
+    let (Some(query_text), Some(folder)) = (hold, hold_dir) else { return Ok(None) };
+    let reading = ::extract::Options {
+        volume: options.volume.clone(),
+        members: options.members.clone(),
+        index_dir: options.index_dir.clone(),
+        keep_sessions: None,
+        vlan_in_key,
+    };
+    let order = Order {
+        query_text,
+        folder,
+        budget: hold_budget,
+        options: reading,
+        is_live: matches!(options.input, Input::Interfaces(_)),
+    };
+    Standing::start(order).map(Some)
+}
+
 /// Size of the input, where that is known.
 fn input_bytes(input: &Input) -> Option<u64> {
     let Input::Files(paths) = input else { return None };
@@ -240,13 +281,18 @@ fn input_bytes(input: &Input) -> Option<u64> {
 
 pub(crate) fn run(flags: Flags) -> Outcome {
     let json = flags.json;
+    let (hold, vlan_in_key) = (flags.standing.clone(), flags.vlan_in_key);
     let options = options(flags)?;
+    let holding = standing(hold, &options, vlan_in_key)?;
     let stop = StopFlag::install()?;
     let input_bytes = input_bytes(&options.input);
     let mut progress = Progress::new("record");
     let mut is_told = false;
     let (mut setup_told, mut changes_told) = (0, 0);
     let report = ::record::record(&options, &SystemClock, &mut |state| {
+        if let Some(holding) = &holding {
+            holding.tell(state);
+        }
         let text = || view::recording_progress(state);
         match input_bytes {
             // What goes to the member is a little more than what came in: good enough for a guess.
@@ -273,14 +319,17 @@ pub(crate) fn run(flags: Flags) -> Outcome {
         }
     });
     progress.finish();
-    let report = report.map_err(|error| of_record(&options.volume, error))?;
+    let mut report = report.map_err(|error| of_record(&options.volume, error))?;
+    let aside = holding.map(|holding| holding.finish(report.acknowledged.sequence));
+    let aside = aside.unwrap_or_default();
+    report.notes.extend(aside.lines());
     let text = if json {
         view::recording_json(&report)
     } else {
         view::recording(&report, stdout::width())
     };
     stdout::print(&text)?;
-    Ok(Verdict::clean_if(view::is_clean(&report)))
+    Ok(Verdict::clean_if(view::is_clean(&report) && aside.is_complete()))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A maximum age, and packets that are held beyond the ring.
 
+use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
@@ -117,4 +118,77 @@ fn a_hold_is_an_extract_with_its_manifest_within_a_budget() {
         assert_eq!(run(&[wrong, &["--hold-dir", &holds]].concat()).code, Some(2), "{wrong:?}");
     }
     assert_eq!(files(), 4);
+}
+
+/// Records 5 MB a time, in 24 times two laps of the ring; the packets of one host of five are held.
+/// Gives what each recorder said on standard error, and the codes.
+fn record_with_hold(volume: &Volume, holds: &str, budget: &str) -> (String, BTreeSet<i32>) {
+    let (mut said, mut codes) = (String::new(), BTreeSet::new());
+    for round in 0..24 {
+        let path = volume.file("round.pcap");
+        std::fs::write(&path, capture(FIRST_NS, round * 5000..(round + 1) * 5000)).unwrap();
+        let hold = ["--hold", "src host 10.1.0.3", "--hold-dir", holds, "--hold-budget", budget];
+        let ran = volume.record(&[&["--read", &*path], &hold[..]].concat());
+        said += &ran.err;
+        codes.insert(ran.code.unwrap());
+    }
+    (said, codes)
+}
+
+const FIRST_NS: u64 = 1_700_000_000_000_000_000;
+
+/// Numbers of the packets in all holds; each is in one of them.
+fn held(holds: &str) -> BTreeSet<u32> {
+    let mut numbers = BTreeSet::new();
+    for entry in std::fs::read_dir(holds).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "pcapng") {
+            let path = path.to_str().unwrap();
+            run(&["verify-extract", &format!("{path}.json"), path]).done();
+            // A volume of its own reads it.
+            let volume = Volume::empty();
+            volume.record(&["--read", path]).done();
+            let found = extracted(&volume.path, volume.folder.path(), FIRST_NS);
+            assert!(numbers.is_disjoint(&found), "{path}");
+            numbers.extend(found);
+        }
+    }
+    numbers
+}
+
+#[test]
+fn what_a_standing_hold_asks_for_is_put_aside_before_the_ring_takes_it() {
+    let volume = Volume::empty();
+    let holds = volume.file("holds");
+    let (said, codes) = record_with_hold(&volume, &holds, "1G");
+    assert_eq!(codes, BTreeSet::from([0]), "{said}");
+    assert!(said.contains("packets in ") && !said.contains("overwritten"), "{said}");
+    let mut numbers = held(&holds);
+    let in_ring = extracted(&volume.path, volume.folder.path(), FIRST_NS);
+    assert!(*in_ring.first().unwrap() > 5000, "the ring has gone round");
+    assert!(!numbers.is_empty() && numbers.iter().all(|number| number % 5 == 3));
+    numbers.extend(in_ring.into_iter().filter(|number| number % 5 == 3));
+    assert_eq!(numbers, (0..120_000).filter(|number| number % 5 == 3).collect());
+    let listed = run(&["hold", "--list", "--hold-dir", &holds, "--json"]).done().out;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert!(listed.as_array().unwrap().iter().all(|hold| hold["complete"] == true), "{listed:#}");
+}
+
+#[test]
+fn what_does_not_fit_the_budget_of_a_standing_hold_is_said_and_never_silently_lost() {
+    let volume = Volume::empty();
+    let holds = volume.file("holds");
+    let (said, codes) = record_with_hold(&volume, &holds, "3M");
+    assert!(codes.contains(&1), "{said}");
+    assert!(said.contains("does not fit: "), "{said}");
+    assert!(said.contains("were overwritten before they could be put aside"), "{said}");
+    let bytes = std::fs::read_dir(&holds).unwrap().map(|file| file.unwrap().metadata().unwrap());
+    let bytes: u64 = bytes.map(|file| file.len()).sum();
+    assert!(bytes <= 3 << 20, "{bytes}");
+    assert!(!held(&holds).is_empty(), "what did fit is held");
+
+    let hold =
+        |arguments: &[&str]| volume.record(&[&["--read", "x", "--hold"], arguments].concat()).code;
+    assert_eq!(hold(&["tcp"]), Some(2), "it needs a folder");
+    assert_eq!(hold(&["tcp and", "--hold-dir", &holds]), Some(2), "no query");
 }
