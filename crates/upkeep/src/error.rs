@@ -63,6 +63,18 @@ pub enum Error {
         path.display()
     )]
     StillNeeded { path: PathBuf, member: u8 },
+    #[error(
+        "{} has no superblock, and its heads are not those of an absent member of this volume; \
+         leave it out, or replace puts it into a member's place",
+        path.display()
+    )]
+    Stranger { path: PathBuf },
+    #[error(
+        "{} has no superblock, and has recorded since without the members at hand; bring back \
+         those that were there, or salvage what they hold",
+        path.display()
+    )]
+    Ahead { path: PathBuf },
     #[error("a volume needs at least one member")]
     NoMember,
     #[error("{} is neither a regular file nor a block device", path.display())]

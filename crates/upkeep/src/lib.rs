@@ -9,6 +9,7 @@ mod create;
 mod error;
 mod inspect;
 mod map;
+mod nameless;
 mod scrub;
 mod segments;
 mod status;

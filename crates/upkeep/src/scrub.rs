@@ -6,7 +6,7 @@ use format::head::VolumeId;
 use volume::{MemberAt, Outcome, Owner, Reader, ScrubOptions, VerifyReport};
 
 use crate::verify::{BadStripe, locate, row_offset};
-use crate::{Error, Progress};
+use crate::{Error, Progress, nameless};
 
 /// What became of something damaged.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,6 +59,8 @@ pub struct BadCopy {
     pub member: u8,
     /// Which of the four.
     pub copy: u8,
+    /// Whole, and of an earlier state: no damage.
+    pub is_old: bool,
     /// What became of it.
     pub fate: Fate,
 }
@@ -66,7 +68,9 @@ pub struct BadCopy {
 impl Scrubbed {
     /// Nothing was damaged.
     pub fn is_clean(&self) -> bool {
-        self.damage.is_empty() && self.copies.is_empty() && self.ring.parity_wrong.is_empty()
+        self.damage.is_empty()
+            && self.copies.iter().all(|copy| copy.is_old)
+            && self.ring.parity_wrong.is_empty()
     }
 }
 
@@ -80,13 +84,20 @@ pub fn scrub(
     progress: Progress<'_>,
 ) -> Result<Scrubbed, Error> {
     let named = |source| Error::of_volume(path, source);
-    let found = volume::find_members(path, members).map_err(named)?;
-    let mut owner = if dry_run { None } else { Some(claim(path, &found)?) };
-    let opened = volume::open_members(&found).map_err(named)?;
-    let reader = Reader::open(opened).map_err(named)?;
+    let (nameless, members): (Vec<_>, Vec<_>) =
+        members.iter().cloned().partition(|path| volume::lacks_superblock(path));
+    let mut opened = Opened::new(path, &members, dry_run)?;
+    let lost = nameless::find(path, &nameless, &opened.reader)?;
+    if !dry_run && !lost.is_empty() {
+        nameless::restore(&opened.reader, &lost)?;
+        drop(opened);
+        let found: Vec<PathBuf> = lost.iter().map(|lost| lost.at.path.clone()).collect();
+        opened = Opened::new(path, &[members, found].concat(), dry_run)?;
+    }
+    let Opened { found, mut owner, reader } = opened;
     let options = ScrubOptions::default();
     let report = volume::scrub(&reader, owner.as_mut(), options, progress).map_err(named)?;
-    let is_sound = report.is_sound();
+    let is_sound = report.is_sound() && (lost.is_empty() || !dry_run);
     let damage = report.findings.iter().map(|found| {
         let bad = locate(&found.damage);
         let fate = fate(&found.outcome, &|row| row_offset(&found.damage, row));
@@ -95,9 +106,11 @@ pub fn scrub(
     let copies = report.copies.iter().map(|bad| BadCopy {
         member: bad.member,
         copy: bad.copy,
+        is_old: bad.is_old,
         fate: fate(&bad.outcome, &|_| 0),
     });
-    let (damage, copies) = (damage.collect(), copies.collect());
+    let (damage, copies) = (damage.collect(), nameless::copies(&lost, dry_run).chain(copies));
+    let copies = copies.collect();
     let membership = reader.membership();
     Ok(Scrubbed {
         path: path.to_path_buf(),
@@ -111,6 +124,24 @@ pub fn scrub(
         is_complete: report.is_complete,
         is_sound,
     })
+}
+
+/// The members of a volume, held by this process alone where they are to be written.
+struct Opened {
+    found: Vec<MemberAt>,
+    owner: Option<Owner>,
+    reader: Reader,
+}
+
+impl Opened {
+    fn new(path: &Path, members: &[PathBuf], dry_run: bool) -> Result<Self, Error> {
+        let named = |source| Error::of_volume(path, source);
+        let found = volume::find_members(path, members).map_err(named)?;
+        let owner = if dry_run { None } else { Some(claim(path, &found)?) };
+        let opened = volume::open_members(&found).map_err(named)?;
+        let reader = Reader::open(opened).map_err(named)?;
+        Ok(Self { found, owner, reader })
+    }
 }
 
 fn fate(outcome: &Outcome, offset: &dyn Fn(u16) -> u64) -> Fate {

@@ -91,7 +91,12 @@ pub fn verify(
         path: path.to_path_buf(),
         volume_id: reader.superblock().volume_id,
         damage,
-        bad_copies: report.copies.iter().map(|bad| (bad.member, bad.copy)).collect(),
+        bad_copies: report
+            .copies
+            .iter()
+            .filter(|bad| !bad.is_old)
+            .map(|bad| (bad.member, bad.copy))
+            .collect(),
         ring: report.verified,
         indexes: 0,
         sessions: 0,

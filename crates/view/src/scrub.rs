@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use units::ByteSize;
-use upkeep::{BadStripe, Fate, Scrubbed};
+use upkeep::{BadCopy, BadStripe, Fate, Scrubbed};
 
 use crate::pretty;
 use crate::text::{grouped, plural, printable};
@@ -47,7 +47,8 @@ pub fn scrubbed(report: &Scrubbed) -> String {
 
 fn verdict(report: &Scrubbed) -> String {
     let fates = report.damage.iter().map(|(_, fate)| fate);
-    let fates = fates.chain(report.copies.iter().map(|copy| &copy.fate));
+    let is_news = |copy: &&BadCopy| !copy.is_old || matches!(copy.fate, Fate::Failed(_));
+    let fates = fates.chain(report.copies.iter().filter(is_news).map(|copy| &copy.fate));
     let count =
         |wanted: &dyn Fn(&Fate) -> bool| to_u64(fates.clone().filter(|it| wanted(it)).count());
     let repaired = count(&|fate| *fate == Fate::Repaired);
@@ -72,8 +73,19 @@ fn verdict(report: &Scrubbed) -> String {
 
 fn lines_of(report: &Scrubbed) -> impl Iterator<Item = String> {
     let copies = report.copies.iter().map(|bad| {
-        let number = bad.copy + 1;
-        format!("member {}: superblock copy {number} of 4: {}", bad.member, words(&bad.fate))
+        let (member, number) = (bad.member, bad.copy + 1);
+        let of_old = match bad.fate {
+            Fate::Repaired => "brought up to date",
+            _ => "a scrub without --dry-run, or the next record, brings it up to date",
+        };
+        if bad.is_old && !matches!(bad.fate, Fate::Failed(_)) {
+            format!(
+                "member {member}: superblock copy {number} of 4 is of an earlier state, for a \
+                 change was cut short: {of_old}"
+            )
+        } else {
+            format!("member {member}: superblock copy {number} of 4: {}", words(&bad.fate))
+        }
     });
     let stripes = report.damage.iter().map(|(bad, fate)| {
         let place = bad_stripe(bad);
@@ -135,6 +147,7 @@ struct MemberJson {
 struct CopyJson {
     member: u8,
     copy: u8,
+    old: bool,
     fate: &'static str,
 }
 
@@ -159,8 +172,12 @@ pub fn scrubbed_json(report: &Scrubbed) -> String {
     let members = members
         .map(|found| MemberJson { member: found.member, path: found.path.display().to_string() });
     let copies = report.copies.iter();
-    let copies =
-        copies.map(|bad| CopyJson { member: bad.member, copy: bad.copy, fate: name(&bad.fate) });
+    let copies = copies.map(|bad| CopyJson {
+        member: bad.member,
+        copy: bad.copy,
+        old: bad.is_old,
+        fate: name(&bad.fate),
+    });
     pretty(&ScrubbedJson {
         path: report.path.display().to_string(),
         volume_id: report.volume_id.to_string(),

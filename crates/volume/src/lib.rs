@@ -28,6 +28,7 @@ mod quorum;
 mod reader;
 mod repair;
 mod resilver;
+mod restore;
 mod rows;
 mod salvage;
 mod scrub;
@@ -42,13 +43,17 @@ pub use create::{CreateOptions, Identity, columns_for, create, geometry_for};
 pub use error::{Error, MemberFailure};
 pub use index_stripes::IndexFile;
 pub use layout::{Bound, Layout, Usable};
-pub use locate::{MemberAt, find_members, is_spare_at, open_members, open_reader, why_absent};
+pub use locate::{
+    MemberAt, find_members, is_spare_at, lacks_superblock, open_members, open_reader, place_of,
+    why_absent,
+};
 pub use look::Look;
 pub use membership::Membership;
 pub use mount::{Candidate, Recovery, mount, mount_members, mount_without};
 pub use protect::{ColumnSums, protect};
 pub use reader::{Reader, Slot, Span, StripeInSlot};
 pub use resilver::{Batch, LostRows, RebuiltSlot, Resilver, Resilvered, resilver};
+pub use restore::{Recognized, recognize, restore_superblocks};
 pub use rows::{PieceRows, RowsWanted};
 pub use salvage::{Salvaged, salvage};
 pub use scrub::{

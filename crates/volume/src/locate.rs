@@ -131,6 +131,21 @@ pub fn why_absent(path: &Path, volume: &Superblock, member: u8) -> Option<Error>
     })
 }
 
+/// Where an absent member should lie of the volume that `path` is a member of: of one that was
+/// moved or copied beside it, for what lies at the old place may be the original.
+pub fn place_of(path: &Path, member: u8) -> Option<PathBuf> {
+    let own = superblocks::load_from(device::open_read(path).ok()?.as_ref()).ok()?;
+    let entry = own.members.get(usize::from(member))?;
+    Places::new(path, &own).of(entry).into_iter().next()
+}
+
+/// Whether what is at `path` can be read and no superblock copy on it is valid.
+pub fn lacks_superblock(path: &Path) -> bool {
+    let device = device::open_read(path).ok();
+    let loaded = device.map(|device| superblocks::load_from(device.as_ref()));
+    matches!(loaded, Some(Err(Error::NoSuperblock(_))))
+}
+
 /// Whether `spare` is there, at `path`.
 pub fn is_spare_at(path: &Path, spare: &Spare) -> bool {
     let superblock = device::open_read(path)

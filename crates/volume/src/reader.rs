@@ -254,8 +254,9 @@ impl Reader {
         quorum::settle(&mut membership, &[], |_| self.with_heads(quorum::epoch_used))
     }
 
-    /// Superblock copies that differ from the newest of their member: member, copy.
-    pub(crate) fn bad_copies(&self) -> Vec<(u8, u8)> {
+    /// Superblock copies that differ from the newest of their member: member, copy, and whether it
+    /// is only older.
+    pub(crate) fn other_copies(&self) -> Vec<(u8, u8, bool)> {
         let devices = (0..).zip(&self.members);
         let devices = devices.filter_map(|(member, device)| Some((member, device.as_deref()?)));
         devices
@@ -263,11 +264,12 @@ impl Reader {
                 let read = |offset: u64, into: &mut [u8]| device.read_at(offset, into);
                 let size_bytes = device.size_bytes();
                 let newest = superblocks::load(&read, size_bytes);
-                let bad = newest.map(|newest| {
-                    let bad = superblocks::bad_copies(&read, size_bytes, &newest);
-                    bad.map(|copy| (member, copy)).collect::<Vec<_>>()
+                let others = newest.map(|newest| {
+                    let others = superblocks::other_copies(&read, size_bytes, &newest);
+                    others.map(|(copy, is_old)| (member, copy, is_old)).collect::<Vec<_>>()
                 });
-                bad.unwrap_or_else(|_| (0..SUPERBLOCK_COPIES).map(|copy| (member, copy)).collect())
+                let all = || (0..SUPERBLOCK_COPIES).map(|copy| (member, copy, false)).collect();
+                others.unwrap_or_else(|_| all())
             })
             .collect()
     }

@@ -84,15 +84,24 @@ pub(crate) fn store(device: &mut dyn Device, superblock: &Superblock) -> Result<
     Ok(())
 }
 
-/// Copies that are not what `superblock`, the newest of its member, says.
-pub(crate) fn bad_copies(
+/// Copies that are not what `superblock`, the newest of its member, says, and whether each is only
+/// older: [`store`] was cut short.
+pub(crate) fn other_copies(
     read: Read<'_>,
     size_bytes: u64,
     superblock: &Superblock,
-) -> impl Iterator<Item = u8> {
-    (0..SUPERBLOCK_COPIES).filter(move |&copy| {
+) -> impl Iterator<Item = (u8, bool)> {
+    (0..SUPERBLOCK_COPIES).filter_map(move |copy| {
         let mut page = [0; SUPERBLOCK_BYTES];
-        read(copy_offset(copy, size_bytes), &mut page).is_err() || page != superblock.encode(copy)
+        let is_read = read(copy_offset(copy, size_bytes), &mut page).is_ok();
+        if is_read && page == superblock.encode(copy) {
+            return None;
+        }
+        let own = (superblock.volume_id, superblock.member);
+        let is_older = |found: Superblock| {
+            (found.volume_id, found.member) == own && found.generation < superblock.generation
+        };
+        Some((copy, is_read && Superblock::decode(&page, copy).is_ok_and(is_older)))
     })
 }
 

@@ -104,8 +104,18 @@ pub struct BadCopy {
     pub member: u8,
     /// Which of the four.
     pub copy: u8,
+    /// It is whole, and of an earlier state: a crash fell between the writes of the copies. No
+    /// damage.
+    pub is_old: bool,
     /// What became of it: the newest copy of the same member is all that it takes.
     pub outcome: Outcome,
+}
+
+impl BadCopy {
+    /// It is as it should be, or only waits to be brought up to date.
+    fn is_sound(&self) -> bool {
+        self.outcome.is_repaired() || (self.is_old && matches!(self.outcome, Outcome::Repairable))
+    }
 }
 
 /// What a scrub did.
@@ -124,15 +134,17 @@ pub struct ScrubReport {
 impl ScrubReport {
     /// Nothing was damaged.
     pub fn is_clean(&self) -> bool {
-        self.findings.is_empty() && self.copies.is_empty() && self.verified.parity_wrong.is_empty()
+        self.findings.is_empty()
+            && self.copies.iter().all(|copy| copy.is_old)
+            && self.verified.parity_wrong.is_empty()
     }
 
     /// Nothing is damaged any more.
     pub fn is_sound(&self) -> bool {
         let mut outcomes = self.findings.iter().map(|finding| &finding.outcome);
-        let mut copies = self.copies.iter().map(|copy| &copy.outcome);
+        let mut copies = self.copies.iter();
         outcomes.all(Outcome::is_repaired)
-            && copies.all(Outcome::is_repaired)
+            && copies.all(BadCopy::is_sound)
             && self.verified.parity_wrong.is_empty()
     }
 }
@@ -219,9 +231,9 @@ fn settle(mend: Result<Mend, Outcome>, owner: Option<&mut Owner>) -> Outcome {
 /// Compares all copies with the newest of their member, and writes those anew that differ. Beside a
 /// writer that is about to change them a copy counts only if it is wrong twice.
 fn scrub_copies(reader: &Reader, mut owner: Option<&mut Owner>, report: &mut ScrubReport) {
-    let first = reader.bad_copies();
-    let again = if first.is_empty() { Vec::new() } else { reader.bad_copies() };
-    for (member, copy) in first.into_iter().filter(|found| again.contains(found)) {
+    let first = reader.other_copies();
+    let again = if first.is_empty() { Vec::new() } else { reader.other_copies() };
+    for (member, copy, is_old) in first.into_iter().filter(|found| again.contains(found)) {
         let outcome = match owner.as_deref_mut() {
             None => Outcome::Repairable,
             Some(owner) => match rewrite_copy(owner, member, copy) {
@@ -229,7 +241,7 @@ fn scrub_copies(reader: &Reader, mut owner: Option<&mut Owner>, report: &mut Scr
                 Err(error) => Outcome::Failed(error),
             },
         };
-        report.copies.push(BadCopy { member, copy, outcome });
+        report.copies.push(BadCopy { member, copy, is_old, outcome });
     }
 }
 

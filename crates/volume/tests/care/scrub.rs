@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use device::{Fault, MUTATIONS, ReadAt, Rule};
 use format::geometry::{PIECE_BYTES_MIN, ROW_BYTES};
 use format::head::{HEAD_BYTES, Head, StripeId};
-use format::superblock::copy_offset;
+use format::superblock::{Superblock, copy_offset};
 use volume::{Error, Outcome, Owner, Patrol, Reader, ScrubOptions, Writer, mount, patrol, scrub};
 
 use crate::ring::{KEY, Ring, SIZE, devices, go_on};
@@ -22,6 +22,26 @@ fn a_whole_volume_is_clean_and_stays_as_it_is() {
         assert!(report.verified.index_stripes > 200, "{report:?}");
         ring.is_as_before();
     }
+}
+
+#[test]
+fn copies_of_an_earlier_state_are_brought_up_to_date_and_are_no_damage() {
+    let ring = Ring::recorded(2, 1);
+    let mut page = [0; HEAD_BYTES];
+    ReadAt::read_at(&ring.disks[1], copy_offset(0, SIZE), &mut page).unwrap();
+    let before = Superblock::decode(&page, 0).unwrap();
+    // The power failed behind the first copy of a change.
+    let next = Superblock { generation: before.generation + 1, ..before };
+    ring.disks[1].damage(copy_offset(0, SIZE), |row| row.copy_from_slice(&next.encode(0)));
+    let looked = ring.look();
+    let old: Vec<(u8, u8, bool)> =
+        looked.copies.iter().map(|copy| (copy.member, copy.copy, copy.is_old)).collect();
+    assert_eq!(old, [(1, 1, true), (1, 2, true), (1, 3, true)]);
+    assert!(looked.is_clean() && looked.is_sound(), "{looked:?}");
+    let report = ring.scrub(0);
+    assert!(report.is_clean() && report.is_sound(), "{report:?}");
+    assert!(report.copies.iter().all(|copy| copy.outcome.is_repaired()), "{report:?}");
+    assert!(ring.look().copies.is_empty());
 }
 
 /// Every row of every slot that may be repaired, on one member after the other.

@@ -173,3 +173,66 @@ fn a_refusal_for_missing_members_says_how_to_go_on() {
         run(arguments).is_refused("missing: 1; bring back what is missing\n");
     }
 }
+
+/// Zeros all four superblock copies.
+fn lose_superblocks(member: &str) {
+    use std::os::unix::fs::FileExt;
+    let file = std::fs::File::options().write(true).open(member).unwrap();
+    let end = file.metadata().unwrap().len();
+    for offset in [0, end - 8192] {
+        file.write_all_at(&[0; 8192], offset).unwrap();
+    }
+}
+
+fn state_of(volume: &str, member: usize) -> String {
+    let json = run(&["inspect", volume, "--json"]).done().out;
+    let inspected: Value = serde_json::from_str(&json).unwrap();
+    let state = inspected.pointer(&format!("/members/{member}/state"));
+    state.and_then(Value::as_str).unwrap().to_owned()
+}
+
+#[test]
+fn a_scrub_names_a_member_again_that_lost_all_its_superblocks() {
+    let volume = Volume::empty();
+    let members = [0, 1, 2].map(|number| volume.file(&format!("member-{number}")));
+    let create = ["create", &members[0], "--size", "48M", "--sparse", "--parity", "1"];
+    run(&[&create[..], &["--member", &members[1], "--member", &members[2]]].concat()).done();
+    let record = ["record", &members[0], "--read", CAPTURES, "--index-dir", &volume.index];
+    run(&record).done();
+
+    lose_superblocks(&members[1]);
+    let looked = run(&["scrub", &members[0], "--dry-run"]);
+    assert_eq!(looked.code, Some(1), "{looked:?}");
+    assert!(looked.out.contains("member 1: superblock copy 4 of 4: repairable"), "{looked:?}");
+    let repaired = run(&["scrub", &members[0]]).done().out;
+    assert!(repaired.starts_with("repaired: 4 places; nothing is damaged any more"), "{repaired}");
+    assert_eq!(state_of(&members[0], 1), "whole");
+    run(&["verify", &members[1]]).done();
+
+    // What was recorded meanwhile it does not have: it is named, and stale.
+    lose_superblocks(&members[1]);
+    run(&record).done();
+    run(&["scrub", &members[2], "--member", &members[1]]).done();
+    assert_eq!(state_of(&members[0], 1), "stale");
+    run(&["resilver", &members[0]]).done();
+    assert_eq!(state_of(&members[0], 1), "whole");
+    run(&["scrub", &members[0]]).done();
+
+    // One that went on alone with another is not told the past of the third.
+    std::fs::rename(&members[0], volume.file("away")).unwrap();
+    run(&["record", &members[1], "--read", CAPTURES, "--index-dir", &volume.index]).done();
+    std::fs::rename(volume.file("away"), &members[0]).unwrap();
+    std::fs::remove_file(&members[2]).unwrap();
+    lose_superblocks(&members[1]);
+    run(&["scrub", &members[0]]).is_refused("has recorded since without the members at hand");
+
+    // Of another volume: not touched where it lies, and refused where it is named.
+    let other = Volume::recorded();
+    lose_superblocks(&other.path);
+    let before = std::fs::read(&other.path).unwrap();
+    std::fs::copy(&other.path, &members[1]).unwrap();
+    run(&["scrub", &members[0], "--member", &other.path]).is_refused("leave it out, or replace");
+    let ran = run(&["scrub", &members[0]]);
+    assert_ne!(ran.code, Some(0), "{ran:?}");
+    assert!(std::fs::read(&members[1]).unwrap() == before, "it is not ours");
+}
