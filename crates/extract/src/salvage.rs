@@ -1,8 +1,14 @@
 //! All packets of what is left of a volume, and an exact list of those that are not.
 
 use core::ops::ControlFlow;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::time::Duration;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::thread;
 
+use device::{Read, ReadAt};
 use format::geometry::Geometry;
 use format::head::{StripeId, VolumeId};
 use query::Query;
@@ -46,11 +52,92 @@ pub struct SalvageReport {
     pub losses: Vec<Loss>,
 }
 
+/// How often a search tells how far it is.
+const TOLD_EVERY: Duration = Duration::from_millis(100);
+
 impl Salvaging {
     /// Looks for a volume on the members named, in any order; takes no lock and writes nothing.
-    pub fn find(members: &[PathBuf]) -> Result<Self, Error> {
-        let devices = members.iter().map(|path| device::open_read(path));
-        Ok(Self { salvaged: volume::salvage(devices.collect::<Result<_, _>>()?)? })
+    /// `progress` hears of the bytes read, at least once, and may stop the search.
+    ///
+    /// # Errors
+    /// Those of [`volume::salvage`]; [`device::Error::Interrupted`] when it was stopped.
+    pub fn find(
+        members: &[PathBuf],
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Self, Error> {
+        let watch = Arc::new(Watch::default());
+        let open = |path: &PathBuf| {
+            let inner = device::open_read(path)?;
+            let watched: Box<dyn ReadAt> = Box::new(Watched { inner, watch: Arc::clone(&watch) });
+            Ok(watched)
+        };
+        let devices = members.iter().map(open).collect::<Result<Vec<_>, device::Error>>()?;
+        let (answer, answered) = sync_channel(1);
+        let search = move || drop(answer.send(volume::salvage(devices)));
+        thread::Builder::new().name("find".to_owned()).spawn(search).map_err(Error::Thread)?;
+        loop {
+            let answer = answered.recv_timeout(TOLD_EVERY);
+            if progress(watch.read_bytes.load(Ordering::Relaxed)).is_break() {
+                watch.is_over.store(true, Ordering::Relaxed);
+                return Err(device::Error::Interrupted.into());
+            }
+            match answer {
+                Ok(found) => return Ok(Self { salvaged: found? }),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => unreachable!("the search always answers"),
+            }
+        }
+    }
+}
+
+/// What is known of a search from outside.
+#[derive(Debug, Default)]
+struct Watch {
+    read_bytes: AtomicU64,
+    /// Nobody waits for it any more.
+    is_over: AtomicBool,
+}
+
+/// A member whose reads are counted, and fail when nobody wants them.
+#[derive(Debug)]
+struct Watched {
+    inner: Box<dyn ReadAt>,
+    watch: Arc<Watch>,
+}
+
+impl Watched {
+    fn count(&self, len: usize) {
+        let bytes = u64::try_from(len).expect("lengths fit 64 bits");
+        self.watch.read_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn is_over(&self) -> bool {
+        self.watch.is_over.load(Ordering::Relaxed)
+    }
+}
+
+impl ReadAt for Watched {
+    fn size_bytes(&self) -> u64 {
+        self.inner.size_bytes()
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), device::Error> {
+        if self.is_over() {
+            return Err(device::Error::Interrupted);
+        }
+        self.count(into.len());
+        self.inner.read_at(offset, into)
+    }
+
+    fn read_many(&self, reads: &mut [Read<'_>]) {
+        if self.is_over() {
+            for read in reads {
+                read.result = Err(device::Error::Interrupted);
+            }
+            return;
+        }
+        self.count(reads.iter().map(|read| read.into.len()).sum());
+        self.inner.read_many(reads);
     }
 }
 
@@ -81,4 +168,25 @@ pub fn salvage(
         extract,
         losses: losses.into_list(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_tells_what_it_reads_and_can_be_stopped() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(64 << 20).unwrap();
+        let members = [file.path().to_owned()];
+        let mut read_bytes = 0;
+        let nothing = Salvaging::find(&members, &mut |bytes| {
+            read_bytes = bytes;
+            ControlFlow::Continue(())
+        });
+        assert!(matches!(nothing, Err(Error::Volume(volume::Error::NothingFound))));
+        assert!(read_bytes > 60 << 20, "all of it was looked through: {read_bytes}");
+        let stopped = Salvaging::find(&members, &mut |_| ControlFlow::Break(()));
+        assert!(matches!(stopped, Err(Error::Device(device::Error::Interrupted))));
+    }
 }

@@ -27,7 +27,12 @@ pub fn created(report: &Created) -> String {
         facts.add("member", format!("{}, {}", member.path.display(), size(member.size_bytes)));
     }
     facts.add("ring", ring(geometry));
-    let why = if report.zones_by_disk { ", for a rotating disk" } else { "" };
+    // Virtual disks and device-mapper call themselves rotating unless they are told otherwise.
+    let why = if report.zones_by_disk {
+        ", because the kernel calls a member rotating; if it is flash: --zones 1"
+    } else {
+        ""
+    };
     let smallest = report.members.iter().map(|member| member.size_bytes).min().unwrap_or(0);
     facts.add("order", format!("{}{why}", order(geometry, smallest)));
     for member in &report.members {

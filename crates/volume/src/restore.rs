@@ -1,8 +1,8 @@
 //! A device that lost all its superblock copies: which member it is, and its superblock anew.
 //!
 //! Its heads carry the volume, the member and the identity of its device under the volume's key, so
-//! they say who it is and nobody else can. Whether it is up to date the others know: it is if it has
-//! what was acknowledged last. One that is not comes back stale, like any member that was away.
+//! they say who it is and nobody else can. Whether it is up to date the others know: it is if it
+//! has what was acknowledged last. One that is not comes back stale, like one that was away.
 
 use device::{Device, ReadAt};
 use format::head::{HEAD_BYTES, Head, HeadKey};

@@ -10,6 +10,7 @@ use ::record::{Input, Options};
 use anyhow::Context;
 use clap::Args;
 use host::{Output, StopFlag, SystemClock};
+use units::ByteSize;
 
 use crate::failure::{Outcome, Usage, Verdict, of_extract, of_record};
 use crate::progress::{Progress, say};
@@ -87,14 +88,18 @@ fn salvage(flags: &Flags, to: &mut dyn Write) -> anyhow::Result<SalvageReport> {
     let first = flags.members.first().cloned().unwrap_or_default();
     let named = |error| of_extract(&first, error);
     let mut progress = Progress::new("salvage");
-    progress.text(&|| "looking for heads".to_owned());
-    let found = Salvaging::find(&flags.members).map_err(named)?;
+    let flow = || if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let found = Salvaging::find(&flags.members, &mut |read_bytes| {
+        progress.text(&|| format!("looking for heads: {} read", ByteSize(read_bytes)));
+        flow()
+    });
+    let found = found.map_err(named)?;
     let report = ::extract::salvage(found, Target::Pcapng(to), &SystemClock, &mut |state| {
         progress.text(&|| {
             let pieces = view::plural(state.pieces, "piece");
             format!("{} from {pieces}", view::plural(state.packets, "packet"))
         });
-        if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        flow()
     });
     progress.finish();
     report.map_err(named)

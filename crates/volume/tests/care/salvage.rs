@@ -1,18 +1,29 @@
 //! Volumes without superblocks, or with too few members: what is there is found and no more.
 
-use device::ReadAt;
+use device::{Modelled, ReadAt, Timing};
 use format::geometry::{Geometry, PIECE_BYTES_MIN, RESERVED_BYTES, ROW_BYTES};
 use format::head::{HEAD_BYTES, Head, HeadKey, StripeId};
-use format::superblock::copy_offset;
-use volume::{Error, Reader, Salvaged, salvage};
+use format::superblock::{Spare, copy_offset};
+use volume::{Error, Reader, Salvaged, mount, salvage};
 
-use crate::ring::{KEY, Ring, SIZE};
+use crate::ring::{KEY, Ring, SIZE, devices};
 
 impl Ring {
     fn zero_superblocks(&self, member: usize, copies: impl IntoIterator<Item = u8>) {
         for copy in copies {
             self.disks[member].damage(copy_offset(copy, SIZE), |page| page.fill(0));
         }
+    }
+
+    /// A member more, and so many parity columns.
+    fn grow(&mut self, parity_columns: u8) {
+        let newcomer = Modelled::new(SIZE, Timing::instant(), &self.timeline, 99);
+        let spare = Spare { uuid: [99; 16], path: String::new() };
+        let (mut writer, _) = mount(devices(&self.disks), &self.timeline).unwrap();
+        let device = Box::new(newcomer.clone());
+        writer.grow(vec![(spare, device)], parity_columns, &self.timeline).unwrap();
+        writer.close(&self.timeline).unwrap();
+        self.disks.push(newcomer);
     }
 
     fn without_superblocks(data_columns: u8, parity_columns: u8) -> Self {
@@ -41,7 +52,7 @@ fn contents(reader: &Reader) -> Vec<Piece> {
     let mut found = Vec::new();
     let mut buffer = vec![0; reader.piece_bytes()];
     for sequence in span.tail..=span.acknowledged.sequence {
-        for column in 0..reader.geometry().data_columns {
+        for column in 0..reader.membership().geometry_at(sequence).data_columns {
             let Ok(slot) = reader.slot(sequence, column, &mut buffer) else { continue };
             for stripe in slot.stripes.iter().filter(|it| it.bad_rows.is_empty()) {
                 let body = Reader::body(&stripe.head, &buffer).to_vec();
@@ -75,6 +86,38 @@ fn a_volume_whose_superblocks_are_all_zeroed_is_salvaged_completely() {
     }
 }
 
+/// Old stripes and new ones are of different shapes, and no superblock says where one ends.
+#[test]
+fn a_volume_that_has_grown_is_salvaged_completely() {
+    for (data, parity, to_data, to_parity) in [(1, 1, 2, 1), (2, 1, 2, 2), (2, 0, 2, 1)] {
+        let mut ring = Ring::recorded(data, parity);
+        ring.grow(to_parity);
+        ring.record(to_data, 120);
+        let reader = ring.reader();
+        let span = reader.span().unwrap();
+        let shape_of = |sequence| {
+            let geometry = reader.membership().geometry_at(sequence);
+            (geometry.data_columns, geometry.parity_columns)
+        };
+        assert_eq!(shape_of(span.tail), (data, parity), "some of the old shape is held");
+        assert_eq!(shape_of(span.acknowledged.sequence), (to_data, to_parity));
+        let before = contents(&reader);
+        (0..ring.disks.len()).for_each(|member| ring.zero_superblocks(member, 0..4));
+        let salvaged = ring.salvage();
+        assert!(!salvaged.has_key && salvaged.strangers.is_empty());
+        let found = contents_up_to(&before, &salvaged.reader);
+        assert!(found == before, "{data}+{parity}: {} of {}", found.len(), before.len());
+        // With as many members as the newest shape may lose, as far as the old one could, too.
+        for lost in (0..ring.disks.len()).filter(|_| parity > 0) {
+            let mut readers = ring.readers();
+            readers.remove(lost);
+            let salvaged = salvage(readers).unwrap();
+            let found = contents_up_to(&before, &salvaged.reader);
+            assert!(found == before, "without {lost}: {} of {}", found.len(), before.len());
+        }
+    }
+}
+
 /// One copy on any member is enough; the others are told from their heads.
 #[test]
 fn any_combination_of_copies_is_enough_or_salvaged() {
@@ -83,7 +126,7 @@ fn any_combination_of_copies_is_enough_or_salvaged() {
     for member in 0..3 {
         for lost in 0_u8..16 {
             let damaged = Ring {
-                disks: ring.disks.iter().map(device::Modelled::snapshot).collect(),
+                disks: ring.disks.iter().map(Modelled::snapshot).collect(),
                 before: Vec::new(),
                 timeline: ring.timeline.clone(),
                 geometry: ring.geometry,
@@ -142,7 +185,7 @@ fn with_too_few_members_every_surviving_piece_reads_alone() {
 #[test]
 fn devices_with_nothing_of_the_volume_are_named() {
     let ring = Ring::without_superblocks(2, 1);
-    let blank = device::Modelled::instant(SIZE);
+    let blank = Modelled::instant(SIZE);
     let mut readers = ring.readers();
     readers[1] = Box::new(blank.clone());
     let salvaged = salvage(readers).unwrap();
