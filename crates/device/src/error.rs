@@ -47,6 +47,17 @@ impl Error {
         }
     }
 
+    /// The device itself is not there any more.
+    pub fn is_gone(&self) -> bool {
+        match self {
+            Self::Io { errno, .. } | Self::Path { errno, .. } => {
+                matches!(*errno, libc::ENODEV | libc::ENXIO)
+            }
+            Self::Latched { cause } => cause.is_gone(),
+            _ => false,
+        }
+    }
+
     pub(crate) fn io(operation: &'static str, offset: u64, errno: rustix::io::Errno) -> Self {
         Self::Io { operation, offset, errno: errno.raw_os_error() }
     }

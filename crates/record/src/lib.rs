@@ -30,6 +30,7 @@ mod patrol;
 mod pipeline;
 mod reach;
 mod resilver;
+mod returns;
 mod ring;
 mod segment;
 

@@ -29,6 +29,7 @@ use crate::members::{self, Crier};
 use crate::patrol::{Patrolled, Patroller};
 use crate::reach::ReachBack;
 use crate::resilver::Resilverer;
+use crate::returns::Returns;
 use crate::ring::{Board, RingParts, RingWriter, SealedStripe, Shown, Task, look};
 use crate::segment::SegmentLimits;
 
@@ -263,6 +264,12 @@ fn spawn_resilverer<'scope>(
         pool: pool.clone(),
         clock,
         end: ended,
+        returns: Returns::new(
+            options.volume.clone(),
+            options.members.clone(),
+            device::Options { pool: Some(pool.clone()), ..options.device.clone() },
+            clock,
+        ),
     };
     let thread = thread::Builder::new().name("resilver".to_owned());
     thread.spawn_scoped(scope, move || resilverer.run()).map_err(Error::Thread)?;

@@ -12,8 +12,9 @@ use core::time::Duration;
 
 use device::Pool;
 use units::Clock;
-use volume::{Batch, Resilver};
+use volume::{Batch, MemberAt, Resilver};
 
+use crate::returns::Returns;
 use crate::ring::{Board, Repair, Task, look};
 
 /// How often a member is looked for that has become stale meanwhile.
@@ -36,15 +37,22 @@ pub(crate) struct Resilverer<'a> {
     pub(crate) clock: &'a dyn Clock,
     /// Closed when the recording ends.
     pub(crate) end: Receiver<()>,
+    /// Members that are away.
+    pub(crate) returns: Returns<'a>,
 }
 
 impl Resilverer<'_> {
     /// Works until the recording ends. What cannot be read now is tried again in the next epoch, or
     /// the next recording.
-    pub(crate) fn run(self) {
+    pub(crate) fn run(mut self) {
         let mut seen = None;
         while self.rest(LOOK).is_ok() {
-            let epoch = look(&self.board).epoch;
+            let shown = look(&self.board);
+            let epoch = shown.epoch;
+            if let Some((MemberAt { path, .. }, device)) = self.returns.look(&shown) {
+                let Ok(()) = self.send(Task::Returned { path, device }) else { return };
+                continue;
+            }
             if seen == Some(epoch) {
                 continue;
             }

@@ -1,7 +1,7 @@
 //! The ring writer's thread: filled columns in, sealed stripes out, acknowledged in order.
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -48,6 +48,8 @@ pub(crate) enum Task {
     /// A member lacks nothing from `clean_from` on; `done` tells bytes written and pieces lost when
     /// nothing is left to do.
     Cleaned { member: u8, clean_from: u64, done: Option<(u64, usize)> },
+    /// An absent member is there again, at this place.
+    Returned { path: PathBuf, device: Box<dyn Device> },
     /// No packets will follow; indexes may.
     EndOfPackets,
 }
@@ -112,6 +114,12 @@ pub(crate) struct Shown {
     pub(crate) repairable_from: u64,
     /// Writes with smaller numbers are durable.
     pub(crate) durable_below: u64,
+    /// Members that take no part.
+    pub(crate) away: Vec<u8>,
+    /// Those of them that failed although they were there.
+    pub(crate) failed: Vec<u8>,
+    /// The devices of expelled members may be opened anew.
+    pub(crate) has_let_go: bool,
 }
 
 pub(crate) type Board = Arc<Mutex<Shown>>;
@@ -160,6 +168,8 @@ pub(crate) struct RingWriter<'a> {
     discard: Discard,
     /// Expelled members that were taken note of.
     expelled: usize,
+    /// Those that failed although they were there.
+    failed: Vec<u8>,
 }
 
 impl<'a> RingWriter<'a> {
@@ -182,6 +192,7 @@ impl<'a> RingWriter<'a> {
             open_spare,
             discard,
             expelled: 0,
+            failed: Vec::new(),
         }
     }
 }
@@ -214,6 +225,7 @@ impl RingWriter<'_> {
                 Ok(Task::Cleaned { member, clean_from, done }) => {
                     self.cleaned(member, clean_from, done)?;
                 }
+                Ok(Task::Returned { path, device }) => self.take_back(&path, device)?,
                 Ok(Task::EndOfPackets) => {
                     self.cut_pending(true)?;
                     self.indexer = None;
@@ -403,12 +415,19 @@ impl RingWriter<'_> {
         board.epoch = self.writer.epoch();
         board.repairable_from = self.writer.repairable().start;
         board.durable_below = self.writer.durable_below();
+        let membership = self.writer.membership();
+        let away = membership.numbers().filter(|&member| membership.of(member).is_none());
+        board.away = away.collect();
+        board.failed.clone_from(&self.failed);
+        board.has_let_go = board.away.is_empty() || self.writer.has_let_go();
     }
 
     /// A member that was expelled is told of, and a spare takes its place.
     fn see_to_members(&mut self) -> Result<(), volume::Error> {
         while let Some(gone) = self.writer.expelled().get(self.expelled) {
             let (member, reason) = (gone.member, gone.reason.to_string());
+            self.failed.retain(|other| *other != member);
+            self.failed.extend((!may_return(&gone.reason)).then_some(member));
             self.expelled += 1;
             self.changed(member, Change::Expelled(reason));
             let spare = self.writer.replace_by_spare(member, self.open_spare, self.clock)?;
@@ -419,6 +438,22 @@ impl RingWriter<'_> {
                 self.writer.discard_ahead(member, is_wanted);
                 self.changed(member, Change::Replaced);
             }
+        }
+        Ok(())
+    }
+
+    /// A member is there again. Where it turns out not to be, the recording goes on as before.
+    fn take_back(&mut self, path: &Path, device: Box<dyn Device>) -> Result<(), volume::Error> {
+        let taken = self.writer.take_back(device, self.clock);
+        if let Err(volume::Error::Stopped) = taken {
+            return taken.map(drop);
+        }
+        let Ok(member) = taken else { return Ok(()) };
+        if self.writer.membership().of(member).is_some() {
+            let run_bytes = self.writer.discard_bytes();
+            let is_wanted = discards::is_wanted(path, self.discard, run_bytes);
+            self.writer.discard_ahead(member, is_wanted);
+            self.changed(member, Change::Returned);
         }
         Ok(())
     }
@@ -453,6 +488,15 @@ impl RingWriter<'_> {
             self.changed(member, Change::Resilvered { bytes, lost });
         }
         Ok(())
+    }
+}
+
+/// Whether a member may be well although it was left: it did not answer, or was gone.
+fn may_return(reason: &volume::Error) -> bool {
+    match reason {
+        volume::Error::Stalled { .. } => true,
+        volume::Error::Device(error) => error.is_gone(),
+        _ => false,
     }
 }
 

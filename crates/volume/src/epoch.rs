@@ -105,7 +105,9 @@ pub(crate) fn close(
     let superblock = Superblock { prepared_epoch: epoch, ..before.superblock().clone() };
     let head = empty_head(&superblock, Kind::Void, place, clock);
     let sealed = Sealed::new(StripeHead { index, ..head });
-    write_closing(lanes, &superblock, &sealed, &|_| Some(Part::Whole))
+    // Who returns has nothing of the slot before it.
+    let part = |member| before.is_fresh(member).then_some(Part::Whole);
+    write_closing(lanes, &superblock, &sealed, &part)
 }
 
 /// How much of a closing stripe is written to a member.

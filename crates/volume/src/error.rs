@@ -249,6 +249,12 @@ pub enum Error {
     /// The processor computes parity wrongly.
     #[error(transparent)]
     Parity(#[from] parity::Error),
+    /// A member knows of an epoch that the writer does not know.
+    #[error("others have recorded on member {member} while it was away; start the recorder anew")]
+    Ahead {
+        /// Its number.
+        member: u8,
+    },
     /// The writer has lost too many members before.
     #[error("recording has stopped: too few members are left")]
     Stopped,

@@ -271,6 +271,13 @@ impl Lane {
         self.under_way.len()
     }
 
+    /// Of a member that is not used any more: what became of its last operations is of no
+    /// interest, only that they have ended.
+    pub(crate) fn is_at_rest(&mut self) -> bool {
+        self.device.reap(None, &mut Vec::new());
+        self.device.in_flight() == 0
+    }
+
     /// Something is under way, a discard included.
     pub(crate) fn is_busy(&self) -> bool {
         !self.under_way.is_empty() || self.discarding.is_some()

@@ -76,12 +76,13 @@ impl Writer {
                 *latency = lane.write_latency_ns_max().max(*latency);
                 self.gone.push(lane);
             }
-            // A newcomer whose epoch came to nothing does not come with another member's leaving:
-            // what is in flight is on those that stay, and not on it.
-            let blank = |lane: &&Lane| lane.superblock().joined_epoch == 0;
-            let blank: Vec<u8> =
-                self.lanes.iter().filter(blank).map(|lane| lane.superblock().member).collect();
-            self.gone.extend(blank.into_iter().filter_map(|member| self.lanes.remove(member)));
+            // Who was about to join when that came to nothing does not come with another member's
+            // leaving: what is in flight is on those that stay, and not on it.
+            let epoch = self.epoch();
+            let is_new = |lane: &&Lane| lane.superblock().joined_epoch < epoch;
+            let new: Vec<u8> =
+                self.lanes.iter().filter(is_new).map(|lane| lane.superblock().member).collect();
+            self.gone.extend(new.into_iter().filter_map(|member| self.lanes.remove(member)));
             let left = self.lanes.iter().count();
             if left < usize::from(self.geometry().data_columns) {
                 self.stopped = true;
@@ -190,6 +191,45 @@ impl Writer {
             after
         };
         self.change(vec![(member, device)], Box::new(superblock), clock)
+    }
+
+    /// Whether nothing of the members that were expelled is under way any more; their devices are
+    /// then let go, so that they may be opened anew.
+    pub fn has_let_go(&mut self) -> bool {
+        self.gone.retain_mut(|lane| !lane.is_at_rest());
+        self.gone.is_empty()
+    }
+
+    /// Takes back a member that recording went on without: from a new epoch on it gets its pieces
+    /// again. What it missed is for a resilver to give it. Where it fails at once, or another one
+    /// does meanwhile, the volume goes on without it.
+    ///
+    /// # Errors
+    /// [`Error::ForeignMember`], [`Error::ReplacedMember`] and [`Error::SameMember`] when the
+    /// device is not that of an absent member; [`Error::Ahead`] when others have recorded on it
+    /// meanwhile; [`Error::Shrunk`]; those of reading it.
+    pub fn take_back(&mut self, device: Box<dyn Device>, clock: &dyn Clock) -> Result<u8, Error> {
+        let lane = Lane::open(device)?;
+        self.check_size(lane.device())?;
+        let own = lane.superblock();
+        let member = own.member;
+        let known = self.superblock().members.get(usize::from(member)).map(|entry| entry.uuid);
+        if own.volume_id != self.superblock().volume_id {
+            return Err(Error::ForeignMember { place: 0, volume_id: own.volume_id });
+        }
+        if known != Some(own.own_uuid()) {
+            return Err(Error::ReplacedMember { place: 0, member });
+        }
+        if own.joined_epoch >= self.epoch() {
+            return Err(Error::Ahead { member });
+        }
+        self.drain(clock)?;
+        if self.lanes.get(member).is_some() {
+            return Err(Error::SameMember { place: 0, member });
+        }
+        self.lanes.insert(lane);
+        self.begin_epoch(Change::default(), clock).or_else(|failed| self.expel(failed, clock))?;
+        Ok(member)
     }
 
     /// Adds members: from a new epoch on stripes have as many columns more, of which

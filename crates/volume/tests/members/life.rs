@@ -3,12 +3,12 @@
 
 use core::ops::ControlFlow;
 
-use device::{Device, Fault, MUTATIONS, Modelled, ReadAt, Rule};
+use device::{Crash, Device, Fault, MUTATIONS, Modelled, ReadAt, Rule};
 use format::superblock::Spare;
 use units::Clock;
-use volume::{Error, Reader, Resilvered, Writer, resilver, verify};
+use volume::{Error, Reader, Resilvered, Writer, mount, resilver, verify};
 
-use crate::ring::{Ring, disk};
+use crate::ring::{Ring, boxed, disk};
 
 /// Shapes that survive the loss of a member.
 const SHAPES: [(u8, u8); 6] = [(1, 1), (1, 2), (2, 1), (2, 2), (4, 2), (3, 2)];
@@ -69,6 +69,87 @@ fn a_member_that_was_away_is_made_whole() {
         ring.append(&mut writer, 10).unwrap();
         writer.drain(&ring.timeline).unwrap();
         check_without(&ring, writer, usize::from(parity));
+    }
+}
+
+/// A writer that has gone on without member 1, which is there again.
+fn without_member_1(ring: &mut Ring) -> Writer {
+    let mut writer = ring.mount();
+    ring.append(&mut writer, 20).unwrap();
+    ring.disks[1].vanish(Crash::Rows { seed: 5 });
+    ring.append(&mut writer, 20).unwrap();
+    assert_eq!(writer.expelled().iter().map(|it| it.member).collect::<Vec<_>>(), [1]);
+    ring.disks[1].come_back();
+    writer
+}
+
+fn device_of(ring: &Ring, member: usize) -> Box<dyn Device> {
+    Box::new(ring.disks[member].clone())
+}
+
+#[test]
+fn a_member_that_vanished_is_taken_back_by_the_running_writer() {
+    for (data, parity) in SHAPES {
+        let mut ring = Ring::new(data, parity);
+        let mut writer = without_member_1(&mut ring);
+        assert!(writer.has_let_go(), "nothing of it is under way");
+        assert_eq!(writer.take_back(device_of(&ring, 1), &ring.timeline).unwrap(), 1);
+        let gap = writer.membership().gap(1);
+        assert_eq!(gap.end, writer.acknowledged().sequence, "from the EPOCH on it has everything");
+        ring.append(&mut writer, 20).unwrap();
+        let done = make_whole(&ring, &ring.disks.clone(), &mut writer);
+        assert!(done.bytes > 0 && done.lost.is_empty(), "{done:?}");
+        check_without(&ring, writer, usize::from(parity));
+    }
+}
+
+#[test]
+fn who_is_not_the_absent_member_is_not_taken_back() {
+    let mut ring = Ring::new(2, 1);
+    let mut writer = without_member_1(&mut ring);
+    let mut refused = |device: Box<dyn Device>| {
+        let error = writer.take_back(device, &ring.timeline).unwrap_err();
+        assert!(writer.membership().of(1).is_none());
+        error
+    };
+    let present = refused(device_of(&ring, 0));
+    assert!(matches!(present, Error::Ahead { member: 0 }), "{present}");
+    let blank = refused(Box::new(disk(&ring.timeline, 9)));
+    assert!(matches!(blank, Error::NoSuperblock(_)), "{blank}");
+    let stranger = refused(Box::new(Ring::with_id(2, 1, 7).disks[1].clone()));
+    assert!(matches!(stranger, Error::ForeignMember { .. }), "{stranger}");
+    // Others went on with it: two histories.
+    let (first, second) = (ring.disks[1].snapshot(), ring.disks[2].snapshot());
+    ring.mount_without(&[first.clone(), second], &[0]).close(&ring.timeline).unwrap();
+    let ahead = refused(Box::new(first));
+    assert!(matches!(ahead, Error::Ahead { member: 1 }), "{ahead}");
+}
+
+#[test]
+fn a_crash_at_any_write_of_taking_back_loses_nothing() {
+    for (data, parity) in [(1, 1), (2, 1), (2, 2)] {
+        for after in 0..24 {
+            let mut ring = Ring::new(data, parity);
+            let mut writer = without_member_1(&mut ring);
+            writer.drain(&ring.timeline).unwrap();
+            let acknowledged = writer.acknowledged();
+            for disk in &ring.disks {
+                disk.add_rule(Rule::new(Fault::Error, MUTATIONS).after(after));
+            }
+            let taken = writer.take_back(device_of(&ring, 1), &ring.timeline);
+            let crash = |disk: &Modelled| disk.crash(Crash::Rows { seed: after });
+            let crashed: Vec<Modelled> = ring.disks.iter().map(crash).collect();
+            drop(writer);
+            let mounted = mount(boxed(&crashed), &ring.timeline);
+            let (mut writer, _) = mounted.unwrap_or_else(|error| panic!("{after}: {error}"));
+            assert!(writer.acknowledged() > acknowledged, "{after}");
+            let (member, reached) = (writer.membership().is_fresh(1), taken.is_ok());
+            assert!(member, "{after}: it takes part ({reached})");
+            make_whole(&ring, &crashed, &mut writer);
+            writer.close(&ring.timeline).unwrap();
+            ring.check(&crashed, acknowledged);
+            ring.check(&crashed[1..], acknowledged);
+        }
     }
 }
 

@@ -28,6 +28,15 @@ impl Ring {
 
     /// The same with members missing from the start; their disks are blank.
     pub(crate) fn without(data_columns: u8, parity_columns: u8, missing: &[u8]) -> Self {
+        Self::made((data_columns, parity_columns), missing, 1)
+    }
+
+    /// Another volume.
+    pub(crate) fn with_id(data_columns: u8, parity_columns: u8, id: u8) -> Self {
+        Self::made((data_columns, parity_columns), &[], id)
+    }
+
+    fn made((data_columns, parity_columns): (u8, u8), missing: &[u8], id: u8) -> Self {
         let timeline = Timeline::new(Timestamp(1));
         let members = data_columns + parity_columns;
         let disks: Vec<Modelled> = (0..members).map(|seed| disk(&timeline, seed)).collect();
@@ -37,7 +46,7 @@ impl Ring {
             kind([number; 16], String::new())
         };
         let identity = Identity {
-            volume_id: VolumeId([1; 16]),
+            volume_id: VolumeId([id; 16]),
             head_key: HeadKey([2; 32]),
             members: (0..members).map(entry).collect(),
             spares: Vec::new(),

@@ -1,0 +1,108 @@
+//! Members that come back while the recording goes on.
+//!
+//! An absent member is looked for at the places that the volume knows. One that is there again, and
+//! answers, is opened and handed to the ring writer. One that failed although it was there (a bad
+//! disk, not one that was unplugged) is left alone until it was away; and one that comes and goes
+//! has to wait longer each time, for each change of members costs a few flushes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use device::Device;
+use units::{Clock, NANOS_PER_SECOND};
+use volume::MemberAt;
+
+use crate::ring::Shown;
+
+/// From a member's leaving to the first look for it.
+const PATIENCE_NS: i64 = 2 * NANOS_PER_SECOND;
+/// Between two looks: each reads a few rows of every member.
+const LOOK_NS: i64 = NANOS_PER_SECOND;
+/// The patience grows so much with each return, up to an hour.
+const GROWTH: i64 = 4;
+const PATIENCE_NS_MAX: i64 = 3600 * NANOS_PER_SECOND;
+/// Who takes longer for a flush is not well yet.
+const FLUSH_NS_MAX: i64 = NANOS_PER_SECOND / 2;
+
+/// Looks for absent members.
+pub(crate) struct Returns<'a> {
+    pub(crate) volume: PathBuf,
+    pub(crate) members: Vec<PathBuf>,
+    pub(crate) clock: &'a dyn Clock,
+    pub(crate) options: device::Options,
+    /// By member: since when it is away, and how long it is not looked for.
+    away: BTreeMap<u8, i64>,
+    patience_ns: BTreeMap<u8, i64>,
+    /// They were not to be found since they left.
+    vanished: BTreeSet<u8>,
+    looked_ns: i64,
+}
+
+impl<'a> Returns<'a> {
+    pub(crate) fn new(
+        volume: PathBuf,
+        members: Vec<PathBuf>,
+        options: device::Options,
+        clock: &'a dyn Clock,
+    ) -> Self {
+        Self {
+            volume,
+            members,
+            clock,
+            options,
+            away: BTreeMap::new(),
+            patience_ns: BTreeMap::new(),
+            vanished: BTreeSet::new(),
+            looked_ns: i64::MIN,
+        }
+    }
+
+    /// A member that is there again, opened.
+    pub(crate) fn look(&mut self, shown: &Shown) -> Option<(MemberAt, Box<dyn Device>)> {
+        let now_ns = self.clock.boottime_ns();
+        self.away.retain(|member, _| shown.away.contains(member));
+        for &member in &shown.away {
+            self.away.entry(member).or_insert(now_ns);
+        }
+        let is_due = |(member, since_ns): (&u8, &i64)| {
+            let patience_ns = self.patience_ns.get(member).copied().unwrap_or(PATIENCE_NS);
+            now_ns - since_ns >= patience_ns
+        };
+        let looks = now_ns.saturating_sub(self.looked_ns) >= LOOK_NS;
+        if !looks || !shown.has_let_go || !self.away.iter().any(is_due) {
+            return None;
+        }
+        self.looked_ns = now_ns;
+        let due: Vec<u8> = self.away.iter().filter(|it| is_due(*it)).map(|(it, _)| *it).collect();
+        let found = self.find();
+        let is_there = |member: &u8| found.iter().any(|found| found.member == *member);
+        self.vanished.extend(due.iter().filter(|member| !is_there(member)));
+        let may_return = |found: &MemberAt| {
+            let member = found.member;
+            due.contains(&member)
+                && (!shown.failed.contains(&member) || self.vanished.contains(&member))
+        };
+        let (found, device) = found.into_iter().filter(may_return).find_map(|found| {
+            let device = self.open(&found.path)?;
+            Some((found, device))
+        })?;
+        let patience_ns = self.patience_ns.entry(found.member).or_insert(PATIENCE_NS);
+        *patience_ns = (*patience_ns * GROWTH).min(PATIENCE_NS_MAX);
+        self.vanished.remove(&found.member);
+        Some((found, device))
+    }
+
+    /// The members that can be read, from any one of them.
+    fn find(&self) -> Vec<MemberAt> {
+        let places = core::iter::once(&self.volume).chain(&self.members);
+        let mut found = places.filter_map(|place| volume::find_members(place, &[]).ok());
+        found.next().unwrap_or_default()
+    }
+
+    fn open(&self, path: &Path) -> Option<Box<dyn Device>> {
+        let mut device = device::open(path, &self.options).ok()?;
+        let begun_ns = self.clock.boottime_ns();
+        device.flush().ok()?;
+        (self.clock.boottime_ns() - begun_ns <= FLUSH_NS_MAX).then_some(device)
+    }
+}
