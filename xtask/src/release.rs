@@ -196,7 +196,7 @@ fn control(product: &Product, architecture: &str, glibc: &str) -> String {
     format!(
         "Package: wirespool\nVersion: {version}\nArchitecture: {architecture}\n\
          Maintainer: The wirespool maintainers <maintainers@wirespool.invalid>\n\
-         Section: net\nPriority: optional\nDepends: libc6 (>= {glibc}), libgcc-s1\n\
+         Section: net\nPriority: optional\nDepends: libc6 (>= {glibc})\n\
          Recommends: libpcap0.8\nDescription: {name}\n {rest}\n"
     )
 }
@@ -255,7 +255,7 @@ mod tests {
         };
         let control = control(&product, "arm64", "2.34");
         assert!(control.contains("Version: 1.2.3\nArchitecture: arm64\n"));
-        assert!(control.contains("Depends: libc6 (>= 2.34), libgcc-s1\n"));
+        assert!(control.contains("Depends: libc6 (>= 2.34)\n"));
         assert!(control.ends_with("Description: A recorder\n every packet.\n"));
     }
 }

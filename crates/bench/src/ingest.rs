@@ -35,7 +35,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     amount: mix::Amount,
     /// Size of the volume; a segment is at most 1/16 of it
-    #[arg(long, default_value = "8G")]
+    #[arg(long, default_value = "16G")]
     size: String,
     /// Pairs of recorder and fio
     #[arg(long, default_value_t = 5)]

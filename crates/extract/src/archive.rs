@@ -3,6 +3,7 @@
 use core::ops::RangeInclusive;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::thread;
 
 use format::directory::SegmentEntry;
 use format::head::{Head, Kind, StripeId, VolumeId};
@@ -16,6 +17,11 @@ use crate::{Error, Options};
 
 /// From this many slots on, reading a hole is not worth a look at its heads first.
 const HOLE_SLOTS_MAX: u64 = 64;
+
+/// While the newest stripe is looked for, the ends of so many of the newest segments' files are
+/// read ahead, so many bytes of each: every question begins there.
+const FILES_AHEAD: usize = 32;
+const ENDS_AHEAD: u64 = 256 << 10;
 
 /// A run of stripes whose sessions are looked for together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,8 +51,17 @@ impl Archive {
     /// Opens the volume and learns of its segments: from the newest INDEX back, then from the
     /// cache.
     pub(crate) fn open(options: &Options, now: Timestamp) -> Result<Self, Error> {
-        let mut archive = Self::without_index(options, now)?;
-        archive.cache = cache::open(options, archive.volume());
+        let mut reader = volume::open_superblocks(&options.volume, &options.members)?;
+        let cache = cache::open(options, reader.superblock().volume_id);
+        thread::scope(|scope| {
+            let ahead = thread::Builder::new().name("ahead".to_owned());
+            let read_ahead = || cache.read_ahead(FILES_AHEAD, ENDS_AHEAD);
+            ahead.spawn_scoped(scope, read_ahead).map_err(Error::Thread)?;
+            Ok::<(), Error>(reader.find_newest()?)
+        })?;
+        let mut archive = Self::of_reader(reader, options, now);
+        archive.path = Some(options.volume.clone());
+        archive.cache = cache;
         archive.load_directories();
         let Self { reader, catalog, cache, .. } = &mut archive;
         let ring = |lasts: &[StripeId]| lasts.iter().map(|&last| identity(reader, last)).collect();

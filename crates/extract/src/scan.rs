@@ -26,8 +26,8 @@ const ROWS_FETCHED_MAX: usize = 256;
 
 /// Segments looked into before the first one's rows are handed out.
 const PARTS_AHEAD: usize = 32;
-/// Segments looked into at a time.
-const THREADS: usize = 4;
+/// Segments looked into at a time: more than there are processors, for they wait for the disk.
+const THREADS: usize = 8;
 
 /// Number of a row in the volume: first stripe of its segment, place in that.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

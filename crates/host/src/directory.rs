@@ -59,6 +59,18 @@ impl Directory {
         Ok(Some(OpenFile { path, file, size_bytes }))
     }
 
+    /// Asks for the last `bytes` of the last `count` files, in the order of names, to be in memory
+    /// soon. It is no error when that cannot be done.
+    pub fn read_ahead(&self, count: usize, bytes: u64) {
+        for name in self.list().unwrap_or_default().iter().rev().take(count) {
+            let Ok(Some(OpenFile { file, size_bytes, .. })) = self.open_file(name) else {
+                continue;
+            };
+            let from = size_bytes.saturating_sub(bytes);
+            fadvise(&file, from, None, Advice::WillNeed).unwrap_or_default();
+        }
+    }
+
     /// Writes a file so that readers see its old or its new content and nothing between. Until
     /// [`Self::sync`] a crash may leave it damaged.
     pub fn write_atomic(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
@@ -189,9 +201,11 @@ mod tests {
         fs::write(directory.path().join(".draft"), b"").unwrap();
         assert_eq!(directory.list().unwrap(), ["a", "x"]);
         assert_eq!(directory.read("x").unwrap().as_deref(), Some(b"new".as_slice()));
+        directory.read_ahead(9, 2);
         directory.remove("x").unwrap();
         directory.remove("x").unwrap();
         assert_eq!(directory.list().unwrap(), ["a"]);
+        directory.read_ahead(9, 2);
     }
 
     #[test]

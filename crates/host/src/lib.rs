@@ -28,6 +28,8 @@ pub use listing::{files_in, read_text};
 pub use notice::{Hook, log_warning};
 pub use output::{Output, open_input};
 pub use pipe::{NamedEnd, pipe};
-pub use process::{CpuTime, cpu_time, memlock_limit_bytes, random_bytes, terminal_columns};
+pub use process::{
+    CpuTime, cpu_time, keep_freed_memory, memlock_limit_bytes, random_bytes, terminal_columns,
+};
 pub use signals::StopFlag;
 pub use temporary::{TemporaryDirectory, write_file};

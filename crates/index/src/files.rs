@@ -19,6 +19,9 @@ pub trait Files: Send + Sync {
     fn write_atomic(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
     /// Makes the file durable.
     fn sync(&self, name: &str) -> io::Result<()>;
+    /// Asks for the last `bytes` of the last `count` files, in the order of names, to be in memory
+    /// soon. It is no error when that cannot be done.
+    fn read_ahead(&self, _count: usize, _bytes: u64) {}
     /// Names of all files.
     fn list(&self) -> io::Result<Vec<String>>;
     /// Removes the file; one that is gone already is no error.
@@ -82,6 +85,10 @@ impl Files for host::Directory {
 
     fn sync(&self, name: &str) -> io::Result<()> {
         Self::sync(self, name).map_err(io::Error::other)
+    }
+
+    fn read_ahead(&self, count: usize, bytes: u64) {
+        Self::read_ahead(self, count, bytes);
     }
 
     fn list(&self) -> io::Result<Vec<String>> {

@@ -44,8 +44,8 @@ pub use error::{Error, MemberFailure};
 pub use index_stripes::IndexFile;
 pub use layout::{Bound, Layout, Usable};
 pub use locate::{
-    MemberAt, find_members, is_spare_at, lacks_superblock, open_members, open_reader, place_of,
-    why_absent,
+    MemberAt, find_members, is_spare_at, lacks_superblock, open_members, open_reader,
+    open_superblocks, place_of, why_absent,
 };
 pub use look::Look;
 pub use membership::Membership;

@@ -159,7 +159,14 @@ pub fn is_spare_at(path: &Path, spare: &Spare) -> bool {
 /// # Errors
 /// As [`find_members`] and [`Reader::open`].
 pub fn open_reader(path: &Path, named: &[PathBuf]) -> Result<Reader, Error> {
-    Reader::open(find(path, named)?.into_iter().map(|(_, device)| device).collect())
+    let mut reader = open_superblocks(path, named)?;
+    reader.find_newest()?;
+    Ok(reader)
+}
+
+/// The same, with no look for the newest stripe: no stripe can be read with it yet.
+pub fn open_superblocks(path: &Path, named: &[PathBuf]) -> Result<Reader, Error> {
+    Reader::of_members(find(path, named)?.into_iter().map(|(_, device)| device).collect())
 }
 
 /// Opens members for reading.

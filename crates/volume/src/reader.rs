@@ -145,7 +145,8 @@ impl Reader {
         self.find_newest()
     }
 
-    fn find_newest(&mut self) -> Result<(), Error> {
+    /// Finds the newest acknowledged stripe, for a reader that knows superblocks alone.
+    pub fn find_newest(&mut self) -> Result<(), Error> {
         let mut settled = self.membership.clone();
         quorum::settle_for_reading(&mut settled, |_| self.with_heads(quorum::epoch_used));
         self.membership = settled;

@@ -78,6 +78,7 @@ struct Config<'a> {
 }
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
+    host::keep_freed_memory();
     let query_text = flags.query.join(" ");
     let query = arguments::query(&flags.query, SystemClock.realtime())?;
     let file = (flags.write != Path::new("-")).then_some(&*flags.write);

@@ -106,6 +106,7 @@ impl Form {
 }
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
+    host::keep_freed_memory();
     let query = arguments::query(&flags.query, SystemClock.realtime())?;
     let options = flags.reading.options(flags.volume.clone());
     let stop = StopFlag::install()?;
