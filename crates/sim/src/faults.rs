@@ -302,7 +302,9 @@ impl History {
         // Few members show an epoch only when it was used.
         let appended = self.append(&mut writer)?.and_then(|()| writer.close(self.disks.timeline()));
         appended.map_err(|error| Violation(format!("the writer cannot stop: {error}")))?;
-        let newest = self.truth.facts.last_key_value().map(|(id, _)| *id).unwrap_or_default();
+        // What a mount found gone may have had a higher place.
+        let living = self.truth.facts.iter().rev().filter(|(_, fact)| fact.fate != Fate::Dead);
+        let newest = living.map(|(id, _)| *id).next().unwrap_or_default();
         let newest = newest.max(self.truth.acknowledged);
         for _ in 0..self.random.below(80) {
             self.damage_row(u32::MAX);

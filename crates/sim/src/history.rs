@@ -236,6 +236,12 @@ impl History {
             match mounted {
                 Ok((writer, recovery)) => {
                     self.check_mount(&reads_before, present, &recovery)?;
+                    if recovery.completed > 0 {
+                        // From the watermark that it found on, damaged pieces too.
+                        let judged = 2 * u64::from(self.plan.window) + 1;
+                        let sequence = writer.acknowledged().sequence.saturating_sub(judged);
+                        self.truth.doubt_damaged(StripeId { sequence, sub: 0 }, present);
+                    }
                     return Ok(Some(writer));
                 }
                 Err(error) => self.judge_refusal(&error, present, attempt)?,

@@ -173,6 +173,14 @@ impl Truth {
         self.gaps.insert(member, gap);
     }
 
+    /// What was damaged on these members from a stripe on may be repaired by now, wholly or in part.
+    pub(crate) fn doubt_damaged(&mut self, from: StripeId, members: u32) {
+        for (_, fact) in self.facts.range_mut(from..) {
+            let damaged = fact.bad_rows.iter().fold(fact.bad_heads, |bits, row| bits | row);
+            fact.holders &= !(damaged & members);
+        }
+    }
+
     /// The members in `present` take part from `sequence` on; gaps that the ring has passed are
     /// none.
     pub(crate) fn take_part(&mut self, present: u32, sequence: u64) {

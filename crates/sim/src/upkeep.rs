@@ -3,6 +3,7 @@
 
 use core::ops::ControlFlow;
 
+use format::head::StripeId;
 use volume::{Error, Finding, Outcome, Owner, Reader, ScrubOptions, Writer, resilver, scrub};
 
 use crate::check::{Verdict, broken, is_damaged};
@@ -36,6 +37,8 @@ impl History {
         match done {
             Ok(report) if report.lost.is_empty() && report.waits_for.is_empty() => {
                 self.counters.add("resilvers that made all whole", 1);
+                // Nor larger: a mount that found an old watermark makes it so.
+                self.doubt_damaged(self.truth.gaps.keys().copied().collect());
                 self.made_whole(present, writer.repairable().start);
                 Ok(Some(writer))
             }
@@ -142,11 +145,7 @@ impl History {
 
     /// What was damaged on these members may be repaired by now, wholly or in part.
     fn doubt_damaged(&mut self, members: Vec<u8>) {
-        let members = bits(members.into_iter());
-        for fact in self.truth.facts.values_mut() {
-            let damaged = fact.bad_rows.iter().fold(fact.bad_heads, |bits, row| bits | row);
-            fact.holders &= !(damaged & members);
-        }
+        self.truth.doubt_damaged(StripeId::default(), bits(members.into_iter()));
     }
 
     fn arm_sometimes(&mut self) {
