@@ -173,7 +173,8 @@ impl Truth {
         self.gaps.insert(member, gap);
     }
 
-    /// What was damaged on these members from a stripe on may be repaired by now, wholly or in part.
+    /// What was damaged on these members, from a stripe on, may be repaired by now, wholly or in
+    /// part.
     pub(crate) fn doubt_damaged(&mut self, from: StripeId, members: u32) {
         for (_, fact) in self.facts.range_mut(from..) {
             let damaged = fact.bad_rows.iter().fold(fact.bad_heads, |bits, row| bits | row);
