@@ -30,7 +30,9 @@ pub(crate) fn settle(
     if membership.present().count() < data_columns {
         return Err(refusal(membership, data_columns));
     }
-    let all = membership.numbers().all(|member| is_here(&member) || gone.contains(&member));
+    // Who is gone is not waited for, but does not count as if it were here: the newest stripes lie
+    // on the members of the newest epoch alone, and others at hand cannot stand in for them.
+    let all = membership.numbers().all(|member| is_here(&member));
     if membership.superblock().joined_epoch == 0 {
         // Nothing was ever recorded: a volume begins with all that it was made with.
         let made_with = membership.numbers().filter(|&member| !membership.gap(member).contains(&0));

@@ -6,7 +6,7 @@ use core::ops::ControlFlow;
 use device::{Crash, Device, Fault, MUTATIONS, Modelled, ReadAt, Rule};
 use format::superblock::Spare;
 use units::Clock;
-use volume::{Error, Reader, Resilvered, Writer, mount, resilver, verify};
+use volume::{Error, Reader, Resilvered, Writer, mount, mount_without, resilver, verify};
 
 use crate::ring::{Ring, boxed, disk};
 
@@ -76,6 +76,10 @@ fn a_member_that_was_away_is_made_whole() {
 fn without_member_1(ring: &mut Ring) -> Writer {
     let mut writer = ring.mount();
     ring.append(&mut writer, 20).unwrap();
+    lose_member_1(ring, writer)
+}
+
+fn lose_member_1(ring: &mut Ring, mut writer: Writer) -> Writer {
     ring.disks[1].vanish(Crash::Rows { seed: 5 });
     ring.append(&mut writer, 20).unwrap();
     assert_eq!(writer.expelled().iter().map(|it| it.member).collect::<Vec<_>>(), [1]);
@@ -106,7 +110,10 @@ fn a_member_that_vanished_is_taken_back_by_the_running_writer() {
 #[test]
 fn who_is_not_the_absent_member_is_not_taken_back() {
     let mut ring = Ring::new(2, 1);
-    let mut writer = without_member_1(&mut ring);
+    let mut writer = ring.mount();
+    ring.append(&mut writer, 20).unwrap();
+    let second = ring.disks[2].snapshot();
+    let mut writer = lose_member_1(&mut ring, writer);
     let mut refused = |device: Box<dyn Device>| {
         let error = writer.take_back(device, &ring.timeline).unwrap_err();
         assert!(writer.membership().of(1).is_none());
@@ -119,10 +126,23 @@ fn who_is_not_the_absent_member_is_not_taken_back() {
     let stranger = refused(Box::new(Ring::with_id(2, 1, 7).disks[1].clone()));
     assert!(matches!(stranger, Error::ForeignMember { .. }), "{stranger}");
     // Others went on with it: two histories.
-    let (first, second) = (ring.disks[1].snapshot(), ring.disks[2].snapshot());
-    ring.mount_without(&[first.clone(), second], &[0]).close(&ring.timeline).unwrap();
+    let first = ring.disks[1].snapshot();
+    for _ in 0..3 {
+        let there = [first.clone(), second.clone()];
+        ring.mount_without(&there, &[0]).close(&ring.timeline).unwrap();
+    }
     let ahead = refused(Box::new(first));
     assert!(matches!(ahead, Error::Ahead { member: 1 }), "{ahead}");
+}
+
+#[test]
+fn who_is_gone_for_good_does_not_make_up_for_what_the_newest_epoch_holds() {
+    let mut ring = Ring::new(2, 1);
+    without_member_1(&mut ring).close(&ring.timeline).unwrap();
+    // What was acknowledged since lies on members 0 and 2.
+    let left = [ring.disks[1].clone(), ring.disks[2].clone()];
+    let error = mount_without(boxed(&left), &[0], &ring.timeline).unwrap_err();
+    assert!(matches!(error, Error::Quorum { present: 1, needed: 2, .. }), "{error}");
 }
 
 #[test]
