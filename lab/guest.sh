@@ -167,6 +167,13 @@ all_there() {
     say "$sent packets sent, $found; extract: exit status $status"
 }
 
+# all_there_without NUMBER...: the same while these members fail.
+all_there_without() {
+    for number; do exchange "$number" error; done
+    all_there
+    for number; do healthy "$number"; done
+}
+
 # first_there COUNT: at least so many of the first packets come out, and nothing else but some that
 # follow them.
 first_there() {

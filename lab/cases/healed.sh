@@ -15,9 +15,5 @@ does 1 status
 does 0 resilver
 does 0 status
 does 0 scrub
-exchange 1 error
-exchange 2 error
-all_there
-healthy 1
-healthy 2
+all_there_without 1 2
 does 0 verify

@@ -13,9 +13,5 @@ does 0 replace 4 /dev/mapper/m6 --raw
 does 0 replace 5 /dev/mapper/m7 --raw
 does 0 status
 does 0 scrub
-exchange 1 error
-exchange 2 error
-all_there
-healthy 1
-healthy 2
+all_there_without 1 2
 does 0 verify

@@ -10,9 +10,5 @@ send 8000 4000
 until_true 60 wirespool status "$volume"
 stop 1
 does 0 scrub
-exchange 1 error
-exchange 2 error
-all_there
-healthy 1
-healthy 2
+all_there_without 1 2
 does 0 verify

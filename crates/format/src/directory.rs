@@ -254,9 +254,7 @@ impl<'a> Part<'a> {
     pub fn directory_in(bytes: &[u8], at: StripeId) -> Result<Vec<SegmentEntry>, PartError> {
         let (header, behind) = Header::decode(bytes)?;
         let (entries, _) = header.entries(behind)?;
-        let payload = &[];
-        let Header { segment, number, parts, total, offset, crc, .. } = header;
-        let part = Part { segment, number, parts, total, offset, crc, entries, payload };
+        let part = header.part(entries, &[]);
         part.check_directory()?;
         Ok(part.directory(at))
     }
@@ -264,20 +262,17 @@ impl<'a> Part<'a> {
     /// Reads the part that `bytes` begin with; what follows its block is not looked at.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, PartError> {
         let (header, behind) = Header::decode(bytes)?;
-        let Header { segment, number, parts, total, offset, crc, .. } = header;
-        let (block_len, payload_len, stored) =
-            (header.block_len, header.payload_len, header.stored);
         let (entries, rest) =
             behind.split_at_checked(header.listed * ENTRY_SIZE).ok_or(PartError::Length)?;
-        let payload = rest.get(..payload_len).ok_or(PartError::Length)?;
+        let payload = rest.get(..header.payload_len).ok_or(PartError::Length)?;
         let checked = bytes.get(CHECKED_FROM..CHECKSUM_AT).ok_or(PartError::Length)?;
-        if part_checksum([checked, entries, payload]) != stored {
+        if part_checksum([checked, entries, payload]) != header.stored {
             return Err(PartError::Checksum);
         }
         let (entries, _) = header.entries(behind)?;
-        let part = Self { segment, number, parts, total, offset, crc, entries, payload };
+        let part = header.part(entries, payload);
         part.check_ranges()?;
-        part.check_framing(bytes, block_len)?;
+        part.check_framing(bytes, header.block_len)?;
         Ok(part)
     }
 
@@ -458,6 +453,12 @@ struct Header {
 }
 
 impl Header {
+    /// The part that it stands in front of.
+    fn part<'a>(&self, entries: Vec<SegmentEntry>, payload: &'a [u8]) -> Part<'a> {
+        let &Self { segment, number, parts, total, offset, crc, .. } = self;
+        Part { segment, number, parts, total, offset, crc, entries, payload }
+    }
+
     /// The header, and the bytes behind it.
     fn decode(bytes: &[u8]) -> Result<(Self, &[u8]), PartError> {
         let mut fields = Fields(bytes);

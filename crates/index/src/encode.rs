@@ -58,18 +58,20 @@ impl Encoded {
 /// The Parquet file of a segment: `rows` in the order of their start.
 pub fn encode(meta: &SegmentMeta, rows: &[Slice]) -> Result<Encoded> {
     let encoder = GroupEncoder::new()?;
-    let sorted = by_start(rows);
+    let order = by_start(rows).into_iter();
+    let sorted: Vec<&Slice> = order.filter_map(|(_, at)| rows.get(at)).collect();
     let groups = sorted.chunks(GROUP_ROWS).enumerate();
     let groups = groups.map(|(number, rows)| encoder.encode(number, rows));
     encoder.file(meta, groups.collect::<Result<_>>()?)
 }
 
-/// Rows of the same start keep their order.
-fn by_start(rows: &[Slice]) -> Vec<&Slice> {
+/// The order of rows in a segment: their starts, and their places in `rows`. Rows of the same start
+/// keep their order.
+pub fn by_start(rows: &[Slice]) -> Vec<(Timestamp, usize)> {
     // The rows are far apart in memory: to be compared, their starts are put side by side.
     let mut order: Vec<(Timestamp, usize)> = rows.iter().map(|row| row.start).zip(0..).collect();
     order.sort_unstable();
-    order.into_iter().filter_map(|(_, at)| rows.get(at)).collect()
+    order
 }
 
 /// A row group on its way into the file.

@@ -27,7 +27,7 @@ mod segment;
 
 pub use catalog::{Catalog, IdentitiesOf, LookUp, Packets};
 pub use content::Content;
-pub use encode::{Encoded, EncodedGroup, GROUP_ROWS, GroupEncoder, encode};
+pub use encode::{Encoded, EncodedGroup, GROUP_ROWS, GroupEncoder, by_start, encode};
 pub use error::{Error, Result};
 pub use file_name::Identity;
 pub use files::{Files, MemoryFiles};

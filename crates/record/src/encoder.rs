@@ -254,17 +254,14 @@ impl Rows<'_> {
 /// Rows of sessions and slices that ended during the segment.
 struct Ended {
     rows: Vec<Option<Slice>>,
-    /// By start; rows of the same start keep their order.
+    /// Their starts, and their places in `rows`.
     order: std::vec::IntoIter<(Timestamp, usize)>,
 }
 
 impl Ended {
     fn new(rows: Vec<Slice>) -> Self {
-        // The rows are far apart in memory: to be compared, their starts are put side by side.
-        let starts = rows.iter().map(|row| row.start);
-        let mut order: Vec<(Timestamp, usize)> = starts.zip(0..).collect();
-        order.sort_unstable();
-        Self { rows: rows.into_iter().map(Some).collect(), order: order.into_iter() }
+        let order = index::by_start(&rows).into_iter();
+        Self { rows: rows.into_iter().map(Some).collect(), order }
     }
 
     /// The next, if it does not begin after `time`.

@@ -2,13 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use format::superblock::SUPERBLOCK_COPIES;
 use volume::{MemberAt, Reader, Recognized};
 
 use crate::Error;
 use crate::scrub::{BadCopy, Fate};
-
-/// Copies of a superblock on each member.
-const COPIES: u8 = 4;
 
 /// An absent member whose device is there.
 pub(crate) struct Nameless {
@@ -75,6 +73,11 @@ pub(crate) fn copies(lost: &[Nameless], dry_run: bool) -> impl Iterator<Item = B
     let fate = if dry_run { Fate::Repairable } else { Fate::Repaired };
     lost.iter().flat_map(move |lost| {
         let (member, fate) = (lost.at.member, fate.clone());
-        (0..COPIES).map(move |copy| BadCopy { member, copy, is_old: false, fate: fate.clone() })
+        (0..SUPERBLOCK_COPIES).map(move |copy| BadCopy {
+            member,
+            copy,
+            is_old: false,
+            fate: fate.clone(),
+        })
     })
 }

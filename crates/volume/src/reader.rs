@@ -97,13 +97,7 @@ impl Reader {
 
     /// A reader of what a mount has found, without another search.
     pub fn of_mounted(devices: Vec<Box<dyn ReadAt>>, writer: &Writer) -> Result<Self, Error> {
-        let acknowledged = writer.acknowledged();
-        let newest = Newest {
-            sequence: acknowledged.sequence,
-            acknowledged,
-            epoch: writer.epoch(),
-            scanned_all: false,
-        };
+        let newest = Newest::of_writer(writer.acknowledged(), writer.epoch());
         Ok(Self { newest: Some(newest), ..Self::of_members(devices)? })
     }
 

@@ -147,6 +147,11 @@ impl InAllRows<'_> {
 }
 
 impl Newest {
+    /// As the writer of `epoch` knows it, without a search.
+    pub(crate) fn of_writer(acknowledged: StripeId, epoch: u32) -> Self {
+        Self { sequence: acknowledged.sequence, acknowledged, epoch, scanned_all: false }
+    }
+
     fn with(self, head: &Head, known: Known) -> Self {
         let stripe = &head.stripe;
         let counts = stripe.epoch <= known.settled_epoch;

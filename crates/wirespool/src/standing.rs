@@ -102,6 +102,12 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// There is no room: the recorder need not wait.
+    fn stick(&self) {
+        self.lock().is_stuck = true;
+        self.changed.notify_all();
+    }
+
     /// Waits, but not beyond the end of the recording.
     fn rest(&self, time: Duration) -> State {
         let state = self.lock();
@@ -259,14 +265,12 @@ impl Holder {
                 host::log_warning(&line);
                 say(&line);
                 self.refused = Some(used);
-                self.shared.lock().is_stuck = true;
-                self.shared.changed.notify_all();
+                self.shared.stick();
                 return false;
             }
             Err(error) => {
                 say(&format!("hold: slots {first} to {last}: {}", crate::failure::line(&error)));
-                self.shared.lock().is_stuck = true;
-                self.shared.changed.notify_all();
+                self.shared.stick();
                 return false;
             }
         }
@@ -316,8 +320,7 @@ impl Holder {
 
 fn mark_of(order: &Order) -> anyhow::Result<String> {
     let ::extract::Options { volume, members, .. } = &order.options;
-    let opened = volume::find_members(volume, members)
-        .and_then(|found| volume::Reader::of_members(volume::open_members(&found)?));
+    let opened = volume::open_superblocks(volume, members);
     let reader = opened.map_err(|error| crate::failure::of_record(volume, error.into()))?;
     Ok(format!("standing.{}", reader.superblock().volume_id))
 }

@@ -91,9 +91,7 @@ impl Patrol {
     /// Checks a slot again.
     pub fn look(&mut self, sequence: u64, acknowledged: StripeId) -> Vec<Wanted> {
         let epoch = self.reader.superblock().joined_epoch;
-        let newest =
-            Newest { sequence: acknowledged.sequence, acknowledged, epoch, scanned_all: false };
-        self.reader.show_through(newest);
+        self.reader.show_through(Newest::of_writer(acknowledged, epoch));
         let Some(span) = self.reader.span() else { return Vec::new() };
         self.reader.with_heads(|heads| self.bytes.fill(heads, sequence));
         let (reader, bytes) = (&self.reader, &self.bytes);

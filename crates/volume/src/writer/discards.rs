@@ -5,8 +5,7 @@
 //! slot is one that a crash has torn. The window is shared: its last quarter is for discards, the
 //! rest for stripes in flight, so that the disk hears of a slot before the head is there however
 //! fast the writer is. One run of slots is under way at a time; the head waits where it meets one,
-//! and a member that made it wait long is
-//! told nothing for a minute.
+//! and a member that made it wait long is told nothing for a minute.
 
 use units::Clock;
 
