@@ -16,6 +16,9 @@ use crate::recorder::Recorder;
 use crate::statistics::Sample;
 
 const GOAL: f64 = 100.0;
+/// Each session is got so often either way, in turns; medians are compared, for a disk that others
+/// use as well is sometimes slow.
+const RUNS: usize = 3;
 /// Most packets of a session that is asked for.
 const PACKETS_MAX: u64 = 20;
 
@@ -63,12 +66,13 @@ impl Conversation {
     }
 }
 
-/// One conversation, by all ways.
+/// One conversation, both ways: medians, in seconds.
 #[derive(Debug)]
 struct Measured {
     packets: usize,
-    ours: Run,
-    tcpdump: Run,
+    ours: f64,
+    first_byte: f64,
+    tcpdump: f64,
 }
 
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
@@ -131,21 +135,36 @@ fn measure(
 ) -> Result<Measured> {
     let query = conversation.query();
     let cool = || if options.warm { Ok(()) } else { drop_page_cache() };
-    cool()?;
-    let ours = recorder.ask("extract", &[&query, "-w", "-"])?;
-    cool()?;
-    let mut command = Command::new("tcpdump");
-    let tcpdump = program::run(command.arg("-r").arg(capture).args(["-w", "-", &query]))?;
     let read = |name: &str, run: &Run| {
         let path = place.path(name);
         std::fs::write(&path, &run.output)?;
         Packets::read(&path)
     };
-    let (from_us, from_tcpdump) = (read("ours.pcapng", &ours)?, read("tcpdump.pcap", &tcpdump)?);
-    let same = from_us.sorted() == from_tcpdump.sorted();
-    ensure!(same, "{query}: the extract and tcpdump's differ");
-    ensure!(from_us.count() > 0, "{query}: no packets");
-    Ok(Measured { packets: from_us.count(), ours, tcpdump })
+    let (mut ours, mut tcpdump) = (Vec::new(), Vec::new());
+    let mut packets = 0;
+    for _ in 0..RUNS {
+        cool()?;
+        let by_us = recorder.ask("extract", &[&query, "-w", "-"])?;
+        cool()?;
+        let mut command = Command::new("tcpdump");
+        let by_tcpdump = program::run(command.arg("-r").arg(capture).args(["-w", "-", &query]))?;
+        let from_us = read("ours.pcapng", &by_us)?;
+        let same = from_us.sorted() == read("tcpdump.pcap", &by_tcpdump)?.sorted();
+        ensure!(same, "{query}: the extract and tcpdump's differ");
+        ensure!(from_us.count() > 0, "{query}: no packets");
+        packets = from_us.count();
+        ours.push(by_us);
+        tcpdump.push(by_tcpdump);
+    }
+    let median = |runs: &[Run], seconds: fn(&Run) -> f64| {
+        Sample::new(runs.iter().map(seconds)).map(|sample| sample.median())
+    };
+    Ok(Measured {
+        packets,
+        ours: median(&ours, |run| run.seconds)?,
+        first_byte: median(&ours, |run| run.first_byte_seconds)?,
+        tcpdump: median(&tcpdump, |run| run.seconds)?,
+    })
 }
 
 fn report(
@@ -162,28 +181,28 @@ fn report(
     outcome.line(
         "Time of the whole process, start and mount included; the same filter, word for word;",
     );
-    outcome.line("the packets of both are equal.");
+    outcome.line(format!("the packets of both are equal. Medians of {RUNS}, in turns."));
     outcome.line("  packets   ours ms  first byte ms   tcpdump ms   times faster");
-    for Measured { packets, ours, tcpdump } in measured {
+    for Measured { packets, ours, first_byte, tcpdump } in measured {
         outcome.line(format!(
             "  {packets:7} {:9.1} {:14.1} {:12.0} {:14.0}",
-            ours.seconds * 1e3,
-            ours.first_byte_seconds * 1e3,
-            tcpdump.seconds * 1e3,
-            tcpdump.seconds / ours.seconds,
+            ours * 1e3,
+            first_byte * 1e3,
+            tcpdump * 1e3,
+            tcpdump / ours,
         ));
         outcome.push_json(
             "sessions",
             json!({
-                "packets": packets, "seconds": ours.seconds,
-                "first_byte_seconds": ours.first_byte_seconds, "tcpdump_seconds": tcpdump.seconds,
+                "packets": packets, "seconds": ours, "first_byte_seconds": first_byte,
+                "tcpdump_seconds": tcpdump,
             }),
         );
     }
     outcome.json("capture_bytes", bytes);
-    let ratio = Sample::new(measured.iter().map(|one| one.tcpdump.seconds / one.ours.seconds))?;
+    let ratio = Sample::new(measured.iter().map(|one| one.tcpdump / one.ours))?;
     outcome.judge("times faster than tcpdump", &ratio, GOAL);
-    let ours = Sample::new(measured.iter().map(|one| one.ours.seconds * 1e3))?;
+    let ours = Sample::new(measured.iter().map(|one| one.ours * 1e3))?;
     outcome.line(format!(
         "ours: median {:.1} ms, spread {:.0} %",
         ours.median(),

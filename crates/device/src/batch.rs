@@ -22,7 +22,7 @@ use crate::target::{Bounce, Target};
 use crate::{Error, Read, to_usize};
 
 /// Reads in flight at a time.
-const ENTRIES: u32 = 64;
+const ENTRIES: u32 = 128;
 /// Bytes in flight at a time; a longer read goes alone, the ordinary way.
 const ARENA_SIZE: usize = 1 << 20;
 /// Threads where there is no ring.

@@ -94,7 +94,8 @@ impl Segment {
         let options = ArrowReaderOptions::new()
             .with_skip_arrow_metadata(true)
             .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll)
-            .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll);
+            .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
+            .with_column_stats_policy(ParquetStatisticsPolicy::skip_except(&time_leaves()));
         let footer = ArrowReaderMetadata::load(footer, options)?;
         let pairs = footer.metadata().file_metadata().key_value_metadata();
         let text = pairs
@@ -394,6 +395,12 @@ pub fn column_sizes(segment: &Segment) -> Vec<(String, u64)> {
     let columns: u64 = sizes.iter().map(|(_, size)| size).sum();
     sizes.push(("footer".to_owned(), segment.size_bytes().saturating_sub(columns)));
     sizes
+}
+
+/// Places of the columns by whose bounds row groups are ruled out: every column is one leaf.
+fn time_leaves() -> Vec<usize> {
+    let place = |name| COLUMNS.iter().position(|column| column.name == name);
+    TIME_COLUMNS.into_iter().filter_map(place).collect()
 }
 
 /// A row group, and where it lies.
