@@ -4,6 +4,10 @@
 //! More than half of M follows. [M - K + 1: a writer may go on with K members alone, and those that
 //! it left must not be enough to go on without them.]
 //!
+//! The operator may say that some are gone for good, without a future that those at hand do not
+//! know: they are not counted then, and the mount empties their seats. One that comes back all the
+//! same is a stranger. [K of them, outside of what voided a stripe, bring it back whole.]
+//!
 //! A JOIN may be cut short. An epoch is settled once no quorum of the one before can be had without
 //! somebody who joined it, or something was written in it. Until then nothing was shown in it: the
 //! mount needs a quorum of the epoch before, too, and judges again what the cut one had decided.
@@ -60,20 +64,23 @@ impl Sim<'_> {
         let (known, present) = newest.ok_or(Stop::Refused)?;
         // A seat that was never filled keeps nobody waiting.
         let filled = each(known.all()).filter(|&seat| known.entries[seat].uuid != 0);
-        let all = filled.fold(0, |set, seat| set | 1 << seat) == present;
+        let all = filled.fold(0, |set, seat| set | 1 << seat);
+        // Nobody's word makes up for pieces that there is no member for.
+        let gone = if self.mutant == Mutant::GoneCountAsHere { self.gone } else { 0 };
+        let all = all & !gone == present;
         let entitled = present & known.members;
-        let quorum = self.quorum(&known.newest());
+        let quorum = self.quorum(&known.newest(), self.gone);
         let fresh = each(present)
             .filter(|&seat| self.superblock_of(seat).is_some_and(|own| own.joined == known.joined))
             .fold(0, |set, seat| set | 1 << seat);
         let (used, before) = (self.epoch_used(fresh, &known), known.previous);
         let joined = size(fresh) >= quorum;
         let witnesses = before.members & !before.replaced;
-        let unaware = size(before.members & !(fresh & witnesses));
-        let settled = used || unaware < self.quorum(&before);
+        let unaware = size(before.members & !(fresh & witnesses) & !self.gone);
+        let settled = used || unaware < self.quorum(&before, self.gone);
         let before_too = settled
             || self.mutant == Mutant::NewestQuorumAlone
-            || size(present & witnesses) >= self.quorum(&before);
+            || size(present & witnesses) >= self.quorum(&before, self.gone);
         if !all && (size(entitled) < quorum || used && !joined || !before_too) {
             return Err(Stop::Refused);
         }
@@ -87,11 +94,12 @@ impl Sim<'_> {
         Ok(Assembly { present, trusted, known, settled })
     }
 
-    pub(crate) fn quorum(&self, epoch: &Settled) -> usize {
-        let (data, members) = (epoch.data, size(epoch.members));
+    /// Members needed of an epoch. Those of `gone` are neither waited for nor counted.
+    pub(crate) fn quorum(&self, epoch: &Settled, gone: usize) -> usize {
+        let (data, members) = (epoch.data, size(epoch.members & !gone));
         if epoch.epoch == 0 {
             // Nothing was ever recorded: a volume begins with all that it was created with.
-            return members;
+            return members.max(data);
         }
         match self.mutant {
             Mutant::NoQuorum | Mutant::NoEpochNumber => 0,

@@ -78,7 +78,10 @@ fn mount_until_up(sim: &mut Sim<'_>) -> Result<(), Stop> {
         let blank = if refusals == 0 { replace_absent(sim) } else { 0 };
         let most = 4 * sim.geometry.window + 13 * sim.members.len() + 4;
         sim.points_left = sim.rng.percent(30).then(|| 1 + sim.rng.below(most));
-        match sim.mount(blank) {
+        let mounted = sim.mount(blank);
+        sim.stats.without += u64::from(mounted.is_ok() && sim.gone != 0);
+        sim.gone = 0;
+        match mounted {
             Ok(()) => break,
             Err(Stop::Refused) if refusals < 2 => {
                 refusals += 1;
@@ -111,7 +114,8 @@ fn choose_absent(sim: &mut Sim<'_>, refusals: usize) {
                 sim.members[seat].present = false;
             }
         }
-        sim.plug_wrong_device();
+        sim.plug_wrong_devices();
+        sim.say_gone();
     }
 }
 

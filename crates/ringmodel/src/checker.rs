@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use crate::assemble::Assembly;
-use crate::device::{Head, Kind, Position, Row};
+use crate::device::{Head, Kind, Member, Position, Row};
+use crate::epoch::Parts;
 use crate::model::{Geometry, Scenario, Sim, Stop};
 use crate::mutants::Mutant;
 use crate::read::{End, View};
@@ -17,7 +18,7 @@ struct Fact {
     kept: bool,
     /// Found whole by a mount that may have finished.
     offered: bool,
-    /// Lost to rot that no redundancy covers.
+    /// Lost to rot that no redundancy covers, or with members that are gone.
     rotted: bool,
 }
 
@@ -40,7 +41,15 @@ impl Truth {
         Self { slots: vec![SlotFacts::default(); slots], submitted: HashSet::new() }
     }
 
-    pub(crate) fn clear(&mut self, sequence: usize, slots: usize) {
+    /// An EPOCH stripe takes the slot. A stripe of the same sequence, which only members not at
+    /// hand hold, may still be kept if the epoch comes to nothing.
+    pub(crate) fn pass(&mut self, sequence: usize, slots: usize) {
+        if self.slots[sequence % slots].sequence != sequence {
+            self.clear(sequence, slots);
+        }
+    }
+
+    fn clear(&mut self, sequence: usize, slots: usize) {
         self.slots[sequence % slots] = SlotFacts { sequence, ..SlotFacts::default() };
     }
 
@@ -311,11 +320,27 @@ impl Sim<'_> {
         self.scenario == Scenario::Honest && !enough && is_shown(everyone, head)
     }
 
+    /// What is kept and nobody else can complete is lost with those that are gone.
+    pub(crate) fn lose_what_only_they_had(&mut self, parts: &Parts, watermark: Position) {
+        if parts.gone == 0 {
+            return;
+        }
+        let mut slots = std::mem::take(&mut self.truth.slots);
+        let (known, mut members) = self.in_service();
+        members.to_mut().iter_mut().for_each(Member::tear_cache);
+        let others = self.view_of(&members, &known, known.all() & !parts.gone & !parts.blank);
+        for fact in slots.iter_mut().flat_map(|slot| &mut slot.facts) {
+            fact.kept |= fact.offered || fact.head.at <= watermark;
+            fact.rotted |= fact.kept && !is_shown(others, &fact.head);
+        }
+        self.truth.slots = slots;
+    }
+
     /// Nothing kept depends on a seat's device, as far as the others are known to be whole.
     pub(crate) fn is_dispensable(&self, seat: usize) -> bool {
         let (known, members) = self.in_service();
         let facts = self.truth.slots.iter().flat_map(|slot| &slot.facts);
-        facts.filter(|fact| fact.kept).all(|fact| {
+        facts.filter(|fact| fact.kept && !fact.rotted).all(|fact| {
             let sequence = fact.head.at.sequence;
             let others = each(known.seats_at(sequence) & !(1 << seat));
             let others = others.filter(|&other| !known.entries[other].lacks(sequence));

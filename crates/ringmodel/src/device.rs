@@ -158,6 +158,13 @@ impl Member {
         self.durable_copies = self.copies;
     }
 
+    /// As the worst power cut leaves it: what was not flushed is torn.
+    pub(crate) fn tear_cache(&mut self) {
+        for index in self.dirty.drain(..) {
+            self.visible[index] = Row::Nothing;
+        }
+    }
+
     pub(crate) fn superblock(&self) -> Option<Superblock> {
         self.copies.iter().flatten().max_by_key(|copy| copy.generation).copied()
     }

@@ -18,6 +18,8 @@ pub(crate) struct Parts {
     pub(crate) returning: usize,
     /// Blank ones.
     pub(crate) blank: usize,
+    /// Those that are gone for good: their seats are empty from here on.
+    pub(crate) gone: usize,
     /// The shape of the stripes from here on.
     pub(crate) shape: Shape,
     /// What a member that takes no part does not know begins in this slot.
@@ -76,7 +78,7 @@ impl Sim<'_> {
             let rows = self.geometry.rows - 1;
             let head = self.new_head(Kind::Epoch, Position::new(start, 0), 0, rows);
             let epoch = Head { columns: parts.shape.columns(), ..head };
-            self.truth.clear(start, self.geometry.slots);
+            self.truth.pass(start, self.geometry.slots);
             for seat in each(parts.all()) {
                 self.submit_rows(seat, epoch.at, 0, epoch.content());
             }
@@ -86,6 +88,7 @@ impl Sim<'_> {
         self.settle_writes(parts.all(), !skips.contains(&self.mutant))?;
         let before = mem::replace(&mut self.known, joined);
         self.truth_offer(last, watermark, parts.all() & !parts.blank);
+        self.lose_what_only_they_had(parts, watermark);
         if self.mutant == Mutant::AcknowledgeBeforeJoin {
             self.settle();
         }
@@ -100,6 +103,7 @@ impl Sim<'_> {
             _ => start + 1,
         };
         self.part = parts.all();
+        self.empty_seats();
         self.next = Next { at: Position::new(sequence, 0), row: 0 };
         self.acknowledged = Position::new(sequence - 1, 0);
         Ok(())
@@ -114,12 +118,14 @@ impl Sim<'_> {
         if self.mutant == Mutant::NewMembersJoinFirst {
             order.reverse();
         }
-        let mut missing = self.settled.members;
+        // Readers have not heard who is gone.
+        let gone = if self.mutant == Mutant::GoneDoNotDoubt { self.gone } else { 0 };
+        let mut missing = self.settled.members & !gone;
         let mut shown = false;
         for seat in order {
             self.write_superblocks(1 << seat, |old| joined.after(old))?;
             missing &= !(1 << seat & !joined.previous.replaced);
-            if !shown && size(missing) < self.quorum(&joined.previous) {
+            if !shown && size(missing) < self.quorum(&joined.previous, gone) {
                 shown = true;
                 self.settle();
             }
@@ -167,6 +173,9 @@ impl Sim<'_> {
         if takes(parts.blank) {
             let stale_from = if self.mutant == Mutant::BlankMemberWhole { start } else { 0 };
             return Entry { uuid: self.members[seat].uuid, stale_from, clean_from: start };
+        }
+        if takes(parts.gone) && self.mutant != Mutant::GoneKeepSeats {
+            return Entry::EMPTY;
         }
         // Once the ring has gone round, every slot was written anew.
         let renewed = entry.clean_from.saturating_add(self.geometry.slots);

@@ -28,11 +28,14 @@ impl Sim<'_> {
         let mut members = Cow::Borrowed(&self.members[..]);
         for seat in each(known.all()) {
             let uuid = known.entries[seat].uuid;
-            if self.members[seat].uuid != uuid
-                && let Some((_, own)) =
-                    self.aside.iter().find(|(claims, own)| *claims == seat && own.uuid == uuid)
-            {
+            if self.members[seat].uuid == uuid {
+                continue;
+            }
+            let own = self.aside.iter().find(|(claims, own)| *claims == seat && own.uuid == uuid);
+            if let Some((_, own)) = own {
                 members.to_mut()[seat] = own.clone();
+            } else if uuid == 0 {
+                members.to_mut()[seat] = self.blank_device(0);
             }
         }
         (known, members)
@@ -52,22 +55,53 @@ impl Sim<'_> {
                 self.aside.iter().position(|(claims, own)| *claims == seat && own.uuid == uuid);
             match found {
                 Some(place) => mem::swap(&mut self.members[seat], &mut self.aside[place].1),
-                None if uuid == 0 => self.members[seat] = self.blank_device(0),
+                None if uuid == 0 => self.put_aside(seat),
                 None => panic!("the device in service at seat {seat} is gone"),
             }
         }
         self.aside.retain(|(_, own)| own.superblock().is_some());
     }
 
-    /// Somebody plugs in a device that was replaced, instead of the one that took its place.
-    pub(crate) fn plug_wrong_device(&mut self) {
-        if !self.aside.is_empty() && self.rng.percent(20) {
-            let place = self.rng.below(self.aside.len());
-            let (seat, own) = &mut self.aside[place];
-            if *seat < self.members.len() {
+    /// Somebody plugs in devices that were replaced, or called gone, where others should be.
+    pub(crate) fn plug_wrong_devices(&mut self) {
+        if self.aside.is_empty() || !self.rng.percent(20) {
+            return;
+        }
+        for (seat, own) in &mut self.aside {
+            if *seat < self.members.len() && self.rng.percent(60) {
                 mem::swap(&mut self.members[*seat], own);
             }
         }
+    }
+
+    /// The operator gives up members that are not at hand, and is right: no device of theirs
+    /// joined an epoch that those at hand have not heard of.
+    pub(crate) fn say_gone(&mut self) {
+        let Some((newest, _)) = self.newest_of(self.at_hand()) else { return };
+        let aside = self.aside.iter().map(|(seat, own)| (*seat, own));
+        let devices = self.members.iter().enumerate().chain(aside);
+        let ahead = devices
+            .filter(|(_, own)| own.superblock().is_some_and(|own| own.joined > newest.joined))
+            .fold(0, |set, (seat, _)| set | 1 << seat);
+        let gone = newest.all() & !self.at_hand() & !ahead;
+        if self.rng.percent(25) {
+            self.gone = gone;
+        }
+    }
+
+    /// Devices of seats that are empty by the newest epoch go aside.
+    pub(crate) fn empty_seats(&mut self) {
+        for seat in each(self.known.all()) {
+            if self.known.entries[seat].uuid == 0 && self.members[seat].uuid != 0 {
+                self.put_aside(seat);
+            }
+        }
+    }
+
+    fn put_aside(&mut self, seat: usize) {
+        let blank = self.blank_device(0);
+        let old = mem::replace(&mut self.members[seat], blank);
+        self.aside.push((seat, old));
     }
 
     fn blank_device(&self, uuid: u64) -> Member {
@@ -211,7 +245,7 @@ impl Sim<'_> {
             self.settle_writes(returning, true)?;
         }
         let judged_from = self.acknowledged.sequence;
-        let parts = Parts { trusted, returning, blank, shape, judged_from };
+        let parts = Parts { trusted, returning, blank, gone: 0, shape, judged_from };
         if self.mutant == Mutant::AcknowledgeBeforeFence {
             self.part = trusted;
             self.acknowledge_all();

@@ -9,7 +9,7 @@ use crate::mutants::Mutant;
 use crate::read::View;
 use crate::resilver::Resilver;
 use crate::rng::Rng;
-use crate::superblock::{Entry, NEVER, SEATS, Settled, Shape, Superblock, each};
+use crate::superblock::{Entry, SEATS, Settled, Shape, Superblock, each};
 
 /// Rows of a slot in every geometry: room for several short stripes and a VOID.
 pub(crate) const ROWS: usize = 8;
@@ -44,7 +44,7 @@ impl Geometry {
         let mut entries = [Entry::default(); SEATS];
         for (uuid, seat) in (1..).zip(each(all)) {
             entries[seat] = if missing >> seat & 1 == 1 {
-                Entry { uuid: 0, stale_from: 0, clean_from: NEVER }
+                Entry::EMPTY
             } else {
                 Entry { uuid, ..Entry::default() }
             };
@@ -102,6 +102,7 @@ pub(crate) struct Stats {
     pub(crate) rots: u64,
     pub(crate) refused: u64,
     pub(crate) unavailable: u64,
+    pub(crate) without: u64,
     pub(crate) expelled: u64,
     pub(crate) returned: u64,
     pub(crate) replaced: u64,
@@ -119,9 +120,9 @@ impl fmt::Display for Stats {
         let Self { clean_stops, voids, rewritten, rots, refused, unavailable, .. } = self;
         write!(f, "clean stops {clean_stops} voids {voids} rewritten {rewritten} rots {rots} ")?;
         write!(f, "refused {refused} unavailable {unavailable} ")?;
-        let Self { expelled, returned, replaced, grown, resilvered, .. } = self;
-        write!(f, "expelled {expelled} returned {returned} replaced {replaced} grown {grown} ")?;
-        write!(f, "resilvered {resilvered} ")?;
+        let Self { without, expelled, returned, replaced, grown, resilvered, .. } = self;
+        write!(f, "without {without} expelled {expelled} returned {returned} ")?;
+        write!(f, "replaced {replaced} grown {grown} resilvered {resilvered} ")?;
         write!(f, "full scans {} probes at most {}", self.full_scans, self.probes_max)
     }
 }
@@ -166,6 +167,8 @@ pub(crate) struct Sim<'a> {
     pub(crate) part: usize,
     /// Bit set of those that lie, leave and return, where only some may.
     pub(crate) restless: usize,
+    /// Bit set of those that the operator says are gone for good, for one mount.
+    pub(crate) gone: usize,
     /// How often members come and go, in thousandths of the writer's steps.
     pub(crate) churn: usize,
     pub(crate) resilver: Option<Resilver>,
@@ -213,6 +216,7 @@ impl<'a> Sim<'a> {
             settled: known.previous,
             part: 0,
             restless: missing,
+            gone: 0,
             churn,
             resilver: None,
             truth: Truth::new(geometry.slots),

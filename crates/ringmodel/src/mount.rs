@@ -69,7 +69,9 @@ impl Sim<'_> {
             watermark = watermark.max(start);
         }
         let (returning, shape) = (present & !trusted, known.shape());
-        let parts = Parts { trusted, returning, blank, shape, judged_from: watermark.sequence };
+        let gone = self.gone & !blank;
+        let judged_from = watermark.sequence;
+        let parts = Parts { trusted, returning, blank, gone, shape, judged_from };
         self.stats.returned += u64::from(returning.count_ones());
         self.prepare(&parts, epoch_seen)?;
         self.acknowledged = watermark;

@@ -38,6 +38,9 @@ pub(crate) enum Mutant {
     WindowInSlots,
     QuorumOfData,
     QuorumOfMajority,
+    GoneCountAsHere,
+    GoneDoNotDoubt,
+    GoneKeepSeats,
     EndBeforeStartBelieved,
     GapHeadsRefused,
     GapPiecesAlone,
@@ -65,6 +68,7 @@ pub(crate) enum Mutant {
     LostSlotLeft,
     ResilverLeavesRest,
     ResilverNeverWaits,
+    ResilverWritesRight,
     NoSlotLock,
     NoMargin,
 }
@@ -182,6 +186,19 @@ pub(crate) const MUTANTS: &[Entry] = &[
     of(Mutant::QuorumOfData, "K members are a quorum", (2, 2, 24, 3), (Honest, 60)),
     of(Mutant::QuorumOfMajority, "a majority is a quorum", (1, 2, 24, 3), (Honest, 10)),
     of(
+        Mutant::GoneCountAsHere,
+        "who is gone for good counts as if at hand",
+        (2, 1, 24, 3),
+        (Honest, 0),
+    ),
+    of(
+        Mutant::GoneDoNotDoubt,
+        "a reader believes a JOIN because others are gone",
+        (3, 2, 40, 3),
+        (Honest, 3_630),
+    ),
+    of(Mutant::GoneKeepSeats, "who is gone for good keeps its seat", (1, 2, 24, 3), (Honest, 0)),
+    of(
         Mutant::ReaderTrustsTornJoin,
         "reader believes a JOIN of less than a quorum",
         (2, 1, 24, 3),
@@ -276,6 +293,12 @@ pub(crate) const MUTANTS: &[Entry] = &[
         "resilver goes on without absent members",
         (2, 1, 24, 3),
         (Honest, 0),
+    ),
+    of(
+        Mutant::ResilverWritesRight,
+        "resilver writes right rows of a slot again",
+        (1, 2, 24, 3),
+        (Honest, 1_410),
     ),
     of(Mutant::NoSlotLock, "writer and resilver share a slot", (1, 1, 24, 2), (Honest, 220)),
 ];

@@ -1,12 +1,15 @@
 //! Resilver beside the writer: what one member lacks is computed from the others, slot by slot
 //! downward from the end of its gap, and the end moves down behind it.
 //!
-//! The end may move only over slots that are durable: a crash then costs the work since. Each slot
-//! is written whole, in one request, even where its stripes cannot be had: then as nothing. [What
-//! the member wrote there in an abandoned past would count again.] The slot under way is held: the
-//! writer does not take it, and the resilver takes none that the writer may want soon. The gap ends
-//! where it began, or when every slot has been written anew; not where the resilver stops because
-//! the writer comes near. [Slots between are readable and were not done.]
+//! The end may move only over slots that are durable: a crash then costs the work since. Of each
+//! slot what differs is written, even where its stripes cannot be had: then as nothing. [What the
+//! member wrote there in an abandoned past would count again.] What is right is left alone: a write
+//! may be torn. [Others are gone for good, and what lies inside a gap is needed.] The slot under
+//! way is held: the writer does not take it, and the resilver takes none that the writer may want
+//! soon. The gap ends where it began, or when every slot has been written anew; not where the
+//! resilver stops because the writer comes near. [Slots between are readable and were not done.]
+
+use std::ops::Range;
 
 use crate::device::{Row, Write};
 use crate::model::{Sim, Stop};
@@ -22,6 +25,8 @@ pub(crate) struct Resilver {
     pub(crate) cursor: usize,
     /// The sequence whose slot is being written.
     pub(crate) under_way: Option<usize>,
+    /// Its requests that have not landed.
+    requests: usize,
 }
 
 impl Sim<'_> {
@@ -34,9 +39,12 @@ impl Sim<'_> {
 
     pub(crate) fn resilver_landed(&mut self, seat: usize) {
         if let Some(resilver) = self.resilver.as_mut().filter(|resilver| resilver.seat == seat)
-            && let Some(sequence) = resilver.under_way.take()
+            && let Some(sequence) = resilver.under_way
         {
-            resilver.cursor = sequence;
+            resilver.requests -= 1;
+            if resilver.requests == 0 {
+                (resilver.cursor, resilver.under_way) = (sequence, None);
+            }
         }
     }
 
@@ -44,7 +52,7 @@ impl Sim<'_> {
     pub(crate) fn resilver_step(&mut self) {
         let Some(resilver) = self.resilver.or_else(|| self.next_to_resilver()) else { return };
         self.resilver = Some(resilver);
-        let Resilver { seat, cursor, under_way } = resilver;
+        let Resilver { seat, cursor, under_way, .. } = resilver;
         let lowest = self.lowest_to_resilver(seat);
         if under_way.is_some() || cursor <= lowest {
             if under_way.is_none() && self.known.entries[seat].clean_from == cursor {
@@ -57,31 +65,43 @@ impl Sim<'_> {
         let lacks_piece = self.known.seats_at(sequence) >> seat & 1 == 0;
         let left =
             self.mutant == Mutant::LostSlotLeft && content.iter().all(|row| *row == Row::Nothing);
-        if lacks_piece || left || self.is_right(seat, sequence, &content) {
+        let runs = self.runs_to_write(seat, sequence, &content);
+        if lacks_piece || left || runs.is_empty() {
             self.resilver = Some(Resilver { cursor: sequence, ..resilver });
             return;
         }
         self.stats.resilvered += 1;
         let first = sequence % self.geometry.slots * self.geometry.rows;
-        let mut rows = content;
-        if self.mutant == Mutant::ResilverLeavesRest {
-            let used = rows.iter().rposition(|row| *row != Row::Nothing).map_or(0, |last| last + 1);
-            rows.truncate(used);
+        let requests = runs.len();
+        for run in runs {
+            let rows = content[run.clone()].to_vec();
+            self.members[seat].submit(Write { first: first + run.start, rows, owner: None });
         }
-        self.members[seat].submit(Write { first, rows, owner: None });
-        self.resilver = Some(Resilver { under_way: Some(sequence), ..resilver });
+        self.resilver = Some(Resilver { under_way: Some(sequence), requests, ..resilver });
     }
 
-    /// The slot is as it should be, and nothing else of its sequence lies there. [Rewritten, it may
-    /// be torn by a crash, and what lies inside a gap is often good and needed.]
-    fn is_right(&self, seat: usize, sequence: usize, content: &[Row]) -> bool {
+    /// The runs of rows that are not as they should be, or hold something else of the sequence.
+    fn runs_to_write(&self, seat: usize, sequence: usize, content: &[Row]) -> Vec<Range<usize>> {
         let first = sequence % self.geometry.slots * self.geometry.rows;
         let found = &self.members[seat].visible[first..first + self.geometry.rows];
-        found.iter().zip(content).all(|(found, right)| match (found, right) {
+        let is_right = |row: usize| match (&found[row], &content[row]) {
             (Row::Head(head), Row::Nothing) => head.at.sequence != sequence,
             (_, Row::Nothing) => true,
-            _ => found == right,
-        })
+            (found, right) => found == right,
+        };
+        let rows = match self.mutant {
+            Mutant::ResilverLeavesRest => {
+                let used = content.iter().rposition(|row| *row != Row::Nothing);
+                used.map_or(0, |last| last + 1)
+            }
+            _ => content.len(),
+        };
+        let wrong: Vec<usize> = (0..rows).filter(|&row| !is_right(row)).collect();
+        if self.mutant == Mutant::ResilverWritesRight && !wrong.is_empty() {
+            return vec![0..content.len(); 1];
+        }
+        let runs = wrong.chunk_by(|row, next| row + 1 == *next);
+        runs.map(|run| run[0]..run[0] + run.len()).collect()
     }
 
     fn next_to_resilver(&mut self) -> Option<Resilver> {
@@ -89,7 +109,7 @@ impl Sim<'_> {
         let entry = self.known.entries[seat];
         let stale = self.part >> seat & 1 == 1 && !entry.is_whole() && entry.clean_from != NEVER;
         let cursor = entry.clean_from;
-        stale.then_some(Resilver { seat, cursor, under_way: None })
+        stale.then_some(Resilver { seat, cursor, under_way: None, requests: 0 })
     }
 
     /// Slots that the writer may want soon are left to it.

@@ -19,6 +19,9 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// A seat that nobody has.
+    pub(crate) const EMPTY: Self = Self { uuid: 0, stale_from: 0, clean_from: NEVER };
+
     pub(crate) fn is_whole(&self) -> bool {
         self.stale_from >= self.clean_from
     }
