@@ -228,10 +228,20 @@ impl MemberEntry {
         put(page, start + entry::CLEAN_FROM, &self.clean_from.to_le_bytes());
     }
 
-    /// A member that a volume is made without, and one whose place another device takes: nothing
-    /// is on it.
+    /// A device that is about to take a member's place: nothing is on it.
     pub fn blank(uuid: [u8; 16], path: String) -> Self {
         Self { uuid, path, stale_from: 0, clean_from: NEVER }
+    }
+
+    /// A seat without a device: a volume is made without this member, or it was called gone for
+    /// good. No device has its identity, which is zero.
+    pub fn vacant() -> Self {
+        Self::blank([0; 16], String::new())
+    }
+
+    /// Whether no device belongs there.
+    pub fn is_vacant(&self) -> bool {
+        self.uuid == [0; 16]
     }
 }
 

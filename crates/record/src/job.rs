@@ -74,7 +74,7 @@ pub struct Options {
     pub cut_after: Duration,
     /// For how long packets are given out.
     pub max_age: MaxAge,
-    /// Members that are gone for good, and are not waited for.
+    /// Members that are given up for ever: not waited for, and strangers should they come back.
     pub without: Vec<u8>,
     /// A command that is run when a member's state changes.
     pub on_member_change: Option<String>,
@@ -278,8 +278,7 @@ fn open_volume(options: &Options, clock: &dyn Clock) -> Result<Opened, Error> {
 /// Members that are not there although something is in their place that cannot be read.
 fn dead(path: &Path, reader: &Reader, without: &[u8]) -> Vec<Candidate> {
     let (membership, volume) = (reader.membership(), reader.superblock());
-    let absent = membership.numbers().filter(|&member| membership.of(member).is_none());
-    let absent = absent.filter(|member| !without.contains(member));
+    let absent = membership.absent().filter(|member| !without.contains(member));
     let dead = absent.filter_map(|member| match volume::why_absent(path, volume, member)? {
         error @ volume::Error::Device(_) => Some((member, Err(error))),
         _ => None,

@@ -22,6 +22,8 @@ pub struct MemberChange {
 pub enum Change {
     /// It was not there when the recording began.
     Absent,
+    /// There is no such member: its seat is empty.
+    Vacant,
     /// It had missed something, and takes part again.
     Returned,
     /// The recording went on without it: why.
@@ -42,6 +44,7 @@ impl Change {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Absent => "absent",
+            Self::Vacant => "vacant",
             Self::Returned => "returned",
             Self::Expelled(_) => "expelled",
             Self::Replaced => "replaced",
@@ -54,7 +57,7 @@ impl Change {
         match self {
             Self::Expelled(_) => true,
             Self::Resilvered { lost, .. } => *lost > 0,
-            Self::Absent | Self::Returned | Self::Replaced => false,
+            Self::Absent | Self::Vacant | Self::Returned | Self::Replaced => false,
         }
     }
 }
@@ -64,6 +67,9 @@ impl fmt::Display for MemberChange {
         let Self { member, path, what } = self;
         match what {
             Change::Absent => write!(f, "member {member} ({path}) is absent"),
+            Change::Vacant => {
+                write!(f, "the seat of member {member} is empty; replace puts a new device there")
+            }
             Change::Returned => write!(f, "member {member} ({path}) is back, and stale"),
             Change::Expelled(reason) => {
                 write!(f, "recording went on without member {member} ({path}): {reason}")
@@ -93,6 +99,8 @@ pub(crate) fn at_start(membership: &Membership, recovery: &Recovery) -> Vec<Memb
         let what = if let Some(failed) = failed {
             let reason = &failed.reason;
             Change::Expelled(format!("it failed while the volume was opened: {reason}"))
+        } else if membership.is_vacant(member) {
+            Change::Vacant
         } else if membership.of(member).is_none() {
             Change::Absent
         } else if membership.gap(member).end == membership.superblock().joined_start {

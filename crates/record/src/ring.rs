@@ -416,7 +416,7 @@ impl RingWriter<'_> {
         board.repairable_from = self.writer.repairable().start;
         board.durable_below = self.writer.durable_below();
         let membership = self.writer.membership();
-        let away = membership.numbers().filter(|&member| membership.of(member).is_none());
+        let away = membership.absent();
         board.away = away.collect();
         board.failed.clone_from(&self.failed);
         board.has_let_go = board.away.is_empty() || self.writer.has_let_go();

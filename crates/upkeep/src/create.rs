@@ -317,7 +317,7 @@ fn format(
     let spares = spares.into_iter().map(|MemberEntry { uuid, path, .. }| Spare { uuid, path });
     let spares = spares.collect();
     for _ in 0..options.missing {
-        entries.push(MemberEntry::blank(host::random_bytes()?, String::new()));
+        entries.push(MemberEntry::vacant());
     }
     let identity = Identity {
         volume_id: VolumeId(host::random_bytes()?),

@@ -107,7 +107,7 @@ impl fmt::Display for Remedy<'_> {
         };
         f.write_str("; bring back what is missing")?;
         if *present >= usize::from(*data_columns) {
-            f.write_str(", or, if it is lost for good, record with")?;
+            f.write_str(", or, if it is lost, give it up for ever: record")?;
             missing.iter().try_for_each(|member| write!(f, " --without {member}"))?;
         }
         Ok(())

@@ -36,6 +36,8 @@ pub enum MemberState {
     },
     /// Not found.
     Absent,
+    /// Its seat is empty: made without it, or it was called gone for good.
+    Vacant,
 }
 
 /// A volume as it is.
@@ -155,8 +157,7 @@ pub fn inspect(path: &Path, members: &[PathBuf]) -> Result<Inspection, Error> {
 }
 
 fn why_absent(path: &Path, reader: &Reader) -> Vec<(u8, String)> {
-    let membership = reader.membership();
-    let absent = membership.numbers().filter(|&member| membership.of(member).is_none());
+    let absent = reader.membership().absent();
     let reason = |member: u8| {
         let reason = volume::why_absent(path, reader.superblock(), member)?;
         Some((member, reason.to_string()))
@@ -169,7 +170,9 @@ pub(crate) fn member_state(reader: &Reader, member: u8) -> MemberState {
     let membership = reader.membership();
     let gap = membership.gap(member);
     let tail = reader.span().map_or(0, |span| span.tail);
-    if membership.of(member).is_none() {
+    if membership.is_vacant(member) {
+        MemberState::Vacant
+    } else if membership.of(member).is_none() {
         MemberState::Absent
     } else if gap.is_empty() || gap.end <= tail {
         MemberState::Whole

@@ -34,9 +34,7 @@ pub(crate) fn find(
             Recognized::Stranger => return Err(Error::Stranger { path: place.clone() }),
         }
     }
-    let membership = reader.membership();
-    let absent = membership.numbers().filter(|&member| membership.of(member).is_none());
-    for member in absent {
+    for member in reader.membership().absent() {
         if found.iter().any(|other| other.at.member == member) {
             continue;
         }

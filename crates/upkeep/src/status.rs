@@ -89,7 +89,7 @@ pub fn status(path: &Path, members: &[PathBuf]) -> Result<Status, Error> {
         let entry = superblock.members.get(usize::from(number)).expect("a member has its entry");
         let slots = match state {
             MemberState::Stale { from, to } => to.min(newest + 1).saturating_sub(from),
-            MemberState::Whole | MemberState::Absent => 0,
+            MemberState::Whole | MemberState::Absent | MemberState::Vacant => 0,
         };
         let path = at.unwrap_or_else(|| PathBuf::from(&entry.path));
         MemberStatus { path, state, stale_bytes: slots * piece_bytes }

@@ -23,7 +23,7 @@ pub struct Target {
     pub volume: PathBuf,
     /// Where further members are, besides the places that the volume knows.
     pub members: Vec<PathBuf>,
-    /// Members that are gone for good and not waited for.
+    /// Members that are given up for ever: not waited for, and strangers should they come back.
     pub without: Vec<u8>,
 }
 
@@ -66,17 +66,45 @@ struct Opened {
     members: Vec<MemberAt>,
 }
 
-impl Opened {
-    fn new(target: &Target, clock: &dyn Clock) -> Result<Self, Error> {
+/// Its members, locked, before anything is written.
+struct Locked<'a> {
+    target: &'a Target,
+    members: Vec<MemberAt>,
+    devices: Vec<Box<dyn Device>>,
+}
+
+impl<'a> Locked<'a> {
+    fn new(target: &'a Target) -> Result<Self, Error> {
         let of_volume = |error| Error::of_volume(&target.volume, error);
         let found = volume::find_members(&target.volume, &target.members).map_err(of_volume)?;
         let members: Vec<MemberAt> =
             found.into_iter().filter(|found| !target.without.contains(&found.member)).collect();
         let open = |found: &MemberAt| device::open(&found.path, &device::Options::default());
         let devices = members.iter().map(open).collect::<Result<_, _>>()?;
-        let (writer, _) =
-            volume::mount_without(devices, &target.without, clock).map_err(of_volume)?;
-        Ok(Self { writer, members })
+        Ok(Self { target, members, devices })
+    }
+
+    /// The shape of the ring, if a mount would come up.
+    fn geometry(&self) -> Result<Geometry, Error> {
+        let check = || {
+            let reader = Reader::of_members(volume::open_members(&self.members)?)?;
+            reader.check_quorum(&self.target.without)?;
+            Ok(*reader.geometry())
+        };
+        check().map_err(|error| Error::of_volume(&self.target.volume, error))
+    }
+
+    fn mount(self, clock: &dyn Clock) -> Result<Opened, Error> {
+        let Self { target, members, devices } = self;
+        let (writer, _) = volume::mount_without(devices, &target.without, clock)
+            .map_err(|error| Error::of_volume(&target.volume, error))?;
+        Ok(Opened { writer, members })
+    }
+}
+
+impl Opened {
+    fn new(target: &Target, clock: &dyn Clock) -> Result<Self, Error> {
+        Locked::new(target)?.mount(clock)
     }
 
     fn resilver(&mut self, clock: &dyn Clock, progress: Progress<'_>) -> Result<Resilvered, Error> {
@@ -95,24 +123,22 @@ impl Opened {
         let path = self.members.first().map(|member| member.path.clone()).unwrap_or_default();
         self.writer.close(clock).map(|_| ()).map_err(|error| Error::of_volume(&path, error))
     }
+}
 
-    /// Makes a device fit to be a member: checked, written if it is a file, its ends cleared.
-    fn prepare(
-        &self,
-        new: &NewMember,
-        progress: Progress<'_>,
-    ) -> Result<(CreatedMember, Box<dyn Device>, Spare), Error> {
-        let geometry = self.writer.geometry();
-        let size_bytes = geometry.slot0_offset
-            + geometry.slots * u64::from(geometry.piece_bytes)
-            + RESERVED_BYTES;
-        let NewMember { path, sparse, raw, force } = new.clone();
-        let options = CreateOptions { sparse, raw, force, ..CreateOptions::of_member(path) };
-        let (member, device) = create::prepare_member(&options, size_bytes, progress)?;
-        let path = std::path::absolute(&member.path).unwrap_or_else(|_| member.path.clone());
-        let path = path.to_string_lossy().into_owned();
-        Ok((member, device, Spare { uuid: host::random_bytes()?, path }))
-    }
+/// Makes a device fit to be a member: checked, written if it is a file, its ends cleared.
+fn prepare(
+    geometry: &Geometry,
+    new: &NewMember,
+    progress: Progress<'_>,
+) -> Result<(CreatedMember, Box<dyn Device>, Spare), Error> {
+    let size_bytes =
+        geometry.slot0_offset + geometry.slots * u64::from(geometry.piece_bytes) + RESERVED_BYTES;
+    let NewMember { path, sparse, raw, force } = new.clone();
+    let options = CreateOptions { sparse, raw, force, ..CreateOptions::of_member(path) };
+    let (member, device) = create::prepare_member(&options, size_bytes, progress)?;
+    let path = std::path::absolute(&member.path).unwrap_or_else(|_| member.path.clone());
+    let path = path.to_string_lossy().into_owned();
+    Ok((member, device, Spare { uuid: host::random_bytes()?, path }))
 }
 
 /// Gives stale members what they missed; `progress` may stop it, and the next time goes on there.
@@ -141,8 +167,10 @@ pub fn replace(
     let without = [&target.without[..], &[member]].concat();
     let without = Target { without, ..target.clone() };
     refuse_if_needed(target, member)?;
-    let mut opened = Opened::new(&without, clock)?;
-    let (device, opened_device, spare) = opened.prepare(new, progress)?;
+    let locked = Locked::new(&without)?;
+    // The mount gives the member up for ever: not before there is something to put into its seat.
+    let (device, opened_device, spare) = prepare(&locked.geometry()?, new, progress)?;
+    let mut opened = locked.mount(clock)?;
     let replaced = opened.writer.replace((member, spare), opened_device, clock);
     replaced.map_err(|error| opened.named(error))?;
     opened.members.push(MemberAt { member, path: device.path.clone() });
@@ -185,7 +213,7 @@ pub fn grow(
         .map_err(|error| Error::of_volume(&target.volume, error))?;
     let (mut joined, mut newcomers) = (Vec::new(), Vec::new());
     for (member, new) in (before.columns()..).zip(new) {
-        let (device, opened_device, spare) = opened.prepare(new, progress)?;
+        let (device, opened_device, spare) = prepare(opened.writer.geometry(), new, progress)?;
         joined.push(Joined { device, member: Some(member) });
         newcomers.push((spare, opened_device));
     }
@@ -204,7 +232,7 @@ pub fn add_spare(
     progress: Progress<'_>,
 ) -> Result<Joined, Error> {
     let mut opened = Opened::new(target, clock)?;
-    let (device, opened_device, spare) = opened.prepare(new, progress)?;
+    let (device, opened_device, spare) = prepare(opened.writer.geometry(), new, progress)?;
     let added = opened.writer.add_spare(spare, opened_device, clock);
     added.map_err(|error| opened.named(error))?;
     opened.close(clock)?;

@@ -33,7 +33,7 @@ pub fn status(report: &Status, width: Option<usize>) -> String {
     let row = |(number, member): (usize, &MemberStatus)| {
         let lacks = match member.state {
             MemberState::Stale { .. } => ByteSize(member.stale_bytes).to_string(),
-            MemberState::Whole | MemberState::Absent => "-".to_owned(),
+            MemberState::Whole | MemberState::Absent | MemberState::Vacant => "-".to_owned(),
         };
         let place = printable(&member.path.display().to_string());
         vec![number.to_string(), state(member.state).to_owned(), lacks, place]
@@ -46,6 +46,7 @@ fn state(state: MemberState) -> &'static str {
     match state {
         MemberState::Whole => "whole",
         MemberState::Absent => "absent",
+        MemberState::Vacant => "vacant",
         MemberState::Stale { to: u64::MAX, .. } => "left out",
         MemberState::Stale { .. } => "stale",
     }
@@ -99,6 +100,9 @@ fn advice(report: &Status) -> Option<String> {
         return Some(format!(
             "bring member {member} back, or: wirespool replace {volume} {member} NEW"
         ));
+    }
+    if let Some(member) = find(|state| *state == MemberState::Vacant) {
+        return Some(format!("fill seat {member}: wirespool replace {volume} {member} NEW"));
     }
     let stale = find(|state| matches!(state, MemberState::Stale { .. }))?;
     Some(if report.is_open {

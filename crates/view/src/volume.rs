@@ -214,6 +214,7 @@ fn condition(state: MemberState) -> String {
     match state {
         MemberState::Whole => String::new(),
         MemberState::Absent => ": not found".to_owned(),
+        MemberState::Vacant => "none: the seat is empty".to_owned(),
         MemberState::Stale { from, to: u64::MAX } => format!(": missed stripes {from} up to now"),
         MemberState::Stale { from, to } => format!(": missed stripes {from} to {}", to - 1),
     }
@@ -355,6 +356,7 @@ impl<'a> MemberJson<'a> {
         let (state, stale_from, clean_from) = match *state {
             MemberState::Whole => ("whole", None, None),
             MemberState::Absent => ("absent", None, None),
+            MemberState::Vacant => ("vacant", None, None),
             MemberState::Stale { from, to } => {
                 ("stale", Some(from), Some(to).filter(|&to| to != u64::MAX))
             }

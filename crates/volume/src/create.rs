@@ -4,7 +4,7 @@
 use device::Device;
 use format::geometry::{Geometry, MEMBERS_MAX, PIECE_BYTES_MAX, PIECE_BYTES_MIN};
 use format::head::{HeadKey, VolumeId};
-use format::superblock::{MemberEntry, NEVER, Spare, Superblock};
+use format::superblock::{MemberEntry, Spare, Superblock};
 use units::Timestamp;
 
 use crate::layout::Placed;
@@ -44,8 +44,8 @@ pub struct Identity {
     pub volume_id: VolumeId,
     /// Secret; never leaves the superblocks.
     pub head_key: HeadKey,
-    /// The members by number: public identities, and where each is. A blank one is missing: the
-    /// volume is made without it.
+    /// The members by number: public identities, and where each is. The volume is made without
+    /// those that are vacant.
     pub members: Vec<MemberEntry>,
     /// Devices that wait to take a member's place.
     pub spares: Vec<Spare>,
@@ -114,7 +114,7 @@ pub fn create(
     options: &CreateOptions,
     identity: &Identity,
 ) -> Result<Superblock, Error> {
-    let there = (0..).zip(&identity.members).filter(|(_, member)| member.clean_from < NEVER);
+    let there = (0..).zip(&identity.members).filter(|(_, member)| !member.is_vacant());
     let columns = u8::try_from(identity.members.len()).unwrap_or(u8::MAX);
     let spares = (columns..).zip(&identity.spares).map(|(number, _)| number);
     let numbers: Vec<u8> = there.map(|(number, _)| number).chain(spares).collect();

@@ -29,9 +29,11 @@ pub(crate) fn prepare(lanes: &mut Lanes, seen: u32) -> Result<u32, Failed> {
 
 /// What an epoch begins with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Beginning {
+pub(crate) struct Beginning<'a> {
     /// Its number, as prepared.
     pub(crate) epoch: u32,
+    /// Members that are gone for good: from here on nobody has their seats.
+    pub(crate) gone: &'a [u8],
     /// The first slot in which stripes may be of less than all members, or judged anew: what a
     /// member that takes no part does not know.
     pub(crate) judged_from: u64,
@@ -45,10 +47,10 @@ pub(crate) struct Beginning {
 pub(crate) fn join(
     lanes: &mut Lanes,
     before: &Membership,
-    beginning: Beginning,
+    beginning: Beginning<'_>,
     clock: &dyn Clock,
 ) -> Result<Previous, Failed> {
-    let Beginning { epoch, judged_from, last, index } = beginning;
+    let Beginning { epoch, gone, judged_from, last, index } = beginning;
     let start = StripeId { sequence: last.sequence + 1, sub: 0 };
     let superblock = Superblock { prepared_epoch: epoch, ..before.superblock().clone() };
     // The watermark covers everything that is about to be shown.
@@ -61,6 +63,11 @@ pub(crate) fn join(
     let slots = superblock.geometry.slots;
     let columns_before = superblock.geometry_at(start.sequence - 1).columns();
     let members = before.numbers().zip(&superblock.members).map(|(member, entry)| {
+        // Should it come back, it is a stranger: K of those that were outside of what was voided
+        // would bring it back whole.
+        if gone.contains(&member) && lanes.get(member).is_none() {
+            return MemberEntry::vacant();
+        }
         // What every slot has been written over is missed by nobody.
         let is_held = |gap: &Range<u64>| gap.end.saturating_add(slots) > last.sequence;
         let gap = Some(before.gap(member)).filter(is_held).unwrap_or_default();

@@ -4,7 +4,7 @@ use core::fmt;
 use std::path::PathBuf;
 
 use format::head::{StripeId, VolumeId};
-use format::superblock::{Superblock, SuperblockError};
+use format::superblock::{MemberEntry, Superblock, SuperblockError};
 use thiserror::Error;
 
 /// A member that failed, and why.
@@ -158,6 +158,17 @@ pub enum Error {
         /// Its number.
         member: u8,
     },
+    /// A member that the operator has called gone for good since.
+    #[error(
+        "it was member {member} until it was called gone for good; leave it out, or, to fill the \
+         empty seat, take it as a new disk: replace VOLUME {member} PATH --force"
+    )]
+    GivenUp {
+        /// Place among the devices given.
+        place: usize,
+        /// Its number.
+        member: u8,
+    },
     /// Two copies of one member.
     #[error("member {member} is there twice: one of them is a copy; give the original alone")]
     SameMember {
@@ -280,6 +291,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// Of a device that claims the seat of `member`, which is not its seat any more.
+    pub(crate) fn of_stranger(place: usize, member: u8, seat: Option<&MemberEntry>) -> Self {
+        match seat {
+            Some(seat) if seat.is_vacant() => Self::GivenUp { place, member },
+            _ => Self::ReplacedMember { place, member },
+        }
+    }
+
     /// The same, where members are missing, with those that have just failed.
     pub(crate) fn beside(self, failures: &[MemberFailure]) -> Self {
         match self {

@@ -20,17 +20,18 @@ pub struct MemberAt {
     pub path: PathBuf,
 }
 
-/// A member that was found, and its device.
-type Found = (MemberAt, Box<dyn ReadAt>);
+/// A member that was found, its device, and what that says.
+type Found = (MemberAt, Box<dyn ReadAt>, Superblock);
 
 /// The members at hand of the volume that `path` is a member of, by number. `named` are further
 /// places to look at; each must hold a member of the volume.
 ///
 /// # Errors
-/// Those of the one at `path`, and, as [`Error::At`], of those named. Others that are not found,
-/// and those named that cannot be read, are absent.
+/// Those of the one at `path`, and, as [`Error::At`], of those named; [`Error::ReplacedMember`] and
+/// [`Error::GivenUp`] are of either. Others that are not found, and those named that cannot be
+/// read, are absent.
 pub fn find_members(path: &Path, named: &[PathBuf]) -> Result<Vec<MemberAt>, Error> {
-    Ok(find(path, named)?.into_iter().map(|(found, _)| found).collect())
+    Ok(find(path, named)?.into_iter().map(|(found, ..)| found).collect())
 }
 
 /// The same, opened.
@@ -43,7 +44,7 @@ fn find(path: &Path, named: &[PathBuf]) -> Result<Vec<Found>, Error> {
     let first = superblocks::load_from(device.as_ref()).map_err(unreadable)?;
     // A spare knows the members, and is none.
     let is_member = usize::from(first.member) < first.members.len();
-    let own = (MemberAt { member: first.member, path: path.to_path_buf() }, device);
+    let own = (MemberAt { member: first.member, path: path.to_path_buf() }, device, first.clone());
     let mut found: Vec<Found> = is_member.then_some(own).into_iter().collect();
     for path in named {
         let at = |source: Error| Error::At { path: path.clone(), source: Box::new(source) };
@@ -60,23 +61,42 @@ fn find(path: &Path, named: &[PathBuf]) -> Result<Vec<Found>, Error> {
             let volume_id = superblock.volume_id;
             return Err(at(Error::ForeignMember { place: found.len(), volume_id }));
         }
-        found.push((MemberAt { member: superblock.member, path: path.clone() }, device));
+        let at = MemberAt { member: superblock.member, path: path.clone() };
+        found.push((at, device, superblock));
     }
+    let given = found.len();
     let places = Places::new(path, &first);
     for (member, entry) in (0..).zip(&first.members) {
-        if found.iter().any(|(other, _)| other.member == member) {
+        if found.iter().any(|(other, ..)| other.member == member) {
             continue;
         }
         let opened = places.of(entry).into_iter().find_map(|path| {
             let device = device::open_read(&path).ok()?;
             let superblock = superblocks::load_from(device.as_ref()).ok()?;
             let is_it = superblock.volume_id == first.volume_id && superblock.member == member;
-            is_it.then_some((MemberAt { member, path }, device))
+            is_it.then_some((MemberAt { member, path }, device, superblock))
         });
         found.extend(opened);
     }
-    found.sort_by_key(|(found, _)| found.member);
+    leave_strangers(&mut found, given)?;
+    found.sort_by_key(|(found, ..)| found.member);
     Ok(found)
+}
+
+/// Refuses those `given` by the user that are members no more: replaced, or called gone for good.
+/// The others lie where the member named first knew them, and are left alone.
+fn leave_strangers(found: &mut Vec<Found>, given: usize) -> Result<(), Error> {
+    let all = found.iter().map(|(.., superblock)| superblock);
+    let newest = all.max_by_key(|superblock| (superblock.joined_epoch, superblock.generation));
+    let Some(newest) = newest.cloned() else { return Ok(()) };
+    let seat_of = |own: &Superblock| newest.members.get(usize::from(own.member));
+    let is_known = |own: &Superblock| seat_of(own).is_none_or(|seat| seat.uuid == own.own_uuid());
+    if let Some((at, _, own)) = found.iter().take(given).find(|(.., own)| !is_known(own)) {
+        let source = Box::new(Error::of_stranger(0, own.member, seat_of(own)));
+        return Err(Error::At { path: at.path.clone(), source });
+    }
+    found.retain(|(.., own)| is_known(own));
+    Ok(())
 }
 
 /// Where the other members are looked for.
@@ -166,7 +186,7 @@ pub fn open_reader(path: &Path, named: &[PathBuf]) -> Result<Reader, Error> {
 
 /// The same, with no look for the newest stripe: no stripe can be read with it yet.
 pub fn open_superblocks(path: &Path, named: &[PathBuf]) -> Result<Reader, Error> {
-    Reader::of_members(find(path, named)?.into_iter().map(|(_, device)| device).collect())
+    Reader::of_members(find(path, named)?.into_iter().map(|(_, device, _)| device).collect())
 }
 
 /// Opens members for reading.

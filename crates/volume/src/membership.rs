@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use format::geometry::Geometry;
 use format::head::HeadKey;
-use format::superblock::Superblock;
+use format::superblock::{MemberEntry, Superblock};
 
 use crate::Error;
 
@@ -42,7 +42,8 @@ impl Membership {
     /// Puts the superblocks of the members at hand together, in any order.
     ///
     /// # Errors
-    /// [`Error::ForeignMember`] and [`Error::SameMember`] name places in `superblocks`.
+    /// [`Error::ForeignMember`], [`Error::ReplacedMember`], [`Error::GivenUp`] and
+    /// [`Error::SameMember`] name places in `superblocks`.
     pub(crate) fn assemble(superblocks: Vec<Superblock>) -> Result<Self, Error> {
         let newest = superblocks
             .iter()
@@ -70,7 +71,7 @@ impl Membership {
             return Err(Error::ForeignMember { place, volume_id: superblock.volume_id });
         }
         if known.is_none_or(|known| known.uuid != own.uuid) {
-            return Err(Error::ReplacedMember { place, member: superblock.member });
+            return Err(Error::of_stranger(place, superblock.member, known));
         }
         let seat = self.superblocks.get_mut(number).expect("as many seats as members");
         if seat.is_some() {
@@ -131,6 +132,16 @@ impl Membership {
     /// Numbers of the members at hand, ascending.
     pub fn present(&self) -> impl Iterator<Item = u8> + Clone + '_ {
         self.numbers().filter(|&member| self.of(member).is_some())
+    }
+
+    /// Whether no device belongs in the member's seat: nobody waits for it.
+    pub fn is_vacant(&self, member: u8) -> bool {
+        self.superblock.members.get(usize::from(member)).is_some_and(MemberEntry::is_vacant)
+    }
+
+    /// Members that have a device, which is not at hand, ascending.
+    pub fn absent(&self) -> impl Iterator<Item = u8> + Clone + '_ {
+        self.numbers().filter(|&member| self.of(member).is_none() && !self.is_vacant(member))
     }
 
     /// Numbers of all members, ascending.

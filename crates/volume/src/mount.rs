@@ -62,8 +62,11 @@ pub fn mount(
 }
 
 /// The same when the operator says that some members are gone for good, and so will never show a
-/// future of their own: they are not needed for a quorum. K members still are. Should one of them
-/// come back, it is stale.
+/// future of their own: they are not needed for a quorum. K members still are. Their seats are
+/// vacant from then on; should one of them come back, it is a stranger ([`Error::GivenUp`]).
+///
+/// # Errors
+/// [`Error::NoSuchMember`]; [`Error::Quorum`]; those of the devices.
 pub fn mount_without(
     devices: Vec<Box<dyn Device>>,
     gone: &[u8],
@@ -105,6 +108,10 @@ fn mount_lanes(
         Err(error) => return Err(failed.into_iter().next().map_or(error, |(_, first)| first)),
     };
     let volume = lanes.membership().superblock().clone();
+    let last = volume.geometry.columns() - 1;
+    if let Some(&member) = gone.iter().find(|&&member| member > last) {
+        return Err(Error::NoSuchMember { member, last });
+    }
     let failure = |member: u8, error: &Error| MemberFailure::new(&volume, member, error);
     let mut failed: Vec<MemberFailure> =
         failed.iter().map(|(member, error)| failure(*member, error)).collect();
@@ -114,7 +121,7 @@ fn mount_lanes(
             lanes.with_heads(membership, quorum::epoch_used)
         });
         settled.map_err(|error| error.beside(&failed))?;
-        match mount_on(&mut lanes, &membership, clock) {
+        match mount_on(&mut lanes, &membership, gone, clock) {
             Ok((previous, judged)) => {
                 let recovery = Recovery { failed, ..judged.recovery };
                 return Ok((Writer::new(lanes, previous, judged.index)?, recovery));
@@ -135,6 +142,7 @@ fn mount_lanes(
 fn mount_on(
     lanes: &mut Lanes,
     membership: &Membership,
+    gone: &[u8],
     clock: &dyn Clock,
 ) -> Result<(Previous, Judged), Failed> {
     let found = find_newest(lanes, membership)?;
@@ -149,6 +157,7 @@ fn mount_on(
     };
     let beginning = Beginning {
         epoch,
+        gone,
         judged_from: found.map_or(0, |newest| newest.acknowledged.sequence),
         last: judged.last,
         index: judged.index,

@@ -32,7 +32,7 @@ pub(crate) fn settle(
     }
     // Who is gone is not waited for, but does not count as if it were here: the newest stripes lie
     // on the members of the newest epoch alone, and others at hand cannot stand in for them.
-    let all = membership.numbers().all(|member| is_here(&member));
+    let all = membership.absent().next().is_none();
     if membership.superblock().joined_epoch == 0 {
         // Nothing was ever recorded: a volume begins with all that it was made with.
         let made_with = membership.numbers().filter(|&member| !membership.gap(member).contains(&0));

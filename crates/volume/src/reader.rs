@@ -244,9 +244,9 @@ impl Reader {
     }
 
     /// Refuses where a mount by these members would be refused, too.
-    pub(crate) fn check_quorum(&self) -> Result<(), Error> {
+    pub fn check_quorum(&self, gone: &[u8]) -> Result<(), Error> {
         let mut membership = self.membership.clone();
-        quorum::settle(&mut membership, &[], |_| self.with_heads(quorum::epoch_used))
+        quorum::settle(&mut membership, gone, |_| self.with_heads(quorum::epoch_used))
     }
 
     /// Superblock copies that differ from the newest of their member: member, copy, and whether it

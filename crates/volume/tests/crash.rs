@@ -88,7 +88,7 @@ impl Run {
             size += 4096;
         }
         let disks: Vec<Modelled> = (0..members).map(|_| Modelled::instant(size)).collect();
-        let entry = |member: usize| MemberEntry::new([member as u8; 16], String::new());
+        let entry = |member: usize| MemberEntry::new([member as u8 + 1; 16], String::new());
         let identity = Identity {
             volume_id: VolumeId([1; 16]),
             head_key: HeadKey([2; 32]),

@@ -52,7 +52,8 @@ struct TargetFlags {
     /// Another member, where it is not found by itself; may be given several times
     #[arg(long = "member", value_name = "PATH")]
     members: Vec<PathBuf>,
-    /// A member that is gone for good, by number: it is not waited for, and stale should it return
+    /// Give up a member for ever, by number: it is not waited for, its seat is empty from then on,
+    /// and it is refused should it come back; replace puts a new device into the seat
     #[arg(long, value_name = "NUMBER")]
     without: Vec<u8>,
     /// Report as JSON

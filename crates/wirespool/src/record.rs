@@ -83,7 +83,8 @@ pub(crate) struct Flags {
     /// Give out nothing that is older than this, or `off`; the volume remembers it
     #[arg(long, value_name = "TIME", value_parser = max_age)]
     max_age: Option<MaxAge>,
-    /// A member that is gone for good, by number: it is not waited for, and stale should it return
+    /// Give up a member for ever, by number: it is not waited for, its seat is empty from then on,
+    /// and it is refused should it come back; replace puts a new device into the seat
     #[arg(long, value_name = "NUMBER")]
     without: Vec<u8>,
     /// Run this in a shell when a member's state changes; `WIRESPOOL_CHANGE` and others tell what

@@ -160,7 +160,7 @@ fn strip(map: &RingMap, member: u8, state: MemberState) -> String {
 fn lacks(state: MemberState, cell: &Cell) -> bool {
     match (state, cell.sequence) {
         (MemberState::Whole, _) | (_, None) => false,
-        (MemberState::Absent, Some(_)) => true,
+        (MemberState::Absent | MemberState::Vacant, Some(_)) => true,
         (MemberState::Stale { from, to }, Some(sequence)) => (from..to).contains(&sequence),
     }
 }

@@ -259,6 +259,7 @@ impl Drawing {
             let condition = match state {
                 MemberState::Whole => "",
                 MemberState::Absent => " (absent)",
+                MemberState::Vacant => " (an empty seat)",
                 MemberState::Stale { .. } => " (missed some)",
             };
             add(

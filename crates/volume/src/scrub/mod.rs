@@ -163,7 +163,7 @@ pub fn scrub(
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<ScrubReport, Error> {
     if owner.is_some() {
-        reader.check_quorum()?;
+        reader.check_quorum(&[])?;
     }
     let mut checker = Checker::new(reader, Some(Codec::new()?));
     run(&mut checker, owner, options, progress)

@@ -146,7 +146,7 @@ impl Writer {
             self.lanes.insert(lane);
         }
         let judged_from = self.acknowledged.sequence;
-        let beginning = Beginning { epoch, judged_from, last, index: self.index };
+        let beginning = Beginning { epoch, gone: &[], judged_from, last, index: self.index };
         self.previous = epoch::join(&mut self.lanes, &before, beginning, clock)?;
         self.membership = self.lanes.membership();
         (self.parity, self.rows) =
@@ -205,20 +205,20 @@ impl Writer {
     /// does meanwhile, the volume goes on without it.
     ///
     /// # Errors
-    /// [`Error::ForeignMember`], [`Error::ReplacedMember`] and [`Error::SameMember`] when the
-    /// device is not that of an absent member; [`Error::Ahead`] when others have recorded on it
-    /// meanwhile; [`Error::Shrunk`]; those of reading it.
+    /// [`Error::ForeignMember`], [`Error::ReplacedMember`], [`Error::GivenUp`] and
+    /// [`Error::SameMember`] when the device is not that of an absent member; [`Error::Ahead`] when
+    /// others have recorded on it meanwhile; [`Error::Shrunk`]; those of reading it.
     pub fn take_back(&mut self, device: Box<dyn Device>, clock: &dyn Clock) -> Result<u8, Error> {
         let lane = Lane::open(device)?;
         self.check_size(lane.device())?;
         let own = lane.superblock();
         let member = own.member;
-        let known = self.superblock().members.get(usize::from(member)).map(|entry| entry.uuid);
         if own.volume_id != self.superblock().volume_id {
             return Err(Error::ForeignMember { place: 0, volume_id: own.volume_id });
         }
-        if known != Some(own.own_uuid()) {
-            return Err(Error::ReplacedMember { place: 0, member });
+        let known = self.superblock().members.get(usize::from(member));
+        if known.is_none_or(|known| known.uuid != own.own_uuid()) {
+            return Err(Error::of_stranger(0, member, known));
         }
         if own.joined_epoch >= self.epoch() {
             return Err(Error::Ahead { member });

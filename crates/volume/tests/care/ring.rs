@@ -29,7 +29,7 @@ impl Ring {
         let members = data_columns + parity_columns;
         let disk = |seed: u8| Modelled::new(SIZE, Timing::instant(), &timeline, u64::from(seed));
         let disks: Vec<Modelled> = (0..members).map(disk).collect();
-        let entry = |number: u8| MemberEntry::new([number; 16], String::new());
+        let entry = |number: u8| MemberEntry::new([number + 1; 16], String::new());
         let identity = Identity {
             volume_id: VolumeId([1; 16]),
             head_key: KEY,

@@ -227,7 +227,7 @@ fn a_packet_that_holds_a_forged_head_does_not_pass() {
             let disk = &ring.disks[usize::from(member)];
             let mut model = heads[0].clone();
             model.piece.member = member;
-            model.piece.member_uuid = [member; 16];
+            model.piece.member_uuid = [member + 1; 16];
             for row in 1..rows {
                 let place =
                     ring.geometry.slot_offset(sequence) + u64::from(row) * u64::from(ROW_BYTES);

@@ -47,13 +47,8 @@ fn spare(number: u8) -> Spare {
 fn a_member_that_was_away_is_made_whole() {
     for (data, parity) in SHAPES {
         let mut ring = Ring::new(data, parity);
-        let mut writer = ring.mount();
-        ring.append(&mut writer, 20).unwrap();
-        writer.close(&ring.timeline).unwrap();
-        let mut left = ring.disks.clone();
-        left.remove(1);
-        let mut writer = ring.mount_without(&left, &[1]);
-        ring.append(&mut writer, 50).unwrap();
+        let mut writer = without_member_1(&mut ring);
+        ring.append(&mut writer, 30).unwrap();
         writer.close(&ring.timeline).unwrap();
 
         let mut writer = ring.mount();
@@ -133,6 +128,40 @@ fn who_is_not_the_absent_member_is_not_taken_back() {
     }
     let ahead = refused(Box::new(first));
     assert!(matches!(ahead, Error::Ahead { member: 1 }), "{ahead}");
+}
+
+#[test]
+fn who_was_called_gone_is_a_stranger_and_may_fill_the_empty_seat() {
+    for (data, parity) in SHAPES {
+        let mut ring = Ring::new(data, parity);
+        let mut writer = ring.mount();
+        ring.append(&mut writer, 20).unwrap();
+        writer.close(&ring.timeline).unwrap();
+        let mut left = ring.disks.clone();
+        let gone = left.remove(1);
+        let mut writer = ring.mount_without(&left, &[1]);
+        ring.append(&mut writer, 20).unwrap();
+        writer.close(&ring.timeline).unwrap();
+
+        let all = ring.disks.iter().map(|disk| Box::new(disk.clone()) as Box<dyn ReadAt>);
+        let read = Reader::open(all.collect()).map(drop);
+        assert!(matches!(read, Err(Error::GivenUp { member: 1, .. })), "{read:?}");
+        let mounted = mount(boxed(&ring.disks), &ring.timeline).map(drop);
+        assert!(matches!(mounted, Err(Error::GivenUp { member: 1, .. })), "{mounted:?}");
+
+        // It is not waited for any more, and there is nothing to say again.
+        let mut writer = mount(boxed(&left), &ring.timeline).unwrap().0;
+        assert!(writer.membership().is_vacant(1) && writer.membership().absent().next().is_none());
+        let back = writer.take_back(Box::new(gone.clone()), &ring.timeline);
+        assert!(matches!(back, Err(Error::GivenUp { member: 1, .. })), "{back:?}");
+
+        writer.replace((1, spare(77)), Box::new(gone), &ring.timeline).unwrap();
+        ring.append(&mut writer, 10).unwrap();
+        let disks = ring.disks.clone();
+        let report = make_whole(&ring, &disks, &mut writer);
+        assert_eq!((report.lost, report.waits_for), (vec![], vec![]));
+        check_without(&ring, writer, usize::from(parity));
+    }
 }
 
 #[test]

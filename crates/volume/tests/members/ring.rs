@@ -41,9 +41,11 @@ impl Ring {
         let members = data_columns + parity_columns;
         let disks: Vec<Modelled> = (0..members).map(|seed| disk(&timeline, seed)).collect();
         let entry = |number: u8| {
-            let kind =
-                if missing.contains(&number) { MemberEntry::blank } else { MemberEntry::new };
-            kind([number; 16], String::new())
+            if missing.contains(&number) {
+                MemberEntry::vacant()
+            } else {
+                MemberEntry::new([number + 1; 16], String::new())
+            }
         };
         let identity = Identity {
             volume_id: VolumeId([id; 16]),

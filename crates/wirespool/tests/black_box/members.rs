@@ -158,9 +158,9 @@ fn a_refusal_for_missing_members_says_how_to_go_on() {
             run(&record).done();
         }
         std::fs::rename(&members[1], volume.file("away")).unwrap();
-        run(&record).is_refused("if it is lost for good, record with --without 1\n");
+        run(&record).is_refused("if it is lost, give it up for ever: record --without 1\n");
         let ran = run(&[&record[..], &["--without", "1"]].concat()).done();
-        assert!(ran.err.contains("members: member 1 ("), "{ran:?}");
+        assert!(ran.err.contains("members: the seat of member 1 is empty; replace"), "{ran:?}");
     }
     // A member whose data is nowhere else: no flag helps, and none is named.
     let volume = Volume::empty();
@@ -172,6 +172,42 @@ fn a_refusal_for_missing_members_says_how_to_go_on() {
     for arguments in [&record[..], &[&record[..], &["--without", "1"]].concat()] {
         run(arguments).is_refused("missing: 1; bring back what is missing\n");
     }
+}
+
+#[test]
+fn a_member_given_up_is_refused_and_its_seat_is_filled_anew() {
+    let volume = Volume::empty();
+    let members = [0, 1, 2].map(|number| volume.file(&format!("member-{number}")));
+    let [first, second, third] = &members;
+    let create = ["create", first, "--size", "24M", "--piece", "64K", "--sparse", "--parity", "1"];
+    run(&[&create[..], &["--member", second, "--member", third]].concat()).done();
+    let record = ["record", first, "--read", CAPTURES, "--index-dir", &volume.index];
+    let record = [&record[..], &["--pool", "4M"]].concat();
+    run(&record).done();
+    run(&[&record[..], &["--without", "3"]].concat())
+        .is_refused("the volume has no member 3; its members are 0 to 2");
+
+    let away = volume.file("away");
+    std::fs::rename(second, &away).unwrap();
+    run(&[&record[..], &["--without", "1"]].concat()).done();
+    let status = run(&["status", first]);
+    assert_eq!(status.code, Some(1));
+    let advice = format!("fill seat 1: wirespool replace {first} 1 NEW");
+    assert!(status.out.contains(&advice) && status.out.contains("vacant"), "{status:?}");
+
+    // Found by itself it is left alone, and named it is refused.
+    std::fs::rename(&away, second).unwrap();
+    run(&["verify", third]).done();
+    run(&record).done();
+    let words = "it was member 1 until it was called gone for good; leave it out, or, to fill";
+    run(&["verify", second]).is_refused(words);
+    run(&["verify", first, "--member", second]).is_refused(words);
+
+    run(&["replace", first, "1", second, "--sparse"]).is_refused("--force destroys what it holds");
+    run(&["replace", first, "1", second, "--sparse", "--force"]).done();
+    run(&["status", second]).done();
+    std::fs::remove_file(third).unwrap();
+    run(&["verify", first]).done();
 }
 
 /// Zeros all four superblock copies.

@@ -40,7 +40,7 @@ fn members_are_missing_replaced_resilvered_and_added() {
     };
     record(&[]).done();
     let (begun, code) = status(second);
-    assert_eq!((&begun["members"][3]["state"], code), (&"absent".into(), Some(1)));
+    assert_eq!((&begun["members"][3]["state"], code), (&"vacant".into(), Some(1)));
     assert_eq!(survives(&begun), Some(0));
 
     // The missing one comes, and any one may go.
