@@ -12,7 +12,7 @@ use core::time::Duration;
 
 use device::Pool;
 use units::Clock;
-use volume::{Batch, MemberAt, Resilver};
+use volume::{Batch, MemberAt, RebuiltRows, Resilver};
 
 use crate::returns::Returns;
 use crate::ring::{Board, Repair, Task, look};
@@ -90,17 +90,16 @@ impl Resilverer<'_> {
             let tail = look(&self.board).repairable_from;
             // Memory that a stalled member holds: the writer will expel it.
             let batch = if ended { None } else { work.next_batch(tail).ok() };
-            let Some(Batch { slots, is_last, .. }) = batch else {
+            let Some(Batch { rows, is_last, .. }) = batch else {
                 self.say(member, &work, None)?;
                 return if ended { Err(Ended) } else { Ok(()) };
             };
             let mut newest = 0;
-            for slot in slots {
+            for RebuiltRows { sequence, first_row, data, len } in rows {
                 let (answer, number) = sync_channel(1);
-                bytes += u64::try_from(slot.len).expect("lengths fit 64 bits");
-                let (sequence, data) = (slot.sequence, slot.data);
-                let repair = Repair { member, sequence, first_row: 0, data, answer };
-                self.send(Task::Repair(repair, slot.len))?;
+                bytes += u64::try_from(len).expect("lengths fit 64 bits");
+                let repair = Repair { member, sequence, first_row, data, answer };
+                self.send(Task::Repair(repair, len))?;
                 match number.recv() {
                     Ok(Some(number)) => newest = newest.max(number),
                     // The member is out again, or the ring has come round.

@@ -52,7 +52,7 @@ pub use membership::Membership;
 pub use mount::{Candidate, Recovery, mount, mount_members, mount_without};
 pub use protect::{ColumnSums, protect};
 pub use reader::{Reader, Slot, Span, StripeInSlot};
-pub use resilver::{Batch, LostRows, RebuiltSlot, Resilver, Resilvered, resilver};
+pub use resilver::{Batch, LostRows, RebuiltRows, Resilver, Resilvered, resilver};
 pub use restore::{Recognized, recognize, restore_superblocks};
 pub use rows::{PieceRows, RowsWanted};
 pub use salvage::{Salvaged, salvage};

@@ -5,10 +5,13 @@
 //! what is newest has the longest life, and the gap stays one range. Batches of neighbouring slots
 //! are read from all members at once and ascending, as disks like it. A batch is written, flushed,
 //! and only then named clean; a crash costs the work since the last time that was said.
+//!
+//! Of a slot only the rows that differ are written: a write may be torn, and where other members
+//! are gone for good, what lies inside the gap may be all there is.
 
 use std::thread;
 
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, Range};
 
 use device::{Pool, Shared};
 use format::head::{HEAD_BYTES, Head, StripeId};
@@ -23,12 +26,17 @@ use crate::{Error, Reader, Writer};
 /// Slots that are read together: 8 MiB of each member.
 const BATCH_SLOTS: usize = 4;
 
-/// A slot as the member should hold it.
+/// Runs of a slot that are written apart; the last one reaches over what else differs.
+const RUNS_MAX: usize = BATCH_SLOTS;
+
+/// Rows of a slot as the member should hold them.
 #[derive(Debug)]
-pub struct RebuiltSlot {
-    /// Its sequence.
+pub struct RebuiltRows {
+    /// The slot's sequence.
     pub sequence: u64,
-    /// What belongs there, from the slot's first row on.
+    /// The first of the rows.
+    pub first_row: u16,
+    /// What belongs there, from that row on.
     pub data: Shared,
     /// Bytes of it.
     pub len: usize,
@@ -48,8 +56,8 @@ pub struct LostRows {
 /// Slots of a member that follow one another.
 #[derive(Debug)]
 pub struct Batch {
-    /// Those that are not as they should be, newest first.
-    pub slots: Vec<RebuiltSlot>,
+    /// What is not as it should be, newest slots first.
+    pub rows: Vec<RebuiltRows>,
     /// Nothing follows.
     pub is_last: bool,
     /// The work cannot go on without members that are absent: what they hold may be all there is.
@@ -67,6 +75,8 @@ pub struct Resilver {
     stale_from: u64,
     memory: Pool,
     slots: Vec<SlotBytes>,
+    /// A slot as the member should hold it.
+    image: Vec<u8>,
     lost: Vec<LostRows>,
 }
 
@@ -93,6 +103,7 @@ impl Resilver {
             member,
             memory,
             slots: Vec::new(),
+            image: vec![0; reader.piece_bytes()],
             lost: Vec::new(),
             reader,
         })
@@ -127,31 +138,48 @@ impl Resilver {
         let end = self.stale_from.max(tail);
         let size = u64::try_from(BATCH_SLOTS).expect("a small number");
         let first = end.max(self.next.saturating_sub(size));
-        let mut batch = Batch { slots: Vec::new(), is_last: first <= end, waits: false };
+        let mut batch = Batch { rows: Vec::new(), is_last: first <= end, waits: false };
         let span = self.reader.span().filter(|_| first < self.next);
         let Some(span) = span else { return Ok(Batch { is_last: true, ..batch }) };
         let sequences: Vec<u64> = (first..self.next).collect();
         self.read(&sequences);
         let slots = core::mem::take(&mut self.slots);
+        let mut image = core::mem::take(&mut self.image);
+        let mut is_full = false;
         for (&sequence, bytes) in sequences.iter().zip(&slots).rev() {
-            let (slot, mut lost) = self.rebuild(span, sequence, bytes)?;
+            let mut lost = self.rebuild(span, sequence, bytes, &mut image);
             if !lost.is_empty() && self.is_somebody_absent() {
                 (batch.waits, batch.is_last) = (true, true);
                 break;
             }
+            let runs = differing(&image, bytes.of(self.member));
+            if runs.len() > self.memory.free_count() {
+                // The slot comes again when what was taken before is written.
+                (is_full, batch.is_last) = (true, false);
+                break;
+            }
+            batch.rows.extend(runs.into_iter().filter_map(|run| self.copy(sequence, run, &image)));
             self.lost.append(&mut lost);
             self.next = sequence;
-            if *slot.data != *bytes.of(self.member) {
-                batch.slots.push(slot);
-            }
         }
-        self.slots = slots;
+        (self.slots, self.image) = (slots, image);
+        if is_full && batch.rows.is_empty() {
+            return Err(Error::Stalled { member: self.member });
+        }
         Ok(batch)
     }
 
+    /// Rows of a slot, in memory that the writer may hold.
+    fn copy(&self, sequence: u64, run: Range<usize>, image: &[u8]) -> Option<RebuiltRows> {
+        let rows = image.get(run.start * HEAD_BYTES..run.end * HEAD_BYTES)?;
+        let mut data = self.memory.take()?;
+        data.get_mut(..rows.len())?.copy_from_slice(rows);
+        let first_row = u16::try_from(run.start).expect("a slot has at most 512 rows");
+        Some(RebuiltRows { sequence, first_row, len: rows.len(), data: data.freeze() })
+    }
+
     fn is_somebody_absent(&self) -> bool {
-        let membership = self.reader.membership();
-        membership.numbers().any(|member| membership.of(member).is_none())
+        self.reader.membership().absent().next().is_some()
     }
 
     /// The slots of `sequences` on every member at hand, each member by a thread.
@@ -180,30 +208,29 @@ impl Resilver {
         });
     }
 
-    /// The slot as the member should hold it, and what of it cannot be had.
+    /// Makes the slot as the member should hold it; what of it cannot be had.
     fn rebuild(
         &self,
         span: Span,
         sequence: u64,
         bytes: &SlotBytes,
-    ) -> Result<(RebuiltSlot, Vec<LostRows>), Error> {
+        image: &mut [u8],
+    ) -> Vec<LostRows> {
         let view = self
             .reader
             .with_heads(|heads| SlotView::walk(heads, sequence, span.acknowledged, bytes));
-        let stalled = Error::Stalled { member: self.member };
-        let mut data = self.memory.take().ok_or(stalled)?;
-        data.fill(0);
+        image.fill(0);
         let mut lost: Vec<LostRows> = Vec::new();
         for stripe in &view.stripes {
             lost.extend(stripe.behind_damage.then(|| self.all_of(stripe.stripe.stripe)));
-            lost.extend(self.put(stripe, bytes, &mut data));
+            lost.extend(self.put(stripe, bytes, image));
         }
         // Every slot of a gap was closed: where it ends open, nobody at hand knows what follows.
         if !view.closed {
             let sub = u16::try_from(view.stripes.len()).expect("as many as rows");
             lost.push(self.all_of(StripeId { sequence, sub }));
         }
-        Ok((RebuiltSlot { sequence, len: data.len(), data: data.freeze() }, lost))
+        lost
     }
 
     /// A stripe of which no head can be read, or those before this one.
@@ -238,6 +265,22 @@ impl Resilver {
         place.expect("a stripe lies inside its slot").copy_from_slice(&piece);
         None
     }
+}
+
+/// The rows that differ, in runs. What lies between is right.
+fn differing(image: &[u8], found: &[u8]) -> Vec<Range<usize>> {
+    let pairs = image.chunks(HEAD_BYTES).zip(found.chunks(HEAD_BYTES));
+    let wrong = pairs.enumerate().filter(|(_, (right, found))| right != found);
+    let wrong: Vec<usize> = wrong.map(|(row, _)| row).collect();
+    let runs = wrong.chunk_by(|row, next| row + 1 == *next);
+    let mut runs: Vec<Range<usize>> =
+        runs.filter_map(|run| Some(*run.first()?..run.last()? + 1)).collect();
+    let end = runs.last().map(|run| run.end);
+    runs.truncate(RUNS_MAX);
+    if let (Some(last), Some(end)) = (runs.last_mut(), end) {
+        last.end = end;
+    }
+    runs
 }
 
 /// What was given back.
@@ -277,16 +320,14 @@ pub fn resilver(
         loop {
             let tail = writer.repairable().start;
             let batch = work.next_batch(tail)?;
-            for slot in batch.slots {
-                writer.repair(member, (slot.sequence, 0), (slot.data, slot.len), clock)?;
+            for RebuiltRows { sequence, first_row, data, len } in batch.rows {
+                writer.repair(member, (sequence, first_row), (data, len), clock)?;
             }
             writer.drain(clock)?;
             let done = total - work.left(tail).min(total);
             report.is_stopped = progress(done * slot_bytes, total * slot_bytes).is_break();
             if batch.waits {
-                let membership = writer.membership();
-                let absent = membership.numbers().filter(|&it| membership.of(it).is_none());
-                report.waits_for = absent.collect();
+                report.waits_for = writer.membership().absent().collect();
             }
             if batch.is_last || report.is_stopped {
                 break;
@@ -300,4 +341,27 @@ pub fn resilver(
     }
     report.bytes = writer.counters().repaired_bytes - before;
     Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One letter a row.
+    fn runs(right: &str, found: &str) -> Vec<Range<usize>> {
+        let rows = |text: &str| text.bytes().flat_map(|row| [row; HEAD_BYTES]).collect::<Vec<u8>>();
+        differing(&rows(right), &rows(found))
+    }
+
+    #[test]
+    fn rows_that_are_right_are_left_alone() {
+        assert_eq!(runs("abcdef", "abcdef"), []);
+        assert_eq!(runs("abcdef", "xbcxxf"), [0..1, 3..5]);
+        assert_eq!(runs("abcdef", "axxxxf"), vec![1..5; 1]);
+    }
+
+    #[test]
+    fn the_last_run_reaches_over_what_else_differs() {
+        assert_eq!(runs("abcdefghijk", "xbxdxfxhxjx"), [0..1, 2..3, 4..5, 6..11]);
+    }
 }
