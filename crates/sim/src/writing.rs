@@ -93,6 +93,7 @@ impl History {
                 self.trouble(writer);
                 Ok(())
             }
+            dice if dice < share_of_appends + 10 => self.take_back(writer)?,
             dice if dice % 2 == 0 => writer.poll(None, &clock),
             _ => writer.poll(Some(Duration::ZERO), &clock),
         };
@@ -202,6 +203,35 @@ impl History {
             .read()
             .map_err(at("beside"))?;
         Ok(())
+    }
+
+    /// A member that recording went on without is there again, well, and is taken back.
+    fn take_back(&mut self, writer: &mut Writer) -> Verdict<Result<(), Error>> {
+        let present = bits(writer.membership().present());
+        let left = writer.expelled().iter().map(|expelled| expelled.member);
+        let away: Vec<u8> = numbers(bits(left) & !present & !self.bad).collect();
+        if away.is_empty() || !writer.has_let_go() {
+            return Ok(Ok(()));
+        }
+        let member = self.random.pick(&away);
+        self.disks.get(member).come_back();
+        self.disks.get(member).clear_rules();
+        let device = self.disks.devices(1 << member, &mut self.random).remove(0);
+        let taken = writer.take_back(device, self.disks.timeline());
+        self.say(|| format!("member {member} is there again: {taken:?}"));
+        if self.disks.has_crashed() {
+            return Ok(Ok(()));
+        }
+        if let Err(error) = taken {
+            return broken(format!("member {member} is not taken back: {error}"));
+        }
+        let present = bits(writer.membership().present());
+        if present & (1 << member) != 0 {
+            self.counters.add("members taken back while recording", 1);
+            self.troubled &= !(1 << member);
+            self.truth.take_part(present, writer.acknowledged().sequence);
+        }
+        Ok(Ok(()))
     }
 
     /// A member fails, stalls or vanishes; at most as many as may be absent.
