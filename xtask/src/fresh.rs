@@ -62,6 +62,9 @@ pub(crate) fn run(place: Place) -> Result<bool> {
     fs::create_dir_all(folder.0.join("home/empty")).context("cannot create the empty home")?;
     let clone = folder.0.join("clone");
     run_command(command("git", &["clone", "--quiet", "."]).arg(&clone))?;
+    if let Place::EmptyHome = place {
+        lend_captures(&folder.0)?;
+    }
     for line in commands {
         println!("$ {line}");
         let mut shell = match place {
@@ -71,6 +74,16 @@ pub(crate) fn run(place: Place) -> Result<bool> {
         run_command(&mut shell).with_context(|| format!("the README's command {line} fails"))?;
     }
     Ok(true)
+}
+
+/// The tests look for the captures and their reference tables beside the clone.
+fn lend_captures(folder: &Path) -> Result<()> {
+    let shared = root().join("../shared");
+    if shared.is_dir() {
+        let shared = shared.canonicalize().context("cannot follow ../shared")?;
+        std::os::unix::fs::symlink(shared, folder.join("shared")).context("cannot link shared")?;
+    }
+    Ok(())
 }
 
 /// The lines of the first block of code below the heading.
