@@ -77,22 +77,30 @@ impl Scrubbed {
 /// Checks everything that is acknowledged and, unless it is a dry run, repairs what the other
 /// members give back. Repairing takes the volume for this process alone; a dry run takes no lock
 /// and may run beside a recorder.
+///
+/// # Errors
+/// [`Error::Nameless`] when neither `path` nor any of `members` has a superblock.
 pub fn scrub(
     path: &Path,
     members: &[PathBuf],
     dry_run: bool,
     progress: Progress<'_>,
 ) -> Result<Scrubbed, Error> {
-    let named = |source| Error::of_volume(path, source);
+    let given = [&[path.to_path_buf()][..], members].concat();
     let (nameless, members): (Vec<_>, Vec<_>) =
-        members.iter().cloned().partition(|path| volume::lacks_superblock(path));
-    let mut opened = Opened::new(path, &members, dry_run)?;
-    let lost = nameless::find(path, &nameless, &opened.reader)?;
+        given.into_iter().partition(|path| volume::lacks_superblock(path));
+    // The others are found by the first that says what the volume is.
+    let [known, members @ ..] = &members[..] else {
+        return Err(Error::Nameless { path: path.to_path_buf() });
+    };
+    let named = |source| Error::of_volume(known, source);
+    let mut opened = Opened::new(known, members, dry_run)?;
+    let lost = nameless::find(known, &nameless, &opened.reader)?;
     if !dry_run && !lost.is_empty() {
         nameless::restore(&opened.reader, &lost)?;
         drop(opened);
         let found: Vec<PathBuf> = lost.iter().map(|lost| lost.at.path.clone()).collect();
-        opened = Opened::new(path, &[members, found].concat(), dry_run)?;
+        opened = Opened::new(known, &[members, &found].concat(), dry_run)?;
     }
     let Opened { found, mut owner, reader } = opened;
     let options = ScrubOptions::default();

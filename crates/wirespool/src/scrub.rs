@@ -28,7 +28,7 @@ Examples:
 Exit code 0 when nothing is damaged any more, 1 when something could not be repaired, with
 --dry-run when anything is damaged, and when it was stopped.")]
 pub(crate) struct Flags {
-    /// The volume: a file or a block device
+    /// The volume: any of its members; one that lost its superblocks needs --member beside it
     volume: PathBuf,
     /// Another member, where it is not found by itself; may be given several times
     #[arg(long = "member", value_name = "PATH")]

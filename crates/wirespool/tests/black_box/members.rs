@@ -245,6 +245,13 @@ fn a_scrub_names_a_member_again_that_lost_all_its_superblocks() {
     assert_eq!(state_of(&members[0], 1), "whole");
     run(&["verify", &members[1]]).done();
 
+    // Named first, it is found by another member, or the way to say so is.
+    lose_superblocks(&members[0]);
+    run(&["scrub", &members[0]]).is_refused("name a member that has one: scrub MEMBER --member ");
+    let repaired = run(&["scrub", &members[0], "--member", &members[2]]).done().out;
+    assert!(repaired.starts_with("repaired: 4 places; nothing is damaged any more"), "{repaired}");
+    assert_eq!(state_of(&members[0], 0), "whole");
+
     // What was recorded meanwhile it does not have: it is named, and stale.
     lose_superblocks(&members[1]);
     run(&record).done();
