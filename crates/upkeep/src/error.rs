@@ -30,8 +30,8 @@ pub enum Error {
     #[error("{} is in use: {used}; nothing was changed", path.display())]
     InUse { path: PathBuf, used: Use },
     #[error(
-        "{0} has no superblock: it is no wirespool volume, or has lost them all; then name a member \
-         that has one: scrub MEMBER --member {0}",
+        "{0} has no superblock: it is no wirespool volume, or has lost them all; then name a \
+         member that has one: scrub MEMBER --member {0}",
         path.display()
     )]
     Nameless { path: PathBuf },
