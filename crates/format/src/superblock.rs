@@ -50,6 +50,9 @@ mod at {
     pub(super) const EARLIER: usize = 208;
     pub(super) const PREVIOUS_START: usize = 336;
     pub(super) const MAX_AGE: usize = 344;
+    pub(super) const GIVEN_UP_BEFORE: usize = 352;
+    pub(super) const ERASED_BEFORE: usize = 360;
+    pub(super) const ERASES: usize = 368;
     pub(super) const MEMBERS: usize = 512;
     pub(super) const END: usize = MEMBERS + super::MEMBERS_MAX * super::MEMBER_ENTRY_BYTES;
 }
@@ -79,7 +82,7 @@ const SPARE: u8 = 2;
 
 const _: () = {
     assert!(at::EARLIER + EARLIER_SHAPES_MAX * EARLIER_ENTRY_BYTES == at::PREVIOUS_START);
-    assert!(at::PREVIOUS_START + 8 <= at::MEMBERS);
+    assert!(at::PREVIOUS_START + 8 == at::MAX_AGE && at::ERASES < at::MEMBERS);
     assert!(at::PARENT + 32 == at::EARLIER);
     assert!(at::GEOMETRY + GEOMETRY_BYTES == at::PREPARED_EPOCH);
     assert!(at::COPY + 1 == at::MEMBER && at::END <= SUPERBLOCK_BYTES);
@@ -156,6 +159,13 @@ pub struct Superblock {
     pub expired_through: Timestamp,
     /// Packets older than this, in nanoseconds, are not served; 0: whatever their age.
     pub max_age_ns: i64,
+    /// What is older than that is also erased from the members.
+    pub erases: bool,
+    /// No path serves stripes of sequences before this one, whatever their slots still hold.
+    pub given_up_before: u64,
+    /// On this member nothing is left of stripes before this sequence. Each member says it for
+    /// itself.
+    pub erased_before: u64,
     /// When the volume was created.
     pub created: Timestamp,
     /// W: most stripes in flight, and most slots they may reach over.
@@ -270,6 +280,9 @@ impl Superblock {
         put(&mut page, at::PREVIOUS_MEMBERS, &self.previous_members.to_le_bytes());
         put(&mut page, at::EXPIRED_THROUGH, &self.expired_through.0.to_le_bytes());
         put(&mut page, at::MAX_AGE, &self.max_age_ns.to_le_bytes());
+        put(&mut page, at::ERASES, &[u8::from(self.erases)]);
+        put(&mut page, at::GIVEN_UP_BEFORE, &self.given_up_before.to_le_bytes());
+        put(&mut page, at::ERASED_BEFORE, &self.erased_before.to_le_bytes());
         put(&mut page, at::CREATED, &self.created.0.to_le_bytes());
         put(&mut page, at::WINDOW, &self.window.to_le_bytes());
         put(&mut page, at::JOINED_MEMBERS, &self.joined_members.to_le_bytes());
@@ -314,10 +327,12 @@ impl Superblock {
         let (members, spares) = decode_members(page)?;
         let window = get_u16(page, at::WINDOW);
         let max_age_ns = get_i64(page, at::MAX_AGE);
+        let [erases] = get(page, at::ERASES);
         if usize::from(member) >= members.len() + spares.len()
             || members.len() != usize::from(geometry.columns())
             || window == 0
             || max_age_ns < 0
+            || erases > 1
         {
             return Err(SuperblockError::Values);
         }
@@ -336,6 +351,9 @@ impl Superblock {
             joined_members: get_u32(page, at::JOINED_MEMBERS),
             expired_through: Timestamp(get_i64(page, at::EXPIRED_THROUGH)),
             max_age_ns,
+            erases: erases == 1,
+            given_up_before: get_u64(page, at::GIVEN_UP_BEFORE),
+            erased_before: get_u64(page, at::ERASED_BEFORE),
             created: Timestamp(get_i64(page, at::CREATED)),
             window,
             parent: get(page, at::PARENT),
@@ -371,6 +389,12 @@ impl Superblock {
             age_ns => Timestamp(now.0.saturating_sub(age_ns)),
         };
         self.expired_through.max(by_age)
+    }
+
+    /// What all members agree on from here, and what the member of `own` says for itself.
+    #[must_use]
+    pub fn on_member_of(&self, own: &Self) -> Self {
+        Self { member: own.member, erased_before: own.erased_before, ..self.clone() }
     }
 
     /// The superblock that replaces this one: one generation later, chained to it by hash.
@@ -465,6 +489,9 @@ mod tests {
             joined_members: 1,
             expired_through: Timestamp(-3),
             max_age_ns: 7,
+            erases: true,
+            given_up_before: 8,
+            erased_before: 9,
             created: Timestamp(12),
             window: 4,
             parent: [3; 32],

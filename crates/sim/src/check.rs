@@ -73,6 +73,10 @@ impl<'a> Look<'a> {
             let nothing = self.truth.acknowledged == StripeId::default();
             return if nothing { Ok(None) } else { broken("nothing is shown any more".to_owned()) };
         };
+        if span.tail < self.truth.given_up {
+            let given_up = self.truth.given_up;
+            return broken(format!("EXPIRED: {} is shown, given up before {given_up}", span.tail));
+        }
         let mut buffer = vec![0; self.reader.piece_bytes()];
         for sequence in span.tail..=span.acknowledged.sequence {
             for column in 0..self.geometry().data_columns {

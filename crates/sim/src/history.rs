@@ -372,7 +372,13 @@ impl History {
         };
         let epoch = writer.acknowledged();
         let (slots, window) = (self.plan.geometry.slots, u64::from(self.plan.window));
-        let tail = (epoch.sequence + 1 + window).saturating_sub(slots).max(slots);
+        let given_up = writer.superblock().given_up_before;
+        if !(self.truth.given_up..=self.truth.giving_up).contains(&given_up) {
+            let known = self.truth.given_up..=self.truth.giving_up;
+            return broken(format!("given up before {given_up}, by what is known {known:?}"));
+        }
+        self.truth.given_up = given_up;
+        let tail = (epoch.sequence + 1 + window).saturating_sub(slots).max(slots).max(given_up);
         let expected = Some(volume::Span { tail, acknowledged: epoch });
         // Where a bad member is needed for a quorum, a reader may see no quorum of the new epoch.
         let reader = if reader.span() != expected && !self.mounts_without_bad() {

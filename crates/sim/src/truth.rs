@@ -118,6 +118,10 @@ pub(crate) struct Truth {
     pub(crate) joined: u32,
     /// By member: sequences of which it may hold nothing that counts.
     pub(crate) gaps: BTreeMap<u8, Range<u64>>,
+    /// What lies before this sequence was given up for certain ...
+    pub(crate) given_up: u64,
+    /// ... and what lies before this one perhaps.
+    pub(crate) giving_up: u64,
     /// By sequence: members of which rows outside of all stripes here were damaged.
     pub(crate) closing_damage: BTreeMap<u64, u32>,
 }
@@ -133,6 +137,8 @@ impl Default for Truth {
             deciders: u32::MAX,
             joined: u32::MAX,
             gaps: BTreeMap::new(),
+            given_up: 0,
+            giving_up: 0,
             closing_damage: BTreeMap::new(),
         }
     }

@@ -94,6 +94,7 @@ impl History {
                 Ok(())
             }
             dice if dice < share_of_appends + 10 => self.take_back(writer)?,
+            dice if dice < share_of_appends + 13 => self.erase(writer)?,
             dice if dice % 2 == 0 => writer.poll(None, &clock),
             _ => writer.poll(Some(Duration::ZERO), &clock),
         };
@@ -159,6 +160,69 @@ impl History {
             }
             Err(error) => Ok(Err(error)),
         }
+    }
+
+    /// Gives up a part of the ring, or erases what was given up.
+    fn erase(&mut self, writer: &mut Writer) -> Verdict<Result<(), Error>> {
+        let clock = self.disks.timeline().clone();
+        let erasable = writer.erasable();
+        let done = match self.random.below(6) {
+            0 => {
+                let before = erasable.start + self.random.below(erasable.end - erasable.start + 1);
+                self.say(|| format!("gives up what lies before {before}"));
+                self.truth.giving_up = before.max(self.truth.giving_up);
+                let done = writer.give_up_before(before, &clock);
+                if !self.disks.has_crashed() {
+                    self.truth.given_up = writer.superblock().given_up_before;
+                }
+                self.counters.add("given up", 1);
+                done
+            }
+            1 => writer.note_erased(&clock),
+            2 => return self.erase_all(writer),
+            _ => writer.erase_next(&clock).map(drop),
+        };
+        Ok(done)
+    }
+
+    /// Afterwards nothing is left of it on any member.
+    fn erase_all(&mut self, writer: &mut Writer) -> Verdict<Result<(), Error>> {
+        let clock = self.disks.timeline().clone();
+        loop {
+            let more = writer.erase_next(&clock);
+            let drained = more.and_then(|more| writer.drain(&clock).map(|()| more));
+            match drained {
+                Ok(true) if !self.disks.has_crashed() => {}
+                Ok(_) => break,
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        let present = bits(writer.membership().present()) & !self.troubled;
+        let is_certain = self.plan.is_undamaged() && !self.disks.has_crashed();
+        for member in numbers(if is_certain { present } else { 0 }) {
+            self.check_erased(writer, member)?;
+        }
+        Ok(Ok(()))
+    }
+
+    fn check_erased(&mut self, writer: &Writer, member: u8) -> Verdict {
+        let geometry = self.plan.geometry;
+        let newest = writer.acknowledged().sequence;
+        let mut slot = vec![0; usize::try_from(geometry.piece_bytes).expect("at most 2 MiB")];
+        let oldest = (newest + 2).saturating_sub(geometry.slots).max(geometry.slots);
+        for sequence in oldest..writer.superblock().given_up_before {
+            let offset = geometry.slot_offset(sequence);
+            for device in self.disks.readers(1 << member) {
+                let read = device.read_at(offset, &mut slot);
+                let end = slot.len() - 4;
+                let rows = slot.get(HEAD_BYTES..end).unwrap_or_default();
+                if read.is_err() || rows.iter().any(|&byte| byte != 0) {
+                    return broken(format!("EXPIRED: {sequence} is left on {member} ({read:?})"));
+                }
+            }
+            self.counters.add("slots erased", 1);
+        }
+        Ok(())
     }
 
     fn fill(&self, kind: Kind, rows: u16, mark: u64) -> Option<Filled> {

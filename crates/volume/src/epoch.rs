@@ -96,7 +96,7 @@ pub(crate) fn join(
     for comes_first in [true, false] {
         lanes.store_on(
             |member| before.is_fresh(member) == comes_first,
-            |own| Superblock { member: own.member, ..joined.clone() },
+            |own| joined.on_member_of(own),
         )?;
     }
     Ok(sealed.as_previous())

@@ -129,7 +129,7 @@ impl Lanes {
         let newest = self.iter().map(Lane::superblock).max_by_key(|own| own.generation);
         let mut next = newest.expect("a volume has members").successor();
         change(&mut next);
-        self.store(|own| Superblock { member: own.member, ..next.clone() })
+        self.store(|own| next.on_member_of(own))
     }
 
     /// Takes completions of all members and starts the flushes that are due. With a wait it returns

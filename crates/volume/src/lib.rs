@@ -14,6 +14,7 @@ mod ahead;
 mod create;
 mod epoch;
 mod error;
+mod expiry;
 mod heads;
 mod index_stripes;
 mod lane;
@@ -41,6 +42,7 @@ mod writer;
 
 pub use create::{CreateOptions, Identity, columns_for, create, geometry_for};
 pub use error::{Error, MemberFailure};
+pub use expiry::{Erased, erase};
 pub use index_stripes::IndexFile;
 pub use layout::{Bound, Layout, Usable};
 pub use locate::{
@@ -62,4 +64,6 @@ pub use scrub::{
 };
 pub use search::Newest;
 pub use verify::{Damage, VerifyReport, verify};
-pub use writer::{Appended, Expelled, Filled, FilledColumn, Plan, Writer, WriterCounters};
+pub use writer::{
+    Appended, Expelled, Filled, FilledColumn, Plan, Retention, Writer, WriterCounters,
+};

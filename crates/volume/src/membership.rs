@@ -117,7 +117,13 @@ impl Membership {
         self.superblocks.resize(places, None);
         self.fresh.resize(places, false);
         for &member in newcomers {
-            let own = Superblock { member, joined_epoch: 0, joined_start: 0, ..superblock.clone() };
+            let own = Superblock {
+                member,
+                joined_epoch: 0,
+                joined_start: 0,
+                erased_before: 0,
+                ..superblock.clone()
+            };
             *self.superblocks.get_mut(usize::from(member)).expect("a place for it") = Some(own);
             *self.fresh.get_mut(usize::from(member)).expect("a place for it") = false;
         }

@@ -29,12 +29,14 @@ pub struct Span {
     pub acknowledged: StripeId,
 }
 
-/// Oldest sequence that a ring whose newest head is `newest` holds for certain. Up to W slots ahead
-/// of it may hold the remains of stripes that were in flight when a writer crashed, and so neither
-/// the old nor a new stripe. Lap 0 is never written: the first sequence is N.
+/// Oldest sequence that a ring whose newest head is `newest` holds for certain and still gives out.
+/// Up to W slots ahead of it may hold the remains of stripes that were in flight when a writer
+/// crashed, and so neither the old nor a new stripe. Lap 0 is never written: the first sequence is
+/// N. What was given up is being erased.
 pub(crate) fn tail_behind(newest: u64, superblock: &Superblock) -> u64 {
     let slots = superblock.geometry.slots;
-    (newest + 1 + u64::from(superblock.window)).saturating_sub(slots).max(slots)
+    let held_from = (newest + 1 + u64::from(superblock.window)).saturating_sub(slots);
+    held_from.max(slots).max(superblock.given_up_before)
 }
 
 /// What the search may take from the superblocks.
@@ -44,7 +46,7 @@ pub(crate) fn known(membership: &Membership) -> Known {
     Known {
         prepared_epoch: membership.prepared_epoch(),
         window: superblock.window,
-        joined_start: superblock.joined_start,
+        reached: superblock.joined_start.max(superblock.given_up_before),
         settled_epoch: settled.epoch,
         settled_start: settled.start,
     }
@@ -342,12 +344,21 @@ impl Reader {
         now.is_some_and(|head| head.stripe.stripe.sequence > sequence)
     }
 
-    /// A writer has passed the slot since the reader was opened, or may be writing or discarding
-    /// it. A writer is at most W slots ahead of what is acknowledged: what lies W slots before a
-    /// slot that it changes is surely newer by now.
+    /// A writer has passed the slot since the reader was opened, or may be writing, discarding or
+    /// erasing it. A writer is at most W slots ahead of what is acknowledged: what lies W slots
+    /// before a slot that it changes is surely newer by now.
     pub(crate) fn is_passed(&self, sequence: u64) -> bool {
         let window = u64::from(self.superblock().window);
-        self.has_passed(sequence) || self.has_passed(sequence - window)
+        self.has_passed(sequence)
+            || self.has_passed(sequence - window)
+            || self.is_given_up(sequence)
+    }
+
+    /// It was given up since the reader was opened, and may be half erased.
+    fn is_given_up(&self, sequence: u64) -> bool {
+        let mut superblocks =
+            self.members.iter().flatten().map(|device| superblocks::load_from(device.as_ref()));
+        superblocks.any(|own| own.is_ok_and(|own| own.given_up_before > sequence))
     }
 
     /// The slot as the member of the column tells it alone; `None` when anything in it needs the

@@ -89,7 +89,7 @@ pub fn restore_superblocks(
     if actual < expected {
         return Err(Error::Shrunk { actual, expected });
     }
-    let own = Superblock { member, ..volume.clone() };
+    let own = Superblock { member, erased_before: 0, ..volume.clone() };
     let stale = Superblock { joined_epoch: 0, joined_start: 0, ..own.clone() };
     superblocks::store(device, if is_current { &own } else { &stale })
 }

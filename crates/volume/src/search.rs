@@ -43,8 +43,9 @@ pub(crate) struct Known {
     pub(crate) prepared_epoch: u32,
     /// W of the writer.
     pub(crate) window: u16,
-    /// Sequence of the EPOCH stripe of the newest joined epoch; 0 before the first.
-    pub(crate) joined_start: u64,
+    /// The ring surely came to here: the EPOCH stripe of the newest joined epoch, or where stripes
+    /// begin that were not given up; 0 before the first.
+    pub(crate) reached: u64,
     /// Heads of later epochs do not count for the watermark: their mount has shown nothing yet.
     pub(crate) settled_epoch: u32,
     /// Sequence of its EPOCH stripe, which is acknowledged with everything before; 0: not known.
@@ -57,24 +58,24 @@ pub(crate) fn newest(heads: &Heads<'_>, known: Known) -> Result<Option<Newest>, 
         return Ok(None);
     }
     let plausible = |found: &Newest| {
-        found.sequence >= known.joined_start && found.acknowledged.sequence <= found.sequence
+        found.sequence >= known.reached && found.acknowledged.sequence <= found.sequence
     };
     if let Some(found) = by_bisection(heads, known).filter(plausible) {
         return Ok(Some(found));
     }
-    if known.joined_start == 0 && anchor(heads, known).is_none() {
+    if known.reached == 0 && anchor(heads, known).is_none() {
         // No epoch was ever joined: whatever was written lies in the first slots.
         return Ok(None);
     }
     let found = collect(heads, 0..heads.geometry().slots, known, true);
     match &found {
-        None if known.joined_start > 0 => Err(Error::Inconsistent {
-            slot: heads.geometry().slot(known.joined_start),
+        None if known.reached > 0 => Err(Error::Inconsistent {
+            slot: heads.geometry().slot(known.reached),
             reason: "an epoch was joined, but no head is readable",
         }),
-        Some(found) if found.sequence < known.joined_start => Err(Error::Inconsistent {
-            slot: heads.geometry().slot(known.joined_start),
-            reason: "the newest head is older than the epoch in the superblock",
+        Some(found) if found.sequence < known.reached => Err(Error::Inconsistent {
+            slot: heads.geometry().slot(known.reached),
+            reason: "the newest head is older than what the superblock knows of",
         }),
         _ => Ok(found),
     }

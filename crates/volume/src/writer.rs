@@ -9,10 +9,13 @@
 //! before anything is acknowledged that it does not hold.
 
 mod discards;
+mod erase;
 mod members;
 mod retention;
 
+use erase::{Erasure, rest};
 pub use members::Expelled;
+pub use retention::Retention;
 
 use std::collections::VecDeque;
 
@@ -143,8 +146,11 @@ pub struct Writer {
     slot_cid: [u8; 32],
     index: StripeId,
     acknowledged: StripeId,
-    /// Stripes not yet acknowledged, and their numbers.
-    in_flight: VecDeque<(StripeId, u64)>,
+    /// Stripes not yet acknowledged.
+    in_flight: VecDeque<InFlight>,
+    /// The watermark in the newest head that is acknowledged: a mount goes by this or a later one.
+    told: StripeId,
+    erasure: Erasure,
     /// Stripes submitted since the writer began.
     number: u64,
     counters: WriterCounters,
@@ -177,6 +183,8 @@ impl Writer {
             index,
             acknowledged,
             in_flight: VecDeque::new(),
+            told: told_by_epoch(acknowledged),
+            erasure: Erasure::new(&lanes),
             number: 0,
             counters: WriterCounters::default(),
             expelled: Vec::new(),
@@ -225,11 +233,12 @@ impl Writer {
     }
 
     /// Sequences of which pieces may be written anew: acknowledged to the end of their slot, and
-    /// not so old that the head may reach them while such a write is under way.
+    /// not so old that the head may reach them while such a write is under way, nor given up.
     pub fn repairable(&self) -> Range<u64> {
         let slots = self.geometry().slots;
         let ahead = 2 * u64::from(self.superblock().window);
         let first = (self.next.sequence + ahead + 1).saturating_sub(slots).max(slots);
+        let first = first.max(self.superblock().given_up_before);
         first..self.acknowledged.sequence.max(first)
     }
 
@@ -320,7 +329,10 @@ impl Writer {
         let reach = self.next.sequence - self.acknowledged.sequence;
         let in_flight = u64::try_from(self.in_flight.len()).expect("at most W");
         let is_discarded = |slots: &Range<u64>| slots.contains(&self.next.sequence);
-        in_flight < window && reach <= window && !self.lanes.discarding().any(is_discarded)
+        in_flight < window
+            && reach <= window
+            && !self.lanes.discarding().any(is_discarded)
+            && !self.is_erasing_ahead()
     }
 
     /// Seals and submits one stripe; waits while the window is full.
@@ -405,7 +417,7 @@ impl Writer {
                 data.push(shared);
             }
         }
-        self.in_flight.push_back((stripe.stripe, number));
+        self.in_flight.push_back(InFlight::new(stripe, number));
         data
     }
 
@@ -416,8 +428,8 @@ impl Writer {
         self.poll_for(wait, enough, clock)
     }
 
-    /// As [`Writer::poll`] for somebody who waits for the watermark: any flush is due now.
-    fn poll_at_once(&mut self, clock: &dyn Clock) -> Result<(), Error> {
+    /// As [`Writer::poll`] for somebody who waits for what is under way: any flush is due now.
+    pub(crate) fn poll_at_once(&mut self, clock: &dyn Clock) -> Result<(), Error> {
         self.poll_for(Some(WAIT), 1, clock)
     }
 
@@ -443,11 +455,11 @@ impl Writer {
 
     fn acknowledge(&mut self) {
         let below = self.lanes.durable_below().unwrap_or(u64::MAX);
-        while let Some((stripe, _)) = self.in_flight.pop_front_if(|&mut (_, number)| number < below)
-        {
-            assert!(stripe > self.acknowledged, "the watermark only rises");
-            self.acknowledged = stripe;
+        while let Some(durable) = self.in_flight.pop_front_if(|it| it.number < below) {
+            assert!(durable.stripe > self.acknowledged, "the watermark only rises");
+            (self.acknowledged, self.told) = (durable.stripe, durable.told);
         }
+        self.erasure.note(below);
     }
 
     /// Waits until everything appended is acknowledged, and every repair durable.
@@ -467,7 +479,8 @@ impl Writer {
     }
 
     /// Leaves the current slot: a VOID head behind its last stripe, whose block reaches to the
-    /// slot's end: its row, and the last one.
+    /// slot's end: its row, and the last one. Where expired packets are erased, those that an older
+    /// lap left in between go, too.
     fn close_slot(&mut self, clock: &dyn Clock, clean_stop: bool) -> Result<(), Error> {
         self.wait_for_room(clock)?;
         let columns = self.geometry().columns();
@@ -484,23 +497,30 @@ impl Writer {
         let head = StripeHead { clean_stop, ..self.stripe_head(Kind::Void, clock) };
         let sealed = Sealed::new(head);
         let stripe = sealed.stripe();
+        let alone = stripe.first_row == last_row;
+        let all = (self.is_erasing() && !alone).then(|| rest(stripe)).transpose()?;
         let number = self.number();
         let now_ns = clock.boottime_ns();
         for column in 0..columns {
             let member = stripe.geometry.member_of(stripe.stripe.sequence, column);
             let Some(lane) = self.lanes.get_mut(member) else { continue };
             let page = sealed.page(self.membership.superblock(), column, 0, Vec::new());
-            let alone = stripe.first_row == last_row;
-            let end = to_slot_end(stripe, alone.then_some(&page), last_row);
-            let head = (!alone).then(|| (stripe.first_row, page.to_vec()));
-            for (part, (row, bytes)) in (0..).zip([(last_row, end)].into_iter().chain(head)) {
+            let mut row_of = |bytes: &[u8]| {
                 let mut buffer = buffers.pop().expect("two for every column");
-                buffer.copy_from_slice(&bytes);
-                let data = (buffer.freeze(), HEAD_BYTES);
+                buffer.copy_from_slice(bytes);
+                (buffer.freeze(), HEAD_BYTES)
+            };
+            let end = if let Some(all) = &all {
+                (stripe.first_row + 1, all.clone())
+            } else {
+                (last_row, row_of(&to_slot_end(stripe, alone.then_some(&page), last_row)))
+            };
+            let head = (!alone).then(|| (stripe.first_row, row_of(&page)));
+            for (part, (row, data)) in (0..).zip([end].into_iter().chain(head)) {
                 lane.submit((number, part), row_offset(stripe, row), data, now_ns);
             }
         }
-        self.in_flight.push_back((stripe.stripe, number));
+        self.in_flight.push_back(InFlight::new(stripe, number));
         self.advance(&sealed);
         Ok(())
     }
@@ -551,6 +571,27 @@ impl Writer {
         self.number += 1;
         self.number
     }
+}
+
+/// A stripe on its way to the members.
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    stripe: StripeId,
+    /// Of its writes.
+    number: u64,
+    /// The watermark that its heads carry.
+    told: StripeId,
+}
+
+impl InFlight {
+    fn new(head: &StripeHead, number: u64) -> Self {
+        Self { stripe: head.stripe, number, told: head.acknowledged }
+    }
+}
+
+/// The watermark in the heads of the EPOCH stripe `epoch`: everything before.
+fn told_by_epoch(epoch: StripeId) -> StripeId {
+    StripeId { sequence: epoch.sequence - 1, sub: u16::MAX }
 }
 
 /// Parity columns, and single rows for heads without a body.

@@ -11,7 +11,8 @@ use format::head::StripeId;
 use format::superblock::{EARLIER_SHAPES_MAX, EarlierShape, MemberEntry, Spare, Superblock};
 use units::Clock;
 
-use super::{WAIT, Writer, own_pools};
+use super::erase::Erasure;
+use super::{WAIT, Writer, own_pools, told_by_epoch};
 use crate::epoch::{self, Beginning};
 use crate::lane::Lane;
 use crate::lanes::Failed;
@@ -153,6 +154,8 @@ impl Writer {
             own_pools(self.geometry()).map_err(|error| Failed { member: None, error })?;
         self.in_flight.clear();
         self.acknowledged = self.previous.stripe;
+        self.told = told_by_epoch(self.acknowledged);
+        self.erasure = Erasure::new(&self.lanes);
         self.next = StripeId { sequence: self.acknowledged.sequence + 1, sub: 0 };
         self.next_row = 0;
         Ok(())

@@ -9,21 +9,50 @@ use units::{Clock, Timestamp};
 use super::Writer;
 use crate::Error;
 
+/// How long packets are kept, besides what the ring overwrites.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Retention {
+    /// Older packets are not given out, in nanoseconds; 0: whatever their age.
+    pub max_age_ns: i64,
+    /// They are also erased.
+    pub erases: bool,
+}
+
+impl Retention {
+    /// As a superblock has it.
+    pub fn of(superblock: &Superblock) -> Self {
+        Self { max_age_ns: superblock.max_age_ns, erases: superblock.erases }
+    }
+}
+
 impl Writer {
-    /// Sets the maximum age, in nanoseconds (0: none), and raises the time up to which packets are
-    /// expired; durable on every member when this returns. Costs three flushes a member.
+    /// Sets how long packets are kept, and raises the time up to which they are expired; durable on
+    /// every member when this returns. Costs three flushes a member.
     ///
     /// # Errors
     /// When so many members fail that no others could go on.
     pub fn set_retention(
         &mut self,
-        max_age_ns: i64,
+        retention: Retention,
         through: Timestamp,
         clock: &dyn Clock,
     ) -> Result<(), Error> {
+        let Retention { max_age_ns, erases } = retention;
         let expired_through = self.superblock().expired_through.max(through);
-        let stored =
-            self.lanes.store(|own| Superblock { max_age_ns, expired_through, ..own.successor() });
+        self.store(clock, |own| Superblock { max_age_ns, erases, expired_through, ..own })
+    }
+
+    /// Writes the superblocks that follow, with what was erased meanwhile.
+    pub(super) fn store(
+        &mut self,
+        clock: &dyn Clock,
+        change: impl Fn(Superblock) -> Superblock,
+    ) -> Result<(), Error> {
+        let erased = self.erasure.done();
+        let stored = self.lanes.store(|own| {
+            let erased_before = own.erased_before.max(erased);
+            change(Superblock { erased_before, ..own.successor() })
+        });
         match stored {
             Ok(()) => {
                 self.membership = self.lanes.membership();

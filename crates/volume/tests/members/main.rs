@@ -8,6 +8,7 @@
 )]
 
 mod discards;
+mod erase;
 mod expel;
 mod life;
 mod ring;

@@ -1,0 +1,93 @@
+//! Which slots hold nothing but what is expired, and taking them off the members of a volume that
+//! nobody records into.
+//!
+//! Slots expire in the order of the ring: one that holds anything younger keeps those behind it.
+//! A stripe expires with its newest packet, or when it was recorded as long ago: a packet with a
+//! time in the future does not hold up the ring. What has no packets expires with what lies before
+//! it: the rows of an INDEX are of packets in front of it.
+
+use core::ops::{ControlFlow, Range};
+
+use format::head::{Head, Kind};
+use units::{Clock, Timestamp};
+
+use crate::{Error, Reader, Writer};
+
+/// Slots that are looked at before they are given up: it costs a few flushes.
+const SLOTS_AT_ONCE: u64 = 1024;
+
+impl Reader {
+    /// The first of `sequences` of which something is not expired at `through`; their end when all
+    /// is. Needs superblocks alone; every slot of them must be closed.
+    pub fn expired_until(&self, sequences: Range<u64>, through: Timestamp) -> u64 {
+        let end = sequences.end;
+        let mut sequences = sequences;
+        sequences.find(|&sequence| !self.is_expired(sequence, through)).unwrap_or(end)
+    }
+
+    fn is_expired(&self, sequence: u64, through: Timestamp) -> bool {
+        if let Some(heads) = self.heads(sequence) {
+            return heads.iter().all(|head| has_expired(head, through));
+        }
+        // Where a head is lost, what follows says how long ago it was recorded at the latest.
+        let reach = 2 * u64::from(self.superblock().window);
+        let next = (sequence + 1..=sequence + reach).find_map(|sequence| self.head(sequence));
+        next.is_some_and(|head| head.stripe.realtime <= through)
+    }
+}
+
+fn has_expired(head: &Head, through: Timestamp) -> bool {
+    let stripe = &head.stripe;
+    match stripe.kind {
+        Kind::Data if stripe.totals.packets > 0 => stripe.time_max.min(stripe.realtime) <= through,
+        Kind::Data => stripe.realtime <= through,
+        _ => true,
+    }
+}
+
+/// What was erased.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Erased {
+    /// Slots that were given up now.
+    pub slots: u64,
+    /// It was broken off.
+    pub is_stopped: bool,
+}
+
+/// Erases everything that is expired by the superblock, on a volume that nobody records into;
+/// `progress` hears (bytes done, bytes in all, as far as known) and may stop it. What an earlier
+/// writer left undone is done first.
+pub fn erase(
+    writer: &mut Writer,
+    open_reader: &dyn Fn(&Writer) -> Result<Reader, Error>,
+    clock: &dyn Clock,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Erased, Error> {
+    writer.leave_slot(clock)?;
+    let through = writer.superblock().expired_through;
+    let piece_bytes = u64::from(writer.geometry().piece_bytes);
+    let mut erased = Erased::default();
+    let (mut done, mut total) = (0, writer.left_to_erase());
+    loop {
+        while writer.erase_next(clock)? {
+            writer.poll_at_once(clock)?;
+            let left = writer.left_to_erase();
+            done = total - left.min(total);
+            if progress(done * piece_bytes, total * piece_bytes).is_break() {
+                erased.is_stopped = true;
+                break;
+            }
+        }
+        writer.drain(clock)?;
+        writer.note_erased(clock)?;
+        let all = writer.erasable();
+        let sequences = all.start..all.end.min(all.start + SLOTS_AT_ONCE);
+        let found = open_reader(writer)?.expired_until(sequences.clone(), through);
+        if erased.is_stopped || found == sequences.start {
+            return Ok(erased);
+        }
+        writer.give_up_before(found, clock)?;
+        erased.slots += found - sequences.start;
+        total = done + writer.left_to_erase();
+    }
+}

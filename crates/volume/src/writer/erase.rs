@@ -1,0 +1,210 @@
+//! Erasing what was given up: slots are overwritten on every member, in the order of the ring.
+//!
+//! First the superblocks name the sequence that stripes are given out from; that is durable on
+//! every member before anything is touched, so whatever a crash leaves in a slot before it, nobody
+//! reads, repairs or judges it. Then each slot gets a VOID of its own sequence in place of all that
+//! it held: the head, zeros, the end of the block. The ring keeps the head of every slot, which
+//! the search of a mount needs, and other tools still read any run of slots as pcapng. How far that
+//! has come stands in each member's superblock: one that was away is erased when it returns.
+
+use std::collections::VecDeque;
+
+use core::ops::Range;
+
+use device::{Buffer, Pool, Shared};
+use format::geometry::MEMBERS_MAX;
+use format::head::{HEAD_BYTES, Kind, StripeHead, StripeId};
+use format::superblock::Superblock;
+use units::Clock;
+
+use super::{Filled, Writer};
+use crate::Error;
+use crate::lane::Lane;
+use crate::lanes::Lanes;
+use crate::seal::{Sealed, empty_head, row_offset, to_slot_end};
+
+/// Slots under way at once: enough to keep a disk busy beside what is recorded.
+const SLOTS_AT_ONCE: usize = 4;
+
+/// Bytes to be written, and how many of them.
+type Filling = (Shared, usize);
+
+/// How far the erasing is.
+#[derive(Debug)]
+pub(super) struct Erasure {
+    /// The next sequence.
+    next: u64,
+    /// Sequences being erased, with the numbers of their writes, in order.
+    under_way: VecDeque<(u64, u64)>,
+    /// Writes with larger numbers began when nobody wanted to repair any more what was given up.
+    settled_above: u64,
+    /// Of single rows for heads, and what every slot gets behind its head, once they were needed.
+    memory: Option<(Pool, Filling)>,
+}
+
+impl Erasure {
+    /// From where on some member has not been erased.
+    pub(super) fn new(lanes: &Lanes) -> Self {
+        let erased = lanes.iter().map(|lane| lane.superblock().erased_before).min();
+        Self {
+            next: erased.unwrap_or_default(),
+            under_way: VecDeque::new(),
+            settled_above: 0,
+            memory: None,
+        }
+    }
+
+    /// Nothing is left, on any member, of what lies before this sequence.
+    pub(super) fn done(&self) -> u64 {
+        self.under_way.front().map_or(self.next, |&(sequence, _)| sequence)
+    }
+
+    /// A row for each column of a closing head, and what follows it in the slot.
+    fn memory(&mut self, stripe: &StripeHead) -> Result<Option<(Vec<Buffer>, Filling)>, Error> {
+        let columns = usize::from(stripe.geometry.columns());
+        let (rows, zeros) = match &mut self.memory {
+            Some(memory) => memory,
+            none => {
+                none.insert((Pool::new(SLOTS_AT_ONCE * MEMBERS_MAX, HEAD_BYTES)?, rest(stripe)?))
+            }
+        };
+        let rows: Vec<Buffer> =
+            core::iter::repeat_with(|| rows.take()).map_while(|row| row).take(columns).collect();
+        Ok((rows.len() == columns).then(|| (rows, zeros.clone())))
+    }
+
+    /// Writes with smaller numbers are durable.
+    pub(super) fn note(&mut self, below: u64) {
+        while self.under_way.pop_front_if(|&mut (_, number)| number < below).is_some() {}
+    }
+}
+
+/// The rows behind a head that closes its slot before the last row.
+pub(super) fn rest(stripe: &StripeHead) -> Result<Filling, Error> {
+    let bytes = to_slot_end(stripe, None, stripe.first_row + 1);
+    let mut buffer = Pool::new(1, bytes.len())?.take().expect("it was just made");
+    buffer.copy_from_slice(&bytes);
+    Ok((buffer.freeze(), bytes.len()))
+}
+
+impl Writer {
+    /// Gives up the stripes before `sequence`, as far as a mount would not have to judge them:
+    /// durable on every member when this returns. From then on nobody is shown them.
+    /// [`Writer::erase_next`] takes them off the members. Costs three flushes a member.
+    ///
+    /// # Errors
+    /// When so many members fail that no others could go on.
+    pub fn give_up_before(&mut self, sequence: u64, clock: &dyn Clock) -> Result<(), Error> {
+        let before = sequence.min(self.told.sequence);
+        if before <= self.superblock().given_up_before {
+            return Ok(());
+        }
+        self.store(clock, |own| Superblock { given_up_before: before, ..own })?;
+        // A repair of what is given up may still be under way, and must not land on zeros.
+        self.erasure.settled_above = self.number;
+        Ok(())
+    }
+
+    /// Sequences that may be given up next, from the oldest that a slot still holds.
+    pub fn erasable(&self) -> Range<u64> {
+        let first = self.oldest_in_slots().max(self.superblock().given_up_before);
+        first..self.told.sequence.max(first)
+    }
+
+    /// Slots that were given up and are not yet erased.
+    pub fn left_to_erase(&self) -> u64 {
+        let from = self.erasure.done().max(self.oldest_in_slots());
+        self.superblock().given_up_before.saturating_sub(from)
+    }
+
+    /// Slots of earlier sequences hold newer stripes.
+    fn oldest_in_slots(&self) -> u64 {
+        let slots = self.geometry().slots;
+        (self.next.sequence + 1).saturating_sub(slots).max(slots)
+    }
+
+    /// Begins to erase the next slots of what was given up, a few at a time; false when nothing is
+    /// left to begin. [`Writer::poll`] takes the completions. How far it came is stored with the
+    /// next change of the superblocks, and by [`Writer::note_erased`].
+    ///
+    /// # Errors
+    /// When memory cannot be had.
+    pub fn erase_next(&mut self, clock: &dyn Clock) -> Result<bool, Error> {
+        self.erasure.next = self.erasure.next.max(self.oldest_in_slots());
+        let end = self.superblock().given_up_before;
+        let is_settled = self.durable_below() > self.erasure.settled_above;
+        while self.erasure.next < end {
+            if !is_settled || self.erasure.under_way.len() >= SLOTS_AT_ONCE {
+                return Ok(true);
+            }
+            if !self.erase(self.erasure.next, clock)? {
+                return Ok(true);
+            }
+            self.erasure.next += 1;
+        }
+        Ok(false)
+    }
+
+    /// Says in the superblocks how far the erasing has come, if that is not known yet.
+    ///
+    /// # Errors
+    /// When so many members fail that no others could go on.
+    pub fn note_erased(&mut self, clock: &dyn Clock) -> Result<(), Error> {
+        let done = self.erasure.done();
+        if self.lanes.iter().all(|lane| lane.superblock().erased_before >= done) {
+            return Ok(());
+        }
+        self.store(clock, |own| own)
+    }
+
+    /// Leaves the current slot, so that it can be given up: from when this returns a mount judges
+    /// nothing of it.
+    pub fn leave_slot(&mut self, clock: &dyn Clock) -> Result<(), Error> {
+        if self.next_row > 0 {
+            self.close_slot(clock, false)?;
+        }
+        // The second of them says that the first one is acknowledged, and so the slot before it.
+        while self.told.sequence < self.next.sequence {
+            self.append(Filled::heartbeat(), clock)?;
+            self.drain(clock)?;
+        }
+        Ok(())
+    }
+
+    /// Expired packets are erased, or were within a lap.
+    pub(super) fn is_erasing(&self) -> bool {
+        let superblock = self.superblock();
+        superblock.erases || superblock.given_up_before > self.oldest_in_slots()
+    }
+
+    /// The slot that the head is about to take is being erased.
+    pub(super) fn is_erasing_ahead(&self) -> bool {
+        let slots = self.geometry().slots;
+        self.erasure.under_way.iter().any(|(sequence, _)| sequence + slots == self.next.sequence)
+    }
+
+    /// False when members that do not answer hold the memory.
+    fn erase(&mut self, sequence: u64, clock: &dyn Clock) -> Result<bool, Error> {
+        let place = (StripeId { sequence, sub: 0 }, 0);
+        let head = empty_head(self.superblock(), Kind::Void, place, clock);
+        let head = StripeHead { epoch: self.epoch(), acknowledged: self.acknowledged, ..head };
+        let sealed = Sealed::new(head);
+        let stripe = sealed.stripe();
+        let Some((rows, zeros)) = self.erasure.memory(stripe)? else { return Ok(false) };
+        let number = self.number();
+        let now_ns = clock.boottime_ns();
+        for (column, mut row) in (0..).zip(rows) {
+            let member = stripe.geometry.member_of(sequence, column);
+            let lane = self.lanes.get_mut(member);
+            let is_there = |lane: &&mut Lane| lane.superblock().erased_before <= sequence;
+            let Some(lane) = lane.filter(is_there) else { continue };
+            row.copy_from_slice(&sealed.page(self.membership.superblock(), column, 0, Vec::new()));
+            let parts = [(1, zeros.clone()), (0, (row.freeze(), HEAD_BYTES))];
+            for (row, data) in parts {
+                lane.submit((number, u8::from(row == 0)), row_offset(stripe, row), data, now_ns);
+            }
+        }
+        self.erasure.under_way.push_back((sequence, number));
+        Ok(true)
+    }
+}
