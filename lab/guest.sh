@@ -204,6 +204,12 @@ unplug() {
     until_true 60 absent "$device"
 }
 
+# plug NUMBER: puts such a disk back into the running machine.
+plug() {
+    echo "host device_add disk$1" >/dev/ttyS1
+    disk "$1" >/dev/null
+}
+
 absent() {
     [ ! -e "/sys/block/${1##*/}" ]
 }

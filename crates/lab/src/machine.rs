@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail};
 use host::SystemClock;
 use serde_json::{Value, json};
 use units::Clock;
@@ -119,24 +119,30 @@ fn arguments(case: &Case, files: &Files<'_>) -> Vec<String> {
     add("-serial", format!("file:{}", files.console().display()));
     add("-serial", "stdio".to_owned());
     add("-qmp", format!("unix:{},server=on,wait=off", files.monitor().display()));
-    let driver = match case.bus {
-        Bus::Virtio => "virtio-blk-pci",
-        Bus::Scsi => {
-            add("-device", "virtio-scsi-pci".to_owned());
-            "scsi-hd"
-        }
-    };
+    if case.bus == Bus::Scsi {
+        add("-device", "virtio-scsi-pci".to_owned());
+    }
     for index in 0..case.disks {
         add("-blockdev", node(case, files, index).to_string());
-        let options = "werror=report,rerror=report,write-cache=on";
-        let address = match case.bus {
-            Bus::Virtio => String::new(),
-            Bus::Scsi => format!(",scsi-id={index}"),
-        };
-        let device = format!("{driver},drive=node{index},id=disk{index},{options}{address}");
-        add("-device", device);
+        add("-device", device(case.bus, index).to_string());
     }
     arguments
+}
+
+/// A disk as the guest sees it.
+fn device(bus: Bus, index: usize) -> Value {
+    let (drive, id) = (format!("node{index}"), format!("disk{index}"));
+    let (werror, rerror) = ("report", "report");
+    match bus {
+        Bus::Virtio => json!({
+            "driver": "virtio-blk-pci", "drive": drive, "id": id,
+            "werror": werror, "rerror": rerror, "write-cache": "on",
+        }),
+        Bus::Scsi => json!({
+            "driver": "scsi-hd", "scsi-id": index, "drive": drive, "id": id,
+            "werror": werror, "rerror": rerror, "write-cache": "on",
+        }),
+    }
 }
 
 /// A disk's file with what stands before it. The host's own cache is good enough for a disk that
@@ -210,7 +216,7 @@ fn converse(case: &Case, files: &Files<'_>, lines: &Receiver<String>) -> Result<
         let (word, text) = line.split_once(' ').unwrap_or((&line, ""));
         match word {
             "say" => notes.push(text.to_owned()),
-            "host" => ask(&mut monitor, files, text)?,
+            "host" => ask(&mut monitor, (case, files), text)?,
             "pass" => break Verdict::Pass,
             "fail" => break Verdict::Fail(text.to_owned()),
             "lack" => break Verdict::Lack(text.to_owned()),
@@ -220,15 +226,24 @@ fn converse(case: &Case, files: &Files<'_>, lines: &Receiver<String>) -> Result<
     Ok(Outcome { verdict, notes })
 }
 
-/// Passes a request to QEMU: `device_del disk3`.
-fn ask(monitor: &mut Option<Monitor>, files: &Files<'_>, request: &str) -> Result<()> {
+/// Passes a request to QEMU: `device_del disk3`, or `device_add disk3`.
+fn ask(
+    monitor: &mut Option<Monitor>,
+    (case, files): (&Case, &Files<'_>),
+    request: &str,
+) -> Result<()> {
     let monitor = match monitor {
         Some(monitor) => monitor,
         None => monitor.insert(Monitor::connect(&files.monitor())?),
     };
-    let (command, device) = request.split_once(' ').context("a request names a device")?;
-    ensure!(command == "device_del", "the guest may not ask for {command}");
-    monitor.execute(command, &json!({"id": device}))
+    let (command, name) = request.split_once(' ').context("a request names a device")?;
+    let index = name.strip_prefix("disk").and_then(|number| number.parse().ok());
+    let index = index.filter(|index| *index < case.disks).context("there is no such disk")?;
+    match command {
+        "device_del" => monitor.execute(command, &json!({"id": name})),
+        "device_add" => monitor.execute(command, &device(case.bus, index)),
+        _ => bail!("the guest may not ask for {command}"),
+    }
 }
 
 /// QEMU's machine protocol: lines of JSON, one answer to each command, events in between.
