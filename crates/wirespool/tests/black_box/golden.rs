@@ -31,7 +31,7 @@ const FIRST_NS: u64 = 1_700_000_000_000_000_000;
 
 /// Packet `number`: UDP from one of five hosts to 10.2.0.1 with 900 zeros, a millisecond after the
 /// one before.
-fn packet(first_ns: u64, number: u32) -> (u64, Vec<u8>) {
+pub(crate) fn packet(first_ns: u64, number: u32) -> (u64, Vec<u8>) {
     let mut frame = vec![0; 14 + 20 + 8 + 900];
     frame[12] = 8;
     let ip_length = (frame.len() - 14) as u16;

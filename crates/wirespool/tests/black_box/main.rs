@@ -11,6 +11,7 @@ mod demo;
 mod discards;
 mod golden;
 mod layout;
+mod live_hold;
 mod machine;
 mod members;
 mod refusals;
