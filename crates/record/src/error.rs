@@ -29,6 +29,9 @@ pub enum Error {
     /// No interface and no file was named.
     #[error("nothing to record: no interface and no file was named")]
     NoInput,
+    /// Nothing ever grows too old.
+    #[error("nothing would be erased: the volume has no maximum age; --max-age gives it one")]
+    EraseWithoutAge,
     /// A thread could not be started.
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),

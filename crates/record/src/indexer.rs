@@ -78,6 +78,8 @@ pub(crate) struct Run<'a> {
     /// Which stripes the segments cover that the encoder has, in their order.
     closed: VecDeque<Option<Identity>>,
     pending: Vec<Pending>,
+    /// Files of what lies before are gone.
+    given_up_before: u64,
     unindexed_before: u64,
     report: IndexerReport,
 }
@@ -101,17 +103,19 @@ impl<'a> Run<'a> {
             segment: None,
             closed: VecDeque::new(),
             pending: Vec::new(),
+            given_up_before: 0,
             unindexed_before: 0,
             report: IndexerReport::default(),
         }
     }
 
-    /// Indexes what an earlier recording left without, then the sealed pieces until they end.
+    /// Indexes what an earlier recording left without, then the sealed pieces until they end. Gives
+    /// what the index directory is known to hold.
     pub(crate) fn run(
         mut self,
         sealed: &Receiver<SealedStripe>,
         earlier: &Reader,
-    ) -> Result<IndexerReport, index::Error> {
+    ) -> Result<(IndexerReport, Catalog), index::Error> {
         self.catch_up(earlier)?;
         loop {
             match sealed.recv_timeout(TICK) {
@@ -129,7 +133,7 @@ impl<'a> Run<'a> {
         // Tens of MB, and the disk takes its time.
         self.parts.table = None;
         self.await_durable()?;
-        Ok(self.report)
+        Ok((self.report, self.parts.catalog))
     }
 
     fn stripe(&mut self, sealed: &SealedStripe) {
@@ -243,12 +247,17 @@ impl<'a> Run<'a> {
     }
 
     /// Stores the files of indexes that have become durable, and drops those of segments that
-    /// retired.
+    /// retired or were given up.
     fn cache_durable(&mut self) -> Result<(), index::Error> {
+        let shown = look(&self.parts.board);
+        if shown.given_up_before > self.given_up_before {
+            self.given_up_before = shown.given_up_before;
+            let now = self.parts.clock.realtime();
+            self.parts.catalog.retire(shown.tail, now, self.parts.files)?;
+        }
         if self.pending.is_empty() {
             return Ok(());
         }
-        let shown = look(&self.parts.board);
         let durable = |pending: &mut Pending| pending.last_part <= shown.acknowledged;
         for ready in self.pending.extract_if(.., durable) {
             let catalog = &mut self.parts.catalog;

@@ -74,6 +74,8 @@ pub struct Options {
     pub cut_after: Duration,
     /// For how long packets are given out.
     pub max_age: MaxAge,
+    /// Whether what is older is erased; `None` leaves it as it is.
+    pub erase: Option<bool>,
     /// Members that are given up for ever: not waited for, and strangers should they come back.
     pub without: Vec<u8>,
     /// A command that is run when a member's state changes.
@@ -108,6 +110,7 @@ impl Options {
             name: None,
             cut_after: Duration::from_secs(1),
             max_age: MaxAge::Unchanged,
+            erase: None,
             without: Vec::new(),
             on_member_change: None,
             discard: Discard::Auto,

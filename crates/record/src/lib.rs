@@ -22,6 +22,7 @@ mod account;
 mod discards;
 mod encoder;
 mod error;
+mod expiry;
 mod indexer;
 mod intake;
 mod job;

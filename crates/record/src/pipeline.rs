@@ -17,19 +17,19 @@ use format::superblock::{Spare, Superblock};
 use index::{Catalog, Files, MemoryFiles};
 use session::Table;
 use units::{Clock, Timestamp};
-use volume::{Reader, Recovery, WriterCounters};
+use volume::{Reader, Recovery, Retention, WriterCounters};
 
 use crate::account::Account;
 use crate::encoder::Encoder;
 use crate::error::Error;
+use crate::expiry::Expiry;
 use crate::indexer::{Indexer, IndexerReport, Run};
 use crate::intake::{Intake, IntakeParts, WriterGone};
 use crate::job::{Input, MaxAge, Opened, Options, Progress, Report};
 use crate::members::{self, Crier};
 use crate::patrol::{Patrolled, Patroller};
 use crate::reach::ReachBack;
-use crate::resilver::Resilverer;
-use crate::returns::Returns;
+use crate::resilver;
 use crate::ring::{Board, RingParts, RingWriter, SealedStripe, Shown, Task, look};
 use crate::segment::SegmentLimits;
 
@@ -52,7 +52,7 @@ pub(crate) fn run(
     let mut notes: Vec<String> = opened.writer.notes().cloned().collect();
     notes.extend(note);
     let failed = AtomicBool::new(false);
-    let (board, epoch) = (board_of(&opened), opened.writer.epoch());
+    let (board, epoch) = (board_of(&opened, clock.boottime_ns()), opened.writer.epoch());
     let device_options = options.device.clone();
     let open_spare = move |spare: &Spare| open_spare(spare, &device_options);
     let (recovery, pool) = (opened.recovery.clone(), opened.pool.clone());
@@ -64,6 +64,7 @@ pub(crate) fn run(
     let may_wait = matches!(options.input, Input::Files(_));
     let data_columns = usize::from(opened.writer.geometry().data_columns);
     let index_pool = Pool::new(2 * data_columns, pool.buffer_size())?;
+    let retention = retention(options, opened.writer.superblock())?;
     let new_table = move || Table::new(config, hash_seed);
 
     thread::scope(|scope| {
@@ -74,14 +75,13 @@ pub(crate) fn run(
         let (sealed, sealed_queue) = sync_channel(share);
         let shared: Shared<'_> = (&board, tasks.clone(), index_pool, files.as_ref(), &new_table);
         let indexer = indexer_of(options, clock, &opened, shared)?;
-        let max_age_ns = max_age_ns(options.max_age, opened.writer.superblock());
         let ring = RingParts {
             pool: pool.clone(),
             clock,
             board: Arc::clone(&board),
             indexer: sealed,
             cut_after_ns,
-            max_age_ns,
+            expiry: Expiry::new(retention, options.volume.clone(), options.members.clone())?,
             open_spare: &open_spare,
             discard: options.discard,
         };
@@ -89,7 +89,7 @@ pub(crate) fn run(
         let ring = spawn_ring(scope, ring, task_queue, &failed)?;
         let patrol =
             spawn_patrol(scope, options, (&board, tasks.clone(), &pool), (files.as_ref(), clock))?;
-        let end = spawn_resilverer(scope, options, (&board, tasks.clone(), &pool), clock)?;
+        let resilverer = start_resilverer(options, (&board, tasks.clone(), &pool))?;
         let index_thread = spawn_indexer(scope, indexer, sealed_queue, opened.reader)?;
         let intake = Intake::new(IntakeParts {
             pool: pool.clone(),
@@ -104,11 +104,10 @@ pub(crate) fn run(
             Crier::new(options.on_member_change.clone(), options.volume.display().to_string());
         let mut feed = Feed::new(intake, (&board, &pool), (clock, progress), (crier, notes));
         feed.wait = WAIT.min(options.cut_after / 2);
-        feed.reach = reach;
-        (feed.setup, feed.slots) = (opened.setup, slots);
+        (feed.setup, feed.slots, feed.reach) = (opened.setup, slots, reach);
         let intake_result = feed.all(sources);
         feed.intake.end();
-        drop::<SyncSender<()>>(end);
+        drop::<resilver::Working>(resilverer);
         let scrubbed = patrol.map(Patrol::end).unwrap_or_default();
         let ended_ns = clock.boottime_ns();
         let index_result = index_thread.join().expect("a panic aborts");
@@ -116,7 +115,8 @@ pub(crate) fn run(
         assert!(intake_result.is_ok(), "a writer that is gone has said why");
         let mut report = Report { writer, recovery, epoch, ..Report::default() };
         report.closing_ns = clock.boottime_ns() - ended_ns;
-        report.take_index(index_result);
+        let retire = |it| retire(it, &board, clock, files.as_ref());
+        report.take_index(index_result.and_then(retire));
         report.take_feed(feed);
         report.notes.extend(scrubbed.notes());
         Ok(report)
@@ -144,18 +144,29 @@ impl Report {
         self.interfaces = intake.accounts(&shown.stored);
         self.total = Account::sum(&self.interfaces);
         self.unindexed = shown.unindexed;
+        if shown.unerased > 0 {
+            let slots = shown.unerased;
+            self.notes.push(format!(
+                "{slots} expired slots are given out no more but not yet erased: the next \
+                 recording goes on with them, or `wirespool erase`"
+            ));
+        }
         self.acknowledged = shown.acknowledged;
         self.changes = shown.changes;
     }
 }
 
-/// The maximum age from now on; 0: none.
-fn max_age_ns(wished: MaxAge, before: &Superblock) -> i64 {
-    match wished {
+/// How long packets are kept from now on.
+fn retention(options: &Options, before: &Superblock) -> Result<Retention, Error> {
+    let max_age_ns = match options.max_age {
         MaxAge::Unchanged => before.max_age_ns,
         MaxAge::Off => 0,
         MaxAge::Age(age) => i64::try_from(age.as_nanos()).unwrap_or(i64::MAX),
+    };
+    if options.erase == Some(true) && max_age_ns == 0 {
+        return Err(Error::EraseWithoutAge);
     }
+    Ok(Retention { max_age_ns, erases: options.erase.unwrap_or(before.erases) })
 }
 
 /// Packets of a file come as fast as they are read: their rate predicts nothing.
@@ -166,7 +177,7 @@ fn reach_back(options: &Options, geometry: &Geometry) -> Option<ReachBack> {
 }
 
 /// Threads that begin before the ring writer first notes anything find what was mounted.
-fn board_of(opened: &Opened) -> Board {
+fn board_of(opened: &Opened, now_ns: i64) -> Board {
     let writer = &opened.writer;
     Arc::new(Mutex::new(Shown {
         acknowledged: writer.acknowledged(),
@@ -175,6 +186,7 @@ fn board_of(opened: &Opened) -> Board {
         durable_below: writer.durable_below(),
         changes: members::at_start(writer.membership(), &opened.recovery),
         epoch: writer.epoch(),
+        now_ns,
         ..Shown::default()
     }))
 }
@@ -208,10 +220,15 @@ fn indexer_of<'a>(
     opened: &Opened,
     (board, tasks, pool, files, new_table): Shared<'a>,
 ) -> Result<Indexer<'a>, Error> {
+    // Rows do not outlive packets that are erased because of their age.
+    let kept = retention(options, opened.writer.superblock())?;
+    let max_age = Duration::from_nanos(u64::try_from(kept.max_age_ns).expect("it is checked"));
+    let bound = if kept.erases && kept.max_age_ns > 0 { max_age } else { Duration::MAX };
+    let keep_sessions = options.keep_sessions.map(|keep| keep.min(bound));
     let superblock = opened.writer.superblock();
     let geometry = &superblock.geometry;
     let (volume, tail) = (superblock.volume_id, opened.writer.tail());
-    let mut catalog = Catalog::new(volume, tail, options.keep_sessions);
+    let mut catalog = Catalog::new(volume, tail, keep_sessions);
     catalog.add(&opened.directory);
     let newest = opened.directory.first().map(|newest| newest.summary.first);
     // Where files cannot be removed they do not count either: queries ask the ring.
@@ -248,32 +265,15 @@ fn spawn_ring<'scope>(
     thread::Builder::new().name("ring".to_owned()).spawn_scoped(scope, body).map_err(Error::Thread)
 }
 
-/// Starts the thread that resilvers; it ends when what is returned is dropped.
-fn spawn_resilverer<'scope>(
-    scope: &'scope Scope<'scope, '_>,
+/// Starts the thread that resilvers.
+fn start_resilverer(
     options: &Options,
     (board, tasks, pool): (&Board, SyncSender<Task>, &Pool),
-    clock: &'scope dyn Clock,
-) -> Result<SyncSender<()>, Error> {
-    let (end, ended) = sync_channel(0);
-    let resilverer = Resilverer {
-        volume: options.volume.clone(),
-        members: options.members.clone(),
-        tasks,
-        board: Arc::clone(board),
-        pool: pool.clone(),
-        clock,
-        end: ended,
-        returns: Returns::new(
-            options.volume.clone(),
-            options.members.clone(),
-            device::Options { pool: Some(pool.clone()), ..options.device.clone() },
-            clock,
-        ),
-    };
-    let thread = thread::Builder::new().name("resilver".to_owned());
-    thread.spawn_scoped(scope, move || resilverer.run()).map_err(Error::Thread)?;
-    Ok(end)
+) -> Result<resilver::Working, Error> {
+    let places = (options.volume.clone(), options.members.clone());
+    let device = device::Options { pool: Some(pool.clone()), ..options.device.clone() };
+    let shared = (Arc::clone(board), tasks, pool.clone());
+    resilver::start(places, device, shared).map_err(Error::Thread)
 }
 
 /// The device of a spare, if it is there and nobody else has it.
@@ -283,12 +283,25 @@ fn open_spare(spare: &Spare, options: &device::Options) -> Option<Box<dyn Device
     is_it.then(|| device::open(path, options).ok()).flatten()
 }
 
+type Indexed = Result<(IndexerReport, Catalog), index::Error>;
+
+/// The last slots are given up when the indexer has ended.
+fn retire(
+    (indexed, mut catalog): (IndexerReport, Catalog),
+    board: &Board,
+    clock: &dyn Clock,
+    files: &dyn Files,
+) -> Result<IndexerReport, index::Error> {
+    catalog.retire(look(board).tail, clock.realtime(), files)?;
+    Ok(indexed)
+}
+
 fn spawn_indexer<'scope>(
     scope: &'scope Scope<'scope, '_>,
     parts: Indexer<'scope>,
     sealed: Receiver<SealedStripe>,
     earlier: Reader,
-) -> Result<ScopedJoinHandle<'scope, Result<IndexerReport, index::Error>>, Error> {
+) -> Result<ScopedJoinHandle<'scope, Indexed>, Error> {
     let body = move || Run::new(parts).run(&sealed, &earlier);
     thread::Builder::new().name("index".to_owned()).spawn_scoped(scope, body).map_err(Error::Thread)
 }

@@ -3,15 +3,17 @@
 //! A thread reads and rebuilds by readers of its own; what it found goes to the ring writer, who
 //! alone writes. Recording comes first: while the pool is not nearly empty of work, or packets wait
 //! for a flush, the thread waits. How far it came is put into the superblocks now and then, and at
-//! the end.
+//! the end. A disk that hangs in the kernel may hold the thread up for good, so the end of the
+//! recording waits for it only shortly, and takes its way to the ring writer from it.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
 use core::time::Duration;
 
 use device::Pool;
-use units::Clock;
 use volume::{Batch, MemberAt, RebuiltRows, Resilver};
 
 use crate::returns::Returns;
@@ -23,33 +25,90 @@ const LOOK: Duration = Duration::from_millis(200);
 const GIVE_WAY: Duration = Duration::from_millis(10);
 /// How often the superblocks hear how far the work is: it costs a few flushes on every member.
 const CURSOR_NS: i64 = 30_000_000_000;
+/// How long the end of a recording waits for the thread: what it writes last is how far it came.
+const END: Duration = Duration::from_secs(1);
 
 /// The recording is over, or its writer is gone.
 struct Ended;
 
 /// The thread.
-pub(crate) struct Resilverer<'a> {
-    pub(crate) volume: PathBuf,
-    pub(crate) members: Vec<PathBuf>,
-    pub(crate) tasks: SyncSender<Task>,
-    pub(crate) board: Board,
-    pub(crate) pool: Pool,
-    pub(crate) clock: &'a dyn Clock,
+pub(crate) struct Resilverer {
+    volume: PathBuf,
+    members: Vec<PathBuf>,
+    tasks: Way,
+    board: Board,
+    pool: Pool,
     /// Closed when the recording ends.
-    pub(crate) end: Receiver<()>,
+    end: Receiver<()>,
     /// Members that are away.
-    pub(crate) returns: Returns<'a>,
+    returns: Returns,
 }
 
-impl Resilverer<'_> {
+/// A way to the ring writer that can be taken away: he works until nobody has one.
+#[derive(Clone)]
+struct Way(Arc<Mutex<Option<SyncSender<Task>>>>);
+
+impl Way {
+    fn send(&self, task: Task) -> Result<(), Ended> {
+        let way = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        way.as_ref().and_then(|tasks| tasks.send(task).ok()).ok_or(Ended)
+    }
+
+    fn close(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// The thread, for who started it; it ends when this is dropped, or is left to itself.
+pub(crate) struct Working {
+    end: Option<SyncSender<()>>,
+    ended: Receiver<()>,
+    tasks: Way,
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        // Nothing is ever sent: the other side is gone, or the thread hangs.
+        self.ended.recv_timeout(END).unwrap_or_default();
+        self.tasks.close();
+    }
+}
+
+/// Starts the thread.
+pub(crate) fn start(
+    (volume, members): (PathBuf, Vec<PathBuf>),
+    options: device::Options,
+    (board, tasks, pool): (Board, SyncSender<Task>, Pool),
+) -> std::io::Result<Working> {
+    let (end, end_heard) = sync_channel(0);
+    let (has_ended, ended) = sync_channel::<()>(0);
+    let tasks = Way(Arc::new(Mutex::new(Some(tasks))));
+    let resilverer = Resilverer {
+        returns: Returns::new(volume.clone(), members.clone(), options),
+        volume,
+        members,
+        tasks: tasks.clone(),
+        board,
+        pool,
+        end: end_heard,
+    };
+    let body = move || {
+        resilverer.run();
+        drop(has_ended);
+    };
+    drop(thread::Builder::new().name("resilver".to_owned()).spawn(body)?);
+    Ok(Working { end: Some(end), ended, tasks })
+}
+
+impl Resilverer {
     /// Works until the recording ends. What cannot be read now is tried again in the next epoch, or
     /// the next recording.
-    pub(crate) fn run(mut self) {
+    fn run(mut self) {
         let mut seen = None;
         while self.rest(LOOK).is_ok() {
-            let shown = look(&self.board);
-            let epoch = shown.epoch;
-            if let Some((MemberAt { path, .. }, device)) = self.returns.look(&shown) {
+            let epoch = look(&self.board).epoch;
+            if let Some((MemberAt { path, .. }, device)) = self.returns.look(&self.board) {
                 let Ok(()) = self.send(Task::Returned { path, device }) else { return };
                 continue;
             }
@@ -84,7 +143,7 @@ impl Resilverer<'_> {
     fn one(&self, mut work: Resilver) -> Result<(), Ended> {
         let member = work.member();
         let mut bytes = 0;
-        let mut said_ns = self.clock.boottime_ns();
+        let mut said_ns = look(&self.board).now_ns;
         loop {
             let ended = self.give_way().is_err();
             let tail = look(&self.board).repairable_from;
@@ -113,7 +172,7 @@ impl Resilverer<'_> {
                     return Err(Ended);
                 }
             }
-            let now_ns = self.clock.boottime_ns();
+            let now_ns = look(&self.board).now_ns;
             if is_last {
                 return self.say(member, &work, Some(bytes));
             }
@@ -141,6 +200,6 @@ impl Resilverer<'_> {
     }
 
     fn send(&self, task: Task) -> Result<(), Ended> {
-        self.tasks.send(task).map_err(|_| Ended)
+        self.tasks.send(task)
     }
 }

@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use device::Device;
-use units::{Clock, NANOS_PER_SECOND};
+use units::NANOS_PER_SECOND;
 use volume::MemberAt;
 
-use crate::ring::Shown;
+use crate::ring::{Board, look};
 
 /// From a member's leaving to the first look for it.
 const PATIENCE_NS: i64 = 2 * NANOS_PER_SECOND;
@@ -25,11 +25,10 @@ const PATIENCE_NS_MAX: i64 = 3600 * NANOS_PER_SECOND;
 const FLUSH_NS_MAX: i64 = NANOS_PER_SECOND / 2;
 
 /// Looks for absent members.
-pub(crate) struct Returns<'a> {
-    pub(crate) volume: PathBuf,
-    pub(crate) members: Vec<PathBuf>,
-    pub(crate) clock: &'a dyn Clock,
-    pub(crate) options: device::Options,
+pub(crate) struct Returns {
+    volume: PathBuf,
+    members: Vec<PathBuf>,
+    options: device::Options,
     /// By member: since when it is away, and how long it is not looked for.
     away: BTreeMap<u8, i64>,
     patience_ns: BTreeMap<u8, i64>,
@@ -38,17 +37,11 @@ pub(crate) struct Returns<'a> {
     looked_ns: i64,
 }
 
-impl<'a> Returns<'a> {
-    pub(crate) fn new(
-        volume: PathBuf,
-        members: Vec<PathBuf>,
-        options: device::Options,
-        clock: &'a dyn Clock,
-    ) -> Self {
+impl Returns {
+    pub(crate) fn new(volume: PathBuf, members: Vec<PathBuf>, options: device::Options) -> Self {
         Self {
             volume,
             members,
-            clock,
             options,
             away: BTreeMap::new(),
             patience_ns: BTreeMap::new(),
@@ -58,8 +51,9 @@ impl<'a> Returns<'a> {
     }
 
     /// A member that is there again, opened.
-    pub(crate) fn look(&mut self, shown: &Shown) -> Option<(MemberAt, Box<dyn Device>)> {
-        let now_ns = self.clock.boottime_ns();
+    pub(crate) fn look(&mut self, board: &Board) -> Option<(MemberAt, Box<dyn Device>)> {
+        let shown = look(board);
+        let now_ns = shown.now_ns;
         self.away.retain(|member, _| shown.away.contains(member));
         for &member in &shown.away {
             self.away.entry(member).or_insert(now_ns);
@@ -83,7 +77,7 @@ impl<'a> Returns<'a> {
                 && (!shown.failed.contains(&member) || self.vanished.contains(&member))
         };
         let (found, device) = found.into_iter().filter(may_return).find_map(|found| {
-            let device = self.open(&found.path)?;
+            let device = self.open(&found.path, board)?;
             Some((found, device))
         })?;
         let patience_ns = self.patience_ns.entry(found.member).or_insert(PATIENCE_NS);
@@ -99,10 +93,10 @@ impl<'a> Returns<'a> {
         found.next().unwrap_or_default()
     }
 
-    fn open(&self, path: &Path) -> Option<Box<dyn Device>> {
+    fn open(&self, path: &Path, board: &Board) -> Option<Box<dyn Device>> {
         let mut device = device::open(path, &self.options).ok()?;
-        let begun_ns = self.clock.boottime_ns();
+        let begun_ns = look(board).now_ns;
         device.flush().ok()?;
-        (self.clock.boottime_ns() - begun_ns <= FLUSH_NS_MAX).then_some(device)
+        (look(board).now_ns - begun_ns <= FLUSH_NS_MAX).then_some(device)
     }
 }

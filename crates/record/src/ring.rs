@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use core::time::Duration;
 
 use crate::discards::{self, Discard};
+use crate::expiry::Expiry;
 use crate::members::{self, Change, MemberChange};
 use device::{Buffer, Device, Pool, Shared};
 use format::directory::Gap;
@@ -23,8 +24,6 @@ const SPLIT_ROWS_MIN: u16 = 4;
 const HEARTBEAT_NS: i64 = 60_000_000_000;
 /// How soon after the last stripe the watermark is put on the disk when nothing follows.
 const PUBLISH_NS: i64 = 200_000_000;
-/// How often packets expire: the superblocks are written each time.
-const EXPIRE_NS: i64 = 30_000_000_000;
 /// How long the thread sleeps at most while writes are on their way.
 const POLL: Duration = Duration::from_millis(2);
 /// How long it sleeps at most when there is nothing to do.
@@ -102,6 +101,10 @@ pub(crate) struct SealedStripe {
 pub(crate) struct Shown {
     pub(crate) acknowledged: StripeId,
     pub(crate) tail: u64,
+    /// Everything before was given up, and is being erased.
+    pub(crate) given_up_before: u64,
+    /// In the end: slots of that which are not yet erased.
+    pub(crate) unerased: u64,
     pub(crate) counters: WriterCounters,
     /// Packets in acknowledged stripes, by interface.
     pub(crate) stored: Vec<u64>,
@@ -118,6 +121,8 @@ pub(crate) struct Shown {
     pub(crate) away: Vec<u8>,
     /// Those of them that failed although they were there.
     pub(crate) failed: Vec<u8>,
+    /// Time since boot when this was noted: a few times a second.
+    pub(crate) now_ns: i64,
     /// The devices of expelled members may be opened anew.
     pub(crate) has_let_go: bool,
 }
@@ -137,8 +142,7 @@ pub(crate) struct RingParts<'a> {
     pub(crate) indexer: SyncSender<SealedStripe>,
     /// How long a column may wait for others.
     pub(crate) cut_after_ns: i64,
-    /// Packets older than this expire; 0: none.
-    pub(crate) max_age_ns: i64,
+    pub(crate) expiry: Expiry,
     pub(crate) open_spare: OpenSpare<'a>,
     pub(crate) discard: Discard,
 }
@@ -156,10 +160,7 @@ pub(crate) struct RingWriter<'a> {
     pending: Vec<FilledColumn>,
     /// How long the oldest of them may wait.
     cut_after_ns: i64,
-    /// Packets older than this expire; 0: none.
-    max_age_ns: i64,
-    /// When that was last seen to.
-    expired_at_ns: Option<i64>,
+    expiry: Expiry,
     /// Newest stripe with packets or index, and the newest one that a head on the disk covers.
     newest: StripeId,
     published: StripeId,
@@ -186,8 +187,7 @@ impl<'a> RingWriter<'a> {
             waiting: VecDeque::new(),
             pending: Vec::new(),
             cut_after_ns: parts.cut_after_ns,
-            max_age_ns: parts.max_age_ns,
-            expired_at_ns: None,
+            expiry: parts.expiry,
             last_append_ns: clock.boottime_ns(),
             open_spare,
             discard,
@@ -234,14 +234,15 @@ impl RingWriter<'_> {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             self.cut_pending(false)?;
-            self.expire(false)?;
+            self.expire()?;
             self.see_to_members()?;
             self.note();
         }
         self.cut_pending(true)?;
         self.writer.drain(self.clock)?;
+        let unerased = self.expiry.finish(&mut self.writer, self.clock)?;
         self.note();
-        self.expire(true)?;
+        self.board.lock().unwrap_or_else(PoisonError::into_inner).unerased = unerased;
         self.writer.close(self.clock)
     }
 
@@ -356,6 +357,7 @@ impl RingWriter<'_> {
         self.last_append_ns = self.clock.boottime_ns();
         if counts {
             self.newest = appended.stripe;
+            self.expiry.note(appended.stripe, self.last_append_ns);
         }
         Ok(appended)
     }
@@ -373,24 +375,10 @@ impl RingWriter<'_> {
         Ok(())
     }
 
-    /// Declares expired what is older than the maximum age: when recording begins, twice a minute
-    /// and in the end.
-    fn expire(&mut self, at_once: bool) -> Result<(), volume::Error> {
-        let now_ns = self.clock.boottime_ns();
-        let is_due = |last: i64| now_ns.saturating_sub(last) >= EXPIRE_NS;
-        if !at_once && !self.expired_at_ns.is_none_or(is_due) {
-            return Ok(());
-        }
-        self.expired_at_ns = Some(now_ns);
-        let known = self.writer.superblock();
-        let through = match self.max_age_ns {
-            0 => Timestamp::MIN,
-            age_ns => Timestamp(self.clock.realtime().0.saturating_sub(age_ns)),
-        };
-        if self.max_age_ns == known.max_age_ns && through <= known.expired_through {
-            return Ok(());
-        }
-        self.writer.set_retention(self.max_age_ns, through, self.clock)
+    /// Packets expire, and what is expired is erased while recording leaves the time.
+    fn expire(&mut self) -> Result<(), volume::Error> {
+        let is_calm = self.pool.free_count() * 4 >= self.pool.count() * 3;
+        self.expiry.tick(&mut self.writer, is_calm, self.clock)
     }
 
     /// Puts on the board what has become durable.
@@ -410,7 +398,9 @@ impl RingWriter<'_> {
             }
         }
         board.acknowledged = acknowledged;
+        board.now_ns = self.clock.boottime_ns();
         board.tail = self.writer.tail();
+        board.given_up_before = self.writer.superblock().given_up_before;
         board.counters = self.writer.counters();
         board.epoch = self.writer.epoch();
         board.repairable_from = self.writer.repairable().start;

@@ -17,6 +17,13 @@ pub enum Error {
     Device(#[from] device::Error),
     #[error(transparent)]
     Host(#[from] host::Error),
+    #[error("the index directory: {0}")]
+    Index(#[from] index::Error),
+    #[error(
+        "{} has no maximum age: say with --max-age what is too old",
+        path.display()
+    )]
+    NoMaximumAge { path: PathBuf },
     #[error("{} cannot be used as a volume", path.display())]
     Volume { path: PathBuf, source: volume::Error },
     #[error("{}: {reason}{}", path.display(), Remedy(reason))]

@@ -6,6 +6,7 @@
 //! reports are returned, progress is told to a closure that may break off.
 
 mod create;
+mod erase;
 mod error;
 mod inspect;
 mod map;
@@ -17,6 +18,7 @@ mod turnover;
 mod verify;
 
 pub use create::{CreateOptions, Created, CreatedMember, create};
+pub use erase::{Erasing, erase};
 pub use error::Error;
 pub use inspect::{IndexSummary, Inspection, MemberState, Reach, Recording, inspect};
 pub use map::{Cell, Content, Grid, RingMap, map};
@@ -24,7 +26,7 @@ pub use scrub::{BadCopy, Fate, Scrubbed, scrub};
 pub use status::{MemberStatus, Redundancy, SpareStatus, Status, status};
 pub use turnover::{Grown, Joined, NewMember, Target, add_spare, grow, replace, resilver};
 pub use verify::{BadStripe, IndexDamage, Verification, verify};
-pub use volume::{LostRows, Resilvered};
+pub use volume::{Erased, LostRows, Resilvered};
 
 use core::ops::ControlFlow;
 use std::path::{Path, PathBuf};

@@ -61,9 +61,9 @@ pub struct Grown {
 }
 
 /// A volume opened by this process alone.
-struct Opened {
-    writer: Writer,
-    members: Vec<MemberAt>,
+pub(crate) struct Opened {
+    pub(crate) writer: Writer,
+    pub(crate) members: Vec<MemberAt>,
 }
 
 /// Its members, locked, before anything is written.
@@ -103,7 +103,7 @@ impl<'a> Locked<'a> {
 }
 
 impl Opened {
-    fn new(target: &Target, clock: &dyn Clock) -> Result<Self, Error> {
+    pub(crate) fn new(target: &Target, clock: &dyn Clock) -> Result<Self, Error> {
         Locked::new(target)?.mount(clock)
     }
 
@@ -114,12 +114,12 @@ impl Opened {
         report.map_err(|error| self.named(error))
     }
 
-    fn named(&self, error: volume::Error) -> Error {
+    pub(crate) fn named(&self, error: volume::Error) -> Error {
         let path = self.members.first().map(|member| member.path.clone()).unwrap_or_default();
         Error::of_volume(&path, error)
     }
 
-    fn close(self, clock: &dyn Clock) -> Result<(), Error> {
+    pub(crate) fn close(self, clock: &dyn Clock) -> Result<(), Error> {
         let path = self.members.first().map(|member| member.path.clone()).unwrap_or_default();
         self.writer.close(clock).map(|_| ()).map_err(|error| Error::of_volume(&path, error))
     }

@@ -22,7 +22,8 @@ pub use hold::{HoldSummary, holds, holds_json, parse_hold};
 pub use manifest::{ExpectedOutput, ManifestError, explain, manifest_json, parse_manifest};
 pub use map::{map, map_grid, map_svg, map_svg_grid};
 pub use members::{
-    grown, grown_json, joined, joined_json, resilvered, resilvered_json, status, status_json,
+    erased, erased_json, grown, grown_json, joined, joined_json, resilvered, resilvered_json,
+    status, status_json,
 };
 pub use record::{is_clean, recording, recording_json, recording_progress};
 pub use salvage::{salvaged, salvaged_json};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use units::ByteSize;
-use upkeep::{Grown, Joined, MemberState, MemberStatus, Redundancy, Resilvered, Status};
+use upkeep::{Erased, Grown, Joined, MemberState, MemberStatus, Redundancy, Resilvered, Status};
 
 use crate::pretty;
 use crate::table::{Column, render};
@@ -254,6 +254,27 @@ fn joined_value(joined: &Joined) -> JoinedJson {
         size_bytes: joined.device.size_bytes,
         member: joined.member,
     }
+}
+
+/// What was erased, in words.
+pub fn erased(report: &Erased) -> String {
+    let slots = plural(report.slots, "slot");
+    match report {
+        Erased { slots: 0, is_stopped: false } => "nothing has expired\n".to_owned(),
+        Erased { is_stopped: false, .. } => format!("{slots} erased\n"),
+        _ => format!("stopped; {slots} are given out no more, the next run goes on erasing\n"),
+    }
+}
+
+#[derive(Serialize)]
+struct ErasedJson {
+    slots: u64,
+    stopped: bool,
+}
+
+/// What was erased, as JSON.
+pub fn erased_json(report: &Erased) -> String {
+    pretty(&ErasedJson { slots: report.slots, stopped: report.is_stopped })
 }
 
 /// A device that became a member or a spare, in words.

@@ -225,11 +225,12 @@ fn max_age(superblock: &Superblock) -> Option<String> {
     let through = superblock.expired_through;
     let expired =
         (through > Timestamp::MIN).then(|| format!("expired up to {} UTC", time(through)));
+    let erases = if superblock.erases { ", erased" } else { "" };
     match (superblock.max_age_ns, expired) {
         (0, None) => None,
         (0, Some(expired)) => Some(format!("none any more; {expired}")),
-        (age, None) => Some(duration(age)),
-        (age, Some(expired)) => Some(format!("{}; {expired}", duration(age))),
+        (age, None) => Some(format!("{}{erases}", duration(age))),
+        (age, Some(expired)) => Some(format!("{}; {expired}{erases}", duration(age))),
     }
 }
 
@@ -320,6 +321,9 @@ struct InspectionJson<'a> {
     max_age_ns: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expired_through_ns: Option<i64>,
+    /// Whether what is older is erased, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    erases: Option<bool>,
     epoch: u32,
     clean_stop: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -425,6 +429,7 @@ pub fn inspection_json(report: &Inspection, map: Option<&RingMap>) -> String {
         slots_written: report.slots_written,
         window: superblock.window,
         max_age_ns: Some(superblock.max_age_ns).filter(|&age| age > 0),
+        erases: superblock.erases.then_some(true),
         expired_through_ns: Some(superblock.expired_through)
             .filter(|&through| through > Timestamp::MIN)
             .map(|Timestamp(ns)| ns),

@@ -7,6 +7,7 @@
 mod arguments;
 mod create;
 mod demo;
+mod erase;
 mod extract;
 mod failure;
 mod fields;
@@ -67,6 +68,7 @@ enum Verb {
     Status(members::StatusFlags),
     Verify(verify::Flags),
     Scrub(scrub::Flags),
+    Erase(erase::Flags),
     Salvage(salvage::Flags),
     Resilver(members::ResilverFlags),
     Replace(members::ReplaceFlags),
@@ -90,6 +92,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Status(flags) => members::status(&flags),
         Verb::Verify(flags) => verify::run(&flags),
         Verb::Scrub(flags) => scrub::run(&flags),
+        Verb::Erase(flags) => erase::run(flags),
         Verb::Salvage(flags) => salvage::run(&flags),
         Verb::Resilver(flags) => members::resilver(&flags),
         Verb::Replace(flags) => members::replace(&flags),

@@ -83,6 +83,13 @@ pub(crate) struct Flags {
     /// Give out nothing that is older than this, or `off`; the volume remembers it
     #[arg(long, value_name = "TIME", value_parser = max_age)]
     max_age: Option<MaxAge>,
+    /// Overwrite on the disks, too, what is older than the maximum age: `on` or `off`; the volume
+    /// remembers it
+    #[arg(
+        long, value_name = "WHEN", value_parser = on_or_off,
+        num_args = 0..=1, require_equals = true, default_missing_value = "on"
+    )]
+    erase: Option<bool>,
     /// Give up a member for ever, by number: it is not waited for, its seat is empty from then on,
     /// and it is refused should it come back; replace puts a new device into the seat
     #[arg(long, value_name = "NUMBER")]
@@ -143,6 +150,14 @@ fn max_age(text: &str) -> Result<MaxAge, String> {
     match text {
         "off" => Ok(MaxAge::Off),
         text => arguments::duration(text).map(MaxAge::Age),
+    }
+}
+
+fn on_or_off(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("on or off".to_owned()),
     }
 }
 
@@ -237,6 +252,7 @@ fn options(flags: Flags) -> Result<Options, Usage> {
         scrub_every: flags.scrub_every,
         cut_after: flags.flush_interval,
         max_age: flags.max_age.unwrap_or(defaults.max_age),
+        erase: flags.erase,
         without: flags.without,
         on_member_change: flags.on_member_change,
         discard: flags.discard,

@@ -192,3 +192,81 @@ fn what_does_not_fit_the_budget_of_a_standing_hold_is_said_and_never_silently_lo
     assert_eq!(hold(&["tcp"]), Some(2), "it needs a folder");
     assert_eq!(hold(&["tcp and", "--hold-dir", &holds]), Some(2), "no query");
 }
+
+/// Numbers of the packets that lie anywhere in a file, in the clear.
+fn in_file(path: &str) -> BTreeSet<u32> {
+    let bytes = std::fs::read(path).unwrap();
+    // From the sender's address to the number: golden.rs, `packet`.
+    let found = bytes.windows(20).filter(|it| matches!(it, [10, 1, 0, _, 10, 2, 0, 1, ..]));
+    found.map(|it| u32::from_be_bytes(*it.last_chunk().unwrap())).collect()
+}
+
+fn index_files(volume: &Volume) -> usize {
+    let files = std::fs::read_dir(&volume.index).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.ends_with(".parquet")).count()
+}
+
+#[test]
+fn what_is_older_than_the_maximum_age_is_erased_with_its_index() {
+    let volume = Volume::empty();
+    let first_ns = record_old_and_new(&volume, &["--max-age", "1h", "--erase"]);
+    let newer: BTreeSet<u32> = (50..100).collect();
+    assert_eq!(in_file(&volume.path), newer);
+    assert_eq!(index_files(&volume), 1, "only that of the newer packets");
+    assert_eq!(extracted(&volume.path, volume.folder.path(), first_ns), newer);
+    let json = inspected(&volume);
+    assert_eq!(json["erases"], true);
+    let text = run(&["inspect", &volume.path]).done().out;
+    assert!(text.contains(", erased\n"), "{text}");
+    // What is gone is no damage, and nothing that could be repaired.
+    run(&["verify", &volume.path]).done();
+    run(&["scrub", &volume.path]).done();
+    assert_eq!(in_file(&volume.path), newer);
+
+    // Slots go in the order of the ring: what is old behind something younger is hidden first.
+    let path = volume.file("0.pcap");
+    volume.record(&["--read", &path]).done();
+    assert_eq!(inspected(&volume)["erases"], true, "the volume remembers it");
+    assert_eq!(in_file(&volume.path).len(), 100);
+    assert_eq!(extracted(&volume.path, volume.folder.path(), first_ns), newer);
+    volume.record(&["--read", &path, "--max-age", "1s"]).done();
+    assert_eq!(in_file(&volume.path), BTreeSet::new());
+
+    let ran = volume.record(&["--read", &path, "--max-age", "off", "--erase"]);
+    ran.is_refused("nothing would be erased");
+    assert_eq!(volume.record(&["--read", &path, "--erase=perhaps"]).code, Some(2));
+    volume.record(&["--read", &path, "--erase=off"]).done();
+    assert_eq!(inspected(&volume).get("erases"), None);
+    assert_eq!(in_file(&volume.path), (0..50).collect(), "expired, and not erased");
+    let out = volume.file("none.pcap");
+    let ran = run(&["extract", &volume.path, "udp", "-w", &out, "--index-dir", &volume.index]);
+    assert!(ran.code == Some(1) && ran.err.starts_with("0 packets"), "{ran:?}");
+}
+
+#[test]
+fn a_volume_that_nobody_records_into_is_erased_by_command() {
+    let volume = Volume::empty();
+    let first_ns = record_old_and_new(&volume, &[]);
+    let erase = |arguments: &[&str]| {
+        run(&[&["erase", &volume.path, "--index-dir", &volume.index], arguments].concat())
+    };
+    erase(&[]).is_refused("has no maximum age");
+    assert_eq!(in_file(&volume.path).len(), 100);
+    assert_eq!(erase(&["--max-age", "a while"]).code, Some(2));
+    let ran = erase(&["--max-age", "1h"]).done();
+    assert!(ran.out.contains("erased"), "{ran:?}");
+    assert_eq!(in_file(&volume.path), (50..100).collect());
+    assert_eq!(index_files(&volume), 1);
+    assert_eq!(extracted(&volume.path, volume.folder.path(), first_ns), (50..100).collect());
+    assert_eq!(erase(&["--max-age", "1h"]).done().out, "nothing has expired\n");
+    run(&["scrub", &volume.path]).done();
+
+    let ran = erase(&["--max-age", "1s", "--json"]).done();
+    assert!(ran.out.contains("\"stopped\": false"), "{ran:?}");
+    assert_eq!(in_file(&volume.path), BTreeSet::new());
+    assert_eq!(index_files(&volume), 0);
+    let found = run(&["find", &volume.path, "--index-dir", &volume.index]);
+    assert!(found.code.is_some_and(|code| code < 2) && !found.out.contains("10.1."), "{found:?}");
+    run(&["erase", "/nowhere/at/all"]).fails_with(3, "/nowhere/at/all");
+}

@@ -1,6 +1,7 @@
 //! One of six real disks is starved by the kernel's I/O controller: it stalls, is expelled, no
 //! packet is lost; it is made whole again, and a scrub finds nothing.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -58,9 +59,14 @@ impl Group {
         std::fs::write(self.path.join(file), text).unwrap();
     }
 
-    /// Writes a second to one device; 0 lets it go.
+    /// Bytes a second that are written to one device; 0 lets it go.
     fn limit(&self, device: &Loop, bytes: &str) {
         self.write("blkio.throttle.write_bps_device", &format!("{} {bytes}", device.number()));
+    }
+
+    /// The same for what is read from it.
+    fn limit_reads(&self, device: &Loop, bytes: &str) {
+        self.write("blkio.throttle.read_bps_device", &format!("{} {bytes}", device.number()));
     }
 }
 
@@ -70,43 +76,54 @@ impl Drop for Group {
     }
 }
 
-#[test]
-fn a_starved_disk_is_expelled_and_made_whole_and_no_packet_is_lost() {
-    let folder = tempfile::tempdir().unwrap();
+/// Six disks and the means to starve them; `None`, with the reason printed, where there are none.
+fn machine(folder: &Path) -> Option<(Group, Vec<Loop>)> {
     let id = Command::new("id").arg("-u").output().unwrap().stdout;
     if id != b"0\n" {
         println!("not run: needs root for loop devices and the blkio controller");
-        return;
+        return None;
     }
     let Some(group) = Group::new() else {
         println!("not run: no blkio controller of cgroup v1 with throttling at {CONTROLLER}");
-        return;
+        return None;
     };
     let disks: Vec<Loop> =
-        (0..6).map_while(|number| Loop::new(&folder.path().join(format!("{number}")))).collect();
+        (0..6).map_while(|number| Loop::new(&folder.join(format!("{number}")))).collect();
     if disks.len() < 6 {
         println!("not run: no loop devices");
-        return;
+        return None;
     }
     let mut create = vec!["create", &disks[0].path, "--raw", "--piece", "256K", "--parity", "2"];
     disks[1..].iter().for_each(|disk| create.extend(["--member", &disk.path]));
     done(&create);
+    Some((group, disks))
+}
+
+/// Waits until recording goes on without member 2.
+fn await_expelled(disks: &[Loop]) -> Duration {
+    let expelled = || {
+        let reader = volume::open_reader(Path::new(&disks[0].path), &[]).unwrap();
+        reader.superblock().joined_members & (1 << 2) == 0
+    };
+    let begun = Instant::now();
+    while !expelled() {
+        assert!(begun.elapsed() < Duration::from_mins(1), "the starved member is expelled");
+        thread::sleep(Duration::from_millis(100));
+    }
+    begun.elapsed()
+}
+
+#[test]
+fn a_starved_disk_is_expelled_and_made_whole_and_no_packet_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((group, disks)) = machine(folder.path()) else { return };
     let index = folder.path().join("index").into_os_string().into_string().unwrap();
     let record = ["record", &disks[0].path, "--pool", "8M", "--index-dir", &index];
     let mut fed = Fed::start(&record, Duration::from_millis(5));
     group.write("cgroup.procs", &fed.child.id().to_string());
     thread::sleep(Duration::from_millis(1500));
     group.limit(&disks[2], SLOWEST);
-    let expelled = |volume: &str| {
-        let reader = volume::open_reader(Path::new(volume), &[]).unwrap();
-        reader.superblock().joined_members & (1 << 2) == 0
-    };
-    let begun = Instant::now();
-    while !expelled(&disks[0].path) {
-        assert!(begun.elapsed() < Duration::from_mins(1), "the starved member is expelled");
-        thread::sleep(Duration::from_millis(100));
-    }
-    let stalled = begun.elapsed();
+    let stalled = await_expelled(&disks);
     thread::sleep(Duration::from_secs(2));
     group.limit(&disks[2], "0");
     // The running recorder takes it back and gives it what it missed.
@@ -138,4 +155,48 @@ fn a_starved_disk_is_expelled_and_made_whole_and_no_packet_is_lost() {
         stalled.as_millis(),
         returned.as_millis()
     );
+}
+
+#[test]
+fn a_disk_that_hangs_does_not_delay_the_end_of_a_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((group, disks)) = machine(folder.path()) else { return };
+    let index = folder.path().join("index").into_os_string().into_string().unwrap();
+    let record = ["record", &disks[0].path, "--pool", "8M", "--index-dir", &index];
+    let mut fed = Fed::start(&record, Duration::from_millis(5));
+    group.write("cgroup.procs", &fed.child.id().to_string());
+    thread::sleep(Duration::from_millis(1500));
+    group.limit(&disks[2], SLOWEST);
+    await_expelled(&disks);
+    // Whoever looks whether it is there again hangs in the kernel.
+    group.limit_reads(&disks[2], SLOWEST);
+    group.limit(&disks[2], "0");
+    thread::sleep(Duration::from_secs(4));
+    let sent = fed.end();
+    let ended = Instant::now();
+    let mut output = fed.child.stdout.take().unwrap();
+    let reader = thread::spawn(move || {
+        let mut text = String::new();
+        // The report ends with the brace that it began with; the process hangs with the disk.
+        while !text.ends_with("\n}\n") {
+            let mut byte = [0];
+            if output.read(&mut byte).unwrap() == 0 {
+                break;
+            }
+            text.push(char::from(byte[0]));
+        }
+        (text, Instant::now())
+    });
+    while !reader.is_finished() && ended.elapsed() < Duration::from_secs(20) {
+        thread::sleep(Duration::from_millis(50));
+    }
+    let is_stopped = reader.is_finished();
+    group.limit_reads(&disks[2], "0");
+    let (text, reported) = reader.join().unwrap();
+    fed.child.wait().unwrap();
+    let report: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&report["stored"], &report["writer_drops"]), (&sent.into(), &0.into()), "{report}");
+    assert!(is_stopped, "it waited for the disk");
+    let took = reported - ended;
+    println!("reported {} ms after the last packet, while a disk hangs", took.as_millis());
 }

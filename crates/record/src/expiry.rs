@@ -1,0 +1,205 @@
+//! Packets that grow too old: they expire, and where the volume says so their slots are erased.
+//!
+//! The ring writer declares twice a minute what is expired. Which slots hold nothing else a thread
+//! of its own finds in their heads: recording must not wait for its reads, nor for it to end, which
+//! a disk that hangs may put off for good. Erasing gives way to recording. In the end it is given a
+//! few seconds; what is left the next recording goes on with, or `erase`.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use core::ops::Range;
+use core::time::Duration;
+
+use format::head::StripeId;
+use units::{Clock, NANOS_PER_SECOND, Timestamp};
+use volume::{Reader, Retention, Writer};
+
+use crate::Error;
+
+/// How often packets expire: the superblocks are written each time.
+const EXPIRE_NS: i64 = 30 * NANOS_PER_SECOND;
+/// A slot that is open for this part of the maximum age is left: it could not be erased in time.
+const OPEN_SHARE: i64 = 8;
+/// Longest time that a slot stays open.
+const OPEN_NS_MAX: i64 = 3600 * NANOS_PER_SECOND;
+/// Slots whose heads are looked at before they are given up.
+const SLOTS_AT_ONCE: u64 = 4096;
+/// How long the end of a recording goes on erasing.
+const FINISH_NS: i64 = 10 * NANOS_PER_SECOND;
+/// How long it waits at once for what is under way.
+const POLL: Duration = Duration::from_millis(2);
+
+/// What the ring writer knows of the age of packets.
+pub(crate) struct Expiry {
+    retention: Retention,
+    /// When that was last seen to.
+    seen_ns: Option<i64>,
+    seeker: Option<Seeker>,
+    /// What the seeker looks at.
+    asked: Option<Range<u64>>,
+    /// The newest slot with packets or index, and when it got the first of them.
+    slot: Option<(u64, i64)>,
+}
+
+impl Expiry {
+    /// `volume` and `members` are where slots are looked for that may be erased.
+    pub(crate) fn new(
+        retention: Retention,
+        volume: PathBuf,
+        members: Vec<PathBuf>,
+    ) -> Result<Self, Error> {
+        let erases = retention.erases && retention.max_age_ns > 0;
+        let seeker = erases.then(|| Seeker::start(volume, members)).transpose();
+        let seeker = seeker.map_err(Error::Thread)?;
+        Ok(Self { retention, seen_ns: None, seeker, asked: None, slot: None })
+    }
+
+    /// Packets or an index were appended.
+    pub(crate) fn note(&mut self, stripe: StripeId, now_ns: i64) {
+        if self.slot.is_none_or(|(sequence, _)| sequence != stripe.sequence) {
+            self.slot = Some((stripe.sequence, now_ns));
+        }
+    }
+
+    /// Declares expired what is older than the maximum age: when recording begins and twice a
+    /// minute; and erases what it finds, while `is_calm`.
+    pub(crate) fn tick(
+        &mut self,
+        writer: &mut Writer,
+        is_calm: bool,
+        clock: &dyn Clock,
+    ) -> Result<(), volume::Error> {
+        let now_ns = clock.boottime_ns();
+        if self.seen_ns.is_none_or(|seen_ns| now_ns.saturating_sub(seen_ns) >= EXPIRE_NS) {
+            self.seen_ns = Some(now_ns);
+            self.declare(writer, clock)?;
+            self.leave_slot(writer, clock)?;
+            self.ask(writer);
+        }
+        let Some(seeker) = &self.seeker else { return Ok(()) };
+        if let Ok(found) = seeker.answers.try_recv() {
+            let asked = self.asked.take();
+            writer.give_up_before(found, clock)?;
+            if asked.is_some_and(|asked| asked.end == found) {
+                self.ask(writer);
+            }
+        }
+        if is_calm {
+            writer.erase_next(clock)?;
+        }
+        Ok(())
+    }
+
+    /// The same when the recording is over and everything is acknowledged. Gives how many slots are
+    /// left to be erased.
+    pub(crate) fn finish(
+        &mut self,
+        writer: &mut Writer,
+        clock: &dyn Clock,
+    ) -> Result<u64, volume::Error> {
+        self.declare(writer, clock)?;
+        if self.seeker.is_none() {
+            return Ok(0);
+        }
+        writer.leave_slot(clock)?;
+        let until_ns = clock.boottime_ns().saturating_add(FINISH_NS);
+        let left_ns = || until_ns - clock.boottime_ns();
+        if self.asked.is_some() {
+            self.take_answer(writer, left_ns(), clock)?;
+        }
+        loop {
+            while left_ns() > 0 && writer.erase_next(clock)? {
+                writer.poll(Some(POLL), clock)?;
+            }
+            let is_asked = left_ns() > 0 && self.ask(writer);
+            if !is_asked || !self.take_answer(writer, left_ns(), clock)? {
+                break;
+            }
+        }
+        writer.drain(clock)?;
+        writer.note_erased(clock)?;
+        Ok(writer.left_to_erase())
+    }
+
+    fn declare(&self, writer: &mut Writer, clock: &dyn Clock) -> Result<(), volume::Error> {
+        let through = match self.retention.max_age_ns {
+            0 => Timestamp::MIN,
+            age_ns => Timestamp(clock.realtime().0.saturating_sub(age_ns)),
+        };
+        let known = writer.superblock();
+        if self.retention == Retention::of(known) && through <= known.expired_through {
+            return Ok(());
+        }
+        writer.set_retention(self.retention, through, clock)
+    }
+
+    fn leave_slot(&mut self, writer: &mut Writer, clock: &dyn Clock) -> Result<(), volume::Error> {
+        let open_ns = (self.retention.max_age_ns / OPEN_SHARE).min(OPEN_NS_MAX);
+        let is_due =
+            |&mut (_, since_ns): &mut (u64, i64)| clock.boottime_ns() - since_ns >= open_ns;
+        if self.seeker.is_some() && self.slot.take_if(is_due).is_some() {
+            writer.leave_slot(clock)?;
+        }
+        Ok(())
+    }
+
+    /// Has the seeker look for what may be given up, unless it does; false when there is nothing to
+    /// look at.
+    fn ask(&mut self, writer: &Writer) -> bool {
+        let Some(seeker) = self.seeker.as_ref().filter(|_| self.asked.is_none()) else {
+            return false;
+        };
+        let all = writer.erasable();
+        let slots = all.start..all.end.min(all.start + SLOTS_AT_ONCE);
+        let through = writer.superblock().expired_through;
+        let is_asked = !slots.is_empty() && seeker.ask.try_send((slots.clone(), through)).is_ok();
+        self.asked = is_asked.then_some(slots);
+        is_asked
+    }
+
+    /// Waits for what the seeker has found; whether that was anything.
+    fn take_answer(
+        &mut self,
+        writer: &mut Writer,
+        wait_ns: i64,
+        clock: &dyn Clock,
+    ) -> Result<bool, volume::Error> {
+        let wait = Duration::from_nanos(u64::try_from(wait_ns).unwrap_or(0));
+        let Some(seeker) = &self.seeker else { return Ok(false) };
+        let Ok(found) = seeker.answers.recv_timeout(wait) else { return Ok(false) };
+        let asked = self.asked.take();
+        writer.give_up_before(found, clock)?;
+        Ok(asked.is_some_and(|asked| asked.start < found))
+    }
+}
+
+/// A thread that looks for slots that hold nothing but what is expired.
+struct Seeker {
+    ask: SyncSender<(Range<u64>, Timestamp)>,
+    answers: Receiver<u64>,
+}
+
+impl Seeker {
+    fn start(volume: PathBuf, members: Vec<PathBuf>) -> std::io::Result<Self> {
+        let (ask, asked) = sync_channel::<(Range<u64>, Timestamp)>(1);
+        let (answer, answers) = sync_channel(1);
+        let body = move || {
+            while let Ok((slots, through)) = asked.recv() {
+                let find = || -> Result<u64, volume::Error> {
+                    let found = volume::find_members(&volume, &members)?;
+                    let reader = Reader::of_members(volume::open_members(&found)?)?;
+                    Ok(reader.expired_until(slots.clone(), through))
+                };
+                // What cannot be read now is looked for again.
+                if answer.send(find().unwrap_or(slots.start)).is_err() {
+                    return;
+                }
+            }
+        };
+        // It ends with the channel, and nobody waits for it: a disk that hangs holds it up.
+        drop(thread::Builder::new().name("expiry".to_owned()).spawn(body)?);
+        Ok(Self { ask, answers })
+    }
+}

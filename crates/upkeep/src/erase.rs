@@ -1,0 +1,72 @@
+//! Erasing what is older than the maximum age, on a volume that nobody records into.
+
+use std::path::{Path, PathBuf};
+
+use core::time::Duration;
+
+use index::Catalog;
+use units::{Clock, Timestamp};
+use volume::{Erased, Reader, Retention, Writer};
+
+use crate::turnover::Opened;
+use crate::{Error, Progress, Target, segments};
+
+/// What is to be erased.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Erasing {
+    /// The volume.
+    pub target: Target,
+    /// Packets older than this; `None` goes by the volume's own maximum age.
+    pub max_age: Option<Duration>,
+    /// Where index files are cached; `None` is the user's cache.
+    pub index_dir: Option<PathBuf>,
+}
+
+/// Erases packets that are too old, and their index, also in the index directory. What is left
+/// where it is broken off is given out no more, and erased the next time.
+///
+/// # Errors
+/// [`Error::NoMaximumAge`] when nothing says what is too old.
+pub fn erase(
+    erasing: &Erasing,
+    clock: &dyn Clock,
+    progress: Progress<'_>,
+) -> Result<Erased, Error> {
+    let Erasing { target, max_age, index_dir } = erasing;
+    check(&target.volume, &crate::open(&target.volume, &target.members)?, *max_age)?;
+    let mut opened = Opened::new(target, clock)?;
+    let retention = Retention::of(opened.writer.superblock());
+    let age = max_age.map(|age| i64::try_from(age.as_nanos()).unwrap_or(i64::MAX));
+    let age_ns = age.unwrap_or(retention.max_age_ns);
+    let through = Timestamp(clock.realtime().0.saturating_sub(age_ns));
+    let set = opened.writer.set_retention(retention, through, clock);
+    set.map_err(|error| opened.named(error))?;
+    let members = opened.members.clone();
+    let open = |_: &Writer| Reader::of_members(volume::open_members(&members)?);
+    let erased = volume::erase(&mut opened.writer, &open, clock, progress);
+    let erased = erased.map_err(|error| opened.named(error))?;
+    opened.close(clock)?;
+    drop_index(&crate::open(&target.volume, &target.members)?, index_dir.as_deref(), clock)?;
+    Ok(erased)
+}
+
+fn check(path: &Path, reader: &Reader, max_age: Option<Duration>) -> Result<(), Error> {
+    let is_known = max_age.is_some() || reader.superblock().max_age_ns > 0;
+    if is_known { Ok(()) } else { Err(Error::NoMaximumAge { path: path.to_owned() }) }
+}
+
+/// Removes the files of segments that the ring gives out no more.
+fn drop_index(reader: &Reader, folder: Option<&Path>, clock: &dyn Clock) -> Result<(), Error> {
+    let volume = reader.superblock().volume_id;
+    let files = match folder {
+        Some(folder) => host::Directory::open(folder)?,
+        None => host::Directory::open(&host::default_cache_directory()?.join(volume.to_string()))?,
+    };
+    let tail = reader.span().map_or(0, |span| span.tail);
+    let mut catalog = Catalog::new(volume, tail, None);
+    catalog.add(&segments::read(reader).entries);
+    // Of the others only those count that lie before the tail.
+    let nothing = |lasts: &[_]| vec![None; lasts.len()];
+    let dropped = catalog.add_files(&files, &nothing);
+    Ok(dropped.and_then(|()| catalog.retire(tail, clock.realtime(), &files))?)
+}
