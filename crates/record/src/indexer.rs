@@ -114,9 +114,11 @@ impl<'a> Run<'a> {
     pub(crate) fn run(
         mut self,
         sealed: &Receiver<SealedStripe>,
-        earlier: &Reader,
+        earlier: Reader,
     ) -> Result<(IndexerReport, Catalog), index::Error> {
-        self.catch_up(earlier)?;
+        self.catch_up(&earlier)?;
+        // A disk that is pulled keeps its name while anybody has it open, and comes back by another.
+        drop(earlier);
         loop {
             match sealed.recv_timeout(TICK) {
                 Ok(stripe) => self.stripe(&stripe),

@@ -302,7 +302,7 @@ fn spawn_indexer<'scope>(
     sealed: Receiver<SealedStripe>,
     earlier: Reader,
 ) -> Result<ScopedJoinHandle<'scope, Indexed>, Error> {
-    let body = move || Run::new(parts).run(&sealed, &earlier);
+    let body = move || Run::new(parts).run(&sealed, earlier);
     thread::Builder::new().name("index".to_owned()).spawn_scoped(scope, body).map_err(Error::Thread)
 }
 
