@@ -117,7 +117,8 @@ impl<'a> Run<'a> {
         earlier: Reader,
     ) -> Result<(IndexerReport, Catalog), index::Error> {
         self.catch_up(&earlier)?;
-        // A disk that is pulled keeps its name while anybody has it open, and comes back by another.
+        // A disk that is pulled keeps its name while anybody has it open, and comes back by
+        // another.
         drop(earlier);
         loop {
             match sealed.recv_timeout(TICK) {

@@ -1,5 +1,6 @@
 //! Campaigns: the real recorder on real files and disks, killed or starved, many times.
 
+#![expect(clippy::print_stdout, reason = "tests say why they did not run")]
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
