@@ -8,4 +8,4 @@ mod size;
 mod time;
 
 pub use size::{ByteSize, ParseSizeError};
-pub use time::{Clock, ManualClock, NANOS_PER_SECOND, ParseTimestampError, Timestamp};
+pub use time::{Clock, ManualClock, NANOS_PER_SECOND, ParseTimestampError, Sleep, Timestamp};

@@ -186,6 +186,13 @@ pub trait Clock: Send + Sync {
     fn boottime_ns(&self) -> i64;
 }
 
+/// A clock that can be waited for.
+pub trait Sleep: Clock {
+    /// Returns at [`Clock::boottime_ns`] of `until_ns`, or a little later; at once where that is
+    /// past.
+    fn sleep_until(&self, until_ns: i64);
+}
+
 /// A clock that stands still until it is told to move: for tests and simulation.
 #[derive(Debug, Default)]
 pub struct ManualClock {
@@ -211,6 +218,13 @@ impl Clock for ManualClock {
 
     fn boottime_ns(&self) -> i64 {
         self.nanos.load(Ordering::Relaxed)
+    }
+}
+
+/// Whoever sleeps moves the clock.
+impl Sleep for ManualClock {
+    fn sleep_until(&self, until_ns: i64) {
+        self.nanos.fetch_max(until_ns, Ordering::Relaxed);
     }
 }
 
