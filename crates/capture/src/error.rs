@@ -64,6 +64,38 @@ pub enum Error {
         /// The interface.
         name: String,
     },
+    /// This process may not send.
+    #[error(
+        "not permitted to send on {name}; run as root or give the program the capability: \
+         setcap cap_net_raw+ep PROGRAM"
+    )]
+    SendPermission {
+        /// The interface.
+        name: String,
+    },
+    /// The interface is down.
+    #[error("interface {name} is down; bring it up: ip link set {name} up")]
+    Down {
+        /// Its name.
+        name: String,
+    },
+    /// The interface is up and nothing is connected to it.
+    #[error(
+        "interface {name} has no carrier: the cable, or the other end of the pair, is missing or \
+         down"
+    )]
+    NoCarrier {
+        /// Its name.
+        name: String,
+    },
+    /// Packets that are not Ethernet frames cannot be sent on this interface, or none at all.
+    #[error("interface {name} takes no Ethernet frames (hardware type {hardware_type})")]
+    NotEthernet {
+        /// The interface.
+        name: String,
+        /// `ARPHRD_` number.
+        hardware_type: u16,
+    },
     /// The interface's frames have a form that is not supported.
     #[error("interface {name} has hardware type {hardware_type}, which has no supported link type")]
     HardwareType {

@@ -1,4 +1,4 @@
-//! Packets in: capture files, standard input, `AF_PACKET` rings. And single frames out.
+//! Packets in: capture files, standard input, `AF_PACKET` rings. And frames out: [`Outlet`].
 //!
 //! A door: it may call the operating system. Every way in is a [`Source`], which hands out packets
 //! in batches of about one kernel block or one read buffer. A packet is never copied here: a
@@ -19,5 +19,5 @@ mod source;
 
 pub use error::{Damage, Error};
 pub use file::{FileOptions, FileSource};
-pub use live::{FrameSender, LiveOptions, LiveSource};
+pub use live::{FrameLimits, FrameSender, LiveOptions, LiveSource, Outlet, Transmitter, Unfit};
 pub use source::{Batch, Counters, Interface, Next, Packet, Source};

@@ -9,6 +9,7 @@
 mod ring;
 mod sender;
 mod socket;
+mod transmit;
 
 use std::fs;
 use std::io;
@@ -26,6 +27,7 @@ use ring::KernelRing;
 use socket::PacketSocket;
 
 pub use sender::FrameSender;
+pub use transmit::{FrameLimits, Outlet, Transmitter, Unfit};
 
 /// `epb_flags` in little endian: outbound.
 const OUTBOUND: [u8; 8] = [2, 0, 4, 0, 2, 0, 0, 0];

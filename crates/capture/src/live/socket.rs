@@ -7,7 +7,10 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use libc::{c_int, c_uint, packet_mreq, sock_fprog, sockaddr_ll, socklen_t, tpacket_stats_v3};
+use libc::{
+    Ioctl, c_char, c_int, c_uint, ifreq, packet_mreq, sock_fprog, sockaddr_ll, socklen_t,
+    tpacket_stats_v3,
+};
 
 use crate::filter::Instruction;
 
@@ -19,6 +22,15 @@ const RETURN: u16 = 0x06;
 pub(super) struct PacketSocket {
     fd: OwnedFd,
     index: c_int,
+}
+
+/// How an interface stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Link {
+    /// Most bytes behind a link-level header.
+    pub(super) mtu: usize,
+    pub(super) is_up: bool,
+    pub(super) has_carrier: bool,
 }
 
 /// The index of an interface, if there is one of that name.
@@ -105,6 +117,57 @@ impl PacketSocket {
             mr_address: [0; 8],
         };
         self.set(libc::PACKET_ADD_MEMBERSHIP, &request)
+    }
+
+    /// Frames go to the driver past the queueing discipline, which would only delay or drop them.
+    pub(super) fn bypass_queueing(&self) -> io::Result<()> {
+        self.set(libc::PACKET_QDISC_BYPASS, &c_int::from(true))
+    }
+
+    /// What the interface of this name, which is the bound one, takes and how it stands.
+    pub(super) fn link(&self, name: &str) -> io::Result<Link> {
+        let mtu = self.ask(name, libc::SIOCGIFMTU, ptr::null_mut())?;
+        // SAFETY: SIOCGIFMTU has filled this field of the union, of which any bits are a value.
+        let mtu = unsafe { mtu.ifr_ifru.ifru_mtu };
+        let flags = self.ask(name, libc::SIOCGIFFLAGS, ptr::null_mut())?;
+        // SAFETY: SIOCGIFFLAGS has filled this field of the union, of which any bits are a value.
+        let flags = c_int::from(unsafe { flags.ifr_ifru.ifru_flags });
+        Ok(Link {
+            mtu: usize::try_from(mtu).map_err(|_| io::ErrorKind::InvalidData)?,
+            is_up: flags & libc::IFF_UP != 0,
+            has_carrier: self.has_carrier(name)?,
+        })
+    }
+
+    /// Whether something is connected; a driver that does not tell is taken to be. The flags would
+    /// tell it up to a second late (`linkwatch` in the kernel).
+    fn has_carrier(&self, name: &str) -> io::Result<bool> {
+        /// `ETHTOOL_GLINK` of `linux/ethtool.h`.
+        const GET_LINK: u32 = 0x0a;
+        // `ethtool_value`: the command, and the answer.
+        let mut value = [GET_LINK, 0];
+        match self.ask(name, libc::SIOCETHTOOL, value.as_mut_ptr().cast()) {
+            Ok(_) => Ok(value != [GET_LINK, 0]),
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// One question of netdevice(7); `data` is what its answer goes to, where that is not in the
+    /// request itself.
+    fn ask(&self, name: &str, question: Ioctl, data: *mut c_char) -> io::Result<ifreq> {
+        // SAFETY: all fields are integers, addresses or pointers, for which zero is a value.
+        let mut request: ifreq = unsafe { zeroed() };
+        let room = request.ifr_name.len() - 1;
+        for (to, from) in request.ifr_name.iter_mut().zip(name.as_bytes().iter().take(room)) {
+            *to = c_char::from_le_bytes([*from]);
+        }
+        request.ifr_ifru.ifru_data = data;
+        // SAFETY: the request is an ifreq whose name ends in NUL, and data points to what the
+        // question wants.
+        let status = unsafe { libc::ioctl(self.fd.as_raw_fd(), question, &raw mut request) };
+        check(status)?;
+        Ok(request)
     }
 
     /// What the kernel counted since it was asked last; `tp_packets` includes `tp_drops`.
