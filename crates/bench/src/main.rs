@@ -1,5 +1,5 @@
 //! Benchmarks that anyone can rerun: `cargo run --release -p bench --
-//! ingest|extract|index|sessions|parity|zones|low-rate|write|scrub`.
+//! ingest|extract|index|sessions|parity|zones|low-rate|write|scrub|replay`.
 //!
 //! They drive the installed recorder and its peers as programs, on a disk of the user's choice, and
 //! print the machine, every repetition's spread, and what the numbers do not prove. A ratio whose
@@ -16,6 +16,7 @@ mod packets;
 mod parity;
 mod program;
 mod recorder;
+mod replay;
 mod scrub;
 mod sessions;
 mod statistics;
@@ -61,6 +62,8 @@ enum Benchmark {
     Write(write::Options),
     /// Scrubbing a full volume, against dd of its members
     Scrub(scrub::Options),
+    /// Filling a veth pair at top speed, against trafgen; needs root
+    Replay(replay::Options),
     /// Only write the synthetic mix to a file
     Mix {
         /// The pcap file to write
@@ -88,6 +91,7 @@ fn main() -> Result<ExitCode> {
         Benchmark::LowRate(options) => low_rate::run(&options)?,
         Benchmark::Write(options) => write::run(&options)?,
         Benchmark::Scrub(options) => scrub::run(&options)?,
+        Benchmark::Replay(options) => replay::run(&options)?,
         Benchmark::Mix { file, amount } => {
             mix::write(&file, amount)?;
             return Ok(ExitCode::SUCCESS);

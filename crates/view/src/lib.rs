@@ -10,6 +10,7 @@ mod manifest;
 mod map;
 mod members;
 mod record;
+mod replay;
 mod salvage;
 mod scrub;
 mod session;
@@ -26,6 +27,7 @@ pub use members::{
     status, status_json,
 };
 pub use record::{is_clean, recording, recording_json, recording_progress};
+pub use replay::{replay_progress, replayed, replayed_json};
 pub use salvage::{salvaged, salvaged_json};
 pub use scrub::{scrubbed, scrubbed_json};
 pub use session::{SessionTable, csv_heading, csv_line, json_line};

@@ -18,6 +18,7 @@ mod inspect;
 mod members;
 mod progress;
 mod record;
+mod replay;
 mod salvage;
 mod scrub;
 mod standing;
@@ -64,6 +65,7 @@ enum Verb {
     Find(find::Flags),
     Extract(extract::Flags),
     Hold(hold::Flags),
+    Replay(Box<replay::Flags>),
     Inspect(inspect::Flags),
     Status(members::StatusFlags),
     Verify(verify::Flags),
@@ -88,6 +90,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Find(flags) => find::run(&flags),
         Verb::Extract(flags) => extract::run(&flags),
         Verb::Hold(flags) => hold::run(&flags),
+        Verb::Replay(flags) => replay::run(&flags),
         Verb::Inspect(flags) => inspect::run(&flags),
         Verb::Status(flags) => members::status(&flags),
         Verb::Verify(flags) => verify::run(&flags),

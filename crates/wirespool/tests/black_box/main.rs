@@ -15,6 +15,7 @@ mod live_hold;
 mod machine;
 mod members;
 mod refusals;
+mod replay;
 mod restored;
 mod retention;
 mod strangers;

@@ -5,12 +5,13 @@ use std::process::{Command, Stdio};
 use crate::machine::{CAPTURES, Volume, command, run};
 use serde_json::Value;
 
-const VERBS: [&str; 13] = [
+const VERBS: [&str; 14] = [
     "create",
     "record",
     "find",
     "extract",
     "hold",
+    "replay",
     "inspect",
     "verify",
     "scrub",
@@ -53,6 +54,10 @@ fn wrong_arguments_are_usage_errors() {
         &["find", "x", "--limit", "many"],
         &["extract", "x", "tcp"],
         &["extract", "x", "-w", "y"],
+        &["replay", "x"],
+        &["replay", "x", "--interface", "lo", "--top", "--pps", "5"],
+        &["replay", "x", "--interface", "lo", "--gbit", "0"],
+        &["replay", "x", "--interface", "lo", "--speed", "fast"],
         &["completions", "tcsh"],
     ] {
         let ran = run(arguments);

@@ -1,0 +1,238 @@
+//! Filling a veth pair, against trafgen.
+//!
+//! Both send the same frames at top speed from one end of a pair in a network namespace of its own;
+//! nobody listens at the other end, so the kernel frees each frame there. The sender pays for all
+//! of it, and what is compared is packets a second of the whole process.
+
+use std::net::Ipv4Addr;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
+
+use crate::outcome::Outcome;
+use crate::program;
+use crate::statistics::{Sample, real};
+
+const GOAL: f64 = 1.0;
+/// Hosts that send; both threads of two have about half of them.
+const HOSTS: u16 = 1000;
+/// Packets of the file: four of each host.
+const FILE_PACKETS: u64 = 4000;
+/// Ethernet, IPv4 and UDP.
+const HEADERS: usize = 42;
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Lengths of the frames
+    #[arg(long, value_delimiter = ',', default_value = "64,512,1514")]
+    frames: Vec<usize>,
+    /// Packets of a run
+    #[arg(long, default_value_t = 2_000_000)]
+    packets: u64,
+    /// Threads of ours, and processes of trafgen
+    #[arg(long, value_delimiter = ',', default_value = "1,2")]
+    threads: Vec<u32>,
+    /// Groups of ours, trafgen, trafgen, ours
+    #[arg(long, default_value_t = 5)]
+    groups: u32,
+    /// The program to measure instead of the one beside this one
+    #[arg(long)]
+    wirespool: Option<std::path::PathBuf>,
+}
+
+/// A veth pair in a namespace that goes with it.
+struct Pair {
+    namespace: String,
+}
+
+impl Pair {
+    fn new() -> Result<Self> {
+        let namespace = format!("wirespool-bench-{}", std::process::id());
+        ip(&["netns", "add", &namespace])?;
+        let pair = Self { namespace };
+        let quiet = "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6 || true";
+        pair.program("sh").args(["-c", quiet]).status()?;
+        let inside = |arguments: &[&str]| ip(&[&["-n", &pair.namespace], arguments].concat());
+        inside(&["link", "add", "left", "mtu", "9000", "type", "veth", "peer", "name", "right"])?;
+        for end in ["left", "right"] {
+            inside(&["link", "set", end, "mtu", "9000", "arp", "off", "up"])?;
+        }
+        Ok(pair)
+    }
+
+    /// A program that runs in the namespace.
+    fn program(&self, name: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.namespace]).arg(name).stderr(Stdio::null());
+        command
+    }
+
+    /// Frames that have come out at the other end.
+    fn received(&self) -> Result<u64> {
+        let path = "/sys/class/net/right/statistics/rx_packets";
+        let output = self.program("cat").arg(path).output()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.trim().parse().context("no counter of received packets")
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        // Nobody to tell when that fails, too.
+        drop(ip(&["netns", "delete", &self.namespace]));
+    }
+}
+
+fn ip(arguments: &[&str]) -> Result<()> {
+    let status = Command::new("ip").args(arguments).status().context("needs ip (iproute2)")?;
+    ensure!(status.success(), "ip {}: {status}; this needs root", arguments.join(" "));
+    Ok(())
+}
+
+/// One run: packets a second and CPU seconds a million packets.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    rate: f64,
+    cpu: f64,
+}
+
+pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    ensure!(options.groups > 0 && options.packets >= FILE_PACKETS, "a group, and a few packets");
+    let wirespool = program::wirespool(options.wirespool.as_deref())?;
+    let folder = host::TemporaryDirectory::new("wirespool-bench")?;
+    let pair = Pair::new()?;
+    let mut outcome = Outcome::new("Filling a veth pair, against trafgen");
+    for &threads in &options.threads {
+        for &len in &options.frames {
+            ensure!((60..=9014).contains(&len), "frames have 60 to 9014 bytes");
+            let (file, config) =
+                (folder.path().join("frames.pcap"), folder.path().join("frames.cfg"));
+            std::fs::write(&file, capture(len))?;
+            std::fs::write(&config, trafgen_config(len))?;
+            let ours = || {
+                let loops = options.packets / FILE_PACKETS;
+                let mut command = pair.program(&wirespool);
+                command.arg("replay").arg(&file).args(["--interface", "left", "--top", "--json"]);
+                command.args(["--loops", &loops.to_string(), "--threads", &threads.to_string()]);
+                measure(&pair, &mut command, loops * FILE_PACKETS)
+            };
+            let trafgen = || {
+                let each = options.packets / u64::from(threads);
+                let mut command = pair.program("trafgen");
+                command.arg("--in").arg(&config).args(["--out", "left", "--no-cpu-stats"]);
+                command.args(["--cpus", &threads.to_string(), "--num", &each.to_string()]);
+                measure(&pair, &mut command, each * u64::from(threads))
+            };
+            // What is slow only once is out of the way.
+            ours()?;
+            let groups =
+                (0..options.groups).map(|_| Ok([ours()?, trafgen()?, trafgen()?, ours()?]));
+            report(&mut outcome, (threads, len), &groups.collect::<Result<Vec<_>>>()?)?;
+        }
+    }
+    outcome
+        .not_proven("how fast a real card is filled: here the sender pays for the receiver, too");
+    outcome.not_proven(
+        "the cost of reading the file: it is small, in memory, and sent again and again",
+    );
+    Ok(outcome)
+}
+
+/// Runs a sender and counts what it sent at the other end.
+fn measure(pair: &Pair, command: &mut Command, packets: u64) -> Result<Run> {
+    let before = pair.received()?;
+    let run = program::run(command)?;
+    let received = pair.received()? - before;
+    ensure!(received == packets, "{received} of {packets} packets came out of the pair");
+    Ok(Run { rate: real(packets) / run.seconds, cpu: run.cpu_seconds / real(packets) * 1e6 })
+}
+
+fn report(outcome: &mut Outcome, (threads, len): (u32, usize), groups: &[[Run; 4]]) -> Result<()> {
+    let of = |places: [usize; 2], value: fn(&Run) -> f64| {
+        let runs = groups.iter().flat_map(|group| places.map(|at| group.get(at)));
+        Sample::new(runs.flatten().map(value))
+    };
+    let (ours, theirs) = ([0, 3], [1, 2]);
+    let [our_rate, their_rate] = [of(ours, |run| run.rate)?, of(theirs, |run| run.rate)?];
+    let gbit = |rate: f64| rate * real(u64::try_from(len).expect("a length")) * 8.0 / 1e9;
+    outcome.line(format!(
+        "{len} B, {threads} threads: ours {:.0} kpps ({:.2} Gbit/s of frames), spread {:.0} %, \
+         {:.2} CPU s/M; trafgen {:.0} kpps, spread {:.0} %, {:.2} CPU s/M",
+        our_rate.median() / 1e3,
+        gbit(our_rate.median()),
+        our_rate.spread() * 100.0,
+        of(ours, |run| run.cpu)?.median(),
+        their_rate.median() / 1e3,
+        their_rate.spread() * 100.0,
+        of(theirs, |run| run.cpu)?.median(),
+    ));
+    outcome.push_json(
+        "rates",
+        json!({ "frame_bytes": len, "threads": threads, "ours_packets_per_s": our_rate.median(),
+                "trafgen_packets_per_s": their_rate.median() }),
+    );
+    let ratios = groups.iter().map(|[first, one, two, last]| {
+        // Packets over the time of both runs.
+        (1.0 / one.rate + 1.0 / two.rate) / (1.0 / first.rate + 1.0 / last.rate)
+    });
+    let what = format!("{len} B, {threads} threads, against trafgen");
+    outcome.judge(&what, &Sample::new(ratios)?, GOAL);
+    Ok(())
+}
+
+/// A pcap of frames of UDP from many hosts to one.
+fn capture(len: usize) -> Vec<u8> {
+    let mut file = Vec::new();
+    for word in [0xa1b2_c3d4, 0x0004_0002, 0, 0, 262_144, 1_u32] {
+        file.extend(word.to_le_bytes());
+    }
+    let frame_len = u32::try_from(len).expect("a frame is short").to_le_bytes();
+    for number in 0..FILE_PACKETS {
+        let host = u16::try_from(number % u64::from(HOSTS)).expect("below the count of hosts");
+        file.extend([0; 8]);
+        file.extend(frame_len);
+        file.extend(frame_len);
+        file.extend(frame(len, host));
+    }
+    file
+}
+
+/// Without checksums: nobody looks at them.
+fn frame(len: usize, host: u16) -> Vec<u8> {
+    let [high, low] = host.to_be_bytes();
+    let size =
+        |headers: usize| u16::try_from(len - headers).expect("a frame is short").to_be_bytes();
+    let ([ip_high, ip_low], [udp_high, udp_low]) = (size(14), size(34));
+    let mut frame = vec![0, 0x11, 0x22, 0x33, 0x44, 0x55, 0, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 8, 0];
+    frame.extend([0x45, 0, ip_high, ip_low, 0, 0, 0, 0, 64, 17, 0, 0]);
+    frame.extend(Ipv4Addr::new(10, 1, high, low).octets());
+    frame.extend(Ipv4Addr::new(10, 2, 0, 1).octets());
+    frame.extend([0x0f, 0xa0, 0, 53, udp_high, udp_low, 0, 0]);
+    frame.resize(len, b'A');
+    frame
+}
+
+fn trafgen_config(len: usize) -> String {
+    format!(
+        "{{ eth(da=00:11:22:33:44:55, sa=00:aa:bb:cc:dd:ee), ipv4(saddr=10.1.0.1, daddr=10.2.0.1), \
+         udp(sport=4000, dport=53), fill('A', {}) }}\n",
+        len - HEADERS
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_a_capture_of_frames_of_the_length_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("frames.pcap");
+        std::fs::write(&path, capture(64)).unwrap();
+        let packets = crate::packets::Packets::read(&path).unwrap();
+        assert_eq!(u64::try_from(packets.count()).unwrap(), FILE_PACKETS);
+        assert_eq!((frame(64, 7).len(), frame(1514, 7).len()), (64, 1514));
+        assert!(trafgen_config(64).contains("fill('A', 22)"));
+    }
+}

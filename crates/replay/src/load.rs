@@ -1,0 +1,78 @@
+//! What is read before the first packet goes.
+
+use core::num::NonZeroU64;
+
+use crate::frames::Chunk;
+use crate::job::{Error, Input, Options, Tell};
+use crate::reader::{Reader, Rules, Step};
+use crate::report::Progress;
+use crate::stream::Read;
+
+/// Chunks of each lane.
+pub(crate) enum Loaded {
+    /// All of the input.
+    Whole {
+        lanes: Vec<Vec<Chunk>>,
+        read: Read,
+        /// The place where the next loop begins.
+        end: u64,
+    },
+    /// Its beginning.
+    Part { lanes: Vec<Vec<Chunk>>, reader: Reader },
+}
+
+impl Loaded {
+    /// What was read so far.
+    pub(crate) fn read(&self) -> &Read {
+        match self {
+            Self::Whole { read, .. } => read,
+            Self::Part { reader, .. } => &reader.read,
+        }
+    }
+}
+
+/// Reads as much as fits into the memory given; an input that pauses is not waited for. `None` if
+/// it was stopped.
+pub(crate) fn load(
+    options: &Options,
+    input: &mut Input<'_>,
+    lane_count: usize,
+    progress: &mut Tell<'_>,
+) -> Result<Option<Loaded>, Error> {
+    let &Options { pace, limits, pad, memory_bytes, .. } = options;
+    let mut reader = Reader::new((input.open)()?, Rules { pace, limits, pad, lane_count });
+    let must_be_whole = !input.is_repeatable && options.loops != NonZeroU64::new(1);
+    let mut lanes = vec![Vec::new(); lane_count];
+    let mut size: u64 = 0;
+    loop {
+        let mut keep = |number: usize, mut chunk: Chunk| {
+            chunk.shrink();
+            size += u64::try_from(chunk.size()).expect("sizes fit 64 bits");
+            lanes.get_mut(number).expect("the number is that of a lane").push(chunk);
+        };
+        match reader.step(&mut keep) {
+            Step::End => {
+                reader.flush(&mut keep);
+                if let Some(error) = reader.failure() {
+                    return Err(error.into());
+                }
+                let (end, read) = (reader.end(), reader.finish());
+                return Ok(Some(Loaded::Whole { lanes, read, end }));
+            }
+            Step::Idle if !must_be_whole => {
+                reader.flush(&mut keep);
+                return Ok(Some(Loaded::Part { lanes, reader }));
+            }
+            Step::Idle | Step::Packets => {}
+        }
+        match (size > memory_bytes, must_be_whole) {
+            (true, true) => return Err(Error::NotRepeatable { memory_bytes }),
+            (true, false) => return Ok(Some(Loaded::Part { lanes, reader })),
+            (false, _) => {}
+        }
+        let loaded_packets = reader.read.packets;
+        if progress(&Progress { loaded_packets, ..Progress::default() }).is_break() {
+            return Ok(None);
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! `wirespool replay`.
+
+use core::num::NonZeroU64;
+use core::ops::ControlFlow;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use ::extract::{Request, Target};
+use ::replay::{Input, Options, Pace, Report};
+use anyhow::bail;
+use capture::{FileOptions, FileSource, Outlet, Source, Transmitter};
+use clap::Args;
+use host::{StopFlag, SystemClock};
+use query::Query;
+use units::Clock;
+
+use crate::arguments;
+use crate::failure::{Outcome, Usage, Verdict, of_extract};
+use crate::find::ReadingFlags;
+use crate::progress::Progress;
+use crate::stdout;
+
+/// Most threads that send.
+const THREADS_MAX: usize = 64;
+
+/// Send packets of a capture file or a volume on an interface.
+///
+/// Packets go with the gaps of the capture, unless another speed is given. They are sent as they
+/// were captured, byte for byte; what cannot be sent is counted by reason. The report tells the
+/// rate that was reached and how far packets were behind their times; none goes early. Ctrl-C stops
+/// and reports so far. Sending needs root, or the capability to open raw sockets.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool replay traffic.pcapng --interface eth1
+  wirespool replay traffic.pcapng --interface eth1 --gbit 2.5 --loops 100 --unique
+  wirespool replay /data/spool 'host 10.0.0.1 and after 1h ago' --interface eth1 --speed x10
+  zcat old.pcap.gz | wirespool replay - --interface eth1 --top
+
+Rates count the bits of frames, without preamble, checksum and gap (24 bytes a frame).
+
+Exit code 1 when not every packet was sent, or it was stopped.")]
+pub(crate) struct Flags {
+    /// A capture file, a directory of them, standard input (-), or with a query a volume
+    #[arg(value_name = "FILE|VOLUME")]
+    input: PathBuf,
+    /// Which packets of a volume; '' is all of them
+    query: Vec<String>,
+    /// Send on this interface
+    #[arg(long, short, value_name = "INTERFACE")]
+    interface: String,
+    #[command(flatten)]
+    pace: PaceFlags,
+    /// How often; 0 is until Ctrl-C
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    loops: u64,
+    /// Addresses of their own for each loop, of the outermost IP header, with right checksums
+    #[arg(long)]
+    unique: bool,
+    /// Fill truncated packets up with zeros instead of leaving them out
+    #[arg(long)]
+    pad: bool,
+    /// Send in so many threads; packets of one pair of hosts stay in order
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads)]
+    threads: usize,
+    /// Memory for packets: what fits is read once, of a larger input so much is read ahead
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = arguments::size)]
+    memory: u64,
+    #[command(flatten)]
+    reading: ReadingFlags,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+struct PaceFlags {
+    /// So many times as fast as captured: x2, x0.5
+    #[arg(long, value_name = "xN", value_parser = speed)]
+    speed: Option<u64>,
+    /// So many gigabits a second
+    #[arg(long, value_name = "RATE", value_parser = gigabits)]
+    gbit: Option<u64>,
+    /// So many packets a second
+    #[arg(long, value_name = "RATE", value_parser = packets)]
+    pps: Option<u64>,
+    /// As fast as the interface takes them
+    #[arg(long)]
+    top: bool,
+}
+
+impl PaceFlags {
+    fn pace(&self) -> Pace {
+        let speed = self.speed.map(|speed_millionths| Pace::Captured { speed_millionths });
+        let bits = self.gbit.map(|per_second| Pace::Bits { per_second });
+        let packets = self.pps.map(|per_1000_seconds| Pace::Packets { per_1000_seconds });
+        let top = self.top.then_some(Pace::Top);
+        speed.or(bits).or(packets).or(top).unwrap_or(Pace::ORIGINAL)
+    }
+}
+
+/// A decimal number above 0, times `unit`, exactly: a decimal point moves, nothing is rounded.
+fn scaled(text: &str, unit: u64) -> Result<u64, String> {
+    let refused = || "a number above 0, such as 2 or 0.5".to_owned();
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(whole) || !is_number(fraction) || whole.len() + fraction.len() == 0 {
+        return Err(refused());
+    }
+    let digits = u32::try_from(fraction.len()).map_err(|_| refused())?;
+    let number: u64 = format!("{whole}{fraction}").parse().map_err(|_| refused())?;
+    let divisor = 10_u128.checked_pow(digits).ok_or_else(refused)?;
+    let value = u64::try_from(u128::from(number) * u128::from(unit) / divisor);
+    value.ok().filter(|&value| value > 0).ok_or_else(refused)
+}
+
+fn speed(text: &str) -> Result<u64, String> {
+    scaled(text.strip_prefix('x').unwrap_or(text), 1_000_000)
+}
+
+fn gigabits(text: &str) -> Result<u64, String> {
+    scaled(text, 1_000_000_000)
+}
+
+fn packets(text: &str) -> Result<u64, String> {
+    scaled(text, 1000)
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|count| (1..=THREADS_MAX).contains(count));
+    count.ok_or_else(|| format!("1 to {THREADS_MAX}"))
+}
+
+pub(crate) fn run(flags: &Flags) -> Outcome {
+    let source = Volume::asked_for(flags)?;
+    let outlets = open_outlets(&flags.interface, flags.threads)?;
+    let limits = outlets.first().map(Transmitter::limits).expect("there is at least one thread");
+    let options = Options {
+        pace: flags.pace.pace(),
+        loops: NonZeroU64::new(flags.loops),
+        unique: flags.unique,
+        pad: flags.pad,
+        limits,
+        memory_bytes: flags.memory,
+    };
+    let outlets = outlets.into_iter().map(|outlet| -> Box<dyn Outlet> { Box::new(outlet) });
+    let extracts = Extracts::default();
+    let input = match source {
+        Some(volume) => volume.input(&extracts),
+        None => file_input(&flags.input),
+    };
+    let report = send(&options, input, outlets.collect());
+    let mut report = extracts.join(report)?;
+    report.broken_off.dedup();
+    let text = if flags.json { view::replayed_json(&report) } else { view::replayed(&report) };
+    stdout::print(&text)?;
+    // Endless loops have no other end.
+    let is_asked_for = Report { is_stopped: report.is_stopped && flags.loops > 0, ..report };
+    Ok(Verdict::clean_if(is_asked_for.is_clean()))
+}
+
+/// One way out for each thread, all on the same interface.
+fn open_outlets(interface: &str, count: usize) -> Result<Vec<Transmitter>, capture::Error> {
+    (0..count).map(|_| Transmitter::open(interface)).collect()
+}
+
+fn send(
+    options: &Options,
+    input: Input<'_>,
+    outlets: Vec<Box<dyn Outlet>>,
+) -> anyhow::Result<Report> {
+    let stop = StopFlag::install()?;
+    let mut progress = Progress::new("replay");
+    let report = ::replay::replay(options, input, outlets, &SystemClock, &mut |state| {
+        let text = || view::replay_progress(state);
+        match state.total_packets {
+            Some(total) => progress.share(state.packets, total, &|_| text()),
+            None => progress.text(&text),
+        }
+        if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    progress.finish();
+    match report {
+        Err(::replay::Error::Capture(error @ capture::Error::NotACapture { .. })) => {
+            bail!("{error}; to replay a volume give a query, '' for all of it")
+        }
+        report => Ok(report?),
+    }
+}
+
+fn file_input(path: &Path) -> Input<'_> {
+    let open = move || -> Result<Box<dyn Source>, capture::Error> {
+        Ok(Box::new(FileSource::open(path, FileOptions::default())?))
+    };
+    Input { open: Box::new(open), is_repeatable: path != Path::new("-") }
+}
+
+/// A query's packets as an input: an extract at the other end of a pipe.
+struct Volume {
+    options: ::extract::Options,
+    query: Query,
+    query_text: String,
+}
+
+impl Volume {
+    /// What was asked for, where it is packets of a volume.
+    fn asked_for(flags: &Flags) -> Result<Option<Self>, Usage> {
+        if flags.query.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            options: flags.reading.options(flags.input.clone()),
+            query: arguments::query(&flags.query, SystemClock.realtime())?,
+            query_text: flags.query.join(" "),
+        }))
+    }
+
+    fn input(self, extracts: &Extracts) -> Input<'static> {
+        let extracts = extracts.clone();
+        let volume = Arc::new(self);
+        let open = move || extracts.start(Arc::clone(&volume));
+        Input { open: Box::new(open), is_repeatable: true }
+    }
+
+    /// Writes the packets into a pipe; gives what is missing from them. A reader that goes away is
+    /// an orderly end.
+    fn extract(&self, mut to: io::PipeWriter) -> anyhow::Result<Option<String>> {
+        let Self { options, query, query_text } = self;
+        let request = Request { query, query_text, whole_sessions: false, slots: None };
+        let go_on = &mut |_: &::extract::Progress| ControlFlow::Continue(());
+        let report =
+            ::extract::extract(options, &request, Target::Pcapng(&mut to), &SystemClock, go_on);
+        let report = report.map_err(|error| of_extract(&options.volume, error))?;
+        let completeness = report.manifest.completeness;
+        let is_whole = completeness.is_complete() || report.reader_gone;
+        Ok((!is_whole).then(|| completeness.to_string()))
+    }
+}
+
+/// An extract that runs, and in the end what is missing from it.
+type Extract = JoinHandle<anyhow::Result<Option<String>>>;
+
+/// The extracts of all loops.
+#[derive(Clone, Default)]
+struct Extracts(Arc<Mutex<Vec<Extract>>>);
+
+impl Extracts {
+    fn start(&self, volume: Arc<Volume>) -> Result<Box<dyn Source>, capture::Error> {
+        let path = volume.options.volume.clone();
+        let failed = |source| capture::Error::Read { path: path.clone(), source };
+        let (end, writer) = host::pipe().map_err(|error| failed(io::Error::other(error)))?;
+        let thread = thread::Builder::new().name("extract".to_owned());
+        let thread = thread.spawn(move || volume.extract(writer)).map_err(failed)?;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        // Opened anew; our own end goes, so that the extract hears when that one is closed.
+        Ok(Box::new(FileSource::open(&end.path(), FileOptions::default())?))
+    }
+
+    /// Adds what is missing to a report. An extract that failed is why there was nothing to send.
+    fn join(self, report: anyhow::Result<Report>) -> anyhow::Result<Report> {
+        let threads = core::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut missing = Vec::new();
+        for thread in threads {
+            missing.extend(thread.join().expect("a panic aborts")?);
+        }
+        let mut report = report?;
+        report.broken_off.extend(missing);
+        Ok(report)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_taken_exactly_or_not_at_all() {
+        assert_eq!(speed("x2"), Ok(2_000_000));
+        assert_eq!(speed("0.5"), Ok(500_000));
+        assert_eq!(gigabits("0.1"), Ok(100_000_000));
+        assert_eq!(gigabits("10"), Ok(10_000_000_000));
+        assert_eq!(packets("148809.5"), Ok(148_809_500));
+        for text in ["", ".", "x", "0", "-1", "1e6", "1,5", "0.0000000001", "99999999999999999999"]
+        {
+            assert!(speed(text).is_err(), "{text}");
+        }
+        assert_eq!((threads("1"), threads("64")), (Ok(1), Ok(64)));
+        assert!(threads("0").is_err() && threads("65").is_err());
+    }
+}
