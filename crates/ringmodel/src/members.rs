@@ -84,7 +84,7 @@ impl Sim<'_> {
             .filter(|(_, own)| own.superblock().is_some_and(|own| own.joined > newest.joined))
             .fold(0, |set, (seat, _)| set | 1 << seat);
         let gone = newest.all() & !self.at_hand() & !ahead;
-        if self.rng.percent(25) {
+        if self.known.shape().parity > 0 && self.rng.percent(25) {
             self.gone = gone;
         }
     }
