@@ -15,10 +15,6 @@ use crate::program;
 use crate::statistics::{Sample, real};
 
 const GOAL: f64 = 1.0;
-/// Hosts that send; both threads of two have about half of them.
-const HOSTS: u16 = 1000;
-/// Packets of the file: four of each host.
-const FILE_PACKETS: u64 = 4000;
 /// Ethernet, IPv4 and UDP.
 const HEADERS: usize = 42;
 
@@ -28,8 +24,11 @@ pub(crate) struct Options {
     #[arg(long, value_delimiter = ',', default_value = "64,512,1514")]
     frames: Vec<usize>,
     /// Packets of a run
-    #[arg(long, default_value_t = 2_000_000)]
+    #[arg(long, default_value_t = 1_000_000)]
     packets: u64,
+    /// Packets of the file, each from another host: few stay in the cache, as trafgen's one does
+    #[arg(long, default_value_t = 64)]
+    file_packets: u16,
     /// Threads of ours, and processes of trafgen
     #[arg(long, value_delimiter = ',', default_value = "1,2")]
     threads: Vec<u32>,
@@ -98,7 +97,9 @@ struct Run {
 }
 
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
-    ensure!(options.groups > 0 && options.packets >= FILE_PACKETS, "a group, and a few packets");
+    let file_packets = u64::from(options.file_packets);
+    ensure!(options.groups > 0 && file_packets > 0, "a group and a packet at least");
+    ensure!(options.packets >= file_packets, "the file is sent once at least");
     let wirespool = program::wirespool(options.wirespool.as_deref())?;
     let folder = host::TemporaryDirectory::new("wirespool-bench")?;
     let pair = Pair::new()?;
@@ -108,21 +109,25 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
             ensure!((60..=9014).contains(&len), "frames have 60 to 9014 bytes");
             let (file, config) =
                 (folder.path().join("frames.pcap"), folder.path().join("frames.cfg"));
-            std::fs::write(&file, capture(len))?;
+            std::fs::write(&file, capture(len, options.file_packets))?;
             std::fs::write(&config, trafgen_config(len))?;
             let ours = || {
-                let loops = options.packets / FILE_PACKETS;
+                let loops = options.packets / file_packets;
                 let mut command = pair.program(&wirespool);
                 command.arg("replay").arg(&file).args(["--interface", "left", "--top", "--json"]);
                 command.args(["--loops", &loops.to_string(), "--threads", &threads.to_string()]);
-                measure(&pair, &mut command, loops * FILE_PACKETS)
+                measure(&pair, &mut command, loops * file_packets)
             };
             let trafgen = || {
-                let each = options.packets / u64::from(threads);
                 let mut command = pair.program("trafgen");
                 command.arg("--in").arg(&config).args(["--out", "left", "--no-cpu-stats"]);
-                command.args(["--cpus", &threads.to_string(), "--num", &each.to_string()]);
-                measure(&pair, &mut command, each * u64::from(threads))
+                command.args([
+                    "--cpus",
+                    &threads.to_string(),
+                    "--num",
+                    &options.packets.to_string(),
+                ]);
+                measure(&pair, &mut command, options.packets)
             };
             // What is slow only once is out of the way.
             ours()?;
@@ -181,15 +186,14 @@ fn report(outcome: &mut Outcome, (threads, len): (u32, usize), groups: &[[Run; 4
     Ok(())
 }
 
-/// A pcap of frames of UDP from many hosts to one.
-fn capture(len: usize) -> Vec<u8> {
+/// A pcap of frames of UDP, each from another host.
+fn capture(len: usize, packets: u16) -> Vec<u8> {
     let mut file = Vec::new();
     for word in [0xa1b2_c3d4, 0x0004_0002, 0, 0, 262_144, 1_u32] {
         file.extend(word.to_le_bytes());
     }
     let frame_len = u32::try_from(len).expect("a frame is short").to_le_bytes();
-    for number in 0..FILE_PACKETS {
-        let host = u16::try_from(number % u64::from(HOSTS)).expect("below the count of hosts");
+    for host in 0..packets {
         file.extend([0; 8]);
         file.extend(frame_len);
         file.extend(frame_len);
@@ -229,9 +233,9 @@ mod tests {
     fn the_file_is_a_capture_of_frames_of_the_length_asked_for() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("frames.pcap");
-        std::fs::write(&path, capture(64)).unwrap();
+        std::fs::write(&path, capture(64, 500)).unwrap();
         let packets = crate::packets::Packets::read(&path).unwrap();
-        assert_eq!(u64::try_from(packets.count()).unwrap(), FILE_PACKETS);
+        assert_eq!(packets.count(), 500);
         assert_eq!((frame(64, 7).len(), frame(1514, 7).len()), (64, 1514));
         assert!(trafgen_config(64).contains("fill('A', 22)"));
     }

@@ -93,6 +93,8 @@ struct Group {
 
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     ensure!(options.groups > 0 && options.stripes > 0, "at least one group and one stripe");
+    let written = u64::from(PIECE_BYTES) * (1 + u64::from(options.stripes));
+    ensure!(written <= options.size.0, "files of {} do not hold so many stripes", options.size);
     let place = Workplace::new(&options.directory)?;
     let members = options.data + options.parity;
     let members: Vec<PathBuf> =

@@ -45,8 +45,7 @@ pub(crate) fn load(
     let mut lanes = vec![Vec::new(); lane_count];
     let mut size: u64 = 0;
     loop {
-        let mut keep = |number: usize, mut chunk: Chunk| {
-            chunk.shrink();
+        let mut keep = |number: usize, chunk: Chunk| {
             size += u64::try_from(chunk.size()).expect("sizes fit 64 bits");
             lanes.get_mut(number).expect("the number is that of a lane").push(chunk);
         };
