@@ -397,6 +397,12 @@ impl Superblock {
         Self { member: own.member, erased_before: own.erased_before, ..self.clone() }
     }
 
+    /// Of the superblocks of a volume's members, the one with the largest is what all go by: who
+    /// joined a later epoch knows more than who has stored more often.
+    pub fn newness(&self) -> (u32, u64) {
+        (self.joined_epoch, self.generation)
+    }
+
     /// The superblock that replaces this one: one generation later, chained to it by hash.
     #[must_use]
     pub fn successor(&self) -> Self {

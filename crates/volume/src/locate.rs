@@ -87,7 +87,7 @@ fn find(path: &Path, named: &[PathBuf]) -> Result<Vec<Found>, Error> {
 /// The others lie where the member named first knew them, and are left alone.
 fn leave_strangers(found: &mut Vec<Found>, given: usize) -> Result<(), Error> {
     let all = found.iter().map(|(.., superblock)| superblock);
-    let newest = all.max_by_key(|superblock| (superblock.joined_epoch, superblock.generation));
+    let newest = all.max_by_key(|superblock| superblock.newness());
     let Some(newest) = newest.cloned() else { return Ok(()) };
     let seat_of = |own: &Superblock| newest.members.get(usize::from(own.member));
     let is_known = |own: &Superblock| seat_of(own).is_none_or(|seat| seat.uuid == own.own_uuid());

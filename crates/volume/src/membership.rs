@@ -47,7 +47,7 @@ impl Membership {
     pub(crate) fn assemble(superblocks: Vec<Superblock>) -> Result<Self, Error> {
         let newest = superblocks
             .iter()
-            .max_by_key(|superblock| (superblock.joined_epoch, superblock.generation))
+            .max_by_key(|superblock| superblock.newness())
             .ok_or(Error::NoMembers)?
             .clone();
         let mut membership = Self {

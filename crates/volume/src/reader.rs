@@ -354,11 +354,14 @@ impl Reader {
             || self.is_given_up(sequence)
     }
 
-    /// It was given up since the reader was opened, and may be half erased.
+    /// It was given up since the reader was opened, and may be half erased. What a member says that
+    /// has missed the newest epoch was cut short, and nothing is erased by it.
     fn is_given_up(&self, sequence: u64) -> bool {
-        let mut superblocks =
+        let known = self.superblock().newness();
+        let superblocks =
             self.members.iter().flatten().map(|device| superblocks::load_from(device.as_ref()));
-        superblocks.any(|own| own.is_ok_and(|own| own.given_up_before > sequence))
+        let mut newer = superblocks.flatten().filter(|own| own.newness() > known);
+        newer.any(|own| own.given_up_before > sequence)
     }
 
     /// The slot as the member of the column tells it alone; `None` when anything in it needs the

@@ -54,7 +54,7 @@ type Candidate = (VolumeId, Geometry);
 pub fn salvage(devices: Vec<Box<dyn ReadAt>>) -> Result<Salvaged, Error> {
     let loaded: Vec<Option<Superblock>> =
         devices.iter().map(|device| superblocks::load_from(device.as_ref()).ok()).collect();
-    let newest = loaded.iter().flatten().max_by_key(|it| (it.joined_epoch, it.generation));
+    let newest = loaded.iter().flatten().max_by_key(|it| it.newness());
     let has_key = newest.is_some();
     let base = match newest {
         Some(newest) => newest.clone(),
