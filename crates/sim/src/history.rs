@@ -309,8 +309,10 @@ impl History {
         let honest = self.everybody() & !self.bad;
         let sure = self.mounts_without_bad();
         let complete = present & honest == honest;
-        // What a bad member says while it is open may end the mount; without it there is no excuse.
-        let excused = !complete || (present & self.bad != 0 && attempt < ATTEMPTS / 2);
+        // What a bad member says while it is open may end the mount; without it, or where it could
+        // have been left out long ago, there is no excuse.
+        let has_bad = present & self.bad != 0;
+        let excused = !complete || (has_bad && (!sure || attempt < ATTEMPTS / 2));
         let refused = matches!(error, Error::Quorum { .. });
         self.counters.add("mounts refused", u64::from(refused));
         if excused || (refused && !sure) {

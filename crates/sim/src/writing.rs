@@ -29,9 +29,9 @@ impl History {
         self.write_faults();
         let steps = self.random.below(50) + 5;
         let share_of_appends = 30 + self.random.below(50);
-        for _ in 0..steps {
+        for number in 0..steps {
             let present = bits(writer.membership().present());
-            let result = self.step(&mut writer, share_of_appends)?;
+            let result = self.step(&mut writer, (share_of_appends, number))?;
             if self.disks.has_crashed() {
                 drop(writer);
                 self.crashed("crashes while writing");
@@ -84,9 +84,16 @@ impl History {
 
     /// One thing that a recorder does. The outer error is a broken promise, the inner one the
     /// writer's.
-    fn step(&mut self, writer: &mut Writer, share_of_appends: u64) -> Verdict<Result<(), Error>> {
+    fn step(
+        &mut self,
+        writer: &mut Writer,
+        (share_of_appends, number): (u64, u64),
+    ) -> Verdict<Result<(), Error>> {
         let clock = self.disks.timeline().clone();
+        // A recorder begins with what the one before has left undone.
+        let is_left = number == 0 && writer.left_to_erase() > 0;
         let done = match self.random.below(100) {
+            dice if is_left && dice < 70 => self.erase_all(writer)?,
             dice if dice < share_of_appends => self.append(writer)?,
             dice if dice < share_of_appends + 4 => writer.drain(&clock),
             dice if dice < share_of_appends + 6 => {
@@ -176,7 +183,10 @@ impl History {
                     self.truth.given_up = writer.superblock().given_up_before;
                 }
                 self.counters.add("given up", 1);
-                done
+                match done {
+                    Ok(()) if self.random.percent(50) => return self.erase_all(writer),
+                    done => done,
+                }
             }
             1 => writer.note_erased(&clock),
             2 => return self.erase_all(writer),
@@ -202,7 +212,7 @@ impl History {
         for member in numbers(if is_certain { present } else { 0 }) {
             self.check_erased(writer, member)?;
         }
-        Ok(Ok(()))
+        Ok(writer.note_erased(&clock))
     }
 
     fn check_erased(&mut self, writer: &Writer, member: u8) -> Verdict {
