@@ -8,22 +8,24 @@
 
 use core::ops::Range;
 
-use format::head::{Kind, StripeHead, StripeId};
+use device::Pool;
+use format::head::{HEAD_BYTES, Kind, StripeHead, StripeId};
 use format::superblock::{MemberEntry, NEVER, Superblock};
 use units::Clock;
 
 use crate::lanes::{Failed, Lanes};
 use crate::membership::Membership;
-use crate::seal::{Previous, Sealed, empty_head, row_offset, to_slot_end};
+use crate::seal::{Previous, Sealed, empty_head, rest, row_offset};
+use crate::steps::Step;
 
 /// PREPARE: a new epoch above `seen` and every number that the superblocks know.
-pub(crate) fn prepare(lanes: &mut Lanes, seen: u32) -> Result<u32, Failed> {
+pub(crate) fn prepare(lanes: &mut Lanes, seen: u32, clock: &dyn Clock) -> Result<u32, Failed> {
     let numbers = lanes.iter().map(|lane| {
         let superblock = lane.superblock();
         superblock.prepared_epoch.max(superblock.joined_epoch)
     });
     let epoch = numbers.fold(seen, u32::max) + 1;
-    lanes.store(|own| Superblock { prepared_epoch: epoch, ..own.successor() })?;
+    lanes.store(clock, |own| Superblock { prepared_epoch: epoch, ..own.successor() })?;
     Ok(epoch)
 }
 
@@ -56,8 +58,8 @@ pub(crate) fn join(
     // The watermark covers everything that is about to be shown.
     let head = empty_head(&superblock, Kind::Epoch, (start, 0), clock);
     let sealed = Sealed::new(StripeHead { acknowledged: last, index, ..head });
-    write_closing(lanes, &superblock, &sealed, &|_| Some(Part::Whole))?;
-    lanes.flush()?;
+    write_closing(lanes, (&superblock, &sealed), &|_| Some(Part::Whole), clock)?;
+    lanes.flush(clock)?;
     let settled = before.settled();
     let generation = lanes.iter().map(|lane| lane.superblock().generation).max();
     let slots = superblock.geometry.slots;
@@ -95,6 +97,7 @@ pub(crate) fn join(
     // Those that were there before come first: what a newcomer says alone, nobody would know of.
     for comes_first in [true, false] {
         lanes.store_on(
+            clock,
             |member| before.is_fresh(member) == comes_first,
             |own| joined.on_member_of(own),
         )?;
@@ -114,13 +117,13 @@ pub(crate) fn close(
     let sealed = Sealed::new(StripeHead { index, ..head });
     // Who returns has nothing of the slot before it.
     let part = |member| before.is_fresh(member).then_some(Part::Whole);
-    write_closing(lanes, &superblock, &sealed, &part)
+    write_closing(lanes, (&superblock, &sealed), &part, clock)
 }
 
 /// How much of a closing stripe is written to a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Part {
-    /// Head and everything behind it, in one go.
+    /// Head and everything behind it.
     Whole,
     /// The rows behind a head that is good.
     BehindHead,
@@ -130,25 +133,30 @@ pub(crate) enum Part {
 /// slot's earlier contents stays behind such a head, or it might come back when the head rots.
 pub(crate) fn write_closing(
     lanes: &mut Lanes,
-    superblock: &Superblock,
-    sealed: &Sealed,
+    (superblock, sealed): (&Superblock, &Sealed),
     part: &dyn Fn(u8) -> Option<Part>,
+    clock: &dyn Clock,
 ) -> Result<(), Failed> {
     let stripe = sealed.stripe();
-    lanes.each(|member, lane| {
+    let columns = stripe.geometry.columns();
+    let pages = Pool::new(usize::from(columns), HEAD_BYTES);
+    let is_last = stripe.first_row + 1 == stripe.geometry.rows_per_slot();
+    let behind = if is_last { Ok(None) } else { rest(stripe).map(Some) };
+    let no_memory = |error| Failed { member: None, error };
+    let (pages, behind) =
+        (pages.map_err(|error| no_memory(error.into()))?, behind.map_err(no_memory)?);
+    lanes.run(clock, |lane| {
+        let member = lane.superblock().member;
         // A member that came later has no part in the stripe.
-        let part = part(member).filter(|_| member < stripe.geometry.columns());
-        let Some(part) = part else { return Ok(()) };
-        let column = stripe.geometry.column_of(stripe.stripe.sequence, member);
-        let page = sealed.page(superblock, column, 0, Vec::new());
-        let from_row = match part {
-            Part::Whole => stripe.first_row,
-            Part::BehindHead => stripe.first_row + 1,
-        };
-        if from_row == stripe.geometry.rows_per_slot() {
-            return Ok(());
-        }
-        let bytes = to_slot_end(stripe, (part == Part::Whole).then_some(&page), from_row);
-        Ok(lane.device_mut().write_at(row_offset(stripe, from_row), &bytes)?)
+        let Some(part) = part(member).filter(|_| member < columns) else { return Vec::new() };
+        let write = |row, data| Step::Write { offset: row_offset(stripe, row), data };
+        let behind = behind.clone().map(|rows| write(stripe.first_row + 1, rows));
+        let head = (part == Part::Whole).then(|| {
+            let column = stripe.geometry.column_of(stripe.stripe.sequence, member);
+            let mut page = pages.take().expect("a page for every column");
+            page.copy_from_slice(&sealed.page(superblock, column, 0, Vec::new()));
+            write(stripe.first_row, page.freeze())
+        });
+        behind.into_iter().chain(head).collect()
     })
 }

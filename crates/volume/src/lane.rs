@@ -11,6 +11,7 @@ use core::time::Duration;
 use device::{Completion, Device, Shared};
 use format::superblock::Superblock;
 
+use crate::steps::Step;
 use crate::{Error, superblocks};
 
 /// Longest time that a completed write waits for others to share its flush.
@@ -19,6 +20,8 @@ const FLUSH_AFTER_NS: i64 = 20_000_000;
 const FLUSH_TOKEN: u64 = 1 << 63;
 /// The token of the discard under way.
 const DISCARD_TOKEN: u64 = 1 << 62;
+/// The token of the step under way.
+const STEP_TOKEN: u64 = 1 << 61;
 /// Who has made the head wait this long by a discard ...
 const DISCARD_WAIT_NS: i64 = 20_000_000;
 /// ... is not given another one for so long.
@@ -53,6 +56,11 @@ pub(crate) struct Lane {
     under_way: VecDeque<(u64, i64)>,
     flush_under_way: bool,
     oldest_unflushed_ns: Option<i64>,
+    /// What is to be done one after the other, beside the pieces.
+    steps: VecDeque<Step>,
+    step_under_way: bool,
+    /// Why nothing is expected of the member any more, until somebody has heard of it.
+    failure: Option<Error>,
     takes_discards: bool,
     /// The sequences whose slots are being discarded.
     discarding: Option<Range<u64>>,
@@ -86,6 +94,9 @@ impl Lane {
             under_way: VecDeque::new(),
             flush_under_way: false,
             oldest_unflushed_ns: None,
+            steps: VecDeque::new(),
+            step_under_way: false,
+            failure: None,
             takes_discards: false,
             discarding: None,
             discard_awaited_ns: None,
@@ -101,12 +112,51 @@ impl Lane {
         &self.superblock
     }
 
-    /// Writes this member's superblock anew, durably.
-    pub(crate) fn store(&mut self, superblock: Superblock) -> Result<(), Error> {
+    /// Takes this for what the copies say: all of them were written anew.
+    pub(crate) fn stored(&mut self, superblock: Superblock) {
         assert_eq!(superblock.member, self.superblock.member, "each member has its own number");
-        superblocks::store(self.device.as_mut(), &superblock)?;
         self.superblock = superblock;
-        Ok(())
+    }
+
+    /// Puts steps behind those that are not done yet.
+    pub(crate) fn begin(&mut self, steps: Vec<Step>, now_ns: i64) {
+        self.steps.extend(steps);
+        self.next_step(now_ns);
+    }
+
+    fn next_step(&mut self, now_ns: i64) {
+        if self.step_under_way {
+            return;
+        }
+        let Some(step) = self.steps.pop_front() else { return };
+        self.step_under_way = true;
+        self.under_way.push_back((STEP_TOKEN, now_ns));
+        match step {
+            Step::Write { offset, data } => {
+                let len = data.len();
+                self.device.submit_write(STEP_TOKEN, offset, data, len);
+            }
+            Step::Flush => self.device.submit_flush(STEP_TOKEN),
+        }
+    }
+
+    /// Steps are to be waited for.
+    pub(crate) fn has_steps(&self) -> bool {
+        self.failure.is_none() && (self.step_under_way || !self.steps.is_empty())
+    }
+
+    /// Nothing is expected of the member any more.
+    pub(crate) fn fail(&mut self, error: Error) {
+        self.steps.clear();
+        self.failure.get_or_insert(error);
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    pub(crate) fn take_failure(&mut self) -> Option<Error> {
+        self.failure.take()
     }
 
     pub(crate) fn device(&self) -> &dyn Device {
@@ -140,7 +190,7 @@ impl Lane {
         (data, len): (Shared, usize),
         now_ns: i64,
     ) {
-        assert!(stripe < DISCARD_TOKEN >> 1 && part < 2, "tokens are unique");
+        assert!(stripe < STEP_TOKEN >> 1 && part < 2, "tokens are unique");
         match self.pieces.back_mut().filter(|piece| piece.stripe == stripe) {
             Some(Piece { stage: Stage::Submitted(writes), .. }) => *writes += 1,
             Some(_) => unreachable!("the writes of a piece are submitted together"),
@@ -179,6 +229,11 @@ impl Lane {
         let place = self.under_way.iter().position(|&(token, _)| token == completion.token);
         self.under_way.remove(place.expect("a completion belongs to an operation under way"));
         completion.result?;
+        if completion.token == STEP_TOKEN {
+            self.step_under_way = false;
+            self.next_step(now_ns);
+            return Ok(());
+        }
         if completion.token & FLUSH_TOKEN != 0 {
             self.flush_under_way = false;
             self.flushes += 1;

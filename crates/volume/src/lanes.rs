@@ -3,23 +3,33 @@
 use core::ops::Range;
 use core::time::Duration;
 
-use format::superblock::Superblock;
+use device::Pool;
+use format::superblock::{SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock};
 use units::Clock;
 
 use crate::Error;
 use crate::heads::{Heads, Unreadable};
 use crate::lane::Lane;
 use crate::membership::Membership;
+use crate::steps::Step;
+use crate::superblocks;
 
+/// How long to wait at once where only the members can bring something new.
+const WAIT: Duration = Duration::from_millis(100);
 /// How long to look at one member before looking at the others again.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// The members that are there, by number.
 #[derive(Debug)]
 pub(crate) struct Lanes {
-    lanes: Vec<Option<Lane>>,
+    /// By number.
+    members: Vec<Option<Lane>>,
     /// Where the next wait begins.
     turn: usize,
+    /// A member that answers nothing for this long, while others do, has failed.
+    patience_ns: i64,
+    /// When too few members last answered for it to be the fault of any of them.
+    all_silent_ns: i64,
 }
 
 /// Why something could not be done with all members.
@@ -34,46 +44,51 @@ impl Lanes {
     /// Puts opened members at their places.
     pub(crate) fn assemble(opened: Vec<Lane>) -> Result<Self, Error> {
         let membership = membership_of(opened.iter())?;
-        let mut lanes = Vec::new();
-        lanes.resize_with(membership.numbers().count(), || None);
+        let mut members = Vec::new();
+        members.resize_with(membership.numbers().count(), || None);
         for lane in opened {
             let number = usize::from(lane.superblock().member);
-            *lanes.get_mut(number).expect("assembled") = Some(lane);
+            *members.get_mut(number).expect("assembled") = Some(lane);
         }
-        Ok(Self { lanes, turn: 0 })
+        Ok(Self { members, turn: 0, patience_ns: i64::MAX, all_silent_ns: i64::MIN })
+    }
+
+    /// From now on nobody waits longer for a member than for the others.
+    pub(crate) fn set_patience(&mut self, patience_ns: i64) {
+        self.patience_ns = patience_ns;
     }
 
     pub(crate) fn membership(&self) -> Membership {
-        membership_of(self.lanes.iter().flatten()).expect("they were assembled before")
+        membership_of(self.members.iter().flatten()).expect("they were assembled before")
     }
 
     pub(crate) fn get(&self, member: u8) -> Option<&Lane> {
-        self.lanes.get(usize::from(member))?.as_ref()
+        self.members.get(usize::from(member))?.as_ref()
     }
 
     pub(crate) fn get_mut(&mut self, member: u8) -> Option<&mut Lane> {
-        self.lanes.get_mut(usize::from(member))?.as_mut()
+        self.members.get_mut(usize::from(member))?.as_mut()
     }
 
     /// Puts a newcomer at its place.
     pub(crate) fn insert(&mut self, lane: Lane) {
         let number = usize::from(lane.superblock().member);
-        let places = self.lanes.len().max(number + 1);
-        self.lanes.resize_with(places, || None);
-        *self.lanes.get_mut(number).expect("a place for it") = Some(lane);
+        let places = self.members.len().max(number + 1);
+        self.members.resize_with(places, || None);
+        *self.members.get_mut(number).expect("a place for it") = Some(lane);
     }
 
     /// Takes a member out.
     pub(crate) fn remove(&mut self, member: u8) -> Option<Lane> {
-        self.lanes.get_mut(usize::from(member))?.take()
+        self.members.get_mut(usize::from(member))?.take()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Lane> {
-        self.lanes.iter().flatten()
+        self.members.iter().flatten()
     }
 
     fn iter_mut(&mut self) -> impl Iterator<Item = (u8, &mut Lane)> {
-        (0..).zip(&mut self.lanes).filter_map(|(member, lane)| Some((member, lane.as_mut()?)))
+        (0..).zip(&mut self.members).filter_map(|(member, lane)| Some((member, lane.as_mut()?)))
     }
 
     /// Bit m stands for member m.
@@ -92,49 +107,128 @@ impl Lanes {
         })
     }
 
-    /// Makes every completed write durable, synchronously.
-    pub(crate) fn flush(&mut self) -> Result<(), Failed> {
-        self.each(|_, lane| Ok(lane.device_mut().flush()?))
+    /// Does on each member the steps that `of` gives for it, all members at the same time, until
+    /// all have done theirs that have not failed meanwhile.
+    fn carry_out(&mut self, clock: &dyn Clock, of: impl Fn(&Lane) -> Vec<Step>) {
+        let now_ns = clock.boottime_ns();
+        for (_, lane) in self.iter_mut().filter(|(_, lane)| !lane.has_failed()) {
+            let steps = of(lane);
+            lane.begin(steps, now_ns);
+        }
+        while self.iter().any(Lane::has_steps) {
+            let advanced = self.advance(Some(WAIT), usize::MAX, clock);
+            let failed = advanced.err().or_else(|| self.stalled(clock));
+            if let Some(Failed { member: Some(member), error }) = failed {
+                self.get_mut(member).expect("it is one of them").fail(error);
+            }
+        }
+    }
+
+    /// The next member that has failed and that nobody has heard of.
+    fn failure(&mut self) -> Result<(), Failed> {
+        let failed = self.iter_mut().find_map(|(member, lane)| {
+            lane.take_failure().map(|error| Failed { member: Some(member), error })
+        });
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Does steps on every member; the first that fails is named.
+    pub(crate) fn run(
+        &mut self,
+        clock: &dyn Clock,
+        of: impl Fn(&Lane) -> Vec<Step>,
+    ) -> Result<(), Failed> {
+        self.carry_out(clock, of);
+        self.failure()
+    }
+
+    /// Makes every completed write durable.
+    pub(crate) fn flush(&mut self, clock: &dyn Clock) -> Result<(), Failed> {
+        self.run(clock, |_| vec![Step::Flush])
+    }
+
+    /// A member that has answered nothing for too long while the others did. Where too few did, as
+    /// when a controller or the whole machine stands still, it is not the member's fault; then its
+    /// time begins when enough of them answer again, for they do not all do so at once.
+    pub(crate) fn stalled(&mut self, clock: &dyn Clock) -> Option<Failed> {
+        let now_ns = clock.boottime_ns();
+        let silent_ns = |lane: &Lane| {
+            lane.oldest_ns().map_or(0, |since| now_ns.saturating_sub(since.max(self.all_silent_ns)))
+        };
+        let is_late = |lane: &&Lane| silent_ns(lane) >= self.patience_ns && !lane.has_failed();
+        let late = self.iter().find(is_late)?.superblock();
+        let (member, needed) = (late.member, usize::from(late.geometry.data_columns));
+        let answering = self.iter().filter(|lane| silent_ns(lane) < self.patience_ns / 2).count();
+        if answering < needed {
+            self.all_silent_ns = now_ns;
+            return None;
+        }
+        Some(Failed { member: Some(member), error: Error::Stalled { member } })
     }
 
     /// Writes the superblocks that follow from those of now.
     pub(crate) fn store(
         &mut self,
+        clock: &dyn Clock,
         change: impl Fn(&Superblock) -> Superblock,
     ) -> Result<(), Failed> {
-        self.store_on(|_| true, change)
+        self.store_on(clock, |_| true, change)
     }
 
     /// The same on some of them.
     pub(crate) fn store_on(
         &mut self,
+        clock: &dyn Clock,
         is_meant: impl Fn(u8) -> bool,
         change: impl Fn(&Superblock) -> Superblock,
     ) -> Result<(), Failed> {
-        self.each(|member, lane| {
-            if !is_meant(member) {
-                return Ok(());
+        let meant = self.iter().map(Lane::superblock).filter(|own| is_meant(own.member));
+        let next: Vec<Superblock> = meant.map(change).collect();
+        if next.is_empty() {
+            return Ok(());
+        }
+        let pages = Pool::new(next.len() * usize::from(SUPERBLOCK_COPIES), SUPERBLOCK_BYTES)
+            .map_err(|error| Failed { member: None, error: error.into() })?;
+        self.carry_out(clock, |lane| {
+            let own = next.iter().find(|next| next.member == lane.superblock().member);
+            let size_bytes = lane.device().size_bytes();
+            own.map_or_else(Vec::new, |own| superblocks::steps(own, size_bytes, &pages))
+        });
+        for next in next {
+            let lane = self.get_mut(next.member).expect("it is one of them");
+            if !lane.has_failed() {
+                lane.stored(next);
             }
-            let next = change(lane.superblock());
-            lane.store(next)
-        })
+        }
+        self.failure()
     }
 
     /// The same for a change of what all members agree on: the newest superblock with it, one
     /// generation later, on every one of them.
     pub(crate) fn store_alike(
         &mut self,
+        clock: &dyn Clock,
         change: impl FnOnce(&mut Superblock),
     ) -> Result<(), Failed> {
         let newest = self.iter().map(Lane::superblock).max_by_key(|own| own.generation);
         let mut next = newest.expect("a volume has members").successor();
         change(&mut next);
-        self.store(|own| next.on_member_of(own))
+        self.store(clock, |own| next.on_member_of(own))
     }
 
     /// Takes completions of all members and starts the flushes that are due. With a wait it returns
     /// as soon as something completed, or after a while.
     pub(crate) fn poll(
+        &mut self,
+        wait: Option<Duration>,
+        enough: usize,
+        clock: &dyn Clock,
+    ) -> Result<(), Failed> {
+        self.failure()?;
+        self.advance(wait, enough, clock)
+    }
+
+    fn advance(
         &mut self,
         wait: Option<Duration>,
         enough: usize,

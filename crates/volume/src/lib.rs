@@ -36,6 +36,7 @@ mod scrub;
 mod seal;
 mod search;
 mod slot_view;
+mod steps;
 mod superblocks;
 mod verify;
 mod writer;

@@ -146,7 +146,7 @@ fn mount_on(
     clock: &dyn Clock,
 ) -> Result<(Previous, Judged), Failed> {
     let found = find_newest(lanes, membership)?;
-    let epoch = epoch::prepare(lanes, found.as_ref().map_or(0, |newest| newest.epoch))?;
+    let epoch = epoch::prepare(lanes, found.as_ref().map_or(0, |newest| newest.epoch), clock)?;
     let superblock = Superblock { prepared_epoch: epoch, ..membership.superblock().clone() };
     let judged = match &found {
         Some(newest) => {
@@ -233,7 +233,7 @@ impl Judge<'_> {
         for sequence in newest.acknowledged.sequence.max(lowest)..=newest.sequence {
             self.slot(lanes, sequence, &mut judged)?;
         }
-        lanes.flush()?;
+        lanes.flush(self.clock)?;
         judged.last = StripeId { sequence: newest.sequence, sub: u16::MAX };
         Ok(judged)
     }
@@ -256,7 +256,7 @@ impl Judge<'_> {
         if let Some(place) = verdict.void {
             let head = empty_head(self.superblock, Kind::Void, place, self.clock);
             let sealed = Sealed::new(StripeHead { acknowledged, index: judged.index, ..head });
-            write_closing(lanes, self.superblock, &sealed, &|_| Some(Part::Whole))?;
+            write_closing(lanes, (self.superblock, &sealed), &|_| Some(Part::Whole), self.clock)?;
         }
         Ok(())
     }
@@ -272,14 +272,15 @@ impl Judge<'_> {
         let stripe = &view.stripe;
         if stripe.kind.closes_slot() {
             let sealed = Sealed::new(stripe.clone());
-            return write_closing(lanes, self.superblock, &sealed, &|member| {
+            let part = |member| {
                 let piece = view.pieces.iter().find(|piece| piece.member == member)?;
                 match (&piece.head, piece.torn_behind) {
                     (None, _) => Some(Part::Whole),
                     (Some(_), true) => Some(Part::BehindHead),
                     (Some(_), false) => None,
                 }
-            });
+            };
+            return write_closing(lanes, (self.superblock, &sealed), &part, self.clock);
         }
         lanes.each(|member, lane| {
             if member >= stripe.geometry.columns() {

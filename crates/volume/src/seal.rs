@@ -1,10 +1,13 @@
 //! Sealing: the heads of a stripe's pieces, from one common part.
 
+use device::{Pool, Shared};
 use format::checksum::{RowAddress, body_crc};
 use format::geometry::ROW_BYTES;
 use format::head::{HEAD_BYTES, Head, Kind, PieceHead, StripeHead, StripeId, Totals};
 use format::superblock::Superblock;
 use units::{Clock, Timestamp};
+
+use crate::Error;
 
 /// What the next head repeats of the stripe before it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -114,6 +117,14 @@ pub(crate) fn row_crcs(stripe: &StripeHead, column: u8, body: &[u8]) -> Vec<u32>
 /// Byte offset of a row of a slot on every member.
 pub(crate) fn row_offset(stripe: &StripeHead, row: u16) -> u64 {
     stripe.geometry.slot_offset(stripe.stripe.sequence) + u64::from(row) * u64::from(ROW_BYTES)
+}
+
+/// The rows behind a head that closes its slot before the last row, for all members.
+pub(crate) fn rest(stripe: &StripeHead) -> Result<Shared, Error> {
+    let bytes = to_slot_end(stripe, None, stripe.first_row + 1);
+    let mut buffer = Pool::new(1, bytes.len())?.take().expect("it was just made");
+    buffer.copy_from_slice(&bytes);
+    Ok(buffer.freeze())
 }
 
 /// The rows from `from_row` to the end of the slot of a closing head, with its page in front if

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use device::{Device, ReadAt};
+use device::{Device, Pool, ReadAt};
 use format::superblock::{
     MEMBER_BYTES_MIN, SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock, SuperblockError, copy_offset,
 };
 
 use crate::Error;
+use crate::steps::Step;
 
 /// How a member is read: offset, buffer.
 type Read<'a> = &'a dyn Fn(u64, &mut [u8]) -> Result<(), device::Error>;
@@ -71,11 +72,25 @@ fn newest(copies: Vec<Superblock>) -> Option<Superblock> {
     copies.into_iter().max_by_key(|superblock| (votes(superblock), superblock.generation))
 }
 
-/// Writes all copies durably. At every instant at least one whole set lies on the device: a copy at
-/// the front and one at the end are flushed one after the other before the second ones are touched.
+/// The order in which copies are written, those between two flushes together. At every instant at
+/// least one whole set lies on the device: a copy at the front and one at the end are flushed one
+/// after the other before the second ones are touched.
+const ORDER: [&[u8]; 3] = [&[0], &[2], &[1, 3]];
+
+/// Writing all copies of a member durably. There is a page for each in `pages`.
+pub(crate) fn steps(superblock: &Superblock, size_bytes: u64, pages: &Pool) -> Vec<Step> {
+    let page = |&copy: &u8| {
+        let mut page = pages.take().expect("a page for every copy");
+        page.copy_from_slice(&superblock.encode(copy));
+        Step::Write { offset: copy_offset(copy, size_bytes), data: page.freeze() }
+    };
+    ORDER.into_iter().flat_map(|copies| copies.iter().map(page).chain([Step::Flush])).collect()
+}
+
+/// The same for a device that belongs to no open volume.
 pub(crate) fn store(device: &mut dyn Device, superblock: &Superblock) -> Result<(), Error> {
     let size_bytes = device.size_bytes();
-    for copies in [&[0][..], &[2], &[1, 3]] {
+    for copies in ORDER {
         for &copy in copies {
             device.write_at(copy_offset(copy, size_bytes), &superblock.encode(copy))?;
         }

@@ -13,7 +13,7 @@ mod erase;
 mod members;
 mod retention;
 
-use erase::{Erasure, rest};
+use erase::Erasure;
 pub use members::Expelled;
 pub use retention::Retention;
 
@@ -35,12 +35,14 @@ use crate::lanes::Lanes;
 use crate::membership::Membership;
 use crate::protect::{ColumnSums, protect};
 use crate::reader::tail_behind;
-use crate::seal::{Previous, Sealed, address, empty_head, row_offset, to_slot_end};
+use crate::seal::{Previous, Sealed, address, empty_head, rest, row_offset, to_slot_end};
 
 /// Rows that are not worth a stripe of their own: a head and one body row need two.
 const ROWS_TOO_FEW: u16 = 2;
 /// How long to wait at once where only the members can bring something new.
 const WAIT: Duration = Duration::from_millis(100);
+/// A member that answers nothing for this long is expelled.
+const STALL_NS: i64 = 2_000_000_000;
 /// Stripes for which the writer has parity and head buffers of its own.
 const SPARE_STRIPES: usize = 8;
 
@@ -157,8 +159,6 @@ pub struct Writer {
     expelled: Vec<Expelled>,
     /// Of expelled members: what they have under way keeps its memory.
     gone: Vec<Lane>,
-    /// When too many members last stood still for it to be the fault of any of them.
-    all_silent_ns: i64,
     /// Slots up to that of this sequence were discarded, or are behind the head.
     discarded_through: u64,
     /// Too few members are left.
@@ -167,7 +167,12 @@ pub struct Writer {
 
 impl Writer {
     /// A writer behind the EPOCH stripe `previous`, which a mount has made durable.
-    pub(crate) fn new(lanes: Lanes, previous: Previous, index: StripeId) -> Result<Self, Error> {
+    pub(crate) fn new(
+        mut lanes: Lanes,
+        previous: Previous,
+        index: StripeId,
+    ) -> Result<Self, Error> {
+        lanes.set_patience(STALL_NS);
         let membership = lanes.membership();
         let geometry = membership.geometry();
         let (parity, rows) = own_pools(geometry)?;
@@ -189,7 +194,6 @@ impl Writer {
             counters: WriterCounters::default(),
             expelled: Vec::new(),
             gone: Vec::new(),
-            all_silent_ns: i64::MIN,
             discarded_through: 0,
             stopped: false,
             membership,
@@ -443,7 +447,7 @@ impl Writer {
             return Err(Error::Stopped);
         }
         let polled = self.lanes.poll(wait, enough, clock);
-        match polled.err().or_else(|| self.stalled(clock)) {
+        match polled.err().or_else(|| self.lanes.stalled(clock)) {
             None => {
                 self.acknowledge();
                 self.discard_next(clock);
@@ -511,7 +515,7 @@ impl Writer {
                 (buffer.freeze(), HEAD_BYTES)
             };
             let end = if let Some(all) = &all {
-                (stripe.first_row + 1, all.clone())
+                (stripe.first_row + 1, (all.clone(), all.len()))
             } else {
                 (last_row, row_of(&to_slot_end(stripe, alone.then_some(&page), last_row)))
             };

@@ -21,13 +21,10 @@ use super::{Filled, Writer};
 use crate::Error;
 use crate::lane::Lane;
 use crate::lanes::Lanes;
-use crate::seal::{Sealed, empty_head, row_offset, to_slot_end};
+use crate::seal::{Sealed, empty_head, rest, row_offset};
 
 /// Slots under way at once: enough to keep a disk busy beside what is recorded.
 const SLOTS_AT_ONCE: usize = 4;
-
-/// Bytes to be written, and how many of them.
-type Filling = (Shared, usize);
 
 /// How far the erasing is.
 #[derive(Debug)]
@@ -39,7 +36,7 @@ pub(super) struct Erasure {
     /// Writes with larger numbers began when nobody wanted to repair any more what was given up.
     settled_above: u64,
     /// Of single rows for heads, and what every slot gets behind its head, once they were needed.
-    memory: Option<(Pool, Filling)>,
+    memory: Option<(Pool, Shared)>,
 }
 
 impl Erasure {
@@ -60,7 +57,7 @@ impl Erasure {
     }
 
     /// A row for each column of a closing head, and what follows it in the slot.
-    fn memory(&mut self, stripe: &StripeHead) -> Result<Option<(Vec<Buffer>, Filling)>, Error> {
+    fn memory(&mut self, stripe: &StripeHead) -> Result<Option<(Vec<Buffer>, Shared)>, Error> {
         let columns = usize::from(stripe.geometry.columns());
         let (rows, zeros) = match &mut self.memory {
             Some(memory) => memory,
@@ -77,14 +74,6 @@ impl Erasure {
     pub(super) fn note(&mut self, below: u64) {
         while self.under_way.pop_front_if(|&mut (_, number)| number < below).is_some() {}
     }
-}
-
-/// The rows behind a head that closes its slot before the last row.
-pub(super) fn rest(stripe: &StripeHead) -> Result<Filling, Error> {
-    let bytes = to_slot_end(stripe, None, stripe.first_row + 1);
-    let mut buffer = Pool::new(1, bytes.len())?.take().expect("it was just made");
-    buffer.copy_from_slice(&bytes);
-    Ok((buffer.freeze(), bytes.len()))
 }
 
 impl Writer {
@@ -199,8 +188,8 @@ impl Writer {
             let is_there = |lane: &&mut Lane| lane.superblock().erased_before <= sequence;
             let Some(lane) = lane.filter(is_there) else { continue };
             row.copy_from_slice(&sealed.page(self.membership.superblock(), column, 0, Vec::new()));
-            let parts = [(1, zeros.clone()), (0, (row.freeze(), HEAD_BYTES))];
-            for (row, data) in parts {
+            for (row, data) in [(1, zeros.clone()), (0, row.freeze())] {
+                let data = (data.clone(), data.len());
                 lane.submit((number, u8::from(row == 0)), row_offset(stripe, row), data, now_ns);
             }
         }

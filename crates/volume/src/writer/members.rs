@@ -18,9 +18,6 @@ use crate::lane::Lane;
 use crate::lanes::Failed;
 use crate::{Error, MemberFailure, create, superblocks};
 
-/// A member that answers nothing for this long is expelled.
-const STALL_NS: i64 = 2_000_000_000;
-
 /// A member that a running writer went on without.
 #[derive(Debug)]
 pub struct Expelled {
@@ -44,24 +41,6 @@ struct Change {
 }
 
 impl Writer {
-    /// A member that has answered nothing for too long while the others did. Where too few did, as
-    /// when a controller or the whole machine stands still, it is not the member's fault; then its
-    /// time begins when enough of them answer again, for they do not all do so at once.
-    pub(super) fn stalled(&mut self, clock: &dyn Clock) -> Option<Failed> {
-        let now_ns = clock.boottime_ns();
-        let silent_ns = |lane: &Lane| {
-            lane.oldest_ns().map_or(0, |since| now_ns.saturating_sub(since.max(self.all_silent_ns)))
-        };
-        let late = self.lanes.iter().find(|lane| silent_ns(lane) >= STALL_NS)?;
-        let member = late.superblock().member;
-        let answering = self.lanes.iter().filter(|lane| silent_ns(lane) < STALL_NS / 2).count();
-        if answering < usize::from(self.geometry().data_columns) {
-            self.all_silent_ns = now_ns;
-            return None;
-        }
-        Some(Failed { member: Some(member), error: Error::Stalled { member } })
-    }
-
     /// Goes on without a member. Everything in flight is made durable on the others; then they
     /// begin a new epoch in which the member has no part; only then the watermark rises again.
     ///
@@ -121,12 +100,12 @@ impl Writer {
         while self.lanes.durable_below().is_some() || self.lanes.discarding().next().is_some() {
             self.lanes.await_discards(|_| true, clock);
             self.lanes.poll(Some(WAIT), 1, clock)?;
-            if let Some(failed) = self.stalled(clock) {
+            if let Some(failed) = self.lanes.stalled(clock) {
                 return Err(failed);
             }
         }
         let mut before = self.lanes.membership();
-        let epoch = epoch::prepare(&mut self.lanes, 0)?;
+        let epoch = epoch::prepare(&mut self.lanes, 0, clock)?;
         let last = if self.next_row == 0 {
             StripeId { sequence: self.next.sequence - 1, sub: u16::MAX }
         } else {
@@ -134,18 +113,17 @@ impl Writer {
             epoch::close(&mut self.lanes, &before, (epoch, void, self.index), clock)?;
             StripeId { sequence: self.next.sequence, sub: u16::MAX }
         };
+        let newcomers: Vec<u8> = change.devices.iter().map(|&(member, _)| member).collect();
         if let Some(make) = change.superblock {
             let start = StripeId { sequence: last.sequence + 1, sub: 0 };
-            let newcomers: Vec<u8> = change.devices.iter().map(|&(member, _)| member).collect();
             before.admit(make(before.superblock(), start.sequence), &newcomers);
         }
         for (member, device) in change.devices {
             let superblock = before.of(member).expect("it was admitted").clone();
-            let mut lane = Lane::blank(device, superblock.clone());
-            // Or a JOIN that is cut short would name a member that nobody can find.
-            lane.store(superblock).map_err(|error| Failed { member: None, error })?;
-            self.lanes.insert(lane);
+            self.lanes.insert(Lane::blank(device, superblock));
         }
+        // Or a JOIN that is cut short would name a member that nobody can find.
+        self.lanes.store_on(clock, |member| newcomers.contains(&member), Superblock::clone)?;
         let judged_from = self.acknowledged.sequence;
         let beginning = Beginning { epoch, gone: &[], judged_from, last, index: self.index };
         self.previous = epoch::join(&mut self.lanes, &before, beginning, clock)?;
@@ -325,7 +303,7 @@ impl Writer {
     ) -> Result<(), Error> {
         self.check_size(device.as_ref())?;
         self.drain(clock)?;
-        let stored = self.lanes.store_alike(|superblock| superblock.spares.push(spare));
+        let stored = self.lanes.store_alike(clock, |superblock| superblock.spares.push(spare));
         if let Err(failed) = stored {
             return self.expel(failed, clock);
         }
@@ -355,7 +333,7 @@ impl Writer {
         clean_from: u64,
         clock: &dyn Clock,
     ) -> Result<(), Error> {
-        let stored = self.lanes.store_alike(|superblock| {
+        let stored = self.lanes.store_alike(clock, |superblock| {
             let entry = superblock.members.get_mut(usize::from(member)).expect("a member");
             assert!(clean_from <= entry.clean_from, "a resilver only makes more of it clean");
             entry.clean_from = clean_from;

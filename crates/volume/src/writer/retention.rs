@@ -49,7 +49,7 @@ impl Writer {
         change: impl Fn(Superblock) -> Superblock,
     ) -> Result<(), Error> {
         let erased = self.erasure.done();
-        let stored = self.lanes.store(|own| {
+        let stored = self.lanes.store(clock, |own| {
             let erased_before = own.erased_before.max(erased);
             change(Superblock { erased_before, ..own.successor() })
         });

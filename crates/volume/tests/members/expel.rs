@@ -2,7 +2,8 @@
 //! it acknowledged is there when that member is gone for good, and when it comes back.
 
 use device::{Crash, Fault, MUTATIONS, Modelled, OPERATIONS, Operation, Rule};
-use volume::{Candidate, Error, mount, mount_members, mount_without};
+use units::Timestamp;
+use volume::{Candidate, Error, Retention, mount, mount_members, mount_without};
 
 use crate::ring::{Ring, boxed};
 
@@ -116,6 +117,51 @@ fn members_that_stand_still_together_are_not_expelled() {
     ring.append(&mut writer, 40).unwrap();
     writer.drain(&ring.timeline).unwrap();
     assert!(writer.expelled().is_empty(), "{:?}", writer.expelled());
+}
+
+#[test]
+fn a_member_that_hangs_while_superblocks_are_stored_takes_nobody_with_it() {
+    for (fails, hangs) in [(None, 1), (Some(0), 3), (Some(3), 1)] {
+        let mut ring = Ring::new(4, 2);
+        let mut writer = ring.mount();
+        ring.append(&mut writer, 20).unwrap();
+        ring.disks[hangs].stall(3_600_000_000_000);
+        if let Some(fails) = fails {
+            ring.disks[fails].add_rule(Rule::new(Fault::Error, MUTATIONS));
+        }
+        let began_ns = ring.timeline.now_ns();
+        let retention = Retention { max_age_ns: 7, erases: false };
+        writer.set_retention(retention, Timestamp(5), &ring.timeline).unwrap();
+        let took_ns = ring.timeline.now_ns() - began_ns;
+        assert!((2_000_000_000..5_000_000_000).contains(&took_ns), "{took_ns}");
+        ring.append(&mut writer, 20).unwrap();
+        writer.drain(&ring.timeline).unwrap();
+        let mut expelled: Vec<u8> = writer.expelled().iter().map(|gone| gone.member).collect();
+        expelled.sort_unstable();
+        let mut expected: Vec<usize> = fails.into_iter().chain([hangs]).collect();
+        expected.sort_unstable();
+        assert!(expelled.iter().map(|&member| usize::from(member)).eq(expected.iter().copied()));
+        assert_eq!(writer.superblock().max_age_ns, 7);
+        let left = (0..).zip(&ring.disks).filter(|(member, _)| !expected.contains(member));
+        let left: Vec<Modelled> = left.map(|(_, disk)| disk.crash(Crash::LoseAll)).collect();
+        let acknowledged = writer.acknowledged();
+        drop(mount(boxed(&left), &ring.timeline).unwrap());
+        ring.check(&left, acknowledged);
+    }
+}
+
+#[test]
+fn superblocks_are_stored_on_all_members_at_the_same_time() {
+    let took_ns = |data, parity| {
+        let ring = Ring::on_hard_disks(data, parity);
+        let mut writer = ring.mount();
+        let began_ns = ring.timeline.now_ns();
+        writer.set_retention(Retention::default(), Timestamp(5), &ring.timeline).unwrap();
+        ring.timeline.now_ns() - began_ns
+    };
+    let (two, six) = (took_ns(1, 1), took_ns(4, 2));
+    assert!(two > 10_000_000, "a disk with moving parts: {two} ns");
+    assert!(six < 2 * two, "two members in {two} ns, six in {six}");
 }
 
 #[test]

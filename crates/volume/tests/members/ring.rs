@@ -1,6 +1,6 @@
 //! A volume to try members on.
 
-use device::{Device, Modelled, Pool, ReadAt, Timeline, Timing};
+use device::{Device, Modelled, Pool, ReadAt, Timeline, Timing, ZoneProfile};
 use format::geometry::PIECE_BYTES_MIN;
 use format::head::{HEAD_BYTES, HeadKey, Kind, StripeId, VolumeId};
 use format::superblock::MemberEntry;
@@ -36,10 +36,29 @@ impl Ring {
         Self::made((data_columns, parity_columns), &[], id)
     }
 
+    /// The same on disks with moving parts.
+    pub(crate) fn on_hard_disks(data_columns: u8, parity_columns: u8) -> Self {
+        let timeline = Timeline::new(Timestamp(1));
+        let disk = |seed| {
+            let profile = ZoneProfile::level(SIZE, 200e6);
+            Modelled::new(SIZE, Timing::hard_disk(profile), &timeline, u64::from(seed))
+        };
+        let disks = (0..data_columns + parity_columns).map(disk).collect();
+        Self::on(timeline, disks, (parity_columns, &[], 1))
+    }
+
     fn made((data_columns, parity_columns): (u8, u8), missing: &[u8], id: u8) -> Self {
         let timeline = Timeline::new(Timestamp(1));
         let members = data_columns + parity_columns;
         let disks: Vec<Modelled> = (0..members).map(|seed| disk(&timeline, seed)).collect();
+        Self::on(timeline, disks, (parity_columns, missing, id))
+    }
+
+    fn on(
+        timeline: Timeline,
+        disks: Vec<Modelled>,
+        (parity_columns, missing, id): (u8, &[u8], u8),
+    ) -> Self {
         let entry = |number: u8| {
             if missing.contains(&number) {
                 MemberEntry::vacant()
@@ -50,7 +69,7 @@ impl Ring {
         let identity = Identity {
             volume_id: VolumeId([id; 16]),
             head_key: HeadKey([2; 32]),
-            members: (0..members).map(entry).collect(),
+            members: (0..).take(disks.len()).map(entry).collect(),
             spares: Vec::new(),
             created: Timestamp(0),
         };
