@@ -18,6 +18,20 @@ use crate::process;
 /// Where the mutants are.
 pub(crate) const FOLDER: &str = "crates/sim/mutants/";
 
+/// Seconds after which a simulation has met a history that does not end.
+const ENDLESS_SECONDS: &str = "1200";
+/// What `timeout` says then.
+const TIMED_OUT: i32 = 124;
+
+/// What became of a mutant.
+enum Fate {
+    /// The simulation failed after so many histories.
+    Caught(u64),
+    /// It did not end.
+    Endless,
+    Lives,
+}
+
 /// A rule left out.
 #[derive(Debug, PartialEq, Eq)]
 struct Mutant {
@@ -79,9 +93,10 @@ pub(crate) fn run(seeds: u64, only: &str) -> Result<bool> {
     let mut lived = 0;
     for mutant in load()?.iter().filter(|mutant| mutant.name.contains(only)) {
         let verdict = match (try_one(&tree, mutant, seeds)?, &mutant.harmless) {
-            (Some(caught), _) => format!("caught by seed {caught} of {seeds}"),
-            (None, Some(reason)) => format!("lives: {reason}"),
-            (None, None) => {
+            (Fate::Caught(seed), _) => format!("caught by seed {seed} of {seeds}"),
+            (Fate::Endless, _) => "caught: a history does not end".to_owned(),
+            (Fate::Lives, Some(reason)) => format!("lives: {reason}"),
+            (Fate::Lives, None) => {
                 lived += 1;
                 "LIVES".to_owned()
             }
@@ -128,17 +143,16 @@ fn write_changed(path: &Path, bytes: &[u8]) -> Result<()> {
     fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Histories until the mutant was caught; `None` when it was not.
-fn try_one(tree: &Path, mutant: &Mutant, seeds: u64) -> Result<Option<u64>> {
+fn try_one(tree: &Path, mutant: &Mutant, seeds: u64) -> Result<Fate> {
     let file = tree.join(&mutant.file);
     let text = fs::read_to_string(&file).with_context(|| mutant.file.clone())?;
     fs::write(&file, mutant.apply(&text)?)?;
-    let caught = simulate(tree, seeds).with_context(|| format!("mutant {}", mutant.name));
+    let fate = simulate(tree, seeds).with_context(|| format!("mutant {}", mutant.name));
     fs::write(&file, text)?;
-    caught
+    fate
 }
 
-fn simulate(tree: &Path, seeds: u64) -> Result<Option<u64>> {
+fn simulate(tree: &Path, seeds: u64) -> Result<Fate> {
     let build = tree.with_file_name("build");
     let arguments = ["build", "--quiet", "--locked", "--profile", "sim", "-p", "sim"];
     let mut cargo = process::cargo(&arguments);
@@ -147,12 +161,17 @@ fn simulate(tree: &Path, seeds: u64) -> Result<Option<u64>> {
     if !cargo.status().context("cannot run cargo")?.success() {
         bail!("it does not compile");
     }
-    let mut sim = Command::new(build.join("sim/sim"));
+    let mut sim = Command::new("timeout");
+    sim.arg(ENDLESS_SECONDS).arg(build.join("sim/sim"));
     sim.args(["--seeds", &seeds.to_string(), "--stop-at-failure", "--json"]);
     let output = sim.output().context("cannot run the simulation")?;
+    if output.status.code() == Some(TIMED_OUT) {
+        return Ok(Fate::Endless);
+    }
     let report: Value = serde_json::from_slice(&output.stdout).context("no report")?;
     let caught = report.get("failures").and_then(|failures| failures.get(0)).is_some();
-    Ok(report.get("seeds").and_then(Value::as_u64).filter(|_| caught))
+    let seeds = report.get("seeds").and_then(Value::as_u64).filter(|_| caught);
+    Ok(seeds.map_or(Fate::Lives, Fate::Caught))
 }
 
 #[cfg(test)]
