@@ -10,7 +10,7 @@ use core::ffi::c_void;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU32, Ordering, fence};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
 use core::time::Duration;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -35,6 +35,8 @@ struct Inner {
     /// `Shared`.
     holders: Box<[AtomicU32]>,
     free: Mutex<Vec<u32>>,
+    /// Fewest that were ever free.
+    least_free: AtomicUsize,
     returned: Condvar,
 }
 
@@ -70,6 +72,7 @@ impl Pool {
                 size,
                 holders: (0..count).map(|_| AtomicU32::new(0)).collect(),
                 free: Mutex::new((0..buffers).rev().collect()),
+                least_free: AtomicUsize::new(count),
                 returned: Condvar::new(),
             }),
         };
@@ -82,7 +85,7 @@ impl Pool {
 
     /// A free buffer with whatever it held before, or `None` if all are in use.
     pub fn take(&self) -> Option<Buffer> {
-        let index = self.inner.lock().pop()?;
+        let index = self.inner.pop(&mut self.inner.lock())?;
         Some(self.hand_out(index))
     }
 
@@ -93,7 +96,7 @@ impl Pool {
             .returned
             .wait_timeout_while(self.inner.lock(), timeout, |free| free.is_empty())
             .unwrap_or_else(PoisonError::into_inner);
-        let index = free.pop()?;
+        let index = self.inner.pop(&mut free)?;
         drop(free);
         Some(self.hand_out(index))
     }
@@ -107,6 +110,11 @@ impl Pool {
     /// Buffers that nobody holds at this moment.
     pub fn free_count(&self) -> usize {
         self.inner.lock().len()
+    }
+
+    /// Fewest buffers that were free at any moment so far.
+    pub fn least_free_count(&self) -> usize {
+        self.inner.least_free.load(Ordering::Relaxed)
     }
 
     /// Buffers in all.
@@ -143,6 +151,12 @@ impl Inner {
     /// A panic while the list was locked cannot leave it half changed.
     fn lock(&self) -> MutexGuard<'_, Vec<u32>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pop(&self, free: &mut Vec<u32>) -> Option<u32> {
+        let index = free.pop()?;
+        self.least_free.fetch_min(free.len(), Ordering::Relaxed);
+        Some(index)
     }
 
     fn holders(&self, index: u32) -> &AtomicU32 {
@@ -296,7 +310,7 @@ mod tests {
             assert!(buffer.iter().all(|&byte| byte == value));
         }
         drop(held);
-        assert_eq!(pool.free_count(), 5);
+        assert_eq!((pool.free_count(), pool.least_free_count()), (5, 0));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The session indexer's thread: sealed pieces in, segments of session rows out.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::PoisonError;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 
 use core::num::NonZero;
@@ -18,6 +19,7 @@ use units::Clock;
 use volume::{Reader, StripeInSlot};
 
 use crate::encoder::Encoder;
+use crate::late::{Late, Step};
 use crate::ring::{Board, SealedStripe, Task, fill_with_block, look};
 use crate::segment::{OpenSegment, SegmentLimits};
 
@@ -28,6 +30,8 @@ const PART_BYTES_MIN: usize = 128 << 10;
 /// Longest wait for the write of an index part: a member that takes longer is given up by its own
 /// error.
 const COLUMN_WAIT: Duration = Duration::from_mins(2);
+/// How long the end of a recording goes on indexing what there was no time for.
+const LATE_NS: i64 = 2_000_000_000;
 /// How long the end of a recording waits for its last index before it leaves the cache without it.
 const AWAIT_NS: i64 = 5_000_000_000;
 /// A stretch that was left without an index (by a crash, or on purpose) is indexed when the volume
@@ -69,6 +73,8 @@ pub(crate) struct Indexer<'a> {
     pub(crate) data_columns: usize,
     pub(crate) clock: &'a dyn Clock,
     pub(crate) board: Board,
+    /// What there was no time for.
+    pub(crate) late: Late<'a>,
 }
 
 /// The state of the thread.
@@ -80,7 +86,6 @@ pub(crate) struct Run<'a> {
     pending: Vec<Pending>,
     /// Files of what lies before are gone.
     given_up_before: u64,
-    unindexed_before: u64,
     report: IndexerReport,
 }
 
@@ -104,7 +109,6 @@ impl<'a> Run<'a> {
             closed: VecDeque::new(),
             pending: Vec::new(),
             given_up_before: 0,
-            unindexed_before: 0,
             report: IndexerReport::default(),
         }
     }
@@ -121,7 +125,7 @@ impl<'a> Run<'a> {
         // another.
         drop(earlier);
         loop {
-            match sealed.recv_timeout(TICK) {
+            match self.receive(sealed) {
                 Ok(stripe) => self.stripe(&stripe),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -130,6 +134,7 @@ impl<'a> Run<'a> {
             self.write_encoded(false)?;
             self.cache_durable()?;
         }
+        self.index_rest();
         self.close(Rest::Last)?;
         self.parts.encoder.help(thread::available_parallelism().map_or(1, NonZero::get));
         self.write_encoded(true)?;
@@ -139,23 +144,70 @@ impl<'a> Run<'a> {
         Ok((self.report, self.parts.catalog))
     }
 
+    /// The next stripe. While none comes, one of those is indexed for which there was no time.
+    fn receive(
+        &mut self,
+        sealed: &Receiver<SealedStripe>,
+    ) -> Result<SealedStripe, RecvTimeoutError> {
+        match sealed.try_recv() {
+            Ok(stripe) => Ok(stripe),
+            Err(TryRecvError::Disconnected) => Err(RecvTimeoutError::Disconnected),
+            Err(TryRecvError::Empty) if self.index_skipped() => Err(RecvTimeoutError::Timeout),
+            Err(TryRecvError::Empty) => sealed.recv_timeout(TICK),
+        }
+    }
+
+    /// Indexes a stripe that was skipped; false when there is none that can be had now.
+    fn index_skipped(&mut self) -> bool {
+        let Some(first) = self.parts.late.first() else { return false };
+        let shown = look(&self.parts.board);
+        // A member that hangs would hold up whoever reads from it.
+        if self.parts.table.is_none() || !shown.away.is_empty() {
+            return false;
+        }
+        let (epoch, now) = (self.parts.epoch, self.parts.clock.boottime_ns());
+        let segment = self.segment.get_or_insert_with(|| OpenSegment::new(first, epoch, now));
+        match self.parts.late.next(shown.acknowledged, segment, self.parts.new_table) {
+            Step::Indexed(packets) => {
+                let mut board = self.parts.board.lock().unwrap_or_else(PoisonError::into_inner);
+                board.unindexed -= packets;
+                board.indexed_late += packets;
+                true
+            }
+            Step::Unreadable => true,
+            Step::NotNow => false,
+        }
+    }
+
+    /// The same at the end of a recording, for a while.
+    fn index_rest(&mut self) {
+        let give_up_ns = self.parts.clock.boottime_ns().saturating_add(LATE_NS);
+        while self.parts.late.first().is_some() && self.parts.clock.boottime_ns() < give_up_ns {
+            if !self.index_skipped() {
+                thread::park_timeout(Duration::from_millis(2));
+            }
+        }
+    }
+
     fn stripe(&mut self, sealed: &SealedStripe) {
         for ((number, column), starts) in (0..).zip(&sealed.columns).zip(&sealed.starts) {
             let body = column.get(HEAD_BYTES..sealed.len).expect("a piece is a head and a body");
             self.take((sealed.stripe, number), self.parts.epoch, packets(body).with_starts(starts));
         }
-        self.note_slot(Some(sealed.slot_cid));
+        self.note_slot(sealed.stripe, Some(sealed.slot_cid));
     }
 
     fn take(&mut self, piece: (StripeId, u8), epoch: u32, body: Packets<'_>) {
         let now = self.parts.clock.boottime_ns();
-        let segment = self.segment.get_or_insert_with(|| OpenSegment::new(piece.0, epoch, now));
+        let skipped = self.parts.late.first();
+        let first = skipped.map_or(piece.0, |skipped| skipped.min(piece.0));
+        let segment = self.segment.get_or_insert_with(|| OpenSegment::new(first, epoch, now));
         segment.take(self.parts.table.as_mut(), piece, body);
     }
 
-    fn note_slot(&mut self, slot_cid: Option<[u8; 32]>) {
+    fn note_slot(&mut self, stripe: StripeId, slot_cid: Option<[u8; 32]>) {
         if let Some(segment) = &mut self.segment {
-            segment.ends_in_slot_of(slot_cid);
+            segment.ends_in_slot_of(stripe, slot_cid);
         }
     }
 
@@ -171,8 +223,7 @@ impl<'a> Run<'a> {
     /// Hands the rows of the segment to the encoder, as the table makes them.
     fn close(&mut self, rest: Rest) -> Result<(), index::Error> {
         let Some(mut segment) = self.segment.take() else { return Ok(()) };
-        let unindexed = look(&self.parts.board).unindexed;
-        let missed_packets = unindexed - core::mem::replace(&mut self.unindexed_before, unindexed);
+        let missed_packets = self.parts.late.end_segment(segment.last(), &mut segment);
         let Indexer { encoder, table, volume, recording, .. } = &mut self.parts;
         let mut rows = encoder.begin(core::mem::take(&mut segment.rows))?;
         match (table, rest) {
@@ -332,7 +383,7 @@ impl<'a> Run<'a> {
                 }
                 let body = Reader::body(&stripe.head, buffer);
                 self.take((head.stripe, column), head.epoch, packets(body));
-                self.note_slot(slot_cid);
+                self.note_slot(head.stripe, slot_cid);
             }
         }
         self.close(Rest::Last)?;

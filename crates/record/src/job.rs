@@ -132,6 +132,8 @@ pub struct Progress {
     pub pool_free: usize,
     /// All columns of the pool.
     pub pool_count: usize,
+    /// Packets stored for which the indexer has had no time so far.
+    pub unindexed: u64,
     /// Oldest sequence that the ring holds for certain.
     pub tail: u64,
     /// Everything up to here is durable.
@@ -156,6 +158,10 @@ pub struct Report {
     pub total: Account,
     /// Packets stored without a row in the index: the indexer was too far behind.
     pub unindexed: u64,
+    /// Packets for which the indexer had no time when they came, and found it later.
+    pub indexed_late: u64,
+    /// Columns of the pool, and most of them that were in use at once.
+    pub pool_columns: (usize, usize),
     /// Rows written to the index.
     pub rows: u64,
     /// Segments closed.

@@ -26,6 +26,7 @@ mod expiry;
 mod indexer;
 mod intake;
 mod job;
+mod late;
 mod members;
 mod patrol;
 mod pipeline;

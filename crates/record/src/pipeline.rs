@@ -26,6 +26,7 @@ use crate::expiry::Expiry;
 use crate::indexer::{Indexer, IndexerReport, Run};
 use crate::intake::{Intake, IntakeParts, WriterGone};
 use crate::job::{Input, MaxAge, Opened, Options, Progress, Report};
+use crate::late::{Late, Skips};
 use crate::members::{self, Crier};
 use crate::patrol::{Patrolled, Patroller};
 use crate::reach::ReachBack;
@@ -66,6 +67,10 @@ pub(crate) fn run(
     let index_pool = Pool::new(2 * data_columns, pool.buffer_size())?;
     let retention = retention(options, opened.writer.superblock())?;
     let new_table = move || Table::new(config, hash_seed);
+    let open_reader = || {
+        let members = volume::find_members(&options.volume, &options.members).ok()?;
+        Reader::open(volume::open_members(&members).ok()?).ok()
+    };
 
     thread::scope(|scope| {
         let (tasks, task_queue) = sync_channel(pool.count());
@@ -73,13 +78,16 @@ pub(crate) fn run(
         // empty.
         let share = if may_wait { pool.count() } else { pool.count() / 2 };
         let (sealed, sealed_queue) = sync_channel(share);
+        let skips = Skips::default();
         let shared: Shared<'_> = (&board, tasks.clone(), index_pool, files.as_ref(), &new_table);
-        let indexer = indexer_of(options, clock, &opened, shared)?;
+        let late = Late::new(Arc::clone(&skips), &open_reader);
+        let indexer = indexer_of(options, clock, &opened, (shared, late))?;
         let ring = RingParts {
             pool: pool.clone(),
             clock,
             board: Arc::clone(&board),
             indexer: sealed,
+            skips,
             cut_after_ns,
             expiry: Expiry::new(retention, options.volume.clone(), options.members.clone())?,
             open_spare: &open_spare,
@@ -135,7 +143,7 @@ impl Report {
     }
 
     fn take_feed(&mut self, feed: Feed<'_>) {
-        let Feed { intake, board, notes, broken_off, mut crier, .. } = feed;
+        let Feed { intake, board, pool, notes, broken_off, mut crier, .. } = feed;
         let shown = look(board);
         self.notes.extend(notes);
         self.notes.extend(crier.tell(&shown.changes));
@@ -143,7 +151,8 @@ impl Report {
         self.broken_off = broken_off;
         self.interfaces = intake.accounts(&shown.stored);
         self.total = Account::sum(&self.interfaces);
-        self.unindexed = shown.unindexed;
+        self.pool_columns = (pool.count(), pool.count() - pool.least_free_count());
+        (self.unindexed, self.indexed_late) = (shown.unindexed, shown.indexed_late);
         if shown.unerased > 0 {
             let slots = shown.unerased;
             self.notes.push(format!(
@@ -218,7 +227,7 @@ fn indexer_of<'a>(
     options: &Options,
     clock: &'a dyn Clock,
     opened: &Opened,
-    (board, tasks, pool, files, new_table): Shared<'a>,
+    ((board, tasks, pool, files, new_table), late): (Shared<'a>, Late<'a>),
 ) -> Result<Indexer<'a>, Error> {
     // Rows do not outlive packets that are erased because of their age.
     let kept = retention(options, opened.writer.superblock())?;
@@ -248,6 +257,7 @@ fn indexer_of<'a>(
         data_columns: usize::from(geometry.data_columns),
         clock,
         board: Arc::clone(board),
+        late,
     })
 }
 
@@ -458,6 +468,7 @@ impl<'a> Feed<'a> {
             member_bytes: shown.counters.bytes,
             pool_free: self.pool.free_count(),
             pool_count: self.pool.count(),
+            unindexed: shown.unindexed,
             tail: shown.tail,
             acknowledged: shown.acknowledged,
             slots: self.slots,

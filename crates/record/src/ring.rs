@@ -9,6 +9,7 @@ use core::time::Duration;
 
 use crate::discards::{self, Discard};
 use crate::expiry::Expiry;
+use crate::late::{Skipped, Skips};
 use crate::members::{self, Change, MemberChange};
 use device::{Buffer, Device, Pool, Shared};
 use format::directory::Gap;
@@ -108,7 +109,10 @@ pub(crate) struct Shown {
     pub(crate) counters: WriterCounters,
     /// Packets in acknowledged stripes, by interface.
     pub(crate) stored: Vec<u64>,
+    /// Packets in stripes for which the indexer has had no time.
     pub(crate) unindexed: u64,
+    /// Packets in such stripes that were indexed since.
+    pub(crate) indexed_late: u64,
     /// What became of members, in the order of time.
     pub(crate) changes: Vec<MemberChange>,
     /// Number of the opening that goes on: members come and go with it.
@@ -140,6 +144,8 @@ pub(crate) struct RingParts<'a> {
     pub(crate) clock: &'a dyn Clock,
     pub(crate) board: Board,
     pub(crate) indexer: SyncSender<SealedStripe>,
+    /// Stripes for which it had no time.
+    pub(crate) skips: Skips,
     /// How long a column may wait for others.
     pub(crate) cut_after_ns: i64,
     pub(crate) expiry: Expiry,
@@ -155,6 +161,7 @@ pub(crate) struct RingWriter<'a> {
     board: Board,
     /// To the indexer, until the packets end.
     indexer: Option<SyncSender<SealedStripe>>,
+    skips: Skips,
     waiting: VecDeque<(StripeId, Vec<InterfaceUse>)>,
     /// Columns that wait for enough others to make a stripe.
     pending: Vec<FilledColumn>,
@@ -175,7 +182,7 @@ pub(crate) struct RingWriter<'a> {
 
 impl<'a> RingWriter<'a> {
     pub(crate) fn new(writer: Writer, parts: RingParts<'a>) -> Self {
-        let RingParts { pool, clock, board, indexer, open_spare, discard, .. } = parts;
+        let RingParts { pool, clock, board, indexer, skips, open_spare, discard, .. } = parts;
         Self {
             published: writer.acknowledged(),
             newest: writer.acknowledged(),
@@ -184,6 +191,7 @@ impl<'a> RingWriter<'a> {
             clock,
             board,
             indexer: Some(indexer),
+            skips,
             waiting: VecDeque::new(),
             pending: Vec::new(),
             cut_after_ns: parts.cut_after_ns,
@@ -341,12 +349,17 @@ impl RingWriter<'_> {
         Ok(())
     }
 
-    /// Recording outranks indexing: a stripe that finds the queue full stays unindexed.
+    /// Recording outranks indexing: a stripe that finds the queue full is left out, until there is
+    /// time for it.
     fn hand_to_indexer(&mut self, sealed: SealedStripe) {
         let Some(indexer) = &self.indexer else { return };
-        let packets = sealed.packets;
+        let skipped = Skipped { stripe: sealed.stripe, packets: sealed.packets };
         if indexer.try_send(sealed).is_err() {
-            self.board.lock().unwrap_or_else(PoisonError::into_inner).unindexed += packets;
+            // Counted first: it is taken off again when it is indexed.
+            let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
+            board.unindexed += skipped.packets;
+            drop(board);
+            self.skips.lock().unwrap_or_else(PoisonError::into_inner).push(skipped);
         }
     }
 

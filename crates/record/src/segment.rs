@@ -128,12 +128,18 @@ impl OpenSegment {
             });
         }
         self.bytes += u64::try_from(walk.body_len()).expect("lengths fit 64 bits");
-        self.last = stripe;
+        self.last = self.last.max(stripe);
     }
 
-    /// The slot of the stripe taken last begins with the stripe of this `CID`.
-    pub(crate) fn ends_in_slot_of(&mut self, slot_cid: Option<[u8; 32]>) {
-        self.slot_cid = slot_cid;
+    pub(crate) fn last(&self) -> StripeId {
+        self.last
+    }
+
+    /// The slot of `stripe`, which was taken, begins with the stripe of this `CID`.
+    pub(crate) fn ends_in_slot_of(&mut self, stripe: StripeId, slot_cid: Option<[u8; 32]>) {
+        if stripe == self.last {
+            self.slot_cid = slot_cid;
+        }
     }
 
     /// Which stripes these are, whatever their numbers.

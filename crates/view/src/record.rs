@@ -38,12 +38,21 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
         duration(report.opening_ns),
         duration(report.closing_ns),
     ));
+    let late = match report.indexed_late {
+        0 => String::new(),
+        late => format!(", {} indexed late", plural(late, "packet")),
+    };
     lines.push(format!(
-        "{} in {}, {} of index, {} without a row",
+        "{} in {}, {} of index, {} without a row{late}",
         plural(report.rows, "session row"),
         plural(report.segments, "segment"),
         ByteSize(report.index_bytes),
         plural(report.unindexed, "packet"),
+    ));
+    let ((columns, used), slowest_ns) = (report.pool_columns, report.writer.write_latency_ns_max);
+    lines.push(format!(
+        "at most {used} of {columns} columns of the pool in use; slowest write {}",
+        duration(i64::try_from(slowest_ns).unwrap_or(i64::MAX)),
     ));
     lines.push(format!("durable up to stripe {}", report.acknowledged));
     if report.writer.discarded_bytes > 0 {
@@ -115,15 +124,24 @@ pub fn recording_progress(progress: &Progress) -> String {
     let lost = total.kernel_drops + total.writer_drops;
     let used = progress.pool_count.saturating_sub(progress.pool_free) * 100;
     format!(
-        "{} offered, {} stored, {} lost; {} at {}; pool {} % used; {}",
+        "{} offered, {} stored, {} lost; {} at {}; pool {} % used{}; {}",
         plural(total.offered, "packet"),
         grouped(total.stored),
         grouped(lost),
         ByteSize(progress.member_bytes),
         rate(progress.member_bytes, progress.elapsed_ns),
         used / progress.pool_count.max(1),
+        behind(progress),
         duration(progress.elapsed_ns),
     ) + &holds(progress)
+}
+
+/// What the indexer has had no time for.
+fn behind(progress: &Progress) -> String {
+    match progress.unindexed {
+        0 => String::new(),
+        packets => format!(", {} wait for the index", plural(packets, "packet")),
+    }
 }
 
 /// How far back the ring reaches when full.
@@ -172,6 +190,9 @@ struct RecordingJson<'a> {
     #[serde(flatten)]
     total: AccountJson<'a>,
     unindexed: u64,
+    indexed_late: u64,
+    pool_columns: usize,
+    pool_columns_used_max: usize,
     sessions: u64,
     segments: u64,
     index_bytes: u64,
@@ -215,6 +236,9 @@ pub fn recording_json(report: &Report) -> String {
     pretty(&RecordingJson {
         total: AccountJson::new(&report.total),
         unindexed: report.unindexed,
+        indexed_late: report.indexed_late,
+        pool_columns: report.pool_columns.0,
+        pool_columns_used_max: report.pool_columns.1,
         sessions: report.rows,
         segments: report.segments,
         index_bytes: report.index_bytes,
