@@ -152,6 +152,7 @@ fn encode(outcome: &mut Outcome, opening: &Packets, packets: &Packets) -> Result
         time_max: Timestamp::MIN,
         packets: 0,
         unindexed_packets: 0,
+        unread_packets: 0,
         gaps: Vec::new(),
         interfaces: Vec::new(),
         recording: None,

@@ -68,6 +68,7 @@ impl Stretch {
             time_max: self.time_max,
             packets: self.packets,
             unindexed_packets: 0,
+            unread_packets: 0,
             gaps: self.gaps.clone(),
             interfaces: self.interfaces.clone(),
             recording: None,

@@ -272,6 +272,9 @@ impl Scan<'_> {
         };
         let meta = found.segment.meta();
         notes.completeness.add_gaps(&meta.gaps, *self.times.start(), *self.times.end());
+        if self.asks_for_names() {
+            notes.completeness.unread_packets += meta.unread_packets;
+        }
         let step = Step::Part {
             first: part.first,
             epoch: meta.epoch,
@@ -402,6 +405,11 @@ impl Scan<'_> {
         Ok(looks.into_iter().map(|look| look.into_inner().unwrap_or(Look::Absent)).collect())
     }
 
+    /// Rows are chosen by what is found in payload.
+    fn asks_for_names(&self) -> bool {
+        self.wanted.columns().into_iter().any(index::is_name)
+    }
+
     fn look(&self, part: &Part) -> Look {
         let Some(entry) = part.segment else { return Look::Absent };
         let summary = &entry.summary;
@@ -409,7 +417,8 @@ impl Scan<'_> {
             return Look::OutOfTime;
         }
         // What is missing from a segment counts whatever its rows are.
-        let is_whole = !summary.gaps && !summary.unindexed;
+        let lacks_names = summary.unread && self.asks_for_names();
+        let is_whole = !summary.gaps && !summary.unindexed && !lacks_names;
         let needed = if is_whole { self.wanted.needed() } else { Needed::default() };
         if is_whole && self.wanted.only_segment().is_some_and(|only| only != summary.first) {
             return Look::RuledOut(0);

@@ -46,6 +46,8 @@ pub struct Completeness {
     pub missing_packets: u64,
     /// Packets that no index has; they were indexed on the way and are in the answer.
     pub unindexed_packets: u64,
+    /// Where names were asked for: packets that the recorder had no time to look at for some.
+    pub unread_packets: u64,
     /// Something that was asked for lies at or before this time, and is not given out any more.
     pub expired_through: Option<Timestamp>,
     /// Sessions beyond the limit were left out.
@@ -61,6 +63,7 @@ impl Completeness {
             && self.damage.is_empty()
             && self.retired_pieces == 0
             && self.missing_packets == 0
+            && self.unread_packets == 0
             && self.expired_through.is_none()
             && !self.limited
             && !self.stopped
@@ -117,6 +120,13 @@ impl fmt::Display for Completeness {
         }
         if self.missing_packets > 0 {
             write!(f, "\nnot found: {} packets that the index counts", self.missing_packets)?;
+        }
+        if self.unread_packets > 0 {
+            write!(
+                f,
+                "\nnames may be missing: {} packets were not looked at",
+                self.unread_packets
+            )?;
         }
         if self.unindexed_packets > 0 {
             write!(f, "\nindexed on the way: {} packets", self.unindexed_packets)?;

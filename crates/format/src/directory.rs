@@ -105,6 +105,8 @@ pub struct Summary {
     pub unindexed: bool,
     /// The segment has gaps.
     pub gaps: bool,
+    /// Some payload was not looked at for names.
+    pub unread: bool,
 }
 
 impl Summary {
@@ -397,7 +399,9 @@ fn encode_entry(entry: &SegmentEntry) -> [u8; ENTRY_SIZE] {
     for field in [summary.sessions, summary.packets] {
         out.extend(field.to_le_bytes());
     }
-    let flags = u32::from(summary.unindexed) | u32::from(summary.gaps) << 1;
+    let flags = u32::from(summary.unindexed)
+        | u32::from(summary.gaps) << 1
+        | u32::from(summary.unread) << 2;
     out.extend(flags.to_le_bytes());
     for field in [*parts, summary.first.sub, summary.last.sub, index.sub] {
         out.extend(field.to_le_bytes());
@@ -424,6 +428,7 @@ fn decode_entry(bytes: &[u8; ENTRY_SIZE]) -> Result<SegmentEntry, PartError> {
         packets,
         unindexed: flags & 1 != 0,
         gaps: flags & 2 != 0,
+        unread: flags & 4 != 0,
     };
     if !summary.is_in_range() || parts == 0 {
         return Err(PartError::Range { field: "directory entry" });

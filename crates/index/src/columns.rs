@@ -523,3 +523,10 @@ pub(crate) static COLUMNS: &[Column] = &[
         ),
     ),
 ];
+
+/// Whether a column holds what was found in payload.
+pub fn is_name(column: &str) -> bool {
+    let of_protocol = ["tls_", "http_", "dns_"];
+    ["app", "sni", "alpn"].contains(&column)
+        || of_protocol.iter().any(|prefix| column.starts_with(prefix))
+}

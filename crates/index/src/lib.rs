@@ -26,6 +26,7 @@ mod names;
 mod segment;
 
 pub use catalog::{Catalog, IdentitiesOf, LookUp, Packets};
+pub use columns::is_name;
 pub use content::Content;
 pub use encode::{Encoded, EncodedGroup, GROUP_ROWS, GroupEncoder, by_start, encode};
 pub use error::{Error, Result};

@@ -50,6 +50,8 @@ pub struct SegmentMeta {
     pub packets: u64,
     /// Packets stored that are in no row.
     pub unindexed_packets: u64,
+    /// Packets whose payload was not looked at for names.
+    pub unread_packets: u64,
     /// Stretches in which packets are missing.
     pub gaps: Vec<Gap>,
     /// Interfaces that the rows refer to.
@@ -72,6 +74,7 @@ impl SegmentMeta {
             packets: self.packets,
             unindexed: self.unindexed_packets > 0,
             gaps: !self.gaps.is_empty(),
+            unread: self.unread_packets > 0,
         }
     }
 
@@ -88,6 +91,10 @@ impl SegmentMeta {
             self.packets,
             self.unindexed_packets,
         );
+        if self.unread_packets > 0 {
+            writeln!(text, "unread_packets {}", self.unread_packets)
+                .expect("writing to a string cannot fail");
+        }
         for Gap { cause, interface, packets, bytes, from, to } in &self.gaps {
             let (cause, interface) = (cause.name(), known(*interface));
             let (packets, bytes, from, to) = (known(*packets), known(*bytes), from.0, to.0);
@@ -130,6 +137,9 @@ impl SegmentMeta {
             time_max,
             packets: one(text, "packets", number)?,
             unindexed_packets: one(text, "unindexed_packets", number)?,
+            unread_packets: all(text, "unread_packets", |count| count.parse().ok())?
+                .pop()
+                .unwrap_or_default(),
             gaps: all(text, "gap", gap)?,
             interfaces: all(text, "interface", interface)?,
             recording: all(text, "recording", unescape)?.pop(),

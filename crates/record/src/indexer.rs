@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::PoisonError;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 
 use core::num::NonZero;
@@ -19,6 +19,7 @@ use units::Clock;
 use volume::{Reader, StripeInSlot};
 
 use crate::encoder::Encoder;
+use crate::hurry::FromRing;
 use crate::late::{Late, Step};
 use crate::ring::{Board, SealedStripe, Task, fill_with_block, look};
 use crate::segment::{OpenSegment, SegmentLimits};
@@ -44,6 +45,8 @@ pub(crate) struct IndexerReport {
     pub(crate) rows: u64,
     pub(crate) segments: u64,
     pub(crate) index_bytes: u64,
+    /// Packets whose payload was not looked at for names.
+    pub(crate) unread: u64,
 }
 
 /// An index on its way to being durable: only then may the cache know it.
@@ -117,7 +120,7 @@ impl<'a> Run<'a> {
     /// what the index directory is known to hold.
     pub(crate) fn run(
         mut self,
-        sealed: &Receiver<SealedStripe>,
+        sealed: &FromRing,
         earlier: Reader,
     ) -> Result<(IndexerReport, Catalog), index::Error> {
         self.catch_up(&earlier)?;
@@ -145,15 +148,12 @@ impl<'a> Run<'a> {
     }
 
     /// The next stripe. While none comes, one of those is indexed for which there was no time.
-    fn receive(
-        &mut self,
-        sealed: &Receiver<SealedStripe>,
-    ) -> Result<SealedStripe, RecvTimeoutError> {
-        match sealed.try_recv() {
+    fn receive(&mut self, sealed: &FromRing) -> Result<SealedStripe, RecvTimeoutError> {
+        match sealed.try_next() {
             Ok(stripe) => Ok(stripe),
             Err(TryRecvError::Disconnected) => Err(RecvTimeoutError::Disconnected),
             Err(TryRecvError::Empty) if self.index_skipped() => Err(RecvTimeoutError::Timeout),
-            Err(TryRecvError::Empty) => sealed.recv_timeout(TICK),
+            Err(TryRecvError::Empty) => sealed.next(TICK),
         }
     }
 
@@ -190,6 +190,9 @@ impl<'a> Run<'a> {
     }
 
     fn stripe(&mut self, sealed: &SealedStripe) {
+        if let Some(table) = &mut self.parts.table {
+            table.find_names(!sealed.is_in_a_hurry);
+        }
         for ((number, column), starts) in (0..).zip(&sealed.columns).zip(&sealed.starts) {
             let body = column.get(HEAD_BYTES..sealed.len).expect("a piece is a head and a body");
             self.take((sealed.stripe, number), self.parts.epoch, packets(body).with_starts(starts));
@@ -225,6 +228,7 @@ impl<'a> Run<'a> {
         let Some(mut segment) = self.segment.take() else { return Ok(()) };
         let missed_packets = self.parts.late.end_segment(segment.last(), &mut segment);
         let Indexer { encoder, table, volume, recording, .. } = &mut self.parts;
+        self.report.unread += segment.unread();
         let mut rows = encoder.begin(core::mem::take(&mut segment.rows))?;
         match (table, rest) {
             (Some(table), Rest::GoesOn) => table.cut(&mut rows),

@@ -160,6 +160,8 @@ pub struct Report {
     pub unindexed: u64,
     /// Packets for which the indexer had no time when they came, and found it later.
     pub indexed_late: u64,
+    /// Packets indexed whose payload was not looked at for names, for want of time.
+    pub unread: u64,
     /// Columns of the pool, and most of them that were in use at once.
     pub pool_columns: (usize, usize),
     /// Rows written to the index.

@@ -12,8 +12,9 @@
 //!
 //! Intake copies each packet once into an open column and does nothing else. The pool is the memory
 //! between capture and disk: when it is empty a live packet is a writer drop, counted and stored as
-//! a gap, while a file waits. The indexer may fall behind by half of the pool; what is beyond that
-//! is stored unindexed. Recording outranks indexing.
+//! a gap, while a file waits. The indexer may fall behind by half of the pool: then it first
+//! looks for no names, and what is beyond that is indexed when load falls. Recording outranks
+//! indexing.
 //!
 //! Invariant, asserted at the end of every run: per interface, offered = stored + cut + kernel
 //! drops + writer drops + in flight.
@@ -23,6 +24,7 @@ mod discards;
 mod encoder;
 mod error;
 mod expiry;
+mod hurry;
 mod indexer;
 mod intake;
 mod job;

@@ -23,6 +23,7 @@ use crate::account::Account;
 use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::expiry::Expiry;
+use crate::hurry::{self, FromRing};
 use crate::indexer::{Indexer, IndexerReport, Run};
 use crate::intake::{Intake, IntakeParts, WriterGone};
 use crate::job::{Input, MaxAge, Opened, Options, Progress, Report};
@@ -31,7 +32,7 @@ use crate::members::{self, Crier};
 use crate::patrol::{Patrolled, Patroller};
 use crate::reach::ReachBack;
 use crate::resilver;
-use crate::ring::{Board, RingParts, RingWriter, SealedStripe, Shown, Task, look};
+use crate::ring::{Board, RingParts, RingWriter, Shown, Task, look};
 use crate::segment::SegmentLimits;
 
 /// How long a source may wait for packets, at most.
@@ -50,15 +51,12 @@ pub(crate) fn run(
     progress: Progressing<'_>,
 ) -> Result<Report, Error> {
     let (files, note) = index_files(options, opened.writer.superblock());
-    let mut notes: Vec<String> = opened.writer.notes().cloned().collect();
-    notes.extend(note);
+    let notes: Vec<String> = opened.writer.notes().cloned().chain(note).collect();
     let failed = AtomicBool::new(false);
     let (board, epoch) = (board_of(&opened, clock.boottime_ns()), opened.writer.epoch());
     let device_options = options.device.clone();
     let open_spare = move |spare: &Spare| open_spare(spare, &device_options);
     let (recovery, pool) = (opened.recovery.clone(), opened.pool.clone());
-    let hash_seed = u64::from_le_bytes(host::random_bytes()?);
-    let config = options.sessions.unwrap_or_default();
     let cut_after_ns = i64::try_from(options.cut_after.as_nanos()).unwrap_or(i64::MAX);
     let slots = opened.writer.geometry().slots - u64::from(opened.writer.superblock().window);
     let reach = reach_back(options, opened.writer.geometry());
@@ -66,18 +64,12 @@ pub(crate) fn run(
     let data_columns = usize::from(opened.writer.geometry().data_columns);
     let index_pool = Pool::new(2 * data_columns, pool.buffer_size())?;
     let retention = retention(options, opened.writer.superblock())?;
-    let new_table = move || Table::new(config, hash_seed);
-    let open_reader = || {
-        let members = volume::find_members(&options.volume, &options.members).ok()?;
-        Reader::open(volume::open_members(&members).ok()?).ok()
-    };
+    let new_table = table_maker(options)?;
+    let open_reader = || open_reader(options);
 
     thread::scope(|scope| {
         let (tasks, task_queue) = sync_channel(pool.count());
-        // A link leaves the indexer half of the pool; a file waits for it, by the pool running
-        // empty.
-        let share = if may_wait { pool.count() } else { pool.count() / 2 };
-        let (sealed, sealed_queue) = sync_channel(share);
+        let (sealed, sealed_queue) = hurry::queue(pool.count(), may_wait);
         let skips = Skips::default();
         let shared: Shared<'_> = (&board, tasks.clone(), index_pool, files.as_ref(), &new_table);
         let late = Late::new(Arc::clone(&skips), &open_reader);
@@ -135,8 +127,9 @@ impl Report {
     /// An index that failed costs no packet: what it does not cover is indexed when asked for.
     fn take_index(&mut self, indexed: Result<IndexerReport, index::Error>) {
         match indexed {
-            Ok(IndexerReport { rows, segments, index_bytes }) => {
+            Ok(IndexerReport { rows, segments, index_bytes, unread }) => {
                 (self.rows, self.segments, self.index_bytes) = (rows, segments, index_bytes);
+                self.unread = unread;
             }
             Err(error) => self.notes.push(format!("indexing stopped: {error}; packets are stored")),
         }
@@ -275,6 +268,19 @@ fn spawn_ring<'scope>(
     thread::Builder::new().name("ring".to_owned()).spawn_scoped(scope, body).map_err(Error::Thread)
 }
 
+/// Makes session tables that know each other's sessions.
+fn table_maker(options: &Options) -> Result<impl Fn() -> Table + Sync + use<>, Error> {
+    let hash_seed = u64::from_le_bytes(host::random_bytes()?);
+    let config = options.sessions.unwrap_or_default();
+    Ok(move || Table::new(config, hash_seed))
+}
+
+/// The volume as it is now, if it can be read.
+fn open_reader(options: &Options) -> Option<Reader> {
+    let members = volume::find_members(&options.volume, &options.members).ok()?;
+    Reader::open(volume::open_members(&members).ok()?).ok()
+}
+
 /// Starts the thread that resilvers.
 fn start_resilverer(
     options: &Options,
@@ -309,7 +315,7 @@ fn retire(
 fn spawn_indexer<'scope>(
     scope: &'scope Scope<'scope, '_>,
     parts: Indexer<'scope>,
-    sealed: Receiver<SealedStripe>,
+    sealed: FromRing,
     earlier: Reader,
 ) -> Result<ScopedJoinHandle<'scope, Indexed>, Error> {
     let body = move || Run::new(parts).run(&sealed, earlier);

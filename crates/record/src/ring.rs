@@ -9,6 +9,7 @@ use core::time::Duration;
 
 use crate::discards::{self, Discard};
 use crate::expiry::Expiry;
+use crate::hurry::ToIndexer;
 use crate::late::{Skipped, Skips};
 use crate::members::{self, Change, MemberChange};
 use device::{Buffer, Device, Pool, Shared};
@@ -95,6 +96,8 @@ pub(crate) struct SealedStripe {
     /// Bytes of head and body of each.
     pub(crate) len: usize,
     pub(crate) packets: u64,
+    /// The indexer was so far behind that there is no time for names.
+    pub(crate) is_in_a_hurry: bool,
 }
 
 /// What other threads may know of the writer at any moment.
@@ -143,7 +146,7 @@ pub(crate) struct RingParts<'a> {
     pub(crate) pool: Pool,
     pub(crate) clock: &'a dyn Clock,
     pub(crate) board: Board,
-    pub(crate) indexer: SyncSender<SealedStripe>,
+    pub(crate) indexer: ToIndexer,
     /// Stripes for which it had no time.
     pub(crate) skips: Skips,
     /// How long a column may wait for others.
@@ -160,7 +163,7 @@ pub(crate) struct RingWriter<'a> {
     clock: &'a dyn Clock,
     board: Board,
     /// To the indexer, until the packets end.
-    indexer: Option<SyncSender<SealedStripe>>,
+    indexer: Option<ToIndexer>,
     skips: Skips,
     waiting: VecDeque<(StripeId, Vec<InterfaceUse>)>,
     /// Columns that wait for enough others to make a stripe.
@@ -344,7 +347,9 @@ impl RingWriter<'_> {
         let appended = self.append(filled)?;
         self.waiting.push_back((appended.stripe, interfaces));
         let volume::Appended { stripe, slot_cid, columns, len } = appended;
-        let sealed = SealedStripe { stripe, slot_cid, columns, starts, len, packets };
+        let is_in_a_hurry = false;
+        let sealed =
+            SealedStripe { stripe, slot_cid, columns, starts, len, packets, is_in_a_hurry };
         self.hand_to_indexer(sealed);
         Ok(())
     }
@@ -354,7 +359,7 @@ impl RingWriter<'_> {
     fn hand_to_indexer(&mut self, sealed: SealedStripe) {
         let Some(indexer) = &self.indexer else { return };
         let skipped = Skipped { stripe: sealed.stripe, packets: sealed.packets };
-        if indexer.try_send(sealed).is_err() {
+        if !indexer.send(sealed) {
             // Counted first: it is taken off again when it is indexed.
             let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
             board.unindexed += skipped.packets;

@@ -53,6 +53,7 @@ pub(crate) struct OpenSegment {
     bytes: u64,
     packets: u64,
     unindexed: u64,
+    unread: u64,
     time_min: Timestamp,
     time_max: Timestamp,
     gaps: Vec<Gap>,
@@ -73,6 +74,7 @@ impl OpenSegment {
             bytes: 0,
             packets: 0,
             unindexed: 0,
+            unread: 0,
             time_min: Timestamp::MAX,
             time_max: Timestamp::MIN,
             gaps: Vec::new(),
@@ -115,7 +117,9 @@ impl OpenSegment {
         });
         if let Some(table) = table {
             self.vlan_in_key = table.vlan_in_key();
+            let unread_before = table.stats().unread;
             table.push_all(views, &mut self.rows);
+            self.unread += table.stats().unread - unread_before;
         } else {
             self.unindexed += u64::try_from(views.count()).expect("counts fit 64 bits");
         }
@@ -129,6 +133,11 @@ impl OpenSegment {
         }
         self.bytes += u64::try_from(walk.body_len()).expect("lengths fit 64 bits");
         self.last = self.last.max(stripe);
+    }
+
+    /// Packets whose payload was not looked at for names.
+    pub(crate) fn unread(&self) -> u64 {
+        self.unread
     }
 
     pub(crate) fn last(&self) -> StripeId {
@@ -171,6 +180,7 @@ impl OpenSegment {
             time_max: self.time_max,
             packets: self.packets + missed_packets,
             unindexed_packets: self.unindexed + missed_packets,
+            unread_packets: self.unread,
             gaps: self.gaps.clone(),
             interfaces: self.interfaces.values().cloned().collect(),
             recording,

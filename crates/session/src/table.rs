@@ -41,6 +41,9 @@ pub struct Stats {
     pub evicted: u64,
     /// Messages whose names were not searched because the room for their first bytes was used up.
     pub heads_refused: u64,
+    /// Packets that were not looked at for names ([`Table::find_names`]), where there might have
+    /// been some.
+    pub unread: u64,
 }
 
 /// The live sessions. Memory is bounded by `session_count_max` records of about half a KiB,
@@ -60,6 +63,7 @@ pub struct Table {
     budget: Budget,
     pieces: Pieces,
     stats: Stats,
+    finds_names: bool,
 }
 
 impl Table {
@@ -89,7 +93,14 @@ impl Table {
             budget: Budget { free_bytes: config.head_bytes_max, refused: 0 },
             pieces: Pieces::new(),
             stats: Stats::default(),
+            finds_names: true,
         }
+    }
+
+    /// From the next packet on payload is looked at for names, or not: then packets in which there
+    /// might have been some are counted ([`Stats::unread`]).
+    pub fn find_names(&mut self, is_wanted: bool) {
+        self.finds_names = is_wanted;
     }
 
     /// Takes one packet into account. Rows of sessions and slices that ended are appended to `out`.
@@ -357,6 +368,9 @@ impl Table {
         detail.count(arrival);
         match &arrival.decoded.transport {
             Transport::Tcp(header) => self.segment(slot, arrival, side, header),
+            Transport::Udp if !hot.interest.is_none() && !self.finds_names => {
+                self.stats.unread += 1;
+            }
             Transport::Udp if !hot.interest.is_none() => {
                 let (search, interest) = (&mut detail.search, &mut hot.interest);
                 names::datagram(search, interest, ports(arrival), arrival.decoded.payload);
@@ -381,7 +395,9 @@ impl Table {
         }
         let ends = !was_over && hot.is_over;
         let is_searched = !decoded.payload.is_empty() && header.flags & RST == 0;
-        if is_searched && !hot.interest.is_none() {
+        if is_searched && !hot.interest.is_none() && !self.finds_names {
+            self.stats.unread += 1;
+        } else if is_searched && !hot.interest.is_none() {
             let syn = u32::from(header.flags & SYN != 0);
             let segment = Segment {
                 side,

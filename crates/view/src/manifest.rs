@@ -33,6 +33,7 @@ struct CompletenessJson {
     retired_pieces: u64,
     missing_packets: u64,
     unindexed_packets: u64,
+    unread_packets: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     expired_through_ns: Option<i64>,
     limited: bool,
@@ -132,6 +133,7 @@ fn completeness(found: &Completeness) -> CompletenessJson {
         retired_pieces: found.retired_pieces,
         missing_packets: found.missing_packets,
         unindexed_packets: found.unindexed_packets,
+        unread_packets: found.unread_packets,
         expired_through_ns: found.expired_through.map(|Timestamp(ns)| ns),
         limited: found.limited,
         stopped: found.stopped,

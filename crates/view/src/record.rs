@@ -42,8 +42,12 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
         0 => String::new(),
         late => format!(", {} indexed late", plural(late, "packet")),
     };
+    let unread = match report.unread {
+        0 => String::new(),
+        unread => format!(", {} not looked at for names", plural(unread, "packet")),
+    };
     lines.push(format!(
-        "{} in {}, {} of index, {} without a row{late}",
+        "{} in {}, {} of index, {} without a row{late}{unread}",
         plural(report.rows, "session row"),
         plural(report.segments, "segment"),
         ByteSize(report.index_bytes),
@@ -191,6 +195,7 @@ struct RecordingJson<'a> {
     total: AccountJson<'a>,
     unindexed: u64,
     indexed_late: u64,
+    unread: u64,
     pool_columns: usize,
     pool_columns_used_max: usize,
     sessions: u64,
@@ -237,6 +242,7 @@ pub fn recording_json(report: &Report) -> String {
         total: AccountJson::new(&report.total),
         unindexed: report.unindexed,
         indexed_late: report.indexed_late,
+        unread: report.unread,
         pool_columns: report.pool_columns.0,
         pool_columns_used_max: report.pool_columns.1,
         sessions: report.rows,

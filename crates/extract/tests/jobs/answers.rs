@@ -318,6 +318,21 @@ fn pieces_that_the_indexer_missed_are_indexed_on_the_way() {
 }
 
 #[test]
+fn what_was_not_looked_at_is_said_where_names_are_asked_for() {
+    let volume = Volume::of(&traffic(5, 200), How { unread: true, ..How::default() });
+    let (found, report) = find_all(&volume, "port 1001", None);
+    assert!(!found.is_empty() && report.completeness.is_complete());
+    for query in ["sni = example.org", "not app = tls", "port 1001 and dns.name = example.org"] {
+        let (_, report) = find_all(&volume, query, None);
+        let unread = report.completeness.unread_packets;
+        assert!(unread > 7 && unread.is_multiple_of(7), "{query}: {unread}");
+        assert!(!report.completeness.is_complete());
+        let text = format!("{unread} packets were not looked at");
+        assert!(report.completeness.to_string().contains(&text), "{}", report.completeness);
+    }
+}
+
+#[test]
 fn answers_do_not_depend_on_the_cache() {
     let volume = Volume::of(&traffic(5, 200), How::default());
     let (first, report) = find_all(&volume, "port 1001", None);

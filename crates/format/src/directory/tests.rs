@@ -13,6 +13,7 @@ fn entry(number: u64) -> SegmentEntry {
             packets: 1_500_000,
             unindexed: number.is_multiple_of(2),
             gaps: number.is_multiple_of(3),
+            unread: number.is_multiple_of(5),
         },
         index: StripeId { sequence: 10 * number + 8, sub: 2 },
         parts: 3,

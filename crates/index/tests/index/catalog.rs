@@ -31,6 +31,7 @@ fn meta(number: u64) -> SegmentMeta {
         time_max: Timestamp(second + 999_999_999),
         packets: 10,
         unindexed_packets: 0,
+        unread_packets: 0,
         gaps: Vec::new(),
         interfaces: Vec::new(),
         recording: None,

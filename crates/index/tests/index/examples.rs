@@ -17,6 +17,7 @@ pub(crate) fn meta() -> SegmentMeta {
         time_max: Timestamp(1_795_171_282_000_000_000),
         packets: 1_500_000,
         unindexed_packets: 12,
+        unread_packets: 5,
         gaps: vec![Gap {
             cause: GapCause::KernelDrops,
             interface: Some(0),

@@ -44,6 +44,7 @@ fn meta(sequence: u64) -> SegmentMeta {
         time_max: Timestamp(0),
         packets: 9,
         unindexed_packets: 0,
+        unread_packets: 0,
         gaps: Vec::new(),
         interfaces: Vec::new(),
         recording: None,

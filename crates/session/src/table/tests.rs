@@ -109,6 +109,25 @@ fn packets(rows: &[Slice]) -> Vec<(u64, u64)> {
 }
 
 #[test]
+fn packets_that_are_not_looked_at_for_names_are_counted_where_there_may_be_some() {
+    let mut bench = Bench::new(off());
+    bench.table.find_names(false);
+    bench.push(&udp(1, 1, 2));
+    bench.push(&udp(2, 2, 1));
+    // Without payload, or of a protocol without names.
+    bench.push(&tcp(3, 1, 2, SYN, 1));
+    bench.push(&Made {
+        tuple: tuple(Protocol::ICMP, 1, 2),
+        transport: Transport::Other,
+        ..udp(4, 1, 2)
+    });
+    assert_eq!(bench.table.stats().unread, 2);
+    bench.table.find_names(true);
+    bench.push(&udp(5, 1, 2));
+    assert_eq!((bench.table.stats().unread, bench.table.stats().packets), (2, 5));
+}
+
+#[test]
 fn a_silence_longer_than_the_timeout_splits_a_session_and_no_shorter_one() {
     let config = Config { slice_ns: None, ..Config::default() };
     let made = [udp(0, 1, 2), udp(60, 2, 1), udp(121, 1, 2), udp(100, 2, 1)];

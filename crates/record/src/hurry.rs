@@ -1,0 +1,111 @@
+//! The queue of sealed stripes to the indexer, and what gives way when it fills up.
+//!
+//! Recording outranks everything. A stripe that finds more than half of the queue taken is indexed
+//! without looking for names in its packets; one that finds all of it taken is left out, until
+//! there is time for it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{
+    Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel,
+};
+
+use core::time::Duration;
+
+use crate::ring::SealedStripe;
+
+/// The ring writer's end.
+pub(crate) struct ToIndexer {
+    stripes: SyncSender<SealedStripe>,
+    waiting: Arc<AtomicUsize>,
+    capacity: usize,
+    /// Whoever sends waits for room, sooner or later: there is always time.
+    may_wait: bool,
+}
+
+/// The indexer's end.
+pub(crate) struct FromRing {
+    stripes: Receiver<SealedStripe>,
+    waiting: Arc<AtomicUsize>,
+}
+
+/// The queue of a recording with so many columns. A link leaves the indexer half of them; a file
+/// waits for it, by the columns running out, and nothing has to give way.
+pub(crate) fn queue(columns: usize, may_wait: bool) -> (ToIndexer, FromRing) {
+    let capacity = if may_wait { columns } else { columns / 2 };
+    let (sender, receiver) = sync_channel(capacity);
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let to = ToIndexer { stripes: sender, waiting: Arc::clone(&waiting), capacity, may_wait };
+    (to, FromRing { stripes: receiver, waiting })
+}
+
+impl ToIndexer {
+    /// Hands over a stripe; false when there is no room for it, or nobody to take it.
+    pub(crate) fn send(&self, stripe: SealedStripe) -> bool {
+        let waiting = self.waiting.load(Ordering::Relaxed);
+        let is_in_a_hurry = !self.may_wait && 2 * waiting > self.capacity;
+        // Before it can be taken.
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        match self.stripes.try_send(SealedStripe { is_in_a_hurry, ..stripe }) {
+            Ok(()) => true,
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
+                self.waiting.fetch_sub(1, Ordering::Relaxed);
+                false
+            }
+        }
+    }
+}
+
+impl FromRing {
+    /// The next stripe, if one waits.
+    pub(crate) fn try_next(&self) -> Result<SealedStripe, TryRecvError> {
+        self.stripes.try_recv().inspect(|_| self.took())
+    }
+
+    /// The next stripe, or none for so long.
+    pub(crate) fn next(&self, timeout: Duration) -> Result<SealedStripe, RecvTimeoutError> {
+        self.stripes.recv_timeout(timeout).inspect(|_| self.took())
+    }
+
+    fn took(&self) {
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use format::head::StripeId;
+
+    use super::*;
+
+    fn stripe(sub: u16) -> SealedStripe {
+        SealedStripe {
+            stripe: StripeId { sequence: 1, sub },
+            slot_cid: [0; 32],
+            columns: Vec::new(),
+            starts: Vec::new(),
+            len: 0,
+            packets: 1,
+            is_in_a_hurry: false,
+        }
+    }
+
+    #[test]
+    fn names_give_way_first_and_then_the_index() {
+        let (to, from) = queue(8, false);
+        assert!((0..4).all(|sub| to.send(stripe(sub))));
+        assert!(!to.send(stripe(4)));
+        let hurries = || core::iter::from_fn(|| from.try_next().ok()).map(|it| it.is_in_a_hurry);
+        assert!(hurries().eq([false, false, false, true]));
+        assert!(to.send(stripe(5)));
+        assert!(hurries().eq([false]));
+    }
+
+    #[test]
+    fn a_file_waits_and_nothing_gives_way() {
+        let (to, from) = queue(4, true);
+        assert!((0..4).all(|sub| to.send(stripe(sub))));
+        let taken = core::iter::from_fn(|| from.next(Duration::ZERO).ok());
+        assert!(taken.map(|it| it.is_in_a_hurry).eq([false; 4]));
+    }
+}
