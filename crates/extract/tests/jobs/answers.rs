@@ -319,7 +319,7 @@ fn pieces_that_the_indexer_missed_are_indexed_on_the_way() {
 
 #[test]
 fn what_was_not_looked_at_is_said_where_names_are_asked_for() {
-    let volume = Volume::of(&traffic(5, 200), How { unread: true, ..How::default() });
+    let volume = Volume::of(&traffic(5, 200), How { unread: 7, ..How::default() });
     let (found, report) = find_all(&volume, "port 1001", None);
     assert!(!found.is_empty() && report.completeness.is_complete());
     for query in ["sni = example.org", "not app = tls", "port 1001 and dns.name = example.org"] {

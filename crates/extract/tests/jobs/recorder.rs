@@ -74,8 +74,8 @@ pub(crate) struct How {
     pub(crate) lossy: bool,
     /// The indexer comes too late for every third piece.
     pub(crate) late: bool,
-    /// The indexer has not looked at seven packets of every segment for names.
-    pub(crate) unread: bool,
+    /// Packets of every segment that the indexer has not looked at for names.
+    pub(crate) unread: u64,
 }
 
 impl Default for How {
@@ -87,7 +87,7 @@ impl Default for How {
             crash: false,
             lossy: false,
             late: false,
-            unread: false,
+            unread: 0,
         }
     }
 }
@@ -315,7 +315,7 @@ impl Run<'_> {
             time_max: self.times.iter().max().copied().unwrap_or(Timestamp::MIN),
             packets: core::mem::take(&mut self.packets),
             unindexed_packets: core::mem::take(&mut self.unindexed),
-            unread_packets: if self.how.unread { 7 } else { 0 },
+            unread_packets: self.how.unread,
             gaps: if self.how.lossy { vec![loss(5, 6)] } else { Vec::new() },
             interfaces: Vec::new(),
             recording: None,
