@@ -24,6 +24,15 @@ pub enum Error {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// No network namespace, neither as oneself nor inside of a user namespace.
+    #[error(
+        "not permitted to make a network namespace; run as root, give the program the capabilities \
+         CAP_SYS_ADMIN and CAP_NET_ADMIN, or allow user namespaces"
+    )]
+    Namespace {
+        /// The system's reason.
+        source: std::io::Error,
+    },
     /// A partition table could not be laid out or written.
     #[error("cannot write a partition table to {}", path.display())]
     PartitionTable {

@@ -1,6 +1,6 @@
 //! The rest of the operating system: clocks, random bytes, signals, what a disk is like, what uses
 //! it and what lies on it, partition tables, the cache directory, files for the user, the limits of
-//! this process.
+//! this process, programs beside it, network namespaces of our own.
 //!
 //! Not here: reading and writing of members (`device`) and of packets (`capture`). Nothing here
 //! decides; `upkeep` refuses a target by what this room finds.
@@ -12,10 +12,12 @@ mod error;
 pub mod gpt;
 mod listing;
 pub mod loopback;
+pub mod network;
 mod notice;
 mod output;
 mod pipe;
 mod process;
+mod program;
 mod signals;
 pub mod signature;
 mod temporary;
@@ -31,5 +33,6 @@ pub use pipe::{NamedEnd, pipe};
 pub use process::{
     CpuTime, cpu_time, keep_freed_memory, memlock_limit_bytes, random_bytes, terminal_columns,
 };
+pub use program::{Ended, Program};
 pub use signals::StopFlag;
 pub use temporary::{TemporaryDirectory, write_file};

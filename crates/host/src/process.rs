@@ -54,11 +54,35 @@ pub struct CpuTime {
     pub system: Duration,
 }
 
+impl CpuTime {
+    /// Both together.
+    pub fn total(self) -> Duration {
+        self.user + self.system
+    }
+
+    /// What was used since an earlier look.
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self {
+            user: self.user.saturating_sub(before.user),
+            system: self.system.saturating_sub(before.system),
+        }
+    }
+}
+
 /// Processor time used so far.
 pub fn cpu_time() -> Result<CpuTime, Error> {
+    cpu_time_of(libc::RUSAGE_SELF)
+}
+
+/// Processor time of the children that have ended and were waited for.
+pub(crate) fn children_cpu_time() -> Result<CpuTime, Error> {
+    cpu_time_of(libc::RUSAGE_CHILDREN)
+}
+
+fn cpu_time_of(whose: libc::c_int) -> Result<CpuTime, Error> {
     let mut usage = MaybeUninit::<libc::rusage>::uninit();
     // SAFETY: getrusage writes one rusage to the address given.
-    let result = unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
+    let result = unsafe { libc::getrusage(whose, usage.as_mut_ptr()) };
     if result != 0 {
         return Err(Error::system("get the processor time", std::io::Error::last_os_error()));
     }

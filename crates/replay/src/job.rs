@@ -36,14 +36,28 @@ pub struct Options {
     pub pace: Pace,
     /// How often; `None` is until it is stopped.
     pub loops: Option<NonZeroU64>,
-    /// Each loop has addresses of its own.
-    pub unique: bool,
+    /// What becomes of frames on their way.
+    pub rewrite: Rewrite,
     /// Truncated packets are filled up with zeros instead of being left out.
     pub pad: bool,
     /// What the interface takes.
     pub limits: FrameLimits,
     /// Memory for packets. An input that fits is read once; of others so much is read ahead.
     pub memory_bytes: u64,
+}
+
+/// How frames differ from the input's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rewrite {
+    /// Not at all.
+    Nothing,
+    /// Each loop has addresses of its own.
+    Addresses,
+    /// The last bytes of each frame tell its number, from 0 over all loops ([`wire::stamp`]).
+    Stamps {
+        /// The key of the run.
+        key: u64,
+    },
 }
 
 /// Opens the input, once for each loop that it is read for.
@@ -100,7 +114,7 @@ pub(crate) type Tell<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 /// and may stop the run in order.
 ///
 /// # Panics
-/// There is no outlet.
+/// There is no outlet, or more than one for frames that are numbered.
 pub fn replay(
     options: &Options,
     mut input: Input<'_>,
@@ -109,6 +123,8 @@ pub fn replay(
     progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Report, Error> {
     assert!(!outlets.is_empty(), "a replay needs a way out");
+    let is_numbered = matches!(options.rewrite, Rewrite::Stamps { .. });
+    assert!(!is_numbered || outlets.len() == 1, "one thread gives the numbers");
     let Some(loaded) = load(options, &mut input, outlets.len(), progress)? else {
         return Ok(Report { is_stopped: true, ..Report::default() });
     };
@@ -255,8 +271,8 @@ impl<'a> Job<'a> {
 
     /// The life of a lane's thread.
     fn send(self, outlet: Box<dyn Outlet>, work: Work) -> LaneEnded {
-        let Options { pace, unique, .. } = *self.options;
-        let order = Order { pace, unique, start_ns: self.start_ns };
+        let Options { pace, rewrite, .. } = *self.options;
+        let order = Order { pace, rewrite, start_ns: self.start_ns };
         let mut lane = Lane::new(outlet, self.clock, order, self.shared);
         let sent = match work {
             Work::Whole { chunks, end } => {

@@ -9,6 +9,7 @@ use units::{NANOS_PER_SECOND, Sleep};
 
 use crate::frames::Chunk;
 use crate::histogram::Histogram;
+use crate::job::Rewrite;
 use crate::schedule::Pace;
 use crate::unique::renumber;
 
@@ -46,7 +47,7 @@ impl Shared {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Order {
     pub(crate) pace: Pace,
-    pub(crate) unique: bool,
+    pub(crate) rewrite: Rewrite,
     /// When the first packet of the first loop goes, since boot.
     pub(crate) start_ns: i64,
 }
@@ -105,7 +106,7 @@ pub(crate) struct Lane<'a> {
     clock: &'a dyn Sleep,
     order: Order,
     shared: &'a Shared,
-    /// Copies of frames with other addresses.
+    /// Copies of frames that are rewritten.
     scratch: Vec<u8>,
 }
 
@@ -152,7 +153,7 @@ impl<'a> Lane<'a> {
     }
 
     fn send(&mut self, batch: &[Due<'_>]) -> Result<(), Error> {
-        if !self.order.unique {
+        if self.order.rewrite == Rewrite::Nothing {
             let mut frames: [&[u8]; BATCH] = [&[]; BATCH];
             frames.iter_mut().zip(batch).for_each(|(frame, due)| *frame = due.frame);
             return self.offer(batch, &frames);
@@ -169,16 +170,20 @@ impl<'a> Lane<'a> {
         offered
     }
 
-    /// Copies frames one behind the other, with the addresses of their loops.
+    /// Copies frames one behind the other and rewrites them.
     fn copy(&mut self, batch: &[Due<'_>], scratch: &mut Vec<u8>) {
         scratch.clear();
-        for due in batch {
+        // All before have been sent: a batch is offered until it is taken.
+        for (number, due) in (self.tally.packets..).zip(batch) {
             let start = scratch.len();
             scratch.extend_from_slice(due.frame);
             let frame = scratch.get_mut(start..).unwrap_or_default();
-            if due.loop_number > 0 && !renumber(frame, due.loop_number) {
-                self.tally.unchanged += 1;
-            }
+            let is_done = match self.order.rewrite {
+                Rewrite::Addresses => due.loop_number == 0 || renumber(frame, due.loop_number),
+                Rewrite::Stamps { key } => wire::stamp(frame, key, number),
+                Rewrite::Nothing => true,
+            };
+            self.tally.unchanged += u64::from(!is_done);
         }
     }
 

@@ -23,7 +23,7 @@ mod schedule;
 mod stream;
 mod unique;
 
-pub use job::{Error, Input, Open, Options, replay};
+pub use job::{Error, Input, Open, Options, Rewrite, replay};
 pub use report::{Progress, Report, Skipped, Timing};
 pub use schedule::Pace;
 pub use unique::renumber;

@@ -92,7 +92,8 @@ pub struct Report {
     pub loop_packets: u64,
     /// Packets of a loop that cannot.
     pub skipped: Skipped,
-    /// Packets sent in later loops whose addresses could not be made unique.
+    /// Packets sent in later loops whose addresses could not be made unique, or too short for a
+    /// stamp.
     pub unchanged: u64,
     /// Times that the interface had no room and packets were offered again.
     pub refusals: u64,

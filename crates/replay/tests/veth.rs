@@ -18,7 +18,7 @@ use capture::{
     Error, FileOptions, FileSource, LiveOptions, LiveSource, Next, Outlet, Source, Transmitter,
 };
 use host::SystemClock;
-use replay::{Input, Options, Pace, Report, replay};
+use replay::{Input, Options, Pace, Report, Rewrite, replay};
 use units::{ByteSize, Timestamp};
 
 const WAIT: Duration = Duration::from_millis(100);
@@ -77,7 +77,7 @@ fn file(path: &Path) -> Vec<Captured> {
 fn options(pace: Pace, loops: u64) -> Options {
     let limits = Transmitter::open("left").unwrap().limits();
     let loops = NonZeroU64::new(loops);
-    Options { pace, loops, unique: false, pad: false, limits, memory_bytes: 64 << 20 }
+    Options { pace, loops, rewrite: Rewrite::Nothing, pad: false, limits, memory_bytes: 64 << 20 }
 }
 
 /// Replays from `left`, and gives what came to `right`.
@@ -232,7 +232,7 @@ fn unique_loops_arrive_with_addresses_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
     let frames: Vec<_> = (1..100).map(|number| frame(&TAG, 100, number)).collect();
     let path = capture(folder.path(), &frames, 0);
-    let unique = Options { unique: true, ..options(Pace::Top, 10) };
+    let unique = Options { rewrite: Rewrite::Addresses, ..options(Pace::Top, 10) };
     let (report, received) = sent(&unique, &path, 1);
     assert!(report.is_clean());
     let pairs: std::collections::BTreeSet<_> =

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use capture::{FileOptions, FileSource, FrameLimits, Outlet, Source};
-use replay::{Error, Input, Options, Pace, Progress, Report, Skipped, replay};
+use replay::{Error, Input, Options, Pace, Progress, Report, Rewrite, Skipped, replay};
 use units::{Clock, ManualClock, Timestamp};
 
 /// What went out, and when, in nanoseconds of the virtual clock.
@@ -85,7 +85,7 @@ fn capture(link_type: u32, packets: &[Captured]) -> tempfile::NamedTempFile {
 fn options(pace: Pace, loops: u64) -> Options {
     let limits = FrameLimits { mtu: 1500 };
     let loops = NonZeroU64::new(loops);
-    Options { pace, loops, unique: false, pad: false, limits, memory_bytes: 64 << 20 }
+    Options { pace, loops, rewrite: Rewrite::Nothing, pad: false, limits, memory_bytes: 64 << 20 }
 }
 
 /// How a replay is run, and on what.
@@ -284,13 +284,27 @@ fn several_lanes_send_all_packets_and_keep_the_order_of_each_pair_of_hosts() {
 fn unique_loops_have_no_address_pair_in_common() {
     let packets: Vec<_> = (1..50).map(|number| packet(0, number, 60)).collect();
     let file = capture(1, &packets);
-    let unique = Options { unique: true, ..options(Pace::Top, 20) };
+    let unique = Options { rewrite: Rewrite::Addresses, ..options(Pace::Top, 20) };
     let (report, sent) = run(&unique, file.path(), &PLAIN, &mut go_on);
     assert!(report.unwrap().is_clean());
     let pairs: std::collections::BTreeSet<_> =
         sent.iter().map(|(_, frame)| frame[26..34].to_vec()).collect();
     assert_eq!(pairs.len(), 49 * 20);
     assert!(sent[..49].iter().map(|(_, frame)| frame).eq(packets.iter().map(|packet| &packet.1)));
+}
+
+#[test]
+fn stamps_number_packets_over_all_loops_and_change_nothing_else() {
+    let packets: Vec<_> = (1..100).map(|number| packet(0, number, 60)).collect();
+    let file = capture(1, &packets);
+    let stamps = Options { rewrite: Rewrite::Stamps { key: 5 }, ..options(Pace::Top, 7) };
+    let (report, sent) = run(&stamps, file.path(), &PLAIN, &mut go_on);
+    assert!(report.unwrap().is_clean());
+    assert_eq!(sent.len(), 99 * 7);
+    for (number, (_, frame)) in sent.iter().enumerate() {
+        assert_eq!(wire::stamped(frame, 5), u64::try_from(number).ok());
+        assert_eq!(frame[..44], packets[number % 99].1[..44]);
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod ethernet;
 mod ip;
 mod link;
 mod link_type;
+mod stamp;
 mod transport;
 mod tunnel;
 mod tuple;
@@ -23,4 +24,5 @@ pub use decode::{
     decode_into,
 };
 pub use link_type::LinkType;
+pub use stamp::{STAMP_BYTES, stamp, stamped};
 pub use tuple::{Address, FiveTuple, Protocol};

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use ::extract::{Request, Target};
-use ::replay::{Input, Options, Pace, Report};
+use ::replay::{Input, Options, Pace, Report, Rewrite};
 use anyhow::bail;
 use capture::{FileOptions, FileSource, Outlet, Source, Transmitter};
 use clap::Args;
@@ -141,7 +141,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let options = Options {
         pace: flags.pace.pace(),
         loops: NonZeroU64::new(flags.loops),
-        unique: flags.unique,
+        rewrite: if flags.unique { Rewrite::Addresses } else { Rewrite::Nothing },
         pad: flags.pad,
         limits,
         memory_bytes: flags.memory,

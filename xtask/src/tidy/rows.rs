@@ -11,7 +11,7 @@ const ROWS: [&[&str]; 10] = [
     &["format", "parity"],
     &["capture", "device", "host"],
     &["volume", "session", "index", "query"],
-    &["record", "extract", "upkeep", "replay"],
+    &["record", "extract", "upkeep", "replay", "prove"],
     &["view"],
     &["tui", "web"],
     &["wirespool"],
