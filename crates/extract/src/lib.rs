@@ -45,7 +45,7 @@ pub use salvage::{SalvageReport, Salvaging, salvage};
 pub use statement::{
     Completeness, Damage, DamageKind, Manifest, PieceRead, VerifyExtractError, verify_extract,
 };
-pub use walk::{VolumePacket, WalkReport, packets};
+pub use walk::{VolumePacket, WalkReport, packets, packets_from};
 
 /// Where to read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -205,13 +205,26 @@ pub struct WalkReport {
 
 /// Visits every acknowledged packet of the volume that is not expired, in the order recorded. Needs
 /// no index.
-pub fn packets<V>(options: &Options, clock: &dyn Clock, mut visit: V) -> Result<WalkReport, Error>
+pub fn packets<V>(options: &Options, clock: &dyn Clock, visit: V) -> Result<WalkReport, Error>
+where
+    V: FnMut(&VolumePacket<'_>) -> ControlFlow<()>,
+{
+    packets_from(options, 0, clock, visit)
+}
+
+/// The same, of stripes from the sequence `first` on.
+pub fn packets_from<V>(
+    options: &Options,
+    first: u64,
+    clock: &dyn Clock,
+    mut visit: V,
+) -> Result<WalkReport, Error>
 where
     V: FnMut(&VolumePacket<'_>) -> ControlFlow<()>,
 {
     let archive = Archive::without_index(options, clock.realtime())?;
     let (mut notes, mut count, mut expired) = (Notes::default(), 0, false);
-    let places: Vec<Place> = archive.places().collect();
+    let places: Vec<Place> = archive.places().filter(|place| place.sequence >= first).collect();
     let ended =
         each_data_stripe(&archive, &places, &mut notes, &|_| true, &mut |stripe, notes| {
             let mut flow = ControlFlow::Continue(());

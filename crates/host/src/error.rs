@@ -26,7 +26,7 @@ pub enum Error {
     },
     /// No network namespace, neither as oneself nor inside of a user namespace.
     #[error(
-        "not permitted to make a network namespace; run as root, give the program the capabilities \
+        "cannot make a network namespace; run as root, give the program the capabilities \
          CAP_SYS_ADMIN and CAP_NET_ADMIN, or allow user namespaces"
     )]
     Namespace {

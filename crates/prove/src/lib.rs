@@ -21,4 +21,4 @@ pub use account::{Account, Drops};
 pub use judge::{Finding, Judge, Judged};
 pub use load::{Load, LoadError, Sizes};
 pub use search::{Limit, Search, Seen};
-pub use trial::{Ask, Recorder, Sent, Trial, Verdict};
+pub use trial::{Ask, Found, Recorder, Sent, Trial, Verdict};

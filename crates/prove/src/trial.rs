@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use crate::account::Account;
 use crate::judge::Finding;
+use crate::search::{Limit, Seen};
 
 /// A sender within this many thousandths of the rate asked for has reached it.
 const REACHED_THOUSANDTHS: u128 = 980;
@@ -107,6 +108,26 @@ pub struct Trial {
     pub is_stopped: bool,
 }
 
+/// A search for the highest rate without loss.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Found {
+    /// Where it ended; `None` if it was stopped.
+    pub limit: Option<Limit>,
+    /// All runs, in the order in which they were made.
+    pub trials: Vec<Trial>,
+}
+
+impl Found {
+    /// Whether a rate without loss was found.
+    pub fn verdict(&self) -> Verdict {
+        match self.limit {
+            None => Verdict::CannotJudge,
+            Some(Limit::Nothing { .. }) => Verdict::Lost,
+            Some(Limit::Recorder { .. } | Limit::Sender { .. }) => Verdict::Lossless,
+        }
+    }
+}
+
 /// What a run shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
@@ -127,6 +148,16 @@ impl Trial {
             Verdict::CannotJudge
         } else {
             Verdict::Lossless
+        }
+    }
+
+    /// What it shows to a search; `None` if it was stopped.
+    pub fn seen(&self) -> Option<Seen> {
+        let reached = self.sent.packets_per_second().unwrap_or(u64::MAX);
+        match self.verdict() {
+            Verdict::Lossless => Some(Seen::Lossless),
+            Verdict::Lost => Some(Seen::Lost),
+            Verdict::CannotJudge => (!self.is_stopped).then_some(Seen::Slow { reached }),
         }
     }
 

@@ -9,6 +9,7 @@ mod hold;
 mod manifest;
 mod map;
 mod members;
+mod prove;
 mod record;
 mod replay;
 mod salvage;
@@ -25,6 +26,9 @@ pub use map::{map, map_grid, map_svg, map_svg_grid};
 pub use members::{
     erased, erased_json, grown, grown_json, joined, joined_json, resilvered, resilvered_json,
     status, status_json,
+};
+pub use prove::{
+    ReportError, limit, limit_json, parse_recording, proved, proved_json, trial_in_short,
 };
 pub use record::{is_clean, recording, recording_json, recording_progress};
 pub use replay::{replay_progress, replayed, replayed_json};

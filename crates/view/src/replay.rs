@@ -79,7 +79,7 @@ fn unknown() -> String {
 }
 
 /// Bits a second in the unit that suits them.
-fn bits(per_second: u64) -> String {
+pub(crate) fn bits(per_second: u64) -> String {
     let (unit, name) = match per_second {
         0..1_000_000 => (1_000, "kbit/s"),
         1_000_000..1_000_000_000 => (1_000_000, "Mbit/s"),

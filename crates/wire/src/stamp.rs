@@ -6,8 +6,8 @@
 /// Bytes at the end of a frame that a stamp takes.
 pub const STAMP_BYTES: usize = 16;
 
-/// Writes `number` over the last [`STAMP_BYTES`] of a frame; false, and nothing changed, where it is
-/// shorter.
+/// Writes `number` over the last [`STAMP_BYTES`] of a frame; false, and nothing changed, where it
+/// is shorter.
 pub fn stamp(frame: &mut [u8], key: u64, number: u64) -> bool {
     let Some(end) = frame.last_chunk_mut::<STAMP_BYTES>() else { return false };
     let (first, second) = end.split_at_mut(STAMP_BYTES / 2);

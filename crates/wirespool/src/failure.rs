@@ -14,11 +14,16 @@ const ENVIRONMENT: u8 = 3;
 /// Data too damaged.
 const DAMAGED: u8 = 4;
 
+/// Done, and there is no saying.
+pub(crate) const UNKNOWN: u8 = 5;
+
 /// What a job that was done says of its result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     Clean,
     Negative,
+    /// Nothing was found that speaks against it, and too little for it.
+    Unknown,
 }
 
 impl Verdict {

@@ -17,6 +17,7 @@ mod hold;
 mod inspect;
 mod members;
 mod progress;
+mod prove;
 mod record;
 mod replay;
 mod salvage;
@@ -45,7 +46,8 @@ Exit codes:
   1  done, with a negative verdict: packets lost, an answer incomplete, damage found
   2  wrong usage
   3  refused for safety, or the machine did not allow it
-  4  the volume is too damaged";
+  4  the volume is too damaged
+  5  done, but no verdict is possible";
 
 /// Records every packet of a link onto disks, finds any session and hands it out as pcapng.
 ///
@@ -66,6 +68,7 @@ enum Verb {
     Extract(extract::Flags),
     Hold(hold::Flags),
     Replay(Box<replay::Flags>),
+    Prove(Box<prove::Flags>),
     Inspect(inspect::Flags),
     Status(members::StatusFlags),
     Verify(verify::Flags),
@@ -91,6 +94,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Extract(flags) => extract::run(&flags),
         Verb::Hold(flags) => hold::run(&flags),
         Verb::Replay(flags) => replay::run(&flags),
+        Verb::Prove(flags) => prove::run(*flags),
         Verb::Inspect(flags) => inspect::run(&flags),
         Verb::Status(flags) => members::status(&flags),
         Verb::Verify(flags) => verify::run(&flags),
@@ -121,6 +125,7 @@ fn main() -> ExitCode {
     match run(cli.verb) {
         Ok(Verdict::Clean) => ExitCode::SUCCESS,
         Ok(Verdict::Negative) => ExitCode::from(failure::NEGATIVE),
+        Ok(Verdict::Unknown) => ExitCode::from(failure::UNKNOWN),
         Err(error) => failure::report(&error),
     }
 }

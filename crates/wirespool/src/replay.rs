@@ -103,7 +103,7 @@ impl PaceFlags {
 }
 
 /// A decimal number above 0, times `unit`, exactly: a decimal point moves, nothing is rounded.
-fn scaled(text: &str, unit: u64) -> Result<u64, String> {
+pub(crate) fn scaled(text: &str, unit: u64) -> Result<u64, String> {
     let refused = || "a number above 0, such as 2 or 0.5".to_owned();
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());

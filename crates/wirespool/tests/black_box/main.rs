@@ -14,6 +14,7 @@ mod layout;
 mod live_hold;
 mod machine;
 mod members;
+mod prove;
 mod refusals;
 mod replay;
 mod restored;
