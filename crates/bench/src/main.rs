@@ -1,5 +1,5 @@
 //! Benchmarks that anyone can rerun: `cargo run --release -p bench --
-//! ingest|extract|index|sessions|parity|zones|low-rate|write|scrub|replay`.
+//! ingest|extract|index|sessions|parity|zones|low-rate|write|scrub|replay|live`.
 //!
 //! They drive the installed recorder and its peers as programs, on a disk of the user's choice, and
 //! print the machine, every repetition's spread, and what the numbers do not prove. A ratio whose
@@ -8,11 +8,13 @@
 mod extract;
 mod index_size;
 mod ingest;
+mod live;
 mod low_rate;
 mod machine;
 mod mix;
 mod outcome;
 mod packets;
+mod pair;
 mod parity;
 mod program;
 mod recorder;
@@ -64,6 +66,8 @@ enum Benchmark {
     Scrub(scrub::Options),
     /// Filling a veth pair at top speed, against trafgen; needs root
     Replay(replay::Options),
+    /// Recording from a veth pair, against tcpdump, dumpcap, netsniff-ng, stenotype; needs root
+    Live(live::Options),
     /// Only write the synthetic mix to a file
     Mix {
         /// The pcap file to write
@@ -92,6 +96,7 @@ fn main() -> Result<ExitCode> {
         Benchmark::Write(options) => write::run(&options)?,
         Benchmark::Scrub(options) => scrub::run(&options)?,
         Benchmark::Replay(options) => replay::run(&options)?,
+        Benchmark::Live(options) => live::run(&options)?,
         Benchmark::Mix { file, amount } => {
             mix::write(&file, amount)?;
             return Ok(ExitCode::SUCCESS);

@@ -5,12 +5,13 @@
 //! of it, and what is compared is packets a second of the whole process.
 
 use std::net::Ipv4Addr;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde_json::json;
 
 use crate::outcome::Outcome;
+use crate::pair::Pair;
 use crate::program;
 use crate::statistics::{Sample, real};
 
@@ -38,55 +39,6 @@ pub(crate) struct Options {
     /// The program to measure instead of the one beside this one
     #[arg(long)]
     wirespool: Option<std::path::PathBuf>,
-}
-
-/// A veth pair in a namespace that goes with it.
-struct Pair {
-    namespace: String,
-}
-
-impl Pair {
-    fn new() -> Result<Self> {
-        let namespace = format!("wirespool-bench-{}", std::process::id());
-        ip(&["netns", "add", &namespace])?;
-        let pair = Self { namespace };
-        let quiet = "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6 || true";
-        pair.program("sh").args(["-c", quiet]).status()?;
-        let inside = |arguments: &[&str]| ip(&[&["-n", &pair.namespace], arguments].concat());
-        inside(&["link", "add", "left", "mtu", "9000", "type", "veth", "peer", "name", "right"])?;
-        for end in ["left", "right"] {
-            inside(&["link", "set", end, "mtu", "9000", "arp", "off", "up"])?;
-        }
-        Ok(pair)
-    }
-
-    /// A program that runs in the namespace.
-    fn program(&self, name: impl AsRef<std::ffi::OsStr>) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.namespace]).arg(name).stderr(Stdio::null());
-        command
-    }
-
-    /// Frames that have come out at the other end.
-    fn received(&self) -> Result<u64> {
-        let path = "/sys/class/net/right/statistics/rx_packets";
-        let output = self.program("cat").arg(path).output()?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        text.trim().parse().context("no counter of received packets")
-    }
-}
-
-impl Drop for Pair {
-    fn drop(&mut self) {
-        // Nobody to tell when that fails, too.
-        drop(ip(&["netns", "delete", &self.namespace]));
-    }
-}
-
-fn ip(arguments: &[&str]) -> Result<()> {
-    let status = Command::new("ip").args(arguments).status().context("needs ip (iproute2)")?;
-    ensure!(status.success(), "ip {}: {status}; this needs root", arguments.join(" "));
-    Ok(())
 }
 
 /// One run: packets a second and CPU seconds a million packets.
@@ -187,7 +139,7 @@ fn report(outcome: &mut Outcome, (threads, len): (u32, usize), groups: &[[Run; 4
 }
 
 /// A pcap of frames of UDP, each from another host.
-fn capture(len: usize, packets: u16) -> Vec<u8> {
+pub(crate) fn capture(len: usize, packets: u16) -> Vec<u8> {
     let mut file = Vec::new();
     for word in [0xa1b2_c3d4, 0x0004_0002, 0, 0, 262_144, 1_u32] {
         file.extend(word.to_le_bytes());

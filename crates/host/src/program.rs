@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 use units::{Clock, NANOS_PER_SECOND, Sleep};
@@ -23,7 +23,8 @@ const LOOK_NS: i64 = NANOS_PER_SECOND / 50;
 pub struct Program {
     child: Child,
     said: [PathBuf; 2],
-    cpu_before: CpuTime,
+    /// How it ended, and its processor time.
+    ended: Option<(ExitStatus, CpuTime)>,
 }
 
 /// A program that has ended.
@@ -42,13 +43,12 @@ pub struct Ended {
 impl Program {
     /// Starts a program without input, in a process group of its own: Ctrl-C at the terminal is
     /// ours to pass on. It is asked to end when this thread does. What it says is kept in files in
-    /// `folder`. One program at a time: the kernel adds up the processor time of all.
+    /// `folder`.
     pub fn start(program: &Path, arguments: &[OsString], folder: &Path) -> Result<Self, Error> {
         let said = ["output", "errors"].map(|name| folder.join(name));
         let [output, errors] = said
             .each_ref()
             .map(|path| created(path).map_err(|error| Error::path("create", path, error)));
-        let cpu_before = children_cpu_time()?;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null()).stdout(output?).stderr(errors?);
         command.process_group(0);
@@ -56,12 +56,20 @@ impl Program {
         // SAFETY: between fork and exec there is one system call and nothing else.
         unsafe { command.pre_exec(end_with_us) };
         let child = command.spawn().map_err(|error| Error::path("start", program, error))?;
-        Ok(Self { child, said, cpu_before })
+        Ok(Self { child, said, ended: None })
     }
 
     /// Whether it has ended by itself.
-    pub fn has_ended(&mut self) -> bool {
-        !matches!(self.child.try_wait(), Ok(None))
+    pub fn has_ended(&mut self) -> Result<bool, Error> {
+        if self.ended.is_none() {
+            // The kernel adds the time of a child to that of all when it is waited for.
+            let before = children_cpu_time()?;
+            let status = self.child.try_wait();
+            let status = status.map_err(|error| Error::system("wait for a program", error))?;
+            let cpu = children_cpu_time()?.since(before);
+            self.ended = status.map(|status| (status, cpu));
+        }
+        Ok(self.ended.is_some())
     }
 
     /// Asks it to end, as Ctrl-C does.
@@ -78,16 +86,14 @@ impl Program {
     pub fn wait(mut self, patience: Duration) -> Result<Ended, Error> {
         let patience_ns = i64::try_from(patience.as_nanos()).unwrap_or(i64::MAX);
         let until_ns = SystemClock.boottime_ns().saturating_add(patience_ns);
-        while !self.has_ended() {
+        while !self.has_ended()? {
             let now_ns = SystemClock.boottime_ns();
             if now_ns >= until_ns {
                 self.signal(Signal::KILL);
             }
             SystemClock.sleep_until(now_ns + LOOK_NS);
         }
-        let status = self.child.wait();
-        let status = status.map_err(|error| Error::system("wait for a program", error))?;
-        let cpu = children_cpu_time()?.since(self.cpu_before);
+        let (status, cpu) = self.ended.expect("it has ended");
         let read = |path: &PathBuf| {
             let text = fs::read(path).map_err(|error| Error::path("read", path, error));
             text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
@@ -104,7 +110,7 @@ fn created(path: &Path) -> std::io::Result<fs::File> {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        if !self.has_ended() {
+        if !matches!(self.has_ended(), Ok(true)) {
             self.signal(Signal::KILL);
             drop(self.child.wait());
         }
@@ -132,7 +138,7 @@ mod tests {
         let trap = "trap 'echo stopping; exit 0' INT; echo ready; while :; do sleep 0.01; done";
         let mut program = shell(trap, folder.path());
         while fs::read(folder.path().join("output")).unwrap().is_empty() {}
-        assert!(!program.has_ended());
+        assert!(!program.has_ended().unwrap());
         program.interrupt();
         let ended = program.wait(Duration::from_secs(20)).unwrap();
         assert_eq!((ended.code, &*ended.output), (Some(0), "ready\nstopping\n"));

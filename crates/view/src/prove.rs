@@ -434,7 +434,8 @@ mod tests {
 
     #[test]
     fn the_report_of_a_recording_is_read_as_it_was_written() {
-        let report = ::record::Report { pool_columns: 9, epoch: 4, ..::record::Report::default() };
+        let report =
+            ::record::Report { pool_columns: (9, 3), epoch: 4, ..::record::Report::default() };
         let text = crate::recording_json(&report);
         let read = parse_recording(&text, Duration::from_secs(1)).unwrap();
         assert_eq!((read.pool_columns, read.epoch, read.cpu.as_secs()), (9, 4, 1));

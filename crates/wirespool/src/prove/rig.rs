@@ -122,7 +122,7 @@ impl Rig<'_> {
         let until_ns = SystemClock.boottime_ns() + BEGIN_MAX_NS;
         loop {
             let now_ns = SystemClock.boottime_ns();
-            if program.has_ended() || now_ns > until_ns {
+            if program.has_ended()? || now_ns > until_ns {
                 return Err(ended_early(&program.wait(Duration::ZERO)?));
             }
             if self.stop.is_set() {
