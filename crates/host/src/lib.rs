@@ -13,10 +13,12 @@ pub mod gpt;
 mod listing;
 pub mod loopback;
 pub mod network;
+mod nic;
 mod notice;
 mod output;
 mod pipe;
 mod process;
+mod processors;
 mod program;
 mod signals;
 pub mod signature;
@@ -27,12 +29,14 @@ pub use clock::SystemClock;
 pub use directory::{Directory, OpenFile, default_cache_directory};
 pub use error::Error;
 pub use listing::{files_in, read_text};
+pub use nic::receive_queue_count;
 pub use notice::{Hook, log_warning};
 pub use output::{Output, open_input};
 pub use pipe::{NamedEnd, pipe};
 pub use process::{
     CpuTime, cpu_time, keep_freed_memory, memlock_limit_bytes, random_bytes, terminal_columns,
 };
+pub use processors::{allowed_cpus, pin_thread};
 pub use program::{Ended, Program};
 pub use signals::StopFlag;
 pub use temporary::{TemporaryDirectory, write_file};

@@ -21,8 +21,28 @@ pub struct Account {
     pub interface_drops: Option<u64>,
     /// Packets that the filter refused; not among the offered. `None` is unknown.
     pub filter_rejects: Option<u64>,
+    /// Times the kernel ring was full: packets may have been lost each time, or one only just not.
+    pub ring_freezes: u64,
     /// Stored packets that were longer than a piece can hold, and are truncated.
     pub too_long: u64,
+    /// The same by queue; none for the sum.
+    pub queues: Vec<QueueAccount>,
+}
+
+/// What one queue has counted of one interface: received is taken, kernel drops, writer drops, and
+/// what is in its kernel ring.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct QueueAccount {
+    /// Packets that the kernel gave to this queue, those it then dropped included.
+    pub received: u64,
+    /// Packets put into columns.
+    pub taken: u64,
+    /// Packets lost because the queue's kernel ring was full.
+    pub kernel_drops: u64,
+    /// Times that ring was full.
+    pub ring_freezes: u64,
+    /// Packets lost because no column was free.
+    pub writer_drops: u64,
 }
 
 impl Account {
@@ -52,7 +72,9 @@ impl Account {
             in_flight: sum.in_flight + account.in_flight,
             interface_drops: both(sum.interface_drops, account.interface_drops),
             filter_rejects: both(sum.filter_rejects, account.filter_rejects),
+            ring_freezes: sum.ring_freezes + account.ring_freezes,
             too_long: sum.too_long + account.too_long,
+            queues: Vec::new(),
         })
     }
 }

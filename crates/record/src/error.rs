@@ -32,6 +32,14 @@ pub enum Error {
     /// Nothing ever grows too old.
     #[error("nothing would be erased: the volume has no maximum age; --max-age gives it one")]
     EraseWithoutAge,
+    /// A processor that this process may not use.
+    #[error("there is no processor {cpu} for this process; it may use {allowed:?}")]
+    Cpu {
+        /// The one asked for.
+        cpu: usize,
+        /// Those there are.
+        allowed: Vec<usize>,
+    },
     /// A thread could not be started.
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),

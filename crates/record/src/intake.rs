@@ -10,10 +10,10 @@ use device::{Buffer, Pool};
 use format::directory::{Gap, GapCause};
 use format::head::Totals;
 use format::pcapng::{OptionCode, put_option};
-use format::piece::{EncodedInterface, InterfaceFields, PacketParts, PieceBuilder, Statistics};
+use format::piece::{EncodedInterface, InterfaceFields, PacketParts, PieceBuilder};
 use units::{Clock, Timestamp};
 
-use crate::account::Account;
+use crate::ledger::{LaneCounts, Ledger};
 use crate::ring::{FilledColumn, Task};
 
 /// The ring writer is gone; nothing can be stored any more.
@@ -24,13 +24,8 @@ pub(crate) struct WriterGone;
 #[derive(Debug)]
 struct Lane {
     encoded: EncodedInterface,
-    name: String,
     captured_len_max: usize,
-    counters: Counters,
-    /// Packets put into columns.
-    taken: u64,
-    writer_drops: u64,
-    too_long: u64,
+    counts: LaneCounts,
     /// The stretch of writer drops since the last packet that found a column.
     dropping: Option<Gap>,
 }
@@ -42,8 +37,10 @@ struct OpenColumn {
     opened_ns: i64,
 }
 
-/// Fills columns and sends them to the ring writer.
+/// Fills columns with the packets of one queue and sends them to the ring writer.
 pub(crate) struct Intake<'a> {
+    queue: usize,
+    ledger: &'a Ledger,
     pool: Pool,
     /// Gone when the packets have ended.
     tasks: Option<SyncSender<Task>>,
@@ -63,6 +60,8 @@ pub(crate) struct Intake<'a> {
 
 /// What an intake is made of.
 pub(crate) struct IntakeParts<'a> {
+    pub(crate) queue: usize,
+    pub(crate) ledger: &'a Ledger,
     pub(crate) pool: Pool,
     pub(crate) tasks: SyncSender<Task>,
     pub(crate) clock: &'a dyn Clock,
@@ -74,8 +73,11 @@ pub(crate) struct IntakeParts<'a> {
 
 impl<'a> Intake<'a> {
     pub(crate) fn new(parts: IntakeParts<'a>) -> Self {
-        let IntakeParts { pool, tasks, clock, may_wait, cut_after_ns, writer_failed, gaps } = parts;
+        let IntakeParts { queue, ledger, pool, tasks, clock, may_wait, .. } = parts;
+        let IntakeParts { cut_after_ns, writer_failed, gaps, .. } = parts;
         Self {
+            queue,
+            ledger,
             pool,
             tasks: Some(tasks),
             clock,
@@ -102,14 +104,11 @@ impl<'a> Intake<'a> {
             let id = u32::try_from(self.lanes.len()).expect("few interfaces");
             let encoded = encode(id, interface);
             let capacity = PieceBuilder::new(self.pool.buffer_size());
+            self.ledger.know(self.lanes.len(), &interface.name);
             self.lanes.push(Lane {
                 captured_len_max: capacity.captured_len_max(&encoded),
                 encoded,
-                name: interface.name.clone(),
-                counters: Counters::default(),
-                taken: 0,
-                writer_drops: 0,
-                too_long: 0,
+                counts: LaneCounts::default(),
                 dropping: None,
             });
         }
@@ -128,8 +127,8 @@ impl<'a> Intake<'a> {
             let open = self.open.as_mut().expect("just opened");
             let (parts, is_too_long) = parts_of(packet, lane.captured_len_max);
             if open.builder.push(&mut open.column, &lane.encoded, &parts) {
-                lane.taken += 1;
-                lane.too_long += u64::from(is_too_long);
+                lane.counts.taken += 1;
+                lane.counts.too_long += u64::from(is_too_long);
                 if let Some(gap) = lane.dropping.take() {
                     self.gaps.push(gap);
                 }
@@ -170,7 +169,7 @@ impl<'a> Intake<'a> {
         let from = core::mem::replace(&mut self.counted_at, now);
         for (place, now_counted) in (self.base..).zip(counters) {
             let Some(lane) = self.lanes.get_mut(place) else { continue };
-            let before = core::mem::replace(&mut lane.counters, *now_counted);
+            let before = core::mem::replace(&mut lane.counts.counters, *now_counted);
             let kernel = now_counted.kernel_drops - before.kernel_drops;
             let known = now_counted.interface_drops.zip(before.interface_drops);
             let interface = known.map_or(0, |(now, before)| now.saturating_sub(before));
@@ -182,6 +181,12 @@ impl<'a> Intake<'a> {
                 self.gaps.push(Gap { cause, interface, packets, bytes: None, from, to: now });
             }
         }
+        self.enter();
+    }
+
+    /// Shows the other threads what was counted so far.
+    fn enter(&self) {
+        self.ledger.enter(self.queue, self.lanes.iter().map(|lane| lane.counts));
     }
 
     /// Sends what is left. Losses that no packet followed are stored with an interface alone.
@@ -208,29 +213,6 @@ impl<'a> Intake<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Accounts as far as intake knows; what is stored is the ring writer's to say.
-    pub(crate) fn accounts(&self, stored: &[u64]) -> Vec<Account> {
-        let accounts = self.lanes.iter().enumerate().map(|(place, lane)| {
-            let counters = &lane.counters;
-            let stored = stored.get(place).copied().unwrap_or(0);
-            let seen = lane.taken + lane.writer_drops + counters.kernel_drops;
-            let offered = counters.received.max(seen);
-            Account {
-                name: lane.name.clone(),
-                offered,
-                stored,
-                cut: 0,
-                kernel_drops: counters.kernel_drops,
-                writer_drops: lane.writer_drops,
-                in_flight: offered - counters.kernel_drops - lane.writer_drops - stored,
-                interface_drops: counters.interface_drops,
-                filter_rejects: counters.filter_rejects,
-                too_long: lane.too_long,
-            }
-        });
-        accounts.collect()
     }
 
     /// Takes a column from the pool; false when there is none and this source cannot wait.
@@ -267,7 +249,7 @@ impl<'a> Intake<'a> {
 
     fn drop_packet(&mut self, place: usize, packet: &Packet<'_>) {
         let lane = self.lanes.get_mut(place).expect("interfaces are known before packets");
-        lane.writer_drops += 1;
+        lane.counts.writer_drops += 1;
         self.losses.writer_drops += 1;
         let gap = lane.dropping.get_or_insert(Gap {
             cause: GapCause::WriterDrops,
@@ -286,7 +268,9 @@ impl<'a> Intake<'a> {
     fn send(&mut self, cut: bool) -> Result<(), WriterGone> {
         let Some(open) = self.open.take() else { return Ok(()) };
         let OpenColumn { column, builder, opened_ns } = open;
-        let statistics = self.lanes.iter().map(Lane::statistics).collect();
+        // Before the ring writer hears of the column: see the ledger's invariant.
+        self.enter();
+        let statistics = self.ledger.statistics();
         let stored = self.gaps.len().min(PieceBuilder::GAPS_PER_PIECE);
         let gaps = self.gaps.drain(..stored).collect();
         let losses = core::mem::take(&mut self.losses);
@@ -299,20 +283,6 @@ impl<'a> Intake<'a> {
     pub(crate) fn end(&mut self) {
         if let Some(tasks) = self.tasks.take() {
             drop(tasks.send(Task::EndOfPackets));
-        }
-    }
-}
-
-impl Lane {
-    fn statistics(&self) -> Statistics {
-        let counters = &self.counters;
-        let seen = self.taken + self.writer_drops + counters.kernel_drops;
-        Statistics {
-            interface: self.encoded.id,
-            received: counters.received.max(seen),
-            interface_drops: counters.interface_drops,
-            kernel_drops: counters.kernel_drops,
-            writer_drops: self.writer_drops,
         }
     }
 }

@@ -1,7 +1,9 @@
 //! One recording, from options to report.
 
 use std::path::{Path, PathBuf};
+use std::thread;
 
+use core::num::NonZero;
 use core::ops::ControlFlow;
 use core::time::Duration;
 
@@ -17,10 +19,14 @@ use crate::discards::{self, Discard};
 use crate::error::Error;
 use crate::members::MemberChange;
 use crate::pipeline;
+use crate::queues::{Queues, Sources};
 
 /// Fewest columns of a pool: one being filled, one being written, one with an index, and some
 /// slack.
 const COLUMNS_MIN: u64 = 8;
+/// Of each further queue: one being filled, one being written.
+const COLUMNS_PER_QUEUE: u64 = 2;
+
 /// Where packets come from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Input {
@@ -56,7 +62,11 @@ pub struct Options {
     pub snaplen: u32,
     /// Receive packets for other hosts too.
     pub promiscuous: bool,
-    /// Memory of the kernel's ring, per interface.
+    /// How many threads take the packets of the interfaces.
+    pub queues: Queues,
+    /// Processors that those threads stay on, in turn; none leaves them to the kernel.
+    pub cpus: Vec<usize>,
+    /// Memory of the kernel's ring, per interface and queue.
     pub kernel_ring_bytes: u64,
     /// Memory between capture and disk.
     pub pool_bytes: u64,
@@ -101,6 +111,8 @@ impl Options {
             filter: None,
             snaplen: 0,
             promiscuous: true,
+            queues: Queues::Auto,
+            cpus: Vec::new(),
             kernel_ring_bytes: 64 << 20,
             pool_bytes,
             sessions: Some(session::Config::default()),
@@ -203,7 +215,7 @@ pub fn record(
 ) -> Result<Report, Error> {
     let opening_ns = clock.boottime_ns();
     let sources = open_sources(options)?;
-    let opened = open_volume(options, clock)?;
+    let opened = open_volume(options, 1 + sources.further.len(), clock)?;
     let cpu_before = host::cpu_time()?;
     let start_ns = clock.boottime_ns();
     let mut report = pipeline::run(options, clock, sources, opened, progress)?;
@@ -218,28 +230,44 @@ pub fn record(
     Ok(report)
 }
 
-fn open_sources(options: &Options) -> Result<Vec<Box<dyn Source>>, Error> {
-    let filter = options.filter.clone();
+fn open_sources(options: &Options) -> Result<Sources, Error> {
+    check_cpus(&options.cpus)?;
     match &options.input {
         Input::Interfaces(names) if !names.is_empty() => {
             let live = LiveOptions {
                 interfaces: names.clone(),
-                filter,
+                filter: options.filter.clone(),
                 snaplen: options.snaplen,
                 promiscuous: options.promiscuous,
                 ring_size: ByteSize(options.kernel_ring_bytes),
             };
-            Ok(vec![Box::new(LiveSource::open(&live)?)])
+            let receive_queues = names.iter().filter_map(|name| host::receive_queue_count(name));
+            let processors = thread::available_parallelism().map_or(1, NonZero::get);
+            let count = options.queues.count(receive_queues.max().unwrap_or(1), processors);
+            let mut sources = LiveSource::open_queues(&live, count)?.into_iter().map(boxed);
+            Ok(Sources { first: sources.by_ref().take(1).collect(), further: sources.collect() })
         }
-        Input::Files(paths) if !paths.is_empty() => paths
-            .iter()
-            .map(|path| {
-                let file = FileOptions { filter: filter.clone(), snaplen: options.snaplen };
-                let source: Box<dyn Source> = Box::new(FileSource::open(path, file)?);
-                Ok(source)
-            })
-            .collect(),
+        Input::Files(paths) if !paths.is_empty() => {
+            let open = |path: &PathBuf| {
+                let filter = options.filter.clone();
+                FileSource::open(path, FileOptions { filter, snaplen: options.snaplen }).map(boxed)
+            };
+            let first = paths.iter().map(open).collect::<Result<_, _>>()?;
+            Ok(Sources { first, further: Vec::new() })
+        }
         _ => Err(Error::NoInput),
+    }
+}
+
+fn boxed(source: impl Source + 'static) -> Box<dyn Source> {
+    Box::new(source)
+}
+
+fn check_cpus(wanted: &[usize]) -> Result<(), Error> {
+    let allowed = if wanted.is_empty() { Vec::new() } else { host::allowed_cpus()? };
+    match wanted.iter().find(|cpu| !allowed.contains(cpu)) {
+        Some(&cpu) => Err(Error::Cpu { cpu, allowed }),
+        None => Ok(()),
     }
 }
 
@@ -255,13 +283,14 @@ pub(crate) struct Opened {
     pub(crate) setup: Vec<String>,
 }
 
-fn open_volume(options: &Options, clock: &dyn Clock) -> Result<Opened, Error> {
+fn open_volume(options: &Options, queues: usize, clock: &dyn Clock) -> Result<Opened, Error> {
     let mut members = volume::find_members(&options.volume, &options.members)?;
     members.retain(|found| !options.without.contains(&found.member));
     // The pool must exist before the members are opened, and its shape is in the superblock.
     let reader = Reader::of_members(volume::open_members(&members)?)?;
     let piece_bytes = u64::from(reader.geometry().piece_bytes);
-    let needed_bytes = COLUMNS_MIN * piece_bytes;
+    let further_queues = u64::try_from(queues - 1).expect("few queues");
+    let needed_bytes = (COLUMNS_MIN + COLUMNS_PER_QUEUE * further_queues) * piece_bytes;
     if options.pool_bytes < needed_bytes {
         return Err(Error::Pool { pool_bytes: options.pool_bytes, needed_bytes });
     }

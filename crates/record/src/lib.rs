@@ -1,8 +1,8 @@
 //! The recording job: from a source of packets to acknowledged stripes and an index of their
 //! sessions.
 //!
-//! Three threads and two hand-overs, each bounded, and a fourth thread that encodes closed segments
-//! (ARCHITECTURE.md, A packet's walk):
+//! Three threads (and one for each further queue) and two hand-overs, each bounded, and a fourth
+//! thread that encodes closed segments (ARCHITECTURE.md, A packet's walk):
 //!
 //! ```text
 //! source -> intake -- filled column --> ring writer -- sealed column, read only --> indexer
@@ -24,22 +24,27 @@ mod discards;
 mod encoder;
 mod error;
 mod expiry;
+mod feed;
 mod hurry;
 mod indexer;
 mod intake;
 mod job;
 mod late;
+mod ledger;
 mod members;
 mod patrol;
 mod pipeline;
+mod queues;
 mod reach;
 mod resilver;
 mod returns;
 mod ring;
 mod segment;
+mod teller;
 
-pub use account::Account;
+pub use account::{Account, QueueAccount};
 pub use discards::Discard;
 pub use error::Error;
 pub use job::{Input, MaxAge, Options, Progress, Report, record};
 pub use members::{Change, MemberChange};
+pub use queues::Queues;

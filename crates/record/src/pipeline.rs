@@ -6,10 +6,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-use core::ops::ControlFlow;
 use core::time::Duration;
 
-use capture::{Next, Source};
 use device::{Device, Pool};
 use format::directory::{Gap, GapCause};
 use format::geometry::Geometry;
@@ -25,29 +23,24 @@ use crate::error::Error;
 use crate::expiry::Expiry;
 use crate::hurry::{self, FromRing};
 use crate::indexer::{Indexer, IndexerReport, Run};
-use crate::intake::{Intake, IntakeParts, WriterGone};
-use crate::job::{Input, MaxAge, Opened, Options, Progress, Report};
+use crate::job::{Input, MaxAge, Opened, Options, Report};
 use crate::late::{Late, Skips};
+use crate::ledger::Ledger;
 use crate::members::{self, Crier};
 use crate::patrol::{Patrolled, Patroller};
+use crate::queues::{Fed, Feeding, Sources};
 use crate::reach::ReachBack;
 use crate::resilver;
 use crate::ring::{Board, RingParts, RingWriter, Shown, Task, look};
 use crate::segment::SegmentLimits;
-
-/// How long a source may wait for packets, at most.
-const WAIT: Duration = Duration::from_millis(50);
-/// How often counters are read and progress is told.
-const PROGRESS_NS: i64 = 200_000_000;
-
-type Progressing<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
+use crate::teller::{Progressing, Teller};
 
 /// Runs one recording on an opened volume.
 pub(crate) fn run(
     options: &Options,
     clock: &dyn Clock,
-    sources: Vec<Box<dyn Source>>,
-    opened: Opened,
+    sources: Sources,
+    mut opened: Opened,
     progress: Progressing<'_>,
 ) -> Result<Report, Error> {
     let (files, note) = index_files(options, opened.writer.superblock());
@@ -58,14 +51,17 @@ pub(crate) fn run(
     let open_spare = move |spare: &Spare| open_spare(spare, &device_options);
     let (recovery, pool) = (opened.recovery.clone(), opened.pool.clone());
     let cut_after_ns = i64::try_from(options.cut_after.as_nanos()).unwrap_or(i64::MAX);
-    let slots = opened.writer.geometry().slots - u64::from(opened.writer.superblock().window);
-    let reach = reach_back(options, opened.writer.geometry());
     let may_wait = matches!(options.input, Input::Files(_));
     let data_columns = usize::from(opened.writer.geometry().data_columns);
     let index_pool = Pool::new(2 * data_columns, pool.buffer_size())?;
     let retention = retention(options, opened.writer.superblock())?;
     let new_table = table_maker(options)?;
     let open_reader = || open_reader(options);
+
+    let (ledger, is_stopping) = (Ledger::new(1 + sources.further.len()), AtomicBool::new(false));
+    let seen = (&board, &ledger, &pool);
+    let mut teller = new_teller(options, &mut opened, seen, clock, progress);
+    teller.notes = notes;
 
     thread::scope(|scope| {
         let (tasks, task_queue) = sync_channel(pool.count());
@@ -91,33 +87,30 @@ pub(crate) fn run(
             spawn_patrol(scope, options, (&board, tasks.clone(), &pool), (files.as_ref(), clock))?;
         let resilverer = start_resilverer(options, (&board, tasks.clone(), &pool))?;
         let index_thread = spawn_indexer(scope, indexer, sealed_queue, opened.reader)?;
-        let intake = Intake::new(IntakeParts {
+        let feeding = Feeding {
+            ledger: &ledger,
             pool: pool.clone(),
             tasks,
             clock,
             may_wait,
-            cut_after_ns,
+            cut_after: options.cut_after,
             writer_failed: &failed,
-            gaps: crash_gap(&recovery, clock.realtime()).into_iter().collect(),
-        });
-        let crier =
-            Crier::new(options.on_member_change.clone(), options.volume.display().to_string());
-        let mut feed = Feed::new(intake, (&board, &pool), (clock, progress), (crier, notes));
-        feed.wait = WAIT.min(options.cut_after / 2);
-        (feed.setup, feed.slots, feed.reach) = (opened.setup, slots, reach);
-        let intake_result = feed.all(sources);
-        feed.intake.end();
+            is_stopping: &is_stopping,
+            crash: crash_gap(&recovery, clock.realtime()),
+            cpus: &options.cpus,
+        };
+        let fed = feeding.all(scope, sources, &mut || teller.tell())?;
         drop::<resilver::Working>(resilverer);
         let scrubbed = patrol.map(Patrol::end).unwrap_or_default();
         let ended_ns = clock.boottime_ns();
         let index_result = index_thread.join().expect("a panic aborts");
         let writer = ring.join().expect("a panic aborts")?;
-        assert!(intake_result.is_ok(), "a writer that is gone has said why");
+        assert!(!fed.is_writer_gone, "a writer that is gone has said why");
         let mut report = Report { writer, recovery, epoch, ..Report::default() };
         report.closing_ns = clock.boottime_ns() - ended_ns;
         let retire = |it| retire(it, &board, clock, files.as_ref());
         report.take_index(index_result.and_then(retire));
-        report.take_feed(feed);
+        report.take_fed(fed, teller);
         report.notes.extend(scrubbed.notes());
         Ok(report)
     })
@@ -135,14 +128,15 @@ impl Report {
         }
     }
 
-    fn take_feed(&mut self, feed: Feed<'_>) {
-        let Feed { intake, board, pool, notes, broken_off, mut crier, .. } = feed;
+    fn take_fed(&mut self, fed: Fed, teller: Teller<'_>) {
+        let Teller { ledger, board, pool, notes, mut crier, .. } = teller;
         let shown = look(board);
         self.notes.extend(notes);
+        self.notes.extend(fed.notes);
         self.notes.extend(crier.tell(&shown.changes));
         crier.finish();
-        self.broken_off = broken_off;
-        self.interfaces = intake.accounts(&shown.stored);
+        self.broken_off = fed.broken_off;
+        self.interfaces = ledger.accounts(&shown.stored);
         self.total = Account::sum(&self.interfaces);
         self.pool_columns = (pool.count(), pool.count() - pool.least_free_count());
         (self.unindexed, self.indexed_late) = (shown.unindexed, shown.indexed_late);
@@ -169,6 +163,29 @@ fn retention(options: &Options, before: &Superblock) -> Result<Retention, Error>
         return Err(Error::EraseWithoutAge);
     }
     Ok(Retention { max_age_ns, erases: options.erase.unwrap_or(before.erases) })
+}
+
+fn new_teller<'a>(
+    options: &Options,
+    opened: &mut Opened,
+    (board, ledger, pool): (&'a Board, &'a Ledger, &'a Pool),
+    clock: &'a dyn Clock,
+    progress: Progressing<'a>,
+) -> Teller<'a> {
+    let geometry = opened.writer.geometry();
+    Teller {
+        progress,
+        board,
+        ledger,
+        pool,
+        clock,
+        start_ns: clock.boottime_ns(),
+        reach: reach_back(options, geometry),
+        slots: geometry.slots - u64::from(opened.writer.superblock().window),
+        setup: core::mem::take(&mut opened.setup),
+        notes: Vec::new(),
+        crier: Crier::new(options.on_member_change.clone(), options.volume.display().to_string()),
+    }
 }
 
 /// Packets of a file come as fast as they are read: their rate predicts nothing.
@@ -364,123 +381,4 @@ fn crash_gap(recovery: &Recovery, now: Timestamp) -> Option<Gap> {
     let from = recovery.last_alive.filter(|_| !recovery.clean)?;
     let cause = GapCause::Crash;
     Some(Gap { cause, interface: None, packets: None, bytes: None, from, to: now.max(from) })
-}
-
-/// The loop of the intake: sources one after the other.
-struct Feed<'a> {
-    intake: Intake<'a>,
-    clock: &'a dyn Clock,
-    board: &'a Board,
-    pool: &'a Pool,
-    progress: Progressing<'a>,
-    start_ns: i64,
-    /// How long a source may wait for packets: a column must be cut in time.
-    wait: Duration,
-    reach: Option<ReachBack>,
-    setup: Vec<String>,
-    slots: u64,
-    told_ns: i64,
-    notes: Vec<String>,
-    broken_off: Vec<String>,
-    crier: Crier,
-}
-
-impl<'a> Feed<'a> {
-    fn new(
-        intake: Intake<'a>,
-        (board, pool): (&'a Board, &'a Pool),
-        (clock, progress): (&'a dyn Clock, Progressing<'a>),
-        (crier, notes): (Crier, Vec<String>),
-    ) -> Self {
-        let (start_ns, told_ns) = (clock.boottime_ns(), i64::MIN);
-        Self {
-            intake,
-            clock,
-            board,
-            pool,
-            progress,
-            start_ns,
-            wait: WAIT,
-            reach: None,
-            setup: Vec::new(),
-            slots: 0,
-            told_ns,
-            notes,
-            broken_off: Vec::new(),
-            crier,
-        }
-    }
-
-    fn all(&mut self, sources: Vec<Box<dyn Source>>) -> Result<(), WriterGone> {
-        let mut stopped = false;
-        for mut source in sources {
-            if !stopped {
-                self.intake.begin_source();
-                stopped = self.one(source.as_mut())?.is_break();
-            }
-        }
-        self.intake.finish()
-    }
-
-    /// Takes one source to its end; breaks when the user wants no more.
-    fn one(&mut self, source: &mut dyn Source) -> Result<ControlFlow<()>, WriterGone> {
-        let mut flow = ControlFlow::Continue(());
-        loop {
-            match source.next_batch(self.wait) {
-                Ok(Next::Packets(batch)) => {
-                    self.intake.know(batch.interfaces());
-                    for packet in batch {
-                        self.intake.packet(&packet)?;
-                    }
-                }
-                Ok(Next::Block(block)) => {
-                    if !self.intake.block(&block)? {
-                        self.notes
-                            .push("a block of names or secrets is longer than a piece".into());
-                    }
-                }
-                Ok(Next::Idle) => {}
-                Ok(Next::End) => break,
-                Err(error) => self.broken_off.push(error.to_string()),
-            }
-            self.intake.cut_if_due()?;
-            if self.tell(source) == ControlFlow::Break(()) && flow.is_continue() {
-                flow = ControlFlow::Break(());
-                source.begin_stop();
-            }
-        }
-        self.intake.know(source.interfaces());
-        self.intake.count(&source.counters());
-        self.notes.extend(source.notes());
-        Ok(flow)
-    }
-
-    /// Reads the counters and tells how far things are, a few times a second.
-    fn tell(&mut self, source: &mut dyn Source) -> ControlFlow<()> {
-        let now = self.clock.boottime_ns();
-        if now.saturating_sub(self.told_ns) < PROGRESS_NS {
-            return ControlFlow::Continue(());
-        }
-        self.told_ns = now;
-        self.intake.know(source.interfaces());
-        self.intake.count(&source.counters());
-        let shown = look(self.board);
-        self.notes.extend(self.crier.tell(&shown.changes));
-        let sent = shown.counters.bytes;
-        let holds_ns = self.reach.as_mut().and_then(|reach| reach.note(now, sent));
-        (self.progress)(&Progress {
-            elapsed_ns: now - self.start_ns,
-            total: Account::sum(&self.intake.accounts(&shown.stored)),
-            member_bytes: shown.counters.bytes,
-            pool_free: self.pool.free_count(),
-            pool_count: self.pool.count(),
-            unindexed: shown.unindexed,
-            tail: shown.tail,
-            acknowledged: shown.acknowledged,
-            slots: self.slots,
-            setup: self.setup.clone(),
-            changes: shown.changes,
-            holds_ns,
-        })
-    }
 }

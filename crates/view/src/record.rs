@@ -1,6 +1,6 @@
 //! A recording that has ended, and how one is going.
 
-use ::record::{Account, MemberChange, Progress, Report};
+use ::record::{Account, MemberChange, Progress, QueueAccount, Report};
 use serde::Serialize;
 use units::ByteSize;
 
@@ -169,7 +169,26 @@ struct AccountJson<'a> {
     interface_drops: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     filter_rejects: Option<u64>,
+    ring_freezes: u64,
     too_long: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    queues: Vec<QueueJson>,
+}
+
+#[derive(Serialize)]
+struct QueueJson {
+    received: u64,
+    taken: u64,
+    kernel_drops: u64,
+    ring_freezes: u64,
+    writer_drops: u64,
+}
+
+impl QueueJson {
+    fn new(queue: &QueueAccount) -> Self {
+        let QueueAccount { received, taken, kernel_drops, ring_freezes, writer_drops } = *queue;
+        Self { received, taken, kernel_drops, ring_freezes, writer_drops }
+    }
 }
 
 impl<'a> AccountJson<'a> {
@@ -184,7 +203,9 @@ impl<'a> AccountJson<'a> {
             in_flight: account.in_flight,
             interface_drops: account.interface_drops,
             filter_rejects: account.filter_rejects,
+            ring_freezes: account.ring_freezes,
             too_long: account.too_long,
+            queues: account.queues.iter().map(QueueJson::new).collect(),
         }
     }
 }

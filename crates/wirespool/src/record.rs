@@ -1,10 +1,11 @@
 //! `wirespool record`.
 
+use core::num::NonZeroUsize;
 use core::ops::ControlFlow;
 use core::time::Duration;
 use std::path::PathBuf;
 
-use ::record::{Discard, Input, MaxAge, Options};
+use ::record::{Discard, Input, MaxAge, Options, Queues};
 use clap::Args;
 use host::{StopFlag, SystemClock, usage};
 use session::Config;
@@ -52,9 +53,11 @@ pub(crate) struct Flags {
     /// Memory between capture and disk, to cover its longest stall [default: 256M, for files 16M]
     #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     pool: Option<u64>,
-    /// Memory of the kernel's ring, for each interface
+    /// Memory of the kernel's ring, for each interface and queue
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = arguments::size)]
     kernel_ring: u64,
+    #[command(flatten)]
+    queues: QueueFlags,
     /// Silence that ends a session, or `off`: tcp=5m,udp=60s,icmp=60s,other=60s
     #[arg(long, value_name = "SPEC", value_parser = session_timeout)]
     session_timeout: Option<Timeouts>,
@@ -106,6 +109,24 @@ pub(crate) struct Flags {
     #[arg(long)]
     json: bool,
 }
+
+#[derive(Debug, Args)]
+struct QueueFlags {
+    /// Threads that share the packets of the interfaces, both directions of a session on one: a
+    /// number up to 64, or auto, by receive queues and processors
+    #[arg(
+        long, value_name = "NUMBER", default_value = "auto", value_parser = queues,
+        conflicts_with = "read"
+    )]
+    queues: Queues,
+    /// Keep those threads on these processors, in turn, such as 2-5,8
+    #[arg(long, value_name = "LIST", value_parser = cpus, conflicts_with = "read")]
+    cpus: Option<Cpus>,
+}
+
+/// A list of processors.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Cpus(Vec<usize>);
 
 #[derive(Debug, Args, Clone)]
 struct StandingFlags {
@@ -168,6 +189,30 @@ fn discard(text: &str) -> Result<Discard, String> {
         "off" => Ok(Discard::Off),
         _ => Err("auto, on or off".to_owned()),
     }
+}
+
+fn queues(text: &str) -> Result<Queues, String> {
+    if text == "auto" {
+        return Ok(Queues::Auto);
+    }
+    let count = text.parse().ok().filter(|count: &NonZeroUsize| count.get() <= 64);
+    count.map(Queues::Count).ok_or_else(|| "auto, or 1 to 64".to_owned())
+}
+
+/// Numbers and ranges, as in `/proc` and cpuset(7).
+fn cpus(text: &str) -> Result<Cpus, String> {
+    let bad = || "write numbers and ranges, such as 2-5,8".to_owned();
+    let number = |text: &str| text.parse::<u16>().map(usize::from).map_err(|_| bad());
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let range = number(first)?..=number(last)?;
+        if range.is_empty() {
+            return Err(bad());
+        }
+        cpus.extend(range);
+    }
+    Ok(Cpus(cpus))
 }
 
 /// Less than 10 ms would be flushes and nothing else; more than a minute no recorder wants to lose.
@@ -246,6 +291,8 @@ fn options(flags: Flags) -> Result<Options, Usage> {
         promiscuous: !flags.no_promiscuous,
         pool_bytes: flags.pool.unwrap_or(defaults.pool_bytes),
         kernel_ring_bytes: flags.kernel_ring,
+        queues: flags.queues.queues,
+        cpus: flags.queues.cpus.map(|Cpus(cpus)| cpus).unwrap_or_default(),
         sessions,
         index_dir: flags.index_dir,
         keep_sessions: flags.keep_sessions,
@@ -352,6 +399,24 @@ pub(crate) fn run(flags: Flags) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn processors_are_numbers_and_ranges() {
+        assert_eq!(cpus("2-5,8"), Ok(Cpus(vec![2, 3, 4, 5, 8])));
+        assert_eq!(cpus("0"), Ok(Cpus(vec![0])));
+        for text in ["", "a", "1-", "-1", "5-2", "1,", "1 2", "70000"] {
+            assert!(cpus(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn queues_are_auto_or_a_number() {
+        assert_eq!(queues("auto"), Ok(Queues::Auto));
+        assert_eq!(queues("4"), Ok(Queues::Count(NonZeroUsize::new(4).unwrap())));
+        for text in ["", "0", "65", "-1", "all"] {
+            assert!(queues(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn session_timeouts_are_off_or_a_list() {

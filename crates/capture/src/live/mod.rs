@@ -1,16 +1,22 @@
-//! Network interfaces as a source: one packet socket and kernel ring per interface, one loop over
-//! all of them.
+//! Network interfaces as a source: one packet socket and kernel ring per interface and queue, one
+//! loop over those of a queue.
+//!
+//! Of several queues each is a source of its own, for a thread of its own. They share the packets
+//! of every interface by the addresses in them ([`fanout`]); the number of a queue is the same on
+//! every interface, so a session that comes by two of them is on one queue too.
 //!
 //! Packets stay in the kernel ring until the next call. A VLAN tag that the kernel took out of a
 //! frame is handed out between the frame's parts, so that nothing has to be moved. A packet counts
 //! as received when the kernel accepted it; after [`Source::begin_stop`] the rings are emptied
 //! until every one of those was delivered or counted as dropped.
 
+mod fanout;
 mod ring;
 mod sender;
 mod socket;
 mod transmit;
 
+use core::num::NonZeroUsize;
 use std::fs;
 use std::io;
 use std::os::fd::AsFd;
@@ -20,7 +26,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use units::ByteSize;
 use wire::LinkType;
 
-use crate::filter::{LONGEST_PACKET, Libpcap};
+use crate::filter::{Instruction, LONGEST_PACKET, Libpcap};
 use crate::source::Record;
 use crate::{Batch, Counters, Error, Interface, Next, Source};
 use ring::KernelRing;
@@ -57,7 +63,7 @@ pub struct LiveOptions {
     pub snaplen: u32,
     /// Whether packets for other hosts are received too.
     pub promiscuous: bool,
-    /// Memory of each interface's kernel ring.
+    /// Memory of the kernel ring of each interface and queue.
     pub ring_size: ByteSize,
 }
 
@@ -73,7 +79,7 @@ impl Default for LiveOptions {
     }
 }
 
-/// Captures from network interfaces.
+/// Captures from network interfaces: all of their packets, or one queue's share of them.
 #[derive(Debug)]
 pub struct LiveSource {
     interfaces: Vec<Interface>,
@@ -85,7 +91,7 @@ pub struct LiveSource {
     state: State,
 }
 
-/// One interface's socket and ring.
+/// The socket and ring of one interface and queue.
 #[derive(Debug)]
 struct Queue {
     // The ring is unmapped before its socket is closed.
@@ -97,6 +103,10 @@ struct Queue {
     snaplen: usize,
     counters: Counters,
     interface_drops_at_start: Option<u64>,
+    /// What the socket lets in once it has started.
+    program: Vec<Instruction>,
+    /// The first queue tells and counts what concerns the interface as a whole.
+    is_first: bool,
     is_gone: bool,
 }
 
@@ -114,7 +124,34 @@ impl LiveSource {
     /// # Panics
     /// No interface is named.
     pub fn open(options: &LiveOptions) -> Result<Self, Error> {
+        let mut sources = Self::open_queues(options, NonZeroUsize::MIN)?;
+        Ok(sources.pop().expect("one queue is one source"))
+    }
+
+    /// Opens the interfaces with so many queues and starts to capture. Every packet is given out by
+    /// one of the sources, and both directions of a session by the same one. What the interface
+    /// itself drops is counted by the first source; for the others it is none.
+    ///
+    /// # Panics
+    /// No interface is named.
+    pub fn open_queues(options: &LiveOptions, count: NonZeroUsize) -> Result<Vec<Self>, Error> {
         assert!(!options.interfaces.is_empty(), "a capture needs an interface");
+        let mut sources = (0..count.get())
+            .map(|number| Self::open_queue(options, number == 0))
+            .collect::<Result<Vec<_>, _>>()?;
+        for place in 0..options.interfaces.len() {
+            let queues = sources.iter().filter_map(|source| source.queues.get(place));
+            start(&queues.collect::<Vec<_>>())?;
+        }
+        for queue in sources.iter_mut().flat_map(|source| &mut source.queues) {
+            let attached = queue.socket.attach(&mut queue.program);
+            attached.map_err(|source| queue.error("SO_ATTACH_FILTER", source))?;
+        }
+        Ok(sources)
+    }
+
+    /// One queue of every interface, which receives nothing yet.
+    fn open_queue(options: &LiveOptions, is_first: bool) -> Result<Self, Error> {
         let mut source = Self {
             interfaces: Vec::new(),
             queues: Vec::new(),
@@ -124,7 +161,7 @@ impl LiveSource {
             state: State::Running,
         };
         for name in &options.interfaces {
-            let queue = Queue::open(name, options, &mut source.notes)?;
+            let queue = Queue::open(name, options, is_first, &mut source.notes)?;
             source.interfaces.push(Interface {
                 name: name.clone(),
                 description: None,
@@ -134,9 +171,6 @@ impl LiveSource {
                 options: Vec::new(),
             });
             source.queues.push(queue);
-        }
-        for queue in &source.queues {
-            queue.socket.start().map_err(|source| queue.error("bind", source))?;
         }
         Ok(source)
     }
@@ -272,7 +306,12 @@ impl Source for LiveSource {
 
 impl Queue {
     /// Opens one interface; reception starts later, when all of them are open.
-    fn open(name: &str, options: &LiveOptions, notes: &mut Vec<String>) -> Result<Self, Error> {
+    fn open(
+        name: &str,
+        options: &LiveOptions,
+        is_first: bool,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, Error> {
         let error =
             |operation| move |source| Error::System { name: name.to_owned(), operation, source };
         let missing = || Error::NoInterface { name: name.to_owned() };
@@ -286,15 +325,8 @@ impl Queue {
             socket.ignore_outgoing().map_err(error("PACKET_IGNORE_OUTGOING (Linux 4.20)"))?;
         }
         let limit = if options.snaplen == 0 { LONGEST_PACKET } else { options.snaplen };
-        let mut program = match &options.filter {
-            None => socket::accept_all(limit),
-            Some(filter) if link_type == LinkType::ETHERNET => {
-                Libpcap::get()?.compile_live(name, filter)?.instructions().to_vec()
-            }
-            Some(filter) => Libpcap::get()?.compile(link_type, filter)?.instructions().to_vec(),
-        };
-        socket::limit(&mut program, limit);
-        socket.attach(&mut program).map_err(error("SO_ATTACH_FILTER"))?;
+        let program = filter_program(name, link_type, options.filter.as_deref(), limit)?;
+        socket.attach_nothing().map_err(error("SO_ATTACH_FILTER"))?;
         let ring = map_ring(&socket, name, options.ring_size, notes)
             .map_err(error("setting up the kernel ring"))?;
         if options.promiscuous && !is_loopback {
@@ -309,6 +341,8 @@ impl Queue {
             snaplen: usize::try_from(limit).unwrap_or(usize::MAX),
             counters: Counters::default(),
             interface_drops_at_start: interface_drops(name),
+            program,
+            is_first,
             is_gone: false,
         })
     }
@@ -351,6 +385,10 @@ impl Queue {
         self.counters.received += u64::from(new.tp_packets);
         self.counters.kernel_drops += u64::from(new.tp_drops);
         self.counters.ring_freezes += u64::from(new.tp_freeze_q_cnt);
+        if !self.is_first {
+            self.counters.interface_drops = Some(0);
+            return Ok(());
+        }
         let start = self.interface_drops_at_start;
         // What an interface had lost before it was removed stays known.
         if let Some(drops) = interface_drops(&self.name) {
@@ -374,13 +412,14 @@ impl Queue {
         let hardware_type = self.socket.hardware_type();
         let hardware_type = hardware_type.map_err(|source| self.error("getsockname", source))?;
         if hardware_type.is_none() {
-            if !self.is_gone {
+            if !self.is_gone && self.is_first {
                 notes.push(format!("interface {} was removed", self.name));
             }
             self.is_gone = true;
         } else if pending == libc::ENETDOWN {
             let name = &self.name;
-            notes.push(format!("interface {name} is down; capture goes on when it is up again"));
+            let note = format!("interface {name} is down; capture goes on when it is up again");
+            notes.extend(self.is_first.then_some(note));
         } else if pending != 0 {
             return Err(self.error("receiving", io::Error::from_raw_os_error(pending)));
         }
@@ -390,6 +429,44 @@ impl Queue {
     fn error(&self, operation: &'static str, source: io::Error) -> Error {
         Error::System { name: self.name.clone(), operation, source }
     }
+}
+
+/// Starts the queues of one interface: as the members of a group, if there are several. What comes
+/// meanwhile goes to all of them, so none lets anything in before the group is complete.
+fn start(queues: &[&Queue]) -> Result<(), Error> {
+    let mut group = None;
+    for queue in queues {
+        queue.socket.start().map_err(|source| queue.error("bind", source))?;
+        if queues.len() > 1 {
+            let joined = queue.socket.join(group, queue.is_loopback);
+            let joined = joined.map_err(|source| queue.error("PACKET_FANOUT", source))?;
+            group = Some(joined);
+        }
+    }
+    if let (Some(_), Some(first)) = (group, queues.first()) {
+        let mut program = fanout::program(first.link_type == LinkType::ETHERNET);
+        let chosen = first.socket.choose_by(&mut program);
+        chosen.map_err(|source| first.error("PACKET_FANOUT_DATA", source))?;
+    }
+    Ok(())
+}
+
+/// The program that lets in what passes the filter, cut to `limit` bytes.
+fn filter_program(
+    name: &str,
+    link_type: LinkType,
+    filter: Option<&str>,
+    limit: u32,
+) -> Result<Vec<Instruction>, Error> {
+    let mut program = match filter {
+        None => socket::accept_all(limit),
+        Some(filter) if link_type == LinkType::ETHERNET => {
+            Libpcap::get()?.compile_live(name, filter)?.instructions().to_vec()
+        }
+        Some(filter) => Libpcap::get()?.compile(link_type, filter)?.instructions().to_vec(),
+    };
+    socket::limit(&mut program, limit);
+    Ok(program)
 }
 
 /// A packet socket bound to the interface of this name.

@@ -90,16 +90,36 @@ impl PacketSocket {
 
     /// Lets only those packets in that the program accepts, cut to what it returns.
     pub(super) fn attach(&self, program: &mut [Instruction]) -> io::Result<()> {
-        let program = sock_fprog {
-            len: u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?,
-            filter: program.as_mut_ptr(),
-        };
+        let program = filter_program(program)?;
         set_option(self.as_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
     }
 
     /// Lets nothing in any more.
     pub(super) fn attach_nothing(&self) -> io::Result<()> {
         self.attach(&mut [Instruction { code: RETURN, jt: 0, jf: 0, k: 0 }])
+    }
+
+    /// Joins a group of sockets on this interface that share its packets; without a number, makes a
+    /// group. Returns the group's number. Reception must have been started.
+    pub(super) fn join(&self, group: Option<c_int>, ignores_outgoing: bool) -> io::Result<c_int> {
+        let mut flags = 0;
+        if group.is_none() {
+            flags |= libc::PACKET_FANOUT_FLAG_UNIQUEID;
+        }
+        if ignores_outgoing {
+            flags |= libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
+        }
+        let kind = (libc::PACKET_FANOUT_CBPF | flags) << 16;
+        let request = kind.cast_signed() | group.unwrap_or(0);
+        self.set(libc::PACKET_FANOUT, &request)?;
+        let mut joined: c_int = 0;
+        self.get(libc::SOL_PACKET, libc::PACKET_FANOUT, &mut joined)?;
+        Ok(joined & 0xffff)
+    }
+
+    /// Sets the program that chooses among the sockets of the group.
+    pub(super) fn choose_by(&self, program: &mut [Instruction]) -> io::Result<()> {
+        self.set(libc::PACKET_FANOUT_DATA, &filter_program(program)?)
     }
 
     /// Leaves packets out that this host sends: on the loopback interface each of them is received
@@ -208,6 +228,12 @@ impl AsFd for PacketSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// The program as the kernel wants it; valid as long as the instructions are.
+fn filter_program(program: &mut [Instruction]) -> io::Result<sock_fprog> {
+    let len = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    Ok(sock_fprog { len, filter: program.as_mut_ptr() })
 }
 
 /// Makes the program's accepting returns keep at most `snaplen` bytes.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::UdpSocket;
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +13,7 @@ use capture::FrameSender;
 use format::directory::{Gap, GapCause};
 use format::head::Kind;
 use host::SystemClock;
-use record::{Input, Options, Report, record};
+use record::{Input, Options, Queues, Report, record};
 use units::{Clock, Timestamp};
 
 use crate::namespace::enter;
@@ -138,6 +139,64 @@ fn what_is_stored_equals_what_was_sent_on_every_interface() {
     assert_eq!(gaps, vec![]);
     assert!(report.rows > 0 && report.total.stored == expected as u64);
     println!("{expected} packets sent and stored on 3 interfaces");
+}
+
+/// Two interfaces and three queues: every packet is stored once, and a session's packets are in
+/// their order, whichever way they go.
+#[test]
+fn several_queues_store_every_packet_once_and_sessions_in_order() {
+    if !enter("live::several_queues_store_every_packet_once_and_sessions_in_order", LINKS) {
+        return;
+    }
+    let folder = folder();
+    let volume = folder.path().join("volume");
+    new_volume(&volume, 256 << 10, 64 << 20);
+    let sessions: Vec<Vec<Vec<u8>>> = (0..40_u8).map(conversation).collect();
+    let sent: Vec<Vec<u8>> = (0..50)
+        .flat_map(|turn| sessions.iter().map(move |session: &Vec<Vec<u8>>| session[turn].clone()))
+        .collect();
+    let mut options = live(&volume, &["right", "east"]);
+    options.queues = Queues::Count(NonZeroUsize::new(3).unwrap());
+    options.cpus = vec![0];
+    let report = record_while(&options, 2 * sent.len() as u64, || {
+        thread::scope(|scope| {
+            scope.spawn(|| send("left", &sent));
+            scope.spawn(|| send("west", &sent));
+        });
+    });
+    let (found, gaps) = stored(&volume);
+    assert_eq!((gaps, report.rows), (vec![], 40));
+    for name in ["right", "east"] {
+        let packets = bytes_of(&found[name]);
+        for session in &sessions {
+            let mine: Vec<_> =
+                packets.iter().filter(|bytes| session.contains(&bytes.to_vec())).collect();
+            assert!(mine.into_iter().eq(session.iter()), "{name}: a session out of order");
+        }
+        let account = report.interfaces.iter().find(|account| account.name == name).unwrap();
+        assert_eq!((account.offered, account.stored), (sent.len() as u64, packets.len() as u64));
+        let taken: Vec<u64> = account.queues.iter().map(|queue| queue.taken).collect();
+        println!("{name}: {taken:?} packets by queue");
+        assert!(taken.len() == 3 && taken.iter().all(|&taken| taken > 0));
+        assert_eq!(taken.iter().sum::<u64>(), account.stored);
+    }
+}
+
+/// Fifty packets of two hosts in turn, each different.
+fn conversation(host: u8) -> Vec<Vec<u8>> {
+    let one = |turn: u8| {
+        let mut frame = packet(0, u64::from(host) << 8 | u64::from(turn));
+        let ends = [[10, 1, 0, host], [10, 2, 0, 1]];
+        let [from, to] = if turn.is_multiple_of(2) { ends } else { [ends[1], ends[0]] };
+        frame[26..30].copy_from_slice(&from);
+        frame[30..34].copy_from_slice(&to);
+        let ports = [[0x30, 0x39], [0, 53]];
+        let [from, to] = if turn.is_multiple_of(2) { ports } else { [ports[1], ports[0]] };
+        frame[34..36].copy_from_slice(&from);
+        frame[36..38].copy_from_slice(&to);
+        frame
+    };
+    (0..50).map(one).collect()
 }
 
 #[test]

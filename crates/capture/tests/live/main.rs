@@ -8,6 +8,8 @@
     reason = "tests fail by panicking, and namespaces and raw sockets are C"
 )]
 
+mod fanout;
+
 use std::net::UdpSocket;
 use std::process::{Command, Stdio};
 use std::time::Duration;

@@ -1,0 +1,117 @@
+//! The loop of one queue: what a source gives goes into an intake. One thread each.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use core::ops::ControlFlow;
+use core::time::Duration;
+
+use capture::{Next, Source};
+use units::Clock;
+
+use crate::intake::{Intake, WriterGone};
+
+/// How long a source may wait for packets, at most.
+const WAIT: Duration = Duration::from_millis(50);
+/// How often counters are read and progress is told.
+const LOOK_NS: i64 = 200_000_000;
+
+/// Asked at every look whether the recording goes on.
+pub(crate) type Looking<'l> = &'l mut dyn FnMut() -> ControlFlow<()>;
+
+/// Feeds one intake.
+pub(crate) struct Feed<'a> {
+    pub(crate) intake: Intake<'a>,
+    /// What the sources had to tell, and where they broke off.
+    pub(crate) notes: Vec<String>,
+    pub(crate) broken_off: Vec<String>,
+    clock: &'a dyn Clock,
+    /// Set when no queue is to take anything new.
+    is_stopping: &'a AtomicBool,
+    /// How long a source may wait for packets: a column must be cut in time.
+    wait: Duration,
+    looked_ns: i64,
+}
+
+impl<'a> Feed<'a> {
+    pub(crate) fn new(
+        intake: Intake<'a>,
+        clock: &'a dyn Clock,
+        is_stopping: &'a AtomicBool,
+        cut_after: Duration,
+    ) -> Self {
+        Self {
+            intake,
+            notes: Vec::new(),
+            broken_off: Vec::new(),
+            clock,
+            is_stopping,
+            wait: WAIT.min(cut_after / 2),
+            looked_ns: i64::MIN,
+        }
+    }
+
+    /// Takes sources one after the other until they end, or nobody wants more.
+    pub(crate) fn all(
+        &mut self,
+        sources: Vec<Box<dyn Source>>,
+        look: Looking<'_>,
+    ) -> Result<(), WriterGone> {
+        for mut source in sources {
+            if !self.is_stopping.load(Ordering::Relaxed) {
+                self.intake.begin_source();
+                self.one(source.as_mut(), look)?;
+            }
+        }
+        self.intake.finish()
+    }
+
+    fn one(&mut self, source: &mut dyn Source, look: Looking<'_>) -> Result<(), WriterGone> {
+        let mut is_stopped = false;
+        loop {
+            match source.next_batch(self.wait) {
+                Ok(Next::Packets(batch)) => {
+                    self.intake.know(batch.interfaces());
+                    for packet in batch {
+                        self.intake.packet(&packet)?;
+                    }
+                }
+                Ok(Next::Block(block)) => {
+                    if !self.intake.block(&block)? {
+                        self.notes
+                            .push("a block of names or secrets is longer than a piece".into());
+                    }
+                }
+                Ok(Next::Idle) => {}
+                Ok(Next::End) => break,
+                Err(error) => self.broken_off.push(error.to_string()),
+            }
+            self.intake.cut_if_due()?;
+            if self.look(source, look).is_break() {
+                self.is_stopping.store(true, Ordering::Relaxed);
+            }
+            if !is_stopped && self.is_stopping.load(Ordering::Relaxed) {
+                is_stopped = true;
+                source.begin_stop();
+            }
+        }
+        self.count(source);
+        Ok(())
+    }
+
+    /// Reads the counters, and tells how far things are, a few times a second.
+    fn look(&mut self, source: &mut dyn Source, look: Looking<'_>) -> ControlFlow<()> {
+        let now = self.clock.boottime_ns();
+        if now.saturating_sub(self.looked_ns) < LOOK_NS {
+            return ControlFlow::Continue(());
+        }
+        self.looked_ns = now;
+        self.count(source);
+        look()
+    }
+
+    fn count(&mut self, source: &mut dyn Source) {
+        self.intake.know(source.interfaces());
+        self.intake.count(&source.counters());
+        self.notes.extend(source.notes());
+    }
+}

@@ -1,0 +1,171 @@
+//! What every queue has counted of every interface, for all threads to see. Totals of an interface
+//! are sums over its queues.
+//!
+//! Invariant: a queue enters a packet here before the ring writer hears of it, so whoever looks at
+//! what is stored first, and here afterwards, never finds more stored than taken.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use capture::Counters;
+use format::piece::Statistics;
+
+use crate::account::{Account, QueueAccount};
+
+/// What one queue has counted of one interface.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LaneCounts {
+    /// Totals of the source, as of the last look.
+    pub(crate) counters: Counters,
+    /// Packets put into columns.
+    pub(crate) taken: u64,
+    pub(crate) writer_drops: u64,
+    pub(crate) too_long: u64,
+}
+
+impl LaneCounts {
+    /// The source's counters lag behind the packets that it has given.
+    fn received(&self) -> u64 {
+        let seen = self.taken + self.writer_drops + self.counters.kernel_drops;
+        self.counters.received.max(seen)
+    }
+
+    fn account(&self) -> QueueAccount {
+        QueueAccount {
+            received: self.received(),
+            taken: self.taken,
+            kernel_drops: self.counters.kernel_drops,
+            ring_freezes: self.counters.ring_freezes,
+            writer_drops: self.writer_drops,
+        }
+    }
+}
+
+/// The counts of all queues.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    entries: Mutex<Entries>,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    /// Names of the interfaces, by their number.
+    names: Vec<String>,
+    /// By queue and interface.
+    queues: Vec<Vec<LaneCounts>>,
+}
+
+impl Entries {
+    fn of(&self, interface: usize) -> impl Iterator<Item = &LaneCounts> {
+        self.queues.iter().filter_map(move |queue| queue.get(interface))
+    }
+}
+
+impl Ledger {
+    pub(crate) fn new(queues: usize) -> Self {
+        let entries = Entries { names: Vec::new(), queues: vec![Vec::new(); queues] };
+        Self { entries: Mutex::new(entries) }
+    }
+
+    /// Learns the name of an interface. The queues know the same ones.
+    pub(crate) fn know(&self, interface: usize, name: &str) {
+        let mut entries = self.lock();
+        if entries.names.len() == interface {
+            entries.names.push(name.to_owned());
+        }
+    }
+
+    /// Enters what a queue has counted so far, interface by interface.
+    pub(crate) fn enter(&self, queue: usize, counts: impl Iterator<Item = LaneCounts>) {
+        let mut entries = self.lock();
+        let row = entries.queues.get_mut(queue).expect("queues are numbered from 0");
+        row.clear();
+        row.extend(counts);
+    }
+
+    /// One for each interface.
+    pub(crate) fn statistics(&self) -> Vec<Statistics> {
+        let entries = self.lock();
+        let numbers = (0_u32..).zip(0..entries.names.len());
+        let statistics = numbers.map(|(number, place)| {
+            let none = Statistics { interface: number, interface_drops: Some(0), ..<_>::default() };
+            entries.of(place).fold(none, |sum, lane| Statistics {
+                interface: number,
+                received: sum.received + lane.received(),
+                interface_drops: both(sum.interface_drops, lane.counters.interface_drops),
+                kernel_drops: sum.kernel_drops + lane.counters.kernel_drops,
+                writer_drops: sum.writer_drops + lane.writer_drops,
+            })
+        });
+        statistics.collect()
+    }
+
+    /// Accounts of the interfaces, of whose packets so many are stored.
+    pub(crate) fn accounts(&self, stored: &[u64]) -> Vec<Account> {
+        let entries = self.lock();
+        let accounts = entries.names.iter().enumerate().map(|(place, name)| {
+            let lanes: Vec<_> = entries.of(place).collect();
+            let sum = |count: fn(&LaneCounts) -> u64| lanes.iter().map(|lane| count(lane)).sum();
+            let known = |count: fn(&Counters) -> Option<u64>| {
+                lanes.iter().map(|lane| count(&lane.counters)).fold(Some(0), both)
+            };
+            let (offered, stored): (u64, u64) =
+                (sum(LaneCounts::received), stored.get(place).copied().unwrap_or(0));
+            let kernel_drops = sum(|lane| lane.counters.kernel_drops);
+            let writer_drops = sum(|lane| lane.writer_drops);
+            Account {
+                name: name.clone(),
+                offered,
+                stored,
+                cut: 0,
+                kernel_drops,
+                writer_drops,
+                in_flight: offered - kernel_drops - writer_drops - stored,
+                interface_drops: known(|counters| counters.interface_drops),
+                filter_rejects: known(|counters| counters.filter_rejects),
+                ring_freezes: sum(|lane| lane.counters.ring_freezes),
+                too_long: sum(|lane| lane.too_long),
+                queues: lanes.into_iter().map(LaneCounts::account).collect(),
+            }
+        });
+        accounts.collect()
+    }
+
+    /// A panic while it was locked takes the process down.
+    fn lock(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What one part does not know, the sum does not know.
+fn both(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    a.zip(b).map(|(a, b)| a + b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lane(received: u64, taken: u64, interface_drops: Option<u64>) -> LaneCounts {
+        let counters =
+            Counters { received, delivered: taken, interface_drops, ..Counters::default() };
+        LaneCounts { counters, taken, writer_drops: 0, too_long: 0 }
+    }
+
+    #[test]
+    fn an_interface_has_what_its_queues_have() {
+        let ledger = Ledger::new(2);
+        ledger.know(0, "a");
+        ledger.know(1, "b");
+        ledger.enter(0, [lane(10, 8, Some(3)), lane(1, 1, None)].into_iter());
+        // The counters of the source were read before these were taken.
+        ledger.enter(1, [lane(2, 5, Some(0)), lane(0, 0, Some(0))].into_iter());
+        let accounts = ledger.accounts(&[6]);
+        let [a, b] = &accounts[..] else { panic!("two interfaces") };
+        assert_eq!((a.offered, a.stored, a.in_flight, a.interface_drops), (15, 6, 9, Some(3)));
+        assert_eq!((b.offered, b.stored, b.in_flight, b.interface_drops), (1, 0, 1, None));
+        assert!(a.is_balanced() && b.is_balanced());
+        assert_eq!(a.queues.iter().map(|queue| queue.received).collect::<Vec<_>>(), [10, 5]);
+        let received: Vec<_> = ledger.statistics().iter().map(|it| it.received).collect();
+        assert_eq!(received, [15, 1]);
+    }
+}

@@ -1,0 +1,194 @@
+//! The queues of a recording: how many there are, and their threads. The first one is the thread
+//! that records; the others follow it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::thread::{self, Scope, ScopedJoinHandle};
+
+use core::num::NonZeroUsize;
+use core::ops::ControlFlow;
+use core::time::Duration;
+
+use capture::Source;
+use device::Pool;
+use format::directory::Gap;
+use units::Clock;
+
+use crate::error::Error;
+use crate::feed::{Feed, Looking};
+use crate::intake::{Intake, IntakeParts, WriterGone};
+use crate::ledger::Ledger;
+use crate::ring::Task;
+
+/// More queues than this nobody needs; the kernel's groups end at 256.
+const QUEUES_MAX: usize = 64;
+
+/// How many queues take the packets of each interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Queues {
+    /// By the receive queues of the interfaces and the processors that there are.
+    Auto,
+    /// So many.
+    Count(NonZeroUsize),
+}
+
+impl Queues {
+    /// One for each receive queue of the interface that has most, but for half of the processors at
+    /// most: the others write, index and answer interrupts.
+    pub(crate) fn count(self, receive_queues: usize, processors: usize) -> NonZeroUsize {
+        let count = match self {
+            Self::Auto => receive_queues.min(processors / 2),
+            Self::Count(count) => count.get(),
+        };
+        NonZeroUsize::new(count.min(QUEUES_MAX)).unwrap_or(NonZeroUsize::MIN)
+    }
+}
+
+/// Where packets come from.
+pub(crate) struct Sources {
+    /// Those of the first queue, one after the other.
+    pub(crate) first: Vec<Box<dyn Source>>,
+    /// One of each further queue.
+    pub(crate) further: Vec<Box<dyn Source>>,
+}
+
+/// What the queues had to tell, and where their sources broke off.
+#[derive(Default)]
+pub(crate) struct Fed {
+    /// Then the ring writer says why.
+    pub(crate) is_writer_gone: bool,
+    pub(crate) notes: Vec<String>,
+    pub(crate) broken_off: Vec<String>,
+}
+
+impl Fed {
+    /// What concerns an interface every queue learns of.
+    fn add(&mut self, feed: Feed<'_>) {
+        for (all, mine) in [(&mut self.notes, feed.notes), (&mut self.broken_off, feed.broken_off)]
+        {
+            all.extend(mine.into_iter().filter(|line| !all.contains(line)).collect::<Vec<_>>());
+        }
+    }
+}
+
+/// What the intakes of all queues share.
+pub(crate) struct Feeding<'a> {
+    pub(crate) ledger: &'a Ledger,
+    pub(crate) pool: Pool,
+    pub(crate) tasks: SyncSender<Task>,
+    pub(crate) clock: &'a dyn Clock,
+    /// A file waits for a free column; a link does not.
+    pub(crate) may_wait: bool,
+    pub(crate) cut_after: Duration,
+    pub(crate) writer_failed: &'a AtomicBool,
+    /// Set when no queue is to take anything new.
+    pub(crate) is_stopping: &'a AtomicBool,
+    /// What the recorder before this one lost.
+    pub(crate) crash: Option<Gap>,
+    pub(crate) cpus: &'a [usize],
+}
+
+type Follower<'scope> = ScopedJoinHandle<'scope, (Feed<'scope>, Result<(), WriterGone>)>;
+
+impl<'scope> Feeding<'scope> {
+    /// Feeds every queue until all sources have ended. Only the first one looks.
+    pub(crate) fn all(
+        mut self,
+        scope: &'scope Scope<'scope, '_>,
+        sources: Sources,
+        look: Looking<'_>,
+    ) -> Result<Fed, Error> {
+        let mut first = self.feed(0);
+        let mut followers = Vec::new();
+        for (queue, source) in (1..).zip(sources.further) {
+            match self.follow(scope, queue, source) {
+                Ok(follower) => followers.push(follower),
+                Err(error) => {
+                    self.is_stopping.store(true, Ordering::Relaxed);
+                    return Err(Error::Thread(error));
+                }
+            }
+        }
+        pin(cpu_of(0, self.cpus), &mut first.notes);
+        let is_writer_gone = first.all(sources.first, look).is_err();
+        self.is_stopping.store(true, Ordering::Relaxed);
+        let mut fed = Fed { is_writer_gone, ..Fed::default() };
+        let mut ended = Vec::new();
+        for follower in followers {
+            let (follower, result) = follower.join().expect("a panic aborts");
+            fed.is_writer_gone |= result.is_err();
+            ended.push(follower);
+        }
+        first.intake.end();
+        fed.add(first);
+        for follower in ended {
+            fed.add(follower);
+        }
+        Ok(fed)
+    }
+
+    fn follow(
+        &mut self,
+        scope: &'scope Scope<'scope, '_>,
+        queue: usize,
+        source: Box<dyn Source>,
+    ) -> std::io::Result<Follower<'scope>> {
+        let (mut feed, cpu) = (self.feed(queue), cpu_of(queue, self.cpus));
+        let body = move || {
+            pin(cpu, &mut feed.notes);
+            let result = feed.all(vec![source], &mut || ControlFlow::Continue(()));
+            (feed, result)
+        };
+        thread::Builder::new().name(format!("queue-{queue}")).spawn_scoped(scope, body)
+    }
+
+    fn feed(&mut self, queue: usize) -> Feed<'scope> {
+        let intake = Intake::new(IntakeParts {
+            queue,
+            ledger: self.ledger,
+            pool: self.pool.clone(),
+            tasks: self.tasks.clone(),
+            clock: self.clock,
+            may_wait: self.may_wait,
+            cut_after_ns: i64::try_from(self.cut_after.as_nanos()).unwrap_or(i64::MAX),
+            writer_failed: self.writer_failed,
+            gaps: self.crash.take().into_iter().collect(),
+        });
+        Feed::new(intake, self.clock, self.is_stopping, self.cut_after)
+    }
+}
+
+fn cpu_of(queue: usize, cpus: &[usize]) -> Option<usize> {
+    cpus.get(queue.checked_rem(cpus.len())?).copied()
+}
+
+/// A thread that may not stay where it was wanted works all the same.
+fn pin(cpu: Option<usize>, notes: &mut Vec<String>) {
+    if let Some(Err(error)) = cpu.map(host::pin_thread) {
+        notes.push(format!("a queue stays on no processor: {error}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_follow_the_interface_and_the_processors() {
+        for (receive_queues, processors, expect) in
+            [(1, 64, 1), (8, 1, 1), (8, 2, 1), (8, 4, 2), (8, 64, 8), (0, 8, 1), (256, 512, 64)]
+        {
+            let count = Queues::Auto.count(receive_queues, processors).get();
+            assert_eq!(count, expect, "{receive_queues} receive queues, {processors} processors");
+        }
+        let three = NonZeroUsize::new(3).unwrap();
+        assert_eq!(Queues::Count(three).count(1, 1), three);
+    }
+
+    #[test]
+    fn processors_are_given_out_in_turn() {
+        let given: Vec<_> = (0..5).map(|queue| cpu_of(queue, &[4, 6])).collect();
+        assert_eq!(given, [Some(4), Some(6), Some(4), Some(6), Some(4)]);
+        assert_eq!(cpu_of(3, &[]), None);
+    }
+}

@@ -1,0 +1,58 @@
+//! How far a recording is, told a few times a second.
+
+use core::ops::ControlFlow;
+
+use device::Pool;
+use units::Clock;
+
+use crate::account::Account;
+use crate::job::Progress;
+use crate::ledger::Ledger;
+use crate::members::Crier;
+use crate::reach::ReachBack;
+use crate::ring::{Board, look};
+
+/// What a recording is told to, and who may end it.
+pub(crate) type Progressing<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
+
+/// Puts together what is told.
+pub(crate) struct Teller<'a> {
+    pub(crate) progress: Progressing<'a>,
+    pub(crate) board: &'a Board,
+    pub(crate) ledger: &'a Ledger,
+    pub(crate) pool: &'a Pool,
+    pub(crate) clock: &'a dyn Clock,
+    pub(crate) start_ns: i64,
+    pub(crate) reach: Option<ReachBack>,
+    pub(crate) setup: Vec<String>,
+    pub(crate) slots: u64,
+    /// What was to be told besides.
+    pub(crate) notes: Vec<String>,
+    pub(crate) crier: Crier,
+}
+
+impl Teller<'_> {
+    pub(crate) fn tell(&mut self) -> ControlFlow<()> {
+        let now = self.clock.boottime_ns();
+        // First what is stored, then what was taken: see the ledger's invariant.
+        let shown = look(self.board);
+        let accounts = self.ledger.accounts(&shown.stored);
+        self.notes.extend(self.crier.tell(&shown.changes));
+        let sent = shown.counters.bytes;
+        let holds_ns = self.reach.as_mut().and_then(|reach| reach.note(now, sent));
+        (self.progress)(&Progress {
+            elapsed_ns: now - self.start_ns,
+            total: Account::sum(&accounts),
+            member_bytes: shown.counters.bytes,
+            pool_free: self.pool.free_count(),
+            pool_count: self.pool.count(),
+            unindexed: shown.unindexed,
+            tail: shown.tail,
+            acknowledged: shown.acknowledged,
+            slots: self.slots,
+            setup: self.setup.clone(),
+            changes: shown.changes,
+            holds_ns,
+        })
+    }
+}
