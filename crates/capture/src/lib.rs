@@ -15,9 +15,11 @@ mod error;
 mod file;
 mod filter;
 mod live;
+mod packet_filter;
 mod source;
 
 pub use error::{Damage, Error};
 pub use file::{FileOptions, FileSource};
 pub use live::{FrameLimits, FrameSender, LiveOptions, LiveSource, Outlet, Transmitter, Unfit};
+pub use packet_filter::PacketFilter;
 pub use source::{Batch, Counters, Interface, Next, Packet, Source};

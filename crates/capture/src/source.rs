@@ -116,6 +116,20 @@ impl Packet<'_> {
     pub fn captured_len(&self) -> usize {
         self.head.len() + self.tail.len() + self.tag.map_or(0, |tag| tag.len())
     }
+
+    /// Copies the captured bytes, as many as there is room for; gives their number.
+    pub fn copy_to(&self, into: &mut [u8]) -> usize {
+        let mut len = 0;
+        let tag: &[u8] = self.tag.as_ref().map_or(&[], |tag| tag);
+        for part in [self.head, tag, self.tail] {
+            let room = into.get_mut(len..).unwrap_or_default();
+            let count = part.len().min(room.len());
+            let (to, from) = (room.get_mut(..count), part.get(..count));
+            to.unwrap_or_default().copy_from_slice(from.unwrap_or_default());
+            len += count;
+        }
+        len
+    }
 }
 
 /// Where one packet of a batch lies.

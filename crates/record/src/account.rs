@@ -11,6 +11,10 @@ pub struct Account {
     pub stored: u64,
     /// Packets left out by a traffic class.
     pub cut: u64,
+    /// Packets left out as copies of the one before.
+    pub copies: u64,
+    /// Stored packets of which a class kept only the headers.
+    pub headers_only: u64,
     /// Packets lost because the kernel ring was full.
     pub kernel_drops: u64,
     /// Packets lost because no column was free, or the member failed.
@@ -46,11 +50,10 @@ pub struct QueueAccount {
 }
 
 impl Account {
-    /// offered = stored + cut + kernel drops + writer drops + in flight.
+    /// offered = stored + cut + copies + kernel drops + writer drops + in flight.
     pub fn is_balanced(&self) -> bool {
-        let accounted =
-            self.stored + self.cut + self.kernel_drops + self.writer_drops + self.in_flight;
-        self.offered == accounted
+        let lost = self.kernel_drops + self.writer_drops;
+        self.offered == self.stored + self.cut + self.copies + lost + self.in_flight
     }
 
     /// Whether every offered packet is stored, or was left out on purpose.
@@ -67,6 +70,8 @@ impl Account {
             offered: sum.offered + account.offered,
             stored: sum.stored + account.stored,
             cut: sum.cut + account.cut,
+            copies: sum.copies + account.copies,
+            headers_only: sum.headers_only + account.headers_only,
             kernel_drops: sum.kernel_drops + account.kernel_drops,
             writer_drops: sum.writer_drops + account.writer_drops,
             in_flight: sum.in_flight + account.in_flight,

@@ -12,9 +12,11 @@ use format::head::Totals;
 use format::pcapng::{OptionCode, put_option};
 use format::piece::{EncodedInterface, InterfaceFields, PacketParts, PieceBuilder};
 use units::{Clock, Timestamp};
+use wire::LinkType;
 
 use crate::ledger::{LaneCounts, Ledger};
 use crate::ring::{FilledColumn, Task};
+use crate::selection::{Selected, Selection};
 
 /// The ring writer is gone; nothing can be stored any more.
 #[derive(Debug)]
@@ -24,6 +26,7 @@ pub(crate) struct WriterGone;
 #[derive(Debug)]
 struct Lane {
     encoded: EncodedInterface,
+    link_type: LinkType,
     captured_len_max: usize,
     counts: LaneCounts,
     /// The stretch of writer drops since the last packet that found a column.
@@ -56,6 +59,7 @@ pub(crate) struct Intake<'a> {
     gaps: Vec<Gap>,
     losses: Totals,
     counted_at: Timestamp,
+    selection: Selection,
 }
 
 /// What an intake is made of.
@@ -69,12 +73,13 @@ pub(crate) struct IntakeParts<'a> {
     pub(crate) cut_after_ns: i64,
     pub(crate) writer_failed: &'a AtomicBool,
     pub(crate) gaps: Vec<Gap>,
+    pub(crate) selection: Selection,
 }
 
 impl<'a> Intake<'a> {
     pub(crate) fn new(parts: IntakeParts<'a>) -> Self {
         let IntakeParts { queue, ledger, pool, tasks, clock, may_wait, .. } = parts;
-        let IntakeParts { cut_after_ns, writer_failed, gaps, .. } = parts;
+        let IntakeParts { cut_after_ns, writer_failed, gaps, selection, .. } = parts;
         Self {
             queue,
             ledger,
@@ -90,6 +95,7 @@ impl<'a> Intake<'a> {
             gaps,
             losses: Totals::default(),
             counted_at: clock.realtime(),
+            selection,
         }
     }
 
@@ -102,12 +108,13 @@ impl<'a> Intake<'a> {
     pub(crate) fn know(&mut self, interfaces: &[Interface]) {
         for interface in interfaces.iter().skip(self.lanes.len() - self.base) {
             let id = u32::try_from(self.lanes.len()).expect("few interfaces");
-            let encoded = encode(id, interface);
+            let encoded = encode(id, interface, self.selection.note());
             let capacity = PieceBuilder::new(self.pool.buffer_size());
             self.ledger.know(self.lanes.len(), &interface.name);
             self.lanes.push(Lane {
                 captured_len_max: capacity.captured_len_max(&encoded),
                 encoded,
+                link_type: interface.link_type,
                 counts: LaneCounts::default(),
                 dropping: None,
             });
@@ -118,6 +125,19 @@ impl<'a> Intake<'a> {
     #[inline]
     pub(crate) fn packet(&mut self, packet: &Packet<'_>) -> Result<(), WriterGone> {
         let place = self.base + usize::try_from(packet.interface).expect("few interfaces");
+        let lane = self.lanes.get_mut(place).expect("interfaces are known before packets");
+        let len_max = match self.selection.of(lane.link_type, packet) {
+            Selected::Whole => usize::MAX,
+            Selected::First(len) => len,
+            Selected::Cut => {
+                lane.counts.cut += 1;
+                return Ok(());
+            }
+            Selected::Copy => {
+                lane.counts.copies += 1;
+                return Ok(());
+            }
+        };
         loop {
             if self.open.is_none() && !self.open_column()? {
                 self.drop_packet(place, packet);
@@ -125,10 +145,12 @@ impl<'a> Intake<'a> {
             }
             let lane = self.lanes.get_mut(place).expect("interfaces are known before packets");
             let open = self.open.as_mut().expect("just opened");
-            let (parts, is_too_long) = parts_of(packet, lane.captured_len_max);
+            let (parts, is_cut) = parts_of(packet, lane.captured_len_max.min(len_max));
             if open.builder.push(&mut open.column, &lane.encoded, &parts) {
+                let is_too_long = is_cut && lane.captured_len_max < len_max;
                 lane.counts.taken += 1;
                 lane.counts.too_long += u64::from(is_too_long);
+                lane.counts.headers_only += u64::from(is_cut && !is_too_long);
                 if let Some(gap) = lane.dropping.take() {
                     self.gaps.push(gap);
                 }
@@ -287,8 +309,11 @@ impl<'a> Intake<'a> {
     }
 }
 
-fn encode(id: u32, interface: &Interface) -> EncodedInterface {
+fn encode(id: u32, interface: &Interface, note: Option<&str>) -> EncodedInterface {
     let mut options = Vec::new();
+    if let Some(note) = note {
+        put_option(&mut options, OptionCode::COMMENT, note.as_bytes());
+    }
     if let Some(description) = &interface.description {
         put_option(&mut options, OptionCode::INTERFACE_DESCRIPTION, description.as_bytes());
     }

@@ -15,11 +15,13 @@ use units::{ByteSize, Clock};
 use volume::{Candidate, MemberAt, Reader, Recovery, Writer, WriterCounters};
 
 use crate::account::Account;
+use crate::classes::Class;
 use crate::discards::{self, Discard};
 use crate::error::Error;
 use crate::members::MemberChange;
 use crate::pipeline;
 use crate::queues::{Queues, Sources};
+use crate::selection::Selection;
 
 /// Fewest columns of a pool: one being filled, one being written, one with an index, and some
 /// slack.
@@ -78,6 +80,10 @@ pub struct Options {
     pub keep_sessions: Option<Duration>,
     /// Everything is read and checked this often beside recording, and repaired.
     pub scrub_every: Option<Duration>,
+    /// Traffic classes, of which the first that fits decides what is kept of a packet.
+    pub classes: Vec<Class>,
+    /// Packets that come again with the same bytes within this time are left out.
+    pub drop_duplicates: Option<Duration>,
     /// Name of the recording.
     pub name: Option<String>,
     /// Longest time that packets wait in an open column.
@@ -119,6 +125,8 @@ impl Options {
             index_dir: None,
             keep_sessions: None,
             scrub_every: None,
+            classes: Vec::new(),
+            drop_duplicates: None,
             name: None,
             cut_after: Duration::from_secs(1),
             max_age: MaxAge::Unchanged,
@@ -214,6 +222,8 @@ pub fn record(
     progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Report, Error> {
     let opening_ns = clock.boottime_ns();
+    // Before anything is opened: a filter that means nothing changes nothing.
+    Selection::new(options)?;
     let sources = open_sources(options)?;
     let opened = open_volume(options, 1 + sources.further.len(), clock)?;
     let cpu_before = host::cpu_time()?;

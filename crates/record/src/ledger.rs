@@ -19,13 +19,18 @@ pub(crate) struct LaneCounts {
     /// Packets put into columns.
     pub(crate) taken: u64,
     pub(crate) writer_drops: u64,
+    /// Packets that a class left out, and copies.
+    pub(crate) cut: u64,
+    pub(crate) copies: u64,
+    pub(crate) headers_only: u64,
     pub(crate) too_long: u64,
 }
 
 impl LaneCounts {
     /// The source's counters lag behind the packets that it has given.
     fn received(&self) -> u64 {
-        let seen = self.taken + self.writer_drops + self.counters.kernel_drops;
+        let left_out = self.cut + self.copies;
+        let seen = self.taken + left_out + self.writer_drops + self.counters.kernel_drops;
         self.counters.received.max(seen)
     }
 
@@ -112,14 +117,18 @@ impl Ledger {
                 (sum(LaneCounts::received), stored.get(place).copied().unwrap_or(0));
             let kernel_drops = sum(|lane| lane.counters.kernel_drops);
             let writer_drops = sum(|lane| lane.writer_drops);
+            let (cut, copies) = (sum(|lane| lane.cut), sum(|lane| lane.copies));
+            let left_out: u64 = cut + copies;
             Account {
                 name: name.clone(),
                 offered,
                 stored,
-                cut: 0,
+                cut,
+                copies,
+                headers_only: sum(|lane| lane.headers_only),
                 kernel_drops,
                 writer_drops,
-                in_flight: offered - kernel_drops - writer_drops - stored,
+                in_flight: offered - kernel_drops - writer_drops - left_out - stored,
                 interface_drops: known(|counters| counters.interface_drops),
                 filter_rejects: known(|counters| counters.filter_rejects),
                 ring_freezes: sum(|lane| lane.counters.ring_freezes),
@@ -148,7 +157,7 @@ mod tests {
     fn lane(received: u64, taken: u64, interface_drops: Option<u64>) -> LaneCounts {
         let counters =
             Counters { received, delivered: taken, interface_drops, ..Counters::default() };
-        LaneCounts { counters, taken, writer_drops: 0, too_long: 0 }
+        LaneCounts { counters, taken, ..LaneCounts::default() }
     }
 
     #[test]

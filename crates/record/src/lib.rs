@@ -16,11 +16,13 @@
 //! looks for no names, and what is beyond that is indexed when load falls. Recording outranks
 //! indexing.
 //!
-//! Invariant, asserted at the end of every run: per interface, offered = stored + cut + kernel
-//! drops + writer drops + in flight.
+//! Invariant, asserted at the end of every run: per interface, offered = stored + cut + copies +
+//! kernel drops + writer drops + in flight.
 
 mod account;
+mod classes;
 mod discards;
+mod duplicates;
 mod encoder;
 mod error;
 mod expiry;
@@ -40,9 +42,11 @@ mod resilver;
 mod returns;
 mod ring;
 mod segment;
+mod selection;
 mod teller;
 
 pub use account::{Account, QueueAccount};
+pub use classes::{Class, ClassError, Keep};
 pub use discards::Discard;
 pub use error::Error;
 pub use job::{Input, MaxAge, Options, Progress, Report, record};

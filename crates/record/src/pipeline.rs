@@ -33,6 +33,7 @@ use crate::reach::ReachBack;
 use crate::resilver;
 use crate::ring::{Board, RingParts, RingWriter, Shown, Task, look};
 use crate::segment::SegmentLimits;
+use crate::selection::Selection;
 use crate::teller::{Progressing, Teller};
 
 /// Runs one recording on an opened volume.
@@ -52,10 +53,10 @@ pub(crate) fn run(
     let (recovery, pool) = (opened.recovery.clone(), opened.pool.clone());
     let cut_after_ns = i64::try_from(options.cut_after.as_nanos()).unwrap_or(i64::MAX);
     let may_wait = matches!(options.input, Input::Files(_));
-    let data_columns = usize::from(opened.writer.geometry().data_columns);
-    let index_pool = Pool::new(2 * data_columns, pool.buffer_size())?;
+    let index_pool = index_pool(opened.writer.geometry())?;
     let retention = retention(options, opened.writer.superblock())?;
     let new_table = table_maker(options)?;
+    let selections = Selection::of_queues(options, 1 + sources.further.len())?;
     let open_reader = || open_reader(options);
 
     let (ledger, is_stopping) = (Ledger::new(1 + sources.further.len()), AtomicBool::new(false));
@@ -96,6 +97,7 @@ pub(crate) fn run(
             cut_after: options.cut_after,
             writer_failed: &failed,
             is_stopping: &is_stopping,
+            selections,
             crash: crash_gap(&recovery, clock.realtime()),
             cpus: &options.cpus,
         };
@@ -283,6 +285,12 @@ fn spawn_ring<'scope>(
         result
     };
     thread::Builder::new().name("ring".to_owned()).spawn_scoped(scope, body).map_err(Error::Thread)
+}
+
+/// Columns for the parts of an index, two for each data column.
+fn index_pool(geometry: &Geometry) -> Result<Pool, Error> {
+    let piece_bytes = usize::try_from(geometry.piece_bytes).expect("at most 2 MiB");
+    Ok(Pool::new(2 * usize::from(geometry.data_columns), piece_bytes)?)
 }
 
 /// Makes session tables that know each other's sessions.

@@ -19,6 +19,7 @@ use crate::feed::{Feed, Looking};
 use crate::intake::{Intake, IntakeParts, WriterGone};
 use crate::ledger::Ledger;
 use crate::ring::Task;
+use crate::selection::Selection;
 
 /// More queues than this nobody needs; the kernel's groups end at 256.
 const QUEUES_MAX: usize = 64;
@@ -83,6 +84,8 @@ pub(crate) struct Feeding<'a> {
     pub(crate) writer_failed: &'a AtomicBool,
     /// Set when no queue is to take anything new.
     pub(crate) is_stopping: &'a AtomicBool,
+    /// One for each queue.
+    pub(crate) selections: Vec<Selection>,
     /// What the recorder before this one lost.
     pub(crate) crash: Option<Gap>,
     pub(crate) cpus: &'a [usize],
@@ -153,6 +156,7 @@ impl<'scope> Feeding<'scope> {
             cut_after_ns: i64::try_from(self.cut_after.as_nanos()).unwrap_or(i64::MAX),
             writer_failed: self.writer_failed,
             gaps: self.crash.take().into_iter().collect(),
+            selection: self.selections.pop().expect("one for each queue"),
         });
         Feed::new(intake, self.clock, self.is_stopping, self.cut_after)
     }

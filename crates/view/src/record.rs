@@ -58,6 +58,7 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
         "at most {used} of {columns} columns of the pool in use; slowest write {}",
         duration(i64::try_from(slowest_ns).unwrap_or(i64::MAX)),
     ));
+    lines.extend(left_out(total));
     lines.push(format!("durable up to stripe {}", report.acknowledged));
     if report.writer.discarded_bytes > 0 {
         let bytes = ByteSize(report.writer.discarded_bytes);
@@ -93,6 +94,18 @@ fn verdict(report: &Report) -> String {
     }
 }
 
+/// What was not stored on purpose.
+fn left_out(total: &Account) -> Option<String> {
+    let Account { cut, copies, headers_only, .. } = *total;
+    (cut + copies + headers_only > 0).then(|| {
+        format!(
+            "left out on purpose: {} by class, {copies} as copies; {headers_only} stored without \
+             payload",
+            plural(cut, "packet"),
+        )
+    })
+}
+
 fn accounts(report: &Report, width: Option<usize>) -> String {
     let shown = report.interfaces.iter().take(INTERFACES_SHOWN);
     let mut rows: Vec<Vec<String>> =
@@ -113,7 +126,7 @@ fn cells(name: &str, account: &Account) -> Vec<String> {
         name.to_owned(),
         grouped(account.offered),
         grouped(account.stored),
-        grouped(account.cut),
+        grouped(account.cut + account.copies),
         grouped(account.kernel_drops),
         grouped(account.writer_drops),
         known(account.interface_drops),
@@ -162,6 +175,8 @@ struct AccountJson<'a> {
     offered: u64,
     stored: u64,
     cut: u64,
+    copies: u64,
+    headers_only: u64,
     kernel_drops: u64,
     writer_drops: u64,
     in_flight: u64,
@@ -198,6 +213,8 @@ impl<'a> AccountJson<'a> {
             offered: account.offered,
             stored: account.stored,
             cut: account.cut,
+            copies: account.copies,
+            headers_only: account.headers_only,
             kernel_drops: account.kernel_drops,
             writer_drops: account.writer_drops,
             in_flight: account.in_flight,

@@ -76,6 +76,15 @@ pub(crate) struct Flags {
     /// Keep rows this long after the ring has taken their packets, such as 180d
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     keep_sessions: Option<Duration>,
+    /// What to keep of the packets that FILTER chooses: all, the first bytes or packets of each
+    /// session (64k, 20p), headers or nothing. The first class that fits decides; may be given
+    /// several times, as in --class 'port 443=64k' --class 'host 10.0.0.9=nothing'
+    #[arg(long = "class", value_name = "FILTER=WHAT")]
+    classes: Vec<record::Class>,
+    /// Leave out packets that come again with the same bytes within this time, as a mirror port
+    /// gives them; real packets may be alike, too: acknowledgements without a timestamp
+    #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
+    drop_duplicates: Option<Duration>,
     /// Check everything this often beside recording and repair it from parity, such as 7d
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     scrub_every: Option<Duration>,
@@ -297,6 +306,8 @@ fn options(flags: Flags) -> Result<Options, Usage> {
         index_dir: flags.index_dir,
         keep_sessions: flags.keep_sessions,
         scrub_every: flags.scrub_every,
+        classes: flags.classes,
+        drop_duplicates: flags.drop_duplicates,
         cut_after: flags.flush_interval,
         max_age: flags.max_age.unwrap_or(defaults.max_age),
         erase: flags.erase,

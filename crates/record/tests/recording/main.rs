@@ -19,5 +19,6 @@ mod members;
 mod namespace;
 mod numbered;
 mod roundtrip;
+mod selection;
 mod space;
 mod volumes;
