@@ -6,6 +6,7 @@
 //! production code has no switches. A mutant that lives is a negative verdict, unless its file says
 //! why it does no harm. `tidy` checks that each text is found exactly once.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -127,11 +128,27 @@ fn load() -> Result<Vec<Mutant>> {
 fn copy_tree(tree: &Path) -> Result<()> {
     let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let list = process::text(&mut process::command("git", &list))?;
-    for path in list.split('\0').filter(|path| !path.is_empty()) {
+    let paths: BTreeSet<&str> = list.split('\0').filter(|path| !path.is_empty()).collect();
+    remove_others(tree, &paths.iter().map(|path| tree.join(path)).collect())?;
+    for path in paths {
         let (from, to) = (process::root().join(path), tree.join(path));
         let Ok(bytes) = fs::read(&from) else { continue };
         fs::create_dir_all(to.parent().context("a file lies in a folder")?)?;
         write_changed(&to, &bytes)?;
+    }
+    Ok(())
+}
+
+/// What an earlier copy has left of files that are gone.
+fn remove_others(folder: &Path, kept: &BTreeSet<PathBuf>) -> Result<()> {
+    let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
+    for entry in entries {
+        let path = entry?.path();
+        if path.is_dir() {
+            remove_others(&path, kept)?;
+        } else if !kept.contains(&path) {
+            fs::remove_file(&path)?;
+        }
     }
     Ok(())
 }
