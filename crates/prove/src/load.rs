@@ -217,7 +217,8 @@ fn made(flow: u32, is_answer: bool, len: usize, random: &mut Random) -> Vec<u8> 
     let [_, host_high, host_mid, host_low] = flow.to_be_bytes();
     let client = [10, host_high, host_mid, host_low];
     let server = [192, 168, 0, host_low];
-    let ports = [(20_000 + host_low_port(flow)).to_be_bytes(), 443_u16.to_be_bytes()];
+    let port = u16::try_from(20_000 + flow % 40_000).expect("below 2^16");
+    let ports = [port.to_be_bytes(), 443_u16.to_be_bytes()];
     let [from, to] = if is_answer { [server, client] } else { [client, server] };
     let [from_port, to_port] = if is_answer { [ports[1], ports[0]] } else { ports };
     let proto = if flow.is_multiple_of(2) { UDP } else { TCP };
@@ -243,10 +244,6 @@ fn made(flow: u32, is_answer: bool, len: usize, random: &mut Random) -> Vec<u8> 
     let end = len - STAMP_BYTES;
     frame.get_mut(end..).expect("frames are longer than a stamp").fill(0);
     frame
-}
-
-fn host_low_port(flow: u32) -> u16 {
-    u16::try_from(flow % 40_000).expect("below 2^16")
 }
 
 /// The Internet checksum (RFC 1071).

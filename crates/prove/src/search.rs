@@ -48,7 +48,9 @@ pub struct Search {
     rate: u64,
     /// Trials at this rate without loss so far.
     passed: u32,
-    /// The least that the sender reached in them, where it was too slow.
+    /// Further trials in which the sender was too slow.
+    slow: u32,
+    /// The least that it reached in those.
     slowest: Option<u64>,
     lossless: Option<u64>,
     upper: Option<Upper>,
@@ -77,6 +79,7 @@ impl Search {
             repeats: repeats.max(1),
             rate: rate.max(LEAST),
             passed: 0,
+            slow: 0,
             slowest: None,
             lossless: None,
             upper: None,
@@ -89,11 +92,6 @@ impl Search {
         self.limit.is_none().then_some(self.rate)
     }
 
-    /// Trials at this rate so far without loss, and how many there are to be.
-    pub fn repeat(&self) -> (u32, u32) {
-        (self.passed, self.repeats)
-    }
-
     /// Where it ended.
     pub fn limit(&self) -> Option<Limit> {
         self.limit
@@ -101,30 +99,29 @@ impl Search {
 
     /// Takes what a trial at [`Self::next_rate`] showed.
     pub fn tell(&mut self, seen: Seen) {
-        if seen == Seen::Lost {
-            return self.step(false);
-        }
-        if let Seen::Slow { reached } = seen {
-            self.slowest = Some(self.slowest.map_or(reached, |slowest| slowest.min(reached)));
-        }
-        self.passed += 1;
-        if self.passed >= self.repeats {
-            self.step(true);
-        }
-    }
-
-    /// All trials at this rate are done.
-    fn step(&mut self, is_lossless: bool) {
-        self.passed = 0;
-        match (is_lossless, self.slowest.take()) {
-            (false, _) => self.upper = Some(Upper::Lossy(self.rate)),
-            (true, None) => self.lossless = Some(self.rate),
-            (true, Some(reached)) => {
+        match seen {
+            Seen::Lost => self.upper = Some(Upper::Lossy(self.rate)),
+            Seen::Lossless => {
+                self.passed += 1;
+                if self.passed < self.repeats {
+                    return;
+                }
+                self.lossless = Some(self.rate);
+            }
+            Seen::Slow { reached } => {
+                // A sender that was disturbed once is not at its limit.
+                self.slow += 1;
+                let slowest = self.slowest.map_or(reached, |slowest| slowest.min(reached));
+                self.slowest = Some(slowest);
+                if self.slow < self.repeats {
+                    return;
+                }
                 // What it reached was without loss; more than that nobody can ask for.
-                self.lossless = Some(self.lossless.map_or(reached, |best| best.max(reached)));
-                self.upper = Some(Upper::Slow(self.rate.min(reached + reached / CLOSE)));
+                self.lossless = Some(self.lossless.map_or(slowest, |best| best.max(slowest)));
+                self.upper = Some(Upper::Slow(self.rate.min(slowest + slowest / CLOSE)));
             }
         }
+        (self.passed, self.slow, self.slowest) = (0, 0, None);
         self.choose();
     }
 
@@ -224,11 +221,21 @@ mod tests {
     }
 
     #[test]
+    fn a_sender_that_was_disturbed_once_is_asked_again() {
+        let mut search = Search::new(10_000, 2);
+        search.tell(Seen::Slow { reached: 4000 });
+        search.tell(Seen::Lossless);
+        assert_eq!(search.next_rate(), Some(10_000));
+        search.tell(Seen::Lossless);
+        assert_eq!((search.next_rate(), search.passed), (Some(20_000), 0));
+    }
+
+    #[test]
     fn one_loss_ends_the_trials_of_a_rate() {
         let mut search = Search::new(10_000, 5);
         search.tell(Seen::Lossless);
-        assert_eq!((search.next_rate(), search.repeat()), (Some(10_000), (1, 5)));
+        assert_eq!((search.next_rate(), search.passed), (Some(10_000), 1));
         search.tell(Seen::Lost);
-        assert_eq!((search.next_rate(), search.repeat()), (Some(5000), (0, 5)));
+        assert_eq!((search.next_rate(), search.passed), (Some(5000), 0));
     }
 }

@@ -57,6 +57,7 @@ pub(crate) fn run(flags: Flags) -> Outcome {
         interfaces,
         recorder: plan.recorder.clone(),
         folder: folder.path().to_path_buf(),
+        tells_progress: !plan.finds_limit,
         stop: &stop,
     };
     if plan.finds_limit { search(&plan, &rig, json) } else { once(&plan, &rig, json) }
@@ -179,18 +180,15 @@ fn search(plan: &Plan, rig: &Rig<'_>, json: bool) -> Outcome {
         let packets = fitting(load, wanted, capacity);
         let trial = rig.run(Ask::Packets(rate), packets, key()?)?;
         let Some(seen) = trial.seen() else { break };
-        let (passed, repeats) = search.repeat();
         let short = view::trial_in_short(&trial);
         trials.push(trial);
         search.tell(seen);
-        let count = i64::try_from(trials.len())?;
-        let each_ns = (SystemClock.boottime_ns() - begun_ns) / count;
-        let left_ns = match search.next_rate() {
-            Some(_) => each_ns * i64::from(search.trials_left()),
-            None => 0,
-        };
-        let left = view::duration(left_ns);
-        say(&format!("prove: {short}; trial {} of {repeats}, about {left} left", passed + 1));
+        let each_ns = (SystemClock.boottime_ns() - begun_ns) / i64::try_from(trials.len())?;
+        let left = view::duration(each_ns * i64::from(search.trials_left()));
+        match search.next_rate() {
+            Some(_) => say(&format!("prove: {short}; about {left} left")),
+            None => say(&format!("prove: {short}")),
+        }
     }
     let found = Found { limit: search.limit(), trials };
     let text = if json { view::limit_json(&found) } else { view::limit(&found) };

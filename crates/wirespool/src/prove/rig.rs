@@ -43,6 +43,8 @@ pub(super) struct Rig<'a> {
     pub(super) recorder: Vec<OsString>,
     /// For files of the run.
     pub(super) folder: PathBuf,
+    /// Within a run; a search tells of whole ones.
+    pub(super) tells_progress: bool,
     pub(super) stop: &'a StopFlag,
 }
 
@@ -160,7 +162,9 @@ impl Rig<'_> {
         let mut progress = Progress::new("prove");
         let report = ::replay::replay(&options, input, outlets, &SystemClock, &mut |state| {
             let text = |_| view::replay_progress(state);
-            progress.share(state.packets, state.total_packets.unwrap_or(packets), &text);
+            if self.tells_progress {
+                progress.share(state.packets, state.total_packets.unwrap_or(packets), &text);
+            }
             go_on(self.stop)
         });
         progress.finish();
@@ -183,7 +187,7 @@ impl Rig<'_> {
             if found.epoch == epoch {
                 judge.packet(found.packet.data, found.packet.original_len);
                 done += 1;
-                if done % 65_536 == 0 {
+                if self.tells_progress && done % 65_536 == 0 {
                     progress.share(done, sent, &|_| format!("{done} packets compared"));
                 }
             }
