@@ -1,6 +1,7 @@
 //! `prove` as its users meet it: in namespaces that it makes itself.
 
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -82,6 +83,36 @@ fn a_volume_that_is_given_is_recorded_into_again_and_again() {
     if many.code != Some(3) {
         many.fails_with(2, "send fewer (--packets)");
     }
+}
+
+#[test]
+fn extraction_and_scrub_beside_it_cost_no_packet() {
+    let volume = Volume::recorded();
+    let is_over = AtomicBool::new(false);
+    let extract_until_over = || {
+        let mut extracts = 0;
+        while !is_over.load(Ordering::Relaxed) {
+            let out = volume.file(&format!("{extracts}.pcapng"));
+            let query = ["extract", &volume.path, "udp", "-w", &out];
+            run(&[&query[..], &["--index-dir", &volume.index]].concat()).done();
+            extracts += 1;
+        }
+        extracts
+    };
+    std::thread::scope(|scope| {
+        let extracting = scope.spawn(extract_until_over);
+        let load = ["--volume", &volume.path, "--pps", "10000", "--duration", "3s"];
+        let scrubbed = ["--", "--scrub-every", "1s", "--pool", "4M", "--index-dir", &volume.index];
+        let proved = prove(&[&load[..], &scrubbed].concat());
+        is_over.store(true, Ordering::Relaxed);
+        let extracts = extracting.join().unwrap();
+        if let Some(proved) = proved {
+            is_lossless(&proved);
+            assert!(extracts > 0);
+            println!("{extracts} extracts beside {} packets", proved.1["stored"]);
+        }
+    });
+    run(&["verify", &volume.path]).done();
 }
 
 #[test]
