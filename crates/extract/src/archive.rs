@@ -94,6 +94,14 @@ impl Archive {
         }
     }
 
+    /// Up to when packets were erased, if any were that such a range of time asks for.
+    pub(crate) fn erased_through(&self, times: &RangeInclusive<Timestamp>) -> Option<Timestamp> {
+        let superblock = self.reader.superblock();
+        let is_erased = superblock.given_up_before > superblock.geometry.slots;
+        let through = is_erased.then_some(superblock.expired_through);
+        through.filter(|through| times.start() <= through)
+    }
+
     pub(crate) fn volume(&self) -> VolumeId {
         self.reader.superblock().volume_id
     }

@@ -126,6 +126,7 @@ pub(crate) fn run<'a>(
         let (from, to) = request.query.packet_time_range();
         from..=to
     };
+    notes.completeness.erased_through = archive.erased_through(&times);
     let job = Extractor {
         times: times.clone(),
         slots: request.slots.clone().unwrap_or(0..=u64::MAX),

@@ -98,6 +98,7 @@ pub fn find(
     let mut joiner = Joiner { tail, ..Joiner::default() };
     let (wanted, columns) = (Wanted::Query(query), Columns::All);
     let (times, slots) = (from..=to, None);
+    notes.completeness.erased_through = archive.erased_through(&times);
     let mut scan = Scan { archive: &mut archive, wanted, columns, times, slots };
     let mut flow = scan.run(&mut notes, &mut |step, _, _| {
         Ok(match step {

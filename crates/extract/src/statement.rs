@@ -50,6 +50,9 @@ pub struct Completeness {
     pub unread_packets: u64,
     /// Something that was asked for lies at or before this time, and is not given out any more.
     pub expired_through: Option<Timestamp>,
+    /// Packets up to this time were erased, on purpose, and were asked for; what they were nobody
+    /// knows any more.
+    pub erased_through: Option<Timestamp>,
     /// Sessions beyond the limit were left out.
     pub limited: bool,
     /// The run was ended before its end.
@@ -117,6 +120,9 @@ impl fmt::Display for Completeness {
         }
         if let Some(through) = self.expired_through {
             write!(f, "\nexpired: what is not newer than {through} is beyond the maximum age")?;
+        }
+        if let Some(through) = self.erased_through {
+            write!(f, "\nerased: packets that are not newer than {through}")?;
         }
         if self.missing_packets > 0 {
             write!(f, "\nnot found: {} packets that the index counts", self.missing_packets)?;

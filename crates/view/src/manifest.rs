@@ -36,6 +36,8 @@ struct CompletenessJson {
     unread_packets: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     expired_through_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    erased_through_ns: Option<i64>,
     limited: bool,
     stopped: bool,
 }
@@ -135,6 +137,7 @@ fn completeness(found: &Completeness) -> CompletenessJson {
         unindexed_packets: found.unindexed_packets,
         unread_packets: found.unread_packets,
         expired_through_ns: found.expired_through.map(|Timestamp(ns)| ns),
+        erased_through_ns: found.erased_through.map(|Timestamp(ns)| ns),
         limited: found.limited,
         stopped: found.stopped,
     }

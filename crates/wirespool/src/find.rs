@@ -154,7 +154,8 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     // A limit was asked for: reaching it is no verdict.
     let mut completeness = report.completeness;
     completeness.limited &= flags.limit.is_none();
-    if !completeness.is_complete() || stdout::is_terminal() {
+    let is_erased = completeness.erased_through.is_some();
+    if !completeness.is_complete() || is_erased || stdout::is_terminal() {
         say(&format!("{}, {completeness}", view::plural(report.sessions, "session")));
     }
     Ok(Verdict::clean_if(completeness.is_complete()))

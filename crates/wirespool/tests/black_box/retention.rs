@@ -268,5 +268,12 @@ fn a_volume_that_nobody_records_into_is_erased_by_command() {
     assert_eq!(index_files(&volume), 0);
     let found = run(&["find", &volume.path, "--index-dir", &volume.index]);
     assert!(found.code.is_some_and(|code| code < 2) && !found.out.contains("10.1."), "{found:?}");
+    assert!(found.err.contains("\nerased: packets that are not newer than "), "{found:?}");
+    let out = volume.file("erased.pcapng");
+    let since = ["extract", &volume.path, "", "-w", &out, "--index-dir", &volume.index];
+    let extracted = run(&since);
+    assert!(extracted.err.contains("\nerased: "), "{extracted:?}");
+    let manifest = std::fs::read_to_string(format!("{out}.json")).unwrap();
+    assert!(manifest.contains("\"erased_through_ns\""), "{manifest}");
     run(&["erase", "/nowhere/at/all"]).fails_with(3, "/nowhere/at/all");
 }
