@@ -104,6 +104,12 @@ pub enum Error {
         /// `ARPHRD_` number.
         hardware_type: u16,
     },
+    /// An interface has been removed; capture goes on with the others.
+    #[error("interface {name} was removed; the others are recorded on")]
+    InterfaceRemoved {
+        /// Its name.
+        name: String,
+    },
     /// Every interface that was captured from has been removed.
     #[error("interface {name} was removed, and no other is left to capture from")]
     InterfaceGone {

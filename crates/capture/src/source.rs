@@ -81,10 +81,13 @@ pub struct Counters {
     pub kernel_drops: u64,
     /// Times the kernel ring was full.
     pub ring_freezes: u64,
-    /// Packets lost in the card or its driver; `None` where that is not known.
+    /// Packets lost in the card or its driver, at least; `None` where that is not known.
     pub interface_drops: Option<u64>,
     /// Packets seen and refused by the filter; `None` where that is not known.
     pub filter_rejects: Option<u64>,
+    /// The interface is down or was removed: what passes meanwhile is not seen, and nobody counts
+    /// it.
+    pub is_away: bool,
 }
 
 /// One packet. The frame as it was on the wire is `head`, `tag`, `tail`, one after the other.

@@ -1,5 +1,7 @@
 //! Every packet is in exactly one counter.
 
+use format::directory::Gap;
+
 /// What became of the packets of one interface, or of all.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Account {
@@ -82,6 +84,21 @@ impl Account {
             queues: Vec::new(),
         })
     }
+}
+
+/// Packets that were lost together, and how the recorder stood when that was noticed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Loss {
+    /// Why, where, how many, and between which times; as it is stored.
+    pub gap: Gap,
+    /// Name of the interface.
+    pub interface: String,
+    /// Queue of the interface, from 0.
+    pub queue: usize,
+    /// Free columns of the pool.
+    pub pool_free: usize,
+    /// Slots whose writes had not ended.
+    pub unfinished_slots: usize,
 }
 
 #[cfg(test)]

@@ -31,6 +31,8 @@ struct Lane {
     counts: LaneCounts,
     /// The stretch of writer drops since the last packet that found a column.
     dropping: Option<Gap>,
+    /// When the interface was found to be away.
+    away_since: Option<Timestamp>,
 }
 
 #[derive(Debug)]
@@ -60,6 +62,8 @@ pub(crate) struct Intake<'a> {
     losses: Totals,
     counted_at: Timestamp,
     selection: Selection,
+    /// Slots that the ring writer had under way when packets began to be dropped.
+    unfinished_slots: usize,
 }
 
 /// What an intake is made of.
@@ -96,6 +100,7 @@ impl<'a> Intake<'a> {
             losses: Totals::default(),
             counted_at: clock.realtime(),
             selection,
+            unfinished_slots: 0,
         }
     }
 
@@ -117,6 +122,7 @@ impl<'a> Intake<'a> {
                 link_type: interface.link_type,
                 counts: LaneCounts::default(),
                 dropping: None,
+                away_since: None,
             });
         }
     }
@@ -152,6 +158,8 @@ impl<'a> Intake<'a> {
                 lane.counts.too_long += u64::from(is_too_long);
                 lane.counts.headers_only += u64::from(is_cut && !is_too_long);
                 if let Some(gap) = lane.dropping.take() {
+                    // What was lost found none free.
+                    self.ledger.lose(self.queue, gap.clone(), (0, self.unfinished_slots));
                     self.gaps.push(gap);
                 }
                 return Ok(());
@@ -188,7 +196,10 @@ impl<'a> Intake<'a> {
     /// and this one.
     pub(crate) fn count(&mut self, counters: &[Counters]) {
         let now = self.clock.realtime();
-        let from = core::mem::replace(&mut self.counted_at, now);
+        let before = core::mem::replace(&mut self.counted_at, now);
+        // The clock may have been set back.
+        let (from, to) = (before.min(now), before.max(now));
+        let standing = (self.pool.free_count(), self.ledger.unfinished_slots());
         for (place, now_counted) in (self.base..).zip(counters) {
             let Some(lane) = self.lanes.get_mut(place) else { continue };
             let before = core::mem::replace(&mut lane.counts.counters, *now_counted);
@@ -200,7 +211,16 @@ impl<'a> Intake<'a> {
             let causes = [(GapCause::KernelDrops, kernel), (GapCause::InterfaceDrops, interface)];
             for (cause, packets) in causes.into_iter().filter(|&(_, packets)| packets > 0) {
                 let (interface, packets) = (Some(lane.encoded.id), Some(packets));
-                self.gaps.push(Gap { cause, interface, packets, bytes: None, from, to: now });
+                let gap = Gap { cause, interface, packets, bytes: None, from, to };
+                self.ledger.lose(self.queue, gap.clone(), standing);
+                self.gaps.push(gap);
+            }
+            // The first queue tells for all. At once, for a recorder that is killed, and the rest
+            // when the interface is back.
+            if self.queue == 0 && now_counted.is_away != lane.away_since.is_some() {
+                let since = lane.away_since.take().unwrap_or(from);
+                lane.away_since = now_counted.is_away.then_some(to);
+                self.gaps.push(away_gap(lane.encoded.id, since, to));
             }
         }
         self.enter();
@@ -213,8 +233,15 @@ impl<'a> Intake<'a> {
 
     /// Sends what is left. Losses that no packet followed are stored with an interface alone.
     pub(crate) fn finish(&mut self) -> Result<(), WriterGone> {
-        let pending = self.lanes.iter_mut().filter_map(|lane| lane.dropping.take());
-        self.gaps.extend(pending);
+        let now = self.clock.realtime();
+        for lane in &mut self.lanes {
+            let id = lane.encoded.id;
+            let away = lane.away_since.take().map(|since| away_gap(id, since, now));
+            if let Some(gap) = &lane.dropping {
+                self.ledger.lose(self.queue, gap.clone(), (0, self.unfinished_slots));
+            }
+            self.gaps.extend(lane.dropping.take().into_iter().chain(away));
+        }
         while self.open.is_some() || !self.gaps.is_empty() {
             let before = self.gaps.len();
             if self.open.is_none() {
@@ -273,6 +300,9 @@ impl<'a> Intake<'a> {
         let lane = self.lanes.get_mut(place).expect("interfaces are known before packets");
         lane.counts.writer_drops += 1;
         self.losses.writer_drops += 1;
+        if lane.dropping.is_none() {
+            self.unfinished_slots = self.ledger.unfinished_slots();
+        }
         let gap = lane.dropping.get_or_insert(Gap {
             cause: GapCause::WriterDrops,
             interface: Some(lane.encoded.id),
@@ -307,6 +337,13 @@ impl<'a> Intake<'a> {
             drop(tasks.send(Task::EndOfPackets));
         }
     }
+}
+
+/// What passed an interface while it was down, or not there, nobody has counted.
+fn away_gap(id: u32, since: Timestamp, now: Timestamp) -> Gap {
+    let (from, to) = (since.min(now), since.max(now));
+    let (cause, interface) = (GapCause::InterfaceDrops, Some(id));
+    Gap { cause, interface, packets: None, bytes: None, from, to }
 }
 
 fn encode(id: u32, interface: &Interface, note: Option<&str>) -> EncodedInterface {

@@ -14,7 +14,7 @@ use format::head::StripeId;
 use units::{ByteSize, Clock};
 use volume::{Candidate, MemberAt, Reader, Recovery, Writer, WriterCounters};
 
-use crate::account::Account;
+use crate::account::{Account, Loss};
 use crate::classes::Class;
 use crate::discards::{self, Discard};
 use crate::error::Error;
@@ -176,6 +176,8 @@ pub struct Report {
     pub interfaces: Vec<Account>,
     /// Their sum.
     pub total: Account,
+    /// What was lost, with what stood in the way; the first thousand.
+    pub losses: Vec<Loss>,
     /// Packets stored without a row in the index: the indexer was too far behind.
     pub unindexed: u64,
     /// Packets for which the indexer had no time when they came, and found it later.
@@ -254,8 +256,11 @@ fn open_sources(options: &Options) -> Result<Sources, Error> {
             let receive_queues = names.iter().filter_map(|name| host::receive_queue_count(name));
             let processors = thread::available_parallelism().map_or(1, NonZero::get);
             let count = options.queues.count(receive_queues.max().unwrap_or(1), processors);
-            let mut sources = LiveSource::open_queues(&live, count)?.into_iter().map(boxed);
-            Ok(Sources { first: sources.by_ref().take(1).collect(), further: sources.collect() })
+            let sources = LiveSource::open_queues(&live, count)?;
+            let advice = sources.first().map(LiveSource::advice).unwrap_or_default();
+            let mut sources = sources.into_iter().map(boxed);
+            let first = sources.by_ref().take(1).collect();
+            Ok(Sources { first, further: sources.collect(), advice })
         }
         Input::Files(paths) if !paths.is_empty() => {
             let open = |path: &PathBuf| {
@@ -263,7 +268,7 @@ fn open_sources(options: &Options) -> Result<Sources, Error> {
                 FileSource::open(path, FileOptions { filter, snaplen: options.snaplen }).map(boxed)
             };
             let first = paths.iter().map(open).collect::<Result<_, _>>()?;
-            Ok(Sources { first, further: Vec::new() })
+            Ok(Sources { first, further: Vec::new(), advice: Vec::new() })
         }
         _ => Err(Error::NoInput),
     }

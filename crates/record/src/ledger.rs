@@ -4,12 +4,14 @@
 //! Invariant: a queue enters a packet here before the ring writer hears of it, so whoever looks at
 //! what is stored first, and here afterwards, never finds more stored than taken.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use capture::Counters;
+use format::directory::Gap;
 use format::piece::Statistics;
 
-use crate::account::{Account, QueueAccount};
+use crate::account::{Account, Loss, QueueAccount};
 
 /// What one queue has counted of one interface.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,10 +47,15 @@ impl LaneCounts {
     }
 }
 
+/// More losses than anybody reads one by one; the accounts have them all.
+const LOSSES_MAX: usize = 1000;
+
 /// The counts of all queues.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     entries: Mutex<Entries>,
+    /// Slots whose writes have not ended.
+    unfinished_slots: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -57,6 +64,7 @@ struct Entries {
     names: Vec<String>,
     /// By queue and interface.
     queues: Vec<Vec<LaneCounts>>,
+    losses: Vec<Loss>,
 }
 
 impl Entries {
@@ -67,8 +75,35 @@ impl Entries {
 
 impl Ledger {
     pub(crate) fn new(queues: usize) -> Self {
-        let entries = Entries { names: Vec::new(), queues: vec![Vec::new(); queues] };
-        Self { entries: Mutex::new(entries) }
+        let entries = Entries { queues: vec![Vec::new(); queues], ..Entries::default() };
+        Self { entries: Mutex::new(entries), unfinished_slots: AtomicUsize::new(0) }
+    }
+
+    /// Learns from the ring writer how many slots it has under way.
+    pub(crate) fn note_unfinished(&self, slots: usize) {
+        self.unfinished_slots.store(slots, Ordering::Relaxed);
+    }
+
+    /// How many slots have unfinished writes.
+    pub(crate) fn unfinished_slots(&self) -> usize {
+        self.unfinished_slots.load(Ordering::Relaxed)
+    }
+
+    /// Keeps what was lost, up to a bound, with the free columns and the unfinished slots.
+    pub(crate) fn lose(&self, queue: usize, gap: Gap, standing: (usize, usize)) {
+        let (pool_free, unfinished_slots) = standing;
+        let mut entries = self.lock();
+        if entries.losses.len() < LOSSES_MAX {
+            let place = gap.interface.and_then(|number| usize::try_from(number).ok());
+            let name = place.and_then(|place| entries.names.get(place)).cloned();
+            let interface = name.unwrap_or_default();
+            entries.losses.push(Loss { gap, interface, queue, pool_free, unfinished_slots });
+        }
+    }
+
+    /// What was lost, in the order in which it was noticed.
+    pub(crate) fn losses(&self) -> Vec<Loss> {
+        self.lock().losses.clone()
     }
 
     /// Learns the name of an interface. The queues know the same ones.

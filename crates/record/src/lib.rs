@@ -43,9 +43,10 @@ mod returns;
 mod ring;
 mod segment;
 mod selection;
+mod steps;
 mod teller;
 
-pub use account::{Account, QueueAccount};
+pub use account::{Account, Loss, QueueAccount};
 pub use classes::{Class, ClassError, Keep};
 pub use discards::Discard;
 pub use error::Error;

@@ -34,6 +34,7 @@ use crate::resilver;
 use crate::ring::{Board, RingParts, RingWriter, Shown, Task, look};
 use crate::segment::SegmentLimits;
 use crate::selection::Selection;
+use crate::steps::ClockSteps;
 use crate::teller::{Progressing, Teller};
 
 /// Runs one recording on an opened volume.
@@ -41,11 +42,10 @@ pub(crate) fn run(
     options: &Options,
     clock: &dyn Clock,
     sources: Sources,
-    mut opened: Opened,
+    opened: Opened,
     progress: Progressing<'_>,
 ) -> Result<Report, Error> {
     let (files, note) = index_files(options, opened.writer.superblock());
-    let notes: Vec<String> = opened.writer.notes().cloned().chain(note).collect();
     let failed = AtomicBool::new(false);
     let (board, epoch) = (board_of(&opened, clock.boottime_ns()), opened.writer.epoch());
     let device_options = options.device.clone();
@@ -61,8 +61,8 @@ pub(crate) fn run(
 
     let (ledger, is_stopping) = (Ledger::new(1 + sources.further.len()), AtomicBool::new(false));
     let seen = (&board, &ledger, &pool);
-    let mut teller = new_teller(options, &mut opened, seen, clock, progress);
-    teller.notes = notes;
+    let mut teller = new_teller(options, &opened, seen, &sources.advice, (clock, progress));
+    teller.notes.extend(note);
 
     thread::scope(|scope| {
         let (tasks, task_queue) = sync_channel(pool.count());
@@ -75,6 +75,7 @@ pub(crate) fn run(
             pool: pool.clone(),
             clock,
             board: Arc::clone(&board),
+            ledger: &ledger,
             indexer: sealed,
             skips,
             cut_after_ns,
@@ -139,6 +140,7 @@ impl Report {
         crier.finish();
         self.broken_off = fed.broken_off;
         self.interfaces = ledger.accounts(&shown.stored);
+        self.losses = ledger.losses();
         self.total = Account::sum(&self.interfaces);
         self.pool_columns = (pool.count(), pool.count() - pool.least_free_count());
         (self.unindexed, self.indexed_late) = (shown.unindexed, shown.indexed_late);
@@ -169,10 +171,10 @@ fn retention(options: &Options, before: &Superblock) -> Result<Retention, Error>
 
 fn new_teller<'a>(
     options: &Options,
-    opened: &mut Opened,
+    opened: &Opened,
     (board, ledger, pool): (&'a Board, &'a Ledger, &'a Pool),
-    clock: &'a dyn Clock,
-    progress: Progressing<'a>,
+    advice: &[String],
+    (clock, progress): (&'a dyn Clock, Progressing<'a>),
 ) -> Teller<'a> {
     let geometry = opened.writer.geometry();
     Teller {
@@ -184,9 +186,10 @@ fn new_teller<'a>(
         start_ns: clock.boottime_ns(),
         reach: reach_back(options, geometry),
         slots: geometry.slots - u64::from(opened.writer.superblock().window),
-        setup: core::mem::take(&mut opened.setup),
-        notes: Vec::new(),
+        setup: opened.setup.iter().chain(advice).cloned().collect(),
+        notes: advice.iter().chain(opened.writer.notes()).cloned().collect(),
         crier: Crier::new(options.on_member_change.clone(), options.volume.display().to_string()),
+        steps: ClockSteps::default(),
     }
 }
 

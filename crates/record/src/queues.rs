@@ -51,6 +51,8 @@ pub(crate) struct Sources {
     pub(crate) first: Vec<Box<dyn Source>>,
     /// One of each further queue.
     pub(crate) further: Vec<Box<dyn Source>>,
+    /// What the user should know of them beforehand.
+    pub(crate) advice: Vec<String>,
 }
 
 /// What the queues had to tell, and where their sources broke off.

@@ -11,6 +11,7 @@ use crate::discards::{self, Discard};
 use crate::expiry::Expiry;
 use crate::hurry::ToIndexer;
 use crate::late::{Skipped, Skips};
+use crate::ledger::Ledger;
 use crate::members::{self, Change, MemberChange};
 use device::{Buffer, Device, Pool, Shared};
 use format::directory::Gap;
@@ -146,6 +147,7 @@ pub(crate) struct RingParts<'a> {
     pub(crate) pool: Pool,
     pub(crate) clock: &'a dyn Clock,
     pub(crate) board: Board,
+    pub(crate) ledger: &'a Ledger,
     pub(crate) indexer: ToIndexer,
     /// Stripes for which it had no time.
     pub(crate) skips: Skips,
@@ -162,6 +164,7 @@ pub(crate) struct RingWriter<'a> {
     pool: Pool,
     clock: &'a dyn Clock,
     board: Board,
+    ledger: &'a Ledger,
     /// To the indexer, until the packets end.
     indexer: Option<ToIndexer>,
     skips: Skips,
@@ -193,6 +196,7 @@ impl<'a> RingWriter<'a> {
             pool,
             clock,
             board,
+            ledger: parts.ledger,
             indexer: Some(indexer),
             skips,
             waiting: VecDeque::new(),
@@ -401,6 +405,7 @@ impl RingWriter<'_> {
 
     /// Puts on the board what has become durable.
     fn note(&mut self) {
+        self.ledger.note_unfinished(self.writer.in_flight());
         let acknowledged = self.writer.acknowledged();
         let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some((_, interfaces)) =

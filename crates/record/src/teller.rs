@@ -11,6 +11,7 @@ use crate::ledger::Ledger;
 use crate::members::Crier;
 use crate::reach::ReachBack;
 use crate::ring::{Board, look};
+use crate::steps::ClockSteps;
 
 /// What a recording is told to, and who may end it.
 pub(crate) type Progressing<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
@@ -29,6 +30,7 @@ pub(crate) struct Teller<'a> {
     /// What was to be told besides.
     pub(crate) notes: Vec<String>,
     pub(crate) crier: Crier,
+    pub(crate) steps: ClockSteps,
 }
 
 impl Teller<'_> {
@@ -38,6 +40,7 @@ impl Teller<'_> {
         let shown = look(self.board);
         let accounts = self.ledger.accounts(&shown.stored);
         self.notes.extend(self.crier.tell(&shown.changes));
+        self.look_at_clock(now);
         let sent = shown.counters.bytes;
         let holds_ns = self.reach.as_mut().and_then(|reach| reach.note(now, sent));
         (self.progress)(&Progress {
@@ -54,5 +57,18 @@ impl Teller<'_> {
             changes: shown.changes,
             holds_ns,
         })
+    }
+
+    fn look_at_clock(&mut self, now_ns: i64) {
+        let realtime = self.clock.realtime();
+        let Some(step_ns) = self.steps.look(realtime, now_ns) else { return };
+        let direction = if step_ns < 0 { "back" } else { "forward" };
+        let milliseconds = (step_ns.unsigned_abs() + 500_000) / 1_000_000;
+        let note = format!(
+            "the clock was set {direction} by {milliseconds} ms, to {realtime}: times of packets \
+             follow it; keep it by chronyd or ntpd, which slew it"
+        );
+        self.setup.push(note.clone());
+        self.notes.push(note);
     }
 }

@@ -1,6 +1,7 @@
 //! A recording that has ended, and how one is going.
 
-use ::record::{Account, MemberChange, Progress, QueueAccount, Report};
+use ::record::{Account, Loss, MemberChange, Progress, QueueAccount, Report};
+use format::directory::{Gap, GapCause};
 use serde::Serialize;
 use units::ByteSize;
 
@@ -22,6 +23,8 @@ const ACCOUNT_COLUMNS: [Column; 9] = [
 
 /// Interfaces listed one by one; the JSON has them all.
 const INTERFACES_SHOWN: usize = 20;
+/// Losses listed one by one.
+const LOSSES_SHOWN: usize = 10;
 
 /// A recording, in words and a table of its accounts.
 pub fn recording(report: &Report, width: Option<usize>) -> String {
@@ -74,6 +77,7 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
     lines.extend(report.changes.iter().map(|change| printable(&change.to_string())));
     lines.extend(report.broken_off.iter().map(|line| format!("broken off: {}", printable(line))));
     lines.extend(report.notes.iter().map(|line| format!("note: {}", printable(line))));
+    lines.extend(losses(report));
     let table = if report.interfaces.is_empty() { String::new() } else { accounts(report, width) };
     format!("{}\n\n{table}", lines.join("\n")).trim_end().to_owned() + "\n"
 }
@@ -82,6 +86,31 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
 pub fn is_clean(report: &Report) -> bool {
     let is_bad = |change: &MemberChange| change.what.is_bad();
     report.total.is_lossless() && report.broken_off.is_empty() && !report.changes.iter().any(is_bad)
+}
+
+/// What was lost when, and what stood in the way.
+fn losses(report: &Report) -> Vec<String> {
+    let columns = report.pool_columns.0;
+    let line = |loss: &Loss| {
+        let Gap { cause, packets, from, to, .. } = &loss.gap;
+        let cause = match cause {
+            GapCause::InterfaceDrops => "in the card or its driver",
+            GapCause::KernelDrops => "for want of room in the kernel ring",
+            _ => "for want of a column",
+        };
+        format!(
+            "lost: {} of {} (queue {}) {cause}, {from} to {to}; {} of {columns} columns were free, \
+             {} unfinished",
+            packets.map_or_else(|| "packets".to_owned(), |count| plural(count, "packet")),
+            printable(&loss.interface),
+            loss.queue,
+            loss.pool_free,
+            plural(u64::try_from(loss.unfinished_slots).unwrap_or(u64::MAX), "slot"),
+        )
+    };
+    let left = report.losses.len().saturating_sub(LOSSES_SHOWN);
+    let left = (left > 0).then(|| format!("lost: {left} times more; --json has them"));
+    report.losses.iter().take(LOSSES_SHOWN).map(line).chain(left).collect()
 }
 
 fn verdict(report: &Report) -> String {
@@ -121,7 +150,7 @@ fn accounts(report: &Report, width: Option<usize>) -> String {
 }
 
 fn cells(name: &str, account: &Account) -> Vec<String> {
-    let known = |count: Option<u64>| count.map_or_else(|| "unknown".to_owned(), grouped);
+    let known = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), grouped);
     vec![
         name.to_owned(),
         grouped(account.offered),
@@ -180,9 +209,7 @@ struct AccountJson<'a> {
     kernel_drops: u64,
     writer_drops: u64,
     in_flight: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     interface_drops: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     filter_rejects: Option<u64>,
     ring_freezes: u64,
     too_long: u64,
@@ -257,6 +284,36 @@ struct RecordingJson<'a> {
     members: Vec<ChangeJson<'a>>,
     broken_off: &'a [String],
     notes: &'a [String],
+    losses: Vec<LossJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct LossJson<'a> {
+    interface: &'a str,
+    queue: usize,
+    cause: &'static str,
+    packets: Option<u64>,
+    bytes: Option<u64>,
+    from_ns: i64,
+    to_ns: i64,
+    pool_free: usize,
+    unfinished_slots: usize,
+}
+
+impl<'a> LossJson<'a> {
+    fn new(loss: &'a Loss) -> Self {
+        Self {
+            interface: &loss.interface,
+            queue: loss.queue,
+            cause: loss.gap.cause.name(),
+            packets: loss.gap.packets,
+            bytes: loss.gap.bytes,
+            from_ns: loss.gap.from.0,
+            to_ns: loss.gap.to.0,
+            pool_free: loss.pool_free,
+            unfinished_slots: loss.unfinished_slots,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -304,5 +361,6 @@ pub fn recording_json(report: &Report) -> String {
         members: report.changes.iter().map(ChangeJson::new).collect(),
         broken_off: &report.broken_off,
         notes: &report.notes,
+        losses: report.losses.iter().map(LossJson::new).collect(),
     })
 }

@@ -10,6 +10,7 @@
 //! as received when the kernel accepted it; after [`Source::begin_stop`] the rings are emptied
 //! until every one of those was delivered or counted as dropped.
 
+mod ethtool;
 mod fanout;
 mod ring;
 mod sender;
@@ -17,7 +18,6 @@ mod socket;
 mod transmit;
 
 use core::num::NonZeroUsize;
-use std::fs;
 use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -29,6 +29,7 @@ use wire::LinkType;
 use crate::filter::{Instruction, LONGEST_PACKET, Libpcap};
 use crate::source::Record;
 use crate::{Batch, Counters, Error, Interface, Next, Source};
+use ethtool::{Card, Losses};
 use ring::KernelRing;
 use socket::PacketSocket;
 
@@ -47,6 +48,11 @@ const TAG_SIZE: usize = 4;
 const DRAIN_WAIT: Duration = Duration::from_millis(100);
 /// Waits without a block after which what is missing will not come.
 const DRAIN_WAITS: u32 = 20;
+
+/// Counters of a driver are read with every so manieth look.
+const LOOKS_PER_DRIVER_COUNT: u32 = 5;
+/// Ethernet header, two tags, and the frame check sequence that some cards leave.
+const LINK_HEADER_MAX: usize = 14 + 8 + 4;
 
 /// The smallest ring worth trying.
 const SMALLEST_RING: usize = 256 << 10;
@@ -88,6 +94,8 @@ pub struct LiveSource {
     records: Vec<Record>,
     /// The queue to look at first, so that a busy one does not starve the others.
     next: usize,
+    /// An interface that was removed, until it is told.
+    removed: Option<String>,
     state: State,
 }
 
@@ -102,12 +110,27 @@ struct Queue {
     is_loopback: bool,
     snaplen: usize,
     counters: Counters,
-    interface_drops_at_start: Option<u64>,
+    /// How the driver counts what it loses, and what it had lost at the start.
+    losses: Losses,
+    drops_at_start: Option<u64>,
+    too_long_at_start: Option<u64>,
+    /// No frame is longer that was alone on the wire.
+    longest: u32,
+    /// How often the counters were read.
+    looks: u32,
+    told: Told,
     /// What the socket lets in once it has started.
     program: Vec<Instruction>,
     /// The first queue tells and counts what concerns the interface as a whole.
     is_first: bool,
     is_gone: bool,
+}
+
+/// What is told once.
+#[derive(Clone, Copy, Default, Debug)]
+struct Told {
+    merged: bool,
+    too_long: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -150,6 +173,12 @@ impl LiveSource {
         Ok(sources)
     }
 
+    /// What makes this capture lose packets or see them otherwise than they were on the wire, one
+    /// line each with the command that mends it.
+    pub fn advice(&self) -> Vec<String> {
+        self.queues.iter().flat_map(|queue| queue.card().advice()).collect()
+    }
+
     /// One queue of every interface, which receives nothing yet.
     fn open_queue(options: &LiveOptions, is_first: bool) -> Result<Self, Error> {
         let mut source = Self {
@@ -158,6 +187,7 @@ impl LiveSource {
             notes: Vec::new(),
             records: Vec::new(),
             next: 0,
+            removed: None,
             state: State::Running,
         };
         for name in &options.interfaces {
@@ -204,7 +234,9 @@ impl LiveSource {
         let failed: Vec<bool> =
             fds.iter().map(|fd| fd.revents().contains(PollFlags::ERR)).collect();
         for (queue, _) in self.queues.iter_mut().zip(failed).filter(|(_, failed)| *failed) {
-            queue.learn_of_change(&mut self.notes)?;
+            if queue.learn_of_change(&mut self.notes)? {
+                self.removed = Some(queue.name.clone());
+            }
         }
         Ok(true)
     }
@@ -218,7 +250,7 @@ impl LiveSource {
         }
         let mut missing = None;
         for queue in &mut self.queues {
-            queue.count()?;
+            queue.count(true)?;
             missing = missing.or(queue.missing());
         }
         match missing {
@@ -245,6 +277,9 @@ impl LiveSource {
                     let name = last.name.clone();
                     self.begin_stop();
                     return Err(Error::InterfaceGone { name });
+                }
+                if let Some(name) = self.removed.take() {
+                    return Err(Error::InterfaceRemoved { name });
                 }
             }
         }
@@ -279,10 +314,17 @@ impl Source for LiveSource {
     }
 
     fn counters(&mut self) -> Vec<Counters> {
+        let is_last = self.state != State::Running;
         for queue in &mut self.queues {
-            if let Err(error) = queue.count() {
+            match queue.notice_removal() {
+                Ok(true) => self.removed = Some(queue.name.clone()),
+                Ok(false) => {}
+                Err(error) => self.notes.push(error.to_string()),
+            }
+            if let Err(error) = queue.count(is_last) {
                 self.notes.push(error.to_string());
             }
+            queue.findings(&mut self.notes);
         }
         self.queues.iter().map(|queue| queue.counters).collect()
     }
@@ -332,6 +374,11 @@ impl Queue {
         if options.promiscuous && !is_loopback {
             socket.be_promiscuous().map_err(error("promiscuous mode"))?;
         }
+        let card = Card { socket: &socket, name };
+        let losses = if is_first { card.find_losses() } else { Losses::default() };
+        let (drops_at_start, too_long_at_start) = (card.drops(&losses), card.too_long());
+        let mtu = socket.link(name).map_err(error("asking for the MTU"))?.mtu;
+        let longest = u32::try_from(mtu.saturating_add(LINK_HEADER_MAX)).unwrap_or(u32::MAX);
         Ok(Self {
             ring,
             socket,
@@ -340,7 +387,12 @@ impl Queue {
             is_loopback,
             snaplen: usize::try_from(limit).unwrap_or(usize::MAX),
             counters: Counters::default(),
-            interface_drops_at_start: interface_drops(name),
+            losses,
+            drops_at_start,
+            too_long_at_start,
+            longest,
+            looks: 0,
+            told: Told::default(),
             program,
             is_first,
             is_gone: false,
@@ -373,13 +425,15 @@ impl Queue {
                 options: if packet.outbound { 0..OUTBOUND.len() } else { 0..0 },
             }
         }));
+        let longest = records.iter().map(|record| record.original_len).max();
+        self.told.merged |= longest.is_some_and(|longest| longest > self.longest);
         let count = u64::try_from(records.len()).expect("a block holds few packets");
         self.counters.delivered += count;
     }
 
     /// Adds what the kernel counted since the last time. This is the one place that reads those
     /// counters, because reading resets them.
-    fn count(&mut self) -> Result<(), Error> {
+    fn count(&mut self, is_last: bool) -> Result<(), Error> {
         let new = self.socket.statistics();
         let new = new.map_err(|source| self.error("PACKET_STATISTICS", source))?;
         self.counters.received += u64::from(new.tp_packets);
@@ -389,12 +443,47 @@ impl Queue {
             self.counters.interface_drops = Some(0);
             return Ok(());
         }
-        let start = self.interface_drops_at_start;
+        // Some drivers ask their card, which takes a while.
+        let is_due = self.looks.is_multiple_of(LOOKS_PER_DRIVER_COUNT);
+        self.looks = self.looks.wrapping_add(1);
         // What an interface had lost before it was removed stays known.
-        if let Some(drops) = interface_drops(&self.name) {
+        if (is_due || is_last)
+            && !self.is_gone
+            && let Some(drops) = self.card().drops(&self.losses)
+        {
+            let start = self.drops_at_start;
             self.counters.interface_drops = start.map(|start| drops.saturating_sub(start));
         }
+        let link = self.socket.link(&self.name);
+        self.counters.is_away = self.is_gone || link.is_ok_and(|link| !link.is_up);
         Ok(())
+    }
+
+    fn card(&self) -> Card<'_> {
+        Card { socket: &self.socket, name: &self.name }
+    }
+
+    /// What the packets and counters so far show of the interface's settings, once each.
+    fn findings(&mut self, notes: &mut Vec<String>) {
+        if !self.is_first {
+            return;
+        }
+        let name = &self.name;
+        let refused = self.card().too_long().zip(self.too_long_at_start);
+        if refused.is_some_and(|(now, start)| now > start) && !self.told.too_long {
+            notes.push(format!(
+                "interface {name} refuses frames for their length, which its MTU may be too small \
+                 for; ip link set {name} mtu 9216"
+            ));
+            self.told.too_long = true;
+        }
+        if core::mem::take(&mut self.told.merged) {
+            notes.push(format!(
+                "interface {name} gave frames longer than its MTU: segments merged on the way, or \
+                 not yet cut; ethtool -K {name} lro off gro off tso off gso off"
+            ));
+            self.longest = u32::MAX;
+        }
     }
 
     /// Packets that the kernel accepted and that have not come out of the ring.
@@ -406,24 +495,32 @@ impl Queue {
         (missing > 0).then(|| Error::Undrained { name: self.name.clone(), missing })
     }
 
-    /// The socket reported an error: the interface went down, or away.
-    fn learn_of_change(&mut self, notes: &mut Vec<String>) -> Result<(), Error> {
+    /// The socket reported an error: the interface went down, or away. True where the latter is to
+    /// be told.
+    fn learn_of_change(&mut self, notes: &mut Vec<String>) -> Result<bool, Error> {
         let pending = self.socket.take_error().map_err(|source| self.error("SO_ERROR", source))?;
-        let hardware_type = self.socket.hardware_type();
-        let hardware_type = hardware_type.map_err(|source| self.error("getsockname", source))?;
-        if hardware_type.is_none() {
-            if !self.is_gone && self.is_first {
-                notes.push(format!("interface {} was removed", self.name));
-            }
-            self.is_gone = true;
-        } else if pending == libc::ENETDOWN {
+        let is_news = self.notice_removal()?;
+        if self.is_gone {
+            return Ok(is_news);
+        }
+        if pending == libc::ENETDOWN {
             let name = &self.name;
             let note = format!("interface {name} is down; capture goes on when it is up again");
             notes.extend(self.is_first.then_some(note));
         } else if pending != 0 {
             return Err(self.error("receiving", io::Error::from_raw_os_error(pending)));
         }
-        Ok(())
+        Ok(false)
+    }
+
+    /// Whether the interface was removed; true once, where it is to be told. One that went down
+    /// before reports no error any more.
+    fn notice_removal(&mut self) -> Result<bool, Error> {
+        let hardware_type = self.socket.hardware_type();
+        let hardware_type = hardware_type.map_err(|source| self.error("getsockname", source))?;
+        let is_news = hardware_type.is_none() && !self.is_gone;
+        self.is_gone |= is_news;
+        Ok(is_news && self.is_first)
     }
 
     fn error(&self, operation: &'static str, source: io::Error) -> Error {
@@ -540,15 +637,6 @@ fn link_type(hardware_type: u16) -> Option<LinkType> {
         | libc::ARPHRD_SIT => Some(RAW_IP),
         _ => None,
     }
-}
-
-/// Packets lost in the card or its driver since it came up; `None` where the kernel does not tell.
-fn interface_drops(name: &str) -> Option<u64> {
-    let read = |counter| {
-        let path = format!("/sys/class/net/{name}/statistics/{counter}");
-        fs::read_to_string(path).ok()?.trim().parse::<u64>().ok()
-    };
-    Some(read("rx_missed_errors")?.saturating_add(read("rx_fifo_errors")?))
 }
 
 #[cfg(test)]

@@ -173,6 +173,12 @@ impl PacketSocket {
         }
     }
 
+    /// One question of `linux/ethtool.h` about the interface of this name. The request begins with
+    /// the question's number and has room for the whole answer.
+    pub(super) fn ask_driver(&self, name: &str, request: &mut [u32]) -> io::Result<()> {
+        self.ask(name, libc::SIOCETHTOOL, request.as_mut_ptr().cast()).map(drop)
+    }
+
     /// One question of netdevice(7); `data` is what its answer goes to, where that is not in the
     /// request itself.
     fn ask(&self, name: &str, question: Ioctl, data: *mut c_char) -> io::Result<ifreq> {

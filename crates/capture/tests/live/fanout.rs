@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::slice::Iter;
 
-use capture::{FileOptions, FileSource, FrameSender, LiveOptions, LiveSource, Next, Source};
+use capture::{
+    Counters, FileOptions, FileSource, FrameSender, LiveOptions, LiveSource, Next, Source,
+};
 use units::ByteSize;
 use wire::{Address, FiveTuple, LinkType, Protocol};
 
@@ -181,6 +183,29 @@ fn every_packet_is_on_one_queue_and_all_queues_are_used() {
         // A quarter each, give or take: 2000 hosts of one network.
         assert!((300..700).contains(&queue.len()), "{} on one queue", queue.len());
     }
+}
+
+#[test]
+fn the_losses_of_all_queues_add_up_when_their_rings_overflow() {
+    if !enter_namespace() {
+        return;
+    }
+    let options = LiveOptions { ring_size: ByteSize(256 << 10), ..options(&["right"]) };
+    let mut sources =
+        LiveSource::open_queues(&options, NonZeroUsize::new(QUEUES).unwrap()).unwrap();
+    let sender = FrameSender::open("left").unwrap();
+    for host in (0..=255_u8).cycle().take(8000) {
+        let mut frame = frame(UDP, &[], 1000);
+        frame[29] = host;
+        sender.send(&frame).unwrap();
+    }
+    let ended = sources.iter_mut().map(|source| stop(source).1[0]);
+    let counters: Vec<Counters> = ended.collect();
+    assert!(counters.iter().all(|each| each.kernel_drops > 0 && each.ring_freezes > 0));
+    let sum = |count: fn(&Counters) -> u64| counters.iter().map(count).sum::<u64>();
+    assert_eq!(sum(|each| each.received), 8000);
+    assert_eq!(sum(|each| each.delivered) + sum(|each| each.kernel_drops), 8000);
+    println!("{} dropped by {QUEUES} queues of 8000", sum(|each| each.kernel_drops));
 }
 
 #[test]

@@ -274,6 +274,7 @@ fn an_interface_may_go_down_come_back_and_vanish() {
     assert!(run("ip", &["link", "set", "right", "down"]));
     let notes = idle(&mut source);
     assert_eq!(notes, ["interface right is down; capture goes on when it is up again"]);
+    assert!(source.counters()[0].is_away);
     assert!(run("ip", &["link", "set", "right", "up"]));
     // The carrier comes back a moment after the interface.
     let sender = FrameSender::open("left").unwrap();
@@ -285,13 +286,79 @@ fn an_interface_may_go_down_come_back_and_vanish() {
             break;
         }
     }
-    assert!(packets > 0);
+    assert!(packets > 0 && !source.counters()[0].is_away);
     assert!(run("ip", &["link", "del", "right"]));
     let error = (0..20).find_map(|_| source.next_batch(WAIT).err()).unwrap();
     assert!(matches!(&error, Error::InterfaceGone { name } if name == "right"), "{error}");
-    assert_eq!(source.notes().last().unwrap(), "interface right was removed");
     let (captured, counters) = stop(&mut source);
     assert_eq!(counters[0].delivered, u64::try_from(packets + captured.len()).unwrap());
+    assert!(counters[0].is_away);
+}
+
+#[test]
+fn capture_goes_on_with_the_interfaces_that_are_left() {
+    if !enter_namespace() {
+        return;
+    }
+    assert!(run(
+        "sh",
+        &["-c", "ip link add other type veth peer name rest && ip link set other arp off up"]
+    ));
+    let mut source = LiveSource::open(&options(&["other", "right"])).unwrap();
+    assert!(run("ip", &["link", "del", "other"]));
+    let error = (0..20).find_map(|_| source.next_batch(WAIT).err()).unwrap();
+    assert!(matches!(&error, Error::InterfaceRemoved { name } if name == "other"), "{error}");
+    FrameSender::open("left").unwrap().send(&frame(UDP, &[], 60)).unwrap();
+    let (captured, counters) = stop(&mut source);
+    assert_eq!(captured.iter().map(|each| each.interface).collect::<Vec<_>>(), [1]);
+    assert_eq!(counters.iter().map(|each| each.is_away).collect::<Vec<_>>(), [true, false]);
+}
+
+#[test]
+fn a_packet_on_an_idle_link_is_there_within_a_tenth_of_a_second() {
+    if !enter_namespace() {
+        return;
+    }
+    let mut source = LiveSource::open(&options(&["right"])).unwrap();
+    let sender = FrameSender::open("left").unwrap();
+    let wait = Duration::from_millis(10);
+    let mut waits: Vec<usize> = (0..9)
+        .map(|_| {
+            sender.send(&frame(UDP, &[], 60)).unwrap();
+            let mut idle = core::iter::from_fn(|| {
+                matches!(source.next_batch(wait), Ok(Next::Idle)).then_some(())
+            });
+            idle.by_ref().count()
+        })
+        .collect();
+    waits.sort_unstable();
+    println!("{waits:?} waits of {wait:?}");
+    // A busy machine may be late with some of them.
+    assert!(waits[4] < 10);
+}
+
+#[test]
+fn settings_that_falsify_a_capture_are_named_with_what_mends_them() {
+    if !enter_namespace() {
+        return;
+    }
+    if !run("ethtool", &["--version"]) {
+        println!("not run: ethtool is not installed");
+        return;
+    }
+    let advice = || LiveSource::open(&options(&["right"])).unwrap().advice();
+    assert!(run("ethtool", &["-K", "right", "tso", "on", "gso", "on", "gro", "on"]));
+    assert_eq!(
+        advice(),
+        [
+            "interface right merges segments before they are captured (gro): packets are not \
+             stored as they were on the wire; ethtool -K right gro off",
+            "interface right cuts what this host sends only after it is captured (tso, gso); \
+             ethtool -K right tso off gso off",
+        ]
+    );
+    assert!(run("ethtool", &["-K", "right", "tso", "off", "gso", "off", "gro", "off"]));
+    assert_eq!(advice(), Vec::<String>::new());
 }
 
 #[test]

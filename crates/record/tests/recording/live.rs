@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -360,10 +361,140 @@ fn packets_without_a_column_are_counted_and_their_gap_is_stored() {
     assert!(gaps.iter().all(|gap| before <= gap.from && gap.from <= gap.to && gap.to <= after));
     assert_eq!(gaps.iter().filter_map(|gap| gap.packets).sum::<u64>(), total.writer_drops);
     assert_eq!(gaps.iter().filter_map(|gap| gap.bytes).sum::<u64>(), lost_bytes as u64);
+    // The report says what stood in the way: no column free, and writes that do not end.
+    let losses = &report.losses;
+    assert_eq!(losses.iter().filter_map(|loss| loss.gap.packets).sum::<u64>(), total.writer_drops);
+    assert!(losses.iter().all(|loss| loss.pool_free == 0 && loss.interface == "right"));
+    assert!(losses.iter().any(|loss| loss.unfinished_slots > 0), "{losses:?}");
     for packet in &found["right"] {
         let inside = |gap: &Gap| gap.from < Timestamp(packet.1) && Timestamp(packet.1) < gap.to;
         assert!(!gaps.iter().any(inside), "nothing of the interface was stored within a gap");
     }
+}
+
+/// The others are recorded on, and for how long nobody looked is stored.
+#[test]
+fn an_interface_that_is_removed_leaves_a_gap_and_one_that_was_down_another() {
+    let test = "live::an_interface_that_is_removed_leaves_a_gap_and_one_that_was_down_another";
+    if !enter(test, LINKS) {
+        return;
+    }
+    let folder = folder();
+    let volume = folder.path().join("volume");
+    new_volume(&volume, 256 << 10, 32 << 20);
+    let frames: Vec<Vec<u8>> = (0..20).map(frame).collect();
+    let ip = |arguments: &str| {
+        let status = Command::new("ip").args(arguments.split(' ')).status();
+        assert!(status.unwrap().success(), "ip {arguments}");
+        thread::sleep(Duration::from_millis(600));
+    };
+    let before = SystemClock.realtime();
+    let report = record_while(&live(&volume, &["right", "east"]), 40, || {
+        send("left", &frames[..10]);
+        send("west", &frames[..10]);
+        ip("link set right down");
+        ip("link set right up");
+        ip("link del east");
+        send("left", &frames);
+    });
+    let after = SystemClock.realtime();
+    let (found, gaps) = stored(&volume);
+    assert_eq!((found["right"].len(), found["east"].len()), (30, 10));
+    assert_eq!(report.broken_off, ["interface east was removed; the others are recorded on"]);
+    let bounds: Vec<_> = gaps.iter().map(|gap| (gap.interface, gap.cause, gap.packets)).collect();
+    // Each is told at once, and again when it is over.
+    for (interface, least_ns) in [(0, 400_000_000), (1, 400_000_000)] {
+        let mine: Vec<&Gap> = gaps.iter().filter(|gap| gap.interface == Some(interface)).collect();
+        assert!(mine.len() == 2, "{bounds:?}");
+        assert!(mine.iter().all(|gap| gap.cause == GapCause::InterfaceDrops));
+        assert!(mine.iter().all(|gap| gap.packets.is_none() && before <= gap.from));
+        let length: i64 = mine.iter().map(|gap| gap.to.0 - gap.from.0).sum();
+        assert!(length > least_ns && mine.iter().all(|gap| gap.to <= after), "{length}");
+    }
+    assert!(report.total.is_lossless() && report.total.stored == 40);
+}
+
+#[test]
+fn two_recorders_of_one_interface_have_the_same_packets() {
+    if !enter("live::two_recorders_of_one_interface_have_the_same_packets", LINKS) {
+        return;
+    }
+    let folder = folder();
+    let volumes = ["one", "two"].map(|name| folder.path().join(name));
+    for volume in &volumes {
+        new_volume(volume, 256 << 10, 32 << 20);
+    }
+    let frames: Vec<Vec<u8>> = (0..1000).map(frame).collect();
+    let [one, two] = volumes.each_ref().map(|volume| {
+        let mut options = live(volume, &["right"]);
+        options.queues = Queues::Count(NonZeroUsize::new(2).unwrap());
+        options
+    });
+    let report = record_while(&one, 1000, || {
+        let other = record_while(&two, 1000, || send("left", &frames));
+        assert_eq!(other.total.stored, 1000);
+    });
+    assert_eq!(report.total.stored, 1000);
+    let [one, two] = volumes.each_ref().map(|volume| {
+        let packets = stored(volume).0["right"].clone();
+        let mut bytes: Vec<_> = packets.into_iter().map(|packet| packet.3).collect();
+        bytes.sort();
+        bytes
+    });
+    assert!(one.len() == 1000 && one == two);
+}
+
+/// The system's clock, set back by an hour when told.
+struct SetBack(AtomicBool);
+
+impl Clock for SetBack {
+    fn realtime(&self) -> Timestamp {
+        let hour = if self.0.load(Ordering::Relaxed) { 3_600_000_000_000 } else { 0 };
+        Timestamp(SystemClock.realtime().0 - hour)
+    }
+
+    fn boottime_ns(&self) -> i64 {
+        SystemClock.boottime_ns()
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_back_is_told_and_costs_nothing() {
+    if !enter("live::a_clock_that_is_set_back_is_told_and_costs_nothing", LINKS) {
+        return;
+    }
+    let folder = folder();
+    let volume = folder.path().join("volume");
+    new_volume(&volume, 256 << 10, 32 << 20);
+    let clock = SetBack(AtomicBool::new(false));
+    let options = live(&volume, &["right"]);
+    let frames: Vec<Vec<u8>> = (0..20).map(frame).collect();
+    let mut looks = 0;
+    let report = record(&options, &clock, &mut |progress| {
+        looks += 1;
+        match looks {
+            2 => send("left", &frames[..10]),
+            8 => clock.0.store(true, Ordering::Relaxed),
+            // While it steps the interface is away: the gap must not end before it begins.
+            6 => ip_link("right", "down"),
+            10 => ip_link("right", "up"),
+            13 => send("left", &frames[10..]),
+            _ => {}
+        }
+        let ends = progress.total.offered >= 20 || looks > 100;
+        if ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let report = report.unwrap();
+    let (found, gaps) = stored(&volume);
+    assert_eq!((found["right"].len(), report.total.stored), (20, 20));
+    assert!(!gaps.is_empty() && gaps.iter().all(|gap| gap.from <= gap.to), "{gaps:?}");
+    let told = report.notes.iter().filter(|note| note.contains("the clock was set back by 3600"));
+    assert_eq!(told.count(), 1, "{:?}", report.notes);
+}
+
+fn ip_link(name: &str, state: &str) {
+    let status = Command::new("ip").args(["link", "set", name, state]).status();
+    assert!(status.unwrap().success());
 }
 
 /// Nothing comes any more that would find the writer gone.
