@@ -45,8 +45,9 @@ pub(super) fn begins(bytes: &[u8]) -> bool {
 /// Methods beyond the common ones (RFC 4918, SSDP) are believed when the version stands at the end
 /// of the line.
 fn is_rare_request(bytes: &[u8]) -> bool {
-    let method =
-        bytes.iter().take_while(|&&byte| byte.is_ascii_uppercase() || byte == b'-').count();
+    // No further than a method reaches: a payload of nothing but capitals may be long.
+    let start = bytes.iter().take(METHOD_LEN_MAX + 1);
+    let method = start.take_while(|&&byte| byte.is_ascii_uppercase() || byte == b'-').count();
     if !(3..=METHOD_LEN_MAX).contains(&method) || bytes.get(method) != Some(&b' ') {
         return false;
     }
