@@ -20,6 +20,8 @@ mod source;
 
 pub use error::{Damage, Error};
 pub use file::{FileOptions, FileSource};
-pub use live::{FrameLimits, FrameSender, LiveOptions, LiveSource, Outlet, Transmitter, Unfit};
+pub use live::{
+    FrameLimits, FrameSender, LiveOptions, LiveSource, Outlet, Timestamps, Transmitter, Unfit,
+};
 pub use packet_filter::PacketFilter;
 pub use source::{Batch, Counters, Interface, Next, Packet, Source};

@@ -30,6 +30,7 @@ pub struct Pool {
 struct Inner {
     start: NonNull<u8>,
     mapped: usize,
+    is_huge: bool,
     size: usize,
     /// Holders of each buffer: 0 while it is in `free`, 1 for a `Buffer`, the number of clones for
     /// `Shared`.
@@ -61,14 +62,16 @@ impl Pool {
             errno: errno.raw_os_error(),
         };
         let mapped = count.checked_mul(size).ok_or_else(|| no_memory(rustix::io::Errno::NOMEM))?;
-        let (read_write, private) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
-        // SAFETY: without a hint and without FIXED the kernel chooses an unused range.
-        let start = unsafe { mmap_anonymous(core::ptr::null_mut(), mapped, read_write, private) }
-            .map_err(no_memory)?;
+        let huge = Self::map_huge(mapped);
+        let (start, mapped, is_huge) = match huge {
+            Some((start, mapped)) => (start, mapped, true),
+            None => (map(mapped, MapFlags::PRIVATE).map_err(no_memory)?, mapped, false),
+        };
         let pool = Self {
             inner: Arc::new(Inner {
-                start: NonNull::new(start.cast::<u8>()).expect("mmap never returns null"),
+                start,
                 mapped,
+                is_huge,
                 size,
                 holders: (0..count).map(|_| AtomicU32::new(0)).collect(),
                 free: Mutex::new((0..buffers).rev().collect()),
@@ -76,11 +79,33 @@ impl Pool {
                 returned: Condvar::new(),
             }),
         };
-        if mapped >= HUGE_PAGE_SIZE {
+        if mapped >= HUGE_PAGE_SIZE && !is_huge {
             pool.inner.advise(Advice::LinuxHugepage).map_err(no_memory)?;
         }
         pool.inner.advise(Advice::LinuxPopulateWrite).map_err(no_memory)?;
         Ok(pool)
+    }
+
+    /// Maps at least so many bytes in huge pages that somebody has set aside for that, if there are
+    /// enough of them (`hugetlbpage.rst` in the kernel's documentation), and touches them.
+    fn map_huge(size: usize) -> Option<(NonNull<u8>, usize)> {
+        let mapped = size.checked_next_multiple_of(HUGE_PAGE_SIZE).filter(|_| size > 0)?;
+        let flags = MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::HUGE_2MB;
+        let start = map(mapped, flags).ok()?;
+        let address = start.as_ptr().cast::<c_void>();
+        // SAFETY: the range has just been mapped; touching it changes nothing.
+        if unsafe { madvise(address, mapped, Advice::LinuxPopulateWrite) }.is_err() {
+            // SAFETY: nothing points into the mapping.
+            let unmapped = unsafe { munmap(address, mapped) };
+            assert!(unmapped.is_ok(), "a mapping is unmapped once, as it was mapped");
+            return None;
+        }
+        Some((start, mapped))
+    }
+
+    /// Whether the buffers lie in huge pages that were set aside.
+    pub fn is_in_huge_pages(&self) -> bool {
+        self.inner.is_huge
     }
 
     /// A free buffer with whatever it held before, or `None` if all are in use.
@@ -136,6 +161,13 @@ impl Pool {
             })
             .collect()
     }
+}
+
+fn map(size: usize, flags: MapFlags) -> Result<NonNull<u8>, rustix::io::Errno> {
+    let read_write = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: without a hint and without FIXED the kernel chooses an unused range.
+    let start = unsafe { mmap_anonymous(core::ptr::null_mut(), size, read_write, flags) }?;
+    Ok(NonNull::new(start.cast::<u8>()).expect("mmap never returns null"))
 }
 
 impl Inner {
@@ -347,6 +379,27 @@ mod tests {
         drop(pool);
         buffer.fill(3);
         assert_eq!(buffer.freeze().last(), Some(&3));
+    }
+
+    #[test]
+    fn a_pool_lies_in_huge_pages_where_enough_were_set_aside() {
+        let path = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
+        let free = std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok());
+        let free: usize = free.unwrap_or(0);
+        if free < 2 {
+            println!("not run: needs 2 free huge pages (vm.nr_hugepages)");
+            return;
+        }
+        // Not a whole number of huge pages.
+        let pool = Pool::new(3, 1 << 20).unwrap();
+        assert!(pool.is_in_huge_pages());
+        let mut held: Vec<Buffer> = core::iter::from_fn(|| pool.take()).collect();
+        for buffer in &mut held {
+            buffer.fill(7);
+        }
+        assert!(held.len() == 3 && pool.take().is_none());
+        drop((held, pool));
+        assert!(!Pool::new(free + 1, HUGE_PAGE_SIZE).unwrap().is_in_huge_pages());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use core::num::NonZero;
 use core::ops::ControlFlow;
 use core::time::Duration;
 
-use capture::{FileOptions, FileSource, LiveOptions, LiveSource, Source};
+use capture::{FileOptions, FileSource, LiveOptions, LiveSource, Source, Timestamps};
 use device::Pool;
 use format::directory::SegmentEntry;
 use format::head::StripeId;
@@ -66,6 +66,8 @@ pub struct Options {
     pub promiscuous: bool,
     /// How many threads take the packets of the interfaces.
     pub queues: Queues,
+    /// Who says when a packet came.
+    pub timestamps: Timestamps,
     /// Processors that those threads stay on, in turn; none leaves them to the kernel.
     pub cpus: Vec<usize>,
     /// Memory of the kernel's ring, per interface and queue.
@@ -118,6 +120,7 @@ impl Options {
             snaplen: 0,
             promiscuous: true,
             queues: Queues::Auto,
+            timestamps: Timestamps::Kernel,
             cpus: Vec::new(),
             kernel_ring_bytes: 64 << 20,
             pool_bytes,
@@ -226,8 +229,11 @@ pub fn record(
     let opening_ns = clock.boottime_ns();
     // Before anything is opened: a filter that means nothing changes nothing.
     Selection::new(options)?;
+    // Memory that card and processors share lies where the card is.
+    let near = host::MemoryNear::interfaces(interfaces_of(&options.input));
     let sources = open_sources(options)?;
     let opened = open_volume(options, 1 + sources.further.len(), clock)?;
+    drop(near);
     let cpu_before = host::cpu_time()?;
     let start_ns = clock.boottime_ns();
     let mut report = pipeline::run(options, clock, sources, opened, progress)?;
@@ -252,6 +258,7 @@ fn open_sources(options: &Options) -> Result<Sources, Error> {
                 snaplen: options.snaplen,
                 promiscuous: options.promiscuous,
                 ring_size: ByteSize(options.kernel_ring_bytes),
+                timestamps: options.timestamps,
             };
             let receive_queues = names.iter().filter_map(|name| host::receive_queue_count(name));
             let processors = thread::available_parallelism().map_or(1, NonZero::get);
@@ -271,6 +278,13 @@ fn open_sources(options: &Options) -> Result<Sources, Error> {
             Ok(Sources { first, further: Vec::new(), advice: Vec::new() })
         }
         _ => Err(Error::NoInput),
+    }
+}
+
+fn interfaces_of(input: &Input) -> &[String] {
+    match input {
+        Input::Interfaces(names) => names,
+        Input::Files(_) => &[],
     }
 }
 
@@ -326,7 +340,10 @@ fn open_volume(options: &Options, queues: usize, clock: &dyn Clock) -> Result<Op
     members.retain(|found| recovery.failed.iter().all(|failed| failed.member != found.member));
     let reader = Reader::of_mounted(volume::open_members(&members)?, &writer)?;
     let directory = reader.newest_index().and_then(|at| reader.directory(at)).unwrap_or_default();
-    let setup = discards::begin(&mut writer, &members, options.discard);
+    let mut setup = discards::begin(&mut writer, &members, options.discard);
+    if pool.is_in_huge_pages() {
+        setup.push("the pool lies in huge pages".to_owned());
+    }
     Ok(Opened { writer, recovery, pool, reader, directory, setup })
 }
 

@@ -6,6 +6,7 @@ use core::time::Duration;
 use std::path::PathBuf;
 
 use ::record::{Discard, Input, MaxAge, Options, Queues};
+use capture::Timestamps;
 use clap::Args;
 use host::{StopFlag, SystemClock, usage};
 use session::Config;
@@ -131,6 +132,13 @@ struct QueueFlags {
     /// Keep those threads on these processors, in turn, such as 2-5,8
     #[arg(long, value_name = "LIST", value_parser = cpus, conflicts_with = "read")]
     cpus: Option<Cpus>,
+    /// Whose clock says when a packet came: kernel, or adapter, where the interface has one and
+    /// something (phc2sys) keeps it at UTC; else the kernel's, with a note
+    #[arg(
+        long, value_name = "CLOCK", default_value = "kernel", value_parser = timestamps,
+        conflicts_with = "read"
+    )]
+    timestamps: Timestamps,
 }
 
 /// A list of processors.
@@ -206,6 +214,14 @@ fn queues(text: &str) -> Result<Queues, String> {
     }
     let count = text.parse().ok().filter(|count: &NonZeroUsize| count.get() <= 64);
     count.map(Queues::Count).ok_or_else(|| "auto, or 1 to 64".to_owned())
+}
+
+fn timestamps(text: &str) -> Result<Timestamps, String> {
+    match text {
+        "kernel" => Ok(Timestamps::Kernel),
+        "adapter" => Ok(Timestamps::Adapter),
+        _ => Err("kernel or adapter".to_owned()),
+    }
 }
 
 /// Numbers and ranges, as in `/proc` and cpuset(7).
@@ -301,6 +317,7 @@ fn options(flags: Flags) -> Result<Options, Usage> {
         pool_bytes: flags.pool.unwrap_or(defaults.pool_bytes),
         kernel_ring_bytes: flags.kernel_ring,
         queues: flags.queues.queues,
+        timestamps: flags.queues.timestamps,
         cpus: flags.queues.cpus.map(|Cpus(cpus)| cpus).unwrap_or_default(),
         sessions,
         index_dir: flags.index_dir,

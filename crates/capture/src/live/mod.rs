@@ -71,6 +71,19 @@ pub struct LiveOptions {
     pub promiscuous: bool,
     /// Memory of the kernel ring of each interface and queue.
     pub ring_size: ByteSize,
+    /// Who says when a packet came.
+    pub timestamps: Timestamps,
+}
+
+/// Who says when a packet came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Timestamps {
+    /// The kernel, when it takes the packet from the driver.
+    #[default]
+    Kernel,
+    /// The adapter, by a clock of its own that somebody must keep right; the kernel where the
+    /// adapter cannot, or leaves a packet out.
+    Adapter,
 }
 
 impl Default for LiveOptions {
@@ -81,6 +94,7 @@ impl Default for LiveOptions {
             snaplen: 0,
             promiscuous: true,
             ring_size: ByteSize(64 << 20),
+            timestamps: Timestamps::Kernel,
         }
     }
 }
@@ -369,6 +383,13 @@ impl Queue {
         let limit = if options.snaplen == 0 { LONGEST_PACKET } else { options.snaplen };
         let program = filter_program(name, link_type, options.filter.as_deref(), limit)?;
         socket.attach_nothing().map_err(error("SO_ATTACH_FILTER"))?;
+        if options.timestamps == Timestamps::Adapter
+            && let Err(source) = socket.take_adapter_timestamps(name)
+        {
+            let note =
+                format!("interface {name}: the adapter gives no times ({source}), the kernel does");
+            notes.extend(is_first.then_some(note));
+        }
         let ring = map_ring(&socket, name, options.ring_size, notes)
             .map_err(error("setting up the kernel ring"))?;
         if options.promiscuous && !is_loopback {

@@ -128,6 +128,21 @@ impl PacketSocket {
         self.set(libc::PACKET_IGNORE_OUTGOING, &c_int::from(true))
     }
 
+    /// Has the adapter stamp every packet, and the ring hold its stamps
+    /// (`timestamping.rst` in the kernel's documentation). The adapter stays so.
+    pub(super) fn take_adapter_timestamps(&self, name: &str) -> io::Result<()> {
+        let all_packets = libc::HWTSTAMP_FILTER_ALL.cast_signed();
+        let mut config = libc::hwtstamp_config { flags: 0, tx_type: 0, rx_filter: all_packets };
+        let question = Ioctl::try_from(libc::SIOCSHWTSTAMP).expect("ioctls have 16 bits here");
+        self.ask(name, question, (&raw mut config).cast())?;
+        // A driver may give less than it was asked for, and say so.
+        if config.rx_filter != all_packets {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let source = libc::SOF_TIMESTAMPING_RAW_HARDWARE.cast_signed();
+        self.set(libc::PACKET_TIMESTAMP, &source)
+    }
+
     /// Promiscuous mode until the socket is closed.
     pub(super) fn be_promiscuous(&self) -> io::Result<()> {
         let request = packet_mreq {

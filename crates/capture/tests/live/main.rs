@@ -14,7 +14,7 @@ use std::net::UdpSocket;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use capture::{Counters, Error, FrameSender, LiveOptions, LiveSource, Next, Source};
+use capture::{Counters, Error, FrameSender, LiveOptions, LiveSource, Next, Source, Timestamps};
 use units::{ByteSize, Timestamp};
 
 const WAIT: Duration = Duration::from_millis(100);
@@ -335,6 +335,21 @@ fn a_packet_on_an_idle_link_is_there_within_a_tenth_of_a_second() {
     println!("{waits:?} waits of {wait:?}");
     // A busy machine may be late with some of them.
     assert!(waits[4] < 10);
+}
+
+#[test]
+fn an_adapter_without_a_clock_leaves_the_times_to_the_kernel() {
+    if !enter_namespace() {
+        return;
+    }
+    let options = LiveOptions { timestamps: Timestamps::Adapter, ..options(&["right"]) };
+    let mut source = LiveSource::open(&options).unwrap();
+    let notes = source.notes();
+    let expect = "interface right: the adapter gives no times (";
+    assert!(matches!(&notes[..], [note] if note.starts_with(expect)), "{notes:?}");
+    FrameSender::open("left").unwrap().send(&frame(UDP, &[], 60)).unwrap();
+    let (captured, _) = stop(&mut source);
+    assert!(captured.iter().all(|each| each.timestamp.0 > 0) && captured.len() == 1);
 }
 
 #[test]
