@@ -119,6 +119,7 @@ impl Seen {
             && range.next == at
         {
             range.next = at.wrapping_add(1);
+            self.trim();
         }
     }
 
