@@ -9,6 +9,7 @@
 
 mod discards;
 mod erase;
+mod exhaustive;
 mod expel;
 mod life;
 mod ring;

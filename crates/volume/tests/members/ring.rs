@@ -100,19 +100,22 @@ impl Ring {
 
     /// Appends stripes of three rows or of the rest of their slot.
     pub(crate) fn append(&mut self, writer: &mut Writer, count: u8) -> Result<(), Error> {
+        (0..count).try_for_each(|_| self.append_rows(writer, 3))
+    }
+
+    /// Appends one stripe of so many rows or of the rest of its slot.
+    pub(crate) fn append_rows(&mut self, writer: &mut Writer, rows: u16) -> Result<(), Error> {
         let data_columns = writer.geometry().data_columns;
-        for _ in 0..count {
-            self.mark = self.mark.wrapping_add(1);
-            let columns = (0..data_columns).map(|column| {
-                let mut buffer = self.pool.take().unwrap();
-                buffer[HEAD_BYTES..].fill(self.mark ^ column);
-                buffer
-            });
-            let rows = writer.plan(3).rows;
-            let filled = Filled::without_packets(columns.collect(), Kind::Index, rows);
-            let stripe = writer.append(filled, &self.timeline)?.stripe;
-            self.appended.push((stripe, data_columns, self.mark));
-        }
+        self.mark = self.mark.wrapping_add(1);
+        let columns = (0..data_columns).map(|column| {
+            let mut buffer = self.pool.take().unwrap();
+            buffer[HEAD_BYTES..].fill(self.mark ^ column);
+            buffer
+        });
+        let rows = writer.plan(rows).rows;
+        let filled = Filled::without_packets(columns.collect(), Kind::Index, rows);
+        let stripe = writer.append(filled, &self.timeline)?.stripe;
+        self.appended.push((stripe, data_columns, self.mark));
         Ok(())
     }
 
