@@ -15,7 +15,6 @@
 
 mod key;
 mod lookup;
-mod names;
 mod pieces;
 mod record;
 mod seen;

@@ -1,14 +1,14 @@
 //! What is kept of a live session: a hot record that every packet touches, and the detail.
 
+use app::{Interest, Search, Side};
 use format::slice::{Direction, History, Slice, SparseNames, State};
 use units::Timestamp;
 use wire::{Decoded, FiveTuple, Protocol, Transport, Tunnel};
 
 use crate::PacketView;
 use crate::key::Key;
-use crate::names::{Interest, Search};
 use crate::pieces::{Pieces, Places};
-use crate::tcp::{Evidence, Flow, Side, Steady, Tcp, is_syn_ack};
+use crate::tcp::{Evidence, Flow, Steady, Tcp, is_syn_ack};
 
 /// Bytes of one direction of the slice: frames, IP packets, payload.
 type Sums<Number> = [Number; 3];

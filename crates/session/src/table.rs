@@ -2,16 +2,16 @@
 
 use core::hash::BuildHasher;
 
+use app::{Budget, Segment, Side};
 use foldhash::fast::FixedState;
 use format::slice::Slice;
 use units::Timestamp;
 use wire::{Decoded, Protocol, TcpHeader, Transport, decode_into};
 
 use crate::lookup::Lookup;
-use crate::names::{self, Budget, Segment};
 use crate::pieces::{self, Pieces};
 use crate::record::{Arrival, Detail, Hot};
-use crate::tcp::{RST, SYN, Side};
+use crate::tcp::{RST, SYN};
 use crate::wheel::Wheel;
 use crate::{Config, Keyer, PacketView};
 
@@ -373,7 +373,7 @@ impl Table {
             }
             Transport::Udp if !hot.interest.is_none() => {
                 let (search, interest) = (&mut detail.search, &mut hot.interest);
-                names::datagram(search, interest, ports(arrival), arrival.decoded.payload);
+                app::datagram(search, interest, ports(arrival), arrival.decoded.payload);
             }
             _ => {}
         }
@@ -407,7 +407,7 @@ impl Table {
                 ports: ports(arrival),
             };
             let (search, interest) = (&mut detail.search, &mut hot.interest);
-            names::segment(search, interest, &segment, &mut self.budget);
+            app::segment(search, interest, &segment, &mut self.budget);
         }
         if ends {
             self.wheel.place(slot, self.deadline(slot));

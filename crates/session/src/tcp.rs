@@ -5,6 +5,7 @@
 //! verified, so there is no letter C: hosts that offload them make captured ones wrong. The history
 //! keeps its first 31 letters.
 
+use app::Side;
 use format::slice::{History, State};
 use units::Timestamp;
 use wire::{TcpHeader, TcpOptions};
@@ -34,24 +35,6 @@ mod once {
     pub(super) const ACK: u8 = 16;
     pub(super) const MULTI_FLAG: u8 = 32;
     pub(super) const FIN_RST: u8 = 64;
-}
-
-/// Who sent a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Side {
-    Orig,
-    Resp,
-}
-
-impl Side {
-    /// What belongs to this side, of a pair with the originator first.
-    #[inline]
-    pub(crate) fn of<P: IntoIterator<Item = T>, T>(self, pair: P) -> T {
-        let mut pair = pair.into_iter();
-        let (orig, resp) = (pair.next(), pair.next());
-        let mine = if self == Self::Orig { orig } else { resp };
-        mine.expect("a pair has two")
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -11,6 +11,7 @@ mod ethernet;
 mod ip;
 mod link;
 mod link_type;
+mod names;
 mod stamp;
 mod transport;
 mod tunnel;
@@ -24,5 +25,6 @@ pub use decode::{
     decode_into,
 };
 pub use link_type::LinkType;
+pub use names::Names;
 pub use stamp::{STAMP_BYTES, stamp, stamped};
 pub use tuple::{Address, FiveTuple, Protocol};

@@ -8,7 +8,7 @@ use serde_json::Value;
 const ROWS: [&[&str]; 10] = [
     &["units"],
     &["wire"],
-    &["format", "parity"],
+    &["app", "format", "parity"],
     &["capture", "device", "host"],
     &["volume", "session", "index", "query"],
     &["record", "extract", "upkeep", "replay", "prove"],

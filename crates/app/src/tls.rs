@@ -1,9 +1,10 @@
 //! TLS hellos (RFC 8446 4.1): server name, ALPN, version. A hello may span records and segments.
 
-use format::slice::Names;
+use wire::Names;
 
-use super::reader::Reader;
-use super::{Step, keep_text, text};
+use crate::Step;
+use crate::reader::Reader;
+use crate::values::{keep_text, text};
 
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
@@ -17,7 +18,7 @@ const SUPPORTED_VERSIONS: u16 = 43;
 const RECORD_LEN_MAX: u16 = (1 << 14) + 2048;
 
 /// Whether these bytes begin a handshake record, as far as they go.
-pub(super) fn begins(bytes: &[u8]) -> bool {
+pub(crate) fn begins(bytes: &[u8]) -> bool {
     match bytes {
         [HANDSHAKE, 3, minor, high, low, kind, ..] => {
             *minor <= 4
@@ -30,7 +31,7 @@ pub(super) fn begins(bytes: &[u8]) -> bool {
 }
 
 /// Reads the hello at the start of `bytes`.
-pub(super) fn read(bytes: &[u8], last: bool, names: &mut Names) -> Step {
+pub(crate) fn read(bytes: &[u8], last: bool, names: &mut Names) -> Step {
     let mut message = Vec::new();
     let mut rest = bytes;
     while let Some((&[kind, major, _, high, low], body)) = rest.split_first_chunk() {

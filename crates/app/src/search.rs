@@ -6,25 +6,10 @@
 //! message still shows is kept. Payload is never trusted: every read is checked, and every list and
 //! value is bounded.
 
-mod dns;
-mod head;
-mod http;
-mod reader;
-mod tls;
+use wire::{Names, Protocol};
 
-use format::slice::Names;
-use wire::Protocol;
-
-pub(crate) use head::Budget;
-use head::{Head, Progress};
-
-use crate::tcp::Side;
-
-/// Values kept a list.
-const VALUE_COUNT_MAX: usize = 16;
-
-/// Bytes kept a value.
-const VALUE_LEN_MAX: usize = 256;
+use crate::head::{Budget, Head, Progress};
+use crate::{Side, Step, dns, http, tls};
 
 /// UDP packets of a session looked at before it is taken for something else.
 const ATTEMPT_COUNT_MAX: u8 = 8;
@@ -33,17 +18,6 @@ const DNS_PORTS: [u16; 3] = [53, 5353, 5355];
 
 /// Its messages have the form of DNS and another meaning (RFC 1002 4.2).
 const NETBIOS_NAME_PORT: u16 = 137;
-
-/// What a parser says about the bytes so far.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Step {
-    /// A message ended after so many bytes.
-    Done(usize),
-    /// Not complete yet.
-    More,
-    /// Not this protocol.
-    Foreign,
-}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Application {
@@ -85,8 +59,9 @@ impl Application {
 
 /// The names of one session and the heads that are being collected for them.
 #[derive(Debug, Default)]
-pub(crate) struct Search {
-    pub(crate) names: Names,
+pub struct Search {
+    /// What was found so far.
+    pub names: Names,
     heads: [Option<Head<Application>>; 2],
     /// TLS hellos read, by side.
     hellos: [bool; 2],
@@ -94,7 +69,7 @@ pub(crate) struct Search {
 
 /// Whether anything of the session is still looked at; small, so that it can lie in the hot record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Interest {
+pub struct Interest {
     attempts: u8,
     /// There is a search; while there is none, its place need not be looked at.
     has_search: bool,
@@ -105,11 +80,12 @@ impl Interest {
     const NONE: Self = Self { attempts: ATTEMPT_COUNT_MAX, has_search: false };
 
     /// Whether sessions of this protocol have names to be found.
-    pub(crate) fn of(proto: Protocol) -> Self {
+    pub fn of(proto: Protocol) -> Self {
         if proto == Protocol::TCP || proto == Protocol::UDP { Self::default() } else { Self::NONE }
     }
 
-    pub(crate) fn is_none(self) -> bool {
+    /// Nothing more is to be found: payload need not be shown.
+    pub fn is_none(self) -> bool {
         self.attempts == ATTEMPT_COUNT_MAX
     }
 }
@@ -119,7 +95,7 @@ fn is_dns(ports: (u16, u16)) -> bool {
 }
 
 /// Looks at a UDP payload. The search is made when there is something to keep.
-pub(crate) fn datagram(
+pub fn datagram(
     search: &mut Option<Box<Search>>,
     interest: &mut Interest,
     ports: (u16, u16),
@@ -154,18 +130,21 @@ pub(crate) fn datagram(
 
 /// A TCP payload on its way to the search.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Segment<'a> {
-    pub(crate) side: Side,
+pub struct Segment<'a> {
+    /// Who sent it.
+    pub side: Side,
     /// Sequence number of the first payload byte.
-    pub(crate) start: u32,
-    pub(crate) payload: &'a [u8],
+    pub start: u32,
+    /// The payload as it was captured.
+    pub payload: &'a [u8],
     /// Less was captured than was on the wire.
-    pub(crate) is_truncated: bool,
-    pub(crate) ports: (u16, u16),
+    pub is_truncated: bool,
+    /// Of sender and receiver.
+    pub ports: (u16, u16),
 }
 
 /// Looks at a TCP payload.
-pub(crate) fn segment(
+pub fn segment(
     search: &mut Option<Box<Search>>,
     interest: &mut Interest,
     segment: &Segment<'_>,
@@ -298,37 +277,11 @@ impl Search {
     }
 
     /// The session is over: what incomplete heads show is kept, and their room given back.
-    pub(crate) fn finish(&mut self, budget: &mut Budget) {
+    pub fn finish(&mut self, budget: &mut Budget) {
         for head in self.heads.iter_mut().filter_map(Option::take) {
             head.kind.read(head.bytes(), true, &mut self.names);
             head.free(budget);
         }
-    }
-}
-
-/// Adds a value that is not in the list yet, while there is room.
-fn keep<T: PartialEq>(list: &mut Vec<T>, value: T) {
-    if list.len() < VALUE_COUNT_MAX && !list.contains(&value) {
-        list.push(value);
-    }
-}
-
-/// The value as text of bounded length: characters that cannot be shown are replaced.
-fn text(bytes: &[u8]) -> String {
-    let bytes = bytes.get(..VALUE_LEN_MAX).unwrap_or(bytes);
-    let mut text = String::from_utf8_lossy(bytes).replace(|c: char| c.is_control(), "\u{fffd}");
-    let mut end = text.len().min(VALUE_LEN_MAX);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.truncate(end);
-    text
-}
-
-fn keep_text(list: &mut Vec<String>, bytes: &[u8]) {
-    let is_known = list.iter().any(|known| known.as_bytes() == bytes);
-    if !bytes.is_empty() && !is_known && list.len() < VALUE_COUNT_MAX {
-        keep(list, text(bytes));
     }
 }
 

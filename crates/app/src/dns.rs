@@ -2,10 +2,11 @@
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use format::slice::Names;
+use wire::Names;
 
-use super::reader::Reader;
-use super::{Step, keep, keep_text};
+use crate::Step;
+use crate::reader::Reader;
+use crate::values::{keep, keep_text};
 
 const HEADER_LEN: usize = 12;
 
@@ -53,7 +54,7 @@ fn header(message: &[u8]) -> Option<Header> {
 
 /// Whether these bytes look like a DNS message on a port that says nothing: strict, for they may be
 /// anything.
-pub(super) fn is_message(message: &[u8]) -> bool {
+pub(crate) fn is_message(message: &[u8]) -> bool {
     let Some(header) = header(message) else {
         return false;
     };
@@ -82,14 +83,14 @@ pub(super) fn is_message(message: &[u8]) -> bool {
 
 /// Whether a TCP segment begins with a DNS message after its length (RFC 1035 4.2.2) and nothing
 /// else.
-pub(super) fn is_tcp_message(bytes: &[u8]) -> bool {
+pub(crate) fn is_tcp_message(bytes: &[u8]) -> bool {
     let mut reader = Reader::new(bytes);
     let len = reader.u16().map(usize::from);
     len == Some(reader.rest().len()) && is_message(reader.rest())
 }
 
 /// Reads the message of a TCP stream at the start of `bytes`.
-pub(super) fn read_tcp(bytes: &[u8], last: bool, names: &mut Names) -> Step {
+pub(crate) fn read_tcp(bytes: &[u8], last: bool, names: &mut Names) -> Step {
     let mut reader = Reader::new(bytes);
     let Some(len) = reader.u16().map(usize::from) else {
         return if last { Step::Foreign } else { Step::More };
@@ -111,7 +112,7 @@ pub(super) fn read_tcp(bytes: &[u8], last: bool, names: &mut Names) -> Step {
 
 /// Keeps what a message says, as far as it goes. False when not even a question or a whole header
 /// could be read.
-pub(super) fn read(message: &[u8], names: &mut Names) -> bool {
+pub(crate) fn read(message: &[u8], names: &mut Names) -> bool {
     let Some(header) = header(message) else {
         return false;
     };

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::values::{VALUE_COUNT_MAX, VALUE_LEN_MAX};
 
 const ROOM: usize = 1 << 20;
 

@@ -1,48 +1,48 @@
 //! Reads big-endian fields off the front of a slice; every read says whether the bytes were there.
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reader<'a>(&'a [u8]);
+pub(crate) struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    pub(super) fn rest(&self) -> &'a [u8] {
+    pub(crate) fn rest(&self) -> &'a [u8] {
         self.0
     }
 
-    pub(super) fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+    pub(crate) fn take(&mut self, len: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;
         Some(taken)
     }
 
     /// At most `len` bytes: less where the slice ends before.
-    pub(super) fn take_up_to(&mut self, len: usize) -> &'a [u8] {
+    pub(crate) fn take_up_to(&mut self, len: usize) -> &'a [u8] {
         self.take(len.min(self.0.len())).expect("not more than there are")
     }
 
-    pub(super) fn u8(&mut self) -> Option<u8> {
+    pub(crate) fn u8(&mut self) -> Option<u8> {
         let (&byte, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(byte)
     }
 
-    pub(super) fn u16(&mut self) -> Option<u16> {
+    pub(crate) fn u16(&mut self) -> Option<u16> {
         let (&bytes, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(u16::from_be_bytes(bytes))
     }
 
     /// Bytes after their length in one byte.
-    pub(super) fn vector8(&mut self) -> Option<&'a [u8]> {
+    pub(crate) fn vector8(&mut self) -> Option<&'a [u8]> {
         let len = self.u8()?;
         self.take(len.into())
     }
 
     /// Bytes after their length in two bytes.
-    pub(super) fn vector16(&mut self) -> Option<&'a [u8]> {
+    pub(crate) fn vector16(&mut self) -> Option<&'a [u8]> {
         let len = self.u16()?;
         self.take(len.into())
     }

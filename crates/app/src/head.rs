@@ -8,10 +8,11 @@ const SEGMENT_COUNT_MAX: u8 = 64;
 
 /// The room that all heads of a table share.
 #[derive(Debug)]
-pub(crate) struct Budget {
-    pub(crate) free_bytes: usize,
+pub struct Budget {
+    /// Bytes that heads may still take.
+    pub free_bytes: usize,
     /// Heads given up because there was no room.
-    pub(crate) refused: u64,
+    pub refused: u64,
 }
 
 impl Budget {

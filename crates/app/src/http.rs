@@ -4,9 +4,10 @@
 //! Only what names the exchange is read, so header lines that break the grammar do not hide the
 //! others.
 
-use format::slice::Names;
+use wire::Names;
 
-use super::{Step, keep, keep_text};
+use crate::Step;
+use crate::values::{keep, keep_text};
 
 /// The longest method registered is 17 letters.
 const METHOD_LEN_MAX: usize = 20;
@@ -29,7 +30,7 @@ const METHODS: [&[u8]; 9] = [
 const VERSION: &[u8] = b"HTTP/1.";
 
 /// Whether these bytes begin a request or a response, as far as they go.
-pub(super) fn begins(bytes: &[u8]) -> bool {
+pub(crate) fn begins(bytes: &[u8]) -> bool {
     if !bytes.first().is_some_and(u8::is_ascii_uppercase) {
         return false;
     }
@@ -60,7 +61,7 @@ fn is_version(word: &[u8]) -> bool {
 }
 
 /// Reads the head at the start of `bytes`.
-pub(super) fn read(bytes: &[u8], last: bool, names: &mut Names) -> Step {
+pub(crate) fn read(bytes: &[u8], last: bool, names: &mut Names) -> Step {
     if !begins(bytes) {
         return Step::Foreign;
     }
