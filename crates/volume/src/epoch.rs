@@ -142,9 +142,7 @@ pub(crate) fn write_closing(
     let pages = Pool::new(usize::from(columns), HEAD_BYTES);
     let is_last = stripe.first_row + 1 == stripe.geometry.rows_per_slot();
     let behind = if is_last { Ok(None) } else { rest(stripe).map(Some) };
-    let no_memory = |error| Failed { member: None, error };
-    let (pages, behind) =
-        (pages.map_err(|error| no_memory(error.into()))?, behind.map_err(no_memory)?);
+    let (pages, behind) = (pages.map_err(Failed::of_nobody)?, behind.map_err(Failed::of_nobody)?);
     lanes.run(clock, |lane| {
         let member = lane.superblock().member;
         // A member that came later has no part in the stripe.

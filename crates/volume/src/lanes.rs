@@ -15,7 +15,7 @@ use crate::steps::Step;
 use crate::superblocks;
 
 /// How long to wait at once where only the members can bring something new.
-const WAIT: Duration = Duration::from_millis(100);
+pub(crate) const WAIT: Duration = Duration::from_millis(100);
 /// How long to look at one member before looking at the others again.
 const LOOK: Duration = Duration::from_millis(1);
 
@@ -38,6 +38,13 @@ pub(crate) struct Failed {
     /// The member that cannot be written any more; `None` where it is not one member's fault.
     pub(crate) member: Option<u8>,
     pub(crate) error: Error,
+}
+
+impl Failed {
+    /// What is not one member's fault.
+    pub(crate) fn of_nobody(error: impl Into<Error>) -> Self {
+        Self { member: None, error: error.into() }
+    }
 }
 
 impl Lanes {
@@ -117,8 +124,7 @@ impl Lanes {
         }
         while self.iter().any(Lane::has_steps) {
             let advanced = self.advance(Some(WAIT), usize::MAX, clock);
-            let failed = advanced.err().or_else(|| self.stalled(clock));
-            if let Some(Failed { member: Some(member), error }) = failed {
+            if let Err(Failed { member: Some(member), error }) = advanced {
                 self.get_mut(member).expect("it is one of them").fail(error);
             }
         }
@@ -150,7 +156,7 @@ impl Lanes {
     /// A member that has answered nothing for too long while the others did. Where too few did, as
     /// when a controller or the whole machine stands still, it is not the member's fault; then its
     /// time begins when enough of them answer again, for they do not all do so at once.
-    pub(crate) fn stalled(&mut self, clock: &dyn Clock) -> Option<Failed> {
+    fn stalled(&mut self, clock: &dyn Clock) -> Option<Failed> {
         let now_ns = clock.boottime_ns();
         let silent_ns = |lane: &Lane| {
             lane.oldest_ns().map_or(0, |since| now_ns.saturating_sub(since.max(self.all_silent_ns)))
@@ -188,7 +194,7 @@ impl Lanes {
             return Ok(());
         }
         let pages = Pool::new(next.len() * usize::from(SUPERBLOCK_COPIES), SUPERBLOCK_BYTES)
-            .map_err(|error| Failed { member: None, error: error.into() })?;
+            .map_err(Failed::of_nobody)?;
         self.carry_out(clock, |lane| {
             let own = next.iter().find(|next| next.member == lane.superblock().member);
             let size_bytes = lane.device().size_bytes();
@@ -216,8 +222,9 @@ impl Lanes {
         self.store(clock, |own| next.on_member_of(own))
     }
 
-    /// Takes completions of all members and starts the flushes that are due. With a wait it returns
-    /// as soon as something completed, or after a while.
+    /// Takes completions of all members and starts the flushes that are due; the first member that
+    /// has failed or is late is named. With a wait it returns as soon as something completed, or
+    /// after a while.
     pub(crate) fn poll(
         &mut self,
         wait: Option<Duration>,
@@ -256,7 +263,8 @@ impl Lanes {
         self.each(|_, lane| {
             lane.start_flush(enough, now_ns);
             Ok(())
-        })
+        })?;
+        self.stalled(clock).map_or(Ok(()), Err)
     }
 
     /// Starts discarding slots on the members that take it; gives the bytes of all.

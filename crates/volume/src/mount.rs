@@ -171,7 +171,7 @@ fn find_newest(lanes: &Lanes, membership: &Membership) -> Result<Option<Newest>,
     if known.prepared_epoch == 0 {
         return Ok(None);
     }
-    let newest = lanes.with_heads(membership, |heads| {
+    let newest: Result<Newest, Error> = lanes.with_heads(membership, |heads| {
         // Without any readable first head a later stripe may still have landed in the first slots.
         let newest = search::newest(heads, known)?.unwrap_or(Newest {
             sequence: membership.geometry().slots,
@@ -181,7 +181,7 @@ fn find_newest(lanes: &Lanes, membership: &Membership) -> Result<Option<Newest>,
         });
         Ok(search::newest_in_all_rows(heads, known, newest))
     });
-    let newest = newest.map_err(|error| Failed { member: None, error })?;
+    let newest = newest.map_err(Failed::of_nobody)?;
     Ok((newest.epoch > 0).then_some(newest))
 }
 

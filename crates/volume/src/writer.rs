@@ -31,7 +31,7 @@ use units::{Clock, Timestamp};
 
 use crate::Error;
 use crate::lane::Lane;
-use crate::lanes::Lanes;
+use crate::lanes::{Lanes, WAIT};
 use crate::membership::Membership;
 use crate::protect::{ColumnSums, protect};
 use crate::reader::tail_behind;
@@ -39,8 +39,6 @@ use crate::seal::{Previous, Sealed, address, empty_head, rest, row_offset, to_sl
 
 /// Rows that are not worth a stripe of their own: a head and one body row need two.
 const ROWS_TOO_FEW: u16 = 2;
-/// How long to wait at once where only the members can bring something new.
-const WAIT: Duration = Duration::from_millis(100);
 /// A member that answers nothing for this long is expelled.
 const STALL_NS: i64 = 2_000_000_000;
 /// Stripes for which the writer has parity and head buffers of its own.
@@ -446,14 +444,13 @@ impl Writer {
         if self.stopped {
             return Err(Error::Stopped);
         }
-        let polled = self.lanes.poll(wait, enough, clock);
-        match polled.err().or_else(|| self.lanes.stalled(clock)) {
-            None => {
+        match self.lanes.poll(wait, enough, clock) {
+            Ok(()) => {
                 self.acknowledge();
                 self.discard_next(clock);
                 Ok(())
             }
-            Some(failed) => self.expel(failed, clock),
+            Err(failed) => self.expel(failed, clock),
         }
     }
 

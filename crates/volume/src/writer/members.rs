@@ -12,10 +12,10 @@ use format::superblock::{EARLIER_SHAPES_MAX, EarlierShape, MemberEntry, Spare, S
 use units::Clock;
 
 use super::erase::Erasure;
-use super::{WAIT, Writer, own_pools, told_by_epoch};
+use super::{Writer, own_pools, told_by_epoch};
 use crate::epoch::{self, Beginning};
 use crate::lane::Lane;
-use crate::lanes::Failed;
+use crate::lanes::{Failed, WAIT};
 use crate::{Error, MemberFailure, create, superblocks};
 
 /// A member that a running writer went on without.
@@ -100,9 +100,6 @@ impl Writer {
         while self.lanes.durable_below().is_some() || self.lanes.discarding().next().is_some() {
             self.lanes.await_discards(|_| true, clock);
             self.lanes.poll(Some(WAIT), 1, clock)?;
-            if let Some(failed) = self.lanes.stalled(clock) {
-                return Err(failed);
-            }
         }
         let mut before = self.lanes.membership();
         let epoch = epoch::prepare(&mut self.lanes, 0, clock)?;
@@ -128,8 +125,7 @@ impl Writer {
         let beginning = Beginning { epoch, gone: &[], judged_from, last, index: self.index };
         self.previous = epoch::join(&mut self.lanes, &before, beginning, clock)?;
         self.membership = self.lanes.membership();
-        (self.parity, self.rows) =
-            own_pools(self.geometry()).map_err(|error| Failed { member: None, error })?;
+        (self.parity, self.rows) = own_pools(self.geometry()).map_err(Failed::of_nobody)?;
         self.in_flight.clear();
         self.acknowledged = self.previous.stripe;
         self.told = told_by_epoch(self.acknowledged);

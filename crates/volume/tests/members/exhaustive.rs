@@ -43,6 +43,31 @@ fn image(durable: &[Modelled], rows: &[Row], arrived: u32) -> Vec<Modelled> {
     disks
 }
 
+/// The power fails while a stripe of one body row is in flight, behind some that are acknowledged.
+struct Cut {
+    ring: Ring,
+    acknowledged: StripeId,
+    /// The disks, of what is in flight nothing.
+    durable: Vec<Modelled>,
+    rows: Vec<Row>,
+}
+
+impl Cut {
+    fn of(data_columns: u8, parity_columns: u8) -> Self {
+        let mut ring = Ring::new(data_columns, parity_columns);
+        let mut writer = ring.mount();
+        ring.append(&mut writer, 40).unwrap();
+        writer.drain(&ring.timeline).unwrap();
+        let acknowledged = writer.acknowledged();
+        ring.append_rows(&mut writer, 1).unwrap();
+        let crashed = |how| ring.disks.iter().map(|disk| disk.crash(how)).collect::<Vec<_>>();
+        let (durable, written) = (crashed(Crash::LoseAll), crashed(Crash::Kill));
+        drop(writer);
+        let rows = in_flight(&durable, &written);
+        Self { ring, acknowledged, durable, rows }
+    }
+}
+
 /// Every stripe that is shown has the bytes that were appended under its number.
 fn shows_only_what_was_written(ring: &Ring, reader: &Reader) {
     let span = reader.span().unwrap();
@@ -84,17 +109,7 @@ fn writes_of_a_mount(ring: &Ring, disks: &[Modelled]) -> u64 {
 
 #[test]
 fn every_outcome_of_a_power_cut_keeps_what_was_acknowledged() {
-    let mut ring = Ring::new(3, 2);
-    let mut writer = ring.mount();
-    ring.append(&mut writer, 40).unwrap();
-    writer.drain(&ring.timeline).unwrap();
-    let acknowledged = writer.acknowledged();
-    // Two stripes of one body row, of which nothing is flushed.
-    ring.append_rows(&mut writer, 1).unwrap();
-    let durable: Vec<Modelled> = ring.disks.iter().map(|disk| disk.crash(Crash::LoseAll)).collect();
-    let written: Vec<Modelled> = ring.disks.iter().map(|disk| disk.crash(Crash::Kill)).collect();
-    drop(writer);
-    let rows = in_flight(&durable, &written);
+    let Cut { ring, acknowledged, durable, rows } = Cut::of(3, 2);
     assert_eq!(rows.len(), 10, "a head and a body row on each of five members");
     for arrived in 0..1 << rows.len() {
         mounts_and_holds(&ring, &image(&durable, &rows, arrived), acknowledged);
@@ -103,16 +118,7 @@ fn every_outcome_of_a_power_cut_keeps_what_was_acknowledged() {
 
 #[test]
 fn a_mount_may_crash_at_every_write_of_every_outcome() {
-    let mut ring = Ring::new(2, 1);
-    let mut writer = ring.mount();
-    ring.append(&mut writer, 40).unwrap();
-    writer.drain(&ring.timeline).unwrap();
-    let acknowledged = writer.acknowledged();
-    ring.append_rows(&mut writer, 1).unwrap();
-    let durable: Vec<Modelled> = ring.disks.iter().map(|disk| disk.crash(Crash::LoseAll)).collect();
-    let written: Vec<Modelled> = ring.disks.iter().map(|disk| disk.crash(Crash::Kill)).collect();
-    drop(writer);
-    let rows = in_flight(&durable, &written);
+    let Cut { ring, acknowledged, durable, rows } = Cut::of(2, 1);
     assert_eq!(rows.len(), 6);
     for arrived in 0..1 << rows.len() {
         let start = image(&durable, &rows, arrived);
