@@ -79,7 +79,10 @@ impl Pool {
                 returned: Condvar::new(),
             }),
         };
-        if mapped >= HUGE_PAGE_SIZE && !is_huge {
+        if is_huge {
+            return Ok(pool);
+        }
+        if mapped >= HUGE_PAGE_SIZE {
             pool.inner.advise(Advice::LinuxHugepage).map_err(no_memory)?;
         }
         pool.inner.advise(Advice::LinuxPopulateWrite).map_err(no_memory)?;
@@ -89,7 +92,9 @@ impl Pool {
     /// Maps at least so many bytes in huge pages that somebody has set aside for that, if there are
     /// enough of them (`hugetlbpage.rst` in the kernel's documentation), and touches them.
     fn map_huge(size: usize) -> Option<(NonNull<u8>, usize)> {
-        let mapped = size.checked_next_multiple_of(HUGE_PAGE_SIZE).filter(|_| size > 0)?;
+        // A small pool would take a whole one away from those that need many.
+        let mapped = size.checked_next_multiple_of(HUGE_PAGE_SIZE);
+        let mapped = mapped.filter(|_| size >= HUGE_PAGE_SIZE)?;
         let flags = MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::HUGE_2MB;
         let start = map(mapped, flags).ok()?;
         let address = start.as_ptr().cast::<c_void>();
