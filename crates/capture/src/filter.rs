@@ -83,6 +83,44 @@ impl Program {
     }
 }
 
+/// An expression, compiled for each link type that is met.
+#[derive(Clone, Debug)]
+pub(crate) struct Programs {
+    expression: String,
+    programs: Vec<(LinkType, Program)>,
+}
+
+impl Programs {
+    pub(crate) fn new(expression: &str) -> Self {
+        Self { expression: expression.to_owned(), programs: Vec::new() }
+    }
+
+    pub(crate) fn expression(&self) -> &str {
+        &self.expression
+    }
+
+    /// Position of the program for a link type; it is compiled at the first call.
+    ///
+    /// # Errors
+    /// [`Error::FilterLibrary`] without libpcap; [`Error::Filter`] when the expression means
+    /// nothing for the link type.
+    pub(crate) fn index_of(&mut self, link_type: LinkType) -> Result<usize, Error> {
+        if let Some(index) = self.programs.iter().position(|&(known, _)| known == link_type) {
+            return Ok(index);
+        }
+        let program = Libpcap::get()?.compile(link_type, &self.expression)?;
+        self.programs.push((link_type, program));
+        Ok(self.programs.len() - 1)
+    }
+
+    /// The program at a position that [`Self::index_of`] gave.
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> &Program {
+        let (_, program) = self.programs.get(index).expect("programs are never removed");
+        program
+    }
+}
+
 impl Libpcap {
     /// The library, loaded at the first call.
     pub(crate) fn get() -> Result<&'static Self, Error> {

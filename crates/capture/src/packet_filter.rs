@@ -2,7 +2,7 @@
 
 use wire::LinkType;
 
-use crate::filter::{Libpcap, Program};
+use crate::filter::Programs;
 use crate::{Error, Packet};
 
 /// Headers lie within this: a filter need not see more of a packet that lies in two parts.
@@ -11,8 +11,7 @@ const SEEN_BYTES: usize = 512;
 /// A filter in the words of pcap-filter(7), for packets of any link type.
 #[derive(Clone, Debug)]
 pub struct PacketFilter {
-    expression: String,
-    programs: Vec<(LinkType, Program)>,
+    programs: Programs,
 }
 
 impl PacketFilter {
@@ -21,9 +20,9 @@ impl PacketFilter {
     /// # Errors
     /// [`Error::FilterLibrary`] without libpcap; [`Error::Filter`] with what it does not like.
     pub fn new(expression: &str) -> Result<Self, Error> {
-        let program = Libpcap::get()?.compile(LinkType::ETHERNET, expression)?;
-        let programs = vec![(LinkType::ETHERNET, program)];
-        Ok(Self { expression: expression.to_owned(), programs })
+        let mut programs = Programs::new(expression);
+        programs.index_of(LinkType::ETHERNET)?;
+        Ok(Self { programs })
     }
 
     /// Whether a packet passes. Where a VLAN tag was put back, a filter sees it, and the first 512
@@ -32,13 +31,8 @@ impl PacketFilter {
     /// # Errors
     /// [`Error::Filter`] when the expression means nothing for the link type.
     pub fn accepts(&mut self, link_type: LinkType, packet: &Packet<'_>) -> Result<bool, Error> {
-        if self.programs.iter().all(|&(known, _)| known != link_type) {
-            let program = Libpcap::get()?.compile(link_type, &self.expression)?;
-            self.programs.push((link_type, program));
-        }
-        let mut programs = self.programs.iter();
-        let found = programs.find(|&&(known, _)| known == link_type);
-        let (_, program) = found.expect("it was there, or was just added");
+        let index = self.programs.index_of(link_type)?;
+        let program = self.programs.get(index);
         if packet.tag.is_none() && packet.tail.is_empty() {
             return Ok(program.accepts(packet.head, packet.original_len));
         }

@@ -120,11 +120,16 @@ impl Packet<'_> {
         self.head.len() + self.tail.len() + self.tag.map_or(0, |tag| tag.len())
     }
 
+    /// The captured bytes, part by part; parts may be empty.
+    #[inline]
+    pub fn parts(&self) -> [&[u8]; 3] {
+        [self.head, self.tag.as_ref().map_or(&[], |tag| tag), self.tail]
+    }
+
     /// Copies the captured bytes, as many as there is room for; gives their number.
     pub fn copy_to(&self, into: &mut [u8]) -> usize {
         let mut len = 0;
-        let tag: &[u8] = self.tag.as_ref().map_or(&[], |tag| tag);
-        for part in [self.head, tag, self.tail] {
+        for part in self.parts() {
             let room = into.get_mut(len..).unwrap_or_default();
             let count = part.len().min(room.len());
             let (to, from) = (room.get_mut(..count), part.get(..count));

@@ -143,9 +143,10 @@ impl Load {
         u64::try_from(self.frames.len()).expect("lengths fit 64 bits")
     }
 
-    /// Bytes of a round.
-    pub fn round_bytes(&self) -> u64 {
-        self.bytes
+    /// Packets that have so many bits of frames.
+    pub fn packets_of_bits(&self, bits: u64) -> u64 {
+        let packets = u128::from(bits / 8) * u128::from(self.round());
+        u64::try_from(packets / u128::from(self.bytes.max(1))).unwrap_or(u64::MAX)
     }
 
     /// Rounds that have `packets` packets at least, and one at least.
@@ -205,8 +206,7 @@ fn stampable(packet: &Packet<'_>) -> Option<Vec<u8>> {
     if original != len || len < ETHERNET.len() || len + STAMP_BYTES > LONGEST_CAPTURED {
         return None;
     }
-    let tag = packet.tag.as_ref().map_or(&[][..], |tag| tag);
-    let mut frame = [packet.head, tag, packet.tail].concat();
+    let mut frame = packet.parts().concat();
     frame.resize((len + STAMP_BYTES).max(SHORTEST), 0);
     Some(frame)
 }
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn a_mix_has_its_flows_in_both_directions_and_its_mean_length() {
         let load = Load::made(Sizes::Imix, 500).unwrap();
-        let mean = load.round_bytes() / load.round();
+        let mean = load.bytes / load.round();
         assert!((600..690).contains(&mean), "{mean}");
         // Half of the flows are TCP, which short frames do not belong to.
         assert!((700..=1000).contains(&load.flow_count()), "{}", load.flow_count());

@@ -375,8 +375,7 @@ fn encode(id: u32, interface: &Interface, note: Option<&str>) -> EncodedInterfac
 /// put together, which waits until all stores before it have left for the cache, a whole packet.
 #[inline]
 fn parts_of<'p>(packet: &'p Packet<'_>, captured_len_max: usize) -> (PacketParts<'p>, bool) {
-    let tag: &[u8] = packet.tag.as_ref().map_or(&[], |tag| tag);
-    let whole = [packet.head, tag, packet.tail];
+    let whole = packet.parts();
     let is_too_long = whole.iter().map(|part| part.len()).sum::<usize>() > captured_len_max;
     let mut room = captured_len_max;
     let parts = whole.map(|part| {

@@ -76,8 +76,7 @@ impl Reader {
                 count => place_of(packet.head, count),
             };
             let lane = self.lanes.get_mut(number).expect("places are numbers of lanes");
-            let tag = packet.tag.as_ref().map_or(&[][..], |tag| tag);
-            lane.push(place, [packet.head, tag, packet.tail], padding);
+            lane.push(place, packet.parts(), padding);
             if lane.is_full() {
                 hand_out(&mut self.lanes, out);
             }

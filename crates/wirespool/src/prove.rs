@@ -3,7 +3,6 @@
 mod flags;
 mod rig;
 
-use core::time::Duration;
 use std::path::Path;
 
 use ::prove::{Ask, Found, Load, Search, Trial, Verdict as Shown};
@@ -19,7 +18,7 @@ use crate::progress::{Progress, say};
 use crate::stdout;
 
 pub(crate) use flags::Flags;
-use flags::{Frames, Plan};
+use flags::{Frames, Plan, amount};
 use rig::Rig;
 
 /// The ends of our own pair.
@@ -168,7 +167,7 @@ fn search(plan: &Plan, rig: &Rig<'_>, json: bool) -> Outcome {
     let load = rig.load;
     let first = match plan.ask {
         Ask::Packets(per_second) => per_second,
-        Ask::Bits(per_second) => per_second / 8 * load.round() / load.round_bytes().max(1),
+        Ask::Bits(per_second) => load.packets_of_bits(per_second),
         Ask::Top => SEARCH_PACKETS_PER_SECOND,
     };
     let mut search = Search::new(first, plan.repeats);
@@ -176,7 +175,7 @@ fn search(plan: &Plan, rig: &Rig<'_>, json: bool) -> Outcome {
     let capacity = rig.capacity()?;
     let begun_ns = SystemClock.boottime_ns();
     while let Some(rate) = search.next_rate() {
-        let wanted = per(rate, plan.duration);
+        let wanted = amount(rate, plan.duration);
         let packets = fitting(load, wanted, capacity);
         let trial = rig.run(Ask::Packets(rate), packets, key()?)?;
         let Some(seen) = trial.seen() else { break };
@@ -194,10 +193,6 @@ fn search(plan: &Plan, rig: &Rig<'_>, json: bool) -> Outcome {
     let text = if json { view::limit_json(&found) } else { view::limit(&found) };
     stdout::print(&text)?;
     Ok(verdict(found.verdict()))
-}
-
-fn per(rate: u64, time: Duration) -> u64 {
-    u64::try_from(u128::from(rate) * time.as_millis() / 1000).unwrap_or(u64::MAX)
 }
 
 /// As many of the packets as the volume holds.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use format::pcapng::BlockError;
 use wire::LinkType;
 
-use crate::filter::{Libpcap, Program};
+use crate::filter::Programs;
 use crate::source::Record;
 use crate::{Counters, Damage, Error, Interface};
 
@@ -100,15 +100,16 @@ pub(super) struct Intake {
     pub(super) options: Vec<u8>,
     settings: FileOptions,
     counters: Vec<Counters>,
-    /// Position of each interface's program in `programs`.
-    program_of: Vec<Option<usize>>,
-    programs: Vec<(LinkType, Program)>,
+    /// Position of each interface's program in `programs`; none without a filter.
+    program_of: Vec<usize>,
+    programs: Option<Programs>,
     known: HashMap<(usize, Interface), u32>,
 }
 
 impl Intake {
     pub(super) fn new(settings: FileOptions) -> Self {
-        Self { settings, ..Self::default() }
+        let programs = settings.filter.as_deref().map(Programs::new);
+        Self { settings, programs, ..Self::default() }
     }
 
     pub(super) fn clear(&mut self) {
@@ -131,11 +132,13 @@ impl Intake {
         if self.settings.snaplen != 0 && is_longer(interface.snaplen, self.settings.snaplen) {
             interface.snaplen = self.settings.snaplen;
         }
-        let program = self.compile(&interface)?;
-        if let Some(expression) = &self.settings.filter {
+        let mut program = None;
+        if let Some(programs) = &mut self.programs {
+            program = Some(programs.index_of(interface.link_type)?);
+            let expression = programs.expression();
             interface.filter = Some(match interface.filter {
                 Some(earlier) => format!("({earlier}) and ({expression})"),
-                None => expression.clone(),
+                None => expression.to_owned(),
             });
         }
         let key = (position, interface);
@@ -144,21 +147,10 @@ impl Intake {
         }
         let number = u32::try_from(self.interfaces.len()).expect("each interface took 20 bytes");
         self.interfaces.push(key.1.clone());
-        self.program_of.push(program);
+        self.program_of.extend(program);
         self.counters.push(Counters { filter_rejects: Some(0), ..Counters::default() });
         self.known.insert(key, number);
         Ok(number)
-    }
-
-    /// The program that filters this interface's packets, if there is a filter.
-    fn compile(&mut self, interface: &Interface) -> Result<Option<usize>, Error> {
-        let Some(expression) = &self.settings.filter else { return Ok(None) };
-        let link_type = interface.link_type;
-        if let Some(index) = self.programs.iter().position(|&(known, _)| known == link_type) {
-            return Ok(Some(index));
-        }
-        self.programs.push((link_type, Libpcap::get()?.compile(link_type, expression)?));
-        Ok(Some(self.programs.len() - 1))
     }
 
     /// Adds a packet of `data` to the batch, unless the filter refuses it.
@@ -166,8 +158,9 @@ impl Intake {
     pub(super) fn push(&mut self, data: &[u8], mut record: Record) {
         let index = usize::try_from(record.interface).expect("interfaces are counted in memory");
         let counters = self.counters.get_mut(index).expect("the interface was described");
-        if let Some(program) = self.program_of.get(index).copied().flatten() {
-            let (_, program) = self.programs.get(program).expect("programs are never removed");
+        if let Some(programs) = &self.programs {
+            let program = self.program_of.get(index).expect("the interface was described");
+            let program = programs.get(*program);
             let bytes = data.get(record.bytes.clone()).expect("a record lies in its data");
             if !program.accepts(bytes, record.original_len) {
                 counters.filter_rejects = counters.filter_rejects.map(|count| count + 1);

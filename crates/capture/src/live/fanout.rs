@@ -115,6 +115,13 @@ impl Assembler {
         self.put(BPF_LD | BPF_MEM, VALUE);
     }
 
+    /// Moves X on by A, and has A from where it was put.
+    fn advance(&mut self) {
+        self.put(BPF_ALU | BPF_ADD | BPF_X, 0);
+        self.put(BPF_MISC | BPF_TAX, 0);
+        self.put(BPF_LD | BPF_MEM, VALUE);
+    }
+
     /// Exclusive or of A into the hash; X stays.
     fn join(&mut self) {
         self.put(BPF_STX, OFFSET);
@@ -244,9 +251,7 @@ fn addresses(it: &mut Assembler) {
         it.load(BPF_B, 1);
         it.calculate(BPF_ADD, 1);
         it.calculate(BPF_LSH, 3);
-        it.put(BPF_ALU | BPF_ADD | BPF_X, 0);
-        it.put(BPF_MISC | BPF_TAX, 0);
-        it.put(BPF_LD | BPF_MEM, VALUE);
+        it.advance();
     }
     it.go_if(BPF_JEQ, TCP, Place::Ports);
     it.go(Place::Answer);
@@ -262,9 +267,7 @@ fn addresses(it: &mut Assembler) {
     it.load(BPF_B, 0);
     it.calculate(BPF_AND, 0xf);
     it.calculate(BPF_LSH, 2);
-    it.put(BPF_ALU | BPF_ADD | BPF_X, 0);
-    it.put(BPF_MISC | BPF_TAX, 0);
-    it.put(BPF_LD | BPF_MEM, VALUE);
+    it.advance();
     it.go_if(BPF_JEQ, TCP, Place::Ports);
     it.go(Place::Answer);
     it.here(Place::Ports);

@@ -154,22 +154,20 @@ impl Plan {
     pub(super) fn packets(&self, load: &Load) -> u64 {
         let packets = match self.amount {
             Amount::Packets(packets) => packets,
-            Amount::Time(time) => {
-                let count = |per_second: u64| u128::from(per_second) * time.as_millis() / 1000;
-                let count = match self.ask {
-                    Ask::Packets(per_second) => count(per_second),
-                    Ask::Bits(per_second) => {
-                        let round = u128::from(load.round());
-                        count(per_second) / 8 * round / u128::from(load.round_bytes().max(1))
-                    }
-                    // Refused above.
-                    Ask::Top => 0,
-                };
-                u64::try_from(count).unwrap_or(u64::MAX)
-            }
+            Amount::Time(time) => match self.ask {
+                Ask::Packets(per_second) => amount(per_second, time),
+                Ask::Bits(per_second) => load.packets_of_bits(amount(per_second, time)),
+                // Refused above.
+                Ask::Top => 0,
+            },
         };
         load.rounds(packets).saturating_mul(load.round())
     }
+}
+
+/// What a rate a second comes to in a time.
+pub(super) fn amount(per_second: u64, time: Duration) -> u64 {
+    u64::try_from(u128::from(per_second) * time.as_millis() / 1000).unwrap_or(u64::MAX)
 }
 
 /// A length, a mix, or else a file.
