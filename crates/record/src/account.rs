@@ -66,7 +66,6 @@ impl Account {
     /// Sum of several accounts. What one of them does not know, the sum does not know.
     pub fn sum<'a>(accounts: impl IntoIterator<Item = &'a Self>) -> Self {
         let none = Self { interface_drops: Some(0), filter_rejects: Some(0), ..Self::default() };
-        let both = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
         accounts.into_iter().fold(none, |sum, account| Self {
             name: String::new(),
             offered: sum.offered + account.offered,
@@ -99,6 +98,11 @@ pub struct Loss {
     pub pool_free: usize,
     /// Slots whose writes had not ended.
     pub unfinished_slots: usize,
+}
+
+/// What one part does not know, the sum does not know.
+pub(crate) fn both(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    a.zip(b).map(|(a, b)| a + b)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use units::Timestamp;
 const PACKETS_MAX: usize = 64 << 10;
 
 /// The packets of the last moments.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Duplicates {
     window_ns: i64,
     keys: [RandomState; 2],
@@ -40,9 +40,7 @@ impl Duplicates {
         let hash = self.keys.each_ref().map(|key| {
             let mut hasher = key.build_hasher();
             hasher.write_u32(packet.original_len);
-            for part in [packet.head, packet.tag.as_ref().map_or(&[][..], |tag| tag), packet.tail] {
-                hasher.write(part);
-            }
+            packet.parts().iter().for_each(|part| hasher.write(part));
             hasher.finish()
         });
         let is_new = self.known.insert(hash);
@@ -56,19 +54,7 @@ impl Duplicates {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn packet(bytes: &[u8], time_ns: i64) -> Packet<'_> {
-        Packet {
-            timestamp: Timestamp(time_ns),
-            interface: 0,
-            original_len: u32::try_from(bytes.len()).unwrap(),
-            outbound: None,
-            head: bytes,
-            tag: None,
-            tail: &[],
-            options: &[],
-        }
-    }
+    use crate::selection::tests::packet;
 
     #[test]
     fn a_copy_within_the_window_is_one_and_later_it_is_not() {

@@ -14,9 +14,16 @@ use core::time::Duration;
 
 use crate::ring::SealedStripe;
 
+/// A stripe that has waited for the indexer.
+pub(crate) struct Queued {
+    pub(crate) stripe: SealedStripe,
+    /// The indexer was so far behind that there is no time for names.
+    pub(crate) is_in_a_hurry: bool,
+}
+
 /// The ring writer's end.
 pub(crate) struct ToIndexer {
-    stripes: SyncSender<SealedStripe>,
+    stripes: SyncSender<Queued>,
     waiting: Arc<AtomicUsize>,
     capacity: usize,
     /// Whoever sends waits for room, sooner or later: there is always time.
@@ -25,7 +32,7 @@ pub(crate) struct ToIndexer {
 
 /// The indexer's end.
 pub(crate) struct FromRing {
-    stripes: Receiver<SealedStripe>,
+    stripes: Receiver<Queued>,
     waiting: Arc<AtomicUsize>,
 }
 
@@ -46,7 +53,7 @@ impl ToIndexer {
         let is_in_a_hurry = !self.may_wait && 2 * waiting > self.capacity;
         // Before it can be taken.
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        match self.stripes.try_send(SealedStripe { is_in_a_hurry, ..stripe }) {
+        match self.stripes.try_send(Queued { stripe, is_in_a_hurry }) {
             Ok(()) => true,
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
                 self.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -58,12 +65,12 @@ impl ToIndexer {
 
 impl FromRing {
     /// The next stripe, if one waits.
-    pub(crate) fn try_next(&self) -> Result<SealedStripe, TryRecvError> {
+    pub(crate) fn try_next(&self) -> Result<Queued, TryRecvError> {
         self.stripes.try_recv().inspect(|_| self.took())
     }
 
     /// The next stripe, or none for so long.
-    pub(crate) fn next(&self, timeout: Duration) -> Result<SealedStripe, RecvTimeoutError> {
+    pub(crate) fn next(&self, timeout: Duration) -> Result<Queued, RecvTimeoutError> {
         self.stripes.recv_timeout(timeout).inspect(|_| self.took())
     }
 
@@ -86,7 +93,6 @@ mod tests {
             starts: Vec::new(),
             len: 0,
             packets: 1,
-            is_in_a_hurry: false,
         }
     }
 

@@ -19,9 +19,9 @@ use units::Clock;
 use volume::{Reader, StripeInSlot};
 
 use crate::encoder::Encoder;
-use crate::hurry::FromRing;
+use crate::hurry::{FromRing, Queued};
 use crate::late::{Late, Step};
-use crate::ring::{Board, SealedStripe, Task, fill_with_block, look};
+use crate::ring::{Board, Task, fill_with_block, look};
 use crate::segment::{OpenSegment, SegmentLimits};
 
 /// How often due segments and durable indexes are looked for while nothing arrives.
@@ -129,7 +129,7 @@ impl<'a> Run<'a> {
         drop(earlier);
         loop {
             match self.receive(sealed) {
-                Ok(stripe) => self.stripe(&stripe),
+                Ok(queued) => self.stripe(&queued),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -148,9 +148,9 @@ impl<'a> Run<'a> {
     }
 
     /// The next stripe. While none comes, one of those is indexed for which there was no time.
-    fn receive(&mut self, sealed: &FromRing) -> Result<SealedStripe, RecvTimeoutError> {
+    fn receive(&mut self, sealed: &FromRing) -> Result<Queued, RecvTimeoutError> {
         match sealed.try_next() {
-            Ok(stripe) => Ok(stripe),
+            Ok(queued) => Ok(queued),
             Err(TryRecvError::Disconnected) => Err(RecvTimeoutError::Disconnected),
             Err(TryRecvError::Empty) if self.index_skipped() => Err(RecvTimeoutError::Timeout),
             Err(TryRecvError::Empty) => sealed.next(TICK),
@@ -189,9 +189,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn stripe(&mut self, sealed: &SealedStripe) {
+    fn stripe(&mut self, Queued { stripe: sealed, is_in_a_hurry }: &Queued) {
         if let Some(table) = &mut self.parts.table {
-            table.find_names(!sealed.is_in_a_hurry);
+            table.find_names(!is_in_a_hurry);
         }
         for ((number, column), starts) in (0..).zip(&sealed.columns).zip(&sealed.starts) {
             let body = column.get(HEAD_BYTES..sealed.len).expect("a piece is a head and a body");

@@ -228,10 +228,10 @@ pub fn record(
 ) -> Result<Report, Error> {
     let opening_ns = clock.boottime_ns();
     // Before anything is opened: a filter that means nothing changes nothing.
-    Selection::new(options)?;
+    let selection = Selection::new(options)?;
     // Memory that card and processors share lies where the card is.
     let near = host::MemoryNear::interfaces(interfaces_of(&options.input));
-    let sources = open_sources(options)?;
+    let sources = open_sources(options, selection)?;
     let opened = open_volume(options, 1 + sources.further.len(), clock)?;
     drop(near);
     let cpu_before = host::cpu_time()?;
@@ -248,7 +248,7 @@ pub fn record(
     Ok(report)
 }
 
-fn open_sources(options: &Options) -> Result<Sources, Error> {
+fn open_sources(options: &Options, selection: Selection) -> Result<Sources, Error> {
     check_cpus(&options.cpus)?;
     match &options.input {
         Input::Interfaces(names) if !names.is_empty() => {
@@ -267,7 +267,7 @@ fn open_sources(options: &Options) -> Result<Sources, Error> {
             let advice = sources.first().map(LiveSource::advice).unwrap_or_default();
             let mut sources = sources.into_iter().map(boxed);
             let first = sources.by_ref().take(1).collect();
-            Ok(Sources { first, further: sources.collect(), advice })
+            Ok(Sources { first, further: sources.collect(), advice, selection })
         }
         Input::Files(paths) if !paths.is_empty() => {
             let open = |path: &PathBuf| {
@@ -275,7 +275,7 @@ fn open_sources(options: &Options) -> Result<Sources, Error> {
                 FileSource::open(path, FileOptions { filter, snaplen: options.snaplen }).map(boxed)
             };
             let first = paths.iter().map(open).collect::<Result<_, _>>()?;
-            Ok(Sources { first, further: Vec::new(), advice: Vec::new() })
+            Ok(Sources { first, further: Vec::new(), advice: Vec::new(), selection })
         }
         _ => Err(Error::NoInput),
     }

@@ -11,7 +11,7 @@ use capture::Counters;
 use format::directory::Gap;
 use format::piece::Statistics;
 
-use crate::account::{Account, Loss, QueueAccount};
+use crate::account::{Account, Loss, QueueAccount, both};
 
 /// What one queue has counted of one interface.
 #[derive(Clone, Copy, Debug, Default)]
@@ -178,11 +178,6 @@ impl Ledger {
     fn lock(&self) -> MutexGuard<'_, Entries> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// What one part does not know, the sum does not know.
-fn both(a: Option<u64>, b: Option<u64>) -> Option<u64> {
-    a.zip(b).map(|(a, b)| a + b)
 }
 
 #[cfg(test)]

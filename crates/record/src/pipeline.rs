@@ -33,7 +33,6 @@ use crate::reach::ReachBack;
 use crate::resilver;
 use crate::ring::{Board, RingParts, RingWriter, Shown, Task, look};
 use crate::segment::SegmentLimits;
-use crate::selection::Selection;
 use crate::steps::ClockSteps;
 use crate::teller::{Progressing, Teller};
 
@@ -56,7 +55,6 @@ pub(crate) fn run(
     let index_pool = index_pool(opened.writer.geometry())?;
     let retention = retention(options, opened.writer.superblock())?;
     let new_table = table_maker(options)?;
-    let selections = Selection::of_queues(options, 1 + sources.further.len())?;
     let open_reader = || open_reader(options);
 
     let (ledger, is_stopping) = (Ledger::new(1 + sources.further.len()), AtomicBool::new(false));
@@ -98,7 +96,6 @@ pub(crate) fn run(
             cut_after: options.cut_after,
             writer_failed: &failed,
             is_stopping: &is_stopping,
-            selections,
             crash: crash_gap(&recovery, clock.realtime()),
             cpus: &options.cpus,
         };

@@ -53,6 +53,8 @@ pub(crate) struct Sources {
     pub(crate) further: Vec<Box<dyn Source>>,
     /// What the user should know of them beforehand.
     pub(crate) advice: Vec<String>,
+    /// What of their packets is stored.
+    pub(crate) selection: Selection,
 }
 
 /// What the queues had to tell, and where their sources broke off.
@@ -86,8 +88,6 @@ pub(crate) struct Feeding<'a> {
     pub(crate) writer_failed: &'a AtomicBool,
     /// Set when no queue is to take anything new.
     pub(crate) is_stopping: &'a AtomicBool,
-    /// One for each queue.
-    pub(crate) selections: Vec<Selection>,
     /// What the recorder before this one lost.
     pub(crate) crash: Option<Gap>,
     pub(crate) cpus: &'a [usize],
@@ -103,10 +103,10 @@ impl<'scope> Feeding<'scope> {
         sources: Sources,
         look: Looking<'_>,
     ) -> Result<Fed, Error> {
-        let mut first = self.feed(0);
+        let mut first = self.feed(0, sources.selection.clone());
         let mut followers = Vec::new();
         for (queue, source) in (1..).zip(sources.further) {
-            match self.follow(scope, queue, source) {
+            match self.follow(scope, (queue, sources.selection.clone()), source) {
                 Ok(follower) => followers.push(follower),
                 Err(error) => {
                     self.is_stopping.store(true, Ordering::Relaxed);
@@ -135,10 +135,10 @@ impl<'scope> Feeding<'scope> {
     fn follow(
         &mut self,
         scope: &'scope Scope<'scope, '_>,
-        queue: usize,
+        (queue, selection): (usize, Selection),
         source: Box<dyn Source>,
     ) -> std::io::Result<Follower<'scope>> {
-        let (mut feed, cpu) = (self.feed(queue), cpu_of(queue, self.cpus));
+        let (mut feed, cpu) = (self.feed(queue, selection), cpu_of(queue, self.cpus));
         let body = move || {
             pin(cpu, &mut feed.notes);
             let result = feed.all(vec![source], &mut || ControlFlow::Continue(()));
@@ -147,7 +147,7 @@ impl<'scope> Feeding<'scope> {
         thread::Builder::new().name(format!("queue-{queue}")).spawn_scoped(scope, body)
     }
 
-    fn feed(&mut self, queue: usize) -> Feed<'scope> {
+    fn feed(&mut self, queue: usize, selection: Selection) -> Feed<'scope> {
         let intake = Intake::new(IntakeParts {
             queue,
             ledger: self.ledger,
@@ -158,7 +158,7 @@ impl<'scope> Feeding<'scope> {
             cut_after_ns: i64::try_from(self.cut_after.as_nanos()).unwrap_or(i64::MAX),
             writer_failed: self.writer_failed,
             gaps: self.crash.take().into_iter().collect(),
-            selection: self.selections.pop().expect("one for each queue"),
+            selection,
         });
         Feed::new(intake, self.clock, self.is_stopping, self.cut_after)
     }

@@ -97,8 +97,6 @@ pub(crate) struct SealedStripe {
     /// Bytes of head and body of each.
     pub(crate) len: usize,
     pub(crate) packets: u64,
-    /// The indexer was so far behind that there is no time for names.
-    pub(crate) is_in_a_hurry: bool,
 }
 
 /// What other threads may know of the writer at any moment.
@@ -351,10 +349,7 @@ impl RingWriter<'_> {
         let appended = self.append(filled)?;
         self.waiting.push_back((appended.stripe, interfaces));
         let volume::Appended { stripe, slot_cid, columns, len } = appended;
-        let is_in_a_hurry = false;
-        let sealed =
-            SealedStripe { stripe, slot_cid, columns, starts, len, packets, is_in_a_hurry };
-        self.hand_to_indexer(sealed);
+        self.hand_to_indexer(SealedStripe { stripe, slot_cid, columns, starts, len, packets });
         Ok(())
     }
 

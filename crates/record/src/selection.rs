@@ -19,7 +19,9 @@ pub(crate) enum Selected {
     Copy,
 }
 
-/// Decides packet by packet.
+/// Decides packet by packet. Each queue has a clone of its own: both directions of a session are on
+/// one queue, and so are the copies of a packet.
+#[derive(Clone)]
 pub(crate) struct Selection {
     duplicates: Option<Duplicates>,
     classes: Option<Classes>,
@@ -41,12 +43,6 @@ impl Selection {
             classes: classes.transpose()?,
             note: note(options),
         })
-    }
-
-    /// One for each of several queues: both directions of a session are on one of them, and so are
-    /// the copies of a packet.
-    pub(crate) fn of_queues(options: &Options, queues: usize) -> Result<Vec<Self>, capture::Error> {
-        (0..queues).map(|_| Self::new(options)).collect()
     }
 
     /// What is left out, for whoever reads the packets; `None` where nothing is.
@@ -72,4 +68,40 @@ fn note(options: &Options) -> Option<String> {
     let copies = options.drop_duplicates.map(|window| format!("copies within {window:?} left out"));
     let notes: Vec<String> = classes.chain(copies).collect();
     (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use core::time::Duration;
+
+    use units::Timestamp;
+
+    use super::*;
+    use crate::job::Input;
+
+    /// A packet as tests of what is selected need it.
+    pub(crate) fn packet(bytes: &[u8], time_ns: i64) -> Packet<'_> {
+        Packet {
+            timestamp: Timestamp(time_ns),
+            interface: 0,
+            original_len: u32::try_from(bytes.len()).unwrap(),
+            outbound: None,
+            head: bytes,
+            tag: None,
+            tail: &[],
+            options: &[],
+        }
+    }
+
+    #[test]
+    fn each_queue_knows_only_its_own_packets() {
+        let window = Duration::from_secs(1);
+        let anywhere = Options::new("volume".into(), Input::Files(Vec::new()));
+        let options = Options { drop_duplicates: Some(window), ..anywhere };
+        let fresh = Selection::new(&options).unwrap();
+        let (mut first, mut second) = (fresh.clone(), fresh.clone());
+        let of = |queue: &mut Selection| queue.of(LinkType::ETHERNET, &packet(b"bytes", 0));
+        assert_eq!((of(&mut first), of(&mut first)), (Selected::Whole, Selected::Copy));
+        assert_eq!(of(&mut second), Selected::Whole);
+    }
 }

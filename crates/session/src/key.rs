@@ -138,7 +138,7 @@ struct Datagram {
 
 /// Keys packets; remembers the ports of fragmented datagrams in a table of fixed size, in which a
 /// newer datagram may push out an older one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Keyer {
     vlan_in_key: bool,
     /// Empty until the first fragment is seen, then of `DATAGRAM_COUNT` places.

@@ -96,6 +96,7 @@ pub(crate) enum Kept {
 }
 
 /// The classes of a recording, at work.
+#[derive(Clone)]
 pub(crate) struct Classes {
     /// In the order in which they are asked.
     rules: Vec<(Option<PacketFilter>, Keep)>,

@@ -1,9 +1,9 @@
 use std::net::Ipv4Addr;
 
 use proptest::prelude::*;
-use units::Timestamp;
 
 use super::*;
+use crate::selection::tests::packet;
 
 fn classes(texts: &[&str]) -> Classes {
     let classes: Vec<Class> = texts.iter().map(|text| text.parse().unwrap()).collect();
@@ -31,21 +31,8 @@ fn frame(proto: u8, (from, to): ((u8, u16), (u8, u16)), flags: u8, payload: usiz
     frame
 }
 
-fn packet(bytes: &[u8], seconds: i64) -> Packet<'_> {
-    Packet {
-        timestamp: Timestamp(seconds * 1_000_000_000),
-        interface: 0,
-        original_len: u32::try_from(bytes.len()).unwrap(),
-        outbound: None,
-        head: bytes,
-        tag: None,
-        tail: &[],
-        options: &[],
-    }
-}
-
 fn keep(classes: &mut Classes, bytes: &[u8], seconds: i64) -> Kept {
-    classes.keep(LinkType::ETHERNET, &packet(bytes, seconds))
+    classes.keep(LinkType::ETHERNET, &packet(bytes, seconds * 1_000_000_000))
 }
 
 const THERE: ((u8, u16), (u8, u16)) = ((1, 4000), (2, 443));
