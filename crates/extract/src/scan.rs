@@ -272,7 +272,7 @@ impl Scan<'_> {
         };
         let meta = found.segment.meta();
         notes.completeness.add_gaps(&meta.gaps, *self.times.start(), *self.times.end());
-        if self.asks_for_names() {
+        if meta.unread_packets > 0 && self.asks_for_names() {
             notes.completeness.unread_packets += meta.unread_packets;
         }
         let step = Step::Part {

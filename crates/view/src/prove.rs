@@ -8,7 +8,7 @@ use units::ByteSize;
 
 use crate::pretty;
 use crate::replay::bits;
-use crate::text::{duration, grouped, plural, printable};
+use crate::text::{duration, grouped, plural, printable, took};
 
 /// A run, in words.
 pub fn proved(trial: &Trial) -> String {
@@ -101,7 +101,7 @@ fn losses(account: &Account) -> Vec<String> {
 
 fn recorder(trial: &Trial) -> String {
     let recorder = &trial.recorder;
-    let nanos = |time: u64| duration(i64::try_from(time).unwrap_or(i64::MAX));
+    let nanos = |nanos: u64| took(Duration::from_nanos(nanos));
     let seconds = |time: Option<u64>| time.map_or_else(|| "-".to_owned(), hundredths);
     let freezes = recorder.ring_freezes.map_or_else(String::new, |times| {
         format!("; the kernel's ring was full {}", plural(times, "time"))
@@ -113,7 +113,7 @@ fn recorder(trial: &Trial) -> String {
     format!(
         "recorder: {} of CPU time, {} s/GB, {} s/million packets; longest write {}; \
          pool: {} of {} columns used at most{freezes}{unindexed}",
-        duration(i64::try_from(recorder.cpu.as_nanos()).unwrap_or(i64::MAX)),
+        took(recorder.cpu),
         seconds(trial.cpu_ns_per_gigabyte()),
         seconds(trial.cpu_ns_per_million()),
         nanos(recorder.write_latency_ns_max),

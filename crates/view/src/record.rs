@@ -1,5 +1,7 @@
 //! A recording that has ended, and how one is going.
 
+use core::time::Duration;
+
 use ::record::{Account, Loss, MemberChange, Progress, QueueAccount, Report};
 use format::directory::{Gap, GapCause};
 use serde::Serialize;
@@ -7,7 +9,7 @@ use units::ByteSize;
 
 use crate::pretty;
 use crate::table::{Column, render};
-use crate::text::{duration, grouped, plural, printable, rate};
+use crate::text::{duration, grouped, plural, printable, rate, took};
 
 const ACCOUNT_COLUMNS: [Column; 9] = [
     Column { title: "INTERFACE", is_number: false, least: 10, rank: 0 },
@@ -37,7 +39,7 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
         duration(report.elapsed_ns),
         ByteSize(report.writer.bytes),
         rate(report.writer.bytes, report.elapsed_ns),
-        duration(i64::try_from(report.cpu.as_nanos()).unwrap_or(i64::MAX)),
+        took(report.cpu),
         duration(report.opening_ns),
         duration(report.closing_ns),
     ));
@@ -59,7 +61,7 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
     let ((columns, used), slowest_ns) = (report.pool_columns, report.writer.write_latency_ns_max);
     lines.push(format!(
         "at most {used} of {columns} columns of the pool in use; slowest write {}",
-        duration(i64::try_from(slowest_ns).unwrap_or(i64::MAX)),
+        took(Duration::from_nanos(slowest_ns)),
     ));
     lines.extend(left_out(total));
     lines.push(format!("durable up to stripe {}", report.acknowledged));

@@ -1,11 +1,13 @@
 //! A replay that has ended, and how one is going.
 
+use core::time::Duration;
+
 use ::replay::{Progress, Report};
 use serde::Serialize;
 use units::ByteSize;
 
 use crate::pretty;
-use crate::text::{duration, grouped, plural, printable};
+use crate::text::{duration, grouped, plural, printable, took};
 
 /// A replay, in words.
 pub fn replayed(report: &Report) -> String {
@@ -21,7 +23,7 @@ pub fn replayed(report: &Report) -> String {
         if report.is_streamed { ", read while they were sent" } else { "" },
     ));
     if let Some(timing) = report.timing {
-        let late = |nanos: u64| duration(i64::try_from(nanos).unwrap_or(i64::MAX));
+        let late = |nanos: u64| took(Duration::from_nanos(nanos));
         lines.push(format!(
             "behind the schedule: half of the packets at most {}, 99 % {}, all {}",
             late(timing.p50_ns),

@@ -1,6 +1,7 @@
 //! Small pieces of text: numbers with their unit, times, and text from outside made harmless.
 
 use core::fmt::Write as _;
+use core::time::Duration;
 
 use units::{ByteSize, NANOS_PER_SECOND, Timestamp};
 
@@ -31,6 +32,11 @@ pub fn duration(nanos: i64) -> String {
         7200..172_800 => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
         _ => format!("{} days", tenths(86_400 * NANOS_PER_SECOND)),
     }
+}
+
+/// The same of a time that was measured.
+pub(crate) fn took(time: Duration) -> String {
+    duration(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
 }
 
 /// Bytes in a length of time: `812 MiB/s`.
