@@ -11,6 +11,7 @@ mod http;
 mod reader;
 mod search;
 mod side;
+pub mod signature;
 mod tls;
 mod values;
 

@@ -5,6 +5,7 @@
 //! never fails: what cannot be parsed becomes a link-level pair, because nothing is dropped for
 //! being unparsable. Pure: no clock, no I/O, no state.
 
+mod app;
 mod community_id;
 mod decode;
 mod ethernet;
@@ -19,6 +20,7 @@ mod tuple;
 mod walk;
 mod wireless;
 
+pub use app::{App, AppBy, Recognised};
 pub use community_id::CommunityId;
 pub use decode::{
     Decoded, Fragment, IcmpHeader, TcpHeader, TcpOptions, Transport, Tunnel, TunnelKind, decode,

@@ -1,0 +1,196 @@
+//! What protocol a session speaks, by signatures of its first payloads.
+//!
+//! A signature is a row in a table ([`tcp`], [`udp`]): fixed bytes, lengths, and where that does
+//! not suffice a check that follows the structure. Each says what it proves: a sure one decides at
+//! once; a weak one needs the protocol's port, or a payload of the other side that matches too; one
+//! of a series needs the next of the series. So a name by content never rests on fewer than about
+//! 20 bits that are not as they are by chance. No name is better than a wrong one.
+//!
+//! Bounded: the first [`PAYLOAD_COUNT_MAX`] payloads of a session, of each the first KiB, and the
+//! fixed size of a [`Watch`]. A decision is final, except that an envelope gives way to what is
+//! inside ([`is_envelope`]).
+
+mod ber;
+mod database;
+mod dns;
+mod industry;
+mod media;
+mod payload;
+mod ports;
+mod rule;
+mod system;
+mod tcp;
+mod text;
+mod tls;
+mod tunnel;
+mod udp;
+
+use std::sync::LazyLock;
+
+use wire::{App, AppBy, Recognised};
+
+pub use payload::{Carrier, Payload};
+use rule::{Proof, Rule};
+
+use crate::Side;
+
+/// Payloads of a session that are looked at.
+pub const PAYLOAD_COUNT_MAX: u8 = 12;
+
+/// Weak matches remembered a side.
+const WEAK_COUNT_MAX: usize = 4;
+
+/// How far a series may go on between two packets: some may be lost.
+const SERIES_STEP_MAX: u16 = 64;
+
+/// The rules that a first byte leaves, one bit each.
+type ByFirst = [u128; 256];
+
+static TCP_BY_FIRST: LazyLock<Box<ByFirst>> = LazyLock::new(|| by_first(tcp::RULES));
+static UDP_BY_FIRST: LazyLock<Box<ByFirst>> = LazyLock::new(|| by_first(udp::RULES));
+
+fn by_first(rules: &[Rule]) -> Box<ByFirst> {
+    assert!(rules.len() <= 128, "a rule has a bit of 128");
+    let mut table = Box::new([0; 256]);
+    for (first, bits) in (0..=u8::MAX).zip(table.iter_mut()) {
+        for (number, rule) in rules.iter().enumerate() {
+            *bits |= u128::from(rule.allows_first(first)) << number;
+        }
+    }
+    table
+}
+
+/// The rules that a payload matches.
+fn matches<'a>(payload: &Payload<'a>) -> impl Iterator<Item = &'static Rule> + use<'a> {
+    let (rules, table) = match payload.carrier {
+        Carrier::Tcp => (tcp::RULES, &TCP_BY_FIRST),
+        Carrier::Udp => (udp::RULES, &UDP_BY_FIRST),
+    };
+    let first = payload.bytes.first().map(|&first| usize::from(first));
+    let mut bits = first.and_then(|first| table.get(first)).copied().unwrap_or_default();
+    let payload = *payload;
+    core::iter::from_fn(move || {
+        while bits != 0 {
+            let number = bits.trailing_zeros();
+            bits &= bits - 1;
+            let rule = usize::try_from(number).ok().and_then(|number| rules.get(number))?;
+            if rule.matches(&payload) {
+                return Some(rule);
+            }
+        }
+        None
+    })
+}
+
+/// What one payload shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Sight {
+    /// A protocol that it proves.
+    sure: Option<Recognised>,
+    /// Protocols that it may be of.
+    weak: [Option<App>; WEAK_COUNT_MAX],
+    /// A member of a series.
+    series: Option<(App, u64)>,
+}
+
+impl Sight {
+    /// Whether the payload shows nothing, so that there is nothing to remember.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Looks at one payload by itself. The first sure rule of a table decides.
+pub fn look(payload: &Payload<'_>) -> Sight {
+    let mut sight = Sight::default();
+    for rule in matches(payload) {
+        match rule.proof {
+            Proof::Sure => {
+                sight.sure = Some(Recognised { app: rule.app, by: AppBy::Content });
+                break;
+            }
+            Proof::Weak if !ports::is_on_own(rule.app, payload) => {
+                remember(&mut sight.weak, rule.app);
+            }
+            Proof::Weak | Proof::OnPort => {
+                let by = AppBy::PortAndContent;
+                sight.sure.get_or_insert(Recognised { app: rule.app, by });
+            }
+            Proof::Series(place) => {
+                sight.series = sight.series.or(place(payload).map(|place| (rule.app, place)));
+            }
+        }
+    }
+    sight
+}
+
+fn remember(list: &mut [Option<App>; WEAK_COUNT_MAX], app: App) {
+    if !list.contains(&Some(app))
+        && let Some(free) = list.iter_mut().find(|entry| entry.is_none())
+    {
+        *free = Some(app);
+    }
+}
+
+/// Whether a protocol is known to carry others, so that what comes later may say more.
+fn is_envelope(app: App) -> bool {
+    app == App::Netbiosssn
+}
+
+/// What is known of a session's protocol so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Watch {
+    found: Option<Recognised>,
+    weak: [[Option<App>; WEAK_COUNT_MAX]; 2],
+    series: [Option<(App, u64)>; 2],
+}
+
+impl Watch {
+    /// What was recognised.
+    pub fn found(&self) -> Option<Recognised> {
+        self.found
+    }
+
+    /// Takes what a payload of one side shows; true when nothing more is to be found.
+    pub fn take(&mut self, side: Side, sight: &Sight) -> bool {
+        let found = sight.sure.or_else(|| self.dialogue(side, sight)).or_else(|| {
+            let found = self.goes_on(side, sight)?;
+            Some(Recognised { app: found, by: AppBy::Content })
+        });
+        if self.found.is_none_or(|before| is_envelope(before.app)) {
+            self.found = found.or(self.found);
+        }
+        self.found.is_some_and(|found| !is_envelope(found.app))
+    }
+
+    /// A protocol that payloads of both sides may be of.
+    fn dialogue(&mut self, side: Side, sight: &Sight) -> Option<Recognised> {
+        let [orig, resp] = &mut self.weak;
+        let (mine, other) = if side == Side::Orig { (orig, resp) } else { (resp, orig) };
+        let apps = sight.weak.iter().flatten();
+        apps.clone().for_each(|&app| remember(mine, app));
+        let app = *apps.clone().find(|&&app| other.contains(&Some(app)))?;
+        Some(Recognised { app, by: AppBy::Content })
+    }
+
+    /// The protocol of a series that goes on.
+    fn goes_on(&mut self, side: Side, sight: &Sight) -> Option<App> {
+        let (app, place) = sight.series?;
+        let [orig, resp] = &mut self.series;
+        let before = if side == Side::Orig { orig } else { resp }.replace((app, place))?;
+        let low = |place: u64| u16::try_from(place & 0xffff).expect("16 bits");
+        let step = low(place).wrapping_sub(low(before.1));
+        let is_next = before.0 == app
+            && before.1 >> 16 == place >> 16
+            && (1..=SERIES_STEP_MAX).contains(&step);
+        is_next.then_some(app)
+    }
+}
+
+/// The protocol at home at the responder's port: for sessions of which no payload was seen.
+pub fn by_port(carrier: Carrier, port: u16) -> Option<Recognised> {
+    Some(Recognised { app: ports::at_home(carrier, port)?, by: AppBy::Port })
+}
+
+#[cfg(test)]
+mod tests;

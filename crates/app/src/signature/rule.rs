@@ -1,0 +1,106 @@
+//! What a signature is: bytes that a payload must show, lengths that it may have, and a check where
+//! structure has to be followed.
+
+use wire::App;
+
+use super::payload::Payload;
+use super::ports;
+
+/// What a payload that matches is worth.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Proof {
+    /// Nothing else looks like this.
+    Sure,
+    /// Needs the protocol's port, or another payload from the other side that matches too.
+    Weak,
+    /// Needs the protocol's port.
+    OnPort,
+    /// Needs the next of the same series from the same side: equal upper 48 bits, and lower 16 that
+    /// go on from the ones before.
+    Series(fn(&Payload<'_>) -> Option<u64>),
+}
+
+/// Bytes at a fixed place.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Part {
+    /// These bytes.
+    Is(usize, &'static [u8]),
+    /// One of these bytes.
+    In(usize, &'static [u8]),
+    /// A byte whose bits under the mask (first) have this value.
+    Bits(usize, u8, u8),
+    /// This text at the beginning, in any case.
+    Text(&'static [u8]),
+}
+
+impl Part {
+    fn matches(&self, payload: &Payload<'_>) -> bool {
+        match *self {
+            Self::Is(at, bytes) => payload.has(at, bytes),
+            Self::In(at, set) => payload.u8(at).is_some_and(|byte| set.contains(&byte)),
+            Self::Bits(at, mask, value) => payload.u8(at).is_some_and(|byte| byte & mask == value),
+            Self::Text(text) => {
+                let start = payload.seen().get(..text.len());
+                start.is_some_and(|start| start.eq_ignore_ascii_case(text))
+            }
+        }
+    }
+
+    /// Whether a payload that begins with this byte may match.
+    fn allows_first(&self, first: u8) -> bool {
+        match *self {
+            Self::Is(0, bytes) => bytes.first() == Some(&first),
+            Self::In(0, set) => set.contains(&first),
+            Self::Bits(0, mask, value) => first & mask == value,
+            Self::Text(text) => text.first().is_some_and(|byte| byte.eq_ignore_ascii_case(&first)),
+            _ => true,
+        }
+    }
+}
+
+/// Follows the structure; `None` where bytes are missing, which is as good as no.
+pub(super) type Check = fn(&Payload<'_>) -> Option<bool>;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rule {
+    pub(super) app: App,
+    pub(super) proof: Proof,
+    parts: &'static [Part],
+    /// Least and greatest length on the wire.
+    lens: (usize, usize),
+    check: Option<Check>,
+    is: Option<fn(&Payload<'_>) -> bool>,
+}
+
+/// A signature of fixed bytes.
+pub(super) const fn rule(app: App, proof: Proof, parts: &'static [Part]) -> Rule {
+    Rule { app, proof, parts, lens: (1, usize::MAX), check: None, is: None }
+}
+
+impl Rule {
+    /// For payloads of these lengths only.
+    pub(super) const fn len(self, least: usize, greatest: usize) -> Self {
+        Self { lens: (least, greatest), ..self }
+    }
+
+    pub(super) const fn when(self, check: Check) -> Self {
+        Self { check: Some(check), ..self }
+    }
+
+    /// The same where no byte can be missing.
+    pub(super) const fn is(self, is: fn(&Payload<'_>) -> bool) -> Self {
+        Self { is: Some(is), ..self }
+    }
+
+    pub(super) fn allows_first(&self, first: u8) -> bool {
+        self.parts.iter().all(|part| part.allows_first(first))
+    }
+
+    pub(super) fn matches(&self, payload: &Payload<'_>) -> bool {
+        (self.lens.0..=self.lens.1).contains(&payload.len)
+            && (!matches!(self.proof, Proof::OnPort) || ports::is_on_own(self.app, payload))
+            && self.parts.iter().all(|part| part.matches(payload))
+            && self.check.is_none_or(|check| check(payload) == Some(true))
+            && self.is.is_none_or(|is| is(payload))
+    }
+}
