@@ -4,9 +4,12 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 use wire::Names;
 
-use crate::Step;
 use crate::reader::Reader;
 use crate::values::{keep, keep_text};
+use crate::{Reading, Side, Step};
+
+/// Its port, on which every payload is one of its messages.
+pub(crate) const PORT: u16 = 53;
 
 const HEADER_LEN: usize = 12;
 
@@ -24,8 +27,17 @@ const MX: u16 = 15;
 const AAAA: u16 = 28;
 const SRV: u16 = 33;
 
+/// The first query of a session, until its answer comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Query {
+    id: u16,
+    side: Side,
+    time_ns: i64,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Header {
+    id: u16,
     is_response: bool,
     opcode: u16,
     rcode: u16,
@@ -37,11 +49,12 @@ struct Header {
 
 fn header(message: &[u8]) -> Option<Header> {
     let mut reader = Reader::new(message);
-    reader.u16()?;
+    let id = reader.u16()?;
     let flags = reader.u16()?;
     let (questions, answers) = (reader.u16()?, reader.u16()?);
     let others = reader.u16()?.saturating_add(reader.u16()?);
     Some(Header {
+        id,
         is_response: flags & 0x8000 != 0,
         opcode: flags >> 11 & 15,
         rcode: flags & 15,
@@ -90,10 +103,15 @@ pub(crate) fn is_tcp_message(bytes: &[u8]) -> bool {
 }
 
 /// Reads the message of a TCP stream at the start of `bytes`.
-pub(crate) fn read_tcp(bytes: &[u8], last: bool, names: &mut Names) -> Step {
+pub(crate) fn read_tcp(
+    bytes: &[u8],
+    reading: Reading,
+    names: &mut Names,
+    query: &mut Option<Query>,
+) -> Step {
     let mut reader = Reader::new(bytes);
     let Some(len) = reader.u16().map(usize::from) else {
-        return if last { Step::Foreign } else { Step::More };
+        return if reading.is_last { Step::Foreign } else { Step::More };
     };
     // Enough of the message tells whether it is one, before its end is waited for.
     let looks_wrong = header(reader.rest()).is_some_and(|header| {
@@ -103,22 +121,28 @@ pub(crate) fn read_tcp(bytes: &[u8], last: bool, names: &mut Names) -> Step {
         return Step::Foreign;
     }
     match reader.take(len) {
-        Some(message) if read(message, names) => Step::Done(2 + len),
-        None if !last => Step::More,
-        None if read(reader.rest(), names) => Step::Done(bytes.len()),
+        Some(message) if read(message, reading, names, query) => Step::Done(2 + len),
+        None if !reading.is_last => Step::More,
+        None if read(reader.rest(), reading, names, query) => Step::Done(bytes.len()),
         _ => Step::Foreign,
     }
 }
 
 /// Keeps what a message says, as far as it goes. False when not even a question or a whole header
 /// could be read.
-pub(crate) fn read(message: &[u8], names: &mut Names) -> bool {
+pub(crate) fn read(
+    message: &[u8],
+    reading: Reading,
+    names: &mut Names,
+    query: &mut Option<Query>,
+) -> bool {
     let Some(header) = header(message) else {
         return false;
     };
     if header.opcode > 6 || header.questions > RECORD_COUNT_MAX {
         return false;
     }
+    time(header, reading, names, query);
     let mut at = HEADER_LEN;
     for _ in 0..header.questions {
         let Some((name, kind, after)) = question(message, at) else {
@@ -138,6 +162,19 @@ pub(crate) fn read(message: &[u8], names: &mut Names) -> bool {
         }
     }
     true
+}
+
+/// Measures from the first query to its answer, by the id, once.
+fn time(header: Header, reading: Reading, names: &mut Names, query: &mut Option<Query>) {
+    let Reading { side, time_ns, .. } = reading;
+    if !header.is_response {
+        query.get_or_insert(Query { id: header.id, side, time_ns });
+    } else if let Some(query) = query
+        && names.dns_rtt_ns.is_none()
+        && (query.id, query.side != side) == (header.id, true)
+    {
+        names.dns_rtt_ns = u64::try_from(time_ns.saturating_sub(query.time_ns)).ok();
+    }
 }
 
 /// Name, type and the offset after the class.

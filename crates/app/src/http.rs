@@ -29,6 +29,9 @@ const METHODS: [&[u8]; 9] = [
 
 const VERSION: &[u8] = b"HTTP/1.";
 
+/// How a client begins HTTP/2 (RFC 9113 3.4); what follows is binary and compressed.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
 /// Whether these bytes begin a request or a response, as far as they go.
 pub(crate) fn begins(bytes: &[u8]) -> bool {
     if !bytes.first().is_some_and(u8::is_ascii_uppercase) {
@@ -36,7 +39,7 @@ pub(crate) fn begins(bytes: &[u8]) -> bool {
     }
     let short = bytes.len().min(VERSION_LEN);
     let start = bytes.get(..short).unwrap_or_default();
-    let is_known = METHODS.iter().chain([&VERSION]).any(|word| {
+    let is_known = METHODS.iter().chain([&VERSION, &PREFACE]).any(|word| {
         let len = word.len().min(start.len());
         word.first() == start.first() && word.get(..len) == start.get(..len)
     });
@@ -65,6 +68,10 @@ pub(crate) fn read(bytes: &[u8], last: bool, names: &mut Names) -> Step {
     if !begins(bytes) {
         return Step::Foreign;
     }
+    if bytes.starts_with(PREFACE) {
+        names.app.get_or_insert("http2");
+        return Step::Done(bytes.len());
+    }
     let (head, step) = match head_len(bytes) {
         Some(len) => (bytes.get(..len).unwrap_or_default(), Step::Done(len)),
         None if last => (bytes, Step::Done(bytes.len())),
@@ -76,9 +83,18 @@ pub(crate) fn read(bytes: &[u8], last: bool, names: &mut Names) -> Step {
             return if first_line_is_wrong { Step::Foreign } else { Step::More };
         }
     };
+    if !read_head(head, names) {
+        return Step::Foreign;
+    }
+    names.app.get_or_insert("http");
+    step
+}
+
+/// Keeps what the first line and the fields say; false when the first line is none.
+fn read_head(head: &[u8], names: &mut Names) -> bool {
     let mut lines = head.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
     if !lines.next().is_some_and(|line| read_first_line(line, names)) {
-        return Step::Foreign;
+        return false;
     }
     for line in lines {
         let mut parts = line.splitn(2, |&byte| byte == b':');
@@ -90,9 +106,11 @@ pub(crate) fn read(bytes: &[u8], last: bool, names: &mut Names) -> Step {
             keep_text(&mut names.http_host, value);
         } else if name.eq_ignore_ascii_case(b"user-agent") {
             keep_text(&mut names.http_user_agent, value);
+        } else if name.eq_ignore_ascii_case(b"content-type") {
+            keep_text(&mut names.http_content_type, value);
         }
     }
-    step
+    true
 }
 
 /// Up to and with the empty line; line ends may be bare (RFC 9112 2.2).

@@ -1,23 +1,50 @@
-//! Application payload to metadata: what a session says of itself in TLS, HTTP/1 and DNS.
+//! Application payload to metadata: what a session says of itself before, or without, encryption.
 //!
-//! The caller gives payload with its direction, its place in the stream, and how much of it was cut
-//! away; it gets [`wire::Names`]. Payload is never trusted: every read is checked, every list,
-//! value and buffer is bounded, and the room that all sessions together take for messages in parts
-//! is one [`Budget`]. There is no I/O and no clock here.
+//! The caller gives payload with its direction, its time, its place in the stream, and whether some
+//! of it was cut away ([`segment`], [`datagram`]); it gets [`wire::Names`]. Payload is never
+//! trusted: every read is checked, every list, value and buffer is bounded, and the room that all
+//! sessions together take for messages in parts is one [`Budget`]. There is no I/O and no clock
+//! here.
 
+mod application;
+mod certificate;
+mod datagram;
+mod dhcp;
+mod dialog;
 mod dns;
+mod fingerprint;
 mod head;
+mod hello;
 mod http;
+mod modbus;
+mod ntp;
+mod quic;
+mod rdp;
 mod reader;
+mod reorder;
 mod search;
 mod side;
 pub mod signature;
+mod smb;
+mod ssh;
 mod tls;
 mod values;
 
+pub use datagram::{Datagram, datagram};
 pub use head::Budget;
-pub use search::{Interest, Search, Segment, datagram, segment};
+pub use search::{Interest, Search, Segment, segment};
 pub use side::Side;
+
+/// How a message is to be read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading {
+    /// Who sent it.
+    side: Side,
+    /// When its last segment came, in nanoseconds.
+    time_ns: i64,
+    /// No more of it will come: what it shows is taken.
+    is_last: bool,
+}
 
 /// What a parser says about the bytes so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

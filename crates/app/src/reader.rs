@@ -35,6 +35,18 @@ impl<'a> Reader<'a> {
         Some(u16::from_be_bytes(bytes))
     }
 
+    pub(crate) fn u24(&mut self) -> Option<u32> {
+        let (&[a, b, c], rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u32::from_be_bytes([0, a, b, c]))
+    }
+
+    pub(crate) fn u32(&mut self) -> Option<u32> {
+        let (&bytes, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u32::from_be_bytes(bytes))
+    }
+
     /// Bytes after their length in one byte.
     pub(crate) fn vector8(&mut self) -> Option<&'a [u8]> {
         let len = self.u8()?;

@@ -1,23 +1,30 @@
-//! TLS hellos (RFC 8446 4.1): server name, ALPN, version. A hello may span records and segments.
+//! TLS records (RFC 8446 5.1) and the handshake messages in them, which may span records and
+//! segments. The client's side is read up to its hello; the server's up to the certificate, where
+//! the version still shows it.
 
 use wire::Names;
 
-use crate::Step;
-use crate::reader::Reader;
-use crate::values::{keep_text, text};
+use crate::hello::{self, Carrier};
+use crate::{Step, certificate};
 
-const HANDSHAKE: u8 = 22;
+/// Type of a record.
+pub(crate) const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_HELLO: u8 = 2;
+const CERTIFICATE: u8 = 11;
 
-const SERVER_NAME: u16 = 0;
-const APPLICATION_LAYER_PROTOCOLS: u16 = 16;
-const SUPPORTED_VERSIONS: u16 = 43;
+const TLS_1_3: u16 = 0x0304;
 
 /// A record's payload: 2^14, and what old versions allowed on top.
 const RECORD_LEN_MAX: u16 = (1 << 14) + 2048;
 
-/// Whether these bytes begin a handshake record, as far as they go.
+/// The random of a server hello that asks for another client hello (RFC 8446 4.1.3).
+pub(crate) const RETRY_RANDOM: [u8; 32] = [
+    0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
+    0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+];
+
+/// Whether these bytes begin a handshake record with a hello, as far as they go.
 pub(crate) fn begins(bytes: &[u8]) -> bool {
     match bytes {
         [HANDSHAKE, 3, minor, high, low, kind, ..] => {
@@ -30,110 +37,107 @@ pub(crate) fn begins(bytes: &[u8]) -> bool {
     }
 }
 
-/// Reads the hello at the start of `bytes`.
-pub(crate) fn read(bytes: &[u8], last: bool, names: &mut Names) -> Step {
-    let mut message = Vec::new();
+/// Whether the record begins with a server hello after which both hellos come anew.
+pub(crate) fn is_retry_request(bytes: &[u8]) -> bool {
+    // Headers of the record (5) and the message (4), version (2).
+    bytes.get(5) == Some(&SERVER_HELLO) && bytes.get(11..43) == Some(&RETRY_RANDOM[..])
+}
+
+/// The handshake messages of the records at the start of `bytes`.
+struct Records {
+    messages: Vec<u8>,
+    /// Bytes of the records taken.
+    len: usize,
+    /// Something else follows, or the records are damaged: no more messages come.
+    is_over: bool,
+}
+
+fn records(bytes: &[u8]) -> Records {
+    let mut records = Records { messages: Vec::new(), len: 0, is_over: false };
     let mut rest = bytes;
     while let Some((&[kind, major, _, high, low], body)) = rest.split_first_chunk() {
         if kind != HANDSHAKE || major != 3 {
+            records.is_over = true;
             break;
         }
         let len = usize::from(u16::from_be_bytes([high, low]));
         let (fragment, after) = body.split_at(len.min(body.len()));
-        message.extend_from_slice(fragment);
-        if let Some((&[kind, a, b, c], hello)) = message.split_first_chunk() {
-            if kind != CLIENT_HELLO && kind != SERVER_HELLO {
-                return Step::Foreign;
-            }
-            let needed = u32::from_be_bytes([0, a, b, c]);
-            let hello = usize::try_from(needed).ok().and_then(|needed| hello.get(..needed));
-            if let Some(hello) = hello {
-                read_hello(kind, hello, names);
-                return Step::Done(bytes.len() - after.len());
-            }
-        }
+        records.messages.extend_from_slice(fragment);
         rest = after;
         if fragment.len() < len {
             break;
         }
     }
-    if !last {
-        return if begins(bytes) { Step::More } else { Step::Foreign };
-    }
-    match message.split_first_chunk::<4>() {
-        Some(([kind @ (CLIENT_HELLO | SERVER_HELLO), ..], hello)) => {
-            read_hello(*kind, hello, names);
-            Step::Done(bytes.len())
-        }
-        _ => Step::Foreign,
-    }
+    records.len = bytes.len() - rest.len();
+    records
 }
 
-/// Keeps what a hello says, as far as it goes: a cut one is read up to the cut.
-fn read_hello(kind: u8, hello: &[u8], names: &mut Names) {
-    let is_client = kind == CLIENT_HELLO;
-    let mut reader = Reader::new(hello);
-    let mut version = reader.u16();
-    let mut extensions = || {
-        reader.take(32)?; // Random.
-        reader.vector8()?; // Session id.
-        if is_client {
-            reader.vector16()?; // Cipher suites.
-            reader.vector8()?; // Compression methods.
-        } else {
-            reader.take(3)?; // Cipher suite and compression method.
+/// Reads the hello at the start of `bytes`, and what follows it of the server's.
+pub(crate) fn read(bytes: &[u8], last: bool, names: &mut Names) -> Step {
+    if !begins(bytes) {
+        return Step::Foreign;
+    }
+    let records = records(bytes);
+    let is_last = last || records.is_over;
+    let done = Step::Done(records.len);
+    let mut rest = &records.messages[..];
+    let mut has_hello = false;
+    while let Some((&[kind, a, b, c], body)) = rest.split_first_chunk() {
+        let needed = usize::try_from(u32::from_be_bytes([0, a, b, c])).unwrap_or(usize::MAX);
+        let whole = body.get(..needed);
+        let body = whole.unwrap_or(body);
+        if whole.is_none() && !is_last && kind != CERTIFICATE {
+            return Step::More;
         }
-        reader.u16()?;
-        Some(reader.rest())
-    };
-    let mut extensions = Reader::new(extensions().unwrap_or_default());
-    while let (Some(kind), Some(len)) = (extensions.u16(), extensions.u16()) {
-        let body = Reader::new(extensions.take_up_to(len.into()));
         match kind {
-            SERVER_NAME if is_client => read_server_name(body, names),
-            APPLICATION_LAYER_PROTOCOLS if is_client => read_alpn(body, names),
-            SUPPORTED_VERSIONS => version = supported_version(body, is_client).or(version),
-            _ => {}
+            CLIENT_HELLO if !has_hello => {
+                hello::read_client(body, whole.is_some(), Carrier::Tcp, names);
+                return done;
+            }
+            SERVER_HELLO if !has_hello => {
+                has_hello = true;
+                let version = hello::read_server(body, whole.is_some(), names);
+                let is_last = version.is_none_or(|version| version >= TLS_1_3);
+                if is_last || is_retry_request(bytes) {
+                    return done;
+                }
+            }
+            CERTIFICATE if has_hello => {
+                let is_read = certificate::read_message(body, names);
+                return if is_read || whole.is_some() || is_last { done } else { Step::More };
+            }
+            _ => return if has_hello { done } else { Step::Foreign },
         }
+        rest = rest.get(4 + needed..).unwrap_or_default();
     }
-    // The server's answer stands whichever hello is seen first.
-    if is_client {
-        names.tls_version = names.tls_version.or(version);
-    } else {
-        names.tls_version = version.or(names.tls_version);
+    match (has_hello, is_last) {
+        (true, true) => done,
+        (false, true) => Step::Foreign,
+        (_, false) => Step::More,
     }
 }
 
-/// RFC 6066 3: a list of names, of which type 0 is a host name.
-fn read_server_name(mut body: Reader<'_>, names: &mut Names) {
-    body.u16();
-    while let (Some(kind), Some(name)) = (body.u8(), body.vector16()) {
-        if kind == 0 && !name.is_empty() {
-            names.sni.get_or_insert_with(|| text(name));
+/// Reads the message at the start of a stream without records, as QUIC carries it; true when it was
+/// there as a whole.
+pub(crate) fn read_bare(bytes: &[u8], names: &mut Names) -> bool {
+    let Some((&[kind, a, b, c], body)) = bytes.split_first_chunk() else {
+        return false;
+    };
+    let needed = usize::try_from(u32::from_be_bytes([0, a, b, c])).unwrap_or(usize::MAX);
+    let Some(body) = body.get(..needed) else {
+        return false;
+    };
+    match kind {
+        CLIENT_HELLO => hello::read_client(body, true, Carrier::Quic, names),
+        SERVER_HELLO => {
+            hello::read_server(body, true, names);
         }
+        _ => {}
     }
+    true
 }
 
-/// RFC 7301 3.1.
-fn read_alpn(mut body: Reader<'_>, names: &mut Names) {
-    body.u16();
-    while let Some(protocol) = body.vector8() {
-        keep_text(&mut names.alpn, protocol);
-    }
-}
-
-/// RFC 8446 4.2.1: the client's best offer, or the server's choice. Reserved values (RFC 8701) are
-/// no offers.
-fn supported_version(mut body: Reader<'_>, is_client: bool) -> Option<u16> {
-    if !is_client {
-        return body.u16();
-    }
-    body.u8();
-    let mut best = None;
-    while let Some(version) = body.u16() {
-        if version & 0x0f0f != 0x0a0a {
-            best = best.max(Some(version));
-        }
-    }
-    best
+/// Whether the server hello in these bytes, without a record, asks for another client hello.
+pub(crate) fn is_bare_retry_request(bytes: &[u8]) -> bool {
+    bytes.first() == Some(&SERVER_HELLO) && bytes.get(6..38) == Some(&RETRY_RANDOM[..])
 }

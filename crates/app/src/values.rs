@@ -1,7 +1,12 @@
 //! What becomes of values on their way into the lists: distinct, bounded, text that can be shown.
 
+use wire::Names;
+
 /// Values kept a list.
 pub(crate) const VALUE_COUNT_MAX: usize = 16;
+
+/// Details kept a session.
+pub(crate) const DETAIL_COUNT_MAX: usize = 32;
 
 /// Bytes kept a value.
 pub(crate) const VALUE_LEN_MAX: usize = 256;
@@ -29,5 +34,22 @@ pub(crate) fn keep_text(list: &mut Vec<String>, bytes: &[u8]) {
     let is_known = list.iter().any(|known| known.as_bytes() == bytes);
     if !bytes.is_empty() && !is_known && list.len() < VALUE_COUNT_MAX {
         keep(list, text(bytes));
+    }
+}
+
+/// Adds `key=value` to the details.
+pub(crate) fn detail(names: &mut Names, key: &str, value: &[u8]) {
+    detail_text(names, key, &text(value));
+}
+
+/// Adds `key=value` to the details; a value that is empty says nothing.
+pub(crate) fn detail_text(names: &mut Names, key: &str, value: &str) {
+    let list = &mut names.app_detail;
+    if value.is_empty() || list.len() >= DETAIL_COUNT_MAX {
+        return;
+    }
+    let detail = format!("{key}={}", text(value.as_bytes()));
+    if !list.contains(&detail) {
+        list.push(detail);
     }
 }

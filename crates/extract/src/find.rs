@@ -259,6 +259,8 @@ fn add(sum: &mut Direction, row: &Direction) {
     sum.tcp_flags |= row.tcp_flags;
     sum.retransmitted_packets += row.retransmitted_packets;
     sum.retransmitted_bytes += row.retransmitted_bytes;
+    sum.out_of_order_packets += row.out_of_order_packets;
+    sum.resets += row.resets;
     sum.zero_windows += row.zero_windows;
     sum.missed_bytes += row.missed_bytes;
     sum.syn_options = sum.syn_options.or(row.syn_options);

@@ -52,6 +52,11 @@ pub struct Direction {
     pub retransmitted_packets: u64,
     /// Payload bytes that had been seen before.
     pub retransmitted_bytes: u64,
+    /// TCP segments with payload that came after later ones and had not been seen: overtaken, or
+    /// sent again for a loss before the capture.
+    pub out_of_order_packets: u64,
+    /// TCP segments with RST.
+    pub resets: u64,
     /// TCP segments with a window of zero.
     pub zero_windows: u64,
     /// Bytes acknowledged by the other side but never seen here.

@@ -360,7 +360,7 @@ impl Catalog {
         if segment.meta().volume != self.volume {
             return Err(Error::Metadata { field: "volume" });
         }
-        if !segment.is_current() {
+        if !segment.has_places() {
             return Err(Error::Metadata { field: "version" });
         }
         Ok(segment)

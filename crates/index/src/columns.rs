@@ -78,8 +78,40 @@ pub(crate) const ADDRESS_COLUMNS: [&str; 2] = ["orig_ip", "resp_ip"];
 /// The columns that every reading needs: other times are differences to the first.
 pub(crate) const TIME_COLUMNS: [&str; 2] = ["start_ns", "duration_ns"];
 
-/// Columns that segments of version 1 lack.
-pub(crate) const COLUMNS_OF_VERSION_2: [&str; 2] = ["piece_begins", "piece_lengths"];
+/// The version of the columns that came after version 1; all others were there from the start.
+const ADDED: [(u16, &[&str]); 2] = [
+    (2, &["piece_begins", "piece_lengths"]),
+    (
+        3,
+        &[
+            "orig_out_of_order_packets",
+            "resp_out_of_order_packets",
+            "orig_resets",
+            "resp_resets",
+            "alpn_chosen",
+            "tls_cipher",
+            "ja3",
+            "ja3s",
+            "ja4",
+            "cert_subject",
+            "cert_issuer",
+            "cert_not_before_ns",
+            "cert_not_after_ns",
+            "http_content_type",
+            "dns_rtt_ns",
+            "ssh_client",
+            "ssh_server",
+            "hassh",
+            "hassh_server",
+            "app_detail",
+        ],
+    ),
+];
+
+/// Whether segments of this version have the column.
+pub(crate) fn is_in_version(column: &str, version: u16) -> bool {
+    ADDED.iter().all(|(since, columns)| *since <= version || !columns.contains(&column))
+}
 
 /// A piece before its columns are read.
 pub(crate) const NO_SPAN: PieceSpan =
@@ -132,6 +164,16 @@ impl Stored for u64 {
     }
 }
 
+impl Stored for i64 {
+    fn store(self) -> i64 {
+        self
+    }
+
+    fn load(stored: i64) -> Option<Self> {
+        Some(stored)
+    }
+}
+
 macro_rules! stored {
     ($($small:ty)*) => {$(
         impl Stored for $small {
@@ -177,6 +219,42 @@ macro_rules! maybe {
                 Some(())
             },
         ))
+    };
+}
+
+/// A text of a group of names that most sessions lack.
+macro_rules! grouped_text {
+    ($name:literal, $layout:ident, $group:ident, $field:ident) => {
+        column(
+            $name,
+            Layout::$layout,
+            Access::Text(
+                |slice, _| slice.names.$group.as_ref()?.$field.as_deref(),
+                |slice, text| {
+                    slice.names.$group.get_or_insert_default().$field = Some(text.to_owned());
+                    Some(())
+                },
+            ),
+        )
+    };
+}
+
+/// An integer of such a group.
+macro_rules! grouped_number {
+    ($name:literal, $width:ident, $layout:ident, $group:ident, $field:ident) => {
+        column(
+            $name,
+            Layout::$layout,
+            Access::MaybeNumber(
+                Width::$width,
+                |slice| slice.names.$group.as_ref()?.$field.map(Stored::store),
+                |slice, stored| {
+                    let group = slice.names.$group.get_or_insert_default();
+                    group.$field = Some(Stored::load(stored)?);
+                    Some(())
+                },
+            ),
+        )
     };
 }
 
@@ -385,6 +463,10 @@ pub(crate) static COLUMNS: &[Column] = &[
     number!("resp_retransmitted_packets", Wide, Delta, resp.retransmitted_packets),
     number!("orig_retransmitted_bytes", Wide, Delta, orig.retransmitted_bytes),
     number!("resp_retransmitted_bytes", Wide, Delta, resp.retransmitted_bytes),
+    number!("orig_out_of_order_packets", Wide, Delta, orig.out_of_order_packets),
+    number!("resp_out_of_order_packets", Wide, Delta, resp.out_of_order_packets),
+    number!("orig_resets", Wide, Delta, orig.resets),
+    number!("resp_resets", Wide, Delta, resp.resets),
     number!("orig_zero_windows", Wide, Delta, orig.zero_windows),
     number!("resp_zero_windows", Wide, Delta, resp.zero_windows),
     number!("orig_missed_bytes", Wide, Delta, orig.missed_bytes),
@@ -450,16 +532,32 @@ pub(crate) static COLUMNS: &[Column] = &[
         ),
     ),
     list!("alpn", Texts, Dictionary, alpn),
+    grouped_text!("alpn_chosen", Dictionary, tls, alpn_chosen),
     maybe!("tls_version", Narrow, Dictionary, names.tls_version),
+    grouped_number!("tls_cipher", Narrow, Dictionary, tls, cipher),
+    grouped_text!("ja3", Zstd, tls, ja3),
+    grouped_text!("ja3s", Dictionary, tls, ja3s),
+    grouped_text!("ja4", Dictionary, tls, ja4),
+    grouped_text!("cert_subject", Dictionary, tls, cert_subject),
+    grouped_text!("cert_issuer", Dictionary, tls, cert_issuer),
+    grouped_number!("cert_not_before_ns", Wide, Dictionary, tls, cert_not_before_ns),
+    grouped_number!("cert_not_after_ns", Wide, Dictionary, tls, cert_not_after_ns),
     list!("http_host", Texts, Dictionary, http_host),
     list!("http_method", Texts, Dictionary, http_method),
     list!("http_path", Texts, Zstd, http_path),
     list!("http_status", Numbers, Dictionary, http_status),
     list!("http_user_agent", Texts, Dictionary, http_user_agent),
+    list!("http_content_type", Texts, Dictionary, http_content_type),
     list!("dns_names", Texts, Zstd, dns_names),
     list!("dns_types", Numbers, Dictionary, dns_types),
     list!("dns_rcodes", Numbers, Dictionary, dns_rcodes),
     list!("dns_answers", Texts, Zstd, dns_answers),
+    maybe!("dns_rtt_ns", Wide, Delta, names.dns_rtt_ns),
+    grouped_text!("ssh_client", Dictionary, ssh, client),
+    grouped_text!("ssh_server", Dictionary, ssh, server),
+    grouped_text!("hassh", Dictionary, ssh, hassh),
+    grouped_text!("hassh_server", Dictionary, ssh, hassh_server),
+    list!("app_detail", Texts, Zstd, app_detail),
     number!("interface", Wide, Delta, interface),
     column(
         "piece_sequences",
@@ -526,7 +624,8 @@ pub(crate) static COLUMNS: &[Column] = &[
 
 /// Whether a column holds what was found in payload.
 pub fn is_name(column: &str) -> bool {
-    let of_protocol = ["tls_", "http_", "dns_"];
-    ["app", "sni", "alpn"].contains(&column)
+    let of_protocol = ["app_", "tls_", "cert_", "http_", "dns_", "ssh_"];
+    ["app", "sni", "alpn", "alpn_chosen", "ja3", "ja3s", "ja4", "hassh", "hassh_server"]
+        .contains(&column)
         || of_protocol.iter().any(|prefix| column.starts_with(prefix))
 }

@@ -16,8 +16,8 @@ use crate::error::{Error, Result};
 
 /// Key of the text in the Parquet footer.
 pub(crate) const KEY: &str = "wirespool.segment";
-const VERSION: u16 = 2;
-/// The oldest that is still read; its rows do not say where their packets lie in a piece.
+const VERSION: u16 = 3;
+/// The oldest that is still read.
 const VERSION_MIN: u16 = 1;
 
 /// An interface as the segment's packets know it.
@@ -116,13 +116,13 @@ impl SegmentMeta {
         text
     }
 
-    /// Whether the rows of the text's segment have all columns of today.
-    pub(crate) fn is_current(text: &str) -> Result<bool> {
-        Ok(one(text, "version", number::<u16>)? == VERSION)
+    /// The version of the text and of the segment's columns.
+    pub(crate) fn version(text: &str) -> Result<u16> {
+        one(text, "version", number)
     }
 
     pub(crate) fn from_text(text: &str) -> Result<Self> {
-        if !(VERSION_MIN..=VERSION).contains(&one(text, "version", number::<u16>)?) {
+        if !(VERSION_MIN..=VERSION).contains(&Self::version(text)?) {
             return Err(Error::Metadata { field: "version" });
         }
         let (time_min, time_max) = one(text, "time_ns", |words| {

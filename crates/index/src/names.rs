@@ -7,7 +7,10 @@ use format::slice::State;
 use wire::{Address, TunnelKind};
 
 /// The applications that a segment may name.
-const APPS: [&str; 3] = ["tls", "http", "dns"];
+const APPS: [&str; 13] = [
+    "tls", "quic", "http", "http2", "dns", "ssh", "smb", "dhcp", "ntp", "rdp", "ftp", "smtp",
+    "modbus",
+];
 
 pub(crate) fn parse_tunnel(text: &str) -> Option<TunnelKind> {
     TunnelKind::ALL.into_iter().find(|kind| kind.name() == text)

@@ -27,8 +27,7 @@ use units::Timestamp;
 
 use crate::chunks::Chunks;
 use crate::columns::{
-    ADDRESS_COLUMNS, Access, COLUMNS, COLUMNS_OF_VERSION_2, Column, NO_SPAN, TIME_COLUMNS, Width,
-    blank,
+    ADDRESS_COLUMNS, Access, COLUMNS, Column, NO_SPAN, TIME_COLUMNS, Width, blank, is_in_version,
 };
 use crate::content::{Content, Source};
 use crate::error::{Error, Result};
@@ -72,7 +71,8 @@ pub struct Segment {
     filter: Option<Filter>,
     footer: ArrowReaderMetadata,
     meta: SegmentMeta,
-    is_current: bool,
+    /// Of its columns.
+    version: u16,
 }
 
 impl Segment {
@@ -102,14 +102,14 @@ impl Segment {
             .and_then(|pairs| pairs.iter().find(|pair| pair.key == KEY)?.value.as_deref())
             .ok_or(Error::Metadata { field: KEY })?;
         let meta = SegmentMeta::from_text(text)?;
-        let is_current = SegmentMeta::is_current(text)?;
-        Ok(Self { source: Arc::new(source), filter, footer, meta, is_current })
+        let version = SegmentMeta::version(text)?;
+        Ok(Self { source: Arc::new(source), filter, footer, meta, version })
     }
 
-    /// Whether its rows have all columns. Those of older versions do not say where packets lie in a
-    /// piece: they can be read, but nothing can be extracted by them.
-    pub fn is_current(&self) -> bool {
-        self.is_current
+    /// Whether its rows say where their packets lie in a piece. Those of version 1 do not: they can
+    /// be read, but nothing can be extracted by them.
+    pub fn has_places(&self) -> bool {
+        self.version >= 2
     }
 
     /// What the segment says of itself.
@@ -324,7 +324,7 @@ impl Segment {
         for column in COLUMNS.iter().filter(|column| columns.contain(column)) {
             let name = column.name;
             let Some(array) = batch.column_by_name(name) else {
-                if !self.is_current && COLUMNS_OF_VERSION_2.contains(&name) {
+                if !is_in_version(name, self.version) {
                     continue;
                 }
                 return Err(Error::Column { column: name });

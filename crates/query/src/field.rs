@@ -397,6 +397,34 @@ pub static FIELDS: &[Field] = &[
         found(Reading::Number(row.slice.resp.retransmitted_bytes))
     }),
     field(
+        "out_of_order_packets",
+        Kind::Count,
+        "TCP segments with new payload that came after later ones, both ways",
+        |row, found| both(row, |side| side.out_of_order_packets, found),
+    )
+    .also(&["tcp.out_of_order", "tcp_out_of_order"])
+    .from(&["orig_out_of_order_packets", "resp_out_of_order_packets"]),
+    field(
+        "orig_out_of_order_packets",
+        Kind::Count,
+        "the same from the originator",
+        |row, found| found(Reading::Number(row.slice.orig.out_of_order_packets)),
+    ),
+    field("resp_out_of_order_packets", Kind::Count, "the same from the responder", |row, found| {
+        found(Reading::Number(row.slice.resp.out_of_order_packets))
+    }),
+    field("resets", Kind::Count, "TCP segments with RST, both ways", |row, found| {
+        both(row, |side| side.resets, found)
+    })
+    .also(&["tcp.resets", "tcp_resets"])
+    .from(&["orig_resets", "resp_resets"]),
+    field("orig_resets", Kind::Count, "the same from the originator", |row, found| {
+        found(Reading::Number(row.slice.orig.resets))
+    }),
+    field("resp_resets", Kind::Count, "the same from the responder", |row, found| {
+        found(Reading::Number(row.slice.resp.resets))
+    }),
+    field(
         "zero_windows",
         Kind::Count,
         "TCP segments with a window of zero, both ways",
@@ -547,10 +575,58 @@ pub static FIELDS: &[Field] = &[
         names(&row.slice.names.alpn, found)
     })
     .also(&["tls.alpn"]),
+    field(
+        "alpn_chosen",
+        Kind::Name,
+        "ALPN protocol that the server chose, up to TLS 1.2",
+        |row, found| {
+            group_name(row.slice.names.tls.as_deref(), |tls| tls.alpn_chosen.as_deref(), found)
+        },
+    )
+    .also(&["tls.alpn_chosen"]),
     field("tls_version", Kind::TlsVersion, "TLS version", |row, found| {
         number(row.slice.names.tls_version, found)
     })
     .also(&["tls.version"]),
+    field("tls_cipher", Kind::Count, "TLS cipher suite that the server chose", |row, found| {
+        number(row.slice.names.tls.as_ref().and_then(|tls| tls.cipher), found)
+    })
+    .also(&["tls.cipher"]),
+    field("ja3", Kind::Name, "JA3 fingerprint of the client hello", |row, found| {
+        group_name(row.slice.names.tls.as_deref(), |tls| tls.ja3.as_deref(), found)
+    })
+    .also(&["tls.ja3"]),
+    field("ja3s", Kind::Name, "JA3S fingerprint of the server hello", |row, found| {
+        group_name(row.slice.names.tls.as_deref(), |tls| tls.ja3s.as_deref(), found)
+    })
+    .also(&["tls.ja3s"]),
+    field("ja4", Kind::Name, "JA4 fingerprint of the client hello", |row, found| {
+        group_name(row.slice.names.tls.as_deref(), |tls| tls.ja4.as_deref(), found)
+    })
+    .also(&["tls.ja4"]),
+    field(
+        "cert_subject",
+        Kind::Name,
+        "subject of the server's certificate, up to TLS 1.2",
+        |row, found| {
+            group_name(row.slice.names.tls.as_deref(), |tls| tls.cert_subject.as_deref(), found)
+        },
+    )
+    .also(&["cert.subject", "tls.cert_subject"]),
+    field("cert_issuer", Kind::Name, "its issuer", |row, found| {
+        group_name(row.slice.names.tls.as_deref(), |tls| tls.cert_issuer.as_deref(), found)
+    })
+    .also(&["cert.issuer", "tls.cert_issuer"]),
+    field("cert_not_before_ns", Kind::Time, "its validity begins", |row, found| {
+        let time = row.slice.names.tls.as_ref().and_then(|tls| tls.cert_not_before_ns);
+        time.is_some_and(|time| found(Reading::Time(Timestamp(time))))
+    })
+    .also(&["cert.not_before", "cert_not_before"]),
+    field("cert_not_after_ns", Kind::Time, "its validity ends", |row, found| {
+        let time = row.slice.names.tls.as_ref().and_then(|tls| tls.cert_not_after_ns);
+        time.is_some_and(|time| found(Reading::Time(Timestamp(time))))
+    })
+    .also(&["cert.not_after", "cert_not_after"]),
     field("http_host", Kind::Name, "HTTP Host", |row, found| {
         names(&row.slice.names.http_host, found)
     })
@@ -571,6 +647,13 @@ pub static FIELDS: &[Field] = &[
         names(&row.slice.names.http_user_agent, found)
     })
     .also(&["http.user_agent", "user_agent"]),
+    field(
+        "http_content_type",
+        Kind::Name,
+        "HTTP Content-Type, of requests and responses",
+        |row, found| names(&row.slice.names.http_content_type, found),
+    )
+    .also(&["http.content_type", "content_type"]),
     field("dns_names", Kind::Name, "DNS names asked for", |row, found| {
         names(&row.slice.names.dns_names, found)
     })
@@ -587,6 +670,41 @@ pub static FIELDS: &[Field] = &[
         names(&row.slice.names.dns_answers, found)
     })
     .also(&["dns.answer", "dns.answers", "dns_answer"]),
+    field(
+        "dns_rtt_ns",
+        Kind::Duration,
+        "from the first DNS query to the answer with its id",
+        |row, found| number(row.slice.names.dns_rtt_ns, found),
+    )
+    .also(&["dns.rtt", "dns_rtt"]),
+    field("ssh_client", Kind::Name, "SSH identification of the originator", |row, found| {
+        group_name(row.slice.names.ssh.as_deref(), |ssh| ssh.client.as_deref(), found)
+    })
+    .also(&["ssh.client"]),
+    field("ssh_server", Kind::Name, "SSH identification of the responder", |row, found| {
+        group_name(row.slice.names.ssh.as_deref(), |ssh| ssh.server.as_deref(), found)
+    })
+    .also(&["ssh.server"]),
+    field("hassh", Kind::Name, "HASSH fingerprint of the originator's offer", |row, found| {
+        group_name(row.slice.names.ssh.as_deref(), |ssh| ssh.hassh.as_deref(), found)
+    })
+    .also(&["ssh.hassh"]),
+    field(
+        "hassh_server",
+        Kind::Name,
+        "HASSH fingerprint of the responder's offer",
+        |row, found| {
+            group_name(row.slice.names.ssh.as_deref(), |ssh| ssh.hassh_server.as_deref(), found)
+        },
+    )
+    .also(&["ssh.hassh_server"]),
+    field(
+        "app_detail",
+        Kind::Name,
+        "what else the application says, as key=value: smb.tree=..., ftp.user=..., ...",
+        |row, found| names(&row.slice.names.app_detail, found),
+    )
+    .also(&["detail"]),
 ];
 
 /// The protocols whose ports pcap-filter's `port` looks at; in others a port of 0 only fills the
@@ -609,6 +727,16 @@ fn numbers(values: &[u16], found: &mut Found<'_>) -> bool {
 
 fn names(values: &[String], found: &mut Found<'_>) -> bool {
     values.iter().any(|value| found(Reading::Name(value)))
+}
+
+/// A text of a group of names that most sessions lack.
+fn group_name<T>(
+    group: Option<&T>,
+    read: impl Fn(&T) -> Option<&str>,
+    found: &mut Found<'_>,
+) -> bool {
+    let name = group.and_then(read);
+    name.is_some_and(|name| found(Reading::Name(name)))
 }
 
 fn address(address: Address, found: &mut Found<'_>) -> bool {

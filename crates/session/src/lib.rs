@@ -73,7 +73,7 @@ pub struct Config {
     /// Sessions kept at a time; at least 1. When full, the idlest one's row is written early.
     pub session_count_max: usize,
     /// Bytes of payload held back, over all sessions, while names are put together from several
-    /// segments.
+    /// segments and datagrams, or early ones wait for those before them.
     pub head_bytes_max: usize,
 }
 

@@ -187,6 +187,8 @@ impl Hot {
             tcp_flags: *side.of(&self.flags),
             retransmitted_packets: evidence.retransmitted_packets.into(),
             retransmitted_bytes: evidence.retransmitted_bytes,
+            out_of_order_packets: evidence.out_of_order_packets.into(),
+            resets: evidence.resets.into(),
             zero_windows: evidence.zero_windows.into(),
             missed_bytes: evidence.missed_bytes,
             syn_options: flow.syn_options,

@@ -44,6 +44,21 @@ impl Seen {
         self.range.filter(|_| self.holes.is_empty()).map(|range| range.next)
     }
 
+    /// The first number that is missing, as far as is known.
+    pub(crate) fn first_missing(&self) -> Option<u32> {
+        let range = self.range?;
+        let lows = self.holes.iter().map(|hole| hole.low);
+        Some(lows.min_by_key(|&low| distance(low, range.low)).unwrap_or(range.next))
+    }
+
+    /// Whether a segment that starts there comes after a later one.
+    pub(crate) fn is_behind(&self, start: u32) -> bool {
+        self.range.is_some_and(|range| {
+            let behind = distance(start, range.next);
+            (-i64::from(JUMP_MAX)..0).contains(&behind)
+        })
+    }
+
     /// Adds all bytes up to `next`, at most `JUMP_MAX` of them; something was seen before.
     pub(crate) fn extend(&mut self, next: u32) {
         self.range.as_mut().expect("only what was begun goes on").next = next;

@@ -2,7 +2,7 @@
 
 use core::hash::BuildHasher;
 
-use app::{Budget, Segment, Side};
+use app::{Budget, Datagram, Segment, Side};
 use foldhash::fast::FixedState;
 use format::slice::Slice;
 use units::Timestamp;
@@ -39,7 +39,8 @@ pub struct Stats {
     pub sessions: u64,
     /// Sessions whose row was written early because the table was full.
     pub evicted: u64,
-    /// Messages whose names were not searched because the room for their first bytes was used up.
+    /// Messages and early segments that were not kept for the names in them because the room for
+    /// such was used up.
     pub heads_refused: u64,
     /// Packets that were not looked at for names ([`Table::find_names`]), where there might have
     /// been some.
@@ -373,7 +374,13 @@ impl Table {
             }
             Transport::Udp if !hot.interest.is_none() => {
                 let (search, interest) = (&mut detail.search, &mut hot.interest);
-                app::datagram(search, interest, ports(arrival), arrival.decoded.payload);
+                let datagram = Datagram {
+                    side,
+                    time_ns: arrival.packet.timestamp.0,
+                    ports: ports(arrival),
+                    payload: arrival.decoded.payload,
+                };
+                app::datagram(search, interest, &datagram, &mut self.budget);
             }
             _ => {}
         }
@@ -386,9 +393,12 @@ impl Table {
         let detail = self.detail.get_mut(index(slot)).expect("a live slot");
         hot.note_flags(side, header.flags);
         let was_over = hot.is_over;
+        let start = header.tcp_seq.wrapping_add(u32::from(header.flags & SYN != 0));
+        let mut is_ahead = false;
         if !hot.steady.take(side, header, decoded.payload_len) {
             let tcp = &mut detail.tcp;
             tcp.resume(&hot.steady);
+            is_ahead = tcp.is_ahead(side, start);
             tcp.segment(side, packet.timestamp, header, decoded.payload_len);
             hot.steady = tcp.steady();
             hot.is_over = tcp.is_over();
@@ -398,12 +408,13 @@ impl Table {
         if is_searched && !hot.interest.is_none() && !self.finds_names {
             self.stats.unread += 1;
         } else if is_searched && !hot.interest.is_none() {
-            let syn = u32::from(header.flags & SYN != 0);
             let segment = Segment {
                 side,
-                start: header.tcp_seq.wrapping_add(syn),
+                time_ns: packet.timestamp.0,
+                start,
                 payload: decoded.payload,
                 is_truncated: is_cut(decoded),
+                is_ahead,
                 ports: ports(arrival),
             };
             let (search, interest) = (&mut detail.search, &mut hot.interest);

@@ -21,6 +21,9 @@ pub(crate) const SYN: u8 = 2;
 pub(crate) const RST: u8 = 4;
 pub(crate) const ACK: u8 = 16;
 
+/// Bytes of a direction in which order matters to whoever reads payload.
+const BEGINNING_LEN: u32 = 64 << 10;
+
 pub(crate) fn is_syn_ack(header: &TcpHeader) -> bool {
     header.flags & (SYN | ACK) == SYN | ACK
 }
@@ -83,6 +86,8 @@ pub(crate) struct Evidence {
     pub(crate) retransmitted_bytes: u64,
     pub(crate) retransmitted_packets: u32,
     pub(crate) zero_windows: u32,
+    pub(crate) out_of_order_packets: u32,
+    pub(crate) resets: u32,
 }
 
 /// One direction of a connection; what segments out of order touch comes first.
@@ -162,6 +167,17 @@ impl Tcp {
         let flow = if side == Side::Orig { &self.orig } else { &self.resp };
         header.flags & (SYN | ACK) == SYN
             && flow.initial.is_some_and(|initial| initial != header.tcp_seq)
+    }
+
+    /// Whether bytes before this number are missing so far, near the beginning of the stream.
+    pub(crate) fn is_ahead(&self, side: Side, start: u32) -> bool {
+        let flow = side.of([&self.orig, &self.resp]);
+        let offset = flow.initial.map(|initial| start.wrapping_sub(initial));
+        offset.is_some_and(|offset| offset <= BEGINNING_LEN)
+            && flow
+                .seen
+                .first_missing()
+                .is_some_and(|first| start.wrapping_sub(first).cast_signed() > 0)
     }
 
     /// Takes one segment into account.
@@ -279,10 +295,13 @@ impl Tcp {
             me.seen = Seen::default();
         }
         let start = header.tcp_seq.wrapping_add(u32::from(syn));
+        me.evidence.resets += u32::from(header.flags & RST != 0);
         if header.flags & RST != 0 || me.state == End::Reset {
             return;
         }
+        let is_behind = me.seen.is_behind(start);
         let repeated = me.seen.add(start, len);
+        me.evidence.out_of_order_packets += u32::from(is_behind && repeated < len);
         if header.flags & FIN != 0 {
             me.seen.add_fin(start.wrapping_add(len));
         }

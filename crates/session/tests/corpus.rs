@@ -200,13 +200,42 @@ fn tls_server_names_are_found() {
     compare("6", "sni", 100, |names| names.sni.clone().into_iter().collect());
 }
 
+/// What is missed is a draft of QUIC of one company, and DTLS below RDP.
+#[test]
+fn quic_server_names_are_found() {
+    compare("17", "sni", 97, |names| names.sni.clone().into_iter().collect());
+}
+
+/// What is missed is TLS below `OpenVPN` and RDP, that draft, and a damaged hello.
+#[test]
+fn ja3_is_that_of_other_tools() {
+    let ja3 = |names: &Names| names.tls.iter().filter_map(|tls| tls.ja3.clone()).collect();
+    compare("6", "ja3", 99, ja3);
+    compare("17", "ja3", 95, ja3);
+}
+
+#[test]
+fn ssh_lines_are_found() {
+    compare("6", "ssh", 100, |names| {
+        let ssh = names.ssh.iter();
+        ssh.flat_map(|ssh| [ssh.client.clone(), ssh.server.clone()]).flatten().collect()
+    });
+}
+
 /// What is missed are sessions with more names than are kept.
 #[test]
 fn dns_names_over_udp_are_found() {
     compare("17", "dns", 99, |names| names.dns_names.clone());
 }
 
-/// What is missed lies in HTTP/2, under TLS whose secrets the capture has, or in IP fragments.
+/// One of the four is DNS in HTTP/2.
+#[test]
+fn dns_names_over_tcp_are_found() {
+    compare("6", "dns", 75, |names| names.dns_names.clone());
+}
+
+/// What is missed lies in HTTP/2, under TLS whose secrets the capture has, in compressed IP
+/// payload, or in IP fragments; one name has a character that the reference cannot show.
 #[test]
 fn http_hosts_are_found() {
     compare("6", "http_host", 99, |names| names.http_host.clone());

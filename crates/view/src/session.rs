@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use extract::{Found, Held};
 use format::slice::{Direction, Slice};
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use wire::{Address, Protocol, TcpOptions};
+use wire::{Address, Protocol, Ssh, TcpOptions, Tls};
 
 use crate::table::{Column, Layout};
 use crate::text::{duration, grouped, printable, time};
@@ -83,6 +83,18 @@ fn address(address: Option<Address>) -> Value<'static> {
     }
 }
 
+fn nanos(value: Option<i64>) -> Value<'static> {
+    value.map_or(Value::Absent, Value::Nanos)
+}
+
+fn tls(row: &Found) -> Option<&Tls> {
+    row.session.names.tls.as_deref()
+}
+
+fn ssh(row: &Found) -> Option<&Ssh> {
+    row.session.names.ssh.as_deref()
+}
+
 fn syn(side: &Direction) -> Option<&TcpOptions> {
     side.syn_options.as_ref()
 }
@@ -94,7 +106,7 @@ fn has_ports(slice: &Slice) -> bool {
 type Read = for<'a> fn(&'a Found) -> Value<'a>;
 
 /// Every field, in the order of docs/sessions.md except that the best known come first.
-const FIELDS: [(&str, Read); 69] = [
+const FIELDS: [(&str, Read); 89] = [
     ("session_id", |row| text(Some(&row.id))),
     ("community_id", |row| text(row.community_id.as_ref().map(|id| &*id.0))),
     ("proto", |row| Value::Count(row.session.tuple.proto.0.into())),
@@ -134,6 +146,10 @@ const FIELDS: [(&str, Read); 69] = [
     ("resp_retransmitted_packets", |row| Value::Count(row.session.resp.retransmitted_packets)),
     ("orig_retransmitted_bytes", |row| Value::Count(row.session.orig.retransmitted_bytes)),
     ("resp_retransmitted_bytes", |row| Value::Count(row.session.resp.retransmitted_bytes)),
+    ("orig_out_of_order_packets", |row| Value::Count(row.session.orig.out_of_order_packets)),
+    ("resp_out_of_order_packets", |row| Value::Count(row.session.resp.out_of_order_packets)),
+    ("orig_resets", |row| Value::Count(row.session.orig.resets)),
+    ("resp_resets", |row| Value::Count(row.session.resp.resets)),
     ("orig_zero_windows", |row| Value::Count(row.session.orig.zero_windows)),
     ("resp_zero_windows", |row| Value::Count(row.session.resp.zero_windows)),
     ("orig_missed_bytes", |row| Value::Count(row.session.orig.missed_bytes)),
@@ -152,16 +168,32 @@ const FIELDS: [(&str, Read); 69] = [
     ("app", |row| text(row.session.names.app)),
     ("sni", |row| text(row.session.names.sni.as_deref())),
     ("alpn", |row| Value::Texts(&row.session.names.alpn)),
+    ("alpn_chosen", |row| text(tls(row).and_then(|tls| tls.alpn_chosen.as_deref()))),
     ("tls_version", |row| count(row.session.names.tls_version)),
+    ("tls_cipher", |row| count(tls(row).and_then(|tls| tls.cipher))),
+    ("ja3", |row| text(tls(row).and_then(|tls| tls.ja3.as_deref()))),
+    ("ja3s", |row| text(tls(row).and_then(|tls| tls.ja3s.as_deref()))),
+    ("ja4", |row| text(tls(row).and_then(|tls| tls.ja4.as_deref()))),
+    ("cert_subject", |row| text(tls(row).and_then(|tls| tls.cert_subject.as_deref()))),
+    ("cert_issuer", |row| text(tls(row).and_then(|tls| tls.cert_issuer.as_deref()))),
+    ("cert_not_before_ns", |row| nanos(tls(row).and_then(|tls| tls.cert_not_before_ns))),
+    ("cert_not_after_ns", |row| nanos(tls(row).and_then(|tls| tls.cert_not_after_ns))),
     ("http_host", |row| Value::Texts(&row.session.names.http_host)),
     ("http_method", |row| Value::Texts(&row.session.names.http_method)),
     ("http_path", |row| Value::Texts(&row.session.names.http_path)),
     ("http_status", |row| Value::Numbers(&row.session.names.http_status)),
     ("http_user_agent", |row| Value::Texts(&row.session.names.http_user_agent)),
+    ("http_content_type", |row| Value::Texts(&row.session.names.http_content_type)),
     ("dns_names", |row| Value::Texts(&row.session.names.dns_names)),
     ("dns_types", |row| Value::Numbers(&row.session.names.dns_types)),
     ("dns_rcodes", |row| Value::Numbers(&row.session.names.dns_rcodes)),
     ("dns_answers", |row| Value::Texts(&row.session.names.dns_answers)),
+    ("dns_rtt_ns", |row| count(row.session.names.dns_rtt_ns)),
+    ("ssh_client", |row| text(ssh(row).and_then(|ssh| ssh.client.as_deref()))),
+    ("ssh_server", |row| text(ssh(row).and_then(|ssh| ssh.server.as_deref()))),
+    ("hassh", |row| text(ssh(row).and_then(|ssh| ssh.hassh.as_deref()))),
+    ("hassh_server", |row| text(ssh(row).and_then(|ssh| ssh.hassh_server.as_deref()))),
+    ("app_detail", |row| Value::Texts(&row.session.names.app_detail)),
     ("packets_overwritten", |row| match row.packets {
         Held::Held => Value::Absent,
         Held::Partly => text(Some("some")),

@@ -27,6 +27,6 @@ pub use decode::{
     decode_into,
 };
 pub use link_type::LinkType;
-pub use names::Names;
+pub use names::{Names, Ssh, Tls};
 pub use stamp::{STAMP_BYTES, stamp, stamped};
 pub use tuple::{Address, FiveTuple, Protocol};

@@ -12,6 +12,8 @@ pub struct Names {
     pub alpn: Vec<String>,
     /// TLS version negotiated, or offered while no answer was seen: 0x0303 is 1.2.
     pub tls_version: Option<u16>,
+    /// What else the hellos and the server's certificate say.
+    pub tls: Option<Box<Tls>>,
     /// HTTP/1 Host.
     pub http_host: Vec<String>,
     /// HTTP/1 methods.
@@ -22,6 +24,8 @@ pub struct Names {
     pub http_status: Vec<u16>,
     /// HTTP/1 User-Agent.
     pub http_user_agent: Vec<String>,
+    /// HTTP/1 Content-Type, of requests and responses.
+    pub http_content_type: Vec<String>,
     /// DNS names asked for.
     pub dns_names: Vec<String>,
     /// DNS types asked for.
@@ -30,6 +34,48 @@ pub struct Names {
     pub dns_rcodes: Vec<u16>,
     /// Addresses and names in DNS answers, as text.
     pub dns_answers: Vec<String>,
+    /// From the first DNS query to the answer with its id, in nanoseconds.
+    pub dns_rtt_ns: Option<u64>,
+    /// Of an SSH session.
+    pub ssh: Option<Box<Ssh>>,
+    /// What else a protocol says, as `key=value`: the keys are listed in docs/sessions.md.
+    pub app_detail: Vec<String>,
+}
+
+/// What hellos and certificate of TLS say beyond the names; of TLS in QUIC, too.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Tls {
+    /// ALPN protocol that the server chose; visible up to TLS 1.2.
+    pub alpn_chosen: Option<String>,
+    /// Cipher suite that the server chose.
+    pub cipher: Option<u16>,
+    /// JA3 of the first client hello: MD5 in hexadecimal.
+    pub ja3: Option<String>,
+    /// JA3S of the server hello.
+    pub ja3s: Option<String>,
+    /// JA4 of the first client hello.
+    pub ja4: Option<String>,
+    /// Subject of the server's certificate; visible up to TLS 1.2.
+    pub cert_subject: Option<String>,
+    /// Its issuer.
+    pub cert_issuer: Option<String>,
+    /// Its validity begins, in nanoseconds since 1970.
+    pub cert_not_before_ns: Option<i64>,
+    /// Its validity ends; the largest number for what does not fit.
+    pub cert_not_after_ns: Option<i64>,
+}
+
+/// What SSH says before it encrypts.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Ssh {
+    /// The originator's identification line (RFC 4253 4.2).
+    pub client: Option<String>,
+    /// The responder's.
+    pub server: Option<String>,
+    /// HASSH of the originator's offer: MD5 in hexadecimal.
+    pub hassh: Option<String>,
+    /// HASSH of the responder's.
+    pub hassh_server: Option<String>,
 }
 
 impl Names {
@@ -39,14 +85,19 @@ impl Names {
         sni: None,
         alpn: Vec::new(),
         tls_version: None,
+        tls: None,
         http_host: Vec::new(),
         http_method: Vec::new(),
         http_path: Vec::new(),
         http_status: Vec::new(),
         http_user_agent: Vec::new(),
+        http_content_type: Vec::new(),
         dns_names: Vec::new(),
         dns_types: Vec::new(),
         dns_rcodes: Vec::new(),
         dns_answers: Vec::new(),
+        dns_rtt_ns: None,
+        ssh: None,
+        app_detail: Vec::new(),
     };
 }

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::datagram::{Datagram, datagram};
 use crate::values::{VALUE_COUNT_MAX, VALUE_LEN_MAX};
 
 const ROOM: usize = 1 << 20;
@@ -10,9 +11,19 @@ const ROOM: usize = 1 << 20;
 fn names_of(segments: &[(Side, usize, &[u8])], ports: (u16, u16)) -> Names {
     let mut budget = Budget { free_bytes: ROOM, refused: 0 };
     let (mut search, mut interest) = (None, Interest::of(Protocol::TCP));
-    for &(side, offset, payload) in segments {
+    let mut seen: [Vec<(usize, usize)>; 2] = [Vec::new(), Vec::new()];
+    for (time_ns, &(side, offset, payload)) in (0..).zip(segments) {
         let start = 0xffff_ff00_u32.wrapping_add(u32::try_from(offset).unwrap());
-        let part = Segment { side, start, payload, is_truncated: false, ports };
+        let seen = side.of(&mut seen);
+        let mut first_missing = 0;
+        while let Some((_, end)) =
+            seen.iter().find(|(start, end)| (*start..*end).contains(&first_missing))
+        {
+            first_missing = *end;
+        }
+        let is_ahead = offset > first_missing;
+        seen.push((offset, offset + payload.len()));
+        let part = Segment { side, time_ns, start, payload, is_truncated: false, is_ahead, ports };
         if !interest.is_none() {
             segment(&mut search, &mut interest, &part, &mut budget);
         }
@@ -152,7 +163,15 @@ fn a_message_without_room_is_given_up_and_counted() {
     let (mut search, mut interest) = (None, Interest::of(Protocol::TCP));
     let payload = b"GET /a HTTP/1.1\r\nHost:";
     let side = Side::Orig;
-    let part = Segment { side, start: 0, payload, is_truncated: false, ports: (1, 2) };
+    let part = Segment {
+        side,
+        time_ns: 0,
+        start: 0,
+        payload,
+        is_truncated: false,
+        is_ahead: false,
+        ports: (1, 2),
+    };
     segment(&mut search, &mut interest, &part, &mut budget);
     assert_eq!((budget.free_bytes, budget.refused), (10, 1));
 }
@@ -166,10 +185,18 @@ const ANSWER: &[u8] = b"\x12\x34\x81\x80\0\x01\0\x03\0\0\0\0\x07Example\x03COM\0
 
 fn datagrams(payloads: &[&[u8]], ports: (u16, u16)) -> Names {
     let (mut search, mut interest) = (None, Interest::of(Protocol::UDP));
-    for payload in payloads {
-        datagram(&mut search, &mut interest, ports, payload);
+    let mut budget = Budget { free_bytes: ROOM, refused: 0 };
+    for (time_ns, payload) in (0..).zip(payloads) {
+        let side = if time_ns % 2 == 0 { Side::Orig } else { Side::Resp };
+        let part = Datagram { side, time_ns: 1000 * time_ns, ports, payload };
+        if !interest.is_none() {
+            datagram(&mut search, &mut interest, &part, &mut budget);
+        }
     }
-    search.unwrap_or_default().names
+    let mut search: Box<Search> = search.unwrap_or_default();
+    search.finish(&mut budget);
+    assert_eq!(budget.free_bytes, ROOM, "room is given back");
+    search.names
 }
 
 #[test]
@@ -212,10 +239,29 @@ fn other_datagrams_are_given_up_after_a_few() {
     let (mut search, mut interest) = (None, Interest::of(Protocol::UDP));
     for _ in 0..ATTEMPT_COUNT_MAX {
         assert!(!interest.is_none());
-        datagram(&mut search, &mut interest, (4000, 4001), &[0x55; 100]);
+        let (ports, payload) = ((4000, 4001), &[0x55; 100][..]);
+        let part = Datagram { side: Side::Orig, time_ns: 0, ports, payload };
+        let mut budget = Budget { free_bytes: ROOM, refused: 0 };
+        datagram(&mut search, &mut interest, &part, &mut budget);
     }
     assert!(interest.is_none() && search.is_none());
 }
+
+const BEGINNINGS: &[&[u8]] = &[
+    &[22, 3, 1],
+    &[22, 3, 3, 1, 0, 2, 0, 0, 60, 3, 3],
+    b"GET ",
+    b"HTTP/1.1 ",
+    b"SSH-2.0-x\r\n\0\0\0\x40\x04\x14",
+    b"220 FTP\r\n",
+    b"EHLO ",
+    &[0, 40],
+    &[0, 0, 0, 90, 0xfe, b'S', b'M', b'B', 0, 0, 0, 0],
+    &[0, 0, 0, 90, 0xff, b'S', b'M', b'B', 0x75],
+    &[3, 0, 0, 40, 35, 0xe0],
+    &[0xc3, 0, 0, 0, 1, 4, 1, 2, 3, 4, 0, 0, 0x40, 0x90],
+    &[],
+];
 
 proptest! {
     #[test]
@@ -224,12 +270,12 @@ proptest! {
             (
                 any::<bool>(),
                 0_usize..3000,
-                prop::sample::select(vec![&[22, 3, 1][..], b"GET ", b"HTTP/1.1 ", &[0, 40], &[]]),
+                prop::sample::select(BEGINNINGS),
                 prop::collection::vec(any::<u8>(), 0..600),
             ),
             0..30,
         ),
-        is_dns_port: bool,
+        port in prop::sample::select(&[53_u16, 2, 502, 123][..]),
     ) {
         let payloads: Vec<Vec<u8>> =
             segments.iter().map(|(_, _, start, rest)| [start, &rest[..]].concat()).collect();
@@ -239,7 +285,7 @@ proptest! {
             .zip(&payloads)
             .map(|(part, payload)| (side(part.0), part.1, &payload[..]))
             .collect();
-        let ports = (1, if is_dns_port { 53 } else { 2 });
+        let ports = (1, port);
         names_of(&parts, ports);
         datagrams(&payloads.iter().map(|payload| &payload[..]).collect::<Vec<_>>(), ports);
     }
@@ -254,4 +300,240 @@ proptest! {
         datagrams(&[&message], (1, 53));
         datagrams(&[&message], (1, 2));
     }
+}
+
+fn details(names: &Names) -> Vec<&str> {
+    names.app_detail.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn a_segment_that_overtook_the_beginning_is_waited_for() {
+    let bytes = records(&client_hello(), 1000);
+    let (first, rest) = bytes.split_at(60);
+    let (second, third) = rest.split_at(20);
+    for segments in [
+        vec![(Side::Orig, 80, third), (Side::Orig, 60, second), (Side::Orig, 0, first)],
+        vec![(Side::Orig, 60, second), (Side::Orig, 0, first), (Side::Orig, 80, third)],
+    ] {
+        assert_eq!(names_of(&segments, (1, 2)).sni.as_deref(), Some("www.example.com"));
+    }
+}
+
+#[test]
+fn what_never_fits_is_not_waited_for() {
+    let ahead: Vec<u8> = vec![0x55; 1400];
+    let mut segments: Vec<(Side, usize, &[u8])> =
+        (1..100).map(|at| (Side::Orig, at * 1400, &ahead[..])).collect();
+    let request = b"GET /a HTTP/1.1\r\n\r\n";
+    segments.push((Side::Orig, 500_000, request));
+    assert_eq!(names_of(&segments, (1, 2)).http_path, ["/a"]);
+}
+
+#[test]
+fn both_hellos_have_fingerprints_and_a_retry_is_no_answer() {
+    let retry_random = tls::RETRY_RANDOM;
+    let body = [&[3, 3][..], &retry_random, &[0, 0x13, 1, 0, 0, 0]].concat();
+    let retry = [&[2, 0, 0, u8::try_from(body.len()).unwrap()][..], &body].concat();
+    let [client, retry, server] =
+        [client_hello(), retry, server_hello(4)].map(|message| records(&message, 1000));
+    let second = client.len();
+    let segments = [
+        (Side::Orig, 0, &client[..]),
+        (Side::Resp, 0, &retry[..]),
+        (Side::Orig, second, &client[..]),
+        (Side::Resp, retry.len(), &server[..]),
+    ];
+    let names = names_of(&segments, (40000, 443));
+    let tls = names.tls.unwrap();
+    assert_eq!(tls.cipher, Some(0x1301));
+    // MD5 of "771,4865,0-16-43,," and of "771,4865,43".
+    assert_eq!(tls.ja3.as_deref(), Some("9cd3a3df22ead6ac1977bf836d6ea964"));
+    assert_eq!(tls.ja3s.as_deref(), Some("cce84e7a8b742462e40afb585a3e3ccc"));
+    assert!(tls.ja4.unwrap().starts_with("t13d0103h2_"));
+}
+
+#[test]
+fn a_hello_that_was_cut_has_no_fingerprint() {
+    let bytes = records(&client_hello(), 1000);
+    let names = names_of(&[(Side::Orig, 0, &bytes[..bytes.len() - 12])], (1, 2));
+    assert_eq!(names.tls, None);
+}
+
+fn ssh_offer(lists: &[&str]) -> Vec<u8> {
+    let mut body = vec![4, 20];
+    body.extend([7; 16]);
+    for list in lists {
+        body.extend(u32::try_from(list.len()).unwrap().to_be_bytes());
+        body.extend(list.as_bytes());
+    }
+    body.extend([0; 13]);
+    [&u32::try_from(body.len()).unwrap().to_be_bytes(), &body[..]].concat()
+}
+
+#[test]
+fn ssh_lines_and_offers_are_read_of_both_sides() {
+    let offer =
+        ssh_offer(&["kex", "key", "to-server", "to-client", "mac-up", "mac-down", "zip", "none"]);
+    let client = [b"SSH-2.0-OpenSSH_9.2p1 Debian\r\n", &offer[..]].concat();
+    let server = [b"SSH-2.0-Go\r\n", &offer[..]].concat();
+    for size in [5, 40, 2000] {
+        let parts = |side, bytes| {
+            let parts = <[u8]>::chunks(bytes, size).enumerate();
+            parts.map(move |(at, part)| (side, at * size, part)).collect::<Vec<_>>()
+        };
+        let segments = [parts(Side::Orig, &client[..]), parts(Side::Resp, &server)].concat();
+        let names = names_of(&segments, (50000, 22));
+        let ssh = names.ssh.unwrap();
+        assert_eq!(names.app, Some("ssh"));
+        assert_eq!(ssh.client.as_deref(), Some("SSH-2.0-OpenSSH_9.2p1 Debian"));
+        assert_eq!(ssh.server.as_deref(), Some("SSH-2.0-Go"));
+        // MD5 of "kex;to-server;mac-up;zip" and of "kex;to-client;mac-down;none".
+        assert_eq!(ssh.hassh.as_deref(), Some("371c7129372802b48ad9d74999e2c7dd"));
+        assert_eq!(ssh.hassh_server.as_deref(), Some("03a97155d9248f86973eabeb0bf110ff"));
+    }
+}
+
+#[test]
+fn the_round_trip_of_dns_is_from_the_first_query_to_its_answer() {
+    let question = [&ANSWER[..2], &[1, 0, 0, 1, 0, 0, 0, 0, 0, 0], &ANSWER[12..29]].concat();
+    let mut other = ANSWER.to_vec();
+    other[0] ^= 1;
+    let names = datagrams(&[&question, &other, &question, ANSWER], (5000, 53));
+    assert_eq!(names.dns_rtt_ns, Some(3000));
+    assert_eq!(datagrams(&[&other, ANSWER], (5000, 53)).dns_rtt_ns, None);
+}
+
+#[test]
+fn http_2_is_known_by_its_preface() {
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\x12\x04";
+    assert_eq!(in_pieces(preface, 100, false).app, Some("http2"));
+}
+
+#[test]
+fn ftp_says_user_and_files_and_no_password() {
+    let segments: [(Side, usize, &[u8]); 6] = [
+        (Side::Resp, 0, b"220 files.example FTP server ready\r\n"),
+        (Side::Orig, 0, b"USER joe\r\n"),
+        (Side::Resp, 36, b"331 Password, please\r\n"),
+        (Side::Orig, 10, b"PASS se"),
+        (Side::Orig, 17, b"cret\r\nRETR /a b.txt\r\n"),
+        (Side::Resp, 58, b"550 no such file\r\n"),
+    ];
+    let names = names_of(&segments, (40000, 21));
+    assert_eq!(names.app, Some("ftp"));
+    let expected = [
+        "ftp.greeting=files.example FTP server ready",
+        "ftp.user=joe",
+        "ftp.command=RETR /a b.txt",
+        "ftp.error=550",
+    ];
+    assert_eq!(details(&names), expected);
+}
+
+#[test]
+fn smtp_says_the_envelope_and_nothing_of_the_mail() {
+    let segments: [(Side, usize, &[u8]); 4] = [
+        (Side::Resp, 0, b"220 mx.example\r\n"),
+        (Side::Orig, 0, b"EHLO client.example\r\nMAIL FROM:<a@b.example> SIZE=9\r\n"),
+        (Side::Orig, 54, b"RCPT TO:<c@d.example>\r\nRCPT TO:<e@f.example>\r\nDATA\r\n"),
+        (Side::Orig, 106, b"RCPT TO:<quoted@mail.example>\r\n.\r\n"),
+    ];
+    let names = names_of(&segments, (40000, 25));
+    assert_eq!(names.app, Some("smtp"));
+    let expected = [
+        "smtp.helo=client.example",
+        "smtp.from=a@b.example",
+        "smtp.to=c@d.example",
+        "smtp.to=e@f.example",
+    ];
+    assert_eq!(details(&names), expected);
+}
+
+#[test]
+fn rdp_says_the_cookie_and_the_protocols() {
+    let request = b"\x03\0\0\x2b\x26\xe0\0\0\0\0\0Cookie: mstshash=admin\r\n\x01\0\x08\0\x0b\0\0\0";
+    let confirm = b"\x03\0\0\x13\x0e\xd0\0\0\x12\x34\0\x02\x1f\x08\0\x02\0\0\0";
+    let request = [&request[..3], &[u8::try_from(request.len()).unwrap()], &request[4..]].concat();
+    let names = names_of(&[(Side::Orig, 0, &request), (Side::Resp, 0, confirm)], (40000, 3389));
+    assert_eq!(names.app, Some("rdp"));
+    let expected =
+        ["rdp.cookie=admin", "rdp.offered=rdp,tls,credssp,credssp-ex", "rdp.protocol=credssp"];
+    assert_eq!(details(&names), expected);
+    // S7 and others begin with the same two layers.
+    let other = b"\x03\0\0\x16\x11\xe0\0\0\0\x01\0\xc0\x01\x0a\xc1\x02\x01\0\xc2\x02\x01\x02";
+    assert_eq!(names_of(&[(Side::Orig, 0, other)], (40000, 102)), Names::default());
+}
+
+#[test]
+fn modbus_says_units_and_functions() {
+    let request = b"\0\x01\0\0\0\x06\x11\x03\0\x6b\0\x03";
+    let exception = b"\0\x01\0\0\0\x03\x11\x83\x02";
+    let both = [&request[..], &[0, 2, 0, 0, 0, 6, 1, 16, 0, 0, 0, 1]].concat();
+    let segments = [(Side::Orig, 0, &both[..]), (Side::Resp, 0, &exception[..])];
+    let names = names_of(&segments, (40000, 502));
+    let expected = [
+        "modbus.unit=17",
+        "modbus.function=3",
+        "modbus.unit=1",
+        "modbus.function=16",
+        "modbus.exception=3:2",
+    ];
+    assert_eq!((names.app, details(&names)), (Some("modbus"), expected.to_vec()));
+    assert_eq!(names_of(&segments, (40000, 503)), Names::default());
+}
+
+#[test]
+fn smb_says_dialect_share_and_who_logs_on() {
+    let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let message = |command: u8, flags: u8, body: &[u8]| {
+        let mut header = vec![0; 64];
+        header[..4].copy_from_slice(b"\xfeSMB");
+        (header[12], header[16]) = (command, flags);
+        let len = u32::try_from(64 + body.len()).unwrap().to_be_bytes();
+        [&len[..], &header, body].concat()
+    };
+    let path = utf16(r"\\files\data");
+    let tree = [&[9, 0, 0, 0, 72, 0, 24, 0][..], &path].concat();
+    let negotiated = [65, 0, 1, 0, 0x11, 0x03, 0, 0];
+    let mut logon = vec![0; 64];
+    logon[..12].copy_from_slice(b"NTLMSSP\0\x03\0\0\0");
+    for (place, len, at) in [(28, 4, 64), (36, 6, 68), (44, 4, 74)] {
+        (logon[place], logon[place + 4]) = (len, at);
+    }
+    logon[60] = 1;
+    logon.extend([utf16("WG"), utf16("joe"), utf16("PC")].concat());
+    let requests = [message(1, 0, &logon), message(3, 0, &tree)].concat();
+    let answer = message(0, 1, &negotiated);
+    let names = names_of(&[(Side::Resp, 0, &answer), (Side::Orig, 0, &requests)], (40000, 445));
+    let expected = [
+        "smb.dialect=3.1.1",
+        "smb.domain=WG",
+        "smb.user=joe",
+        "smb.host=PC",
+        r"smb.tree=\\files\data",
+    ];
+    assert_eq!((names.app, details(&names)), (Some("smb"), expected.to_vec()));
+}
+
+#[test]
+fn dhcp_and_ntp_say_who_and_what() {
+    let mut dhcp = vec![0; 240];
+    dhcp[0] = 1;
+    dhcp[16..20].copy_from_slice(&[192, 0, 2, 7]);
+    dhcp[236..240].copy_from_slice(&[99, 130, 83, 99]);
+    dhcp.extend(b"\x35\x01\x03\x00\x0c\x04host\x32\x04\xc0\x00\x02\x09\xff\x0c\x01x");
+    let names = datagrams(&[&dhcp], (68, 67));
+    let expected = [
+        "dhcp.assigned=192.0.2.7",
+        "dhcp.type=request",
+        "dhcp.hostname=host",
+        "dhcp.requested=192.0.2.9",
+    ];
+    assert_eq!((names.app, details(&names)), (Some("dhcp"), expected.to_vec()));
+    let mut ntp = [[0x23; 1].as_slice(), &[0; 47]].concat();
+    let question = ntp.clone();
+    (ntp[0], ntp[1]) = (0x24, 2);
+    let names = datagrams(&[&question, &ntp], (123, 123));
+    let expected = ["ntp.version=4", "ntp.mode=client", "ntp.mode=server", "ntp.stratum=2"];
+    assert_eq!((names.app, details(&names)), (Some("ntp"), expected.to_vec()));
 }

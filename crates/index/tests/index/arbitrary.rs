@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
 use units::Timestamp;
-use wire::{Address, FiveTuple, Protocol, TcpOptions, Tunnel, TunnelKind};
+use wire::{Address, FiveTuple, Protocol, Ssh, TcpOptions, Tls, Tunnel, TunnelKind};
 
 pub(crate) fn slice() -> impl Strategy<Value = Slice> {
     (who(), (direction(), direction()), course(), names(), pieces()).prop_map(
@@ -97,7 +97,7 @@ fn direction() -> impl Strategy<Value = Direction> {
     (
         [count(), count(), count(), count()],
         any::<u8>(),
-        [count(), count(), count(), count()],
+        [count(), count(), count(), count(), count(), count()],
         of(options),
     )
         .prop_map(|(bytes, tcp_flags, tcp, syn_options)| Direction {
@@ -110,6 +110,8 @@ fn direction() -> impl Strategy<Value = Direction> {
             retransmitted_bytes: tcp[1],
             zero_windows: tcp[2],
             missed_bytes: tcp[3],
+            out_of_order_packets: tcp[4],
+            resets: tcp[5],
             syn_options,
         })
 }
@@ -146,15 +148,47 @@ fn texts() -> impl Strategy<Value = Vec<String>> {
     vec(prop_oneof![Just(String::new()), any::<String>(), "[a-z]{1,8}\\.example"], 0..4)
 }
 
+/// A group that says nothing is not told from none.
+fn tls() -> impl Strategy<Value = Option<Box<Tls>>> {
+    let text = any::<Option<String>>;
+    let time = any::<Option<i64>>;
+    ([text(), text(), text(), text(), text(), text()], any::<Option<u16>>(), [time(), time()])
+        .prop_map(|([alpn_chosen, ja3, ja3s, ja4, cert_subject, cert_issuer], cipher, times)| Tls {
+            alpn_chosen,
+            cipher,
+            ja3,
+            ja3s,
+            ja4,
+            cert_subject,
+            cert_issuer,
+            cert_not_before_ns: times[0],
+            cert_not_after_ns: times[1],
+        })
+        .prop_map(|tls| (tls != Tls::default()).then(|| Box::new(tls)))
+}
+
+fn ssh() -> impl Strategy<Value = Option<Box<Ssh>>> {
+    let text = any::<Option<String>>;
+    [text(), text(), text(), text()]
+        .prop_map(|[client, server, hassh, hassh_server]| Ssh {
+            client,
+            server,
+            hassh,
+            hassh_server,
+        })
+        .prop_map(|ssh| (ssh != Ssh::default()).then(|| Box::new(ssh)))
+}
+
 fn names() -> impl Strategy<Value = Names> {
     let numbers = || vec(any::<u16>(), 0..4);
     let app = of(prop::sample::select(&["tls", "http", "dns"][..]));
     (
         (app, any::<Option<String>>(), texts(), any::<Option<u16>>()),
         (texts(), texts(), texts(), numbers(), texts()),
-        (texts(), numbers(), numbers(), texts()),
+        (texts(), numbers(), numbers(), texts(), of(count())),
+        (tls(), ssh(), texts(), texts()),
     )
-        .prop_map(|(tls, http, dns)| Names {
+        .prop_map(|(tls, http, dns, more)| Names {
             app: tls.0,
             sni: tls.1,
             alpn: tls.2,
@@ -168,6 +202,11 @@ fn names() -> impl Strategy<Value = Names> {
             dns_types: dns.1,
             dns_rcodes: dns.2,
             dns_answers: dns.3,
+            dns_rtt_ns: dns.4,
+            tls: more.0,
+            ssh: more.1,
+            http_content_type: more.2,
+            app_detail: more.3,
         })
 }
 

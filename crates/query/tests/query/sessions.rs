@@ -75,6 +75,8 @@ pub(crate) fn tls() -> Slice {
         tcp_flags: 0x1b,
         retransmitted_packets: 3,
         retransmitted_bytes: 300,
+        out_of_order_packets: 0,
+        resets: 0,
         zero_windows: 0,
         missed_bytes: 0,
         syn_options: Some(TcpOptions {
@@ -90,6 +92,8 @@ pub(crate) fn tls() -> Slice {
         ip_bytes: 1_287_400,
         payload_bytes: 1_251_400,
         tcp_flags: 0x1a,
+        out_of_order_packets: 0,
+        resets: 0,
         zero_windows: 2,
         syn_options: Some(TcpOptions { mss: Some(1400), ..TcpOptions::default() }),
         ..Direction::default()

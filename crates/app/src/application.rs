@@ -1,0 +1,82 @@
+//! What a TCP segment may begin with, and who reads it.
+
+use wire::Names;
+
+use crate::dialog::Dialog;
+use crate::{Reading, Step, dialog, dns, http, modbus, rdp, smb, ssh, tls};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Application {
+    Tls,
+    Http,
+    Dns,
+    Ssh,
+    Smb,
+    Rdp,
+    Modbus,
+    /// FTP or SMTP, told apart while it goes on.
+    Dialog,
+}
+
+/// What a session remembers from one message to the next.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Memory {
+    pub(crate) query: Option<dns::Query>,
+    pub(crate) dialog: Dialog,
+}
+
+impl Application {
+    /// What a TCP segment begins with, by its first bytes and, where they are weak, by the ports.
+    pub(crate) fn of_segment(payload: &[u8], ports: (u16, u16)) -> Option<Self> {
+        let on = |port| ports.0 == port || ports.1 == port;
+        if on(dns::PORT) {
+            return Some(Self::Dns);
+        }
+        let &first = payload.first()?;
+        if first.is_ascii_uppercase() {
+            let is_ssh = first == b'S' && ssh::begins(payload);
+            return if is_ssh {
+                Some(Self::Ssh)
+            } else {
+                http::begins(payload).then_some(Self::Http)
+            };
+        }
+        match first {
+            tls::HANDSHAKE if tls::begins(payload) => Some(Self::Tls),
+            b'2' if dialog::begins(payload) => Some(Self::Dialog),
+            rdp::TPKT if rdp::begins(payload) => Some(Self::Rdp),
+            0 if smb::begins(payload) => Some(Self::Smb),
+            _ if on(modbus::PORT) && modbus::begins(payload) => Some(Self::Modbus),
+            _ => dns::is_tcp_message(payload).then_some(Self::Dns),
+        }
+    }
+
+    /// Whether its messages are put together from several segments.
+    pub(crate) fn is_collected(self) -> bool {
+        !matches!(self, Self::Smb | Self::Modbus)
+    }
+
+    /// Reads one message from the start of `bytes`.
+    pub(crate) fn read(
+        self,
+        bytes: &[u8],
+        reading: Reading,
+        names: &mut Names,
+        memory: &mut Memory,
+    ) -> Step {
+        let (name, step) = match self {
+            Self::Tls => ("tls", tls::read(bytes, reading.is_last, names)),
+            Self::Http => return http::read(bytes, reading.is_last, names),
+            Self::Dns => ("dns", dns::read_tcp(bytes, reading, names, &mut memory.query)),
+            Self::Ssh => ("ssh", ssh::read(bytes, reading, names)),
+            Self::Smb => ("smb", smb::read(bytes, names)),
+            Self::Rdp => ("rdp", rdp::read(bytes, reading.is_last, names)),
+            Self::Modbus => ("modbus", modbus::read(bytes, names)),
+            Self::Dialog => return dialog::read(bytes, reading, names, &mut memory.dialog),
+        };
+        if let Step::Done(_) = step {
+            names.app.get_or_insert(name);
+        }
+        step
+    }
+}

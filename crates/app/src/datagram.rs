@@ -1,0 +1,92 @@
+//! UDP payload: each is a message of its own.
+
+use crate::head::Budget;
+use crate::search::{ATTEMPT_COUNT_MAX, Interest, Search, with};
+use crate::{Reading, Side, Step, dhcp, dns, http, ntp, quic};
+
+const DNS_PORTS: [u16; 3] = [dns::PORT, 5353, 5355];
+
+/// Its messages have the form of DNS and another meaning (RFC 1002 4.2).
+const NETBIOS_NAME_PORT: u16 = 137;
+
+/// A UDP payload on its way to the search.
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram<'a> {
+    /// Who sent it.
+    pub side: Side,
+    /// When, in nanoseconds of any origin.
+    pub time_ns: i64,
+    /// Of sender and receiver.
+    pub ports: (u16, u16),
+    /// The payload as it was captured.
+    pub payload: &'a [u8],
+}
+
+/// Looks at a UDP payload. The search is made when there is something to keep.
+pub fn datagram(
+    search: &mut Option<Box<Search>>,
+    interest: &mut Interest,
+    datagram: &Datagram<'_>,
+    budget: &mut Budget,
+) {
+    let (from, to) = datagram.ports;
+    let on = |port| from == port || to == port;
+    let is_dns_port = DNS_PORTS.into_iter().any(on);
+    if is_dns_port || !on(NETBIOS_NAME_PORT) && dns::is_message(datagram.payload) {
+        if with(search, interest, |search| read_dns(search, datagram)) {
+            return;
+        }
+    } else if quic::begins(datagram.payload) {
+        if with(search, interest, |search| read_quic(search, datagram, budget)) {
+            *interest = Interest::NONE;
+        }
+        return;
+    } else if begins(datagram) && with(search, interest, |search| read_other(search, datagram)) {
+        return;
+    }
+    let has_app = |search: &Search| search.names.app.is_some();
+    let found = interest.has_search && search.as_deref().is_some_and(has_app);
+    if !found && !is_dns_port {
+        interest.attempts = (interest.attempts + 1).min(ATTEMPT_COUNT_MAX);
+    }
+}
+
+fn read_dns(search: &mut Search, datagram: &Datagram<'_>) -> bool {
+    let Datagram { side, time_ns, payload, .. } = *datagram;
+    let reading = Reading { side, time_ns, is_last: true };
+    let is_read = dns::read(payload, reading, &mut search.names, &mut search.memory.query);
+    if is_read {
+        search.names.app.get_or_insert("dns");
+    }
+    is_read
+}
+
+/// True when all is read that can be.
+fn read_quic(search: &mut Search, datagram: &Datagram<'_>, budget: &mut Budget) -> bool {
+    let quic = search.quic.get_or_insert_default();
+    let is_over = quic.read(datagram, &mut search.names, budget);
+    if is_over && let Some(quic) = search.quic.take() {
+        quic.free(budget);
+    }
+    is_over
+}
+
+/// A cheap look before a search is made.
+fn begins(datagram: &Datagram<'_>) -> bool {
+    let payload = datagram.payload;
+    http::begins(payload) || dhcp::begins(payload) || ntp::begins(payload, datagram.ports)
+}
+
+fn read_other(search: &mut Search, datagram: &Datagram<'_>) -> bool {
+    let (payload, names) = (datagram.payload, &mut search.names);
+    if dhcp::begins(payload) {
+        dhcp::read(payload, names);
+        names.app.get_or_insert("dhcp");
+    } else if ntp::begins(payload, datagram.ports) {
+        ntp::read(payload, names);
+        names.app.get_or_insert("ntp");
+    } else {
+        return http::read(payload, true, names) != Step::Foreign;
+    }
+    true
+}
