@@ -1,10 +1,11 @@
 //! Benchmarks that anyone can rerun: `cargo run --release -p bench --
-//! ingest|extract|index|sessions|parity|zones|low-rate|write|scrub|replay|live`.
+//! ingest|extract|index|sessions|parity|zones|low-rate|write|scrub|replay|live|endure`.
 //!
 //! They drive the installed recorder and its peers as programs, on a disk of the user's choice, and
 //! print the machine, every repetition's spread, and what the numbers do not prove. A ratio whose
 //! repetitions spread by more than 10 % gets no verdict. Results: docs/benchmarks.md.
 
+mod endure;
 mod extract;
 mod index_size;
 mod ingest;
@@ -68,6 +69,8 @@ enum Benchmark {
     Replay(replay::Options),
     /// Recording from a veth pair, against tcpdump, dumpcap, netsniff-ng, stenotype; needs root
     Live(live::Options),
+    /// Recording a steady rate for half an hour, round and round; needs root
+    Endure(endure::Options),
     /// Only write the synthetic mix to a file
     Mix {
         /// The pcap file to write
@@ -97,6 +100,7 @@ fn main() -> Result<ExitCode> {
         Benchmark::Scrub(options) => scrub::run(&options)?,
         Benchmark::Replay(options) => replay::run(&options)?,
         Benchmark::Live(options) => live::run(&options)?,
+        Benchmark::Endure(options) => endure::run(&options)?,
         Benchmark::Mix { file, amount } => {
             mix::write(&file, amount)?;
             return Ok(ExitCode::SUCCESS);

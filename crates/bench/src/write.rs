@@ -133,8 +133,8 @@ fn median<T>(rate: impl Fn(&T) -> f64, run: impl Fn() -> Result<T>) -> Result<T>
     Ok(runs.swap_remove(RUNS / 2))
 }
 
-fn open(members: &[PathBuf], pool: &Pool) -> Result<Vec<Box<dyn Device>>> {
-    let options = device::Options { pool: Some(pool.clone()), ..device::Options::default() };
+fn open(members: &[PathBuf]) -> Result<Vec<Box<dyn Device>>> {
+    let options = device::Options::default();
     let open = |path: &PathBuf| device::open(path, &options).map_err(Into::into);
     members.iter().map(open).collect()
 }
@@ -156,7 +156,7 @@ fn columns(options: &Options) -> Result<Pool> {
 /// The volume's own writer: from the first column to the last acknowledgement.
 fn ours(options: &Options, members: &[PathBuf]) -> Result<Run> {
     let pool = columns(options)?;
-    let mut devices = open(members, &pool)?;
+    let mut devices = open(members)?;
     let identity = Identity {
         volume_id: VolumeId([1; 16]),
         head_key: HeadKey([2; 32]),
@@ -209,7 +209,7 @@ fn filled(options: &Options, pool: &Pool, writer: &mut Writer) -> Result<Filled>
 fn bare(options: &Options, members: &[PathBuf], codec: Option<Codec>) -> Result<Run> {
     let pool = columns(options)?;
     let parity = Pool::new(usize::from(options.parity) * 8, usize::try_from(PIECE_BYTES)?)?;
-    let mut lanes: Vec<Plain> = open(members, &pool)?.into_iter().map(Plain::new).collect();
+    let mut lanes: Vec<Plain> = open(members)?.into_iter().map(Plain::new).collect();
     let (cpu, start) = (cpu_seconds()?, now_seconds());
     let mut bytes = 0;
     for stripe in 0..u64::from(options.stripes) {

@@ -103,7 +103,7 @@ fn fill(
 ) -> Result<(), Error> {
     let pool = Pool::new(1, FILL_SIZE)?;
     let zeros = pool.take().expect("the pool has one buffer").freeze();
-    let mut device = open(path, &Options { pool: Some(pool), ..Options::default() })?;
+    let mut device = open(path, &Options::default())?;
     let (mut submitted, mut done, mut completions) = (0, 0, Vec::new());
     while done < size {
         while device.in_flight() < FILL_DEPTH && submitted < size {

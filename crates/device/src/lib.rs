@@ -42,7 +42,7 @@ pub use medium::Crash;
 pub use metered::{Histogram, Meter, MeterReader, Metered};
 pub use modelled::{Modelled, ProfileError, Timing, Work, ZoneProfile};
 pub use open::{Options, is_open_for_writing, open, open_read};
-pub use pool::{Buffer, Pool, Shared};
+pub use pool::{Ahead, Buffer, Pool, Shared};
 pub use timeline::Timeline;
 
 /// Offsets and lengths of all reads and writes are multiples of this: design, section 4.2.

@@ -10,36 +10,26 @@ use crate::clock::monotonic_ns;
 use crate::target::{Access, Target};
 use crate::threads::Threads;
 use crate::uring::Uring;
-use crate::{Device, Error, Latched, Pool, ROW_SIZE, Read, ReadAt, to_u64};
+use crate::{Device, Error, Latched, ROW_SIZE, Read, ReadAt, to_u64};
 
 /// How long a member may stay in use before it is refused.
 const CLAIM_WAIT_NS: u64 = 1_000_000_000;
 
-/// How a member is opened. The three `without` switches force the fallbacks, for tests and for
+/// How a member is opened. The two `without` switches force the fallbacks, for tests and for
 /// users who have to work around a system.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Writes of its buffers need no page lookups, because they are registered with the kernel.
-    pub pool: Option<Pool>,
     /// A smaller target is refused.
     pub minimum_bytes: u64,
     /// Go through the page cache.
     pub without_direct: bool,
     /// Write with threads.
     pub without_uring: bool,
-    /// Do not register the pool's buffers.
-    pub without_registration: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            pool: None,
-            minimum_bytes: to_u64(ROW_SIZE),
-            without_direct: false,
-            without_uring: false,
-            without_registration: false,
-        }
+        Self { minimum_bytes: to_u64(ROW_SIZE), without_direct: false, without_uring: false }
     }
 }
 
@@ -78,8 +68,7 @@ fn drive(target: Arc<Target>, options: &Options) -> Result<Box<dyn Device>, Erro
     if options.without_uring {
         return Ok(Box::new(Threads::start(target, notes)?));
     }
-    let pool = options.pool.as_ref().filter(|_| !options.without_registration);
-    match Uring::start(Arc::clone(&target), pool, notes.clone()) {
+    match Uring::start(Arc::clone(&target), notes.clone()) {
         Ok(uring) => Ok(Box::new(uring)),
         Err(error) => {
             let count = crate::threads::THREAD_COUNT;

@@ -1,12 +1,16 @@
-//! Fixed memory for columns: one mapping, cut into buffers, allocated and touched at start.
+//! Fixed memory for columns: one mapping, cut into buffers.
 //!
 //! Taking, sharing and giving back allocate nothing. A buffer is either free, held by one
 //! [`Buffer`] (which may write) or held by one or more [`Shared`] (which only read); the count per
-//! buffer decides. A buffer keeps its old content when it is taken again.
+//! buffer decides. A buffer keeps its old content when it is taken again. The last one to come back
+//! is the first to be taken: as long as few are in use it is always the same few, warm in the
+//! caches, and the others have not even pages yet.
 
 #![expect(unsafe_code, reason = "one mapping is cut into buffers with their own life times")]
 
-use core::ffi::c_void;
+mod ahead;
+mod mapping;
+
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
@@ -14,12 +18,15 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
 use core::time::Duration;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::io::Errno;
+
+pub use ahead::Ahead;
+use mapping::Mapping;
 
 use crate::{Error, ROW_SIZE, to_u64};
 
-/// Below one huge page the advice would be meaningless.
-const HUGE_PAGE_SIZE: usize = 2 << 20;
+/// Free memory that is touched before anybody takes it: what a link of 100 Gbit/s fills in 5 ms.
+const AHEAD_BYTES: usize = 64 << 20;
 
 /// A handle on a fixed number of buffers of one size; clones share them.
 #[derive(Clone, Debug)]
@@ -28,89 +35,88 @@ pub struct Pool {
 }
 
 struct Inner {
-    start: NonNull<u8>,
-    mapped: usize,
-    is_huge: bool,
+    /// Who may touch which part of it is decided by `Buffer` (unique) and `Shared` (read-only).
+    memory: Mapping,
     size: usize,
-    /// Holders of each buffer: 0 while it is in `free`, 1 for a `Buffer`, the number of clones for
+    /// Holders of each buffer: 0 while it is free, 1 for a `Buffer`, the number of clones for
     /// `Shared`.
     holders: Box<[AtomicU32]>,
-    free: Mutex<Vec<u32>>,
+    free: Mutex<Free>,
     /// Fewest that were ever free.
     least_free: AtomicUsize,
     returned: Condvar,
+    /// Few of the free buffers are touched.
+    needed: Condvar,
 }
 
-// SAFETY: `start` is an anonymous private mapping without thread affinity; who may touch which part
-// of it is decided by `Buffer` (unique) and `Shared` (read-only).
-unsafe impl Send for Inner {}
-// SAFETY: as above; `&Inner` gives access to no byte of the mapping.
-unsafe impl Sync for Inner {}
+/// The free buffers.
+struct Free {
+    /// Those that were in use.
+    returned: Vec<u32>,
+    /// Buffers from this one on were never taken.
+    fresh: u32,
+    /// Buffers from this one on were never touched, unless they were taken.
+    untouched: u32,
+    /// Nobody needs touched buffers any more.
+    is_ending: bool,
+}
+
+impl Free {
+    /// Those that whoever takes them can write to without waiting for memory.
+    fn ready(&self) -> usize {
+        self.returned.len() + usize_of(self.untouched.saturating_sub(self.fresh))
+    }
+
+    fn is_touched(&self, count: usize) -> bool {
+        usize_of(self.untouched.max(self.fresh)) == count
+    }
+
+    /// The next one to be touched.
+    fn touch(&mut self) -> u32 {
+        let index = self.untouched.max(self.fresh);
+        self.untouched = index + 1;
+        index
+    }
+}
 
 impl Pool {
-    /// Maps `count` buffers of `size` bytes, a multiple of [`ROW_SIZE`], and touches every page, so
-    /// that recording never waits for one.
+    /// Maps `count` buffers of `size` bytes, a multiple of [`ROW_SIZE`], and touches the first 64
+    /// MiB of them. The others are touched when they are needed for the first time, or shortly
+    /// before ([`Pool::touch_ahead`]).
     ///
     /// # Panics
     /// If `count` is 0 or beyond `u32`, or `size` is 0 or no multiple of [`ROW_SIZE`].
     pub fn new(count: usize, size: usize) -> Result<Self, Error> {
-        let buffers = u32::try_from(count).expect("a pool has fewer than 2^32 buffers");
+        assert!(u32::try_from(count).is_ok(), "a pool has fewer than 2^32 buffers");
         assert!(count > 0, "a pool has at least one buffer");
         assert!(size > 0 && size.is_multiple_of(ROW_SIZE), "buffers are whole rows");
-        let no_memory = |errno: rustix::io::Errno| Error::Memory {
+        let no_memory = |errno: Errno| Error::Memory {
             size_bytes: to_u64(count).saturating_mul(to_u64(size)),
             errno: errno.raw_os_error(),
         };
-        let mapped = count.checked_mul(size).ok_or_else(|| no_memory(rustix::io::Errno::NOMEM))?;
-        let huge = Self::map_huge(mapped);
-        let (start, mapped, is_huge) = match huge {
-            Some((start, mapped)) => (start, mapped, true),
-            None => (map(mapped, MapFlags::PRIVATE).map_err(no_memory)?, mapped, false),
+        let len = count.checked_mul(size).ok_or_else(|| no_memory(Errno::NOMEM))?;
+        let free =
+            Free { returned: Vec::with_capacity(count), fresh: 0, untouched: 0, is_ending: false };
+        let inner = Inner {
+            memory: Mapping::new(len).map_err(no_memory)?,
+            size,
+            holders: (0..count).map(|_| AtomicU32::new(0)).collect(),
+            free: Mutex::new(free),
+            least_free: AtomicUsize::new(count),
+            returned: Condvar::new(),
+            needed: Condvar::new(),
         };
-        let pool = Self {
-            inner: Arc::new(Inner {
-                start,
-                mapped,
-                is_huge,
-                size,
-                holders: (0..count).map(|_| AtomicU32::new(0)).collect(),
-                free: Mutex::new((0..buffers).rev().collect()),
-                least_free: AtomicUsize::new(count),
-                returned: Condvar::new(),
-            }),
-        };
-        if is_huge {
-            return Ok(pool);
+        let now = if inner.memory.is_huge() { count } else { inner.ahead() };
+        for _ in 0..now {
+            let index = inner.lock().touch();
+            inner.touch(index).map_err(no_memory)?;
         }
-        if mapped >= HUGE_PAGE_SIZE {
-            pool.inner.advise(Advice::LinuxHugepage).map_err(no_memory)?;
-        }
-        pool.inner.advise(Advice::LinuxPopulateWrite).map_err(no_memory)?;
-        Ok(pool)
-    }
-
-    /// Maps at least so many bytes in huge pages that somebody has set aside for that, if there are
-    /// enough of them (`hugetlbpage.rst` in the kernel's documentation), and touches them.
-    fn map_huge(size: usize) -> Option<(NonNull<u8>, usize)> {
-        // A small pool would take a whole one away from those that need many.
-        let mapped = size.checked_next_multiple_of(HUGE_PAGE_SIZE);
-        let mapped = mapped.filter(|_| size >= HUGE_PAGE_SIZE)?;
-        let flags = MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::HUGE_2MB;
-        let start = map(mapped, flags).ok()?;
-        let address = start.as_ptr().cast::<c_void>();
-        // SAFETY: the range has just been mapped; touching it changes nothing.
-        if unsafe { madvise(address, mapped, Advice::LinuxPopulateWrite) }.is_err() {
-            // SAFETY: nothing points into the mapping.
-            let unmapped = unsafe { munmap(address, mapped) };
-            assert!(unmapped.is_ok(), "a mapping is unmapped once, as it was mapped");
-            return None;
-        }
-        Some((start, mapped))
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Whether the buffers lie in huge pages that were set aside.
     pub fn is_in_huge_pages(&self) -> bool {
-        self.inner.is_huge
+        self.inner.memory.is_huge()
     }
 
     /// A free buffer with whatever it held before, or `None` if all are in use.
@@ -124,7 +130,7 @@ impl Pool {
         let (mut free, _) = self
             .inner
             .returned
-            .wait_timeout_while(self.inner.lock(), timeout, |free| free.is_empty())
+            .wait_timeout_while(self.inner.lock(), timeout, |free| self.inner.free_count(free) == 0)
             .unwrap_or_else(PoisonError::into_inner);
         let index = self.inner.pop(&mut free)?;
         drop(free);
@@ -139,7 +145,7 @@ impl Pool {
 
     /// Buffers that nobody holds at this moment.
     pub fn free_count(&self) -> usize {
-        self.inner.lock().len()
+        self.inner.free_count(&self.inner.lock())
     }
 
     /// Fewest buffers that were free at any moment so far.
@@ -149,50 +155,53 @@ impl Pool {
 
     /// Buffers in all.
     pub fn count(&self) -> usize {
-        self.inner.holders.len()
+        self.inner.count()
     }
 
     /// Bytes in each buffer.
     pub fn buffer_size(&self) -> usize {
         self.inner.size
     }
-
-    /// One entry per buffer, in the order of their indexes, for registration with the kernel.
-    pub(crate) fn regions(&self) -> Vec<libc::iovec> {
-        (0..self.count())
-            .map(|index| libc::iovec {
-                iov_base: self.inner.address(index).as_ptr().cast::<c_void>(),
-                iov_len: self.inner.size,
-            })
-            .collect()
-    }
-}
-
-fn map(size: usize, flags: MapFlags) -> Result<NonNull<u8>, rustix::io::Errno> {
-    let read_write = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: without a hint and without FIXED the kernel chooses an unused range.
-    let start = unsafe { mmap_anonymous(core::ptr::null_mut(), size, read_write, flags) }?;
-    Ok(NonNull::new(start.cast::<u8>()).expect("mmap never returns null"))
 }
 
 impl Inner {
-    /// A kernel that does not know an advice (EINVAL) only costs speed.
-    fn advise(&self, advice: Advice) -> Result<(), rustix::io::Errno> {
-        // SAFETY: the range is ours, and neither advice in use changes its content.
-        match unsafe { madvise(self.start.as_ptr().cast::<c_void>(), self.mapped, advice) } {
-            Err(errno) if errno != rustix::io::Errno::INVAL => Err(errno),
-            _ => Ok(()),
+    fn count(&self) -> usize {
+        self.holders.len()
+    }
+
+    /// Free buffers that are to be touched, at least.
+    fn ahead(&self) -> usize {
+        (AHEAD_BYTES / self.size).clamp(1, self.count())
+    }
+
+    fn touch(&self, index: u32) -> Result<(), Errno> {
+        if self.memory.is_huge() {
+            return Ok(());
         }
+        self.memory.touch(usize_of(index) * self.size, self.size)
     }
 
     /// A panic while the list was locked cannot leave it half changed.
-    fn lock(&self) -> MutexGuard<'_, Vec<u32>> {
+    fn lock(&self) -> MutexGuard<'_, Free> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn pop(&self, free: &mut Vec<u32>) -> Option<u32> {
-        let index = free.pop()?;
-        self.least_free.fetch_min(free.len(), Ordering::Relaxed);
+    fn free_count(&self, free: &Free) -> usize {
+        free.returned.len() + self.count() - usize_of(free.fresh)
+    }
+
+    fn pop(&self, free: &mut Free) -> Option<u32> {
+        let index = free.returned.pop().or_else(|| {
+            let index = free.fresh;
+            (usize_of(index) < self.count()).then(|| {
+                free.fresh += 1;
+                index
+            })
+        })?;
+        self.least_free.fetch_min(self.free_count(free), Ordering::Relaxed);
+        if free.ready() < self.ahead() {
+            self.needed.notify_one();
+        }
         Some(index)
     }
 
@@ -203,16 +212,7 @@ impl Inner {
     fn address(&self, index: usize) -> NonNull<u8> {
         assert!(index < self.holders.len(), "the buffer lies in the mapping");
         // SAFETY: index < count, so the sum stays within the `count * size` bytes mapped.
-        unsafe { self.start.add(index * self.size) }
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        // SAFETY: every `Buffer` and `Shared` holds an `Arc` of this, so none points into the
-        // mapping.
-        let unmapped = unsafe { munmap(self.start.as_ptr().cast::<c_void>(), self.mapped) };
-        assert!(unmapped.is_ok(), "a mapping is unmapped once, as it was mapped");
+        unsafe { self.memory.start().add(index * self.size) }
     }
 }
 
@@ -221,7 +221,7 @@ impl fmt::Debug for Inner {
         f.debug_struct("Inner")
             .field("count", &self.holders.len())
             .field("size", &self.size)
-            .field("free", &self.lock().len())
+            .field("free", &self.free_count(&self.lock()))
             .finish_non_exhaustive()
     }
 }
@@ -247,7 +247,7 @@ impl Drop for Held {
             // Pairs with the Release of the other holders: their reads end before the buffer is
             // reused.
             fence(Ordering::Acquire);
-            self.pool.lock().push(self.index);
+            self.pool.lock().returned.push(self.index);
             self.pool.returned.notify_one();
         }
     }
@@ -294,13 +294,6 @@ pub struct Shared {
     held: Held,
 }
 
-impl Shared {
-    /// The place of this buffer in [`Pool::regions`], if it belongs to `pool`.
-    pub(crate) fn index_in(&self, pool: &Pool) -> Option<u32> {
-        Arc::ptr_eq(&self.held.pool, &pool.inner).then_some(self.held.index)
-    }
-}
-
 impl Clone for Shared {
     fn clone(&self) -> Self {
         let before = self.held.pool.holders(self.held.index).fetch_add(1, Ordering::Relaxed);
@@ -332,6 +325,7 @@ fn usize_of(index: u32) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::mapping::HUGE_PAGE_SIZE;
     use super::*;
 
     #[test]

@@ -1,12 +1,12 @@
-//! Writing through `io_uring`: registered buffers where memory may be locked, any number of writes
-//! in flight from one thread.
+//! Writing through `io_uring`: any number of writes in flight from one thread.
 //!
 //! The kernel reads a buffer until its completion arrives; the slot of an operation holds a count
 //! on it until then, whatever happens. If the ring itself fails, that can never be known, and the
-//! buffers are leaked. Two things are left out on purpose. `SINGLE_ISSUER` binds the ring to one
+//! buffers are leaked. Three things are left out on purpose. `SINGLE_ISSUER` binds the ring to one
 //! thread, and a device may be handed to another. A registered file outlives its process: the
 //! kernel tears rings down in the background, and a restarted recorder would find its member in
-//! use.
+//! use. Registered buffers would all have to have their memory at the start, and their number is
+//! bounded; finding the pages of a write of a whole piece costs next to nothing.
 
 #![expect(
     unsafe_code,
@@ -25,7 +25,7 @@ use rustix::io::Errno;
 use crate::clock::monotonic_ns;
 use crate::discard::Discards;
 use crate::target::Target;
-use crate::{Completion, Device, Error, Pool, Shared, assert_range, to_u64, to_usize};
+use crate::{Completion, Device, Error, Shared, assert_range, to_u64, to_usize};
 
 /// Submissions are handed over at once, so this bounds nothing.
 const RING_ENTRIES: u32 = 64;
@@ -38,8 +38,6 @@ const COMPLETION_ENTRIES: u32 = 1024;
 pub(crate) struct Uring {
     ring: IoUring,
     target: Arc<Target>,
-    /// The pool whose buffers are registered, which also keeps them mapped while they are.
-    registered: Option<Pool>,
     /// By user data of the ring; `None` is free.
     slots: Vec<Option<Slot>>,
     in_flight: usize,
@@ -70,11 +68,7 @@ enum Operation {
 
 impl Uring {
     /// Fails where `io_uring` is missing, forbidden, or older than Linux 5.11.
-    pub(crate) fn start(
-        target: Arc<Target>,
-        pool: Option<&Pool>,
-        mut notes: Vec<String>,
-    ) -> io::Result<Self> {
+    pub(crate) fn start(target: Arc<Target>, notes: Vec<String>) -> io::Result<Self> {
         // COOP_TASKRUN spares interrupts of the submitting thread, from Linux 5.19.
         let mut plain = IoUring::builder();
         plain.setup_cqsize(COMPLETION_ENTRIES);
@@ -88,33 +82,10 @@ impl Uring {
         if !ring.params().is_feature_ext_arg() {
             return Err(io::Error::from_raw_os_error(libc::ENOSYS));
         }
-        let registered = pool.filter(|pool| {
-            let regions = pool.regions();
-            // SAFETY: the regions are mapped as long as `registered` holds the pool, which is
-            // dropped after the ring (fields drop in order), and the kernel only reads from them.
-            let result = unsafe { ring.submitter().register_buffers(&regions) };
-            if let Err(error) = &result {
-                notes.push(format!(
-                    "memory may not be locked ({error}): buffers are not registered"
-                ));
-            }
-            result.is_ok()
-        });
-        let registered = registered.cloned();
         let slots = Vec::with_capacity(to_usize(u64::from(RING_ENTRIES)));
         let (unsent, in_flight) = (Vec::new(), 0);
         let discards = Discards::new();
-        Ok(Self {
-            ring,
-            target,
-            registered,
-            slots,
-            in_flight,
-            discards,
-            unsent,
-            broken: None,
-            notes,
-        })
+        Ok(Self { ring, target, slots, in_flight, discards, unsent, broken: None, notes })
     }
 
     fn submit(&mut self, token: u64, operation: Operation) {
@@ -140,7 +111,7 @@ impl Uring {
     fn send(&mut self, index: usize) {
         let slot = self.slots.get(index).and_then(Option::as_ref).expect("the slot is in use");
         let file = Fd(self.target.as_fd().as_raw_fd());
-        let entry = slot.operation.entry(file, self.registered.as_ref()).user_data(to_u64(index));
+        let entry = slot.operation.entry(file).user_data(to_u64(index));
         loop {
             // SAFETY: the buffer that the entry points to is held by the slot until its completion.
             if unsafe { self.ring.submission().push(&entry) }.is_ok() {
@@ -222,20 +193,14 @@ impl Uring {
 }
 
 impl Operation {
-    fn entry(&self, file: Fd, registered: Option<&Pool>) -> squeue::Entry {
+    fn entry(&self, file: Fd) -> squeue::Entry {
         let Self::Write { offset, data, len, done } = self else {
             return opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build();
         };
         let rest = data.get(*done..*len).expect("checked at submission");
         let count = u32::try_from(rest.len()).unwrap_or(1 << 30);
         let offset = *offset + to_u64(*done);
-        let index = registered.and_then(|pool| data.index_in(pool));
-        match index.and_then(|index| u16::try_from(index).ok()) {
-            Some(index) => {
-                opcode::WriteFixed::new(file, rest.as_ptr(), count, index).offset(offset).build()
-            }
-            None => opcode::Write::new(file, rest.as_ptr(), count).offset(offset).build(),
-        }
+        opcode::Write::new(file, rest.as_ptr(), count).offset(offset).build()
     }
 
     /// Takes the kernel's answer; `None` means that something is left to do.
@@ -339,7 +304,6 @@ impl core::fmt::Debug for Uring {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Uring")
             .field("target", &self.target)
-            .field("registered", &self.registered)
             .field("in_flight", &self.in_flight)
             .field("broken", &self.broken)
             .finish_non_exhaustive()

@@ -27,7 +27,7 @@ const READY: &str = "eight writes are done";
 fn the_child_writes_until_it_is_killed() {
     let Ok(path) = std::env::var(VARIABLE) else { return };
     let pool = Pool::new(8, PIECE).unwrap();
-    let options = Options { pool: Some(pool.clone()), ..Options::default() };
+    let options = Options::default();
     let mut device = open(Path::new(&path), &options).unwrap();
     let mut completions = Vec::new();
     for number in 0_u64.. {

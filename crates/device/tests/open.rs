@@ -40,16 +40,14 @@ fn reap_all(device: &mut dyn Device) -> Vec<u64> {
 
 /// Writes many buffers in flight, flushes, reads everything back by the writer and by a reader.
 fn check_round_trip(path: &Path, options: &Options) -> Vec<String> {
-    let pool = options.pool.clone().unwrap();
-    let foreign = Pool::new(1, pool.buffer_size()).unwrap();
+    let pool = Pool::new(6, 256 << 10).unwrap();
     let mut device = open(path, options).unwrap();
     let size = pool.buffer_size();
     let expected = |index: u64| u8::try_from(index * 37 % 251).unwrap();
     for index in 0..16 {
-        let source = if index == 7 { &foreign } else { &pool };
-        let mut buffer = source.take_timeout(Duration::from_millis(1)).unwrap_or_else(|| {
+        let mut buffer = pool.take_timeout(Duration::from_millis(1)).unwrap_or_else(|| {
             assert!(!reap_all(device.as_mut()).is_empty());
-            source.take().unwrap()
+            pool.take().unwrap()
         });
         buffer.fill(expected(index));
         device.submit_write(index, index * size as u64, buffer.freeze(), size);
@@ -79,16 +77,11 @@ fn check_round_trip(path: &Path, options: &Options) -> Vec<String> {
     device.notes().to_vec()
 }
 
-fn pool() -> Pool {
-    Pool::new(6, 256 << 10).unwrap()
-}
-
 #[test]
 fn every_way_of_driving_gives_back_what_was_written() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let forced = [
         Options::default(),
-        Options { without_registration: true, ..Options::default() },
         Options { without_uring: true, ..Options::default() },
         Options { without_direct: true, ..Options::default() },
         Options { without_direct: true, without_uring: true, ..Options::default() },
@@ -96,7 +89,7 @@ fn every_way_of_driving_gives_back_what_was_written() {
     for (number, options) in forced.into_iter().enumerate() {
         let path = directory.path().join(number.to_string());
         sparse(&path, 8 * MIB);
-        check_round_trip(&path, &Options { pool: Some(pool()), ..options });
+        check_round_trip(&path, &options);
     }
 }
 
@@ -108,7 +101,7 @@ fn memory_file_systems_work_with_or_without_direct_io() {
     };
     let path = directory.path().join("member");
     sparse(&path, 8 * MIB);
-    let notes = check_round_trip(&path, &Options { pool: Some(pool()), ..Options::default() });
+    let notes = check_round_trip(&path, &Options::default());
     println!("notes on tmpfs: {notes:?}");
 }
 
@@ -118,7 +111,7 @@ fn block_devices_are_driven_like_files_and_discarded() {
     let file = directory.path().join("backing");
     sparse(&file, 8 * MIB);
     let Some(device) = Loop::attach(&file, &[]) else { return };
-    check_round_trip(&device.0, &Options { pool: Some(pool()), ..Options::default() });
+    check_round_trip(&device.0, &Options::default());
     assert!(discard(&device.0).unwrap());
     let mut row = [1; 4096];
     open_read(&device.0).unwrap().read_at(0, &mut row).unwrap();
@@ -176,7 +169,7 @@ fn logical_blocks_of_4096_bytes_work() {
     let file = directory.path().join("backing");
     sparse(&file, 8 * MIB);
     let Some(device) = Loop::attach(&file, &["--sector-size", "4096"]) else { return };
-    check_round_trip(&device.0, &Options { pool: Some(pool()), ..Options::default() });
+    check_round_trip(&device.0, &Options::default());
 }
 
 #[test]
@@ -344,7 +337,7 @@ fn buffers_are_held_until_a_dropped_device_has_written_them() {
         let path = directory.path().join(format!("member-{without_uring}"));
         sparse(&path, 8 * MIB);
         let pool = Pool::new(4, 2 << 20).unwrap();
-        let options = Options { pool: Some(pool.clone()), without_uring, ..Options::default() };
+        let options = Options { without_uring, ..Options::default() };
         let mut device = open(&path, &options).unwrap();
         let buffers: Vec<_> = std::iter::from_fn(|| pool.take()).collect();
         for (token, mut buffer) in (0..).zip(buffers) {

@@ -72,6 +72,11 @@ impl Program {
         Ok(self.ended.is_some())
     }
 
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Asks it to end, as Ctrl-C does.
     pub fn interrupt(&self) {
         self.signal(Signal::INT);
