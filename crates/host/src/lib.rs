@@ -1,11 +1,12 @@
 //! The rest of the operating system: clocks, random bytes, signals, what a disk is like, what uses
 //! it and what lies on it, partition tables, the cache directory, files for the user, the limits of
-//! this process, programs beside it, network namespaces of our own.
+//! this process, programs beside it and their sockets, network namespaces of our own.
 //!
 //! Not here: reading and writing of members (`device`) and of packets (`capture`). Nothing here
 //! decides; `upkeep` refuses a target by what this room finds.
 
 mod clock;
+mod control;
 mod directory;
 pub mod disk;
 mod error;
@@ -27,6 +28,7 @@ mod temporary;
 pub mod usage;
 
 pub use clock::SystemClock;
+pub use control::{ControlSocket, ask};
 pub use directory::{Directory, OpenFile, default_cache_directory};
 pub use error::Error;
 pub use listing::{files_in, read_text};

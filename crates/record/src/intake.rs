@@ -14,6 +14,7 @@ use format::piece::{EncodedInterface, InterfaceFields, PacketParts, PieceBuilder
 use units::{Clock, Timestamp};
 use wire::LinkType;
 
+use crate::control::Control;
 use crate::ledger::{LaneCounts, Ledger};
 use crate::ring::{FilledColumn, Task};
 use crate::selection::{Selected, Selection};
@@ -62,6 +63,9 @@ pub(crate) struct Intake<'a> {
     losses: Totals,
     counted_at: Timestamp,
     selection: Selection,
+    control: Control,
+    /// The newest question that was answered.
+    answered: u64,
     /// Slots that the ring writer had under way when packets began to be dropped.
     unfinished_slots: usize,
 }
@@ -78,12 +82,13 @@ pub(crate) struct IntakeParts<'a> {
     pub(crate) writer_failed: &'a AtomicBool,
     pub(crate) gaps: Vec<Gap>,
     pub(crate) selection: Selection,
+    pub(crate) control: Control,
 }
 
 impl<'a> Intake<'a> {
     pub(crate) fn new(parts: IntakeParts<'a>) -> Self {
         let IntakeParts { queue, ledger, pool, tasks, clock, may_wait, .. } = parts;
-        let IntakeParts { cut_after_ns, writer_failed, gaps, selection, .. } = parts;
+        let IntakeParts { cut_after_ns, writer_failed, gaps, selection, control, .. } = parts;
         Self {
             queue,
             ledger,
@@ -100,6 +105,8 @@ impl<'a> Intake<'a> {
             losses: Totals::default(),
             counted_at: clock.realtime(),
             selection,
+            control,
+            answered: 0,
             unfinished_slots: 0,
         }
     }
@@ -183,13 +190,25 @@ impl<'a> Intake<'a> {
         Ok(false)
     }
 
-    /// Cuts a column that has been open for too long. Between two calls at most one batch is taken.
+    /// Cuts a column that has been open for too long, or is asked for. Between two calls at most one batch is taken.
     /// A writer that is gone is noticed here even when no packet comes.
     pub(crate) fn cut_if_due(&mut self) -> Result<(), WriterGone> {
         self.check_writer()?;
+        let asked = self.control.asked();
+        if asked != self.answered {
+            self.send(true)?;
+            return self.answer(asked);
+        }
         let now = self.clock.boottime_ns();
         let due = |open: &OpenColumn| now.saturating_sub(open.opened_ns) >= self.cut_after_ns;
         if self.open.as_ref().is_some_and(due) { self.send(true) } else { Ok(()) }
+    }
+
+    /// Everything taken so far was sent.
+    fn answer(&mut self, number: u64) -> Result<(), WriterGone> {
+        self.answered = number;
+        let tasks = self.tasks.as_ref().ok_or(WriterGone)?;
+        tasks.send(Task::UpTo { queue: self.queue, number }).map_err(|_| WriterGone)
     }
 
     /// Takes over the totals of the source under way; new losses become gaps between the last look
@@ -261,7 +280,7 @@ impl<'a> Intake<'a> {
                 break;
             }
         }
-        Ok(())
+        self.answer(u64::MAX)
     }
 
     /// Takes a column from the pool; false when there is none and this source cannot wait.

@@ -8,7 +8,7 @@ use core::ops::ControlFlow;
 use core::time::Duration;
 
 use capture::{FileOptions, FileSource, LiveOptions, LiveSource, Source, Timestamps};
-use device::Pool;
+use device::{Ahead, Pool};
 use format::directory::SegmentEntry;
 use format::head::StripeId;
 use units::{ByteSize, Clock};
@@ -16,6 +16,7 @@ use volume::{Candidate, MemberAt, Reader, Recovery, Writer, WriterCounters};
 
 use crate::account::{Account, Loss};
 use crate::classes::Class;
+use crate::control::Control;
 use crate::discards::{self, Discard};
 use crate::error::Error;
 use crate::members::MemberChange;
@@ -100,6 +101,8 @@ pub struct Options {
     pub on_member_change: Option<String>,
     /// Which disks are told ahead of the head what is needed no more.
     pub discard: Discard,
+    /// Who may ask for more while it goes on.
+    pub control: Control,
     /// How the member is driven.
     pub device: device::Options,
 }
@@ -137,6 +140,7 @@ impl Options {
             without: Vec::new(),
             on_member_change: None,
             discard: Discard::Auto,
+            control: Control::default(),
             device: device::Options::default(),
         }
     }
@@ -147,6 +151,8 @@ impl Options {
 pub struct Progress {
     /// Since the start.
     pub elapsed_ns: i64,
+    /// One account per interface.
+    pub interfaces: Vec<Account>,
     /// Sums over all interfaces.
     pub total: Account,
     /// Bytes sent to the member.
@@ -305,6 +311,8 @@ pub(crate) struct Opened {
     pub(crate) writer: Writer,
     pub(crate) recovery: Recovery,
     pub(crate) pool: Pool,
+    /// Finds memory for the pool until the recording has ended.
+    pub(crate) _ahead: Ahead,
     /// The volume as it was when it was opened, for the index.
     pub(crate) reader: Reader,
     pub(crate) directory: Vec<SegmentEntry>,
@@ -315,7 +323,7 @@ pub(crate) struct Opened {
 fn open_volume(options: &Options, queues: usize, clock: &dyn Clock) -> Result<Opened, Error> {
     let mut members = volume::find_members(&options.volume, &options.members)?;
     members.retain(|found| !options.without.contains(&found.member));
-    // The pool must exist before the members are opened, and its shape is in the superblock.
+    // The pool's shape is in the superblock.
     let reader = Reader::of_members(volume::open_members(&members)?)?;
     let piece_bytes = u64::from(reader.geometry().piece_bytes);
     let further_queues = u64::try_from(queues - 1).expect("few queues");
@@ -328,8 +336,9 @@ fn open_volume(options: &Options, queues: usize, clock: &dyn Clock) -> Result<Op
     let columns = options.pool_bytes / piece_bytes + further;
     let columns = usize::try_from(columns).unwrap_or(usize::MAX);
     let pool = Pool::new(columns, reader.piece_bytes())?;
-    let device_options = device::Options { pool: Some(pool.clone()), ..options.device.clone() };
-    let open = |found: &MemberAt| match device::open(&found.path, &device_options) {
+    // From now on, and so with the memory policy of this thread.
+    let ahead = pool.touch_ahead().map_err(Error::Thread)?;
+    let open = |found: &MemberAt| match device::open(&found.path, &options.device) {
         // One that is in use, say, is not lost: the user would want to know.
         Err(error) if !error.is_failure() => Err(error),
         opened => Ok((found.member, opened.map_err(volume::Error::from))),
@@ -344,7 +353,7 @@ fn open_volume(options: &Options, queues: usize, clock: &dyn Clock) -> Result<Op
     if pool.is_in_huge_pages() {
         setup.push("the pool lies in huge pages".to_owned());
     }
-    Ok(Opened { writer, recovery, pool, reader, directory, setup })
+    Ok(Opened { writer, recovery, pool, _ahead: ahead, reader, directory, setup })
 }
 
 /// Members that are not there although something is in their place that cannot be read.

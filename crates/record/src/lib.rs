@@ -21,6 +21,7 @@
 
 mod account;
 mod classes;
+mod control;
 mod discards;
 mod duplicates;
 mod encoder;
@@ -48,6 +49,7 @@ mod teller;
 
 pub use account::{Account, Loss, QueueAccount};
 pub use classes::{Class, ClassError, Keep};
+pub use control::Control;
 pub use discards::Discard;
 pub use error::Error;
 pub use job::{Input, MaxAge, Options, Progress, Report, record};

@@ -18,6 +18,7 @@ use units::{Clock, Timestamp};
 use volume::{Reader, Recovery, Retention, WriterCounters};
 
 use crate::account::Account;
+use crate::control::Questions;
 use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::expiry::Expiry;
@@ -80,6 +81,7 @@ pub(crate) fn run(
             expiry: Expiry::new(retention, options.volume.clone(), options.members.clone())?,
             open_spare: &open_spare,
             discard: options.discard,
+            questions: Questions::new(options.control.clone(), 1 + sources.further.len()),
         };
         let ring = RingWriter::new(opened.writer, ring);
         let ring = spawn_ring(scope, ring, task_queue, &failed)?;
@@ -98,6 +100,7 @@ pub(crate) fn run(
             is_stopping: &is_stopping,
             crash: crash_gap(&recovery, clock.realtime()),
             cpus: &options.cpus,
+            control: options.control.clone(),
         };
         let fed = feeding.all(scope, sources, &mut || teller.tell())?;
         drop::<resilver::Working>(resilverer);
@@ -312,9 +315,8 @@ fn start_resilverer(
     (board, tasks, pool): (&Board, SyncSender<Task>, &Pool),
 ) -> Result<resilver::Working, Error> {
     let places = (options.volume.clone(), options.members.clone());
-    let device = device::Options { pool: Some(pool.clone()), ..options.device.clone() };
     let shared = (Arc::clone(board), tasks, pool.clone());
-    resilver::start(places, device, shared).map_err(Error::Thread)
+    resilver::start(places, options.device.clone(), shared).map_err(Error::Thread)
 }
 
 /// The device of a spare, if it is there and nobody else has it.

@@ -14,6 +14,7 @@ use device::Pool;
 use format::directory::Gap;
 use units::Clock;
 
+use crate::control::Control;
 use crate::error::Error;
 use crate::feed::{Feed, Looking};
 use crate::intake::{Intake, IntakeParts, WriterGone};
@@ -91,6 +92,7 @@ pub(crate) struct Feeding<'a> {
     /// What the recorder before this one lost.
     pub(crate) crash: Option<Gap>,
     pub(crate) cpus: &'a [usize],
+    pub(crate) control: Control,
 }
 
 type Follower<'scope> = ScopedJoinHandle<'scope, (Feed<'scope>, Result<(), WriterGone>)>;
@@ -159,6 +161,7 @@ impl<'scope> Feeding<'scope> {
             writer_failed: self.writer_failed,
             gaps: self.crash.take().into_iter().collect(),
             selection,
+            control: self.control.clone(),
         });
         Feed::new(intake, self.clock, self.is_stopping, self.cut_after)
     }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use core::time::Duration;
 
+use crate::control::{Questions, Step};
 use crate::discards::{self, Discard};
 use crate::expiry::Expiry;
 use crate::hurry::ToIndexer;
@@ -52,6 +53,8 @@ pub(crate) enum Task {
     Cleaned { member: u8, clean_from: u64, done: Option<(u64, usize)> },
     /// An absent member is there again, at this place.
     Returned { path: PathBuf, device: Box<dyn Device> },
+    /// Everything that a queue had taken before a question was sent.
+    UpTo { queue: usize, number: u64 },
     /// No packets will follow; indexes may.
     EndOfPackets,
 }
@@ -154,6 +157,7 @@ pub(crate) struct RingParts<'a> {
     pub(crate) expiry: Expiry,
     pub(crate) open_spare: OpenSpare<'a>,
     pub(crate) discard: Discard,
+    pub(crate) questions: Questions,
 }
 
 /// The state of the thread.
@@ -182,6 +186,7 @@ pub(crate) struct RingWriter<'a> {
     expelled: usize,
     /// Those that failed although they were there.
     failed: Vec<u8>,
+    questions: Questions,
 }
 
 impl<'a> RingWriter<'a> {
@@ -206,6 +211,7 @@ impl<'a> RingWriter<'a> {
             discard,
             expelled: 0,
             failed: Vec::new(),
+            questions: parts.questions,
         }
     }
 }
@@ -239,6 +245,12 @@ impl RingWriter<'_> {
                     self.cleaned(member, clean_from, done)?;
                 }
                 Ok(Task::Returned { path, device }) => self.take_back(&path, device)?,
+                Ok(Task::UpTo { queue, number }) => {
+                    if self.questions.hear(queue, number) {
+                        self.cut_pending(true)?;
+                        self.questions.await_stripe(self.newest);
+                    }
+                }
                 Ok(Task::EndOfPackets) => {
                     self.cut_pending(true)?;
                     self.indexer = None;
@@ -249,6 +261,7 @@ impl RingWriter<'_> {
             self.cut_pending(false)?;
             self.expire()?;
             self.see_to_members()?;
+            self.answer()?;
             self.note();
         }
         self.cut_pending(true)?;
@@ -256,7 +269,23 @@ impl RingWriter<'_> {
         let unerased = self.expiry.finish(&mut self.writer, self.clock)?;
         self.note();
         self.board.lock().unwrap_or_else(PoisonError::into_inner).unerased = unerased;
-        self.writer.close(self.clock)
+        let counters = self.writer.close(self.clock);
+        self.questions.end();
+        counters
+    }
+
+    /// Somebody waits for what is under way.
+    fn answer(&mut self) -> Result<(), volume::Error> {
+        if !self.questions.is_pending() {
+            return Ok(());
+        }
+        self.writer.poll_at_once(self.clock)?;
+        let is_told = self.newest <= self.published && self.writer.is_all_durable();
+        if self.questions.step(self.writer.acknowledged(), is_told) == Step::Tell {
+            let head = self.append(Filled::heartbeat())?.stripe;
+            self.questions.await_head(head);
+        }
+        Ok(())
     }
 
     fn packets(&mut self, filled: FilledColumn) -> Result<(), volume::Error> {

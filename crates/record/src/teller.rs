@@ -46,6 +46,7 @@ impl Teller<'_> {
         (self.progress)(&Progress {
             elapsed_ns: now - self.start_ns,
             total: Account::sum(&accounts),
+            interfaces: accounts,
             member_bytes: shown.counters.bytes,
             pool_free: self.pool.free_count(),
             pool_count: self.pool.count(),

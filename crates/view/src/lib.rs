@@ -30,7 +30,7 @@ pub use members::{
 pub use prove::{
     ReportError, limit, limit_json, parse_recording, proved, proved_json, trial_in_short,
 };
-pub use record::{is_clean, recording, recording_json, recording_progress};
+pub use record::{going_json, is_clean, recording, recording_json, recording_progress};
 pub use replay::{replay_progress, replayed, replayed_json};
 pub use salvage::{salvaged, salvaged_json};
 pub use scrub::{scrubbed, scrubbed_json};

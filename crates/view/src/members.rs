@@ -1,6 +1,7 @@
 //! A volume's members: what they are good for, and what became of them.
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 use units::ByteSize;
 use upkeep::{Erased, Grown, Joined, MemberState, MemberStatus, Redundancy, Resilvered, Status};
 
@@ -15,14 +16,19 @@ const COLUMNS: [Column; 4] = [
     Column { title: "WHERE", is_number: false, least: 12, rank: 2 },
 ];
 
-/// What a volume's redundancy is now, in words and a table of its members.
-pub fn status(report: &Status, width: Option<usize>) -> String {
+/// What a volume's redundancy is now, in words and a table of its members. `going` is
+/// [`crate::going_json`] of the recording that goes on.
+pub fn status(report: &Status, going: Option<&str>, width: Option<usize>) -> String {
     let mut facts = Facts::default();
     facts.add("volume", report.path.display());
     facts.add("id", report.volume_id);
     facts.add("shape", shape(report.data_columns, report.parity_columns));
     facts.add("redundancy", redundancy(report));
     facts.add("recorder", recorder(report));
+    let going = going.map(object).unwrap_or_default();
+    if let Some(line) = going.get("recording").and_then(Value::as_str) {
+        facts.add("recording", printable(line));
+    }
     for spare in &report.spares {
         let absent = if spare.is_there { "" } else { ": not found" };
         facts.add("spare", format!("{}{absent}", spare.path.display()));
@@ -127,6 +133,13 @@ struct StatusJson<'a> {
     members: Vec<MemberJson<'a>>,
     spares: Vec<SpareJson>,
     redundancy: Vec<RedundancyJson>,
+    #[serde(flatten)]
+    going: Map<String, Value>,
+}
+
+/// What a recorder said; nothing where it is of another mind about JSON.
+fn object(text: &str) -> Map<String, Value> {
+    serde_json::from_str(text).unwrap_or_default()
 }
 
 #[derive(Serialize)]
@@ -151,7 +164,7 @@ struct RedundancyJson {
 }
 
 /// The same as a JSON object.
-pub fn status_json(report: &Status) -> String {
+pub fn status_json(report: &Status, going: Option<&str>) -> String {
     let members = report.members.iter().map(|member| MemberJson {
         path: member.path.display().to_string(),
         state: state(member.state),
@@ -179,6 +192,7 @@ pub fn status_json(report: &Status) -> String {
         members: members.collect(),
         spares: spares.collect(),
         redundancy: redundancy.collect(),
+        going: going.map(object).unwrap_or_default(),
     })
 }
 

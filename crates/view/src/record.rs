@@ -333,6 +333,40 @@ impl<'a> ChangeJson<'a> {
     }
 }
 
+/// A recording that goes on.
+#[derive(Serialize)]
+struct GoingJson<'a> {
+    #[serde(flatten)]
+    total: AccountJson<'a>,
+    unindexed: u64,
+    pool_columns: usize,
+    pool_columns_free: usize,
+    member_bytes: u64,
+    elapsed_ns: i64,
+    acknowledged: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holds_ns: Option<i64>,
+    interfaces: Vec<AccountJson<'a>>,
+    /// The same in a line.
+    recording: String,
+}
+
+/// How a recording is going, as a JSON object.
+pub fn going_json(progress: &Progress) -> String {
+    pretty(&GoingJson {
+        total: AccountJson::new(&progress.total),
+        unindexed: progress.unindexed,
+        pool_columns: progress.pool_count,
+        pool_columns_free: progress.pool_free,
+        member_bytes: progress.member_bytes,
+        elapsed_ns: progress.elapsed_ns,
+        acknowledged: progress.acknowledged.to_string(),
+        holds_ns: progress.holds_ns,
+        interfaces: progress.interfaces.iter().map(AccountJson::new).collect(),
+        recording: recording_progress(progress),
+    })
+}
+
 /// A recording as a JSON object.
 pub fn recording_json(report: &Report) -> String {
     pretty(&RecordingJson {

@@ -431,7 +431,7 @@ impl Writer {
     }
 
     /// As [`Writer::poll`] for somebody who waits for what is under way: any flush is due now.
-    pub(crate) fn poll_at_once(&mut self, clock: &dyn Clock) -> Result<(), Error> {
+    pub fn poll_at_once(&mut self, clock: &dyn Clock) -> Result<(), Error> {
         self.poll_for(Some(WAIT), 1, clock)
     }
 

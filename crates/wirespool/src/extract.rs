@@ -102,6 +102,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     }
     let manifest = manifest.map(|path| Output::create(path, flags.force)).transpose()?;
 
+    flags.reading.catch_up(&flags.volume);
     let (report, files) = extract(flags, &config)?;
     if let Some(mut output) = manifest {
         output.write_all(view::manifest_json(&report.manifest, &files).as_bytes())?;

@@ -3,7 +3,7 @@
 use core::ops::ControlFlow;
 use core::time::Duration;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ::extract::{Event, Found, Options};
 use clap::Args;
@@ -14,7 +14,7 @@ use view::SessionTable;
 use crate::arguments;
 use crate::failure::{Outcome, Verdict, of_extract};
 use crate::progress::{Progress, say};
-use crate::stdout;
+use crate::{recorder, stdout};
 
 /// Find sessions.
 ///
@@ -69,6 +69,11 @@ pub(crate) struct ReadingFlags {
 }
 
 impl ReadingFlags {
+    /// What a recorder of the volume has taken so far can be read, too.
+    pub(crate) fn catch_up(&self, volume: &Path) {
+        recorder::catch_up(volume, &self.members);
+    }
+
     pub(crate) fn options(&self, volume: PathBuf) -> Options {
         Options {
             volume,
@@ -110,6 +115,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let query = arguments::query(&flags.query, SystemClock.realtime())?;
     let options = flags.reading.options(flags.volume.clone());
     let stop = StopFlag::install()?;
+    flags.reading.catch_up(&flags.volume);
     let mut form = match (flags.json, flags.csv) {
         (true, _) => Form::Json,
         (_, true) => Form::Csv,

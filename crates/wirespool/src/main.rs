@@ -19,6 +19,7 @@ mod members;
 mod progress;
 mod prove;
 mod record;
+mod recorder;
 mod replay;
 mod salvage;
 mod scrub;

@@ -9,13 +9,13 @@ use upkeep::{NewMember, Target};
 
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::progress::Progress;
-use crate::stdout;
+use crate::{recorder, stdout};
 
 /// Say what a volume's redundancy is now.
 ///
 /// Lists its members and spares, what each of them lacks, and how many more may be lost before
-/// something is lost with them. Reads superblocks and a few heads, takes no lock, may run beside a
-/// recorder.
+/// something is lost with them; and where a recorder runs, how its recording stands. Reads
+/// superblocks and a few heads, takes no lock.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -36,10 +36,11 @@ pub(crate) struct StatusFlags {
 
 pub(crate) fn status(flags: &StatusFlags) -> Outcome {
     let report = upkeep::status(&flags.volume, &flags.members)?;
+    let going = recorder::state(&flags.volume, &flags.members);
     let text = if flags.json {
-        view::status_json(&report)
+        view::status_json(&report, going.as_deref())
     } else {
-        view::status(&report, stdout::width())
+        view::status(&report, going.as_deref(), stdout::width())
     };
     stdout::print(&text)?;
     Ok(Verdict::clean_if(report.is_whole()))

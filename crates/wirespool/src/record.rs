@@ -14,6 +14,7 @@ use session::Config;
 use crate::arguments;
 use crate::failure::{Outcome, Usage, Verdict, of_record};
 use crate::progress::{Progress, say};
+use crate::recorder::Answering;
 use crate::standing::{Order, Standing};
 use crate::stdout;
 
@@ -377,6 +378,7 @@ pub(crate) fn run(flags: Flags) -> Outcome {
     let options = options(flags)?;
     let holding = standing(hold, &options, vlan_in_key)?;
     let stop = StopFlag::install()?;
+    let answering = Answering::start(&options.volume, &options.members, options.control.clone());
     let input_bytes = input_bytes(&options.input);
     let mut progress = Progress::new("record");
     let mut is_told = false;
@@ -384,6 +386,9 @@ pub(crate) fn run(flags: Flags) -> Outcome {
     let report = ::record::record(&options, &SystemClock, &mut |state| {
         if let Some(holding) = &holding {
             holding.tell(state);
+        }
+        if let Some(answering) = &answering {
+            answering.note(state);
         }
         let text = || view::recording_progress(state);
         match input_bytes {

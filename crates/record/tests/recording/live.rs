@@ -20,7 +20,8 @@ use units::{Clock, Timestamp};
 use crate::namespace::enter;
 use crate::numbered::{identify, packet};
 use crate::volumes::{
-    Packet, assert_clean, corpus, folder, new_volume, open, options, packets_of_file, stripes,
+    Packet, assert_clean, corpus, folder, new_volume, open, options, packets_of_file,
+    packets_of_volume, stripes,
 };
 
 /// Two veth pairs with room for large frames.
@@ -521,4 +522,37 @@ fn a_failed_member_ends_a_recording_although_the_link_is_silent() {
     assert!(elapsed_ns < 5_000_000_000, "it ended by itself");
     let failure = result.unwrap_err().to_string();
     assert!(failure.contains(": No space left on device (os error 28): of a disk"), "{failure}");
+}
+
+/// Nothing would be written for a minute, but somebody asks.
+#[test]
+fn what_has_come_is_there_for_readers_as_soon_as_somebody_asks() {
+    if !enter("live::what_has_come_is_there_for_readers_as_soon_as_somebody_asks", LINKS) {
+        return;
+    }
+    let folder = folder();
+    let volume = folder.path().join("volume");
+    new_volume(&volume, 256 << 10, 32 << 20);
+    let frames: Vec<Vec<u8>> = (0..100).map(frame).collect();
+    let mut options = live(&volume, &["right", "east"]);
+    options.queues = Queues::Count(NonZeroUsize::new(2).unwrap());
+    options.cut_after = Duration::from_mins(1);
+    let control = options.control.clone();
+    let path = volume.clone();
+    let report = record_while(&options, 200, || {
+        for (number, frame) in (1..).zip(&frames) {
+            send("left", core::slice::from_ref(frame));
+            send("west", core::slice::from_ref(frame));
+            if number % 25 == 0 {
+                // The kernel hands a block over when it is full, or shortly afterwards.
+                let started = Instant::now();
+                while packets_of_volume(&path).len() < 2 * number {
+                    assert!(control.sync(Duration::from_secs(5)), "the disk is well");
+                    assert!(started.elapsed() < Duration::from_secs(5), "{number} were sent");
+                }
+            }
+        }
+    });
+    assert_eq!((report.total.stored, stored(&volume).1), (200, vec![]));
+    assert!(control.sync(Duration::ZERO), "all is durable");
 }

@@ -19,6 +19,7 @@ mod refusals;
 mod replay;
 mod restored;
 mod retention;
+mod running;
 mod strangers;
 mod turnover;
 mod verbs;

@@ -1,0 +1,171 @@
+//! What others may ask of a recording while it goes on: that what it has taken so far becomes
+//! durable now, and not when its column is full or the flush interval over.
+//!
+//! Each queue sends its open column to the ring writer and says so; when all have, the ring writer
+//! makes a stripe of what there is, waits for its acknowledgement, and puts a head behind it that
+//! tells readers. So an answer reaches up to now by the one way that packets have, and what it
+//! shows is durable.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use core::time::Duration;
+
+use format::head::StripeId;
+
+/// A handle on one recording; clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Control {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Questions so far; the number of the newest.
+    asked: AtomicU64,
+    /// The newest one that was answered.
+    answered: Mutex<u64>,
+    changed: Condvar,
+}
+
+impl Control {
+    /// Makes everything durable that has been taken so far, and waits until readers of the volume
+    /// see it. False when that was not so after `patience`.
+    pub fn sync(&self, patience: Duration) -> bool {
+        let number = self.shared.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        let (answered, _) = self
+            .shared
+            .changed
+            .wait_timeout_while(self.lock(), patience, |answered| *answered < number)
+            .unwrap_or_else(PoisonError::into_inner);
+        *answered >= number
+    }
+
+    /// Number of the newest question.
+    #[inline]
+    pub(crate) fn asked(&self) -> u64 {
+        self.shared.asked.load(Ordering::Relaxed)
+    }
+
+    /// Everything is durable that had been taken when a question was asked.
+    fn answer(&self, number: u64) {
+        let mut answered = self.lock();
+        *answered = number.max(*answered);
+        drop(answered);
+        self.shared.changed.notify_all();
+    }
+
+    /// A number has no state in between that a panic could leave.
+    fn lock(&self) -> MutexGuard<'_, u64> {
+        self.shared.answered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The ring writer's end.
+#[derive(Debug)]
+pub(crate) struct Questions {
+    control: Control,
+    /// By queue: the newest question before which everything it had taken was sent.
+    heard: Vec<u64>,
+    /// That all queues have answered, and what must be acknowledged before it is.
+    pending: Option<Pending>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    number: u64,
+    stripe: StripeId,
+    /// That stripe is the head which tells of the packets.
+    is_head: bool,
+}
+
+/// What is next for a question.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// Nobody asks.
+    Rest,
+    /// For the acknowledgement.
+    Wait,
+    /// A head that tells of what was acknowledged.
+    Tell,
+}
+
+impl Questions {
+    pub(crate) fn new(control: Control, queues: usize) -> Self {
+        Self { control, heard: vec![0; queues], pending: None }
+    }
+
+    /// A queue has sent what it had taken before a question; true when that was the last to do so.
+    pub(crate) fn hear(&mut self, queue: usize, number: u64) -> bool {
+        let before = self.heard_by_all();
+        *self.heard.get_mut(queue).expect("queues have numbers") = number;
+        self.heard_by_all() > before
+    }
+
+    fn heard_by_all(&self) -> u64 {
+        self.heard.iter().copied().min().unwrap_or_default()
+    }
+
+    /// All that was taken before the question is in stripes up to this one.
+    pub(crate) fn await_stripe(&mut self, stripe: StripeId) {
+        self.pending = Some(Pending { number: self.heard_by_all(), stripe, is_head: false });
+    }
+
+    /// The head that tells of it.
+    pub(crate) fn await_head(&mut self, stripe: StripeId) {
+        if let Some(pending) = &mut self.pending {
+            (pending.stripe, pending.is_head) = (stripe, true);
+        }
+    }
+
+    pub(crate) fn is_pending(&self) -> bool {
+        self.pending.is_some()
+    }
+
+    /// Answers the question if all is durable. `is_told`: nothing is newer than what heads tell of.
+    pub(crate) fn step(&mut self, acknowledged: StripeId, is_told: bool) -> Step {
+        let Some(pending) = self.pending else { return Step::Rest };
+        if acknowledged < pending.stripe {
+            return Step::Wait;
+        }
+        if !pending.is_head && !is_told {
+            return Step::Tell;
+        }
+        self.control.answer(pending.number);
+        self.pending = None;
+        Step::Rest
+    }
+
+    /// The volume is closed: all is durable.
+    pub(crate) fn end(&self) {
+        self.control.answer(u64::MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_is_answered_when_all_queues_and_the_disk_have() {
+        let stripe = |sequence| StripeId { sequence, sub: 0 };
+        let control = Control::default();
+        assert!(!control.sync(Duration::ZERO) && !control.sync(Duration::ZERO));
+        let mut questions = Questions::new(control.clone(), 2);
+        assert!(!questions.hear(0, 2) && questions.hear(1, 1));
+        questions.await_stripe(stripe(7));
+        assert_eq!(questions.step(stripe(6), false), Step::Wait);
+        assert_eq!(questions.step(stripe(7), false), Step::Tell);
+        questions.await_head(stripe(8));
+        assert_eq!(questions.step(stripe(7), false), Step::Wait);
+        assert_eq!(*control.lock(), 0);
+        assert_eq!(questions.step(stripe(8), false), Step::Rest);
+        assert_eq!(*control.lock(), 1);
+        assert!(questions.hear(1, 2));
+        questions.await_stripe(stripe(8));
+        assert_eq!(questions.step(stripe(8), true), Step::Rest);
+        assert!(*control.lock() == 2 && !questions.is_pending());
+        questions.end();
+        assert!(control.sync(Duration::ZERO));
+    }
+}

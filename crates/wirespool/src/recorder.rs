@@ -1,0 +1,109 @@
+//! A recorder that runs, and who asks it: for how it stands, and that readers see up to now.
+
+use core::time::Duration;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use ::record::{Control, Progress};
+use host::{ControlSocket, SystemClock, ask};
+use units::{Clock, Sleep};
+
+use crate::progress::say;
+
+const STATUS: &str = "status";
+const SYNC: &str = "sync";
+const DONE: &str = "done";
+const LATE: &str = "late";
+
+/// A disk that takes longer is said to.
+const SYNC_PATIENCE: Duration = Duration::from_secs(2);
+/// What a question may take besides.
+const MARGIN: Duration = Duration::from_secs(1);
+/// Each time some rows are written that might have been shared: not more often than this.
+const BETWEEN_SYNCS_NS: i64 = 100_000_000;
+
+/// Answers for a recording until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Answering {
+    /// How the recording stands, as JSON.
+    state: Arc<Mutex<String>>,
+    is_ending: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Answering {
+    /// Begins to answer for the recording on a volume. Where that cannot be, the recording goes on
+    /// without: that is said.
+    pub(crate) fn start(volume: &Path, members: &[PathBuf], control: Control) -> Option<Self> {
+        // Whoever cannot open it says why.
+        let socket = match ControlSocket::bind(&socket_of(volume, members)?) {
+            Ok(socket) => socket,
+            Err(error) => {
+                let error = crate::failure::line(&error.into());
+                say(&format!("{error}; readers see what is durable, and no more"));
+                return None;
+            }
+        };
+        let state = Arc::new(Mutex::new(String::new()));
+        let is_ending = Arc::new(AtomicBool::new(false));
+        let (shown, ends) = (Arc::clone(&state), Arc::clone(&is_ending));
+        let body = move || {
+            let mut answer = |question: &str| match question {
+                STATUS => shown.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+                SYNC => sync(&control),
+                _ => String::new(),
+            };
+            socket.serve(&mut answer, &|| ends.load(Ordering::Relaxed));
+        };
+        let thread = thread::Builder::new().name("control".to_owned()).spawn(body).ok()?;
+        Some(Self { state, is_ending, thread: Some(thread) })
+    }
+
+    /// Takes note of how the recording stands.
+    pub(crate) fn note(&self, progress: &Progress) {
+        let state = view::going_json(progress);
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.is_ending.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("a panic aborts");
+        }
+    }
+}
+
+fn sync(control: &Control) -> String {
+    let is_done = control.sync(SYNC_PATIENCE);
+    SystemClock.sleep_until(SystemClock.boottime_ns() + BETWEEN_SYNCS_NS);
+    (if is_done { DONE } else { LATE }).to_owned()
+}
+
+/// The name of a volume's socket; `None` where it cannot be opened.
+fn socket_of(volume: &Path, members: &[PathBuf]) -> Option<String> {
+    let reader = volume::open_superblocks(volume, members).ok()?;
+    Some(reader.superblock().volume_id.to_string())
+}
+
+/// Has the recorder of a volume, if one runs, make durable what it has taken so far, so that who
+/// reads next sees it.
+pub(crate) fn catch_up(volume: &Path, members: &[PathBuf]) {
+    let Some(socket) = socket_of(volume, members) else { return };
+    let why = match ask(&socket, SYNC, SYNC_PATIENCE + MARGIN) {
+        Ok(None) => return,
+        Ok(Some(answer)) if answer == DONE => return,
+        Ok(Some(_)) => "its disk is slow".to_owned(),
+        Err(error) => crate::failure::line(&error.into()),
+    };
+    say(&format!("the recorder's newest packets are not in the answer: {why}"));
+}
+
+/// How the recording on a volume stands, as JSON, if one goes on and may be asked.
+pub(crate) fn state(volume: &Path, members: &[PathBuf]) -> Option<String> {
+    let answer = ask(&socket_of(volume, members)?, STATUS, SYNC_PATIENCE + MARGIN);
+    answer.ok().flatten().filter(|state| !state.is_empty())
+}
