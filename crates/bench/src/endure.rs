@@ -177,7 +177,8 @@ fn report(
     ensure!(packets > 0, "nothing was sent");
     let megabytes = |bytes: f64| format!("{:.0} MB", bytes / 1e6);
     outcome.line(format!(
-        "{} Gbit/s for {} minutes into {}: {} laps; sent {packets}, offered {offered}, stored {stored}",
+        "{} Gbit/s for {} minutes into {}: {} laps; sent {packets}, offered {offered}, stored \
+         {stored}",
         options.gbit,
         options.minutes,
         options.size,

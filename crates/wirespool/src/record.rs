@@ -1,5 +1,6 @@
 //! `wirespool record`.
 
+use core::cell::OnceCell;
 use core::num::NonZeroUsize;
 use core::ops::ControlFlow;
 use core::time::Duration;
@@ -378,7 +379,8 @@ pub(crate) fn run(flags: Flags) -> Outcome {
     let options = options(flags)?;
     let holding = standing(hold, &options, vlan_in_key)?;
     let stop = StopFlag::install()?;
-    let answering = Answering::start(&options.volume, &options.members, options.control.clone());
+    let answering = OnceCell::new();
+    let answer = || Answering::start(&options.volume, &options.members, options.control.clone());
     let input_bytes = input_bytes(&options.input);
     let mut progress = Progress::new("record");
     let mut is_told = false;
@@ -387,7 +389,8 @@ pub(crate) fn run(flags: Flags) -> Outcome {
         if let Some(holding) = &holding {
             holding.tell(state);
         }
-        if let Some(answering) = &answering {
+        // The volume is ours now.
+        if let Some(answering) = answering.get_or_init(answer) {
             answering.note(state);
         }
         let text = || view::recording_progress(state);

@@ -39,8 +39,8 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// What was touched stays in memory, however little of it there is. Whoever may not lock so much
-    /// does without.
+    /// What was touched stays in memory, however little of it there is. Whoever may not lock so
+    /// much does without.
     fn lock(&self) {
         // SAFETY: the range is ours; locking changes nothing in it.
         let locked = unsafe { mlock_with(self.address(0), self.len, MlockFlags::ONFAULT) };
