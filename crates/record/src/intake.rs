@@ -190,8 +190,8 @@ impl<'a> Intake<'a> {
         Ok(false)
     }
 
-    /// Cuts a column that has been open for too long, or is asked for. Between two calls at most one
-    /// batch is taken. A writer that is gone is noticed here even when no packet comes.
+    /// Cuts a column that has been open for too long, or is asked for. Between two calls at most
+    /// one batch is taken. A writer that is gone is noticed here even when no packet comes.
     pub(crate) fn cut_if_due(&mut self) -> Result<(), WriterGone> {
         self.check_writer()?;
         let asked = self.control.asked();
