@@ -9,7 +9,7 @@ use core::ops::{Deref, DerefMut};
 use core::str::FromStr;
 
 use units::Timestamp;
-use wire::{FiveTuple, TcpOptions, Tunnel};
+use wire::{FiveTuple, Recognised, TcpOptions, Tunnel};
 
 pub use wire::Names;
 
@@ -269,6 +269,8 @@ pub struct Slice {
     pub fragments: u64,
     /// The session goes on: another slice may follow.
     pub continues: bool,
+    /// Application protocol, as far as it was recognised up to the end of this slice.
+    pub app: Option<Recognised>,
     /// Application names.
     pub names: SparseNames,
     /// Interface of the first packet.

@@ -8,7 +8,7 @@
 
 use format::slice::{Direction, History, PieceId, PieceSpan, Slice, State};
 use units::Timestamp;
-use wire::{Address, FiveTuple, Protocol, TcpOptions, Tunnel, TunnelKind};
+use wire::{Address, App, AppBy, FiveTuple, Protocol, Recognised, TcpOptions, Tunnel, TunnelKind};
 
 use crate::names;
 
@@ -88,6 +88,7 @@ const ADDED: [(u16, &[&str]); 2] = [
             "resp_out_of_order_packets",
             "orig_resets",
             "resp_resets",
+            "app_by",
             "alpn_chosen",
             "tls_cipher",
             "ja3",
@@ -142,6 +143,7 @@ pub(crate) fn blank() -> Slice {
         truncated_packets: 0,
         fragments: 0,
         continues: false,
+        app: None,
         names: format::slice::SparseNames::default(),
         interface: 0,
         pieces: Vec::new(),
@@ -340,6 +342,11 @@ fn tunnel(slice: &mut Slice) -> &mut Tunnel {
     })
 }
 
+/// The protocol whose columns follow each other.
+fn recognised(slice: &mut Slice) -> &mut Recognised {
+    slice.app.get_or_insert(Recognised { app: App::Tls, by: AppBy::Content })
+}
+
 fn options(direction: &mut Direction) -> &mut TcpOptions {
     direction.syn_options.get_or_insert_default()
 }
@@ -513,9 +520,20 @@ pub(crate) static COLUMNS: &[Column] = &[
         "app",
         Layout::Dictionary,
         Access::Text(
-            |slice, _| slice.names.app,
+            |slice, _| Some(slice.app?.app.name()),
             |slice, text| {
-                slice.names.app = Some(names::parse_app(text)?);
+                recognised(slice).app = App::of_name(text)?;
+                Some(())
+            },
+        ),
+    ),
+    column(
+        "app_by",
+        Layout::Dictionary,
+        Access::Text(
+            |slice, _| Some(slice.app?.by.name()),
+            |slice, text| {
+                recognised(slice).by = AppBy::of_name(text)?;
                 Some(())
             },
         ),

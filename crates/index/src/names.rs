@@ -6,22 +6,12 @@ use core::net::IpAddr;
 use format::slice::State;
 use wire::{Address, TunnelKind};
 
-/// The applications that a segment may name.
-const APPS: [&str; 13] = [
-    "tls", "quic", "http", "http2", "dns", "ssh", "smb", "dhcp", "ntp", "rdp", "ftp", "smtp",
-    "modbus",
-];
-
 pub(crate) fn parse_tunnel(text: &str) -> Option<TunnelKind> {
     TunnelKind::ALL.into_iter().find(|kind| kind.name() == text)
 }
 
 pub(crate) fn parse_state(text: &str) -> Option<State> {
     State::ALL.into_iter().find(|state| state.name() == text)
-}
-
-pub(crate) fn parse_app(text: &str) -> Option<&'static str> {
-    APPS.into_iter().find(|&app| app == text)
 }
 
 /// The address as text, written into `buffer`; nothing where there is none.

@@ -38,6 +38,8 @@ pub enum Kind {
     DnsRcode,
     /// A TLS version.
     TlsVersion,
+    /// An application protocol, by any of its words.
+    App,
 }
 
 impl Kind {
@@ -60,6 +62,7 @@ impl Kind {
             Self::DnsType => "a DNS type such as AAAA, or its number",
             Self::DnsRcode => "a DNS response code such as NXDOMAIN, or its number",
             Self::TlsVersion => "a TLS version such as 1.3",
+            Self::App => "an application protocol such as dns (docs/protocols.md lists them)",
         }
     }
 }
@@ -80,6 +83,7 @@ impl fmt::Display for Kind {
             Self::DnsType => "dns type",
             Self::DnsRcode => "dns rcode",
             Self::TlsVersion => "version",
+            Self::App => "application",
         })
     }
 }
@@ -563,9 +567,16 @@ pub static FIELDS: &[Field] = &[
     }),
     field(
         "app",
+        Kind::App,
+        "application protocol: tls, http, dns, ... (docs/protocols.md)",
+        |row, found| row.slice.app.is_some_and(|known| found(Reading::Name(known.app.name()))),
+    )
+    .also(&["application", "service"]),
+    field(
+        "app_by",
         Kind::Name,
-        "application protocol by content: tls, http, dns, ...",
-        |row, found| row.slice.names.app.is_some_and(|app| found(Reading::Name(app))),
+        "how the application protocol is known: content, port+content, port",
+        |row, found| row.slice.app.is_some_and(|known| found(Reading::Name(known.by.name()))),
     ),
     field("sni", Kind::Name, "TLS server name", |row, found| {
         row.slice.names.sni.as_deref().is_some_and(|name| found(Reading::Name(name)))

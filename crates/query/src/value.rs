@@ -3,6 +3,7 @@
 use core::fmt;
 
 use units::{ByteSize, Timestamp};
+use wire::App;
 
 use crate::address::AddressSet;
 use crate::field::{Kind, Reading};
@@ -41,6 +42,7 @@ impl Value {
             Kind::DnsType => named(names::dns_type),
             Kind::DnsRcode => named(names::dns_rcode),
             Kind::TlsVersion => named(names::tls_version),
+            Kind::App => app(text),
         }
     }
 
@@ -68,6 +70,15 @@ impl Value {
             Self::Flag(value) => f.write_str(if *value { "yes" } else { "no" }),
         }
     }
+}
+
+/// A protocol by any of its words, or a pattern for their names.
+fn app(text: &str) -> Option<Value> {
+    let pattern = Pattern::bare(text);
+    if pattern.whole().is_none() {
+        return Some(Value::Text(pattern));
+    }
+    App::meant_by(text).map(|app| Value::Text(Pattern::bare(app.name())))
 }
 
 /// A decimal or `0x` number. A leading 0 does not mean octal.

@@ -1,9 +1,10 @@
 //! What is kept of a live session: a hot record that every packet touches, and the detail.
 
+use app::signature::{self, Carrier, Watch};
 use app::{Interest, Search, Side};
 use format::slice::{Direction, History, Slice, SparseNames, State};
 use units::Timestamp;
-use wire::{Decoded, FiveTuple, Protocol, Transport, Tunnel};
+use wire::{App, AppBy, Decoded, FiveTuple, Names, Protocol, Recognised, Transport, Tunnel};
 
 use crate::PacketView;
 use crate::key::Key;
@@ -30,6 +31,8 @@ pub(crate) struct Hot {
     pub(crate) is_over: bool,
     /// The slot holds a session.
     pub(crate) is_live: bool,
+    /// Payloads looked at for the protocol.
+    pub(crate) looked: u8,
     /// TCP flags of both directions of the slice.
     flags: [u8; 2],
     places: Places,
@@ -53,6 +56,7 @@ pub(crate) struct Detail {
     pub(crate) search: Option<Box<Search>>,
     /// Sums that did not fit 32 bits.
     carried: Option<Box<[Sums<u64>; 2]>>,
+    pub(crate) watch: Watch,
     tunnel: Option<Box<Tunnel>>,
     truncated_packets: u64,
     fragments: u64,
@@ -78,6 +82,15 @@ pub(crate) struct Arrival<'a> {
     pub(crate) hash: u64,
 }
 
+/// What carries payload that may be looked at.
+pub(crate) fn carrier(proto: Protocol) -> Option<Carrier> {
+    match proto {
+        Protocol::TCP => Some(Carrier::Tcp),
+        Protocol::UDP => Some(Carrier::Udp),
+        _ => None,
+    }
+}
+
 impl Hot {
     /// The record of a session that begins with `arrival`, without counting it.
     pub(crate) fn new(arrival: &Arrival<'_>) -> Self {
@@ -89,6 +102,7 @@ impl Hot {
             interest: Interest::of(arrival.key.proto()),
             is_over: false,
             is_live: true,
+            looked: 0,
             flags: [0; 2],
             places: Places::NONE,
             start: arrival.packet.timestamp,
@@ -217,6 +231,7 @@ impl Detail {
         Self {
             tcp: if begins_with_answer(decoded) { Tcp::turned() } else { Tcp::default() },
             search: None,
+            watch: Watch::default(),
             carried: None,
             tunnel: decoded.tunnel.map(Box::new),
             truncated_packets: 0,
@@ -291,6 +306,7 @@ impl Detail {
             truncated_packets: core::mem::take(&mut self.truncated_packets),
             fragments: core::mem::take(&mut self.fragments),
             continues,
+            app: self.app(hot, state),
             names: self.names(continues),
             interface: self.interface,
             pieces: pieces.take(&mut hot.places),
@@ -314,11 +330,37 @@ impl Detail {
         }
     }
 
-    fn names(&mut self, continues: bool) -> SparseNames {
-        match &mut self.search {
-            Some(search) if continues => search.names.clone().into(),
-            Some(search) => core::mem::take(&mut search.names).into(),
-            None => SparseNames::default(),
+    /// The protocol that payload showed; where none was looked at, that of the port, if anybody
+    /// answers there.
+    fn app(&self, hot: &Hot, state: State) -> Option<Recognised> {
+        let read = self.search.as_deref().and_then(|search| App::of_name(search.names.app?));
+        let by_parser = read.map(|app| Recognised { app, by: AppBy::Content });
+        self.watch.found().or(by_parser).or_else(|| self.app_by_port(hot, state))
+    }
+
+    fn app_by_port(&self, hot: &Hot, state: State) -> Option<Recognised> {
+        let carrier = carrier(hot.key.proto())?;
+        let tuple = hot.tuple();
+        let has_payload = hot.sums.iter().any(|&[_, _, payload]| payload > 0);
+        let is_refused =
+            matches!(state, State::Rej | State::Rstrh | State::Rstos0 | State::S0 | State::Sh);
+        let is_alive = carrier == Carrier::Tcp && hot.answered && !is_refused;
+        if hot.looked > 0 || !has_payload && !is_alive {
+            return None;
         }
+        // Seen from the middle on, the originator may be the server.
+        let history = self.tcp.history.as_str();
+        let is_from_middle = carrier == Carrier::Tcp && !history.contains(['S', 's', 'H', 'h']);
+        let by_orig = || is_from_middle.then(|| signature::by_port(carrier, tuple.orig_port));
+        signature::by_port(carrier, tuple.resp_port).or_else(|| by_orig().flatten())
+    }
+
+    fn names(&mut self, continues: bool) -> SparseNames {
+        let names = match &mut self.search {
+            Some(search) if continues => search.names.clone(),
+            Some(search) => core::mem::take(&mut search.names),
+            None => return SparseNames::default(),
+        };
+        Names { app: None, ..names }.into()
     }
 }

@@ -2,6 +2,7 @@
 
 use core::hash::BuildHasher;
 
+use app::signature::{self, Payload};
 use app::{Budget, Datagram, Segment, Side};
 use foldhash::fast::FixedState;
 use format::slice::Slice;
@@ -10,7 +11,7 @@ use wire::{Decoded, Protocol, TcpHeader, Transport, decode_into};
 
 use crate::lookup::Lookup;
 use crate::pieces::{self, Pieces};
-use crate::record::{Arrival, Detail, Hot};
+use crate::record::{Arrival, Detail, Hot, carrier};
 use crate::tcp::{RST, SYN};
 use crate::wheel::Wheel;
 use crate::{Config, Keyer, PacketView};
@@ -367,6 +368,9 @@ impl Table {
             assert!(hot.add(arrival, side), "one packet's bytes fit");
         }
         detail.count(arrival);
+        if self.finds_names && hot.looked < signature::PAYLOAD_COUNT_MAX {
+            recognise((hot, detail), arrival, side);
+        }
         match &arrival.decoded.transport {
             Transport::Tcp(header) => self.segment(slot, arrival, side, header),
             Transport::Udp if !hot.interest.is_none() && !self.finds_names => {
@@ -431,6 +435,34 @@ impl Table {
 
     fn detail(&self, slot: u32) -> &Detail {
         self.detail.get(index(slot)).expect("slots come from the slab")
+    }
+}
+
+/// Looks at a payload for the protocol of its session.
+fn recognise((hot, detail): (&mut Hot, &mut Detail), arrival: &Arrival<'_>, side: Side) {
+    let decoded = arrival.decoded;
+    let is_reset = matches!(decoded.transport, Transport::Tcp(header) if header.flags & RST != 0);
+    let Some(carrier) = carrier(hot.key.proto()) else {
+        hot.looked = signature::PAYLOAD_COUNT_MAX;
+        return;
+    };
+    if decoded.payload.is_empty() || is_reset {
+        return;
+    }
+    let tuple = hot.tuple();
+    let payload = Payload {
+        carrier,
+        side,
+        ports: (tuple.orig_port, tuple.resp_port),
+        bytes: decoded.payload,
+        len: usize::try_from(decoded.payload_len).unwrap_or(usize::MAX),
+    };
+    hot.looked += 1;
+    let sight = signature::look(&payload);
+    if !sight.is_nothing() && detail.watch.take(side, &sight) {
+        hot.looked = signature::PAYLOAD_COUNT_MAX;
+    } else if hot.looked == signature::PAYLOAD_COUNT_MAX {
+        detail.watch.give_up();
     }
 }
 

@@ -3,6 +3,9 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 #![expect(clippy::print_stdout, reason = "the shares and the differences are the result")]
 
+#[path = "corpus/protocols.rs"]
+mod protocols;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -106,7 +106,7 @@ fn has_ports(slice: &Slice) -> bool {
 type Read = for<'a> fn(&'a Found) -> Value<'a>;
 
 /// Every field, in the order of docs/sessions.md except that the best known come first.
-const FIELDS: [(&str, Read); 89] = [
+const FIELDS: [(&str, Read); 90] = [
     ("session_id", |row| text(Some(&row.id))),
     ("community_id", |row| text(row.community_id.as_ref().map(|id| &*id.0))),
     ("proto", |row| Value::Count(row.session.tuple.proto.0.into())),
@@ -165,7 +165,8 @@ const FIELDS: [(&str, Read); 89] = [
     ("truncated_packets", |row| Value::Count(row.session.truncated_packets)),
     ("fragments", |row| Value::Count(row.session.fragments)),
     ("interface", |row| Value::Count(row.session.interface.into())),
-    ("app", |row| text(row.session.names.app)),
+    ("app", |row| text(row.session.app.map(|known| known.app.name()))),
+    ("app_by", |row| text(row.session.app.map(|known| known.by.name()))),
     ("sni", |row| text(row.session.names.sni.as_deref())),
     ("alpn", |row| Value::Texts(&row.session.names.alpn)),
     ("alpn_chosen", |row| text(tls(row).and_then(|tls| tls.alpn_chosen.as_deref()))),
@@ -322,7 +323,8 @@ fn cells(row: &Found) -> Vec<String> {
 fn name(row: &Found) -> String {
     let names = &row.session.names;
     let first = |texts: &[String]| texts.first().cloned().unwrap_or_default();
-    let best = match (&names.sni, names.app) {
+    let app = row.session.app.map(|known| known.app.name());
+    let best = match (&names.sni, app) {
         (Some(sni), _) => sni.clone(),
         (None, Some("http")) => format!("{}{}", first(&names.http_host), first(&names.http_path)),
         (None, Some("dns")) => names.dns_names.join(" "),
@@ -339,7 +341,7 @@ fn name(row: &Found) -> String {
 mod tests {
     use format::slice::{Names, State};
     use units::Timestamp;
-    use wire::FiveTuple;
+    use wire::{App, AppBy, FiveTuple, Recognised};
 
     use super::*;
 
@@ -352,7 +354,6 @@ mod tests {
             proto: Protocol::TCP,
         };
         let names = Names {
-            app: Some("http"),
             http_host: vec!["example.com".to_owned()],
             http_path: vec![path.to_owned()],
             http_status: vec![200, 404],
@@ -375,6 +376,7 @@ mod tests {
             truncated_packets: 0,
             fragments: 0,
             continues: false,
+            app: Some(Recognised { app: App::Http, by: AppBy::Content }),
             names: names.into(),
             interface: 0,
             pieces: Vec::new(),

@@ -137,10 +137,19 @@ fn is_envelope(app: App) -> bool {
     app == App::Netbiosssn
 }
 
-/// What is known of a session's protocol so far.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// What is known of a session's protocol so far; small, as every session has one.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Watch {
     found: Option<Recognised>,
+    /// What may become a name, while there is something.
+    hints: Option<Box<Hints>>,
+}
+
+const _: () = assert!(size_of::<Watch>() == 16);
+
+/// Weak matches and last members of series, by side.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Hints {
     weak: [[Option<App>; WEAK_COUNT_MAX]; 2],
     series: [Option<(App, u64)>; 2],
 }
@@ -153,24 +162,35 @@ impl Watch {
 
     /// Takes what a payload of one side shows; true when nothing more is to be found.
     pub fn take(&mut self, side: Side, sight: &Sight) -> bool {
-        let found = sight.sure.or_else(|| self.dialogue(side, sight)).or_else(|| {
-            let found = self.goes_on(side, sight)?;
-            Some(Recognised { app: found, by: AppBy::Content })
+        let found = sight.sure.or_else(|| {
+            let hints = self.hints.get_or_insert_default();
+            let app = hints.dialogue(side, sight).or_else(|| hints.goes_on(side, sight))?;
+            Some(Recognised { app, by: AppBy::Content })
         });
         if self.found.is_none_or(|before| is_envelope(before.app)) {
             self.found = found.or(self.found);
         }
-        self.found.is_some_and(|found| !is_envelope(found.app))
+        let is_final = self.found.is_some_and(|found| !is_envelope(found.app));
+        if is_final {
+            self.give_up();
+        }
+        is_final
     }
 
+    /// Forgets what has not become a name.
+    pub fn give_up(&mut self) {
+        self.hints = None;
+    }
+}
+
+impl Hints {
     /// A protocol that payloads of both sides may be of.
-    fn dialogue(&mut self, side: Side, sight: &Sight) -> Option<Recognised> {
+    fn dialogue(&mut self, side: Side, sight: &Sight) -> Option<App> {
         let [orig, resp] = &mut self.weak;
         let (mine, other) = if side == Side::Orig { (orig, resp) } else { (resp, orig) };
         let apps = sight.weak.iter().flatten();
         apps.clone().for_each(|&app| remember(mine, app));
-        let app = *apps.clone().find(|&&app| other.contains(&Some(app)))?;
-        Some(Recognised { app, by: AppBy::Content })
+        apps.clone().find(|&&app| other.contains(&Some(app))).copied()
     }
 
     /// The protocol of a series that goes on.

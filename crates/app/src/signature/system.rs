@@ -19,6 +19,12 @@ pub(super) fn dhcp(payload: &Payload<'_>) -> bool {
     payload.has(236, &[0x63, 0x82, 0x53, 0x63])
 }
 
+/// BOOTP (RFC 951 3), or DHCP of which the cookie was cut away: few relays, and flags of which one
+/// is in use (RFC 1542 2.2).
+pub(super) fn bootp(payload: &Payload<'_>) -> Option<bool> {
+    Some(payload.u8(3)? <= 16 && matches!(payload.u16(10)?, 0 | 0x8000))
+}
+
 /// `DHCPv6` (RFC 8415 8): options to the end; a relay's header is longer.
 pub(super) fn dhcpv6(payload: &Payload<'_>) -> Option<bool> {
     let kind = payload.u8(0)?;

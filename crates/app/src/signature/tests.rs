@@ -362,3 +362,13 @@ proptest! {
         }
     }
 }
+
+/// What docs/protocols.md says of each protocol: its row begins with name and other words.
+#[test]
+fn every_protocol_is_documented() {
+    let document = include_str!("../../../../docs/protocols.md");
+    for &app in App::ALL {
+        let row = format!("\n| `{}` | {}", app.name(), app.aliases().join(", "));
+        assert!(document.contains(row.trim_end()), "{row}");
+    }
+}

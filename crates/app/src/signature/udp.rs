@@ -23,6 +23,7 @@ pub(super) static RULES: &[Rule] = &[
     rule(App::Stun, Sure, &[Is(4, &media::STUN_COOKIE)]).when(media::stun),
     rule(App::Dtls, Sure, &[In(0, &[20, 21, 22, 23, 24, 25, 26])]).when(tls::dtls),
     rule(App::Dhcp, Sure, &[In(0, &[1, 2]), Is(1, &[1, 6])]).len(240, 9000).is(system::dhcp),
+    rule(App::Dhcp, OnPort, &[In(0, &[1, 2]), Is(1, &[1, 6])]).len(240, 9000).when(system::bootp),
     rule(App::Bittorrent, Sure, &[Is(0, b"BT-SEARCH * HTTP/1.1")]),
     rule(App::Ssdp, Sure, &[In(0, b"MNSH")]).when(text::ssdp),
     rule(App::Sip, Sure, &[Bits(0, 0xe0, 0x40)]).when(text::sip),

@@ -5,11 +5,13 @@ use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
 use units::Timestamp;
-use wire::{Address, FiveTuple, Protocol, Ssh, TcpOptions, Tls, Tunnel, TunnelKind};
+use wire::{
+    Address, App, AppBy, FiveTuple, Protocol, Recognised, Ssh, TcpOptions, Tls, Tunnel, TunnelKind,
+};
 
 pub(crate) fn slice() -> impl Strategy<Value = Slice> {
-    (who(), (direction(), direction()), course(), names(), pieces()).prop_map(
-        |(who, (orig, resp), course, names, pieces)| {
+    (who(), (direction(), direction()), course(), (app(), names()), pieces()).prop_map(
+        |(who, (orig, resp), course, (app, names), pieces)| {
             let ((tuple, vlan, mpls), (tunnel, icmp, interface)) = who;
             let ((session_start, start, end, state), (history, handshake_ns, counts, continues)) =
                 course;
@@ -30,6 +32,7 @@ pub(crate) fn slice() -> impl Strategy<Value = Slice> {
                 truncated_packets: counts.0,
                 fragments: counts.1,
                 continues,
+                app,
                 names: names.into(),
                 interface,
                 pieces,
@@ -179,20 +182,24 @@ fn ssh() -> impl Strategy<Value = Option<Box<Ssh>>> {
         .prop_map(|ssh| (ssh != Ssh::default()).then(|| Box::new(ssh)))
 }
 
+fn app() -> impl Strategy<Value = Option<Recognised>> {
+    let by = prop::sample::select(&AppBy::ALL[..]);
+    of((prop::sample::select(App::ALL), by).prop_map(|(app, by)| Recognised { app, by }))
+}
+
 fn names() -> impl Strategy<Value = Names> {
     let numbers = || vec(any::<u16>(), 0..4);
-    let app = of(prop::sample::select(&["tls", "http", "dns"][..]));
     (
-        (app, any::<Option<String>>(), texts(), any::<Option<u16>>()),
+        (any::<Option<String>>(), texts(), any::<Option<u16>>()),
         (texts(), texts(), texts(), numbers(), texts()),
         (texts(), numbers(), numbers(), texts(), of(count())),
         (tls(), ssh(), texts(), texts()),
     )
         .prop_map(|(tls, http, dns, more)| Names {
-            app: tls.0,
-            sni: tls.1,
-            alpn: tls.2,
-            tls_version: tls.3,
+            app: None,
+            sni: tls.0,
+            alpn: tls.1,
+            tls_version: tls.2,
             http_host: http.0,
             http_method: http.1,
             http_path: http.2,

@@ -55,6 +55,7 @@ pub(crate) fn empty(tuple: FiveTuple, start: Timestamp) -> Slice {
         truncated_packets: 0,
         fragments: 0,
         continues: false,
+        app: None,
         names: Names::default().into(),
         interface: 0,
         pieces: Vec::new(),

@@ -161,7 +161,6 @@ fn corpus_row(number: usize, fields: &BTreeMap<&str, &str>) -> Option<Slice> {
         sni: list("sni").into_iter().next(),
         http_host: list("http_host"),
         dns_names: list("dns"),
-        app: None,
         ..Names::default()
     };
     let first_piece = u64::try_from(number / 20).unwrap();
@@ -175,6 +174,7 @@ fn corpus_row(number: usize, fields: &BTreeMap<&str, &str>) -> Option<Slice> {
         state: if tcp { State::Sf } else { State::Oth },
         history: if tcp { "ShADadFf" } else { "Dd" }.parse().unwrap(),
         handshake_ns: tcp.then_some(u64::try_from(number).unwrap() * 7919 % 90_000_000),
+        app: None,
         names: names.into(),
         pieces: (first_piece..first_piece + piece_count).map(span).collect(),
         ..empty(tuple, time("first")?)

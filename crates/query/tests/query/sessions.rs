@@ -2,7 +2,7 @@
 
 use format::slice::{Direction, History, Names, Slice, State};
 use units::Timestamp;
-use wire::{Address, FiveTuple, Protocol, TcpOptions, Tunnel, TunnelKind};
+use wire::{Address, App, AppBy, FiveTuple, Protocol, Recognised, TcpOptions, Tunnel, TunnelKind};
 
 /// 2026-11-20T12:00:00Z, what relative times count from.
 pub(crate) const NOW: Timestamp = Timestamp(1_795_176_000_000_000_000);
@@ -47,6 +47,7 @@ pub(crate) fn plain(tuple: FiveTuple) -> Slice {
         truncated_packets: 0,
         fragments: 0,
         continues: false,
+        app: None,
         names: Names::default().into(),
         interface: 0,
         pieces: Vec::new(),
@@ -101,8 +102,8 @@ pub(crate) fn tls() -> Slice {
     row.state = State::Sf;
     row.history = "ShADadFf".parse().unwrap();
     row.handshake_ns = Some(20_000_000);
+    row.app = Some(Recognised { app: App::Tls, by: AppBy::Content });
     row.names = Names {
-        app: Some("tls"),
         sni: Some("www.Example.com".to_owned()),
         alpn: vec!["h2".to_owned(), "http/1.1".to_owned()],
         tls_version: Some(0x0304),
@@ -117,8 +118,8 @@ pub(crate) fn http() -> Slice {
     let mut row = plain(tuple("2001:db8::5", 40_000, "2001:db8:1::80", 80, Protocol::TCP));
     row.continues = true;
     row.interface = 2;
+    row.app = Some(Recognised { app: App::Http, by: AppBy::Content });
     row.names = Names {
-        app: Some("http"),
         http_host: vec!["intranet.example".to_owned()],
         http_method: vec!["GET".to_owned(), "POST".to_owned()],
         http_path: vec!["/Login?next=/".to_owned(), "/a b".to_owned()],
@@ -135,8 +136,8 @@ pub(crate) fn dns() -> Slice {
     let mut row = plain(tuple("10.0.0.5", 40_001, "10.0.0.53", 53, Protocol::UDP));
     row.resp = Direction::default();
     row.state = State::S0;
+    row.app = Some(Recognised { app: App::Dns, by: AppBy::Content });
     row.names = Names {
-        app: Some("dns"),
         dns_names: vec!["Mail.example.org".to_owned(), "a.example.net".to_owned()],
         dns_types: vec![1, 28],
         dns_rcodes: vec![3],

@@ -27,6 +27,7 @@ fn row(start: i64, port: u16) -> Slice {
         truncated_packets: 0,
         fragments: 0,
         continues: false,
+        app: None,
         names: SparseNames::default(),
         interface: 0,
         pieces: Vec::new(),

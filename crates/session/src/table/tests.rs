@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use format::slice::{PieceId, PieceSpan, State};
 use proptest::prelude::*;
 use units::NANOS_PER_SECOND;
-use wire::{Address, FiveTuple, Fragment, LinkType, TcpHeader, TcpOptions};
+use wire::{Address, App, AppBy, FiveTuple, Fragment, LinkType, TcpHeader, TcpOptions};
 
 use super::*;
 use crate::Key;
@@ -125,6 +125,32 @@ fn packets_that_are_not_looked_at_for_names_are_counted_where_there_may_be_some(
     bench.table.find_names(true);
     bench.push(&udp(5, 1, 2));
     assert_eq!((bench.table.stats().unread, bench.table.stats().packets), (2, 5));
+}
+
+/// The packets with port 443 for the end that has port 1002.
+fn at_443(made: Made) -> Made {
+    let port = |port| if port == 1002 { 443 } else { port };
+    let FiveTuple { orig_port, resp_port, .. } = made.tuple;
+    let tuple = FiveTuple { orig_port: port(orig_port), resp_port: port(resp_port), ..made.tuple };
+    Made { tuple, ..made }
+}
+
+#[test]
+fn the_port_names_a_session_without_payload_only_where_somebody_answers() {
+    let app = |made: Vec<Made>| {
+        let made: Vec<Made> = made.into_iter().map(at_443).collect();
+        let [row] = &Bench::new(off()).all(&made)[..] else { panic!("one session") };
+        row.app.map(|known| (known.app, known.by))
+    };
+    let syn = || tcp(1, 1, 2, SYN, 1);
+    let answered = vec![syn(), tcp(2, 2, 1, SYN | ACK, 1), tcp(3, 1, 2, ACK, 2)];
+    assert_eq!(app(answered), Some((App::Tls, AppBy::Port)));
+    assert_eq!(
+        app(vec![tcp(1, 2, 1, ACK, 5), tcp(2, 1, 2, ACK, 5)]),
+        Some((App::Tls, AppBy::Port))
+    );
+    assert_eq!(app(vec![syn()]), None, "nobody answers");
+    assert_eq!(app(vec![syn(), tcp(2, 2, 1, RST | ACK, 0)]), None, "refused");
 }
 
 #[test]
