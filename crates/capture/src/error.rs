@@ -64,6 +64,69 @@ pub enum Error {
         /// The interface.
         name: String,
     },
+    /// This process may not capture by `AF_XDP`.
+    #[error(
+        "not permitted to use AF_XDP on {name}; run as root or give the program the \
+         capabilities: setcap cap_net_raw,cap_net_admin,cap_bpf+ep PROGRAM"
+    )]
+    XdpPermission {
+        /// The interface.
+        name: String,
+    },
+    /// Another XDP program is attached.
+    #[error(
+        "interface {name} has another XDP program, which `ip link show {name}` tells; end what \
+         uses it, or record with --source packet"
+    )]
+    XdpTaken {
+        /// The interface.
+        name: String,
+    },
+    /// A receive queue has a socket already.
+    #[error("receive queue {queue} of {name} has another AF_XDP socket; end what uses it")]
+    XdpQueueTaken {
+        /// The interface.
+        name: String,
+        /// Its queue.
+        queue: u32,
+    },
+    /// There are fewer transmit queues than threads; no two can share one.
+    #[error("interface {name} has {queues} transmit queues, and AF_XDP needs one for each thread")]
+    XdpQueues {
+        /// The interface.
+        name: String,
+        /// How many it has.
+        queues: u32,
+    },
+    /// The card takes VLAN tags out, which `AF_XDP` does not tell.
+    #[error(
+        "interface {name} takes VLAN tags out of frames, and AF_XDP would lose them; ethtool -K \
+         {name} rxvlan off, or record with --source packet"
+    )]
+    XdpTags {
+        /// The interface.
+        name: String,
+    },
+    /// Its packets have been through another interface, where the kernel took their tags out.
+    #[error(
+        "interface {name} lies on another one and has no driver for AF_XDP, which would lose VLAN \
+         tags; record that one, or record with --source packet"
+    )]
+    XdpLayered {
+        /// The interface.
+        name: String,
+    },
+    /// Frames of this MTU do not fit a chunk, and the kernel or the driver does not split them.
+    #[error(
+        "interface {name}: AF_XDP takes no frames of an MTU of {mtu} here; ip link set {name} mtu \
+         3800, or record with --source packet"
+    )]
+    XdpTooLong {
+        /// The interface.
+        name: String,
+        /// Its MTU.
+        mtu: usize,
+    },
     /// This process may not send.
     #[error(
         "not permitted to send on {name}; run as root or give the program the capability: \

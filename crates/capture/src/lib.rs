@@ -1,4 +1,5 @@
-//! Packets in: capture files, standard input, `AF_PACKET` rings. And frames out: [`Outlet`].
+//! Packets in: capture files, standard input, `AF_PACKET` rings, `AF_XDP`. And frames out:
+//! [`Outlet`].
 //!
 //! A door: it may call the operating system. Every way in is a [`Source`], which hands out packets
 //! in batches of about one kernel block or one read buffer. A packet is never copied here: a
@@ -9,7 +10,7 @@
 //! damaged file no longer tells is an [`Error`] that names the byte, after every packet before it
 //! was handed out.
 
-#![expect(unsafe_code, reason = "kernel rings, socket options and the filter compiler are C")]
+#![expect(unsafe_code, reason = "kernel rings, socket options, bpf(2) and libpcap are C")]
 
 mod error;
 mod file;
@@ -22,6 +23,7 @@ pub use error::{Damage, Error};
 pub use file::{FileOptions, FileSource};
 pub use live::{
     FrameLimits, FrameSender, LiveOptions, LiveSource, Outlet, Timestamps, Transmitter, Unfit,
+    XdpSource, XdpTransmitter,
 };
 pub use packet_filter::PacketFilter;
 pub use source::{Batch, Counters, Interface, Next, Packet, Source};

@@ -1,7 +1,9 @@
 //! The contract of a source, and the packets it hands out.
 
 use core::iter::FusedIterator;
+use core::marker::PhantomData;
 use core::ops::Range;
+use core::ptr::NonNull;
 use core::slice;
 use core::time::Duration;
 
@@ -154,11 +156,53 @@ pub(crate) struct Record {
     pub(crate) options: Range<usize>,
 }
 
+/// Where the bytes of a batch lie.
+///
+/// Not a slice: of memory that is shared with the kernel, parts between the packets of a batch may
+/// be written meanwhile. Only the packets themselves are ever slices.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory<'a> {
+    start: NonNull<u8>,
+    len: usize,
+    bytes: PhantomData<&'a [u8]>,
+}
+
+// SAFETY: it only reads what a shared slice might read.
+unsafe impl Send for Memory<'_> {}
+
+impl<'a> Memory<'a> {
+    /// # Safety
+    /// The memory is mapped for `'a`, and nobody writes into the range of a batch's record
+    /// meanwhile.
+    pub(crate) unsafe fn shared(start: NonNull<u8>, len: usize) -> Self {
+        Self { start, len, bytes: PhantomData }
+    }
+
+    /// The bytes of a record; `None` where it does not lie in this memory.
+    #[inline]
+    fn get(self, range: &Range<usize>) -> Option<&'a [u8]> {
+        let len = range.end.checked_sub(range.start)?;
+        if range.end > self.len {
+            return None;
+        }
+        // SAFETY: the range is inside.
+        let start = unsafe { self.start.add(range.start) };
+        // SAFETY: a record's bytes are initialised, and not written during `'a`.
+        Some(unsafe { slice::from_raw_parts(start.as_ptr(), len) })
+    }
+}
+
+impl<'a> From<&'a [u8]> for Memory<'a> {
+    fn from(bytes: &'a [u8]) -> Self {
+        Self { start: NonNull::from(bytes).cast(), len: bytes.len(), bytes: PhantomData }
+    }
+}
+
 /// Packets that came together. They borrow the source until the next call.
 #[derive(Debug)]
 pub struct Batch<'a> {
     interfaces: &'a [Interface],
-    data: &'a [u8],
+    data: Memory<'a>,
     options: &'a [u8],
     records: slice::Iter<'a, Record>,
 }
@@ -171,7 +215,7 @@ impl<'a> Batch<'a> {
     /// The ranges of `records` lie in `data` and `options`.
     pub(crate) fn new(
         interfaces: &'a [Interface],
-        data: &'a [u8],
+        data: Memory<'a>,
         options: &'a [u8],
         records: &'a [Record],
     ) -> Self {
@@ -190,7 +234,7 @@ impl<'a> Iterator for Batch<'a> {
     #[inline]
     fn next(&mut self) -> Option<Packet<'a>> {
         let record = self.records.next()?;
-        let bytes = self.data.get(record.bytes.clone()).expect("a record lies in its batch");
+        let bytes = self.data.get(&record.bytes).expect("a record lies in its batch");
         let options = self.options.get(record.options.clone());
         let (head, tail) = match record.tag {
             Some(_) => bytes.split_at_checked(BEFORE_TAG).unwrap_or((bytes, &[])),

@@ -228,7 +228,7 @@ impl Source for FileSource {
             Step::Packets => {
                 let open = self.open.as_ref().expect("packets come from an open file");
                 let Intake { interfaces, options, records, .. } = &self.intake;
-                Next::Packets(Batch::new(interfaces, open.input.bytes(), options, records))
+                Next::Packets(Batch::new(interfaces, open.input.bytes().into(), options, records))
             }
             Step::Block(block) => Next::Block(block),
             Step::Idle => Next::Idle,

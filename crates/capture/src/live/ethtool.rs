@@ -11,6 +11,7 @@ use core::num::NonZero;
 use super::socket::PacketSocket;
 
 /// `ETHTOOL_` numbers.
+const GET_DRIVER: u32 = 0x03;
 const GET_RINGS: u32 = 0x10;
 const GET_STRINGS: u32 = 0x1b;
 const GET_STATISTICS: u32 = 0x1d;
@@ -20,10 +21,13 @@ const GET_FLAGS: u32 = 0x25;
 const GET_GRO: u32 = 0x2b;
 const GET_SET_INFO: u32 = 0x37;
 const GET_CHANNELS: u32 = 0x3c;
+const GET_HASH: u32 = 0x46;
 /// `ETH_SS_STATS`: the set of names of statistics.
 const STATISTICS_SET: u32 = 1;
 /// `ETH_FLAG_LRO`.
 const LRO_FLAG: u32 = 1 << 15;
+/// `ETH_FLAG_RXVLAN`.
+const TAGS_OUT_FLAG: u32 = 1 << 8;
 /// `ETH_GSTRING_LEN`.
 const NAME_BYTES: usize = 32;
 /// More statistics than any driver has.
@@ -80,6 +84,52 @@ impl Card<'_> {
     /// Frames that the card refused because of their length since it came up.
     pub(super) fn too_long(self) -> Option<u64> {
         kernel_count(self.name, "rx_length_errors")
+    }
+
+    /// Receive queues, of which there is one at least.
+    pub(super) fn receive_queues(self) -> u32 {
+        let [_, _, _, _, _, receive, _, _, combined] = self.channels().unwrap_or_default();
+        receive.saturating_add(combined).max(1)
+    }
+
+    /// Transmit queues, of which there is one at least.
+    pub(super) fn transmit_queues(self) -> u32 {
+        let [_, _, _, _, _, _, transmit, _, combined] = self.channels().unwrap_or_default();
+        transmit.saturating_add(combined).max(1)
+    }
+
+    /// `ethtool_channels`: the command, four largest numbers, four numbers: receive, transmit,
+    /// other, combined.
+    fn channels(self) -> Option<[u32; 9]> {
+        let mut request = [GET_CHANNELS, 0, 0, 0, 0, 0, 0, 0, 0];
+        self.ask(&mut request)?;
+        Some(request)
+    }
+
+    /// Whether VLAN tags are taken out of frames and told beside them.
+    pub(super) fn takes_tags_out(self) -> bool {
+        self.value(GET_FLAGS).is_some_and(|flags| flags & TAGS_OUT_FLAG != 0)
+    }
+
+    /// Whether the hash that chooses a receive queue is the same for both directions.
+    pub(super) fn hashes_symmetrically(self) -> bool {
+        // `ethtool_rxfh` without its table and its key: the command, a context, two lengths, then
+        // the function and how its input is transformed, a byte each, and a reserved word.
+        let mut request = [GET_HASH, 0, 0, 0, 0, 0, 0];
+        let asked = self.ask(&mut request);
+        let [_, _, _, _, function, ..] = request;
+        let [_, transform, ..] = function.to_le_bytes();
+        // `RXH_XFRM_SYM_XOR` and `RXH_XFRM_SYM_OR_XOR`.
+        asked.is_some() && transform & 3 != 0
+    }
+
+    /// The name of the driver.
+    pub(super) fn driver(self) -> Option<String> {
+        // `ethtool_drvinfo`: the command, the name in 32 bytes, and more of 160 bytes.
+        let mut request = [0; 49];
+        *request.first_mut()? = GET_DRIVER;
+        self.ask(&mut request)?;
+        Some(name_of(request.get(1..=NAME_BYTES / 4)?))
     }
 
     fn ask_names(self) -> Option<Losses> {
@@ -174,11 +224,7 @@ impl Card<'_> {
     }
 
     fn one_queue(self, processors: usize) -> Option<String> {
-        // `ethtool_channels`: the command, four largest numbers, four numbers: receive, transmit,
-        // other, combined.
-        let mut request = [GET_CHANNELS, 0, 0, 0, 0, 0, 0, 0, 0];
-        self.ask(&mut request)?;
-        let [_, receive_max, _, _, combined_max, receive, _, _, combined] = request;
+        let [_, receive_max, _, _, combined_max, receive, _, _, combined] = self.channels()?;
         let (kind, largest) =
             if combined_max > 0 { ("combined", combined_max) } else { ("rx", receive_max) };
         let wanted = largest.min(u32::try_from(processors / 2).unwrap_or(u32::MAX));

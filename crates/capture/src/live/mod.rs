@@ -10,12 +10,15 @@
 //! as received when the kernel accepted it; after [`Source::begin_stop`] the rings are emptied
 //! until every one of those was delivered or counted as dropped.
 
+mod dedicated;
 mod ethtool;
 mod fanout;
+mod port;
 mod ring;
 mod sender;
 mod socket;
 mod transmit;
+mod xdp;
 
 use core::num::NonZeroUsize;
 use std::io;
@@ -29,12 +32,13 @@ use wire::LinkType;
 use crate::filter::{Instruction, LONGEST_PACKET, Libpcap};
 use crate::source::Record;
 use crate::{Batch, Counters, Error, Interface, Next, Source};
-use ethtool::{Card, Losses};
+use port::Port;
 use ring::KernelRing;
 use socket::PacketSocket;
 
 pub use sender::FrameSender;
 pub use transmit::{FrameLimits, Outlet, Transmitter, Unfit};
+pub use xdp::{XdpSource, XdpTransmitter};
 
 /// `epb_flags` in little endian: outbound.
 const OUTBOUND: [u8; 8] = [2, 0, 4, 0, 2, 0, 0, 0];
@@ -48,11 +52,6 @@ const TAG_SIZE: usize = 4;
 const DRAIN_WAIT: Duration = Duration::from_millis(100);
 /// Waits without a block after which what is missing will not come.
 const DRAIN_WAITS: u32 = 20;
-
-/// Counters of a driver are read with every so manieth look.
-const LOOKS_PER_DRIVER_COUNT: u32 = 5;
-/// Ethernet header, two tags, and the frame check sequence that some cards leave.
-const LINK_HEADER_MAX: usize = 14 + 8 + 4;
 
 /// The smallest ring worth trying.
 const SMALLEST_RING: usize = 256 << 10;
@@ -73,6 +72,9 @@ pub struct LiveOptions {
     pub ring_size: ByteSize,
     /// Who says when a packet came.
     pub timestamps: Timestamps,
+    /// For how long an empty queue of [`XdpSource`] is looked at without sleeping; `None` sleeps
+    /// at once. Packet sockets cannot do that.
+    pub busy_poll: Option<Duration>,
 }
 
 /// Who says when a packet came.
@@ -95,6 +97,7 @@ impl Default for LiveOptions {
             promiscuous: true,
             ring_size: ByteSize(64 << 20),
             timestamps: Timestamps::Kernel,
+            busy_poll: None,
         }
     }
 }
@@ -116,35 +119,15 @@ pub struct LiveSource {
 /// The socket and ring of one interface and queue.
 #[derive(Debug)]
 struct Queue {
-    // The ring is unmapped before its socket is closed.
+    // The ring is unmapped before the port's socket is closed.
     ring: KernelRing,
-    socket: PacketSocket,
-    name: String,
+    port: Port,
     link_type: LinkType,
     is_loopback: bool,
     snaplen: usize,
     counters: Counters,
-    /// How the driver counts what it loses, and what it had lost at the start.
-    losses: Losses,
-    drops_at_start: Option<u64>,
-    too_long_at_start: Option<u64>,
-    /// No frame is longer that was alone on the wire.
-    longest: u32,
-    /// How often the counters were read.
-    looks: u32,
-    told: Told,
     /// What the socket lets in once it has started.
     program: Vec<Instruction>,
-    /// The first queue tells and counts what concerns the interface as a whole.
-    is_first: bool,
-    is_gone: bool,
-}
-
-/// What is told once.
-#[derive(Clone, Copy, Default, Debug)]
-struct Told {
-    merged: bool,
-    too_long: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -181,8 +164,8 @@ impl LiveSource {
             start(&queues.collect::<Vec<_>>())?;
         }
         for queue in sources.iter_mut().flat_map(|source| &mut source.queues) {
-            let attached = queue.socket.attach(&mut queue.program);
-            attached.map_err(|source| queue.error("SO_ATTACH_FILTER", source))?;
+            let attached = queue.port.socket.attach(&mut queue.program);
+            attached.map_err(|source| queue.port.error("SO_ATTACH_FILTER", source))?;
         }
         Ok(sources)
     }
@@ -190,7 +173,7 @@ impl LiveSource {
     /// What makes this capture lose packets or see them otherwise than they were on the wire, one
     /// line each with the command that mends it.
     pub fn advice(&self) -> Vec<String> {
-        self.queues.iter().flat_map(|queue| queue.card().advice()).collect()
+        self.queues.iter().flat_map(|queue| queue.port.card().advice()).collect()
     }
 
     /// One queue of every interface, which receives nothing yet.
@@ -235,7 +218,7 @@ impl LiveSource {
         let mut fds: Vec<PollFd<'_>> = self
             .queues
             .iter()
-            .map(|queue| PollFd::new(&queue.socket, PollFlags::IN | PollFlags::ERR))
+            .map(|queue| PollFd::new(&queue.port.socket, PollFlags::IN | PollFlags::ERR))
             .collect();
         match poll(&mut fds, Some(&timeout)) {
             Ok(0) => return Ok(false),
@@ -248,8 +231,8 @@ impl LiveSource {
         let failed: Vec<bool> =
             fds.iter().map(|fd| fd.revents().contains(PollFlags::ERR)).collect();
         for (queue, _) in self.queues.iter_mut().zip(failed).filter(|(_, failed)| *failed) {
-            if queue.learn_of_change(&mut self.notes)? {
-                self.removed = Some(queue.name.clone());
+            if queue.port.learn_of_change(&mut self.notes)? {
+                self.removed = Some(queue.port.name.clone());
             }
         }
         Ok(true)
@@ -286,9 +269,9 @@ impl LiveSource {
             State::Running => {
                 self.wait(wait)?;
                 if let Some(last) = self.queues.last()
-                    && self.queues.iter().all(|queue| queue.is_gone)
+                    && self.queues.iter().all(|queue| queue.port.is_gone)
                 {
-                    let name = last.name.clone();
+                    let name = last.port.name.clone();
                     self.begin_stop();
                     return Err(Error::InterfaceGone { name });
                 }
@@ -324,21 +307,21 @@ impl Source for LiveSource {
             return Ok(Next::Idle);
         }
         let block = queue.ring.lent_block();
-        Ok(Next::Packets(Batch::new(&self.interfaces, block, &OUTBOUND, &self.records)))
+        Ok(Next::Packets(Batch::new(&self.interfaces, block.into(), &OUTBOUND, &self.records)))
     }
 
     fn counters(&mut self) -> Vec<Counters> {
         let is_last = self.state != State::Running;
         for queue in &mut self.queues {
-            match queue.notice_removal() {
-                Ok(true) => self.removed = Some(queue.name.clone()),
+            match queue.port.notice_removal() {
+                Ok(true) => self.removed = Some(queue.port.name.clone()),
                 Ok(false) => {}
                 Err(error) => self.notes.push(error.to_string()),
             }
             if let Err(error) = queue.count(is_last) {
                 self.notes.push(error.to_string());
             }
-            queue.findings(&mut self.notes);
+            queue.port.findings(&mut self.notes);
         }
         self.queues.iter().map(|queue| queue.counters).collect()
     }
@@ -353,8 +336,8 @@ impl Source for LiveSource {
         }
         self.state = State::Draining(0);
         for queue in &self.queues {
-            if let Err(source) = queue.socket.attach_nothing() {
-                self.notes.push(queue.error("stop", source).to_string());
+            if let Err(source) = queue.port.socket.attach_nothing() {
+                self.notes.push(queue.port.error("stop", source).to_string());
             }
         }
     }
@@ -395,28 +378,15 @@ impl Queue {
         if options.promiscuous && !is_loopback {
             socket.be_promiscuous().map_err(error("promiscuous mode"))?;
         }
-        let card = Card { socket: &socket, name };
-        let losses = if is_first { card.find_losses() } else { Losses::default() };
-        let (drops_at_start, too_long_at_start) = (card.drops(&losses), card.too_long());
-        let mtu = socket.link(name).map_err(error("asking for the MTU"))?.mtu;
-        let longest = u32::try_from(mtu.saturating_add(LINK_HEADER_MAX)).unwrap_or(u32::MAX);
+        let port = Port::new(name, socket, is_first)?;
         Ok(Self {
             ring,
-            socket,
-            name: name.to_owned(),
+            port,
             link_type,
             is_loopback,
             snaplen: usize::try_from(limit).unwrap_or(usize::MAX),
             counters: Counters::default(),
-            losses,
-            drops_at_start,
-            too_long_at_start,
-            longest,
-            looks: 0,
-            told: Told::default(),
             program,
-            is_first,
-            is_gone: false,
         })
     }
 
@@ -446,8 +416,7 @@ impl Queue {
                 options: if packet.outbound { 0..OUTBOUND.len() } else { 0..0 },
             }
         }));
-        let longest = records.iter().map(|record| record.original_len).max();
-        self.told.merged |= longest.is_some_and(|longest| longest > self.longest);
+        self.port.see_longest(records.iter().map(|record| record.original_len).max());
         let count = u64::try_from(records.len()).expect("a block holds few packets");
         self.counters.delivered += count;
     }
@@ -455,56 +424,13 @@ impl Queue {
     /// Adds what the kernel counted since the last time. This is the one place that reads those
     /// counters, because reading resets them.
     fn count(&mut self, is_last: bool) -> Result<(), Error> {
-        let new = self.socket.statistics();
-        let new = new.map_err(|source| self.error("PACKET_STATISTICS", source))?;
+        let new = self.port.socket.statistics();
+        let new = new.map_err(|source| self.port.error("PACKET_STATISTICS", source))?;
         self.counters.received += u64::from(new.tp_packets);
         self.counters.kernel_drops += u64::from(new.tp_drops);
         self.counters.ring_freezes += u64::from(new.tp_freeze_q_cnt);
-        if !self.is_first {
-            self.counters.interface_drops = Some(0);
-            return Ok(());
-        }
-        // Some drivers ask their card, which takes a while.
-        let is_due = self.looks.is_multiple_of(LOOKS_PER_DRIVER_COUNT);
-        self.looks = self.looks.wrapping_add(1);
-        // What an interface had lost before it was removed stays known.
-        if (is_due || is_last)
-            && !self.is_gone
-            && let Some(drops) = self.card().drops(&self.losses)
-        {
-            let start = self.drops_at_start;
-            self.counters.interface_drops = start.map(|start| drops.saturating_sub(start));
-        }
-        let link = self.socket.link(&self.name);
-        self.counters.is_away = self.is_gone || link.is_ok_and(|link| !link.is_up);
+        self.port.count(&mut self.counters, is_last);
         Ok(())
-    }
-
-    fn card(&self) -> Card<'_> {
-        Card { socket: &self.socket, name: &self.name }
-    }
-
-    /// What the packets and counters so far show of the interface's settings, once each.
-    fn findings(&mut self, notes: &mut Vec<String>) {
-        if !self.is_first {
-            return;
-        }
-        let name = &self.name;
-        let refused = self.card().too_long().zip(self.too_long_at_start);
-        if refused.is_some_and(|(now, start)| now > start) && !self.told.too_long {
-            notes.push(format!(
-                "interface {name} refuses frames for their length, which its MTU may be too small \
-                 for; ip link set {name} mtu 9216"
-            ));
-            self.told.too_long = true;
-        }
-        if core::mem::take(&mut self.told.merged) {
-            notes.push(format!(
-                "interface {name} gave frames longer than its MTU: segments merged on the way, or \
-                 not yet cut; ethtool -K {name} lro off gro off tso off gso off"
-            ));
-            self.longest = u32::MAX;
-        }
     }
 
     /// Packets that the kernel accepted and that have not come out of the ring.
@@ -513,39 +439,7 @@ impl Queue {
         let missing = received
             .checked_sub(kernel_drops + delivered)
             .expect("what came out of the ring, or did not fit in, was accepted before");
-        (missing > 0).then(|| Error::Undrained { name: self.name.clone(), missing })
-    }
-
-    /// The socket reported an error: the interface went down, or away. True where the latter is to
-    /// be told.
-    fn learn_of_change(&mut self, notes: &mut Vec<String>) -> Result<bool, Error> {
-        let pending = self.socket.take_error().map_err(|source| self.error("SO_ERROR", source))?;
-        let is_news = self.notice_removal()?;
-        if self.is_gone {
-            return Ok(is_news);
-        }
-        if pending == libc::ENETDOWN {
-            let name = &self.name;
-            let note = format!("interface {name} is down; capture goes on when it is up again");
-            notes.extend(self.is_first.then_some(note));
-        } else if pending != 0 {
-            return Err(self.error("receiving", io::Error::from_raw_os_error(pending)));
-        }
-        Ok(false)
-    }
-
-    /// Whether the interface was removed; true once, where it is to be told. One that went down
-    /// before reports no error any more.
-    fn notice_removal(&mut self) -> Result<bool, Error> {
-        let hardware_type = self.socket.hardware_type();
-        let hardware_type = hardware_type.map_err(|source| self.error("getsockname", source))?;
-        let is_news = hardware_type.is_none() && !self.is_gone;
-        self.is_gone |= is_news;
-        Ok(is_news && self.is_first)
-    }
-
-    fn error(&self, operation: &'static str, source: io::Error) -> Error {
-        Error::System { name: self.name.clone(), operation, source }
+        (missing > 0).then(|| Error::Undrained { name: self.port.name.clone(), missing })
     }
 }
 
@@ -554,17 +448,17 @@ impl Queue {
 fn start(queues: &[&Queue]) -> Result<(), Error> {
     let mut group = None;
     for queue in queues {
-        queue.socket.start().map_err(|source| queue.error("bind", source))?;
+        queue.port.socket.start().map_err(|source| queue.port.error("bind", source))?;
         if queues.len() > 1 {
-            let joined = queue.socket.join(group, queue.is_loopback);
-            let joined = joined.map_err(|source| queue.error("PACKET_FANOUT", source))?;
+            let joined = queue.port.socket.join(group, queue.is_loopback);
+            let joined = joined.map_err(|source| queue.port.error("PACKET_FANOUT", source))?;
             group = Some(joined);
         }
     }
     if let (Some(_), Some(first)) = (group, queues.first()) {
         let mut program = fanout::program(first.link_type == LinkType::ETHERNET);
-        let chosen = first.socket.choose_by(&mut program);
-        chosen.map_err(|source| first.error("PACKET_FANOUT_DATA", source))?;
+        let chosen = first.port.socket.choose_by(&mut program);
+        chosen.map_err(|source| first.port.error("PACKET_FANOUT_DATA", source))?;
     }
     Ok(())
 }

@@ -59,6 +59,11 @@ impl PacketSocket {
         Ok(socket)
     }
 
+    /// The index of the interface.
+    pub(super) fn index(&self) -> u32 {
+        self.index.cast_unsigned()
+    }
+
     /// Starts reception of all protocols.
     pub(super) fn start(&self) -> io::Result<()> {
         self.bind(u16::try_from(libc::ETH_P_ALL).expect("ETH_P_ALL is 3").to_be())
@@ -174,6 +179,12 @@ impl PacketSocket {
         })
     }
 
+    /// Whether the interface of this name has an IPv4 address.
+    pub(super) fn has_address(&self, name: &str) -> bool {
+        // Packet sockets leave the question to those of IPv4 (`inet_ioctl` in the kernel).
+        self.ask(name, libc::SIOCGIFADDR, ptr::null_mut()).is_ok()
+    }
+
     /// Whether something is connected; a driver that does not tell is taken to be. The flags would
     /// tell it up to a second late (`linkwatch` in the kernel).
     fn has_carrier(&self, name: &str) -> io::Result<bool> {
@@ -230,18 +241,7 @@ impl PacketSocket {
     }
 
     fn get<T>(&self, level: c_int, name: c_int, value: &mut T) -> io::Result<()> {
-        let mut len = len_of::<T>();
-        // SAFETY: the kernel writes at most `len` bytes into the value, whose fields are integers.
-        let status = unsafe {
-            libc::getsockopt(
-                self.fd.as_raw_fd(),
-                level,
-                name,
-                ptr::from_mut(value).cast(),
-                &raw mut len,
-            )
-        };
-        check(status)
+        get_option(self.as_fd(), level, name, value)
     }
 }
 
@@ -287,6 +287,21 @@ pub(super) fn set_option<T>(
             ptr::from_ref(value).cast(),
             len_of::<T>(),
         )
+    };
+    check(status)
+}
+
+/// Reads a socket option whose value is a structure of the kernel, all of integers.
+pub(super) fn get_option<T>(
+    socket: BorrowedFd<'_>,
+    level: c_int,
+    name: c_int,
+    value: &mut T,
+) -> io::Result<()> {
+    let mut len = len_of::<T>();
+    // SAFETY: the kernel writes at most `len` bytes into the value, whose fields are integers.
+    let status = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), level, name, ptr::from_mut(value).cast(), &raw mut len)
     };
     check(status)
 }

@@ -22,7 +22,7 @@ const BATCH: usize = 64;
 /// Bytes that may wait in a driver's queue. The kernel grants what `net.core.wmem_max` allows.
 const SEND_BUFFER_BYTES: usize = 4 << 20;
 /// Longest wait for room, so that a caller can look at other things.
-const LONGEST_WAIT: Duration = Duration::from_millis(100);
+pub(super) const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
 /// Two addresses and a type (IEEE 802.3, 3.1.1).
 const ETHERNET_HEADER: usize = 14;
@@ -74,7 +74,7 @@ impl FrameLimits {
 /// Sends Ethernet frames on one interface.
 #[derive(Debug)]
 pub struct Transmitter {
-    socket: PacketSocket,
+    pub(super) socket: PacketSocket,
     name: String,
     limits: FrameLimits,
 }
@@ -128,7 +128,7 @@ impl Transmitter {
         Error::System { name: self.name.clone(), operation, source }
     }
 
-    fn refusal(&self, error: Errno) -> Error {
+    pub(super) fn refusal(&self, error: Errno) -> Error {
         let name = self.name.clone();
         match error {
             Errno::NETDOWN => Error::Down { name },

@@ -9,6 +9,7 @@
 )]
 
 mod fanout;
+mod xdp;
 
 use std::net::UdpSocket;
 use std::process::{Command, Stdio};
@@ -59,7 +60,7 @@ struct Captured {
 }
 
 /// Stops the source and takes everything that it had accepted.
-fn stop(source: &mut LiveSource) -> (Vec<Captured>, Vec<Counters>) {
+fn stop(source: &mut dyn Source) -> (Vec<Captured>, Vec<Counters>) {
     source.begin_stop();
     let mut captured = Vec::new();
     loop {
