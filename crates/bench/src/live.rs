@@ -51,6 +51,9 @@ pub(crate) struct Options {
     /// Where recorders write
     #[arg(long, default_value = ".")]
     dir: PathBuf,
+    /// Ours once more, with these options of `record`, such as '--source xdp'
+    #[arg(long, value_name = "OPTIONS")]
+    also: Option<String>,
     /// Packets a second instead of top speed
     #[arg(long)]
     pps: Option<u32>,
@@ -93,13 +96,19 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     outcome.line(format!("peers that are installed: {}", names(&peers)));
     for frames in &options.frames {
         let file = stage.load(frames)?;
-        let mut rounds = Vec::new();
+        let (mut rounds, mut others) = (Vec::new(), Vec::new());
         for _ in 0..options.rounds {
-            let ours = stage.run(&stage.ours(), &file)?;
+            let ours = stage.run(&stage.ours(""), &file)?;
+            if let Some(also) = &options.also {
+                others.push(stage.run(&stage.ours(also), &file)?);
+            }
             let theirs = peers.iter().map(|peer| stage.run(&stage.peer(*peer), &file));
             rounds.push((ours, theirs.collect::<Result<Vec<_>>>()?));
         }
         fs::remove_file(&file)?;
+        if let Some(also) = &options.also {
+            tell(&mut outcome, (frames, also), &others)?;
+        }
         report(&mut outcome, frames, &peers, &rounds)?;
     }
     outcome.not_proven("how a real card is read: a pair has one queue, and the sender fills it");
@@ -146,8 +155,8 @@ impl Stage {
         Ok(file)
     }
 
-    fn ours(&self) -> Recording {
-        recorders::ours(&self.wirespool, &self.recorder)
+    fn ours(&self, options: &str) -> Recording {
+        recorders::ours(&self.wirespool, &self.recorder, options)
     }
 
     fn peer(&self, peer: Peer) -> Recording {
@@ -202,8 +211,10 @@ impl Stage {
             value.with_context(|| format!("the sender's report has no {name}"))
         };
         let packets = count("packets")?;
+        // What the pair itself drops is lost to the recorder, too: AF_XDP has it keep packets in a
+        // ring of 256.
         let arrived = self.pair.received()? - received;
-        ensure!(arrived == packets, "{arrived} of {packets} packets came out of the pair");
+        ensure!(arrived <= packets, "{arrived} of {packets} packets came out of the pair");
         Ok(Sent {
             packets: real(packets),
             bytes: real(count("frame_bytes")?),

@@ -5,6 +5,7 @@
 //! of it, and what is compared is packets a second of the whole process.
 
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Result, ensure};
@@ -33,12 +34,15 @@ pub(crate) struct Options {
     /// Threads of ours, and processes of trafgen
     #[arg(long, value_delimiter = ',', default_value = "1,2")]
     threads: Vec<u32>,
+    /// Ways of ours: packet, xdp (with one thread: the pair has one queue)
+    #[arg(long, value_delimiter = ',', default_value = "packet,xdp")]
+    via: Vec<String>,
     /// Groups of ours, trafgen, trafgen, ours
     #[arg(long, default_value_t = 5)]
     groups: u32,
     /// The program to measure instead of the one beside this one
     #[arg(long)]
-    wirespool: Option<std::path::PathBuf>,
+    wirespool: Option<PathBuf>,
 }
 
 /// One run: packets a second and CPU seconds a million packets.
@@ -56,36 +60,13 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let folder = host::TemporaryDirectory::new("wirespool-bench")?;
     let pair = Pair::new()?;
     let mut outcome = Outcome::new("Filling a veth pair, against trafgen");
-    for &threads in &options.threads {
-        for &len in &options.frames {
-            ensure!((60..=9014).contains(&len), "frames have 60 to 9014 bytes");
-            let (file, config) =
-                (folder.path().join("frames.pcap"), folder.path().join("frames.cfg"));
-            std::fs::write(&file, capture(len, options.file_packets))?;
-            std::fs::write(&config, trafgen_config(len))?;
-            let ours = || {
-                let loops = options.packets / file_packets;
-                let mut command = pair.program(&wirespool);
-                command.arg("replay").arg(&file).args(["--interface", "left", "--top", "--json"]);
-                command.args(["--loops", &loops.to_string(), "--threads", &threads.to_string()]);
-                measure(&pair, &mut command, loops * file_packets)
-            };
-            let trafgen = || {
-                let mut command = pair.program("trafgen");
-                command.arg("--in").arg(&config).args(["--out", "left", "--no-cpu-stats"]);
-                command.args([
-                    "--cpus",
-                    &threads.to_string(),
-                    "--num",
-                    &options.packets.to_string(),
-                ]);
-                measure(&pair, &mut command, options.packets)
-            };
-            // What is slow only once is out of the way.
-            ours()?;
-            let groups =
-                (0..options.groups).map(|_| Ok([ours()?, trafgen()?, trafgen()?, ours()?]));
-            report(&mut outcome, (threads, len), &groups.collect::<Result<Vec<_>>>()?)?;
+    let stage = Stage { options, pair, wirespool, folder };
+    for via in &options.via {
+        for &threads in options.threads.iter().filter(|&&threads| via == "packet" || threads == 1) {
+            for &len in &options.frames {
+                let groups = stage.groups(via, threads, len)?;
+                report(&mut outcome, (via, threads, len), &groups)?;
+            }
         }
     }
     outcome
@@ -94,6 +75,43 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         "the cost of reading the file: it is small, in memory, and sent again and again",
     );
     Ok(outcome)
+}
+
+/// What all runs share.
+struct Stage<'a> {
+    options: &'a Options,
+    pair: Pair,
+    wirespool: PathBuf,
+    folder: host::TemporaryDirectory,
+}
+
+impl Stage<'_> {
+    /// Ours, trafgen, trafgen, ours; again and again.
+    fn groups(&self, via: &str, threads: u32, len: usize) -> Result<Vec<[Run; 4]>> {
+        ensure!((60..=9014).contains(&len), "frames have 60 to 9014 bytes");
+        let Self { options, pair, wirespool, folder } = self;
+        let (file, config) = (folder.path().join("frames.pcap"), folder.path().join("frames.cfg"));
+        std::fs::write(&file, capture(len, options.file_packets))?;
+        std::fs::write(&config, trafgen_config(len))?;
+        let threads = threads.to_string();
+        let ours = || {
+            let file_packets = u64::from(options.file_packets);
+            let loops = options.packets / file_packets;
+            let mut command = pair.program(wirespool);
+            command.arg("replay").arg(&file).args(["--interface", "left", "--top", "--json"]);
+            command.args(["--loops", &loops.to_string(), "--threads", &threads, "--via", via]);
+            measure(pair, &mut command, loops * file_packets)
+        };
+        let trafgen = || {
+            let mut command = pair.program("trafgen");
+            command.arg("--in").arg(&config).args(["--out", "left", "--no-cpu-stats"]);
+            command.args(["--cpus", &threads, "--num", &options.packets.to_string()]);
+            measure(pair, &mut command, options.packets)
+        };
+        // What is slow only once is out of the way.
+        ours()?;
+        (0..options.groups).map(|_| Ok([ours()?, trafgen()?, trafgen()?, ours()?])).collect()
+    }
 }
 
 /// Runs a sender and counts what it sent at the other end.
@@ -105,7 +123,11 @@ fn measure(pair: &Pair, command: &mut Command, packets: u64) -> Result<Run> {
     Ok(Run { rate: real(packets) / run.seconds, cpu: run.cpu_seconds / real(packets) * 1e6 })
 }
 
-fn report(outcome: &mut Outcome, (threads, len): (u32, usize), groups: &[[Run; 4]]) -> Result<()> {
+fn report(
+    outcome: &mut Outcome,
+    (via, threads, len): (&str, u32, usize),
+    groups: &[[Run; 4]],
+) -> Result<()> {
     let of = |places: [usize; 2], value: fn(&Run) -> f64| {
         let runs = groups.iter().flat_map(|group| places.map(|at| group.get(at)));
         Sample::new(runs.flatten().map(value))
@@ -114,8 +136,8 @@ fn report(outcome: &mut Outcome, (threads, len): (u32, usize), groups: &[[Run; 4
     let [our_rate, their_rate] = [of(ours, |run| run.rate)?, of(theirs, |run| run.rate)?];
     let gbit = |rate: f64| rate * real(u64::try_from(len).expect("a length")) * 8.0 / 1e9;
     outcome.line(format!(
-        "{len} B, {threads} threads: ours {:.0} kpps ({:.2} Gbit/s of frames), spread {:.0} %, \
-         {:.2} CPU s/M; trafgen {:.0} kpps, spread {:.0} %, {:.2} CPU s/M",
+        "{len} B, {threads} threads: ours by {via} {:.0} kpps ({:.2} Gbit/s of frames), spread \
+         {:.0} %, {:.2} CPU s/M; trafgen {:.0} kpps, spread {:.0} %, {:.2} CPU s/M",
         our_rate.median() / 1e3,
         gbit(our_rate.median()),
         our_rate.spread() * 100.0,
@@ -126,14 +148,15 @@ fn report(outcome: &mut Outcome, (threads, len): (u32, usize), groups: &[[Run; 4
     ));
     outcome.push_json(
         "rates",
-        json!({ "frame_bytes": len, "threads": threads, "ours_packets_per_s": our_rate.median(),
+        json!({ "frame_bytes": len, "via": via, "threads": threads,
+                "ours_packets_per_s": our_rate.median(),
                 "trafgen_packets_per_s": their_rate.median() }),
     );
     let ratios = groups.iter().map(|[first, one, two, last]| {
         // Packets over the time of both runs.
         (1.0 / one.rate + 1.0 / two.rate) / (1.0 / first.rate + 1.0 / last.rate)
     });
-    let what = format!("{len} B, {threads} threads, against trafgen");
+    let what = format!("{len} B by {via}, {threads} threads, against trafgen");
     outcome.judge(&what, &Sample::new(ratios)?, GOAL);
     Ok(())
 }

@@ -1,17 +1,15 @@
 //! One recording, from options to report.
 
 use std::path::{Path, PathBuf};
-use std::thread;
 
-use core::num::NonZero;
 use core::ops::ControlFlow;
 use core::time::Duration;
 
-use capture::{FileOptions, FileSource, LiveOptions, LiveSource, Source, Timestamps};
+use capture::Timestamps;
 use device::{Ahead, Pool};
 use format::directory::SegmentEntry;
 use format::head::StripeId;
-use units::{ByteSize, Clock};
+use units::Clock;
 use volume::{Candidate, MemberAt, Reader, Recovery, Writer, WriterCounters};
 
 use crate::account::{Account, Loss};
@@ -21,8 +19,9 @@ use crate::discards::{self, Discard};
 use crate::error::Error;
 use crate::members::MemberChange;
 use crate::pipeline;
-use crate::queues::{Queues, Sources};
+use crate::queues::Queues;
 use crate::selection::Selection;
+use crate::sources::{self, Way};
 
 /// Fewest columns of a pool: one being filled, one being written, one with an index, and some
 /// slack.
@@ -67,6 +66,10 @@ pub struct Options {
     pub promiscuous: bool,
     /// How many threads take the packets of the interfaces.
     pub queues: Queues,
+    /// Which way packets come from interfaces.
+    pub way: Way,
+    /// For how long an empty queue is looked at without sleeping, where the way permits it.
+    pub busy_poll: Option<Duration>,
     /// Who says when a packet came.
     pub timestamps: Timestamps,
     /// Processors that those threads stay on, in turn; none leaves them to the kernel.
@@ -123,6 +126,8 @@ impl Options {
             snaplen: 0,
             promiscuous: true,
             queues: Queues::Auto,
+            way: Way::Auto,
+            busy_poll: None,
             timestamps: Timestamps::Kernel,
             cpus: Vec::new(),
             kernel_ring_bytes: 64 << 20,
@@ -237,8 +242,9 @@ pub fn record(
     let selection = Selection::new(options)?;
     // Memory that card and processors share lies where the card is.
     let near = host::MemoryNear::interfaces(interfaces_of(&options.input));
-    let sources = open_sources(options, selection)?;
-    let opened = open_volume(options, 1 + sources.further.len(), clock)?;
+    let mut sources = sources::open(options, selection)?;
+    let mut opened = open_volume(options, 1 + sources.further.len(), clock)?;
+    opened.setup.append(&mut sources.setup);
     drop(near);
     let cpu_before = host::cpu_time()?;
     let start_ns = clock.boottime_ns();
@@ -254,55 +260,10 @@ pub fn record(
     Ok(report)
 }
 
-fn open_sources(options: &Options, selection: Selection) -> Result<Sources, Error> {
-    check_cpus(&options.cpus)?;
-    match &options.input {
-        Input::Interfaces(names) if !names.is_empty() => {
-            let live = LiveOptions {
-                interfaces: names.clone(),
-                filter: options.filter.clone(),
-                snaplen: options.snaplen,
-                promiscuous: options.promiscuous,
-                ring_size: ByteSize(options.kernel_ring_bytes),
-                timestamps: options.timestamps,
-            };
-            let receive_queues = names.iter().filter_map(|name| host::receive_queue_count(name));
-            let processors = thread::available_parallelism().map_or(1, NonZero::get);
-            let count = options.queues.count(receive_queues.max().unwrap_or(1), processors);
-            let sources = LiveSource::open_queues(&live, count)?;
-            let advice = sources.first().map(LiveSource::advice).unwrap_or_default();
-            let mut sources = sources.into_iter().map(boxed);
-            let first = sources.by_ref().take(1).collect();
-            Ok(Sources { first, further: sources.collect(), advice, selection })
-        }
-        Input::Files(paths) if !paths.is_empty() => {
-            let open = |path: &PathBuf| {
-                let filter = options.filter.clone();
-                FileSource::open(path, FileOptions { filter, snaplen: options.snaplen }).map(boxed)
-            };
-            let first = paths.iter().map(open).collect::<Result<_, _>>()?;
-            Ok(Sources { first, further: Vec::new(), advice: Vec::new(), selection })
-        }
-        _ => Err(Error::NoInput),
-    }
-}
-
 fn interfaces_of(input: &Input) -> &[String] {
     match input {
         Input::Interfaces(names) => names,
         Input::Files(_) => &[],
-    }
-}
-
-fn boxed(source: impl Source + 'static) -> Box<dyn Source> {
-    Box::new(source)
-}
-
-fn check_cpus(wanted: &[usize]) -> Result<(), Error> {
-    let allowed = if wanted.is_empty() { Vec::new() } else { host::allowed_cpus()? };
-    match wanted.iter().find(|cpu| !allowed.contains(cpu)) {
-        Some(&cpu) => Err(Error::Cpu { cpu, allowed }),
-        None => Ok(()),
     }
 }
 

@@ -44,6 +44,7 @@ mod returns;
 mod ring;
 mod segment;
 mod selection;
+mod sources;
 mod steps;
 mod teller;
 
@@ -55,3 +56,4 @@ pub use error::Error;
 pub use job::{Input, MaxAge, Options, Progress, Report, record};
 pub use members::{Change, MemberChange};
 pub use queues::Queues;
+pub use sources::Way;

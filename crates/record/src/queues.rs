@@ -56,6 +56,8 @@ pub(crate) struct Sources {
     pub(crate) advice: Vec<String>,
     /// What of their packets is stored.
     pub(crate) selection: Selection,
+    /// What was decided, one line each.
+    pub(crate) setup: Vec<String>,
 }
 
 /// What the queues had to tell, and where their sources broke off.

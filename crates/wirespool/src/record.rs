@@ -6,7 +6,7 @@ use core::ops::ControlFlow;
 use core::time::Duration;
 use std::path::PathBuf;
 
-use ::record::{Discard, Input, MaxAge, Options, Queues};
+use ::record::{Discard, Input, MaxAge, Options, Queues, Way};
 use capture::Timestamps;
 use clap::Args;
 use host::{StopFlag, SystemClock, usage};
@@ -124,6 +124,21 @@ pub(crate) struct Flags {
 
 #[derive(Debug, Args)]
 struct QueueFlags {
+    /// Which way packets come: packet (a packet socket, beside the host), xdp (`AF_XDP`, which
+    /// takes them from the host), or auto: xdp where the driver copies nothing and the host does
+    /// not use the interface, else packet
+    #[arg(
+        long, value_name = "WAY", default_value = "auto", value_parser = way,
+        conflicts_with = "read"
+    )]
+    source: Way,
+    /// Look at an empty queue for so many microseconds before sleeping, in the driver itself: a
+    /// processor for each queue, and less delay; with --source xdp
+    #[arg(
+        long, value_name = "MICROSECONDS", conflicts_with = "read",
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
+    busy_poll: Option<u32>,
     /// Threads that share the packets of the interfaces, both directions of a session on one: a
     /// number up to 64, or auto, by receive queues and processors
     #[arg(
@@ -218,6 +233,15 @@ fn queues(text: &str) -> Result<Queues, String> {
     count.map(Queues::Count).ok_or_else(|| "auto, or 1 to 64".to_owned())
 }
 
+fn way(text: &str) -> Result<Way, String> {
+    match text {
+        "auto" => Ok(Way::Auto),
+        "packet" => Ok(Way::Packet),
+        "xdp" => Ok(Way::Xdp),
+        _ => Err("auto, packet or xdp".to_owned()),
+    }
+}
+
 fn timestamps(text: &str) -> Result<Timestamps, String> {
     match text {
         "kernel" => Ok(Timestamps::Kernel),
@@ -304,6 +328,11 @@ fn options(flags: Flags) -> Result<Options, Usage> {
     if flags.name.as_ref().is_some_and(String::is_empty) {
         return Err(Usage("--name needs a name".to_owned()));
     }
+    if flags.queues.busy_poll.is_some() && flags.queues.source != Way::Xdp {
+        return Err(Usage(
+            "--busy-poll needs --source xdp: a packet socket does not know its queue".to_owned(),
+        ));
+    }
     let sessions = sessions(&flags);
     let input = if flags.input.read.is_empty() {
         Input::Interfaces(flags.input.interface)
@@ -319,6 +348,8 @@ fn options(flags: Flags) -> Result<Options, Usage> {
         pool_bytes: flags.pool.unwrap_or(defaults.pool_bytes),
         kernel_ring_bytes: flags.kernel_ring,
         queues: flags.queues.queues,
+        way: flags.queues.source,
+        busy_poll: flags.queues.busy_poll.map(|micros| Duration::from_micros(micros.into())),
         timestamps: flags.queues.timestamps,
         cpus: flags.queues.cpus.map(|Cpus(cpus)| cpus).unwrap_or_default(),
         sessions,

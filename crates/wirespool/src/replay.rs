@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use ::extract::{Request, Target};
 use ::replay::{Input, Options, Pace, Report, Rewrite};
 use anyhow::bail;
-use capture::{FileOptions, FileSource, Outlet, Source, Transmitter};
+use capture::{FileOptions, FileSource, FrameLimits, Outlet, Source, Transmitter, XdpTransmitter};
 use clap::Args;
 use host::{StopFlag, SystemClock};
 use query::Query;
@@ -62,6 +62,9 @@ pub(crate) struct Flags {
     /// Fill truncated packets up with zeros instead of leaving them out
     #[arg(long)]
     pad: bool,
+    /// Which way: packet (a packet socket), or xdp (`AF_XDP`: a transmit queue for each thread)
+    #[arg(long, value_name = "WAY", default_value = "packet", value_parser = way)]
+    via: Way,
     /// Send in so many threads; packets of one pair of hosts stay in order
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads)]
     threads: usize,
@@ -73,6 +76,13 @@ pub(crate) struct Flags {
     /// Report as JSON
     #[arg(long)]
     json: bool,
+}
+
+/// Which way frames go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    Packet,
+    Xdp,
 }
 
 #[derive(Debug, Args)]
@@ -129,6 +139,14 @@ fn packets(text: &str) -> Result<u64, String> {
     scaled(text, 1000)
 }
 
+fn way(text: &str) -> Result<Way, String> {
+    match text {
+        "packet" => Ok(Way::Packet),
+        "xdp" => Ok(Way::Xdp),
+        _ => Err("packet or xdp".to_owned()),
+    }
+}
+
 fn threads(text: &str) -> Result<usize, String> {
     let count = text.parse().ok().filter(|count| (1..=THREADS_MAX).contains(count));
     count.ok_or_else(|| format!("1 to {THREADS_MAX}"))
@@ -136,8 +154,7 @@ fn threads(text: &str) -> Result<usize, String> {
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
     let source = Volume::asked_for(flags)?;
-    let outlets = open_outlets(&flags.interface, flags.threads)?;
-    let limits = outlets.first().map(Transmitter::limits).expect("there is at least one thread");
+    let (outlets, limits) = open_outlets(flags)?;
     let options = Options {
         pace: flags.pace.pace(),
         loops: NonZeroU64::new(flags.loops),
@@ -146,13 +163,12 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         limits,
         memory_bytes: flags.memory,
     };
-    let outlets = outlets.into_iter().map(|outlet| -> Box<dyn Outlet> { Box::new(outlet) });
     let extracts = Extracts::default();
     let input = match source {
         Some(volume) => volume.input(&extracts),
         None => file_input(&flags.input),
     };
-    let report = send(&options, input, outlets.collect());
+    let report = send(&options, input, outlets);
     let mut report = extracts.join(report)?;
     report.broken_off.dedup();
     let text = if flags.json { view::replayed_json(&report) } else { view::replayed(&report) };
@@ -162,9 +178,30 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     Ok(Verdict::clean_if(is_asked_for.is_clean()))
 }
 
-/// One way out for each thread, all on the same interface.
-fn open_outlets(interface: &str, count: usize) -> Result<Vec<Transmitter>, capture::Error> {
-    (0..count).map(|_| Transmitter::open(interface)).collect()
+/// One way out for each thread, all on the same interface, and what it takes.
+fn open_outlets(flags: &Flags) -> Result<(Vec<Box<dyn Outlet>>, FrameLimits), capture::Error> {
+    let Flags { interface, threads, via, .. } = flags;
+    match via {
+        Way::Packet => {
+            let open = |_| Transmitter::open(interface);
+            let outlets = (0..*threads).map(open).collect::<Result<Vec<_>, _>>()?;
+            Ok(boxed(outlets, Transmitter::limits))
+        }
+        Way::Xdp => {
+            let threads = u32::try_from(*threads).expect("few threads");
+            let outlets = XdpTransmitter::open_queues(interface, threads)?;
+            Ok(boxed(outlets, XdpTransmitter::limits))
+        }
+    }
+}
+
+fn boxed<O: Outlet + 'static>(
+    outlets: Vec<O>,
+    limits: fn(&O) -> FrameLimits,
+) -> (Vec<Box<dyn Outlet>>, FrameLimits) {
+    let limits = outlets.first().map(limits).expect("there is at least one thread");
+    let boxed = outlets.into_iter().map(|outlet| -> Box<dyn Outlet> { Box::new(outlet) });
+    (boxed.collect(), limits)
 }
 
 fn send(

@@ -1,0 +1,112 @@
+//! Opening what packets come from.
+
+use std::path::PathBuf;
+use std::thread;
+
+use core::num::NonZero;
+
+use capture::{FileOptions, FileSource, LiveOptions, LiveSource, Source, XdpSource};
+use units::ByteSize;
+
+use crate::error::Error;
+use crate::job::{Input, Options};
+use crate::queues::Sources;
+use crate::selection::Selection;
+
+/// Which way packets come from interfaces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Way {
+    /// Packet sockets; `AF_XDP` where that takes nothing from anybody and copies nothing.
+    #[default]
+    Auto,
+    /// Packet sockets, beside the host.
+    Packet,
+    /// `AF_XDP`, which takes the packets from the host.
+    Xdp,
+}
+
+/// Opens the inputs, of whose packets the selection is stored.
+pub(crate) fn open(options: &Options, selection: Selection) -> Result<Sources, Error> {
+    check_cpus(&options.cpus)?;
+    let Inputs { sources, advice, setup } = open_inputs(options)?;
+    let is_live = matches!(options.input, Input::Interfaces(_));
+    let mut sources = sources.into_iter();
+    // Files come one after the other, queues beside each other.
+    let first_count = if is_live { 1 } else { sources.len() };
+    let first = sources.by_ref().take(first_count).collect();
+    Ok(Sources { first, further: sources.collect(), advice, selection, setup })
+}
+
+/// Sources, and what is said of them.
+#[derive(Default)]
+struct Inputs {
+    sources: Vec<Box<dyn Source>>,
+    advice: Vec<String>,
+    setup: Vec<String>,
+}
+
+fn open_inputs(options: &Options) -> Result<Inputs, Error> {
+    match &options.input {
+        Input::Interfaces(names) if !names.is_empty() => open_interfaces(names, options),
+        Input::Files(paths) if !paths.is_empty() => {
+            let open = |path: &PathBuf| {
+                let filter = options.filter.clone();
+                FileSource::open(path, FileOptions { filter, snaplen: options.snaplen }).map(boxed)
+            };
+            let sources = paths.iter().map(open).collect::<Result<_, _>>()?;
+            Ok(Inputs { sources, ..Inputs::default() })
+        }
+        _ => Err(Error::NoInput),
+    }
+}
+
+fn open_interfaces(names: &[String], options: &Options) -> Result<Inputs, Error> {
+    let live = LiveOptions {
+        interfaces: names.to_vec(),
+        filter: options.filter.clone(),
+        snaplen: options.snaplen,
+        promiscuous: options.promiscuous,
+        ring_size: ByteSize(options.kernel_ring_bytes),
+        timestamps: options.timestamps,
+        busy_poll: options.busy_poll,
+    };
+    let receive_queues = names.iter().filter_map(|name| host::receive_queue_count(name));
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    let count = options.queues.count(receive_queues.max().unwrap_or(1), processors);
+    let mut setup = Vec::new();
+    match options.way {
+        Way::Xdp => return Ok(by_xdp(XdpSource::open_queues(&live, count)?)),
+        Way::Auto if XdpSource::why_not(&live)?.is_none() => {
+            match XdpSource::open_queues(&live, count) {
+                Ok(sources) => return Ok(by_xdp(sources)),
+                Err(error) => setup.push(format!("packet sockets instead of AF_XDP: {error}")),
+            }
+        }
+        Way::Auto | Way::Packet => {}
+    }
+    let sources = LiveSource::open_queues(&live, count)?;
+    let advice = sources.first().map(LiveSource::advice).unwrap_or_default();
+    Ok(Inputs { sources: boxed_all(sources), advice, setup })
+}
+
+fn by_xdp(mut sources: Vec<XdpSource>) -> Inputs {
+    let advice = sources.first().map(XdpSource::advice).unwrap_or_default();
+    let setup = sources.first_mut().map(Source::notes).unwrap_or_default();
+    Inputs { sources: boxed_all(sources), advice, setup }
+}
+
+fn boxed_all(sources: Vec<impl Source + 'static>) -> Vec<Box<dyn Source>> {
+    sources.into_iter().map(boxed).collect()
+}
+
+fn boxed(source: impl Source + 'static) -> Box<dyn Source> {
+    Box::new(source)
+}
+
+fn check_cpus(wanted: &[usize]) -> Result<(), Error> {
+    let allowed = if wanted.is_empty() { Vec::new() } else { host::allowed_cpus()? };
+    match wanted.iter().find(|cpu| !allowed.contains(cpu)) {
+        Some(&cpu) => Err(Error::Cpu { cpu, allowed }),
+        None => Ok(()),
+    }
+}
