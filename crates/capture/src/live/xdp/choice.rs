@@ -1,5 +1,5 @@
 //! Whether `AF_XDP` may be taken unasked: where it takes nothing from the host, copies nothing, and
-//! what was asked for means the same as with packet sockets. Copying, it is no gain
+//! what was asked for means the same as with packet sockets. Where it copies, no gain was measured
 //! (docs/benchmarks.md).
 
 use std::io;
