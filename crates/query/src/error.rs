@@ -74,7 +74,8 @@ impl Error {
     }
 
     pub(crate) fn unknown(at: usize, word: &str) -> Self {
-        let suggestion = nearest(word).map(str::to_owned);
+        let fields = FIELDS.iter().flat_map(|field| [&[field.name], field.aliases].concat());
+        let suggestion = nearest(word, WORDS.iter().copied().chain(fields)).map(str::to_owned);
         Self { at, problem: Problem::UnknownWord { word: word.to_owned() }, suggestion }
     }
 
@@ -107,27 +108,30 @@ impl core::error::Error for Error {}
 /// Words longer than this are not compared: none of ours is as long, and the cost is quadratic.
 const LONGEST_WORD: usize = 32;
 
-/// The keyword or field with the fewest edits to `word`: one edit for short words, two for long
-/// ones.
-fn nearest(word: &str) -> Option<&'static str> {
+/// The known word with the fewest edits to `word`: one edit for short words, two for long ones.
+pub(crate) fn nearest(
+    word: &str,
+    known: impl Iterator<Item = &'static str>,
+) -> Option<&'static str> {
     if word.len() > LONGEST_WORD {
         return None;
     }
     let word = word.to_ascii_lowercase();
     let most = if word.len() <= 4 { 1 } else { 2 };
-    let fields = FIELDS.iter().flat_map(|field| [&[field.name], field.aliases].concat());
-    WORDS
-        .iter()
-        .copied()
-        .chain(fields)
-        .map(|known| (edits(word.as_bytes(), known.as_bytes()), known))
+    known
+        .map(|known| (edits(&word, &known.to_ascii_lowercase()), known))
         .filter(|&(edits, _)| edits <= most)
         .min_by_key(|&(edits, _)| edits)
         .map(|(_, known)| known)
 }
 
+/// Changes, insertions, deletions and swaps of neighbours that make one word of another.
+pub fn edits(from: &str, to: &str) -> usize {
+    edits_of(from.as_bytes(), to.as_bytes())
+}
+
 /// Edit distance with swapped neighbours as one edit (optimal string alignment).
-fn edits(from: &[u8], to: &[u8]) -> usize {
+fn edits_of(from: &[u8], to: &[u8]) -> usize {
     let mut older: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=to.len()).collect();
     let mut previous_from = None;
@@ -161,7 +165,7 @@ mod tests {
         for (from, to, count) in
             [("", "", 0), ("", "ab", 2), ("prot", "port", 1), ("hsot", "host", 1), ("abc", "b", 2)]
         {
-            assert_eq!(edits(from.as_bytes(), to.as_bytes()), count, "{from} {to}");
+            assert_eq!(edits(from, to), count, "{from} {to}");
         }
     }
 
@@ -173,7 +177,7 @@ mod tests {
             ("orig_packts", Some("orig_packets")),
             ("zebra", None),
         ] {
-            assert_eq!(nearest(word), expected, "{word}");
+            assert_eq!(Error::unknown(0, word).suggestion.as_deref(), expected, "{word}");
         }
     }
 

@@ -88,14 +88,20 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A value of a row.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Reading<'a> {
+/// A value that a field has in a row.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Reading<'a> {
+    /// A count, a size, a number with a name; a duration in nanoseconds.
     Number(u64),
+    /// A point in time.
     Time(Timestamp),
+    /// Text in which upper and lower case are the same.
     Name(&'a str),
+    /// Text in which they are not.
     Text(&'a str),
+    /// An address.
     Address(Address),
+    /// Yes or no.
     Flag(bool),
 }
 
@@ -135,6 +141,15 @@ impl Field {
     /// The columns of the session table that hold it.
     pub fn columns(&'static self) -> &'static [&'static str] {
         if self.sources.is_empty() { core::slice::from_ref(&self.name) } else { self.sources }
+    }
+
+    /// Calls `visit` with every value that the field has in a row: none where it is absent. Without
+    /// an `id`, the field `session_id` is absent.
+    pub fn each(&self, slice: &Slice, id: Option<&str>, mut visit: impl FnMut(Reading<'_>)) {
+        self.any(&Row { slice, id }, &mut |reading| {
+            visit(reading);
+            false
+        });
     }
 
     /// Whether `test` holds for any of the row's values.

@@ -22,6 +22,7 @@ mod pattern;
 mod term;
 mod token;
 mod value;
+mod zone;
 
 use core::fmt;
 use core::net::IpAddr;
@@ -30,8 +31,8 @@ use std::collections::BTreeSet;
 use format::slice::Slice;
 use units::Timestamp;
 
-pub use error::{Error, Problem};
-pub use field::{FIELDS, Field, Kind};
+pub use error::{Error, Problem, edits};
+pub use field::{FIELDS, Field, Kind, Reading};
 pub use parse::MAXIMUM_DEPTH;
 
 use field::Row;

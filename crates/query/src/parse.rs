@@ -14,6 +14,7 @@ use crate::parse::primitive::Head;
 use crate::term::{Comparison, Term, Test};
 use crate::token::{Token, TokenKind, tokens};
 use crate::value::{Value, duration, time};
+use crate::zone;
 
 /// The most levels of a query. Parsing, evaluation and printing recurse, so the limit keeps them
 /// off the stack's end.
@@ -237,7 +238,11 @@ impl<'a> Parser<'a> {
             return Err(self.expected(what));
         };
         let Token { at, .. } = self.take();
-        let not_a_time = || Error::new(at, Problem::NotA { what, text: text.to_owned() });
+        let not_a_time = || {
+            let mut error = Error::new(at, Problem::NotA { what, text: text.to_owned() });
+            error.suggestion = zone::suggestion(text);
+            error
+        };
         if text.eq_ignore_ascii_case("now") {
             return Ok(self.now);
         }

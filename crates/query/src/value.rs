@@ -10,6 +10,7 @@ use crate::field::{Kind, Reading};
 use crate::names;
 use crate::pattern::Pattern;
 use crate::term::Comparison;
+use crate::zone;
 
 /// The right side of a comparison.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -103,16 +104,21 @@ fn flag(text: &str) -> Option<bool> {
     }
 }
 
-/// RFC 3339, or what JSON has: nanoseconds since 1970. Shorter numbers are not taken, for they may
-/// be dates.
+/// RFC 3339, a time in a named zone, or what JSON has: nanoseconds since 1970. Shorter numbers are
+/// not taken, for they may be dates.
 pub(crate) fn time(text: &str) -> Option<Timestamp> {
-    let is_nanoseconds = text.len() >= 16 && text.bytes().all(|byte| byte.is_ascii_digit());
-    if is_nanoseconds { text.parse().ok().map(Timestamp) } else { text.parse().ok() }
+    if text.len() >= 16 && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return text.parse().ok().map(Timestamp);
+    }
+    text.parse().ok().or_else(|| zone::time(text))
 }
 
-const DURATION_UNITS: [(&str, u64); 8] = [
+const DURATION_UNITS: [(&str, u64); 10] = [
     ("ns", 1),
     ("us", 1_000),
+    // The micro sign and the Greek letter, as in Go, and so in Stenographer.
+    ("\u{b5}s", 1_000),
+    ("\u{3bc}s", 1_000),
     ("ms", 1_000_000),
     ("s", 1_000_000_000),
     ("m", 60_000_000_000),
@@ -176,6 +182,8 @@ mod tests {
             ("1.5s", Some(1_500_000_000)),
             ("0.0000000019s", Some(1)),
             ("1w", Some(604_800_000_000_000)),
+            ("1.5\u{b5}s", Some(1_500)),
+            ("2\u{3bc}s", Some(2_000)),
             ("", None),
             ("5", None),
             ("m", None),

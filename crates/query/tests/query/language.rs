@@ -270,6 +270,10 @@ fn times_are_absolute_or_relative_to_now() {
             ("before 1h ago", false),
             ("before now", true),
             ("before \"2026-11-20 11:30\"", true),
+            ("after 2026-11-20T12:10[Europe/Berlin]", true),
+            ("after \"2026-11-20 12:11 Europe/Berlin\"", false),
+            ("before 2026-11-20T13:00[Europe/Berlin]", true),
+            ("start > 2026-11-20T11:59[Europe/Berlin]", true),
             ("after 2026-11-20", true),
             ("start_ns = 2026-11-20T11:00:00Z", true),
             ("start_ns = 1795172400000000000", true),
@@ -457,6 +461,36 @@ fn stenographers_examples_work_unchanged() {
 }
 
 #[test]
+fn stenographers_forms_mean_the_same_with_any_blanks() {
+    // query/parser.y: each production, and what its lexer takes without blanks between.
+    for (form, ours) in [
+        ("host 1.2.3.4", "host 1.2.3.4"),
+        ("host\t2001:db8::1", "host 2001:db8::1"),
+        ("port  80", "port 80"),
+        ("vlan 7", "vlan 7"),
+        ("mpls 1024", "mpls 1024"),
+        ("ip proto 47", "ip proto 47"),
+        ("net 1.2.0.0/16", "net 1.2.0.0/16"),
+        ("net 1.2.0.0 /16", "net 1.2.0.0/16"),
+        ("net 1.2.0.0 / 16", "net 1.2.0.0/16"),
+        ("net 1.2.0.0 mask 255.255.0.0", "net 1.2.0.0/16"),
+        ("net 2001:db8:: mask ffff:ffff::", "net 2001:db8::/32"),
+        ("( tcp )", "proto = 6"),
+        ("udp", "proto = 17"),
+        ("icmp", "proto = 1"),
+        ("(tcp)and(port 80)", "tcp and port 80"),
+        ("tcp&&port 80||udp", "(tcp and port 80) or udp"),
+        ("tcp or udp and port 80", "(tcp or udp) and port 80"),
+        ("before 2015-01-01T13:14:15.5+01:00", "before 2015-01-01T12:14:15.5Z"),
+        ("after 1h30m ago", "after 90m ago"),
+        ("after 1.5h ago", "after 90m ago"),
+        ("before 250\u{b5}s ago", "before 0.25ms ago"),
+    ] {
+        assert_eq!(parse(form), parse(ours), "{form}");
+    }
+}
+
+#[test]
 fn examples_of_the_pcap_filter_manual_work_with_addresses_for_names() {
     for text in [
         "net 128.3",
@@ -534,6 +568,12 @@ fn errors_point_at_the_character_and_suggest() {
         ("bytes > lots", 8, None, "\"lots\" is not a size"),
         ("duration > 5", 11, None, "\"5\" is not a duration with its unit"),
         ("after 5m", 8, None, "expected \"ago\", found the end"),
+        (
+            "after 2026-11-20[Europe/Brelin]",
+            6,
+            Some("2026-11-20[Europe/Berlin]"),
+            "\"2026-11-20[Europe/Brelin]\" is not a time",
+        ),
         ("after yesterday", 6, None, "\"yesterday\" is not a time"),
         ("after 99999w ago", 6, None, "\"99999w\" is not a time"),
         ("port in 80", 8, None, "expected \"{\", found \"80\""),
