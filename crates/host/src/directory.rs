@@ -74,9 +74,39 @@ impl Directory {
     /// Writes a file so that readers see its old or its new content and nothing between. Until
     /// [`Self::sync`] a crash may leave it damaged.
     pub fn write_atomic(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        self.write_with(name, &mut |file| file.write_all(bytes))
+    }
+
+    /// As [`Self::write_atomic`], of a file that comes in parts: `part` appends the next one to
+    /// what it is given, and says whether another follows.
+    pub fn write_parts(
+        &self,
+        name: &str,
+        part: &mut dyn FnMut(&mut Vec<u8>) -> bool,
+    ) -> Result<(), Error> {
+        let mut bytes = Vec::new();
+        self.write_with(name, &mut |file| {
+            loop {
+                bytes.clear();
+                let follows = part(&mut bytes);
+                file.write_all(&bytes)?;
+                if !follows {
+                    return Ok(());
+                }
+            }
+        })
+    }
+
+    fn write_with(
+        &self,
+        name: &str,
+        write: &mut dyn FnMut(&mut fs::File) -> std::io::Result<()>,
+    ) -> Result<(), Error> {
         let path = self.entry(name);
         let draft = self.path.join(format!(".{name}.{}", std::process::id()));
-        let written = write(&draft, bytes).and_then(|()| fs::rename(&draft, &path));
+        let written = create(&draft)
+            .and_then(|mut file| write(&mut file))
+            .and_then(|()| fs::rename(&draft, &path));
         written.map_err(|error| {
             // The cause is worth more than a second error.
             drop(fs::remove_file(&draft));
@@ -163,10 +193,8 @@ fn read_whole(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file =
-        fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(bytes)
+fn create(path: &Path) -> std::io::Result<fs::File> {
+    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 
 /// Where caches go: `/var/cache/wirespool` for root, else by the XDG Base Directory Specification,

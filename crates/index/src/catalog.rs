@@ -16,7 +16,7 @@
 
 use core::ops::RangeInclusive;
 use core::time::Duration;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, checksum};
@@ -29,6 +29,7 @@ use crate::error::{Error, Result};
 use crate::file_name::{FileName, Identity};
 use crate::files::Files;
 use crate::filter::Needed;
+use crate::group::{self, Group, Member};
 use crate::segment::{FilteredFile, Segment};
 
 /// Whether a row's packets can be had.
@@ -62,6 +63,17 @@ pub struct Catalog {
     files: BTreeMap<StripeId, Vec<FileName>>,
     /// Of segments' stripes, as the ring has them.
     identities: BTreeMap<StripeId, Identity>,
+    /// Filters over groups of segments.
+    groups: Vec<Group>,
+}
+
+/// What filters over groups of segments know of a question.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RuledOut {
+    /// Segments in which no row has what is needed, by their first stripes.
+    pub segments: BTreeSet<StripeId>,
+    /// Bytes read to know it.
+    pub read_bytes: u64,
 }
 
 /// What the ring says of segments that end with these stripes; `None` where it does not have them,
@@ -73,7 +85,8 @@ impl Catalog {
     /// `keep_sessions`, rows outlive their packets by at most this time.
     pub fn new(volume: VolumeId, tail: u64, keep_sessions: Option<Duration>) -> Self {
         let (segments, files) = (BTreeMap::new(), BTreeMap::new());
-        Self { volume, tail, keep_sessions, segments, files, identities: BTreeMap::new() }
+        let (identities, groups) = (BTreeMap::new(), Vec::new());
+        Self { volume, tail, keep_sessions, segments, files, identities, groups }
     }
 
     /// Takes over a directory; says whether it named a segment that was not known.
@@ -133,9 +146,12 @@ impl Catalog {
     /// Lists the index directory. Files that do not say which stripes they cover are removed.
     fn list(&mut self, files: &dyn Files) -> Result<()> {
         self.files.clear();
+        self.groups.clear();
         for name in files.list().map_err(|source| failed("list", "*", source))? {
             if let Some(parsed) = FileName::parse(&name) {
                 self.files.entry(parsed.first).or_default().push(parsed);
+            } else if Group::is_name(&name) {
+                self.groups.extend(Group::open(&name, self.volume, files));
             } else if FileName::is_outdated(&name) {
                 // Where it cannot be removed it does not count either.
                 drop(files.remove(&name));
@@ -229,6 +245,78 @@ impl Catalog {
         Ok(Some(segment))
     }
 
+    /// The segments that groups of them rule out; whatever is wrong with a group, it rules out
+    /// nothing.
+    pub fn rule_out(&self, needed: &Needed) -> RuledOut {
+        let mut ruled_out = RuledOut::default();
+        if needed.is_empty() {
+            return ruled_out;
+        }
+        for group in &self.groups {
+            let Ok(answer) = group.ask(needed) else { continue };
+            ruled_out.read_bytes += answer.read_bytes;
+            let members = group.members.iter().map(|member| member.name).filter(|name| {
+                let counts = self.names(name.first).any(|known| known == *name);
+                counts && !answer.candidates.contains(&name.first)
+            });
+            ruled_out.segments.extend(members.map(|name| name.first));
+        }
+        ruled_out
+    }
+
+    /// Confirms segments by groups: where the ring has the newest of a group's segments that it
+    /// holds, it has all of them, for the identity of one covers all stripes before it. Returns
+    /// those that follow a known segment without a stripe with packets in between.
+    pub fn confirm_groups(&mut self, ring: IdentitiesOf<'_>) -> BTreeSet<StripeId> {
+        let mut follow = BTreeSet::new();
+        for group in &self.groups {
+            let known = |member: &&Member| self.segments.contains_key(&member.name.first);
+            let members: Vec<&Member> = group.members.iter().filter(known).collect();
+            let newest = members.last().and_then(|member| {
+                Some((member.name.identity, self.segments.get(&member.name.first)?.summary.last))
+            });
+            let Some((identity, last)) = newest.filter(|(_, last)| last.sequence >= self.tail)
+            else {
+                continue;
+            };
+            if ring(&[last]).first() != Some(&Some(identity)) {
+                continue;
+            }
+            for member in members {
+                self.identities.insert(member.name.first, member.name.identity);
+                if member.behind.is_some_and(|behind| self.segments.contains_key(&behind)) {
+                    follow.insert(member.name.first);
+                }
+            }
+        }
+        follow
+    }
+
+    /// Whether the ring is known to have the segment's stripes.
+    pub fn is_confirmed(&self, first: StripeId) -> bool {
+        self.identities.contains_key(&first)
+    }
+
+    /// Makes filters over groups of the segments whose files count, where enough have none; says
+    /// how many were made. `behind` has, of segments, the one before, if no stripe with packets
+    /// lies between the two.
+    pub fn make_groups(
+        &mut self,
+        files: &dyn Files,
+        behind: &BTreeMap<StripeId, StripeId>,
+    ) -> Result<usize> {
+        let named = |first: StripeId| {
+            let name = self.names(first).next()?;
+            Some(Member { name, behind: behind.get(&first).copied() })
+        };
+        let members: Vec<Member> = self.files.keys().filter_map(|&first| named(first)).collect();
+        let made = group::make(self.volume, &members, core::mem::take(&mut self.groups), files)?;
+        let listed = files.list().map_err(|source| failed("list", "*", source))?;
+        let groups = listed.iter().filter(|name| Group::is_name(name));
+        self.groups = groups.filter_map(|name| Group::open(name, self.volume, files)).collect();
+        Ok(made)
+    }
+
     /// Looks into the segment's file, unless its filter knows that no row has what is needed.
     pub fn look_up(&self, entry: &SegmentEntry, files: &dyn Files, needed: &Needed) -> LookUp {
         let first = entry.summary.first;
@@ -272,6 +360,26 @@ impl Catalog {
             self.identities.remove(&first);
             for name in self.files.remove(&first).unwrap_or_default() {
                 remove(name, files)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the filters over groups in which any segment is not known: what is erased leaves no
+    /// trace in them. Those of segments that are left are made anew when they are needed.
+    pub fn drop_groups(&mut self, files: &dyn Files) -> Result<()> {
+        self.groups.clear();
+        for name in files.list().map_err(|source| failed("list", "*", source))? {
+            if !Group::is_name(&name) {
+                continue;
+            }
+            let group = Group::open(&name, self.volume, files);
+            let is_known = |member: &Member| self.segments.contains_key(&member.name.first);
+            match group.filter(|group| group.members.iter().all(is_known)) {
+                Some(group) => self.groups.push(group),
+                None => {
+                    files.remove(&name).map_err(|source| failed("remove", &name, source))?;
+                }
             }
         }
         Ok(())

@@ -204,7 +204,7 @@ fn path(column: &Column) -> ColumnPath {
     ColumnPath::new(parts)
 }
 
-fn field(column: &Column) -> Field {
+pub(crate) fn field(column: &Column) -> Field {
     let list = |element| DataType::List(Arc::new(element_field(element)));
     let (data_type, nullable) = match column.access {
         Access::Time(..) => (DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())), false),
@@ -232,7 +232,7 @@ fn integer(width: Width) -> DataType {
     }
 }
 
-fn array(column: &Column, rows: &[&Slice]) -> ArrayRef {
+pub(crate) fn array(column: &Column, rows: &[&Slice]) -> ArrayRef {
     match column.access {
         Access::Time(get, _) => {
             Arc::new(TimestampNanosecondArray::from(get(rows)).with_timezone("UTC"))

@@ -26,6 +26,14 @@ impl Identity {
         digest.update(slot_cid);
         Self(digest.finalize())
     }
+
+    pub(crate) fn to_u64(self) -> u64 {
+        self.0
+    }
+
+    pub(crate) fn from_u64(identity: u64) -> Self {
+        Self(identity)
+    }
 }
 
 /// What a file's name says.

@@ -17,6 +17,17 @@ pub trait Files: Send + Sync {
     /// Writes the file so that readers see the old one or the new one. Until it is synced a crash
     /// may leave it damaged.
     fn write_atomic(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
+    /// As [`Self::write_atomic`], of a file that comes in parts: `part` appends the next one, and
+    /// says whether another follows.
+    fn write_parts(
+        &self,
+        name: &str,
+        part: &mut dyn FnMut(&mut Vec<u8>) -> bool,
+    ) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        while part(&mut bytes) {}
+        self.write_atomic(name, &bytes)
+    }
     /// Makes the file durable.
     fn sync(&self, name: &str) -> io::Result<()>;
     /// Asks for the last `bytes` of the last `count` files, in the order of names, to be in memory
@@ -81,6 +92,14 @@ impl Files for host::Directory {
 
     fn write_atomic(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         Self::write_atomic(self, name, bytes).map_err(io::Error::other)
+    }
+
+    fn write_parts(
+        &self,
+        name: &str,
+        part: &mut dyn FnMut(&mut Vec<u8>) -> bool,
+    ) -> io::Result<()> {
+        Self::write_parts(self, name, part).map_err(io::Error::other)
     }
 
     fn sync(&self, name: &str) -> io::Result<()> {

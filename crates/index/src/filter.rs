@@ -25,10 +25,13 @@ use crate::meta::SegmentMeta;
 const MAGIC: [u8; 8] = *b"WSFILTER";
 const VERSION: u16 = 2;
 const TRAILER_BYTES: usize = 64;
-const BLOCK_BYTES: usize = 64;
+pub(crate) const BLOCK_BYTES: usize = 64;
 /// Bits that a key sets in its block: with `BITS_PER_KEY`, one key in 100 passes by chance.
 const PROBES: u32 = 6;
 const BITS_PER_KEY: usize = 10;
+/// The same for the filter of the whole segment, one key in 600: a thousand segments are asked at
+/// once.
+const SEGMENT_BITS_PER_KEY: usize = 16;
 const CRC_BYTES: usize = 4;
 /// The first word of each kind of key.
 const HOST: u64 = 1;
@@ -45,6 +48,10 @@ pub(crate) struct Trailer {
     groups: usize,
     columns: usize,
     blocks: usize,
+    /// Blocks of the filter of the whole segment, and where they begin; files of earlier versions
+    /// have none.
+    segment_blocks: usize,
+    segment_at: u64,
     /// Where the blocks begin in the file, and the table behind them.
     blocks_at: u64,
     table_at: u64,
@@ -82,10 +89,13 @@ impl Trailer {
         let volume = VolumeId(fields.take()?);
         let sequence = u64::from_le_bytes(fields.take()?);
         let (table_crc, footer_crc) = (fields.u32()?, fields.u32()?);
+        let segment_blocks = fields.size()?;
         let table_len = groups.checked_mul(columns)?.checked_mul(CRC_BYTES)?;
         let table_at = at.checked_sub(to_u64(table_len))?;
         let blocks_len = to_u64(blocks).checked_mul(to_u64(stride(groups)))?;
         let blocks_at = table_at.checked_sub(blocks_len)?;
+        let segment_len = to_u64(segment_len(segment_blocks));
+        let segment_at = blocks_at.checked_sub(segment_len)?;
         let first = StripeId { sequence, sub };
         (blocks > 0).then_some(Self {
             volume,
@@ -93,12 +103,27 @@ impl Trailer {
             groups,
             columns,
             blocks,
+            segment_blocks,
+            segment_at,
             blocks_at,
             table_at,
             table_crc,
             footer_crc,
             footer_len,
         })
+    }
+
+    /// Blocks of the filter of the whole segment; 0 where it has none.
+    pub(crate) fn segment_blocks(&self) -> usize {
+        self.segment_blocks
+    }
+
+    /// The filter of the whole segment; `None` where its bytes are not as they were.
+    pub(crate) fn segment_filter(&self, source: &Source) -> Result<Option<Bytes>> {
+        let bytes = source.read(self.segment_at, segment_len(self.segment_blocks))?;
+        let Some((filter, crc)) = bytes.split_last_chunk::<CRC_BYTES>() else { return Ok(None) };
+        let is_whole = crc32c(filter).to_le_bytes() == *crc;
+        Ok(is_whole.then(|| bytes.slice(..filter.len())))
     }
 
     /// Numbers of the row groups that may hold a row with all that is needed.
@@ -167,6 +192,7 @@ pub(crate) fn insert(
     let footer_len = footer_len(&file).expect("a Parquet file ends with the length of its footer");
     let footer = file.split_off(file.len() - footer_len);
     let table = table(&file, metadata);
+    let segment_blocks = encode_segment(&mut file, keys);
     let blocks = encode_blocks(&mut file, keys);
     let columns = metadata.file_metadata().schema_descr().num_columns();
     let mut trailer = Vec::with_capacity(TRAILER_BYTES);
@@ -181,6 +207,8 @@ pub(crate) fn insert(
     trailer.extend(meta.first.sequence.to_le_bytes());
     trailer.extend(crc32c(&table).to_le_bytes());
     trailer.extend(crc32c(&footer).to_le_bytes());
+    let segment_blocks = u32::try_from(segment_blocks).expect("counts of a segment fit 32 bits");
+    trailer.extend(segment_blocks.to_le_bytes());
     trailer.resize(TRAILER_BYTES - CRC_BYTES, 0);
     trailer.extend(crc32c(&trailer).to_le_bytes());
     file.extend(table);
@@ -218,6 +246,35 @@ pub(crate) fn distinct(mut keys: Vec<u64>) -> Vec<u64> {
     keys
 }
 
+/// Appends the filter of the whole segment with its checksum, and says how many blocks it has.
+fn encode_segment(file: &mut Vec<u8>, keys: &[Vec<u64>]) -> usize {
+    let keys = distinct(keys.concat());
+    let blocks = rounded((keys.len() * SEGMENT_BITS_PER_KEY).div_ceil(8 * BLOCK_BYTES).max(1));
+    let begin = file.len();
+    file.resize(begin + blocks * BLOCK_BYTES, 0);
+    let filter = file.get_mut(begin..).expect("just resized");
+    for key in keys {
+        let place = Place::of(key, blocks);
+        let block = filter.get_mut(place.block * BLOCK_BYTES..).and_then(<[u8]>::first_chunk_mut);
+        place.set(block.expect("a place lies in the filter"));
+    }
+    let crc = crc32c(filter);
+    file.extend(crc.to_le_bytes());
+    blocks
+}
+
+/// Up to three leading bits, so that segments of about the same size have filters of one size: only
+/// these lie side by side.
+fn rounded(blocks: usize) -> usize {
+    let unit = 1 << (usize::BITS - blocks.leading_zeros()).saturating_sub(3);
+    blocks.next_multiple_of(unit)
+}
+
+/// Bytes of the filter of a whole segment with its checksum.
+fn segment_len(blocks: usize) -> usize {
+    if blocks == 0 { 0 } else { blocks * BLOCK_BYTES + CRC_BYTES }
+}
+
 /// Appends the blocks of all groups, and says how many each has.
 fn encode_blocks(file: &mut Vec<u8>, keys: &[Vec<u64>]) -> usize {
     let most = keys.iter().map(Vec::len).max().unwrap_or(0);
@@ -247,16 +304,22 @@ fn stride(groups: usize) -> usize {
 
 /// Where a key lies in a filter: its block, and its bits there.
 #[derive(Clone, Copy)]
-struct Place {
-    block: usize,
+pub(crate) struct Place {
+    pub(crate) block: usize,
     bits: u64,
 }
 
 impl Place {
-    fn of(key: u64, blocks: usize) -> Self {
+    pub(crate) fn of(key: u64, blocks: usize) -> Self {
         let block = (u128::from(key) * u128::from(to_u64(blocks))) >> u64::BITS;
         let block = usize::try_from(block).expect("smaller than the number of blocks");
         Self { block, bits: mix(key) }
+    }
+
+    /// Numbers of its bits in the block.
+    pub(crate) fn bits(self) -> impl Iterator<Item = usize> {
+        self.probes()
+            .map(|(byte, bit)| byte * 8 + usize::try_from(bit.trailing_zeros()).expect("below 8"))
     }
 
     /// Bytes in the block, and bits in them.
@@ -297,7 +360,7 @@ impl Needed {
     }
 
     /// Those that rule out most first.
-    fn keys(&self) -> impl Iterator<Item = u64> {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = u64> {
         let ids = self.community_ids.iter().map(|id| text_key(COMMUNITY_ID, id));
         let names = self.names.iter().map(|name| text_key(NAME, name));
         ids.chain(names).chain(keys_of_hosts(&self.hosts))

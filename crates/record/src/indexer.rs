@@ -312,6 +312,7 @@ impl<'a> Run<'a> {
             self.given_up_before = shown.given_up_before;
             let now = self.parts.clock.realtime();
             self.parts.catalog.retire(shown.tail, now, self.parts.files)?;
+            self.parts.catalog.drop_groups(self.parts.files)?;
         }
         if self.pending.is_empty() {
             return Ok(());

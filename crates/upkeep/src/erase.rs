@@ -68,5 +68,6 @@ fn drop_index(reader: &Reader, folder: Option<&Path>, clock: &dyn Clock) -> Resu
     // Of the others only those count that lie before the tail.
     let nothing = |lasts: &[_]| vec![None; lasts.len()];
     let dropped = catalog.add_files(&files, &nothing);
-    Ok(dropped.and_then(|()| catalog.retire(tail, clock.realtime(), &files))?)
+    let retired = dropped.and_then(|()| catalog.retire(tail, clock.realtime(), &files));
+    Ok(retired.and_then(|()| catalog.drop_groups(&files))?)
 }
