@@ -42,6 +42,8 @@ pub(crate) struct Archive {
     pub(crate) vlan_in_key: bool,
     /// Nothing at or before this time is given out.
     pub(crate) expired: Timestamp,
+    /// Of segments the one before, if no stripe with packets lies between the two.
+    behind: BTreeMap<StripeId, StripeId>,
     /// Where it is opened again to see how far its recorder is; `None` where none can be.
     path: Option<PathBuf>,
     members: Vec<PathBuf>,
@@ -88,6 +90,7 @@ impl Archive {
             cache: Box::new(NoCache),
             vlan_in_key: options.vlan_in_key,
             expired: reader.superblock().expired_at(now),
+            behind: BTreeMap::new(),
             path: None,
             members: options.members.clone(),
             reader,
@@ -183,28 +186,40 @@ impl Archive {
     /// that the ring has.
     pub(crate) fn parts(&mut self) -> Vec<Part> {
         let segments = self.catalog.select(&(Timestamp::MIN..=Timestamp::MAX));
+        let Self { reader, catalog, .. } = self;
+        let ring = |lasts: &[StripeId]| lasts.iter().map(|&last| identity(reader, last)).collect();
+        let known = catalog.confirm_groups(&ring);
         let mut next = StripeId { sequence: self.tail(), sub: 0 };
         let mut between: Vec<(StripeId, StripeId)> = Vec::new();
         for entry in &segments {
-            between.push((next, before(entry.summary.first)));
+            let first = entry.summary.first;
+            // Nothing is looked for where a group knows that nothing is.
+            between.push((next, if known.contains(&first) { NONE } else { before(first) }));
             next = next.max(after(entry.summary.last));
         }
         between.extend(self.span().map(|span| (next, span.acknowledged)));
-        let lasts = segments.iter().map(|entry| entry.summary.last.sequence);
+        let open = segments.iter().filter(|entry| !self.catalog.is_confirmed(entry.summary.first));
+        let lasts = open.map(|entry| entry.summary.last.sequence);
         let held = lasts.filter(|&last| last >= self.tail());
         // Nearly all of them are slots of holes as well.
         let heads = self.first_heads(slots_of_short(&between).into_iter().chain(held).collect());
         let mut holes = self.holes(&between, &heads).into_iter();
         for summary in segments.iter().map(|entry| &entry.summary) {
+            if self.catalog.is_confirmed(summary.first) {
+                continue;
+            }
             if let Some(head) = heads.get(&summary.last.sequence) {
                 let identity = Identity::new(summary.last, &head.cid);
                 self.catalog.confirm(summary.first, Some(identity), self.cache.as_ref());
             }
         }
-        let mut parts = Vec::new();
+        let mut parts: Vec<Part> = Vec::new();
         for entry in segments {
             parts.extend(holes.next().flatten());
             let summary = entry.summary;
+            if let Some(before) = parts.last().and_then(|part| part.segment) {
+                self.behind.insert(summary.first, before.summary.first);
+            }
             let (first, last, time_min) = (summary.first, summary.last, summary.time_min);
             parts.push(Part { first, last, time_min, segment: Some(entry) });
         }
@@ -251,7 +266,8 @@ impl Archive {
         Some(Part { first, last, time_min, segment: None })
     }
 
-    fn fills_slot(&self, head: &Head) -> bool {
+    /// No other stripe follows in the head's slot.
+    pub(crate) fn fills_slot(&self, head: &Head) -> bool {
         let stripe = &head.stripe;
         let end = stripe.first_row + 1 + stripe.rows;
         stripe.kind.closes_slot() || end == self.reader.geometry().rows_per_slot()
@@ -265,6 +281,12 @@ impl Archive {
     ) -> bool {
         let heads = self.reader.heads(sequence);
         heads.is_none_or(|heads| heads.iter().any(|head| holds_packets(head, &stripes)))
+    }
+
+    /// Makes filters over groups of segments where enough have none, for the next question; that
+    /// it cannot be done makes no answer wrong.
+    pub(crate) fn make_groups(&mut self) {
+        drop(self.catalog.make_groups(self.cache.as_ref(), &self.behind));
     }
 
     /// The segment's index from its INDEX stripes, for a cache that does not have it whole; `None`
@@ -283,6 +305,9 @@ impl Archive {
         }
     }
 }
+
+/// No stripe: nothing lies before it.
+const NONE: StripeId = StripeId { sequence: 0, sub: 0 };
 
 /// What the ring says of a segment that ends with the stripe `last`; `None` where it has none with
 /// packets there.

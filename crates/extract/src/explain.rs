@@ -7,8 +7,14 @@ use units::Clock;
 pub struct Explain {
     /// Segments that the catalog knows.
     pub segments: u64,
-    /// Segments not opened, because of their times or their filter.
-    pub segments_pruned: u64,
+    /// Segments not opened because all their packets are earlier or later.
+    pub pruned_by_time: u64,
+    /// Segments not opened because a session id names another one.
+    pub pruned_by_id: u64,
+    /// Segments ruled out by the filter of a group of them, without a look at their file.
+    pub pruned_by_group: u64,
+    /// Segments ruled out by the filter in their own file.
+    pub pruned_by_filter: u64,
     /// Bytes read of index files.
     pub index_bytes: u64,
     /// Segments whose index could not be read, and was made from the packets.
@@ -29,8 +35,22 @@ pub struct Explain {
     pub open_ns: i64,
     /// Time to select rows, indexing included.
     pub select_ns: i64,
+    /// Part of it: to learn which segments there are, and which stripes have none. Of `find` only,
+    /// as the two that follow.
+    pub list_ns: i64,
+    /// Part of it: to look into segments, by filters and by the columns that decide.
+    pub look_ns: i64,
+    /// Part of it: to read the rows that match, and to hand them out.
+    pub rows_ns: i64,
     /// Time to read, match and write packets.
     pub packets_ns: i64,
+}
+
+impl Explain {
+    /// Segments not opened, for whatever reason.
+    pub fn segments_pruned(&self) -> u64 {
+        self.pruned_by_time + self.pruned_by_id + self.pruned_by_group + self.pruned_by_filter
+    }
 }
 
 /// Times one step after the other.

@@ -79,6 +79,32 @@ pub struct FindReport {
     pub explain: Explain,
 }
 
+/// Which sessions to find, and how much of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Sought<'a> {
+    /// Selects their rows.
+    pub query: &'a Query,
+    /// At most so many sessions.
+    pub limit: Option<u64>,
+    /// Columns that are needed of them; fields of others may be empty or zero. `None` for all.
+    pub columns: Option<&'a [&'a str]>,
+}
+
+/// What joining takes, whatever is asked for.
+const JOINING: [&str; 9] = [
+    "proto",
+    "orig_ip",
+    "orig_port",
+    "resp_ip",
+    "resp_port",
+    "vlan",
+    "vlan_inner",
+    "session_age_ns",
+    "continues",
+];
+/// And what tells whether packets are still there.
+const PIECES: &str = "piece_sequences";
+
 /// Calls `visit` with the sessions that match, by their start, at most `limit` of them, and with
 /// how far the search is.
 pub fn find(
@@ -88,6 +114,17 @@ pub fn find(
     clock: &dyn Clock,
     visit: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
 ) -> Result<FindReport, Error> {
+    find_columns(options, &Sought { query, limit, columns: None }, clock, visit)
+}
+
+/// As [`find`], of some columns only.
+pub fn find_columns(
+    options: &Options,
+    sought: &Sought<'_>,
+    clock: &dyn Clock,
+    visit: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+) -> Result<FindReport, Error> {
+    let Sought { query, limit, columns } = *sought;
     let mut watch = Stopwatch::start(clock);
     let mut archive = Archive::open(options, clock.realtime())?;
     let mut notes = Notes::default();
@@ -96,11 +133,15 @@ pub fn find(
     let (from, to) = query.time_range();
     let mut shown = Shown { limit: limit.unwrap_or(u64::MAX), count: 0, limited: false, visit };
     let mut joiner = Joiner { tail, ..Joiner::default() };
-    let (wanted, columns) = (Wanted::Query(query), Columns::All);
+    let wanted = Wanted::Query(query);
+    let named = columns.map(|columns| [columns, &JOINING, &[PIECES]].concat());
+    let columns = named.as_deref().map_or(Columns::All, Columns::Named);
     let (times, slots) = (from..=to, None);
     notes.completeness.erased_through = archive.erased_through(&times);
     let mut scan = Scan { archive: &mut archive, wanted, columns, times, slots };
+    let mut laps = Laps { watch: &mut watch, is_looking: None, explain: Explain::default() };
     let mut flow = scan.run(&mut notes, &mut |step, _, _| {
+        laps.step(&step);
         Ok(match step {
             Step::Part { epoch, time_min, is_indexed, .. } => {
                 joiner.is_indexed = is_indexed;
@@ -113,11 +154,92 @@ pub fn find(
     if flow.is_continue() {
         flow = joiner.finish(&mut shown);
     }
-    notes.explain.select_ns = watch.lap();
+    let Explain { list_ns, look_ns, rows_ns, .. } = laps.finish();
+    archive.make_groups();
+    let select_ns = list_ns + look_ns + rows_ns;
+    let explain = Explain { select_ns, list_ns, look_ns, rows_ns, ..notes.explain };
     let mut completeness = notes.completeness;
     completeness.limited = shown.limited;
     completeness.stopped = flow.is_break() && !shown.limited;
-    Ok(FindReport { sessions: shown.count, completeness, explain: notes.explain })
+    Ok(FindReport { sessions: shown.count, completeness, explain })
+}
+
+/// Calls `visit` with the rows that match as they lie in the index, in ring order: for what is
+/// summed over time and needs no session whole.
+pub fn find_rows(
+    options: &Options,
+    sought: &Sought<'_>,
+    clock: &dyn Clock,
+    visit: &mut dyn FnMut(RowEvent<'_>) -> ControlFlow<()>,
+) -> Result<FindReport, Error> {
+    let mut watch = Stopwatch::start(clock);
+    let mut archive = Archive::open(options, clock.realtime())?;
+    let mut notes = Notes::default();
+    notes.explain.open_ns = watch.lap();
+    let (from, to) = sought.query.time_range();
+    let named = sought.columns.map(|columns| [columns, &[PIECES]].concat());
+    let columns = named.as_deref().map_or(Columns::All, Columns::Named);
+    let (wanted, times, slots) = (Wanted::Query(sought.query), from..=to, None);
+    notes.completeness.erased_through = archive.erased_through(&times);
+    let mut scan = Scan { archive: &mut archive, wanted, columns, times, slots };
+    let flow = scan.run(&mut notes, &mut |step, _, _| {
+        Ok(match step {
+            Step::Part { .. } => ControlFlow::Continue(()),
+            Step::Row(_, row) => visit(RowEvent::Row(&row)),
+            Step::Progress { done: parts, of } => visit(RowEvent::Searched { parts, of }),
+        })
+    })?;
+    notes.explain.select_ns = watch.lap();
+    let Notes { mut completeness, explain } = notes;
+    completeness.stopped = flow.is_break();
+    Ok(FindReport { sessions: 0, completeness, explain })
+}
+
+/// What [`find_rows`] tells on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RowEvent<'a> {
+    /// A row that matches.
+    Row(&'a Slice),
+    /// As [`Event::Searched`].
+    Searched {
+        /// Those done.
+        parts: usize,
+        /// All of them.
+        of: usize,
+    },
+}
+
+/// Divides the time of a scan by what it is told of it.
+struct Laps<'a, 'c> {
+    watch: &'a mut Stopwatch<'c>,
+    /// Segments are being looked into; `None` before the first.
+    is_looking: Option<bool>,
+    explain: Explain,
+}
+
+impl Laps<'_, '_> {
+    fn step(&mut self, step: &Step) {
+        let begins_look = matches!(step, Step::Progress { .. });
+        if self.is_looking != Some(begins_look) {
+            self.lap();
+            self.is_looking = Some(begins_look);
+        }
+    }
+
+    fn lap(&mut self) {
+        let explain = &mut self.explain;
+        let step = match self.is_looking {
+            None => &mut explain.list_ns,
+            Some(true) => &mut explain.look_ns,
+            Some(false) => &mut explain.rows_ns,
+        };
+        *step += self.watch.lap();
+    }
+
+    fn finish(mut self) -> Explain {
+        self.lap();
+        self.explain
+    }
 }
 
 /// The visitor and its limit.

@@ -30,6 +30,9 @@ mod salvage;
 mod scan;
 mod slots;
 mod statement;
+mod tables;
+mod top;
+mod traffic;
 mod walk;
 
 use core::time::Duration;
@@ -38,13 +41,16 @@ use std::path::PathBuf;
 pub use error::Error;
 pub use explain::Explain;
 pub use extract::{ExtractReport, Progress, Request, extract};
-pub use find::{Event, FindReport, Found, Held, find};
+pub use find::{Event, FindReport, Found, Held, RowEvent, Sought, find, find_columns, find_rows};
 pub use losses::Loss;
 pub use output::{OpenOutput, OutputSummary, Target};
 pub use salvage::{SalvageReport, Salvaging, salvage};
 pub use statement::{
     Completeness, Damage, DamageKind, Manifest, PieceRead, VerifyExtractError, verify_extract,
 };
+pub use tables::{GapsReport, PieceRow, check, gaps, pieces};
+pub use top::{Measure, Top, TopRow, TopValue, Weight};
+pub use traffic::{SERIES_COLUMNS, Traffic};
 pub use walk::{VolumePacket, WalkReport, packets, packets_from};
 
 /// Where to read.

@@ -81,6 +81,8 @@ pub(crate) enum Wanted<'a> {
     Query(&'a Query),
     /// All rows of these sessions.
     Sessions(&'a BTreeSet<Identity>),
+    /// No row: what segments and stripes say of themselves is enough.
+    Nothing,
 }
 
 impl Wanted<'_> {
@@ -104,6 +106,7 @@ impl Wanted<'_> {
                     needed.hosts = [only.orig, only.resp].iter().filter_map(ip).collect();
                 }
             }
+            Self::Nothing => {}
         }
         needed
     }
@@ -137,6 +140,7 @@ impl Wanted<'_> {
                     "session_age_ns",
                 ]
             }
+            Self::Nothing => Vec::new(),
         }
     }
 
@@ -145,6 +149,7 @@ impl Wanted<'_> {
             Self::Query(query) if by_id => query.matches(row, Some(&id.to_string())),
             Self::Query(query) => query.matches(row, None),
             Self::Sessions(sessions) => sessions.contains(&Identity::of(row)),
+            Self::Nothing => false,
         }
     }
 }
@@ -175,6 +180,10 @@ pub(crate) type Visit<'v> =
 /// What a look at a part's index gives.
 enum Look {
     OutOfTime,
+    /// The session id that is wanted is of another segment.
+    OfAnotherId,
+    /// The filter of its group knows that no row is wanted.
+    OfNoGroup,
     /// Its filter knows that no row is wanted; so many bytes were read for it.
     RuledOut(u64),
     /// There is none, or none that is whole in the cache.
@@ -226,12 +235,13 @@ impl Scan<'_> {
         let parts: Vec<Part> =
             parts.into_iter().zip(mins).map(|(part, time_min)| Part { time_min, ..part }).collect();
         let of = parts.len();
+        let ruled_out = self.ruled_out(notes);
         for (chunk, parts) in parts.chunks(PARTS_AHEAD).enumerate() {
             let done = chunk * PARTS_AHEAD;
             if visit(Step::Progress { done, of }, self.archive, notes)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            let looks = self.select_all(parts)?;
+            let looks = self.select_all(parts, &ruled_out)?;
             for (part, look) in parts.iter().zip(looks) {
                 if self.part(part, look, notes, visit)?.is_break() {
                     return Ok(ControlFlow::Break(()));
@@ -252,11 +262,19 @@ impl Scan<'_> {
         notes.explain.segments += 1;
         let found = match look {
             Look::OutOfTime => {
-                notes.explain.segments_pruned += 1;
+                notes.explain.pruned_by_time += 1;
+                return Ok(ControlFlow::Continue(()));
+            }
+            Look::OfAnotherId => {
+                notes.explain.pruned_by_id += 1;
+                return Ok(ControlFlow::Continue(()));
+            }
+            Look::OfNoGroup => {
+                notes.explain.pruned_by_group += 1;
                 return Ok(ControlFlow::Continue(()));
             }
             Look::RuledOut(read_bytes) => {
-                notes.explain.segments_pruned += 1;
+                notes.explain.pruned_by_filter += 1;
                 notes.explain.index_bytes += read_bytes;
                 return Ok(ControlFlow::Continue(()));
             }
@@ -383,7 +401,11 @@ impl Scan<'_> {
     }
 
     /// Looks into the segments of `parts`, several at a time.
-    fn select_all(&self, parts: &[Part]) -> Result<Vec<Look>, Error> {
+    fn select_all(
+        &self,
+        parts: &[Part],
+        ruled_out: &BTreeSet<StripeId>,
+    ) -> Result<Vec<Look>, Error> {
         let looks: Vec<OnceLock<Look>> = parts.iter().map(|_| OnceLock::new()).collect();
         let next = AtomicUsize::new(0);
         let work = || {
@@ -391,7 +413,7 @@ impl Scan<'_> {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 parts.get(at).zip(looks.get(at))
             } {
-                look.get_or_init(|| self.look(part));
+                look.get_or_init(|| self.look(part, ruled_out));
             }
         };
         thread::scope(|scope| {
@@ -410,18 +432,32 @@ impl Scan<'_> {
         self.wanted.columns().into_iter().any(index::is_name)
     }
 
-    fn look(&self, part: &Part) -> Look {
+    /// The segments that filters over groups of them know to have nothing that is wanted.
+    fn ruled_out(&self, notes: &mut Notes) -> BTreeSet<StripeId> {
+        let index::RuledOut { segments, read_bytes } =
+            self.archive.catalog.rule_out(&self.wanted.needed());
+        notes.explain.index_bytes += read_bytes;
+        segments
+    }
+
+    fn look(&self, part: &Part, ruled_out: &BTreeSet<StripeId>) -> Look {
         let Some(entry) = part.segment else { return Look::Absent };
         let summary = &entry.summary;
         if summary.time_min > *self.times.end() || summary.time_max < *self.times.start() {
             return Look::OutOfTime;
+        }
+        if matches!(self.wanted, Wanted::Nothing) && !summary.gaps && !summary.unindexed {
+            return Look::RuledOut(0);
         }
         // What is missing from a segment counts whatever its rows are.
         let lacks_names = summary.unread && self.asks_for_names();
         let is_whole = !summary.gaps && !summary.unindexed && !lacks_names;
         let needed = if is_whole { self.wanted.needed() } else { Needed::default() };
         if is_whole && self.wanted.only_segment().is_some_and(|only| only != summary.first) {
-            return Look::RuledOut(0);
+            return Look::OfAnotherId;
+        }
+        if is_whole && ruled_out.contains(&summary.first) {
+            return Look::OfNoGroup;
         }
         match self.archive.catalog.look_up(&entry, self.archive.cache.as_ref(), &needed) {
             LookUp::Absent => Look::Absent,
@@ -438,6 +474,9 @@ impl Scan<'_> {
     fn selected(&self, segment: Segment) -> Result<Found, Error> {
         if self.wanted.all() {
             return Ok(Found { segment, matched: None, rows: None });
+        }
+        if matches!(self.wanted, Wanted::Nothing) {
+            return Ok(Found { segment, matched: Some(Vec::new()), rows: None });
         }
         let columns = self.wanted.columns();
         let by_id = columns.contains(&"session_id");

@@ -80,6 +80,22 @@ impl Completeness {
         }
     }
 
+    /// Adds what another answer lacks, for one that is made of both.
+    pub fn add(&mut self, other: &Self) {
+        self.add_gaps(&other.gaps, Timestamp::MIN, Timestamp::MAX);
+        for Damage { stripe, kind } in &other.damage {
+            self.add_damage(*stripe, kind.clone());
+        }
+        self.retired_pieces = self.retired_pieces.max(other.retired_pieces);
+        self.missing_packets = self.missing_packets.max(other.missing_packets);
+        self.unindexed_packets = self.unindexed_packets.max(other.unindexed_packets);
+        self.unread_packets = self.unread_packets.max(other.unread_packets);
+        self.expired_through = self.expired_through.max(other.expired_through);
+        self.erased_through = self.erased_through.max(other.erased_through);
+        self.limited |= other.limited;
+        self.stopped |= other.stopped;
+    }
+
     /// Something is older than the volume's maximum age.
     pub(crate) fn withhold(&mut self, through: Timestamp) {
         self.expired_through = Some(through);

@@ -5,10 +5,12 @@
 //! (docs/sessions.md). Text that came from the network never reaches a terminal raw: control
 //! characters are escaped.
 
+mod explain;
 mod hold;
 mod manifest;
 mod map;
 mod members;
+mod plot;
 mod prove;
 mod record;
 mod replay;
@@ -17,16 +19,19 @@ mod scrub;
 mod session;
 mod table;
 mod text;
+mod top;
 mod verification;
 mod volume;
 
+pub use explain::{explain, explain_json, fields, fields_json};
 pub use hold::{HoldSummary, holds, holds_json, parse_hold};
-pub use manifest::{ExpectedOutput, ManifestError, explain, manifest_json, parse_manifest};
+pub use manifest::{ExpectedOutput, ManifestError, manifest_json, parse_manifest};
 pub use map::{map, map_grid, map_svg, map_svg_grid};
 pub use members::{
     erased, erased_json, grown, grown_json, joined, joined_json, resilvered, resilvered_json,
     status, status_json,
 };
+pub use plot::{PlotStyle, plot, plot_json};
 pub use prove::{
     ReportError, limit, limit_json, parse_recording, proved, proved_json, trial_in_short,
 };
@@ -36,6 +41,7 @@ pub use salvage::{salvaged, salvaged_json};
 pub use scrub::{scrubbed, scrubbed_json};
 pub use session::{SessionTable, csv_heading, csv_line, json_line};
 pub use text::{duration, plural, printable, rate};
+pub use top::{top, top_json};
 pub use verification::{verification, verification_json};
 pub use volume::{created, created_json, inspection, inspection_json};
 

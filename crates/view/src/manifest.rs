@@ -1,12 +1,11 @@
-//! The manifest of an extract as JSON, written and read, and what a query cost.
+//! The manifest of an extract as JSON, written and read.
 
-use extract::{Completeness, DamageKind, Explain, Manifest, OutputSummary};
+use extract::{Completeness, DamageKind, Manifest, OutputSummary};
 use format::directory::Gap;
 use serde::{Deserialize, Serialize};
-use units::{ByteSize, Timestamp};
+use units::Timestamp;
 
 use crate::pretty;
-use crate::text::{duration, grouped, plural};
 
 const VERSION: u16 = 1;
 
@@ -219,31 +218,6 @@ fn unhex(text: &str) -> Option<[u8; 32]> {
         *byte = high? << 4 | low?;
     }
     Some(bytes)
-}
-
-/// What a query cost, in words.
-pub fn explain(explain: &Explain) -> String {
-    let Explain { segments, segments_pruned, rows, rows_matched, .. } = explain;
-    let opened = segments.saturating_sub(*segments_pruned);
-    format!(
-        "segments: {} of {} opened, {} of index; {} rebuilt from packets\n\
-         rows: {} read, {} matched; {} indexed on the way\n\
-         packets: {} read, {} looked at, {} from the volume\n\
-         time: {} to open, {} to select, {} for packets\n",
-        grouped(opened),
-        grouped(*segments),
-        ByteSize(explain.index_bytes),
-        grouped(explain.segments_rebuilt),
-        grouped(*rows),
-        grouped(*rows_matched),
-        plural(explain.stripes_indexed, "stripe"),
-        plural(explain.pieces_read, "piece"),
-        plural(explain.packets_seen, "packet"),
-        ByteSize(explain.bytes_read),
-        duration(explain.open_ns),
-        duration(explain.select_ns),
-        duration(explain.packets_ns),
-    )
 }
 
 #[cfg(test)]

@@ -233,7 +233,8 @@ pub fn csv_line(row: &Found) -> String {
     FIELDS.map(|(_, read)| quoted(&read(row).plain())).join(",") + "\n"
 }
 
-fn quoted(text: &str) -> String {
+/// A cell of CSV.
+pub(crate) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
@@ -262,7 +263,7 @@ const SAMPLE_ROWS: usize = 500;
 pub struct SessionTable {
     width: Option<usize>,
     sample: Vec<Vec<String>>,
-    layout: Option<Layout>,
+    layout: Option<Layout<'static>>,
 }
 
 impl SessionTable {

@@ -3,8 +3,8 @@
 
 /// One column.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Column {
-    pub(crate) title: &'static str,
+pub(crate) struct Column<'a> {
+    pub(crate) title: &'a str,
     /// Numbers stand right.
     pub(crate) is_number: bool,
     /// It may be shortened down to this width; 0 for never.
@@ -16,21 +16,21 @@ pub(crate) struct Column {
 const GAP: usize = 2;
 
 /// How narrow a column of this width can get.
-fn least(column: &Column, width: usize) -> usize {
+fn least(column: &Column<'_>, width: usize) -> usize {
     if column.least == 0 { width } else { width.min(column.least) }
 }
 
 /// Columns with their widths.
 #[derive(Clone, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct Layout<'a> {
     /// Place in a row, column, width.
-    shown: Vec<(usize, Column, usize)>,
+    shown: Vec<(usize, Column<'a>, usize)>,
 }
 
-impl Layout {
+impl<'a> Layout<'a> {
     /// Widths for `rows`, within `width` characters if there is a bound.
-    pub(crate) fn fit(columns: &[Column], rows: &[Vec<String>], width: Option<usize>) -> Self {
-        let widest = |at: usize, column: &Column| {
+    pub(crate) fn fit(columns: &[Column<'a>], rows: &[Vec<String>], width: Option<usize>) -> Self {
+        let widest = |at: usize, column: &Column<'_>| {
             let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count());
             cells.chain([column.title.len()]).max().unwrap_or(0)
         };
@@ -46,14 +46,14 @@ impl Layout {
         layout
     }
 
-    fn width(&self, of: impl Fn(&Column, usize) -> usize) -> usize {
+    fn width(&self, of: impl Fn(&Column<'_>, usize) -> usize) -> usize {
         let cells: usize = self.shown.iter().map(|(_, column, width)| of(column, *width)).sum();
         cells + GAP * self.shown.len().saturating_sub(1)
     }
 
     /// Takes what it can of `excess` from the column that has most to give; false if none has.
     fn shorten(&mut self, excess: usize) -> bool {
-        let spare = |column: &Column, width: usize| width - least(column, width);
+        let spare = |column: &Column<'_>, width: usize| width - least(column, width);
         let most = self.shown.iter_mut().max_by_key(|(_, column, width)| spare(column, *width));
         let Some((_, column, width)) = most else { return false };
         let taken = spare(column, *width).min(excess);
@@ -81,7 +81,7 @@ impl Layout {
         self.line_of(|_, at| row.get(at).cloned().unwrap_or_default())
     }
 
-    fn line_of(&self, cell: impl Fn(&Column, usize) -> String) -> String {
+    fn line_of(&self, cell: impl Fn(&Column<'_>, usize) -> String) -> String {
         let mut line = String::new();
         for (at, column, width) in &self.shown {
             if !line.is_empty() {
@@ -108,7 +108,7 @@ fn shortened(text: &str, width: usize) -> String {
 }
 
 /// A whole table.
-pub(crate) fn render(columns: &[Column], rows: &[Vec<String>], width: Option<usize>) -> String {
+pub(crate) fn render(columns: &[Column<'_>], rows: &[Vec<String>], width: Option<usize>) -> String {
     let layout = Layout::fit(columns, rows, width);
     let lines = rows.iter().map(|row| layout.line(row));
     core::iter::once(layout.heading()).chain(lines).collect()

@@ -7,22 +7,22 @@ use crate::stdout;
 
 /// List the fields that queries can ask for.
 ///
-/// The same names are used in queries, in JSON and CSV, and in the Parquet files of the index.
+/// The same names are used in queries, in JSON and CSV, in SQL, and in the Parquet files of the
+/// index.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   wirespool fields
-  wirespool fields | grep dns")]
-pub(crate) struct Flags {}
+  wirespool fields | grep dns
+  wirespool fields --json | jq '.[] | select(.kind == \"size\")'")]
+pub(crate) struct Flags {
+    /// A JSON array of objects with name, aliases, kind and meaning
+    #[arg(long)]
+    json: bool,
+}
 
-pub(crate) fn run(_: &Flags) -> Outcome {
-    let line = |field: &query::Field| {
-        let also = match field.aliases {
-            [] => String::new(),
-            aliases => format!(" (also {})", aliases.join(", ")),
-        };
-        format!("{:<26}  {:<9}  {}{also}\n", field.name, field.kind, field.meaning)
-    };
-    stdout::print(&query::FIELDS.iter().map(line).collect::<Vec<_>>().concat())?;
+pub(crate) fn run(flags: &Flags) -> Outcome {
+    let fields = query::FIELDS;
+    stdout::print(&if flags.json { view::fields_json(fields) } else { view::fields(fields) })?;
     Ok(Verdict::Clean)
 }

@@ -1,13 +1,16 @@
 //! `wirespool find`.
 
+mod summary;
+
 use core::ops::ControlFlow;
 use core::time::Duration;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ::extract::{Event, Found, Options};
-use clap::Args;
+use ::extract::{Event, FindReport, Found, Options};
+use clap::{Args, ValueEnum};
 use host::{StopFlag, SystemClock};
+use query::Query;
 use units::Clock;
 use view::SessionTable;
 
@@ -28,6 +31,8 @@ Examples:
   wirespool find /data/spool 'sni *.example.com and bytes > 1M'
   wirespool find /data/spool 'dns_names *.example.org' after 3h ago --json
   wirespool find /data/spool tcp --csv --limit 1000 > sessions.csv
+  wirespool find /data/spool after 1h ago --plot
+  wirespool find /data/spool 'port 443' --top sni --by sessions --limit 10
 
 Exit code 1 when the answer is incomplete.")]
 pub(crate) struct Flags {
@@ -41,14 +46,30 @@ pub(crate) struct Flags {
     /// Comma-separated values with a heading
     #[arg(long, conflicts_with = "json")]
     csv: bool,
-    /// Stop after this many sessions
+    /// Draw the traffic of the sessions over time, by protocol
+    #[arg(long, conflicts_with_all = ["csv", "top", "limit"])]
+    plot: bool,
+    /// Show the values of a field that have the most instead of sessions
+    #[arg(long, value_name = "FIELD", conflicts_with = "csv")]
+    top: Option<String>,
+    /// What the most is of
+    #[arg(long, value_enum, value_name = "WHAT", requires = "top", default_value_t = By::Bytes)]
+    by: By,
+    /// Stop after this many sessions; with --top, show so many values (20)
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// Tell on standard error what the query cost
+    /// Tell on standard error what the query cost; with --json as an object
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
     reading: ReadingFlags,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum By {
+    Bytes,
+    Packets,
+    Sessions,
 }
 
 /// What find and extract share.
@@ -85,7 +106,7 @@ impl ReadingFlags {
     }
 }
 
-/// The three forms of an answer.
+/// The forms of an answer that lists sessions.
 enum Form {
     Table(SessionTable),
     Json,
@@ -93,20 +114,34 @@ enum Form {
 }
 
 impl Form {
+    fn new(flags: &Flags) -> Self {
+        match (flags.json, flags.csv) {
+            (true, _) => Self::Json,
+            (_, true) => Self::Csv,
+            _ => Self::Table(SessionTable::new(stdout::width())),
+        }
+    }
+
     fn heading(&self) -> String {
         if let Self::Csv = self { view::csv_heading() } else { String::new() }
     }
 
-    fn line(&mut self, found: &Found) -> String {
-        match self {
+    /// Takes a session; writes what is ready.
+    fn take(&mut self, found: &Found, out: &mut dyn Write) -> anyhow::Result<()> {
+        let text = match self {
             Self::Table(table) => table.push(found),
             Self::Json => view::json_line(found),
             Self::Csv => view::csv_line(found),
-        }
+        };
+        Ok(out.write_all(text.as_bytes())?)
     }
 
-    fn rest(self) -> String {
-        if let Self::Table(table) = self { table.finish() } else { String::new() }
+    fn finish(self, out: &mut dyn Write) -> anyhow::Result<()> {
+        match self {
+            Self::Table(table) => out.write_all(table.finish().as_bytes())?,
+            Self::Json | Self::Csv => {}
+        }
+        Ok(())
     }
 }
 
@@ -114,17 +149,36 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     host::keep_freed_memory();
     let query = arguments::query(&flags.query, SystemClock.realtime())?;
     let options = flags.reading.options(flags.volume.clone());
-    let stop = StopFlag::install()?;
     flags.reading.catch_up(&flags.volume);
-    let mut form = match (flags.json, flags.csv) {
-        (true, _) => Form::Json,
-        (_, true) => Form::Csv,
-        _ => Form::Table(SessionTable::new(stdout::width())),
+    let report = match flags.top.as_deref() {
+        Some(name) => summary::top(flags, &options, &query, name)?,
+        None if flags.plot => summary::plot(flags, &options, &query)?,
+        None => list(flags, &options, &query)?,
     };
+    if flags.explain {
+        let cost = &report.explain;
+        let text = if flags.json { view::explain_json(cost) } else { view::explain(cost) };
+        say(text.trim_end());
+    }
+    // A limit was asked for: reaching it is no verdict.
+    let mut completeness = report.completeness;
+    completeness.limited &= flags.limit.is_none();
+    let is_erased = completeness.erased_through.is_some();
+    if !completeness.is_complete() || is_erased || stdout::is_terminal() {
+        let what = if flags.plot { "row" } else { "session" };
+        say(&format!("{}, {completeness}", view::plural(report.sessions, what)));
+    }
+    Ok(Verdict::clean_if(completeness.is_complete()))
+}
+
+/// Shows the sessions themselves.
+fn list(flags: &Flags, options: &Options, query: &Query) -> anyhow::Result<FindReport> {
+    let stop = StopFlag::install()?;
+    let mut form = Form::new(flags);
     let mut out = stdout::buffered();
-    let mut written: io::Result<()> = out.write_all(form.heading().as_bytes());
+    let mut written: anyhow::Result<()> = Ok(out.write_all(form.heading().as_bytes())?);
     let mut progress = Some(Progress::new("find"));
-    let report = ::extract::find(&options, &query, flags.limit, &SystemClock, &mut |event| {
+    let report = ::extract::find(options, query, flags.limit, &SystemClock, &mut |event| {
         match event {
             Event::Found(found) => {
                 // A bar has no place among the lines of an answer.
@@ -132,7 +186,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
                     progress.finish();
                 }
                 if written.is_ok() {
-                    written = out.write_all(form.line(found).as_bytes());
+                    written = form.take(found, &mut out);
                 }
             }
             Event::Searched { parts, of } => {
@@ -152,23 +206,13 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     }
     let report = report.map_err(|error| of_extract(&flags.volume, error))?;
     written?;
-    out.write_all(form.rest().as_bytes())?;
+    form.finish(&mut out)?;
     out.flush()?;
-    if flags.explain {
-        say(view::explain(&report.explain).trim_end());
-    }
-    // A limit was asked for: reaching it is no verdict.
-    let mut completeness = report.completeness;
-    completeness.limited &= flags.limit.is_none();
-    let is_erased = completeness.erased_through.is_some();
-    if !completeness.is_complete() || is_erased || stdout::is_terminal() {
-        say(&format!("{}, {completeness}", view::plural(report.sessions, "session")));
-    }
-    Ok(Verdict::clean_if(completeness.is_complete()))
+    Ok(report)
 }
 
 /// How much of the ring is searched.
-fn show(progress: &mut Progress, parts: usize, of: usize) {
+pub(crate) fn show(progress: &mut Progress, parts: usize, of: usize) {
     let [done, total] = [parts, of].map(|parts| u64::try_from(parts).unwrap_or(u64::MAX));
     progress.share(done, total, &|_| format!("{done} of {}", view::plural(total, "segment")));
 }

@@ -197,7 +197,7 @@ fn a_session_id_names_its_segment() {
     let (by_id, of_id) = find_all(&volume, &format!("session_id {id}"), None);
     assert_eq!((by_id.len(), &by_id[0].id), (1, id));
     let explain = of_id.explain;
-    assert_eq!(explain.segments_pruned, report.explain.segments - 1, "{explain:?}");
+    assert_eq!(explain.pruned_by_id, report.explain.segments - 1, "{explain:?}");
 }
 
 #[test]
@@ -498,4 +498,31 @@ fn tshark_reads_what_is_written() {
     assert_eq!(from_pcapng.lines().count(), 21);
     assert_eq!(from_pcapng.lines().next(), Some("0.000000001\t1001"));
     assert_eq!(lines(&pcapng(&volume, "port 9").2), "");
+}
+
+#[test]
+fn groups_of_segments_are_ruled_out_at_once_and_change_no_answer() {
+    let how = How { piece_bytes: 16 << 10, segment_pieces: Some(1), ..How::default() };
+    // About a thousand packets of a KiB each: fifteen of them fill a piece.
+    let mut volume = Volume::of(&traffic(1200, 1), how);
+    let queries =
+        ["port 1007 and host 10.0.0.1", "host 192.0.2.1", "dns.name = absent.example", ""];
+    let answers =
+        |volume: &Volume| queries.map(|query| find_all(volume, query, None)).map(|(all, _)| all);
+    let before = answers(&volume);
+    let (_, report) = find_all(&volume, "host 192.0.2.1", None);
+    let explain = report.explain;
+    assert!(explain.segments >= 64, "{explain:?}");
+    assert_eq!(explain.pruned_by_group + explain.pruned_by_filter, explain.segments, "{explain:?}");
+    assert!(explain.pruned_by_group >= 64, "{explain:?}");
+    assert_eq!(answers(&volume), before);
+    // What is recorded afterwards, and what lost its index, is found as ever.
+    volume.record(&traffic(30, 3), How { segment_pieces: None, ..how });
+    let (found, report) = find_all(&volume, "port 1007 and host 10.0.0.1", None);
+    assert!(found.len() > before[0].len(), "{report:?}");
+    assert!(report.explain.pruned_by_group == 0, "every segment has this host");
+    let (_, report) = find_all(&volume, "host 192.0.2.1", None);
+    assert!(report.explain.pruned_by_group >= 64 && report.completeness.unindexed_packets == 90);
+    volume.forget_cache();
+    assert_eq!(find_all(&volume, queries[0], None).0, found);
 }

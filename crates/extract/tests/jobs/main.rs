@@ -11,5 +11,6 @@
 
 mod answers;
 mod corpus;
+mod random;
 mod reader;
 mod recorder;

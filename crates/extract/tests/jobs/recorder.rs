@@ -264,6 +264,8 @@ impl Run<'_> {
         let filled = Filled { columns, kind, rows, totals, time_min, time_max, extra_blocks };
         let appended = self.writer.append(filled, self.clock).unwrap();
         self.clock.advance_nanos(1_000_000);
+        // The segment's times are those of all its stripes.
+        self.times.extend([time_min, time_max]);
         if self.how.late && self.stripes.len() % 3 == 1 {
             self.unindexed += u64::from(contents.packets);
         } else {

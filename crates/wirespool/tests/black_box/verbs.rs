@@ -52,6 +52,8 @@ fn wrong_arguments_are_usage_errors() {
         &["record", "x", "--read", "y", "--no-index", "--keep-sessions", "1d"],
         &["find", "x", "--json", "--csv"],
         &["find", "x", "--limit", "many"],
+        &["find", "x", "--plot", "--top", "app"],
+        &["find", "x", "--by", "bytes"],
         &["extract", "x", "tcp"],
         &["extract", "x", "-w", "y"],
         &["replay", "x"],

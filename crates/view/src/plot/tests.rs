@@ -1,0 +1,109 @@
+use format::slice::{Direction, Slice, SparseNames, State};
+use wire::{Address, App, AppBy, FiveTuple, Protocol, Recognised};
+
+use super::*;
+
+const SECOND: i64 = NANOS_PER_SECOND;
+
+fn row(from_s: i64, to_s: i64, bytes: u64, app: Option<App>) -> Slice {
+    let tuple = FiveTuple {
+        orig: Address::V4([10, 0, 0, 1].into()),
+        resp: Address::V4([10, 0, 0, 2].into()),
+        orig_port: 1000,
+        resp_port: 443,
+        proto: Protocol::TCP,
+    };
+    Slice {
+        tuple,
+        vlan: [None; 2],
+        mpls: None,
+        tunnel: None,
+        icmp: None,
+        session_start: Timestamp(0),
+        start: Timestamp(from_s * SECOND),
+        end: Timestamp(to_s * SECOND - 1),
+        orig: Direction { frame_bytes: bytes, ..Direction::default() },
+        resp: Direction::default(),
+        state: State::default(),
+        history: "".parse().unwrap(),
+        handshake_ns: None,
+        truncated_packets: 0,
+        fragments: 0,
+        continues: false,
+        app: app.map(|app| Recognised { app, by: AppBy::Content }),
+        names: SparseNames::default(),
+        interface: 0,
+        pieces: Vec::new(),
+    }
+}
+
+/// A minute of which the first half has 8 Mbit/s of TLS, the second 4 of it and 4 of DNS.
+fn traffic() -> Traffic {
+    let mut traffic = Traffic::default();
+    traffic.add(&row(0, 30, 30_000_000, Some(App::Tls)));
+    traffic.add(&row(30, 60, 15_000_000, Some(App::Tls)));
+    traffic.add(&row(30, 60, 15_000_000, Some(App::Dns)));
+    traffic
+}
+
+const PLAIN: PlotStyle = PlotStyle { width: 72, is_terminal: false };
+
+#[test]
+fn bands_are_stacked_with_the_largest_below() {
+    let text = plot(&traffic(), &[], PLAIN);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].trim_start().starts_with("8.0 Mbit/s |##"), "{text}");
+    assert!(lines[0].ends_with("oo"), "{text}");
+    assert!(lines[15].ends_with("##") && !lines[15].contains('o'), "{text}");
+    assert!(lines[8].trim_start().starts_with("4.0 Mbit/s |") || lines[8].contains('#'), "{text}");
+    assert!(text.contains("1970-01-01 00:00:00.000") && text.contains("1970-01-01 00:01:0"));
+    assert!(text.contains("# tls") && text.contains("75.0 %") && text.contains("o dns"), "{text}");
+    assert!(lines.iter().all(|line| line.chars().count() <= 72), "{text}");
+    assert!(!text.contains('\u{1b}'));
+}
+
+#[test]
+fn a_terminal_has_colours_that_end_with_each_line() {
+    let text = plot(&traffic(), &[], PlotStyle { is_terminal: true, ..PLAIN });
+    let coloured = text.lines().filter(|line| line.contains("\u{1b}[3"));
+    assert!(coloured.clone().count() > 10, "{text}");
+    assert!(coloured.clone().all(|line| line.matches("\u{1b}[0m").count() > 0), "{text}");
+}
+
+#[test]
+fn missing_packets_are_marked_below_their_time() {
+    let gap = (Timestamp(0), Timestamp(SECOND));
+    let text = plot(&traffic(), &[gap], PLAIN);
+    let line = text.lines().find(|line| line.contains("missing")).unwrap();
+    assert!(line.trim_end().ends_with('!') && line.matches('!').count() < 4, "{text}");
+    assert!(!plot(&traffic(), &[], PLAIN).contains("missing"));
+}
+
+#[test]
+fn no_traffic_is_said_and_one_instant_is_drawn() {
+    assert_eq!(plot(&Traffic::default(), &[], PLAIN), "no traffic\n");
+    let mut traffic = Traffic::default();
+    traffic.add(&row(5, 5, 100, None));
+    assert!(plot(&traffic, &[], PLAIN).contains("# tcp"));
+}
+
+#[test]
+fn rates_are_bits_in_the_unit_that_suits_them() {
+    for (bytes, nanos, text) in [
+        (1, SECOND, "8 bit/s"),
+        (125_000, SECOND, "1.0 Mbit/s"),
+        (1_250_000_000, SECOND, "10 Gbit/s"),
+        (0, SECOND, "0 bit/s"),
+    ] {
+        assert_eq!(rate(bytes, nanos), text);
+    }
+}
+
+#[test]
+fn json_has_each_stretch_of_time_with_traffic() {
+    let lines: Vec<serde_json::Value> =
+        plot_json(&traffic()).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let sum: u64 = lines.iter().filter_map(|line| line["bytes"]["tls"].as_u64()).sum();
+    assert_eq!(sum, 45_000_000);
+    assert_eq!(lines[0]["bytes"].get("dns"), None);
+}

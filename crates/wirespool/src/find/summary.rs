@@ -1,0 +1,102 @@
+//! `find --plot` and `find --top`: what the sessions sum up to.
+
+use core::ops::ControlFlow;
+
+use ::extract::{
+    Event, FindReport, Options, RowEvent, SERIES_COLUMNS, Sought, Top, Traffic, Weight,
+    find_columns, find_rows,
+};
+use host::{StopFlag, SystemClock};
+use query::{Field, Query};
+use view::PlotStyle;
+
+use super::{By, Flags, show};
+use crate::failure::{Usage, of_extract};
+use crate::progress::Progress;
+use crate::stdout;
+
+/// Values shown where no limit is given.
+const VALUES: u64 = 20;
+/// Width of a plot that does not go to a terminal.
+const WIDTH: usize = 80;
+
+/// Draws the traffic over time.
+pub(super) fn plot(flags: &Flags, options: &Options, query: &Query) -> anyhow::Result<FindReport> {
+    let stop = StopFlag::install()?;
+    let mut progress = Progress::new("find");
+    let mut traffic = Traffic::default();
+    let sought = Sought { query, limit: None, columns: Some(SERIES_COLUMNS) };
+    let mut rows: u64 = 0;
+    let report = find_rows(options, &sought, &SystemClock, &mut |event| {
+        match event {
+            RowEvent::Row(row) => {
+                traffic.add(row);
+                rows += 1;
+            }
+            RowEvent::Searched { parts, of } => show(&mut progress, parts, of),
+        }
+        if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    progress.finish();
+    let report = report.map_err(|error| of_extract(&flags.volume, error))?;
+    let text = if flags.json {
+        view::plot_json(&traffic)
+    } else {
+        let gaps = report.completeness.gaps.iter().map(|gap| (gap.from, gap.to));
+        let style = PlotStyle {
+            width: stdout::width().unwrap_or(WIDTH),
+            is_terminal: stdout::is_terminal(),
+        };
+        view::plot(&traffic, &gaps.collect::<Vec<_>>(), style)
+    };
+    stdout::print(&text)?;
+    Ok(FindReport { sessions: rows, ..report })
+}
+
+/// Ranks the values of a field.
+pub(super) fn top(
+    flags: &Flags,
+    options: &Options,
+    query: &Query,
+    name: &str,
+) -> anyhow::Result<FindReport> {
+    let field = field(name)?;
+    let stop = StopFlag::install()?;
+    let mut progress = Progress::new("find");
+    let mut top = Top::new(field);
+    let columns = top.columns();
+    let sought = Sought { query, limit: None, columns: Some(&columns) };
+    let report = find_columns(options, &sought, &SystemClock, &mut |event| {
+        match event {
+            Event::Found(found) => top.add(found),
+            Event::Searched { parts, of } => show(&mut progress, parts, of),
+        }
+        if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    progress.finish();
+    let report = report.map_err(|error| of_extract(&flags.volume, error))?;
+    let limit = usize::try_from(flags.limit.unwrap_or(VALUES)).unwrap_or(usize::MAX);
+    let weight = match flags.by {
+        By::Bytes => Weight::Bytes,
+        By::Packets => Weight::Packets,
+        By::Sessions => Weight::Sessions,
+    };
+    let text = if flags.json {
+        view::top_json(field, top, weight, limit)
+    } else {
+        view::top(field, top, (weight, limit), stdout::width())
+    };
+    stdout::print(&text)?;
+    Ok(report)
+}
+
+/// The field of this name, or what was probably meant.
+fn field(name: &str) -> Result<&'static Field, Usage> {
+    Field::find(name).ok_or_else(|| {
+        let known = query::FIELDS.iter().flat_map(|field| [&[field.name], field.aliases].concat());
+        let near = known.min_by_key(|known| query::edits(&name.to_ascii_lowercase(), known));
+        let near = near.filter(|known| query::edits(&name.to_ascii_lowercase(), known) <= 3);
+        let meant = near.map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
+        Usage(format!("there is no field {name:?}{meant} (wirespool fields lists them)"))
+    })
+}
