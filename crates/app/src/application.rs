@@ -30,7 +30,7 @@ impl Application {
     pub(crate) fn of_segment(payload: &[u8], ports: (u16, u16)) -> Option<Self> {
         let on = |port| ports.0 == port || ports.1 == port;
         if on(dns::PORT) {
-            return Some(Self::Dns);
+            return dns::may_begin(payload).then_some(Self::Dns);
         }
         let &first = payload.first()?;
         if first.is_ascii_uppercase() {
@@ -42,7 +42,7 @@ impl Application {
             };
         }
         match first {
-            tls::HANDSHAKE if tls::begins(payload) => Some(Self::Tls),
+            tls::HANDSHAKE | tls::ALERT if tls::begins(payload) => Some(Self::Tls),
             b'2' if dialog::begins(payload) => Some(Self::Dialog),
             rdp::TPKT if rdp::begins(payload) => Some(Self::Rdp),
             0 if smb::begins(payload) => Some(Self::Smb),

@@ -33,7 +33,9 @@ pub fn datagram(
     let on = |port| from == port || to == port;
     let is_dns_port = DNS_PORTS.into_iter().any(on);
     if is_dns_port || !on(NETBIOS_NAME_PORT) && dns::is_message(datagram.payload) {
-        if with(search, interest, |search| read_dns(search, datagram)) {
+        if dns::may_be_message(datagram.payload)
+            && with(search, interest, |search| read_dns(search, datagram))
+        {
             return;
         }
     } else if quic::begins(datagram.payload) {

@@ -94,6 +94,26 @@ pub(crate) fn is_message(message: &[u8]) -> bool {
         && reader.rest().is_empty() == is_alone
 }
 
+/// Whether a datagram on a port of its own may be a message: a cheap look.
+pub(crate) fn may_be_message(message: &[u8]) -> bool {
+    header(message).is_some_and(is_believed)
+}
+
+fn is_believed(header: Header) -> bool {
+    header.opcode <= 6 && header.questions <= RECORD_COUNT_MAX
+}
+
+/// Whether a segment on its port may begin a message, as far as it goes: a cheap look.
+pub(crate) fn may_begin(bytes: &[u8]) -> bool {
+    match bytes {
+        [high, low, message @ ..] => {
+            usize::from(u16::from_be_bytes([*high, *low])) >= HEADER_LEN
+                && header(message).is_none_or(is_believed)
+        }
+        _ => true,
+    }
+}
+
 /// Whether a TCP segment begins with a DNS message after its length (RFC 1035 4.2.2) and nothing
 /// else.
 pub(crate) fn is_tcp_message(bytes: &[u8]) -> bool {
@@ -139,7 +159,7 @@ pub(crate) fn read(
     let Some(header) = header(message) else {
         return false;
     };
-    if header.opcode > 6 || header.questions > RECORD_COUNT_MAX {
+    if !is_believed(header) {
         return false;
     }
     time(header, reading, names, query);

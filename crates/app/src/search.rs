@@ -174,7 +174,11 @@ impl Search {
             Progress::Grown if is_whole => match self.read(segment, head.kind, head.bytes(), false)
             {
                 Step::More => *segment.side.of(&mut self.heads) = Some(head),
-                Step::Foreign => head.free(budget),
+                Step::Foreign => {
+                    // What came before was not what it looked like: this may begin something.
+                    head.free(budget);
+                    self.begin(segment, budget);
+                }
                 Step::Done(len) => {
                     // More messages may follow in the same bytes.
                     let rest = head.bytes().get(len..).unwrap_or_default().to_vec();

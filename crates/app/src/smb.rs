@@ -13,8 +13,10 @@ const HEADER_LEN_1: usize = 32;
 const HEADER_LEN_2: usize = 64;
 
 const NEGOTIATE_1: u8 = 0x72;
+const SESSION_SETUP_1: u8 = 0x73;
 const TREE_CONNECT_1: u8 = 0x75;
 const NEGOTIATE_2: u16 = 0;
+const SESSION_SETUP_2: u16 = 1;
 const TREE_CONNECT_2: u16 = 3;
 
 const NTLM: &[u8] = b"NTLMSSP\0\x03\0\0\0";
@@ -36,7 +38,6 @@ pub(crate) fn read(bytes: &[u8], names: &mut Names) -> Step {
     } else {
         read_1(message, names);
     }
-    read_logon(message, names);
     Step::Done(PREFIX_LEN + message.len())
 }
 
@@ -64,6 +65,7 @@ fn read_2(message: &[u8], names: &mut Names) -> Option<()> {
                 detail_text(names, "smb.dialect", &format!("{major}.{minor}{patch}"));
             }
         }
+        (SESSION_SETUP_2, false) => read_logon(body, names)?,
         (TREE_CONNECT_2, false) => {
             let (at, len) = (u16_at(body, 4)?, u16_at(body, 6)?);
             detail_text(names, "smb.tree", &utf16(range(message, at.into(), len.into())?));
@@ -82,6 +84,7 @@ fn read_1(message: &[u8], names: &mut Names) -> Option<()> {
     let data = message.get(HEADER_LEN_1 + 1 + words + 2..)?;
     match (command, is_response) {
         (NEGOTIATE_1, true) => detail(names, "smb.dialect", b"1"),
+        (SESSION_SETUP_1, false) => read_logon(data, names)?,
         (TREE_CONNECT_1, false) => {
             let password_len = u16_at(message, HEADER_LEN_1 + 1 + 6)?;
             let path = data.get(password_len.into()..)?;

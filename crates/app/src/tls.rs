@@ -9,6 +9,9 @@ use crate::{Step, certificate};
 
 /// Type of a record.
 pub(crate) const HANDSHAKE: u8 = 22;
+/// Type of a record before a hello, and the level that does not end the connection.
+pub(crate) const ALERT: u8 = 21;
+const WARNING: u8 = 1;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_HELLO: u8 = 2;
 const CERTIFICATE: u8 = 11;
@@ -24,9 +27,17 @@ pub(crate) const RETRY_RANDOM: [u8; 32] = [
     0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
 ];
 
+/// The bytes behind a warning, which a server may send before its hello (RFC 6066 3).
+fn after_warning(bytes: &[u8]) -> &[u8] {
+    match bytes {
+        [ALERT, 3, _, 0, 2, WARNING, _, rest @ ..] => rest,
+        _ => bytes,
+    }
+}
+
 /// Whether these bytes begin a handshake record with a hello, as far as they go.
 pub(crate) fn begins(bytes: &[u8]) -> bool {
-    match bytes {
+    match after_warning(bytes) {
         [HANDSHAKE, 3, minor, high, low, kind, ..] => {
             *minor <= 4
                 && (1..=RECORD_LEN_MAX).contains(&u16::from_be_bytes([*high, *low]))
@@ -39,6 +50,7 @@ pub(crate) fn begins(bytes: &[u8]) -> bool {
 
 /// Whether the record begins with a server hello after which both hellos come anew.
 pub(crate) fn is_retry_request(bytes: &[u8]) -> bool {
+    let bytes = after_warning(bytes);
     // Headers of the record (5) and the message (4), version (2).
     bytes.get(5) == Some(&SERVER_HELLO) && bytes.get(11..43) == Some(&RETRY_RANDOM[..])
 }
@@ -77,9 +89,10 @@ pub(crate) fn read(bytes: &[u8], last: bool, names: &mut Names) -> Step {
     if !begins(bytes) {
         return Step::Foreign;
     }
-    let records = records(bytes);
+    let warned = bytes.len() - after_warning(bytes).len();
+    let records = records(after_warning(bytes));
     let is_last = last || records.is_over;
-    let done = Step::Done(records.len);
+    let done = Step::Done(warned + records.len);
     let mut rest = &records.messages[..];
     let mut has_hello = false;
     while let Some((&[kind, a, b, c], body)) = rest.split_first_chunk() {

@@ -23,6 +23,8 @@ const FRAME_BYTES: usize = 64;
 const PAYLOAD_BYTES: u32 = 10;
 /// 10 million packets a second at 64 bytes.
 const GOAL_NS: f64 = 100.0;
+/// Names may cost 30 % of the throughput.
+const NAMES_GOAL: f64 = 0.7;
 const NANOS: f64 = 1e9;
 
 #[derive(Clone, Debug, clap::Args)]
@@ -104,14 +106,20 @@ fn measure(
     let count = real(u64::try_from(views.len())?);
     let mut rows = Vec::new();
     let decoding = Sample::new((0..REPETITIONS).map(|_| decode(&views) * NANOS / count))?;
-    let with_table = Sample::new((0..REPETITIONS).map(|_| {
+    let mut run = |finds_names: bool| {
         rows.clear();
         let mut table = Table::new(Config::default(), 1);
+        table.find_names(finds_names);
         table.push_all(opening.iter().copied(), &mut rows);
         let start = now_seconds();
         table.push_all(views.iter().copied(), &mut rows);
         (now_seconds() - start) * NANOS / count
-    }))?;
+    };
+    // One after the other, so that a change of the machine falls on both.
+    let pairs: Vec<[f64; 2]> = (0..REPETITIONS).map(|_| [run(true), run(false)]).collect();
+    let with_table = Sample::new(pairs.iter().map(|[with, _]| *with))?;
+    let nameless = Sample::new(pairs.iter().map(|[_, without]| *without))?;
+    let throughput = Sample::new(pairs.iter().map(|[with, without]| without / with))?;
     outcome.line(format!(
         "{label}: {} packets; decoding {:.1} ns a packet (spread {:.0} %), with the table {:.1} ns \
          (spread {:.0} %) = {:.1} M packets/s",
@@ -122,6 +130,9 @@ fn measure(
         with_table.spread() * 100.0,
         1e3 / with_table.median(),
     ));
+    let without = nameless.median();
+    outcome.line(format!("{label}: {without:.1} ns with the table without names"));
+    outcome.judge("the same: throughput with names, of that without", &throughput, NAMES_GOAL);
     outcome.push_json(
         "runs",
         json!({
@@ -131,6 +142,8 @@ fn measure(
             "decode_spread": decoding.spread(),
             "decode_and_table_ns": with_table.median(),
             "decode_and_table_spread": with_table.spread(),
+            "without_names_ns": without,
+            "throughput_with_names": throughput.median(),
         }),
     );
     Ok(with_table)

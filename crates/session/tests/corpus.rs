@@ -93,6 +93,61 @@ fn packets(path: &Path) -> (Vec<Copied>, Vec<Interface>) {
     (packets, interfaces)
 }
 
+/// Payloads of a session in a seed, and bytes of each.
+const SEED_PAYLOADS: usize = 8;
+const SEED_PAYLOAD_LEN: usize = 3000;
+
+/// Writes the first payloads of every session of the captures into the folder that an environment
+/// variable names, in the form that the fuzz target `app_payload` reads.
+#[test]
+fn seeds_for_the_fuzz_target_are_written_where_wished() {
+    let Some(folder) = std::env::var_os("WIRESPOOL_SEEDS").map(PathBuf::from) else {
+        return println!("not run: WIRESPOOL_SEEDS names no folder");
+    };
+    let Some(corpus) = corpus() else { return };
+    fs::create_dir_all(&folder).unwrap();
+    let reference = read_table(&corpus.join("ref/tshark_sessions.tsv"));
+    let files: BTreeSet<&String> = reference.iter().map(|row| &row["file"]).collect();
+    let mut count = 0;
+    for file in files {
+        for seed in seeds(&corpus.join("pcap").join(file)) {
+            count += 1;
+            fs::write(folder.join(format!("seed-{count:05}")), seed).unwrap();
+        }
+    }
+    println!("{count} seeds");
+    assert!(count > 1000);
+}
+
+fn seeds(path: &Path) -> Vec<Vec<u8>> {
+    let (packets, interfaces) = packets(path);
+    let mut seeds: BTreeMap<_, (usize, Vec<u8>)> = BTreeMap::new();
+    for packet in &packets {
+        let link_type = interfaces[usize::try_from(packet.interface).unwrap()].link_type;
+        let decoded = wire::decode(link_type, &packet.data, packet.original_len);
+        let tuple = decoded.tuple;
+        let is_transport = [wire::Protocol::TCP, wire::Protocol::UDP].contains(&tuple.proto);
+        if !is_transport || decoded.payload.is_empty() {
+            continue;
+        }
+        let turned = tuple.orig.to_string() > tuple.resp.to_string();
+        let key = if turned { tuple.reversed() } else { tuple };
+        let (used, seed) = seeds.entry(format!("{key:?}")).or_insert_with(|| {
+            let ports = [key.orig_port, key.resp_port].map(u16::to_be_bytes).concat();
+            let proto = u8::from(tuple.proto == wire::Protocol::TCP);
+            (0, [&[proto], &ports[..]].concat())
+        });
+        *used += 1;
+        if *used <= SEED_PAYLOADS {
+            let payload = &decoded.payload[..decoded.payload.len().min(SEED_PAYLOAD_LEN)];
+            seed.push(u8::from(turned));
+            seed.extend(u16::try_from(payload.len()).unwrap().to_be_bytes());
+            seed.extend(payload);
+        }
+    }
+    seeds.into_values().map(|(_, seed)| seed).collect()
+}
+
 /// The sessions of one capture with timeouts off.
 fn sessions(path: &Path) -> Vec<Slice> {
     let config = Config {

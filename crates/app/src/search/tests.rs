@@ -353,6 +353,20 @@ fn both_hellos_have_fingerprints_and_a_retry_is_no_answer() {
 }
 
 #[test]
+fn hellos_after_a_warning_or_an_answer_of_one_letter_are_read() {
+    let hello = records(&server_hello(4), 1000);
+    let warned = [&[21, 3, 3, 0, 2, 1, 112][..], &hello].concat();
+    for segments in [
+        vec![(Side::Resp, 0, &warned[..])],
+        // PostgreSQL, asked for TLS, says S before it.
+        vec![(Side::Resp, 0, b"S"), (Side::Resp, 1, &hello[..])],
+    ] {
+        let names = names_of(&segments, (40000, 5432));
+        assert_eq!(names.tls.unwrap().cipher, Some(0x1301), "{segments:?}");
+    }
+}
+
+#[test]
 fn a_hello_that_was_cut_has_no_fingerprint() {
     let bytes = records(&client_hello(), 1000);
     let names = names_of(&[(Side::Orig, 0, &bytes[..bytes.len() - 12])], (1, 2));

@@ -10,6 +10,7 @@
 )]
 
 mod answers;
+mod connections;
 mod corpus;
 mod random;
 mod reader;
