@@ -1,5 +1,5 @@
-//! What is inside of the Initial packets of QUIC: the target encrypts, so that inputs come to frames and
-//! hellos.
+//! What is inside of the Initial packets of QUIC: the target encrypts, so that inputs come to
+//! the frames and hellos.
 #![no_main]
 
 use aes_gcm::aead::AeadInPlace;
