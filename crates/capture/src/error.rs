@@ -234,6 +234,9 @@ pub enum Damage {
         /// Minor version.
         minor: u16,
     },
+    /// A block of stenotype has packets that do not lie in it.
+    #[error("the block of stenotype is not one of the kernel's ring")]
+    KernelBlock,
     /// A pcapng block is broken.
     #[error(transparent)]
     Block(#[from] BlockError),

@@ -162,7 +162,8 @@ impl Intake {
             let program = self.program_of.get(index).expect("the interface was described");
             let program = programs.get(*program);
             let bytes = data.get(record.bytes.clone()).expect("a record lies in its data");
-            if !program.accepts(bytes, record.original_len) {
+            let tagged = record.tag.map(|tag| with_tag(bytes, tag));
+            if !program.accepts(tagged.as_deref().unwrap_or(bytes), record.original_len) {
                 counters.filter_rejects = counters.filter_rejects.map(|count| count + 1);
                 return;
             }
@@ -175,6 +176,12 @@ impl Intake {
         }
         self.records.push(record);
     }
+}
+
+/// A frame as it was on the wire: the tag stands behind both addresses (IEEE 802.1Q, 9.3).
+fn with_tag(frame: &[u8], tag: [u8; 4]) -> Vec<u8> {
+    let (addresses, rest) = frame.split_at_checked(12).unwrap_or((frame, &[]));
+    [addresses, &tag, rest].concat()
 }
 
 /// Compares two snaplens, of which 0 is the longest.

@@ -1,5 +1,5 @@
-//! Capture files as a source: pcap and pcapng, one file, all captures in a directory, or standard
-//! input.
+//! Capture files as a source: pcap, pcapng and Stenographer's packet files; one file, all captures
+//! in a directory, or standard input.
 //!
 //! Files are read forward once, never mapped and never sought, so that a pipe works like a file and
 //! a file that is cut while it is read is an error, not a signal. Every packet before a damaged
@@ -10,8 +10,10 @@ mod input;
 mod intake;
 mod pcap;
 mod pcapng;
+mod stenotype;
 
 use std::collections::VecDeque;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsFd;
@@ -60,6 +62,7 @@ enum Parser {
     Unknown,
     Pcap(pcap::Pcap),
     Pcapng(pcapng::Pcapng),
+    Stenotype(stenotype::Stenotype),
 }
 
 /// What one step came to; the packets themselves stay in the buffer.
@@ -188,6 +191,7 @@ impl Open {
         match &mut self.parser {
             Parser::Pcap(pcap) => pcap.parse(bytes, intake),
             Parser::Pcapng(pcapng) => pcapng.parse(bytes, intake),
+            Parser::Stenotype(stenotype) => stenotype.parse(bytes, intake),
             Parser::Unknown => self.recognize(intake),
         }
     }
@@ -209,6 +213,20 @@ impl Open {
                 Ok(None) => return Parsed::more(0, HEADER, pcap::FILE_HEADER_SIZE),
                 Err(refused) => return Parsed::refused(0, refused),
             }
+        } else if stenotype::recognize(magic) {
+            const BLOCK_HEADER: usize = 48;
+            if bytes.len() < BLOCK_HEADER {
+                return Parsed::more(0, HEADER, BLOCK_HEADER);
+            }
+            match stenotype::Stenotype::start(bytes, intake) {
+                Ok(Some(stenotype)) => self.parser = Parser::Stenotype(stenotype),
+                Ok(None) => {
+                    let (path, hint) = (self.path.clone(), "");
+                    return Parsed::refused(0, Error::NotACapture { path, hint });
+                }
+                Err(refused) => return Parsed::refused(0, refused),
+            }
+            0
         } else {
             let compressed = matches!(magic, [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd]);
             let hint = if compressed { ", but compressed; pipe it: zcat FILE | ... -" } else { "" };
@@ -255,13 +273,18 @@ fn read_error(path: &Path) -> impl FnOnce(io::Error) -> Error {
     |source| Error::Read { path, source }
 }
 
-/// The regular files below a directory, sorted by path; links to directories are not followed.
+/// The regular files below a directory, sorted by path; links to directories are not followed, and
+/// hidden files are left out: somebody is still writing them.
 fn list(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
     let mut directories = vec![directory.to_owned()];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(&directory).map_err(read_error(&directory))? {
             let path = entry.map_err(read_error(&directory))?.path();
+            let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
+            if name.starts_with(b".") {
+                continue;
+            }
             let kind = fs::symlink_metadata(&path).map_err(read_error(&path))?.file_type();
             if kind.is_dir() {
                 directories.push(path);

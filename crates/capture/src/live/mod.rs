@@ -41,7 +41,7 @@ pub use transmit::{FrameLimits, Outlet, Transmitter, Unfit};
 pub use xdp::{XdpSource, XdpTransmitter};
 
 /// `epb_flags` in little endian: outbound.
-const OUTBOUND: [u8; 8] = [2, 0, 4, 0, 2, 0, 0, 0];
+pub(crate) const OUTBOUND: [u8; 8] = [2, 0, 4, 0, 2, 0, 0, 0];
 
 /// Two addresses stand before a VLAN tag.
 const BEFORE_TAG: usize = 12;
