@@ -8,6 +8,9 @@ use crate::{Error, Reader, RowsWanted};
 /// Rows that hold a directory of some 200 segments, and of any number.
 const DIRECTORY_ROWS: [u16; 2] = [4, 21];
 
+/// What is looked through for the next part of an index: between two parts data may lie.
+const BETWEEN_PARTS_BYTES: u64 = 64 << 20;
+
 /// The index of a segment as it lies in INDEX stripes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IndexFile {
@@ -68,11 +71,13 @@ impl Reader {
         let mut buffer = vec![0; self.piece_bytes()];
         let mut assembler = Assembler::default();
         let mut directory = Vec::new();
-        // Parts are appended while data goes on: between two of them lie at most the stripes of a
-        // window.
+        // Parts are appended while data goes on: between two of them lie few stripes, but small
+        // ones come fast.
+        let piece_bytes = u64::from(self.geometry().piece_bytes);
+        let between = u64::from(self.superblock().window).max(BETWEEN_PARTS_BYTES / piece_bytes);
         let mut last = at.sequence;
         let mut sequence = at.sequence;
-        while sequence <= acknowledged.min(last + u64::from(self.superblock().window)) {
+        while sequence <= acknowledged.min(last + between) {
             for column in 0..self.membership().geometry_at(sequence).data_columns {
                 let slot = self.slot(sequence, column, &mut buffer)?;
                 let stripes = slot.stripes.iter().map(|stripe| &stripe.head);
