@@ -35,6 +35,7 @@ Examples:
   wirespool find /data/spool 'port 443' --top sni --by sessions --limit 10
 
 Exit code 1 when the answer is incomplete.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Flags {
     /// The volume: a file or a block device
     volume: PathBuf,

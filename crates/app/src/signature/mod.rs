@@ -1,6 +1,6 @@
 //! What protocol a session speaks, by signatures of its first payloads.
 //!
-//! A signature is a row in a table ([`tcp`], [`udp`]): fixed bytes, lengths, and where that does
+//! A signature is a row in a table (`tcp`, `udp`): fixed bytes, lengths, and where that does
 //! not suffice a check that follows the structure. Each says what it proves: a sure one decides at
 //! once; a weak one needs the protocol's port, or a payload of the other side that matches too; one
 //! of a series needs the next of the series. So a name by content never rests on fewer than about
@@ -8,7 +8,7 @@
 //!
 //! Bounded: the first [`PAYLOAD_COUNT_MAX`] payloads of a session, of each the first KiB, and the
 //! fixed size of a [`Watch`]. A decision is final, except that an envelope gives way to what is
-//! inside ([`is_envelope`]).
+//! inside (`is_envelope`).
 
 mod ber;
 mod database;

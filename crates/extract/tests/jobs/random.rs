@@ -23,11 +23,11 @@ struct Session {
     proto: u8,
 }
 
-impl Session {
-    fn host(&self, end: u8) -> String {
-        format!("10.0.0.{end}")
-    }
+fn host(end: u8) -> String {
+    format!("10.0.0.{end}")
+}
 
+impl Session {
     /// The name that its datagrams ask for.
     fn name(&self) -> Option<String> {
         (self.proto == UDP).then(|| name((self.orig.1 + u16::from(self.orig.0)) % 3))
@@ -278,7 +278,7 @@ proptest! {
             if !late && !crash {
                 let mut wanted = BTreeMap::new();
                 for owner in owners.iter().filter(|owner| naive.selects(owner)) {
-                    let (orig, resp) = (owner.host(owner.orig.0), owner.host(owner.resp.0));
+                    let (orig, resp) = (host(owner.orig.0), host(owner.resp.0));
                     *wanted.entry((orig, owner.orig.1, resp, owner.resp.1)).or_insert(0) += 1;
                 }
                 prop_assert_eq!(found(&volume, &text), wanted, "{}", text);

@@ -82,7 +82,7 @@ fn make(catalog: &mut Catalog, files: &MemoryFiles) -> index::Result<usize> {
 fn needed(segment: u64, number: u64) -> Vec<Needed> {
     let row = row(segment, number);
     let hosts = vec![host(segment * ROWS + number)];
-    let id = CommunityId::of(&row.tuple, None).unwrap().0.to_string();
+    let id = CommunityId::of(&row.tuple, None).unwrap().0.clone();
     vec![
         Needed { hosts, ..Needed::default() },
         Needed {
@@ -94,7 +94,7 @@ fn needed(segment: u64, number: u64) -> Vec<Needed> {
 }
 
 /// What remains when groups have ruled out theirs.
-fn left(catalog: &Catalog, files: &MemoryFiles, needed: &Needed) -> BTreeSet<StripeId> {
+fn left(catalog: &Catalog, needed: &Needed) -> BTreeSet<StripeId> {
     let ruled_out = catalog.rule_out(needed).segments;
     let all = catalog.select(&(Timestamp::MIN..=Timestamp::MAX));
     let firsts = all.iter().map(|entry| entry.summary.first);
@@ -109,7 +109,7 @@ fn a_group_knows_where_a_key_may_be_and_loses_none() {
     let mut total = 0;
     for segment in (0..SEGMENTS).step_by(7) {
         for needed in needed(segment, segment % ROWS) {
-            let left = left(&catalog, &files, &needed);
+            let left = left(&catalog, &needed);
             assert!(left.contains(&stripe(segment)), "{needed:?}");
             total += left.len();
         }
@@ -117,14 +117,14 @@ fn a_group_knows_where_a_key_may_be_and_loses_none() {
     // 66 questions; one key in 600 passes by chance, in 150 segments each.
     assert!(total < 66 * 2, "{total} segments are left for 66 questions");
     let common = Needed { hosts: vec![host(60_000)], ..Needed::default() };
-    assert!(left(&catalog, &files, &common).len() >= 50);
+    assert!(left(&catalog, &common).len() >= 50);
     let absent = Needed { names: vec!["absent.example".to_owned()], ..Needed::default() };
-    assert!(left(&catalog, &files, &absent).len() < 5);
-    assert_eq!(left(&catalog, &files, &Needed::default()).len(), 150, "nothing was asked");
+    assert!(left(&catalog, &absent).len() < 5);
+    assert_eq!(left(&catalog, &Needed::default()).len(), 150, "nothing was asked");
     // Each segment that is ruled out is one that its own filter rules out, or had better.
     let only = &needed(3, 4)[0];
     for entry in catalog.select(&(Timestamp::MIN..=Timestamp::MAX)) {
-        if !left(&catalog, &files, only).contains(&entry.summary.first) {
+        if !left(&catalog, only).contains(&entry.summary.first) {
             let LookUp::Found(segment) = catalog.look_up(&entry, &files, only) else { continue };
             let mut rows = 0;
             let all = Timestamp::MIN..=Timestamp::MAX;
@@ -170,7 +170,7 @@ fn what_is_erased_leaves_no_trace_in_a_group() {
     catalog.drop_groups(&files).unwrap();
     assert_eq!(groups(&files).len(), 0);
     let absent = Needed { names: vec!["absent.example".to_owned()], ..Needed::default() };
-    assert_eq!(left(&catalog, &files, &absent).len(), 69);
+    assert_eq!(left(&catalog, &absent).len(), 69);
 }
 
 #[test]
@@ -179,14 +179,14 @@ fn a_group_counts_only_for_the_files_that_it_was_made_of() {
     let mut catalog = catalog(&files, 70);
     make(&mut catalog, &files).unwrap();
     let absent = Needed { names: vec!["absent.example".to_owned()], ..Needed::default() };
-    assert!(left(&catalog, &files, &absent).len() < 5);
+    assert!(left(&catalog, &absent).len() < 5);
     // Segment 8 was recorded anew, from another past of the volume.
     let meta = meta_of(8);
     catalog.confirm(meta.first, Some(Identity::new(meta.last, &[2; 32])), &files);
     let other: Vec<Slice> = vec![row(9, 0)];
     let encoded = encode(&meta, &other).unwrap();
     catalog.store(encoded.entry(None), &encoded.parquet, &files);
-    assert!(left(&catalog, &files, &absent).contains(&stripe(8)));
+    assert!(left(&catalog, &absent).contains(&stripe(8)));
     // Bytes that changed answer nothing: the segments are looked into one by one.
     let name = groups(&files).remove(0);
     let whole = files.read(&name).unwrap().unwrap();
@@ -197,13 +197,13 @@ fn a_group_counts_only_for_the_files_that_it_was_made_of() {
         let catalog = reopened(&catalog, &files);
         for number in [0, 5] {
             for needed in needed(20, number) {
-                assert!(left(&catalog, &files, &needed).contains(&stripe(20)), "byte {at}");
+                assert!(left(&catalog, &needed).contains(&stripe(20)), "byte {at}");
             }
         }
     }
     files.write_atomic(&name, &whole[..whole.len() / 2]).unwrap();
     let catalog = reopened(&catalog, &files);
-    assert!(left(&catalog, &files, &needed(20, 5)[0]).contains(&stripe(20)));
+    assert!(left(&catalog, &needed(20, 5)[0]).contains(&stripe(20)));
 }
 
 /// The same segments, known from a directory, with the files as they are.
