@@ -1,7 +1,7 @@
 //! UDP payload: each is a message of its own.
 
 use crate::head::Budget;
-use crate::search::{ATTEMPT_COUNT_MAX, Interest, Search, with};
+use crate::search::{ATTEMPT_COUNT_MAX, Interest, Search, is_in, with};
 use crate::{Reading, Side, Step, dhcp, dns, http, ntp, quic};
 
 const DNS_PORTS: [u16; 3] = [dns::PORT, 5353, 5355];
@@ -46,8 +46,7 @@ pub fn datagram(
     } else if begins(datagram) && with(search, interest, |search| read_other(search, datagram)) {
         return;
     }
-    let has_app = |search: &Search| search.names.app.is_some();
-    let found = interest.has_search && search.as_deref().is_some_and(has_app);
+    let found = interest.has_search && is_in(search, |search| search.names.app.is_some());
     if !found && !is_dns_port {
         interest.attempts = (interest.attempts + 1).min(ATTEMPT_COUNT_MAX);
     }

@@ -79,11 +79,9 @@ pub fn segment(
     segment: &Segment<'_>,
     budget: &mut Budget,
 ) {
-    let is_awaited =
-        interest.has_search && search.as_ref().is_some_and(|search| search.awaits(segment.side));
-    let is_looked_at = is_awaited
-        || segment.is_ahead
-        || Application::of_segment(segment.payload, segment.ports).is_some();
+    let is_looked_at = segment.is_ahead
+        || Application::of_segment(segment.payload, segment.ports).is_some()
+        || interest.has_search && is_in(search, |search| search.awaits(segment.side));
     if !is_looked_at {
         return;
     }
@@ -94,6 +92,15 @@ pub fn segment(
     if is_complete {
         *interest = Interest::NONE;
     }
+}
+
+/// Asks the session's search, if there is one. Not inlined: the compiler would read the place of
+/// the search before it is known whether there is one, and that place lies in memory which most
+/// packets do not touch.
+#[inline(never)]
+#[expect(clippy::ref_option, reason = "an Option of a reference would be that read")]
+pub(crate) fn is_in(search: &Option<Box<Search>>, test: impl Fn(&Search) -> bool) -> bool {
+    search.as_deref().is_some_and(test)
 }
 
 /// Works on the session's search. One that is new is kept only when there is something in it: much
