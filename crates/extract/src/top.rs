@@ -159,7 +159,7 @@ fn value(reading: Reading<'_>) -> TopValue {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use format::slice::{Direction, Slice, SparseNames, State};
+    use format::slice::Slice;
     use wire::{FiveTuple, Protocol};
 
     use super::*;
@@ -175,28 +175,7 @@ pub(crate) mod tests {
             resp_port: 443,
             proto: Protocol::TCP,
         };
-        Slice {
-            tuple,
-            vlan: [None; 2],
-            mpls: None,
-            tunnel: None,
-            icmp: None,
-            session_start: Timestamp(0),
-            start: Timestamp(0),
-            end: Timestamp(0),
-            orig: Direction::default(),
-            resp: Direction::default(),
-            state: State::default(),
-            history: "".parse().unwrap(),
-            handshake_ns: None,
-            truncated_packets: 0,
-            fragments: 0,
-            continues: false,
-            app: None,
-            names: SparseNames::default(),
-            interface: 0,
-            pieces: Vec::new(),
-        }
+        Slice::new(tuple, Timestamp(0))
     }
 
     fn found(sni: Option<&str>, port: u16, bytes: u64) -> Found {

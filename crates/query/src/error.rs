@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::field::FIELDS;
+use crate::field::Field;
 use crate::parse::WORDS;
 
 /// Why a text is not a query. Points at the first character that cannot be right.
@@ -74,8 +74,8 @@ impl Error {
     }
 
     pub(crate) fn unknown(at: usize, word: &str) -> Self {
-        let fields = FIELDS.iter().flat_map(|field| [&[field.name], field.aliases].concat());
-        let suggestion = nearest(word, WORDS.iter().copied().chain(fields)).map(str::to_owned);
+        let known = WORDS.iter().copied().chain(Field::names());
+        let suggestion = nearest(word, known).map(str::to_owned);
         Self { at, problem: Problem::UnknownWord { word: word.to_owned() }, suggestion }
     }
 
@@ -126,7 +126,7 @@ pub(crate) fn nearest(
 }
 
 /// Changes, insertions, deletions and swaps of neighbours that make one word of another.
-pub fn edits(from: &str, to: &str) -> usize {
+fn edits(from: &str, to: &str) -> usize {
     edits_of(from.as_bytes(), to.as_bytes())
 }
 

@@ -4,89 +4,12 @@
 //! A field is named as in JSON and SQL. It may have no value (absent is not empty), one, or
 //! several; a comparison holds if it holds for any of them.
 
-use core::fmt;
-
 use format::slice::{Direction, Slice};
 use units::Timestamp;
 use wire::{Address, CommunityId, Protocol, TcpOptions, TunnelKind};
 
-/// How the values of a field are written and compared.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Kind {
-    /// A whole number, decimal or `0x`.
-    Count,
-    /// A number of bytes; K, M, G and T are powers of 1024.
-    Bytes,
-    /// A length of time with its unit.
-    Duration,
-    /// A point in time.
-    Time,
-    /// Text in which upper and lower case are the same.
-    Name,
-    /// Text in which they are not.
-    Text,
-    /// An address or a network.
-    Address,
-    /// Yes or no.
-    Flag,
-    /// An IP protocol or an `EtherType`, by name or number.
-    Protocol,
-    /// A DNS type, by name or number.
-    DnsType,
-    /// A DNS response code, by name or number.
-    DnsRcode,
-    /// A TLS version.
-    TlsVersion,
-    /// An application protocol, by any of its words.
-    App,
-}
-
-impl Kind {
-    /// Whether `<` and `>` mean anything.
-    pub(crate) fn is_ordered(self) -> bool {
-        matches!(self, Self::Count | Self::Bytes | Self::Duration | Self::Time | Self::TlsVersion)
-    }
-
-    /// What a value has to be, for messages: "x is not ...".
-    pub(crate) fn expected(self) -> &'static str {
-        match self {
-            Self::Count => "a number",
-            Self::Bytes => "a size such as 1500, 64K or 1.5G",
-            Self::Duration => "a duration with its unit, such as 200ms, 5m or 1h30m",
-            Self::Time => "a time such as 2026-11-20T10:40:22Z or 3h ago",
-            Self::Name | Self::Text => "a text",
-            Self::Address => "an IP address, network or station; names are not resolved",
-            Self::Flag => "yes or no",
-            Self::Protocol => "a protocol's name or number",
-            Self::DnsType => "a DNS type such as AAAA, or its number",
-            Self::DnsRcode => "a DNS response code such as NXDOMAIN, or its number",
-            Self::TlsVersion => "a TLS version such as 1.3",
-            Self::App => "an application protocol such as dns (docs/protocols.md lists them)",
-        }
-    }
-}
-
-/// The kind in one word, for tables.
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Count => "number",
-            Self::Bytes => "size",
-            Self::Duration => "duration",
-            Self::Time => "time",
-            Self::Name => "name",
-            Self::Text => "text",
-            Self::Address => "address",
-            Self::Flag => "yes/no",
-            Self::Protocol => "protocol",
-            Self::DnsType => "dns type",
-            Self::DnsRcode => "dns rcode",
-            Self::TlsVersion => "version",
-            Self::App => "application",
-        })
-    }
-}
+use crate::error::nearest;
+use crate::kind::Kind;
 
 /// A value that a field has in a row.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -136,6 +59,16 @@ impl Field {
     pub fn find(word: &str) -> Option<&'static Self> {
         let is = |name: &&str| name.eq_ignore_ascii_case(word);
         FIELDS.iter().find(|field| is(&field.name) || field.aliases.iter().any(is))
+    }
+
+    /// Every word for a field: its name and its aliases.
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        FIELDS.iter().flat_map(|field| [&[field.name], field.aliases].concat())
+    }
+
+    /// The word for a field that was probably meant by one that is none.
+    pub fn meant_by(word: &str) -> Option<&'static str> {
+        nearest(word, Self::names())
     }
 
     /// The columns of the session table that hold it.

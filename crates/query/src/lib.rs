@@ -16,6 +16,7 @@
 mod address;
 mod error;
 mod field;
+mod kind;
 mod names;
 mod parse;
 mod pattern;
@@ -31,8 +32,9 @@ use std::collections::BTreeSet;
 use format::slice::Slice;
 use units::Timestamp;
 
-pub use error::{Error, Problem, edits};
-pub use field::{FIELDS, Field, Kind, Reading};
+pub use error::{Error, Problem};
+pub use field::{FIELDS, Field, Reading};
+pub use kind::Kind;
 pub use parse::MAXIMUM_DEPTH;
 
 use field::Row;

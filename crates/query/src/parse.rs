@@ -9,7 +9,8 @@ mod primitive;
 use units::Timestamp;
 
 use crate::error::{Error, Problem};
-use crate::field::{Field, Kind};
+use crate::field::Field;
+use crate::kind::Kind;
 use crate::parse::primitive::Head;
 use crate::term::{Comparison, Term, Test};
 use crate::token::{Token, TokenKind, tokens};

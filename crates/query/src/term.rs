@@ -12,7 +12,8 @@ use wire::Address;
 
 use crate::Required;
 use crate::address::AddressSet;
-use crate::field::{Field, Kind, Reading, Row, has_ports};
+use crate::field::{Field, Reading, Row, has_ports};
+use crate::kind::Kind;
 use crate::value::Value;
 
 /// How neighbours are combined.

@@ -6,7 +6,8 @@ use units::{ByteSize, Timestamp};
 use wire::App;
 
 use crate::address::AddressSet;
-use crate::field::{Kind, Reading};
+use crate::field::Reading;
+use crate::kind::Kind;
 use crate::names;
 use crate::pattern::Pattern;
 use crate::term::Comparison;

@@ -1,6 +1,6 @@
 //! Sessions to ask about.
 
-use format::slice::{Direction, History, Names, Slice, State};
+use format::slice::{Direction, Names, Slice, State};
 use units::Timestamp;
 use wire::{Address, App, AppBy, FiveTuple, Protocol, Recognised, TcpOptions, Tunnel, TunnelKind};
 
@@ -30,28 +30,7 @@ pub(crate) fn at(text: &str) -> Timestamp {
 /// A session of which nothing is known but its tuple and a packet each way.
 pub(crate) fn plain(tuple: FiveTuple) -> Slice {
     let one = Direction { packets: 1, frame_bytes: 60, ip_bytes: 40, ..Direction::default() };
-    Slice {
-        tuple,
-        vlan: [None; 2],
-        mpls: None,
-        tunnel: None,
-        icmp: None,
-        session_start: NOW,
-        start: NOW,
-        end: NOW,
-        orig: one,
-        resp: one,
-        state: State::Oth,
-        history: History::default(),
-        handshake_ns: None,
-        truncated_packets: 0,
-        fragments: 0,
-        continues: false,
-        app: None,
-        names: Names::default().into(),
-        interface: 0,
-        pieces: Vec::new(),
-    }
+    Slice { orig: one, resp: one, state: State::Oth, ..Slice::new(tuple, NOW) }
 }
 
 /// A TLS session from 10.0.0.5 to 192.0.2.80 in VLAN 200 within VLAN 100, through VXLAN 5000.
