@@ -27,8 +27,8 @@ const BETWEEN_SYNCS_NS: i64 = 100_000_000;
 /// Answers for a recording until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Answering {
-    /// How the recording stands, as JSON.
-    state: Arc<Mutex<String>>,
+    /// How the recording stood a moment ago.
+    state: Arc<Mutex<Option<Progress>>>,
     is_ending: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -46,13 +46,17 @@ impl Answering {
                 return None;
             }
         };
-        let state = Arc::new(Mutex::new(String::new()));
+        let state = Arc::new(Mutex::new(None));
         let is_ending = Arc::new(AtomicBool::new(false));
         let (shown, ends) = (Arc::clone(&state), Arc::clone(&is_ending));
         let body = move || {
+            let mut synced_ns = None;
             let mut answer = |question: &str| match question {
-                STATUS => shown.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-                SYNC => sync(&control),
+                STATUS => {
+                    let state = shown.lock().unwrap_or_else(PoisonError::into_inner);
+                    state.as_ref().map(view::going_json).unwrap_or_default()
+                }
+                SYNC => sync(&control, &mut synced_ns),
                 _ => String::new(),
             };
             socket.serve(&mut answer, &|| ends.load(Ordering::Relaxed));
@@ -63,8 +67,7 @@ impl Answering {
 
     /// Takes note of how the recording stands.
     pub(crate) fn note(&self, progress: &Progress) {
-        let state = view::going_json(progress);
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress.clone());
     }
 }
 
@@ -77,9 +80,13 @@ impl Drop for Answering {
     }
 }
 
-fn sync(control: &Control) -> String {
+/// Not too soon after the one before, which ended at `synced_ns`.
+fn sync(control: &Control, synced_ns: &mut Option<i64>) -> String {
+    if let Some(before_ns) = *synced_ns {
+        SystemClock.sleep_until(before_ns + BETWEEN_SYNCS_NS);
+    }
     let is_done = control.sync(SYNC_PATIENCE);
-    SystemClock.sleep_until(SystemClock.boottime_ns() + BETWEEN_SYNCS_NS);
+    *synced_ns = Some(SystemClock.boottime_ns());
     (if is_done { DONE } else { LATE }).to_owned()
 }
 
