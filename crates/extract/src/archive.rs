@@ -194,7 +194,10 @@ impl Archive {
         for entry in &segments {
             let first = entry.summary.first;
             // Nothing is looked for where a group knows that nothing is.
-            between.push((next, if known.contains(&first) { NONE } else { before(first) }));
+            between.push((
+                next,
+                if known.contains(&first) { StripeId::default() } else { before(first) },
+            ));
             next = next.max(after(entry.summary.last));
         }
         between.extend(self.span().map(|span| (next, span.acknowledged)));
@@ -305,9 +308,6 @@ impl Archive {
         }
     }
 }
-
-/// No stripe: nothing lies before it.
-const NONE: StripeId = StripeId { sequence: 0, sub: 0 };
 
 /// What the ring says of a segment that ends with the stripe `last`; `None` where it has none with
 /// packets there.

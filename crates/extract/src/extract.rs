@@ -32,16 +32,8 @@ use crate::{Error, Options};
 const PIECES_MIN: usize = 32;
 /// So many of them are read at a time: rows of them wait in memory.
 const PIECES_AT_ONCE: usize = 64;
-/// What a row has to say for its packets to be found.
-const COLUMNS: Columns<'static> = Columns::Named(&[
-    "proto",
-    "orig_ip",
-    "orig_port",
-    "resp_ip",
-    "resp_port",
-    "vlan",
-    "vlan_inner",
-    "session_age_ns",
+/// What a row has to say, besides which session it is of, for its packets to be found.
+const PLACES: [&str; 7] = [
     "orig_packets",
     "resp_packets",
     "piece_sequences",
@@ -49,7 +41,7 @@ const COLUMNS: Columns<'static> = Columns::Named(&[
     "piece_columns",
     "piece_begins",
     "piece_lengths",
-]);
+];
 
 /// What to extract.
 #[derive(Clone, Debug)]
@@ -240,10 +232,12 @@ impl Extractor<'_, '_> {
         notes: &mut Notes,
     ) -> Result<ControlFlow<()>, Error> {
         let (from, to) = request.query.time_range();
+        let columns = [&Identity::COLUMNS[..], &PLACES].concat();
+        let columns = Columns::Named(&columns);
         let mut partial = BTreeSet::new();
         if request.whole_sessions {
             let wanted = Wanted::Query(request.query);
-            let (columns, slots) = (COLUMNS, None);
+            let slots = None;
             let mut scan = Scan { archive, wanted, columns, times: from..=to, slots };
             let flow = scan.run(notes, &mut |step, _, _| {
                 if let Step::Row(_, row) = step {
@@ -262,7 +256,7 @@ impl Extractor<'_, '_> {
         };
         let (tail, mut vlan_in_key) = (archive.tail(), archive.vlan_in_key);
         let slots = request.slots.clone();
-        let mut scan = Scan { archive, wanted, columns: COLUMNS, times, slots };
+        let mut scan = Scan { archive, wanted, columns, times, slots };
         let flow = scan.run(notes, &mut |step, archive, notes| match step {
             Step::Part { first, vlan_in_key: of_part, .. } => {
                 vlan_in_key = of_part;

@@ -4,7 +4,7 @@
 //! start: a session waits while it may have further rows and while later parts may hold earlier
 //! sessions, but at most `WAITING_MAX` wait, so far apart the order is that of the ring.
 
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, RangeInclusive};
 use std::collections::BTreeMap;
 
 use format::slice::{Direction, Slice};
@@ -90,20 +90,31 @@ pub struct Sought<'a> {
     pub columns: Option<&'a [&'a str]>,
 }
 
-/// What joining takes, whatever is asked for.
-const JOINING: [&str; 9] = [
-    "proto",
-    "orig_ip",
-    "orig_port",
-    "resp_ip",
-    "resp_port",
-    "vlan",
-    "vlan_inner",
-    "session_age_ns",
-    "continues",
-];
-/// And what tells whether packets are still there.
+/// What joining takes, besides what tells sessions apart.
+const CONTINUES: &str = "continues";
+/// What tells whether packets are still there.
 const PIECES: &str = "piece_sequences";
+
+/// A volume that was opened for a query.
+struct Opened<'c> {
+    archive: Archive,
+    notes: Notes,
+    watch: Stopwatch<'c>,
+    /// That rows may be of.
+    times: RangeInclusive<Timestamp>,
+}
+
+impl<'c> Opened<'c> {
+    fn new(options: &Options, query: &Query, clock: &'c dyn Clock) -> Result<Self, Error> {
+        let mut watch = Stopwatch::start(clock);
+        let archive = Archive::open(options, clock.realtime())?;
+        let mut notes = Notes::default();
+        notes.explain.open_ns = watch.lap();
+        let (from, to) = query.time_range();
+        notes.completeness.erased_through = archive.erased_through(&(from..=to));
+        Ok(Self { archive, notes, watch, times: from..=to })
+    }
+}
 
 /// Calls `visit` with the sessions that match, by their start, at most `limit` of them, and with
 /// how far the search is.
@@ -125,20 +136,14 @@ pub fn find_columns(
     visit: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
 ) -> Result<FindReport, Error> {
     let Sought { query, limit, columns } = *sought;
-    let mut watch = Stopwatch::start(clock);
-    let mut archive = Archive::open(options, clock.realtime())?;
-    let mut notes = Notes::default();
-    notes.explain.open_ns = watch.lap();
+    let Opened { mut archive, mut notes, mut watch, times } = Opened::new(options, query, clock)?;
     let tail = archive.tail();
-    let (from, to) = query.time_range();
     let mut shown = Shown { limit: limit.unwrap_or(u64::MAX), count: 0, limited: false, visit };
     let mut joiner = Joiner { tail, ..Joiner::default() };
     let wanted = Wanted::Query(query);
-    let named = columns.map(|columns| [columns, &JOINING, &[PIECES]].concat());
+    let named = columns.map(|columns| [columns, &Identity::COLUMNS, &[CONTINUES, PIECES]].concat());
     let columns = named.as_deref().map_or(Columns::All, Columns::Named);
-    let (times, slots) = (from..=to, None);
-    notes.completeness.erased_through = archive.erased_through(&times);
-    let mut scan = Scan { archive: &mut archive, wanted, columns, times, slots };
+    let mut scan = Scan { archive: &mut archive, wanted, columns, times, slots: None };
     let mut laps = Laps { watch: &mut watch, is_looking: None, explain: Explain::default() };
     let mut flow = scan.run(&mut notes, &mut |step, _, _| {
         laps.step(&step);
@@ -172,16 +177,12 @@ pub fn find_rows(
     clock: &dyn Clock,
     visit: &mut dyn FnMut(RowEvent<'_>) -> ControlFlow<()>,
 ) -> Result<FindReport, Error> {
-    let mut watch = Stopwatch::start(clock);
-    let mut archive = Archive::open(options, clock.realtime())?;
-    let mut notes = Notes::default();
-    notes.explain.open_ns = watch.lap();
-    let (from, to) = sought.query.time_range();
+    let Sought { query, .. } = *sought;
+    let Opened { mut archive, mut notes, mut watch, times } = Opened::new(options, query, clock)?;
     let named = sought.columns.map(|columns| [columns, &[PIECES]].concat());
     let columns = named.as_deref().map_or(Columns::All, Columns::Named);
-    let (wanted, times, slots) = (Wanted::Query(sought.query), from..=to, None);
-    notes.completeness.erased_through = archive.erased_through(&times);
-    let mut scan = Scan { archive: &mut archive, wanted, columns, times, slots };
+    let wanted = Wanted::Query(query);
+    let mut scan = Scan { archive: &mut archive, wanted, columns, times, slots: None };
     let flow = scan.run(&mut notes, &mut |step, _, _| {
         Ok(match step {
             Step::Part { .. } => ControlFlow::Continue(()),

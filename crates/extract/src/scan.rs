@@ -69,6 +69,18 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
+    /// The columns that it is made of.
+    pub(crate) const COLUMNS: [&str; 8] = [
+        "proto",
+        "orig_ip",
+        "orig_port",
+        "resp_ip",
+        "resp_port",
+        "vlan",
+        "vlan_inner",
+        "session_age_ns",
+    ];
+
     pub(crate) fn of(row: &Slice) -> Self {
         // Written later, the first rows of a session may have been seen from the other side.
         let (tuple, _) = row.tuple.canonical();
@@ -128,18 +140,7 @@ impl Wanted<'_> {
     fn columns(&self) -> Vec<&'static str> {
         match self {
             Self::Query(query) => query.columns(),
-            Self::Sessions(_) => {
-                vec![
-                    "proto",
-                    "orig_ip",
-                    "orig_port",
-                    "resp_ip",
-                    "resp_port",
-                    "vlan",
-                    "vlan_inner",
-                    "session_age_ns",
-                ]
-            }
+            Self::Sessions(_) => Identity::COLUMNS.to_vec(),
             Self::Nothing => Vec::new(),
         }
     }

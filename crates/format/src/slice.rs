@@ -278,3 +278,32 @@ pub struct Slice {
     /// Pieces that hold packets of this slice, ascending, distinct.
     pub pieces: Vec<PieceSpan>,
 }
+
+impl Slice {
+    /// The first slice of a session of which nothing is known but its tuple and when it began: no
+    /// packet yet.
+    pub fn new(tuple: FiveTuple, start: Timestamp) -> Self {
+        Self {
+            tuple,
+            vlan: [None; 2],
+            mpls: None,
+            tunnel: None,
+            icmp: None,
+            session_start: start,
+            start,
+            end: start,
+            orig: Direction::default(),
+            resp: Direction::default(),
+            state: State::default(),
+            history: History::default(),
+            handshake_ns: None,
+            truncated_packets: 0,
+            fragments: 0,
+            continues: false,
+            app: None,
+            names: SparseNames::default(),
+            interface: 0,
+            pieces: Vec::new(),
+        }
+    }
+}

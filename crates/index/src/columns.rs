@@ -6,7 +6,7 @@
 //! because no distributed engine reads unsigned ones without a declaration; a count above 2^63
 //! would show as negative there and is exact here.
 
-use format::slice::{Direction, History, PieceId, PieceSpan, Slice, State};
+use format::slice::{Direction, PieceId, PieceSpan, Slice};
 use units::Timestamp;
 use wire::{Address, App, AppBy, FiveTuple, Protocol, Recognised, TcpOptions, Tunnel, TunnelKind};
 
@@ -120,34 +120,14 @@ pub(crate) const NO_SPAN: PieceSpan =
 
 /// A slice before its columns are read.
 pub(crate) fn blank() -> Slice {
-    Slice {
-        tuple: FiveTuple {
-            orig: Address::None,
-            resp: Address::None,
-            orig_port: 0,
-            resp_port: 0,
-            proto: Protocol(0),
-        },
-        vlan: [None; 2],
-        mpls: None,
-        tunnel: None,
-        icmp: None,
-        session_start: Timestamp::default(),
-        start: Timestamp::default(),
-        end: Timestamp::default(),
-        orig: Direction::default(),
-        resp: Direction::default(),
-        state: State::default(),
-        history: History::default(),
-        handshake_ns: None,
-        truncated_packets: 0,
-        fragments: 0,
-        continues: false,
-        app: None,
-        names: format::slice::SparseNames::default(),
-        interface: 0,
-        pieces: Vec::new(),
-    }
+    let tuple = FiveTuple {
+        orig: Address::None,
+        resp: Address::None,
+        orig_port: 0,
+        resp_port: 0,
+        proto: Protocol(0),
+    };
+    Slice::new(tuple, Timestamp::default())
 }
 
 /// An integer as it lies in a column.

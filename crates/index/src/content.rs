@@ -8,6 +8,10 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result};
 
+pub(crate) fn to_u64(len: usize) -> u64 {
+    u64::try_from(len).expect("lengths fit 64 bits")
+}
+
 /// A file that can be read anywhere. What was opened stays readable when its name goes away.
 pub trait Content: Send + Sync + Debug {
     /// Bytes of the file.
@@ -18,7 +22,7 @@ pub trait Content: Send + Sync + Debug {
 
 impl Content for Bytes {
     fn size_bytes(&self) -> u64 {
-        u64::try_from(self.len()).expect("lengths fit 64 bits")
+        to_u64(self.len())
     }
 
     fn read(&self, offset: u64, len: usize) -> io::Result<Bytes> {

@@ -18,7 +18,7 @@ use parquet::file::FOOTER_SIZE;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use wire::{Address, CommunityId};
 
-use crate::content::Source;
+use crate::content::{Source, to_u64};
 use crate::error::{Error, Result};
 use crate::meta::SegmentMeta;
 
@@ -434,10 +434,6 @@ fn footer_len(tail: &[u8]) -> Option<usize> {
     let (_, end) = tail.split_last_chunk::<FOOTER_SIZE>()?;
     let (len, _) = end.split_first_chunk()?;
     usize::try_from(u32::from_le_bytes(*len)).ok()?.checked_add(FOOTER_SIZE)
-}
-
-fn to_u64(len: usize) -> u64 {
-    u64::try_from(len).expect("lengths fit 64 bits")
 }
 
 /// Little-endian fields, one after the other.

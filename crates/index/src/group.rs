@@ -14,7 +14,7 @@ use bytes::Bytes;
 use format::checksum::crc32c;
 use format::head::{StripeId, VolumeId};
 
-use crate::content::Source;
+use crate::content::{Source, to_u64};
 use crate::error::{Error, Result};
 use crate::file_name::{FileName, Identity};
 use crate::files::Files;
@@ -238,7 +238,7 @@ fn encode_head(volume: VolumeId, blocks: usize, members: &[(Member, Bytes)]) -> 
     let table_at = head.len();
     for (Member { name, behind }, _) in members {
         // No stripe has the sequence 0.
-        for stripe in [name.first, behind.unwrap_or(StripeId { sequence: 0, sub: 0 })] {
+        for stripe in [name.first, behind.unwrap_or_default()] {
             head.extend(stripe.sequence.to_le_bytes());
             head.extend(stripe.sub.to_le_bytes());
             head.extend([0; 6]);
@@ -293,8 +293,4 @@ fn row_bytes(members: usize) -> usize {
 /// Where the blocks begin.
 fn blocks_at(members: usize) -> u64 {
     to_u64(HEADER_BYTES + members * MEMBER_BYTES + CRC_BYTES)
-}
-
-fn to_u64(len: usize) -> u64 {
-    u64::try_from(len).expect("lengths fit 64 bits")
 }

@@ -29,7 +29,7 @@ use crate::chunks::Chunks;
 use crate::columns::{
     ADDRESS_COLUMNS, Access, COLUMNS, Column, NO_SPAN, TIME_COLUMNS, Width, blank, is_in_version,
 };
-use crate::content::{Content, Source};
+use crate::content::{Content, Source, to_u64};
 use crate::error::{Error, Result};
 use crate::filter::{Filter, Needed, Trailer};
 use crate::meta::{KEY, SegmentMeta};
@@ -421,10 +421,6 @@ fn texts_of(host: &IpAddr) -> Vec<String> {
 
 fn overlaps(slice: &Slice, times: &RangeInclusive<Timestamp>) -> bool {
     slice.start <= *times.end() && slice.end >= *times.start()
-}
-
-fn to_u64(len: usize) -> u64 {
-    u64::try_from(len).expect("lengths fit 64 bits")
 }
 
 fn to_usize(rows: u64) -> usize {

@@ -361,26 +361,16 @@ mod tests {
             ..Names::default()
         };
         let session = Slice {
-            tuple,
             vlan: [Some(7), None],
-            mpls: None,
-            tunnel: None,
-            icmp: None,
-            session_start: Timestamp(0),
-            start: Timestamp(0),
             end: Timestamp(1_500_000_000),
             orig: Direction { packets: 2, frame_bytes: 1000, ..Direction::default() },
             resp: Direction { packets: 1, frame_bytes: 500, ..Direction::default() },
             state: State::S1,
             history: "ShA".parse().unwrap(),
             handshake_ns: Some(5),
-            truncated_packets: 0,
-            fragments: 0,
-            continues: false,
             app: Some(Recognised { app: App::Http, by: AppBy::Content }),
             names: names.into(),
-            interface: 0,
-            pieces: Vec::new(),
+            ..Slice::new(tuple, Timestamp(0))
         };
         Found {
             id: "9.0-1".to_owned(),

@@ -8,6 +8,7 @@ use wire::Protocol;
 
 use crate::table::{Column, render};
 use crate::text::{duration, grouped, printable, time};
+use crate::verification::to_u64;
 
 const COLUMNS: [Column<'_>; 6] = [
     Column { title: "VALUE", is_number: false, least: 16, rank: 0 },
@@ -130,10 +131,6 @@ fn percent(part: u64, whole: u64) -> String {
 fn share(part: u64, whole: u64) -> f64 {
     let millionths = u128::from(part) * 1_000_000 / u128::from(whole.max(1));
     f64::from(u32::try_from(millionths).unwrap_or(u32::MAX)) / 1e6
-}
-
-fn to_u64(count: usize) -> u64 {
-    u64::try_from(count).expect("counts fit 64 bits")
 }
 
 #[cfg(test)]

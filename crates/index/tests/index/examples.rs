@@ -2,7 +2,7 @@
 
 use format::directory::{Gap, GapCause};
 use format::head::{StripeId, VolumeId};
-use format::slice::{Direction, History, Names, PieceId, PieceSpan, Slice, State};
+use format::slice::{PieceId, PieceSpan, Slice, State};
 use index::{Interface, SegmentMeta};
 use units::Timestamp;
 use wire::{FiveTuple, LinkType};
@@ -38,26 +38,5 @@ pub(crate) fn piece(sequence: u64) -> PieceSpan {
 
 /// A row without packets.
 pub(crate) fn empty(tuple: FiveTuple, start: Timestamp) -> Slice {
-    Slice {
-        tuple,
-        vlan: [None; 2],
-        mpls: None,
-        tunnel: None,
-        icmp: None,
-        session_start: start,
-        start,
-        end: start,
-        orig: Direction::default(),
-        resp: Direction::default(),
-        state: State::Oth,
-        history: History::default(),
-        handshake_ns: None,
-        truncated_packets: 0,
-        fragments: 0,
-        continues: false,
-        app: None,
-        names: Names::default().into(),
-        interface: 0,
-        pieces: Vec::new(),
-    }
+    Slice { state: State::Oth, ..Slice::new(tuple, start) }
 }

@@ -1,36 +1,21 @@
 use super::*;
 use format::head::{StripeId, VolumeId};
-use format::slice::{Direction, History, SparseNames, State};
+use format::slice::{Direction, State};
 use wire::{Address, FiveTuple, Protocol};
 
 fn row(start: i64, port: u16) -> Slice {
+    let tuple = FiveTuple {
+        orig: Address::V4([10, 0, 0, 1].into()),
+        resp: Address::V4([10, 0, 0, 2].into()),
+        orig_port: port,
+        resp_port: 443,
+        proto: Protocol::UDP,
+    };
     Slice {
-        tuple: FiveTuple {
-            orig: Address::V4([10, 0, 0, 1].into()),
-            resp: Address::V4([10, 0, 0, 2].into()),
-            orig_port: port,
-            resp_port: 443,
-            proto: Protocol::UDP,
-        },
-        vlan: [None; 2],
-        mpls: None,
-        tunnel: None,
-        icmp: None,
-        session_start: Timestamp(start),
-        start: Timestamp(start),
         end: Timestamp(start + 5),
         orig: Direction { packets: 1, ..Direction::default() },
-        resp: Direction::default(),
         state: State::S0,
-        history: History::default(),
-        handshake_ns: None,
-        truncated_packets: 0,
-        fragments: 0,
-        continues: false,
-        app: None,
-        names: SparseNames::default(),
-        interface: 0,
-        pieces: Vec::new(),
+        ..Slice::new(tuple, Timestamp(start))
     }
 }
 

@@ -1,4 +1,4 @@
-use format::slice::{Direction, Slice, SparseNames, State};
+use format::slice::{Direction, Slice};
 use wire::{Address, App, AppBy, FiveTuple, Protocol, Recognised};
 
 use super::*;
@@ -14,26 +14,10 @@ fn row(from_s: i64, to_s: i64, bytes: u64, app: Option<App>) -> Slice {
         proto: Protocol::TCP,
     };
     Slice {
-        tuple,
-        vlan: [None; 2],
-        mpls: None,
-        tunnel: None,
-        icmp: None,
-        session_start: Timestamp(0),
-        start: Timestamp(from_s * SECOND),
         end: Timestamp(to_s * SECOND - 1),
         orig: Direction { frame_bytes: bytes, ..Direction::default() },
-        resp: Direction::default(),
-        state: State::default(),
-        history: "".parse().unwrap(),
-        handshake_ns: None,
-        truncated_packets: 0,
-        fragments: 0,
-        continues: false,
         app: app.map(|app| Recognised { app, by: AppBy::Content }),
-        names: SparseNames::default(),
-        interface: 0,
-        pieces: Vec::new(),
+        ..Slice::new(tuple, Timestamp(from_s * SECOND))
     }
 }
 

@@ -93,10 +93,8 @@ pub(super) fn top(
 /// The field of this name, or what was probably meant.
 fn field(name: &str) -> Result<&'static Field, Usage> {
     Field::find(name).ok_or_else(|| {
-        let known = query::FIELDS.iter().flat_map(|field| [&[field.name], field.aliases].concat());
-        let near = known.min_by_key(|known| query::edits(&name.to_ascii_lowercase(), known));
-        let near = near.filter(|known| query::edits(&name.to_ascii_lowercase(), known) <= 3);
-        let meant = near.map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
+        let meant = Field::meant_by(name);
+        let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant:?}?"));
         Usage(format!("there is no field {name:?}{meant} (wirespool fields lists them)"))
     })
 }
