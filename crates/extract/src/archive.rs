@@ -40,6 +40,8 @@ pub(crate) struct Archive {
     pub(crate) catalog: Catalog,
     pub(crate) cache: Box<dyn Files>,
     pub(crate) vlan_in_key: bool,
+    /// When it was opened.
+    pub(crate) now: Timestamp,
     /// Nothing at or before this time is given out.
     pub(crate) expired: Timestamp,
     /// Of segments the one before, if no stripe with packets lies between the two.
@@ -89,6 +91,7 @@ impl Archive {
             catalog: Catalog::new(volume, tail, options.keep_sessions),
             cache: Box::new(NoCache),
             vlan_in_key: options.vlan_in_key,
+            now,
             expired: reader.superblock().expired_at(now),
             behind: BTreeMap::new(),
             path: None,

@@ -34,6 +34,12 @@ pub enum Error {
     /// A pcap file has 32 bits for the seconds.
     #[error("a packet's time, {0}, is outside of what pcap can hold; write pcapng")]
     PcapTime(Timestamp),
+    /// The packet filter means nothing for the packets' link type, or libpcap is not there.
+    #[error(transparent)]
+    Filter(capture::Error),
+    /// Nobody knows where such frames have their addresses.
+    #[error("packets of link type {0} cannot be anonymised: extract them without it, or not")]
+    Anonymise(LinkType),
     /// A thread could not be started.
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),

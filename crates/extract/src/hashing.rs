@@ -37,15 +37,55 @@ impl Hasher {
     }
 }
 
+/// Where bytes are hashed.
+pub(crate) struct Hashing(Place);
+
+enum Place {
+    /// In a thread of its own.
+    Beside(Beside),
+    /// On the way, where files are too many for threads.
+    Here(Box<Hasher>),
+}
+
+impl Hashing {
+    pub(crate) fn start() -> Result<Self, Error> {
+        Ok(Self(Place::Beside(Beside::start()?)))
+    }
+
+    /// Without a thread.
+    pub(crate) fn here() -> Self {
+        Self(Place::Here(Box::default()))
+    }
+
+    /// Takes a buffer for an empty one.
+    pub(crate) fn exchange(&mut self, mut bytes: Vec<u8>) -> Vec<u8> {
+        match &mut self.0 {
+            Place::Beside(beside) => beside.exchange(bytes),
+            Place::Here(hasher) => {
+                hasher.update(&bytes);
+                bytes.clear();
+                bytes
+            }
+        }
+    }
+
+    pub(crate) fn finish(self) -> Hashes {
+        match self.0 {
+            Place::Beside(beside) => beside.finish(),
+            Place::Here(hasher) => hasher.finish(),
+        }
+    }
+}
+
 /// The thread, and the buffers that go to it and come back.
-pub(crate) struct Hashing {
+struct Beside {
     to_hash: SyncSender<Vec<u8>>,
     returned: Receiver<Vec<u8>>,
     thread: JoinHandle<Hashes>,
 }
 
-impl Hashing {
-    pub(crate) fn start() -> Result<Self, Error> {
+impl Beside {
+    fn start() -> Result<Self, Error> {
         let (to_hash, received) = sync_channel::<Vec<u8>>(BUFFERS);
         let (back, returned) = sync_channel(BUFFERS);
         for _ in 1..BUFFERS {
@@ -66,13 +106,12 @@ impl Hashing {
         Ok(Self { to_hash, returned, thread })
     }
 
-    /// Takes a buffer for an empty one.
-    pub(crate) fn exchange(&self, bytes: Vec<u8>) -> Vec<u8> {
+    fn exchange(&self, bytes: Vec<u8>) -> Vec<u8> {
         self.to_hash.send(bytes).expect("the thread ends after its sender");
         self.returned.recv().expect("the thread gives back what it was given")
     }
 
-    pub(crate) fn finish(self) -> Hashes {
+    fn finish(self) -> Hashes {
         drop(self.to_hash);
         // The thread may be waiting to give its last buffers back.
         drop(self.returned);
@@ -86,14 +125,16 @@ mod tests {
 
     #[test]
     fn hashes_are_those_of_all_bytes_in_their_order() {
-        let hashing = Hashing::start().unwrap();
+        let (mut hashing, mut here) = (Hashing::start().unwrap(), Hashing::here());
         let mut whole = Hasher::default();
         for number in 0..100_u8 {
             let bytes = vec![number; usize::from(number) * 100];
             whole.update(&bytes);
+            assert!(here.exchange(bytes.clone()).is_empty());
             assert!(hashing.exchange(bytes).is_empty());
         }
-        assert_eq!(hashing.finish(), whole.finish());
+        let whole = whole.finish();
+        assert!(hashing.finish() == whole && here.finish() == whole);
     }
 
     #[test]

@@ -13,40 +13,55 @@
 //! Invariants: no byte leaves that was not verified; damage ends a piece at its first bad row and
 //! is reported; memory is bounded by the rows of two segments, a few pieces and a fixed lookahead.
 
+mod anonymise;
 mod archive;
 mod cache;
+mod choice;
 mod error;
+mod evidence;
 mod explain;
 mod extract;
 mod few;
 mod find;
+mod follow;
 mod hashing;
 mod losses;
 mod matching;
 mod merge;
 mod output;
+mod payload;
 mod rebuild;
+mod request;
 mod salvage;
 mod scan;
+mod sieve;
 mod slots;
 mod statement;
 mod tables;
+mod taking;
 mod top;
 mod traffic;
 mod walk;
+mod windows;
 
 use core::time::Duration;
 use std::path::PathBuf;
 
+pub use anonymise::{AddressKeyError, Anonymiser};
 pub use error::Error;
+pub use evidence::{KeyError, PublicKey, Seal, SealError, SigningKey};
 pub use explain::Explain;
-pub use extract::{ExtractReport, Progress, Request, extract};
+pub use extract::{ExtractReport, Progress, extract};
 pub use find::{Event, FindReport, Found, Held, RowEvent, Sought, find, find_columns, find_rows};
+pub use follow::follow;
 pub use losses::Loss;
-pub use output::{OpenOutput, OutputSummary, Target};
+pub use output::{OpenOutput, OpenSession, OutputSummary, SessionStart, Target};
+pub use payload::{Pattern, PatternError};
+pub use request::{Limits, Request, SessionIds};
 pub use salvage::{SalvageReport, Salvaging, salvage};
 pub use statement::{
-    Completeness, Damage, DamageKind, Manifest, PieceRead, VerifyExtractError, verify_extract,
+    Asked, Completeness, Damage, DamageKind, Manifest, PieceRead, VerifyExtractError,
+    verify_extract,
 };
 pub use tables::{GapsReport, PieceRow, check, gaps, pieces};
 pub use top::{Measure, Top, TopRow, TopValue, Weight};

@@ -10,6 +10,10 @@ use std::collections::BTreeMap;
 use format::head::StripeId;
 use format::slice::{PieceId, PieceSpan, Slice};
 use session::Key;
+use wire::FiveTuple;
+
+use crate::output::SessionStart;
+use crate::scan::{Identity, RowId};
 
 /// A row's packets in one piece.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -23,9 +27,37 @@ struct Interval {
     vlan_in_key: bool,
 }
 
+/// Whose a packet is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Owner {
+    id: RowId,
+    pub(crate) session: Identity,
+    tuple: FiveTuple,
+}
+
+impl Owner {
+    pub(crate) fn new(id: RowId, slice: &Slice) -> Self {
+        let session = Identity::of(slice);
+        Self { id, session, tuple: slice.tuple }
+    }
+
+    /// What an output of the session alone is named by.
+    pub(crate) fn start(&self) -> SessionStart {
+        let (id, start) = (self.id.to_string(), self.session.start());
+        SessionStart { id, tuple: self.tuple, start }
+    }
+
+    /// What is said of a packet with this tuple.
+    pub(crate) fn comment(&self, tuple: &FiveTuple) -> String {
+        let is_orig = (self.tuple.orig, self.tuple.orig_port) == (tuple.orig, tuple.orig_port);
+        format!("session {} from {}", self.id, if is_orig { "originator" } else { "responder" })
+    }
+}
+
 /// A row that is being extracted.
 #[derive(Debug)]
 struct Row {
+    owner: Owner,
     expected: u64,
     found: u64,
     pieces_left: usize,
@@ -45,6 +77,7 @@ impl Matching {
     /// Adds a row's pieces in `slots`, but for those below `tail`; says how many those are.
     pub(crate) fn add(
         &mut self,
+        owner: Owner,
         slice: &Slice,
         vlan_in_key: bool,
         (slots, tail): (&RangeInclusive<u64>, u64),
@@ -70,7 +103,8 @@ impl Matching {
         let expected = slice.orig.packets + slice.resp.packets;
         let pieces_left = slice.pieces.len() - left_out;
         if pieces_left > 0 {
-            self.rows.insert(row, Row { expected, found: 0, pieces_left, is_cut: left_out > 0 });
+            let is_cut = left_out > 0;
+            self.rows.insert(row, Row { owner, expected, found: 0, pieces_left, is_cut });
         }
         retired
     }
@@ -86,6 +120,11 @@ impl Matching {
         let later = self.pieces.split_off(&bound);
         let due = core::mem::replace(&mut self.pieces, later);
         due.into_iter().map(|(piece, intervals)| (piece, PieceMatch::new(intervals))).collect()
+    }
+
+    /// Whose the packets of a row are, until the row is done.
+    pub(crate) fn owner(&self, row: u64) -> &Owner {
+        &self.rows.get(&row).expect("a row stays until its last piece").owner
     }
 
     /// A piece is done; says how many packets are missing of the rows that are done with it.
@@ -152,15 +191,16 @@ impl PieceMatch {
         self.hull.contains(&begin)
     }
 
-    /// Whether a row has this packet, whose block begins here; counts it.
-    pub(crate) fn takes(&mut self, key: &Key, begin: u32) -> bool {
+    /// The row that has this packet, whose block begins here; counts it.
+    pub(crate) fn takes(&mut self, key: &Key, begin: u32) -> Option<u64> {
         let behind =
             self.intervals.partition_point(|other| (&other.key, other.begin) <= (key, begin));
-        let at = behind.checked_sub(1).and_then(|at| Some((at, self.intervals.get(at)?)));
-        let Some((at, _)) = at.filter(|(_, found)| found.key == *key && begin < found.end) else {
-            return false;
-        };
+        let at = behind.checked_sub(1)?;
+        let found = self.intervals.get(at)?;
+        if found.key != *key || begin >= found.end {
+            return None;
+        }
         *self.found.get_mut(at).expect("a count for each interval") += 1;
-        true
+        Some(found.row)
     }
 }

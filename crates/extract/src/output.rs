@@ -7,18 +7,23 @@
 use std::io::{self, ErrorKind, Write};
 
 use format::pcapng::{
-    Blocks, ByteOrder, OptionCode, OptionScope, View, normalize_options_where,
-    put_interface_description, put_interface_statistics, put_option, put_section_header,
+    Blocks, ByteOrder, EnhancedPacketFields, OptionCode, OptionScope, Options, View,
+    normalize_options_where, put_enhanced_packet, put_interface_description,
+    put_interface_statistics, put_option, put_section_header,
 };
 use format::piece::{InterfaceInPiece, StoredPacket};
 use units::Timestamp;
-use wire::LinkType;
+use wire::{FiveTuple, LinkType};
 
 use crate::Error;
+use crate::anonymise::Anonymiser;
 use crate::hashing::{Hashes, Hashing};
+use crate::request::{Limits, Request};
 
 /// Bytes gathered before they are hashed and written.
 const BUFFER_BYTES: usize = 256 << 10;
+/// Bytes gathered of all sessions together, where each has a file, before they are written.
+const GATHERED_BYTES: usize = 64 << 20;
 /// pcap with nanoseconds (draft-ietf-opsawg-pcap, Magic Number).
 const PCAP_MAGIC_NS: u32 = 0xa1b2_3c4d;
 /// What libpcap writes for "all of it".
@@ -31,6 +36,20 @@ const INTERFACE_AT: usize = 8;
 /// Opens the output for packets of one link type.
 pub type OpenOutput<'a> = dyn FnMut(LinkType) -> io::Result<Box<dyn Write>> + 'a;
 
+/// Where a session's packets go to, and its name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SessionStart {
+    /// The session's id, by the first row of it that was taken.
+    pub id: String,
+    /// Originator and responder.
+    pub tuple: FiveTuple,
+    /// Its earliest packet, of its whole life.
+    pub start: Timestamp,
+}
+
+/// Opens the output for packets of one session.
+pub type OpenSession<'a> = dyn FnMut(&SessionStart) -> io::Result<Box<dyn Write>> + 'a;
+
 /// Where packets go, and in which form.
 pub enum Target<'a> {
     /// One pcapng section.
@@ -39,6 +58,9 @@ pub enum Target<'a> {
     Pcap(&'a mut dyn Write),
     /// A pcap file for each link type, opened when its first packet comes.
     PcapByLinkType(&'a mut OpenOutput<'a>),
+    /// A pcapng section for each session, opened when its first packet comes. There may be very
+    /// many: what `open` gives is written to seldom, and need hold nothing open in between.
+    BySession(&'a mut OpenSession<'a>),
 }
 
 impl core::fmt::Debug for Target<'_> {
@@ -47,6 +69,7 @@ impl core::fmt::Debug for Target<'_> {
             Self::Pcapng(_) => "Pcapng",
             Self::Pcap(_) => "Pcap",
             Self::PcapByLinkType(_) => "PcapByLinkType",
+            Self::BySession(_) => "BySession",
         })
     }
 }
@@ -72,6 +95,8 @@ struct Stream<'a> {
     link_type: Option<LinkType>,
     buffer: Vec<u8>,
     hashing: Hashing,
+    /// Interfaces so far.
+    lanes: u32,
     packets: u64,
     bytes: u64,
     /// The reader of a pipe went away.
@@ -80,9 +105,22 @@ struct Stream<'a> {
 
 impl<'a> Stream<'a> {
     fn open(to: Box<dyn Write + 'a>, link_type: Option<LinkType>) -> Result<Self, Error> {
-        let hashing = Hashing::start()?;
+        Ok(Self::new(to, link_type, Hashing::start()?))
+    }
+
+    fn new(to: Box<dyn Write + 'a>, link_type: Option<LinkType>, hashing: Hashing) -> Self {
         let buffer = Vec::new();
-        Ok(Self { to, link_type, buffer, hashing, packets: 0, bytes: 0, gone: false })
+        Self { to, link_type, buffer, hashing, lanes: 0, packets: 0, bytes: 0, gone: false }
+    }
+
+    /// Begins a pcapng section, which says in a comment what it is.
+    fn begin(&mut self, comment: &str) -> Result<(), Error> {
+        let mut options = Vec::new();
+        put_option(&mut options, OptionCode::COMMENT, cut(comment).as_bytes());
+        put_option(&mut options, OptionCode::SECTION_USER_APPLICATION, b"wirespool");
+        let mut header = Vec::new();
+        put_section_header(&mut header, &options);
+        self.put(&header)
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
@@ -120,115 +158,236 @@ enum Form<'a> {
     Pcapng,
     Pcap,
     PcapByLinkType(&'a mut OpenOutput<'a>),
+    BySession(&'a mut OpenSession<'a>),
+}
+
+/// What an extract with other addresses says of itself: its query may name some.
+const ANONYMISED: &str = "addresses are not those of the wire";
+/// Options of an interface that tell nobody's address.
+const HARMLESS: [u16; 3] =
+    [OptionCode::INTERFACE_NAME, OptionCode::INTERFACE_SPEED, OptionCode::INTERFACE_RESOLUTION];
+
+/// An interface in an output.
+struct Lane {
+    link_type: LinkType,
+    /// Place of its output.
+    stream: usize,
+    /// Its number there.
+    number: u32,
+    latest: Timestamp,
+}
+
+/// A packet, and what it is given on its way out.
+#[derive(Debug)]
+pub(crate) struct Dressed<'p> {
+    /// Its block in the volume.
+    pub(crate) block: &'p [u8],
+    pub(crate) packet: &'p StoredPacket<'p>,
+    /// A further comment; pcap has no place for it.
+    pub(crate) comment: Option<&'p str>,
 }
 
 /// The outputs of one extract.
 pub(crate) struct Outputs<'a> {
     form: Form<'a>,
     streams: Vec<Stream<'a>>,
-    /// The stream and the latest packet of each lane.
-    lanes: Vec<(usize, Timestamp)>,
+    limits: Limits,
+    /// Packets handed out, and their bytes.
+    packets: u64,
+    bytes: u64,
+    is_full: bool,
+    /// What sections say of themselves.
+    comment: String,
+    anonymiser: Option<Anonymiser>,
+    /// Bytes gathered of all sessions.
+    gathered: usize,
+    lanes: Vec<Lane>,
 }
 
 impl<'a> Outputs<'a> {
     /// Begins the output; a pcapng section says in a comment what it is.
-    pub(crate) fn begin(target: Target<'a>, comment: &str) -> Result<Self, Error> {
+    pub(crate) fn begin(target: Target<'a>, request: &Request<'_>) -> Result<Self, Error> {
         let (form, stream) = match target {
             Target::Pcapng(to) => (Form::Pcapng, Some(Stream::open(Box::new(to), None)?)),
             Target::Pcap(to) => (Form::Pcap, Some(Stream::open(Box::new(to), None)?)),
             Target::PcapByLinkType(open) => (Form::PcapByLinkType(open), None),
+            Target::BySession(open) => (Form::BySession(open), None),
         };
-        let mut outputs = Self { form, streams: stream.into_iter().collect(), lanes: Vec::new() };
+        let mut outputs = Self {
+            form,
+            streams: stream.into_iter().collect(),
+            limits: request.limits,
+            packets: 0,
+            bytes: 0,
+            is_full: false,
+            comment: match request.anonymiser {
+                Some(_) => ANONYMISED.to_owned(),
+                None => request.query_text.to_owned(),
+            },
+            anonymiser: request.anonymiser.clone(),
+            gathered: 0,
+            lanes: Vec::new(),
+        };
         if let (Form::Pcapng, Some(stream)) = (&outputs.form, outputs.streams.first_mut()) {
-            let mut options = Vec::new();
-            put_option(&mut options, OptionCode::COMMENT, cut(comment).as_bytes());
-            put_option(&mut options, OptionCode::SECTION_USER_APPLICATION, b"wirespool");
-            let mut header = Vec::new();
-            put_section_header(&mut header, &options);
-            stream.put(&header)?;
+            stream.begin(&outputs.comment)?;
             stream.flush()?;
         }
         Ok(outputs)
     }
 
-    /// A further interface, described by `description` (see [`describe`]); its number is the next
-    /// lane.
+    /// Nothing that goes out may tell an address of the wire.
+    pub(crate) fn are_anonymous(&self) -> bool {
+        self.anonymiser.is_some()
+    }
+
+    /// Every session has an output of its own.
+    pub(crate) fn are_by_session(&self) -> bool {
+        matches!(self.form, Form::BySession(_))
+    }
+
+    /// The output of a further session; gives its number.
+    pub(crate) fn add_session(&mut self, session: &SessionStart) -> Result<usize, Error> {
+        let Form::BySession(open) = &mut self.form else {
+            unreachable!("sessions are told only where each has an output")
+        };
+        let mut session = session.clone();
+        if let Some(anonymiser) = &mut self.anonymiser {
+            anonymiser.tuple(&mut session.tuple);
+        }
+        let to = open(&session).map_err(Error::Output)?;
+        let mut stream = Stream::new(to, None, Hashing::here());
+        stream.begin(&format!("session {}: {}", session.id, self.comment))?;
+        self.streams.push(stream);
+        Ok(self.streams.len() - 1)
+    }
+
+    /// A further interface, described by `description` (see [`describe`]), in the output of a
+    /// session where each has its own; its number is the next lane.
     pub(crate) fn add_lane(
         &mut self,
         link_type: LinkType,
         description: &[u8],
+        session: Option<usize>,
     ) -> Result<(), Error> {
-        let known = self.streams.iter().position(|stream| stream.link_type == Some(link_type));
-        let stream = match (&mut self.form, known) {
-            (Form::Pcapng, _) => {
-                self.streams.first_mut().expect("opened at the beginning").put(description)?;
-                0
-            }
-            (_, Some(known)) => known,
-            (Form::Pcap, None) => {
-                let stream = self.streams.first_mut().expect("opened at the beginning");
-                if let Some(first) = stream.link_type.replace(link_type) {
-                    return Err(Error::LinkTypes { first, other: link_type });
-                }
-                stream.put(&pcap_header(link_type))?;
-                0
-            }
-            (Form::PcapByLinkType(open), None) => {
-                let to = open(link_type).map_err(Error::Output)?;
-                let mut stream = Stream::open(to, Some(link_type))?;
-                stream.put(&pcap_header(link_type))?;
-                self.streams.push(stream);
-                self.streams.len() - 1
-            }
+        let stream = match (&mut self.form, session) {
+            (Form::Pcapng, _) | (Form::BySession(_), None) => 0,
+            (Form::BySession(_), Some(session)) => session,
+            (Form::Pcap | Form::PcapByLinkType(_), _) => self.pcap_of(link_type)?,
         };
-        self.lanes.push((stream, Timestamp::MIN));
+        if matches!(self.form, Form::Pcapng | Form::BySession(_)) {
+            self.streams.get_mut(stream).expect("it was opened").put(description)?;
+        }
+        let of_stream = self.streams.get_mut(stream).expect("it was opened");
+        let number = of_stream.lanes;
+        of_stream.lanes += 1;
+        self.lanes.push(Lane { link_type, stream, number, latest: Timestamp::MIN });
         Ok(())
     }
 
-    /// The bytes of a packet of `lane` in this form, appended to `out`. `block` is the packet's in
-    /// the volume.
+    /// Place of the pcap file for a link type.
+    fn pcap_of(&mut self, link_type: LinkType) -> Result<usize, Error> {
+        let known = self.streams.iter().position(|stream| stream.link_type == Some(link_type));
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        if let Form::PcapByLinkType(open) = &mut self.form {
+            let to = open(link_type).map_err(Error::Output)?;
+            let mut stream = Stream::open(to, Some(link_type))?;
+            stream.put(&pcap_header(link_type))?;
+            self.streams.push(stream);
+            return Ok(self.streams.len() - 1);
+        }
+        let stream = self.streams.first_mut().expect("opened at the beginning");
+        if let Some(first) = stream.link_type.replace(link_type) {
+            return Err(Error::LinkTypes { first, other: link_type });
+        }
+        stream.put(&pcap_header(link_type))?;
+        Ok(0)
+    }
+
+    /// The bytes of a packet of `lane` in this form, appended to `out`.
     pub(crate) fn encode(
         &mut self,
         lane: usize,
-        block: &[u8],
-        packet: &StoredPacket<'_>,
+        dressed: &Dressed<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        let (_, latest) = self.lanes.get_mut(lane).expect("lanes are added before their packets");
-        *latest = packet.timestamp.max(*latest);
-        if matches!(self.form, Form::Pcapng) {
-            let (before, number) = (out.len(), u32::try_from(lane).expect("few interfaces"));
+        let &Dressed { block, packet, comment } = dressed;
+        let lane = self.lanes.get_mut(lane).expect("lanes are added before their packets");
+        lane.latest = packet.timestamp.max(lane.latest);
+        let is_anonymous = self.anonymiser.is_some();
+        let data = match &mut self.anonymiser {
+            Some(anonymiser) => anonymiser.packet(lane.link_type, packet.data)?,
+            None => packet.data,
+        };
+        if matches!(self.form, Form::Pcapng | Form::BySession(_)) {
+            if is_anonymous || comment.is_some() {
+                let options = options_of(packet, comment, is_anonymous);
+                let fields = EnhancedPacketFields {
+                    interface: lane.number,
+                    time: packet.timestamp.0.cast_unsigned(),
+                    original_len: packet.original_len,
+                    options: &options,
+                };
+                put_enhanced_packet(out, &fields, [data, &[], &[]]);
+                return Ok(());
+            }
+            let at = out.len() + INTERFACE_AT;
             out.extend_from_slice(block);
-            let at = before + INTERFACE_AT;
             let place = out.get_mut(at..at + 4).expect("a block has fixed fields");
-            place.copy_from_slice(&number.to_le_bytes());
+            place.copy_from_slice(&lane.number.to_le_bytes());
             return Ok(());
         }
         let outside = Error::PcapTime(packet.timestamp);
         let seconds = u32::try_from(packet.timestamp.unix_seconds()).map_err(|_| outside)?;
         let nanos = u32::try_from(packet.timestamp.subsecond_nanos()).expect("below a second");
-        let captured = u32::try_from(packet.data.len()).expect("shorter than a piece");
+        let captured = u32::try_from(data.len()).expect("shorter than a piece");
         for field in [seconds, nanos, captured, packet.original_len] {
             out.extend_from_slice(&field.to_le_bytes());
         }
-        out.extend_from_slice(packet.data);
+        out.extend_from_slice(data);
         Ok(())
     }
 
-    /// Writes a packet as encoded.
+    /// Writes a packet as encoded, unless it would be one too many.
     pub(crate) fn emit(&mut self, lane: usize, encoded: &[u8]) -> Result<(), Error> {
-        let &(stream, _) = self.lanes.get(lane).expect("lanes are added before their packets");
-        let stream = self.streams.get_mut(stream).expect("a lane has its stream");
+        let len = u64::try_from(encoded.len()).expect("lengths fit 64 bits");
+        let (packets, bytes) = (self.packets + 1, self.bytes + len);
+        self.is_full |= self.limits.packets.is_some_and(|limit| packets > limit)
+            || self.limits.bytes.is_some_and(|limit| bytes > limit);
+        if self.is_full {
+            return Ok(());
+        }
+        (self.packets, self.bytes) = (packets, bytes);
+        let lane = self.lanes.get(lane).expect("lanes are added before their packets");
+        let stream = self.streams.get_mut(lane.stream).expect("a lane has its stream");
         stream.packets += 1;
-        stream.put(encoded)
+        stream.put(encoded)?;
+        if self.are_by_session() {
+            self.gathered += encoded.len();
+            if self.gathered >= GATHERED_BYTES {
+                self.gathered = 0;
+                self.streams.iter_mut().try_for_each(Stream::flush)?;
+            }
+        }
+        Ok(())
     }
 
-    /// Writes a name resolution or secrets block; pcap has no place for it.
+    /// Writes a name resolution or secrets block; pcap has no place for it, nor has what must not
+    /// tell an address.
     pub(crate) fn block(&mut self, block: &[u8]) -> Result<(), Error> {
+        if self.anonymiser.is_some() {
+            return Ok(());
+        }
         match (&self.form, self.streams.first_mut()) {
             (Form::Pcapng, Some(stream)) => stream.put(block),
             _ => Ok(()),
         }
+    }
+
+    /// Writes what is gathered.
+    pub(crate) fn flush(&mut self) -> Result<(), Error> {
+        self.streams.iter_mut().try_for_each(Stream::flush)
     }
 
     /// Every reader of the outputs went away.
@@ -236,14 +395,19 @@ impl<'a> Outputs<'a> {
         !self.streams.is_empty() && self.streams.iter().all(|stream| stream.gone)
     }
 
+    /// Some packet was beyond a limit.
+    pub(crate) fn are_full(&self) -> bool {
+        self.is_full
+    }
+
     /// Ends the outputs; in pcapng each interface ends with `statement` as a comment.
     pub(crate) fn finish(mut self, statement: &str) -> Result<Vec<OutputSummary>, Error> {
-        if let (Form::Pcapng, Some(stream)) = (&self.form, self.streams.first_mut()) {
-            for (lane, (_, latest)) in (0..).zip(&self.lanes) {
+        if matches!(self.form, Form::Pcapng | Form::BySession(_)) {
+            for Lane { stream, number, latest, .. } in &self.lanes {
                 let (mut options, mut block) = (Vec::new(), Vec::new());
                 put_option(&mut options, OptionCode::COMMENT, cut(statement).as_bytes());
-                put_interface_statistics(&mut block, lane, latest.0.cast_unsigned(), &options);
-                stream.put(&block)?;
+                put_interface_statistics(&mut block, *number, latest.0.cast_unsigned(), &options);
+                self.streams.get_mut(*stream).expect("a lane has its stream").put(&block)?;
             }
         }
         if let (Form::Pcap, Some(stream)) = (&self.form, self.streams.first_mut())
@@ -255,16 +419,33 @@ impl<'a> Outputs<'a> {
     }
 }
 
+/// A packet's options and a comment more; of those that it had only its direction where they may
+/// tell an address.
+fn options_of(packet: &StoredPacket<'_>, comment: Option<&str>, is_anonymous: bool) -> Vec<u8> {
+    let own = Options::new(packet.options, ByteOrder::Little);
+    let mut options = Vec::new();
+    normalize_options_where(OptionScope::Packet, own, &mut options, |code| {
+        !is_anonymous || code == OptionCode::PACKET_FLAGS
+    });
+    if let Some(comment) = comment {
+        put_option(&mut options, OptionCode::COMMENT, cut(comment).as_bytes());
+    }
+    options
+}
+
 /// The Interface Description Block for an extract: the interface's own options and real snap
-/// length. Options that must not be copied are left out, ours among them.
-pub(crate) fn describe(interface: &InterfaceInPiece, body: &[u8]) -> Vec<u8> {
+/// length. Options that must not be copied are left out, ours among them, and those that may tell
+/// an address from what must not.
+pub(crate) fn describe(interface: &InterfaceInPiece, body: &[u8], is_anonymous: bool) -> Vec<u8> {
     let block = body.get(interface.block.clone()).unwrap_or_default();
     let mut options = Vec::new();
     if let Some(Ok((_, block))) = Blocks::new(block, ByteOrder::Little).next()
         && let Ok(View::InterfaceDescription(description)) = block.view()
     {
         let copied = |code| {
-            code != OptionCode::CUSTOM_BYTES_NO_COPY && code != OptionCode::CUSTOM_TEXT_NO_COPY
+            code != OptionCode::CUSTOM_BYTES_NO_COPY
+                && code != OptionCode::CUSTOM_TEXT_NO_COPY
+                && (!is_anonymous || HARMLESS.contains(&code))
         };
         normalize_options_where(OptionScope::Interface, description.options, &mut options, copied);
     }
@@ -289,6 +470,7 @@ fn cut(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use query::Query;
 
     #[test]
     fn a_pcap_header_has_nanoseconds_version_2_4_and_the_link_type() {
@@ -306,10 +488,12 @@ mod tests {
     #[test]
     fn a_second_link_type_is_an_error_that_names_both() {
         let mut file = Vec::new();
-        let mut outputs = Outputs::begin(Target::Pcap(&mut file), "").unwrap();
-        outputs.add_lane(LinkType::ETHERNET, &[]).unwrap();
-        outputs.add_lane(LinkType::ETHERNET, &[]).unwrap();
-        let error = outputs.add_lane(LinkType::RAW, &[]).unwrap_err().to_string();
+        let all = Query::all();
+        let request = Request::new(&all, "");
+        let mut outputs = Outputs::begin(Target::Pcap(&mut file), &request).unwrap();
+        outputs.add_lane(LinkType::ETHERNET, &[], None).unwrap();
+        outputs.add_lane(LinkType::ETHERNET, &[], None).unwrap();
+        let error = outputs.add_lane(LinkType::RAW, &[], None).unwrap_err().to_string();
         assert!(error.contains("EN10MB") && error.contains("RAW"), "{error}");
     }
 
@@ -325,7 +509,9 @@ mod tests {
             }
         }
         let mut closed = Closed;
-        let outputs = Outputs::begin(Target::Pcapng(&mut closed), "all").unwrap();
+        let all = Query::all();
+        let request = Request::new(&all, "all");
+        let outputs = Outputs::begin(Target::Pcapng(&mut closed), &request).unwrap();
         assert!(outputs.are_gone());
         outputs.finish("complete").unwrap();
     }

@@ -151,7 +151,7 @@ pub fn salvage(
     let Salvaged { reader, has_key, strangers, acknowledged } = found.salvaged;
     let mut archive = Archive::of_reader(reader, &Options::default(), clock.realtime());
     let all = Query::all();
-    let request = Request { query: &all, query_text: "salvage", whole_sessions: true, slots: None };
+    let request = Request { whole_sessions: true, ..Request::new(&all, "salvage") };
     let mut losses = Losses::default();
     let telling = Telling { progress, losses: Some(&mut losses) };
     let extract = run(&mut archive, Stopwatch::start(clock), &request, target, telling)?;

@@ -20,6 +20,7 @@ use crate::Error;
 use crate::archive::{Archive, Part};
 use crate::rebuild::{Stretch, rebuild};
 use crate::walk::{Flow, Notes};
+use crate::windows::Windows;
 
 /// So many rows of a segment are fetched ahead; more are read when they are handed out.
 const ROWS_FETCHED_MAX: usize = 256;
@@ -44,7 +45,7 @@ impl fmt::Display for RowId {
 
 impl RowId {
     /// From its text.
-    fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let (segment, row) = text.rsplit_once('-')?;
         let (sequence, sub) = segment.split_once('.')?;
         let segment = StripeId { sequence: sequence.parse().ok()?, sub: sub.parse().ok()? };
@@ -86,13 +87,22 @@ impl Identity {
         let (tuple, _) = row.tuple.canonical();
         Self { tuple, vlan: row.vlan, start: row.session_start }
     }
+
+    /// Earliest packet of the session.
+    pub(crate) fn start(&self) -> Timestamp {
+        self.start
+    }
 }
 
 /// Which rows are wanted.
 pub(crate) enum Wanted<'a> {
     Query(&'a Query),
-    /// All rows of these sessions.
-    Sessions(&'a BTreeSet<Identity>),
+    /// All rows of these sessions, or those that match a query, too.
+    Sessions(&'a BTreeSet<Identity>, Option<&'a Query>),
+    /// These rows.
+    Rows(&'a BTreeSet<RowId>),
+    /// Rows with packets in these stretches of time.
+    Windows(&'a Windows),
     /// No row: what segments and stripes say of themselves is enough.
     Nothing,
 }
@@ -112,24 +122,35 @@ impl Wanted<'_> {
                     }
                 }
             }
-            Self::Sessions(sessions) => {
+            Self::Sessions(sessions, _) => {
                 let mut tuples = sessions.iter().map(|session| session.tuple);
                 if let (Some(only), None) = (tuples.next(), tuples.next()) {
                     needed.hosts = [only.orig, only.resp].iter().filter_map(ip).collect();
                 }
             }
-            Self::Nothing => {}
+            Self::Nothing | Self::Rows(_) | Self::Windows(_) => {}
         }
         needed
     }
 
-    /// The only segment that may have wanted rows, by its first stripe: a session id names it.
-    fn only_segment(&self) -> Option<StripeId> {
-        let Self::Query(query) = self else { return None };
-        query.required().into_iter().find_map(|required| match required {
-            Required::SessionId(id) => RowId::parse(&id).map(|id| id.segment),
-            _ => None,
-        })
+    /// Whether the segment or stretch of these stripes may have wanted rows: a session id names the
+    /// first stripe of its own.
+    fn may_be_of(&self, stripes: &RangeInclusive<StripeId>) -> bool {
+        match self {
+            Self::Query(query) => {
+                let of_id = |required| match required {
+                    Required::SessionId(id) => RowId::parse(&id).map(|id| id.segment),
+                    _ => None,
+                };
+                let named = query.required().into_iter().find_map(of_id);
+                named.is_none_or(|segment| stripes.contains(&segment))
+            }
+            Self::Rows(rows) => {
+                let row = |&segment, row| RowId { segment, row };
+                rows.range(row(stripes.start(), 0)..=row(stripes.end(), u64::MAX)).next().is_some()
+            }
+            Self::Sessions(..) | Self::Windows(_) | Self::Nothing => true,
+        }
     }
 
     fn all(&self) -> bool {
@@ -140,7 +161,11 @@ impl Wanted<'_> {
     fn columns(&self) -> Vec<&'static str> {
         match self {
             Self::Query(query) => query.columns(),
-            Self::Sessions(_) => Identity::COLUMNS.to_vec(),
+            Self::Sessions(_, None) => Identity::COLUMNS.to_vec(),
+            Self::Sessions(_, Some(query)) => {
+                Columns::Named(&Identity::COLUMNS).and(&query.columns())
+            }
+            Self::Rows(_) | Self::Windows(_) => vec!["proto"],
             Self::Nothing => Vec::new(),
         }
     }
@@ -149,7 +174,13 @@ impl Wanted<'_> {
         match self {
             Self::Query(query) if by_id => query.matches(row, Some(&id.to_string())),
             Self::Query(query) => query.matches(row, None),
-            Self::Sessions(sessions) => sessions.contains(&Identity::of(row)),
+            Self::Sessions(sessions, query) => {
+                let id = by_id.then(|| id.to_string());
+                sessions.contains(&Identity::of(row))
+                    && query.is_none_or(|query| query.matches(row, id.as_deref()))
+            }
+            Self::Rows(rows) => rows.contains(&id),
+            Self::Windows(windows) => windows.overlaps(row.start, row.end),
             Self::Nothing => false,
         }
     }
@@ -255,7 +286,7 @@ impl Scan<'_> {
     fn part(&mut self, part: &Part, look: Look, notes: &mut Notes, visit: &mut Visit<'_>) -> Flow {
         let Some(entry) = part.segment else {
             let stripes = part.first..=part.last;
-            if self.wanted.only_segment().is_some_and(|only| !stripes.contains(&only)) {
+            if !self.wanted.may_be_of(&stripes) {
                 return Ok(ControlFlow::Continue(()));
             }
             return self.rebuilt(part, &BTreeSet::new(), notes, visit);
@@ -454,7 +485,7 @@ impl Scan<'_> {
         let lacks_names = summary.unread && self.asks_for_names();
         let is_whole = !summary.gaps && !summary.unindexed && !lacks_names;
         let needed = if is_whole { self.wanted.needed() } else { Needed::default() };
-        if is_whole && self.wanted.only_segment().is_some_and(|only| only != summary.first) {
+        if is_whole && !self.wanted.may_be_of(&(summary.first..=summary.first)) {
             return Look::OfAnotherId;
         }
         if is_whole && ruled_out.contains(&summary.first) {

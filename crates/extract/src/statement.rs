@@ -1,6 +1,7 @@
 //! What an answer is, and what is missing from it.
 
 use core::fmt;
+use core::time::Duration;
 use std::io::{self, Read};
 
 use format::directory::Gap;
@@ -10,6 +11,8 @@ use units::Timestamp;
 
 use crate::OutputSummary;
 use crate::hashing::{Hasher, Hashes};
+use crate::payload::Pattern;
+use crate::request::{Limits, Request, SessionIds};
 
 /// Why bytes of a stripe could not be used.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,7 +56,9 @@ pub struct Completeness {
     /// Packets up to this time were erased, on purpose, and were asked for; what they were nobody
     /// knows any more.
     pub erased_through: Option<Timestamp>,
-    /// Sessions beyond the limit were left out.
+    /// Sessions that were named by their ids and are not there.
+    pub unknown_sessions: u64,
+    /// What is beyond the limit was left out.
     pub limited: bool,
     /// The run was ended before its end.
     pub stopped: bool,
@@ -67,6 +72,7 @@ impl Completeness {
             && self.retired_pieces == 0
             && self.missing_packets == 0
             && self.unread_packets == 0
+            && self.unknown_sessions == 0
             && self.expired_through.is_none()
             && !self.limited
             && !self.stopped
@@ -153,8 +159,11 @@ impl fmt::Display for Completeness {
         if self.unindexed_packets > 0 {
             write!(f, "\nindexed on the way: {} packets", self.unindexed_packets)?;
         }
+        if self.unknown_sessions > 0 {
+            write!(f, "\nnot there: {} of the sessions named", self.unknown_sessions)?;
+        }
         if self.limited {
-            f.write_str("\ncut: more sessions match than the limit allows")?;
+            f.write_str("\ncut: there is more than the limit allows")?;
         }
         if self.stopped {
             f.write_str("\ncut: ended before its end")?;
@@ -172,11 +181,53 @@ pub struct PieceRead {
     pub body_crc: u64,
 }
 
+/// What an extract was asked for besides its query.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Asked {
+    /// All packets of the sessions, whatever their time.
+    pub whole_sessions: bool,
+    /// So many sessions were named by their ids.
+    pub sessions_named: Option<u64>,
+    /// Instead of the sessions' packets all in so many nanoseconds around them.
+    pub around_ns: Option<u64>,
+    /// Filter that packets had to pass.
+    pub packet_filter: Option<String>,
+    /// What packets had to have in their payload.
+    pub payload: Option<String>,
+    /// Where to stop.
+    pub limits: Limits,
+    /// Packets have comments of ours.
+    pub comments: bool,
+    /// Addresses are not those of the wire.
+    pub anonymised: bool,
+}
+
+impl Asked {
+    pub(crate) fn of(request: &Request<'_>) -> Self {
+        let count = |ids: &SessionIds| u64::try_from(ids.len()).expect("lengths fit 64 bits");
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        Self {
+            whole_sessions: request.whole_sessions,
+            sessions_named: request.sessions.as_ref().map(count),
+            around_ns: request.around.map(nanos),
+            packet_filter: request.packet_filter.as_ref().map(|it| it.expression().to_owned()),
+            payload: request.payload.as_ref().map(Pattern::to_string),
+            limits: request.limits,
+            comments: request.comments,
+            anonymised: request.anonymiser.is_some(),
+        }
+    }
+}
+
 /// What an extract was made of and from, so that it can be checked later.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Manifest {
     /// The query as it was given.
     pub query: String,
+    /// What was asked for besides.
+    pub asked: Asked,
+    /// When it was made.
+    pub made: Timestamp,
     /// The volume.
     pub volume: VolumeId,
     /// Packets were taken from this time on; `Timestamp::MIN` is no bound.

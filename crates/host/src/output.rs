@@ -4,7 +4,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -79,6 +79,78 @@ impl Drop for Output {
     }
 }
 
+/// A new folder of files, under a hidden name beside its place until [`OutputFolder::finish`];
+/// dropped before, it is removed with everything in it.
+#[derive(Debug)]
+pub struct OutputFolder {
+    path: PathBuf,
+    draft: Option<PathBuf>,
+}
+
+impl OutputFolder {
+    /// Begins a folder for its owner's eyes only, at a place where nothing is, or an empty folder.
+    pub fn create(path: &Path) -> Result<Self, Error> {
+        let fail = |error| Error::path("create", path, error);
+        match std::fs::read_dir(path).map(Iterator::count) {
+            Ok(0) => {}
+            Ok(_) => return Err(fail(io::ErrorKind::DirectoryNotEmpty.into())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(fail(error)),
+        }
+        let name = path.file_name().ok_or_else(|| fail(io::ErrorKind::InvalidInput.into()))?;
+        let draft = format!(".{}.{}", name.to_string_lossy(), std::process::id());
+        let draft = path.with_file_name(draft);
+        std::fs::DirBuilder::new().mode(0o700).create(&draft).map_err(fail)?;
+        Ok(Self { path: path.to_path_buf(), draft: Some(draft) })
+    }
+
+    /// A file of it, which is open only while something is written: there may be very many.
+    pub fn file(&self, name: &str) -> Appended {
+        let folder = self.draft.as_deref().unwrap_or(&self.path);
+        Appended { path: folder.join(name) }
+    }
+
+    /// Gives the folder its name.
+    pub fn finish(mut self) -> Result<(), Error> {
+        let Some(draft) = &self.draft else { return Ok(()) };
+        let renamed = std::fs::rename(draft, &self.path);
+        renamed.map_err(|error| Error::path("write", &self.path, error))?;
+        self.draft = None;
+        Ok(())
+    }
+}
+
+impl Drop for OutputFolder {
+    fn drop(&mut self) {
+        if let Some(draft) = &self.draft {
+            drop(std::fs::remove_dir_all(draft));
+        }
+    }
+}
+
+/// A file that grows at its end.
+#[derive(Debug)]
+pub struct Appended {
+    path: PathBuf,
+}
+
+impl Write for Appended {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        let file = options.append(true).create(true).mode(0o600).open(&self.path);
+        file?.write_all(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Opens a file to be read.
 pub fn open_input(path: &Path) -> Result<File, Error> {
     File::open(path).map_err(|error| Error::path("open", path, error))
@@ -117,6 +189,25 @@ mod tests {
         output.finish().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"new");
         assert!(Output::create(folder.path(), true).is_err());
+    }
+
+    #[test]
+    fn a_folder_appears_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let output = OutputFolder::create(&path).unwrap();
+        output.file("one").write_all(b"1").unwrap();
+        drop(output);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+
+        let output = OutputFolder::create(&path).unwrap();
+        let mut one = output.file("one");
+        one.write_all(b"1").unwrap();
+        one.write_all(b"2").unwrap();
+        assert!(!path.exists());
+        output.finish().unwrap();
+        assert_eq!(std::fs::read(path.join("one")).unwrap(), b"12");
+        assert!(OutputFolder::create(&path).is_err(), "what is there stays");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! (docs/sessions.md). Text that came from the network never reaches a terminal raw: control
 //! characters are escaped.
 
+mod events;
 mod explain;
 mod hold;
 mod manifest;
@@ -17,15 +18,19 @@ mod replay;
 mod salvage;
 mod scrub;
 mod session;
+mod stenographer;
 mod table;
 mod text;
 mod top;
 mod verification;
 mod volume;
 
+pub use events::{LogEnds, LogEvent, LogReader, NoLog, log_events, tag_line};
 pub use explain::{explain, explain_json, fields, fields_json};
 pub use hold::{HoldSummary, holds, holds_json, parse_hold};
-pub use manifest::{ExpectedOutput, ManifestError, manifest_json, parse_manifest};
+pub use manifest::{
+    ExpectedOutput, ManifestError, ReadManifest, hex, manifest_json, parse_manifest,
+};
 pub use map::{map, map_grid, map_svg, map_svg_grid};
 pub use members::{
     erased, erased_json, grown, grown_json, joined, joined_json, resilvered, resilvered_json,
@@ -39,7 +44,8 @@ pub use record::{going_json, is_clean, recording, recording_json, recording_prog
 pub use replay::{replay_progress, replayed, replayed_json};
 pub use salvage::{salvaged, salvaged_json};
 pub use scrub::{scrubbed, scrubbed_json};
-pub use session::{SessionTable, csv_heading, csv_line, json_line};
+pub use session::{SessionTable, csv_heading, csv_line, json_line, session_file_name, session_id};
+pub use stenographer::stenographer_volume;
 pub use text::{duration, plural, printable, rate};
 pub use top::{top, top_json};
 pub use verification::{verification, verification_json};

@@ -1,18 +1,27 @@
 //! The manifest of an extract as JSON, written and read.
 
-use extract::{Completeness, DamageKind, Manifest, OutputSummary};
+use extract::{
+    Asked, Completeness, DamageKind, Manifest, OutputSummary, PublicKey, Seal, SigningKey,
+};
 use format::directory::Gap;
 use serde::{Deserialize, Serialize};
 use units::Timestamp;
 
 use crate::pretty;
 
-const VERSION: u16 = 1;
+/// Version 1 had no seal.
+const VERSION: u16 = 2;
+/// What stands between a manifest and its seal.
+const BEFORE_SEAL: &str = ",\n  \"seal\": ";
+/// What stands behind the seal.
+const AFTER_SEAL: &str = "\n}\n";
 
 #[derive(Serialize)]
 struct ManifestJson<'a> {
     version: u16,
+    made_ns: i64,
     query: &'a str,
+    request: AskedJson<'a>,
     volume_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     from_ns: Option<i64>,
@@ -26,6 +35,40 @@ struct ManifestJson<'a> {
 }
 
 #[derive(Serialize)]
+struct AskedJson<'a> {
+    whole_sessions: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sessions_named: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    around_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    packet_filter: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit_packets: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit_bytes: Option<u64>,
+    comments: bool,
+    anonymised: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SealJson {
+    blake3: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ed25519: Option<SignatureJson>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SignatureJson {
+    public_key: String,
+    signature: String,
+}
+
+#[derive(Serialize)]
 struct CompletenessJson {
     gaps: Vec<GapJson>,
     damage: Vec<DamageJson>,
@@ -33,6 +76,7 @@ struct CompletenessJson {
     missing_packets: u64,
     unindexed_packets: u64,
     unread_packets: u64,
+    unknown_sessions: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     expired_through_ns: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,8 +125,22 @@ struct PieceJson {
     crc64: String,
 }
 
-/// The manifest as JSON; `files` are the names of its outputs, in their order.
-pub fn manifest_json(manifest: &Manifest, files: &[String]) -> String {
+/// The manifest as JSON; `files` are the names of its outputs, in their order. It ends with a seal,
+/// signed if there is a key.
+pub fn manifest_json(manifest: &Manifest, files: &[String], key: Option<&SigningKey>) -> String {
+    let text = unsealed(manifest, files);
+    let body = text.strip_suffix(AFTER_SEAL).expect("an object ends with its brace");
+    let seal = Seal::of(body.as_bytes(), key);
+    let signature = |(key, signature): (PublicKey, [u8; 64])| SignatureJson {
+        public_key: hex(&key.0),
+        signature: hex(&signature),
+    };
+    let seal = SealJson { blake3: hex(&seal.blake3), ed25519: seal.signature.map(signature) };
+    let seal = serde_json::to_string(&seal).expect("texts can be written");
+    format!("{body}{BEFORE_SEAL}{seal}{AFTER_SEAL}")
+}
+
+fn unsealed(manifest: &Manifest, files: &[String]) -> String {
     let names = files.iter().cloned().map(Some).chain(core::iter::repeat(None));
     let outputs = manifest.outputs.iter().zip(names).map(|(output, file)| OutputJson {
         file,
@@ -99,7 +157,9 @@ pub fn manifest_json(manifest: &Manifest, files: &[String]) -> String {
     });
     pretty(&ManifestJson {
         version: VERSION,
+        made_ns: manifest.made.0,
         query: &manifest.query,
+        request: asked(&manifest.asked),
         volume_id: manifest.volume.to_string(),
         from_ns: (manifest.from > Timestamp::MIN).then_some(manifest.from.0),
         to_ns: (manifest.to < Timestamp::MAX).then_some(manifest.to.0),
@@ -109,6 +169,21 @@ pub fn manifest_json(manifest: &Manifest, files: &[String]) -> String {
         outputs: outputs.collect(),
         pieces: pieces.collect(),
     })
+}
+
+fn asked(asked: &Asked) -> AskedJson<'_> {
+    AskedJson {
+        whole_sessions: asked.whole_sessions,
+        sessions_named: asked.sessions_named,
+        around_ns: asked.around_ns,
+        packet_filter: asked.packet_filter.as_deref(),
+        payload: asked.payload.as_deref(),
+        limit: asked.limits.sessions,
+        limit_packets: asked.limits.packets,
+        limit_bytes: asked.limits.bytes,
+        comments: asked.comments,
+        anonymised: asked.anonymised,
+    }
 }
 
 fn completeness(found: &Completeness) -> CompletenessJson {
@@ -135,6 +210,7 @@ fn completeness(found: &Completeness) -> CompletenessJson {
         missing_packets: found.missing_packets,
         unindexed_packets: found.unindexed_packets,
         unread_packets: found.unread_packets,
+        unknown_sessions: found.unknown_sessions,
         expired_through_ns: found.expired_through.map(|Timestamp(ns)| ns),
         erased_through_ns: found.erased_through.map(|Timestamp(ns)| ns),
         limited: found.limited,
@@ -151,6 +227,8 @@ pub enum ManifestError {
     Version(u16),
     /// A hash of the wrong length or alphabet.
     Hash,
+    /// No seal at its end.
+    NoSeal,
 }
 
 impl core::fmt::Display for ManifestError {
@@ -158,9 +236,12 @@ impl core::fmt::Display for ManifestError {
         match self {
             Self::Json(error) => write!(f, "not a manifest of an extract: {error}"),
             Self::Version(version) => {
-                write!(f, "manifest has version {version}, known is {VERSION}")
+                write!(f, "the manifest has version {version}, known are 1 and {VERSION}")
             }
-            Self::Hash => f.write_str("manifest has a hash that is not 64 hex digits"),
+            Self::NoSeal => f.write_str("the manifest has no seal at its end"),
+            Self::Hash => f.write_str(
+                "the manifest has a hash, key or signature that is not hex digits, so many of them",
+            ),
         }
     }
 }
@@ -170,6 +251,7 @@ impl core::error::Error for ManifestError {}
 #[derive(Deserialize)]
 struct ManifestRead {
     version: u16,
+    complete: bool,
     outputs: Vec<OutputJson>,
 }
 
@@ -182,12 +264,25 @@ pub struct ExpectedOutput {
     pub summary: OutputSummary,
 }
 
-/// The outputs of a manifest.
-pub fn parse_manifest(text: &str) -> Result<Vec<ExpectedOutput>, ManifestError> {
+/// A manifest, as far as it says what has to be compared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReadManifest<'a> {
+    /// The files.
+    pub outputs: Vec<ExpectedOutput>,
+    /// Nothing was missing from them.
+    pub is_complete: bool,
+    /// The text that is sealed, and its seal; `None` in manifests of version 1.
+    pub sealed: Option<(&'a str, Seal)>,
+}
+
+/// Reads a manifest; whether its seal is right is not looked at.
+pub fn parse_manifest(text: &str) -> Result<ReadManifest<'_>, ManifestError> {
     let manifest: ManifestRead = serde_json::from_str(text).map_err(ManifestError::Json)?;
-    if manifest.version != VERSION {
-        return Err(ManifestError::Version(manifest.version));
-    }
+    let sealed = match manifest.version {
+        1 => None,
+        VERSION => Some(parse_seal(text)?),
+        other => return Err(ManifestError::Version(other)),
+    };
     let output = |output: OutputJson| {
         let summary = OutputSummary {
             link_type: None,
@@ -198,16 +293,31 @@ pub fn parse_manifest(text: &str) -> Result<Vec<ExpectedOutput>, ManifestError> 
         };
         Ok(ExpectedOutput { file: output.file, summary })
     };
-    manifest.outputs.into_iter().map(output).collect()
+    let outputs = manifest.outputs.into_iter().map(output).collect::<Result<_, _>>()?;
+    Ok(ReadManifest { outputs, is_complete: manifest.complete, sealed })
 }
 
-fn hex(bytes: &[u8; 32]) -> String {
+/// The text in front of the seal, and the seal.
+fn parse_seal(text: &str) -> Result<(&str, Seal), ManifestError> {
+    let parts = text.rsplit_once(BEFORE_SEAL);
+    let parts = parts.and_then(|(body, seal)| Some((body, seal.strip_suffix(AFTER_SEAL)?)));
+    let (body, seal) = parts.ok_or(ManifestError::NoSeal)?;
+    let SealJson { blake3, ed25519 } = serde_json::from_str(seal).map_err(ManifestError::Json)?;
+    let signature = |SignatureJson { public_key, signature }| {
+        Some((PublicKey(unhex(&public_key)?), unhex(&signature)?))
+    };
+    let signature = ed25519.map(|it| signature(it).ok_or(ManifestError::Hash)).transpose()?;
+    Ok((body, Seal { blake3: unhex(&blake3).ok_or(ManifestError::Hash)?, signature }))
+}
+
+/// Bytes in hex digits.
+pub fn hex(bytes: &[u8]) -> String {
     let digit = |nibble: u8| char::from_digit(nibble.into(), 16).expect("a nibble is below 16");
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-fn unhex(text: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
+fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     if pairs.len() != bytes.len() || !rest.is_empty() {
         return None;
@@ -229,14 +339,17 @@ mod tests {
         let hash: [u8; 32] = core::array::from_fn(|at| u8::try_from(at * 8).unwrap());
         assert_eq!(unhex(&hex(&hash)), Some(hash));
         for text in ["", "00", &"0".repeat(63), &"g".repeat(64), &"0".repeat(66)] {
-            assert_eq!(unhex(text), None, "{text}");
+            assert_eq!(unhex::<32>(text), None, "{text}");
         }
     }
 
     #[test]
     fn a_manifest_of_another_version_is_refused() {
-        let text = r#"{"version": 2, "outputs": []}"#;
-        assert!(matches!(parse_manifest(text), Err(ManifestError::Version(2))));
+        let of =
+            |version| format!("{{\"version\": {version}, \"complete\": true, \"outputs\": []}}");
+        assert!(matches!(parse_manifest(&of(3)), Err(ManifestError::Version(3))));
+        assert!(matches!(parse_manifest(&of(2)), Err(ManifestError::NoSeal)));
+        assert!(parse_manifest(&of(1)).is_ok_and(|manifest| manifest.sealed.is_none()));
         assert!(matches!(parse_manifest("{}"), Err(ManifestError::Json(_))));
     }
 }

@@ -5,8 +5,9 @@
 
 use std::borrow::Cow;
 
-use extract::{Found, Held};
+use extract::{Found, Held, SessionStart};
 use format::slice::{Direction, Slice};
+use serde::Deserialize;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use wire::{Address, Protocol, Ssh, TcpOptions, Tls};
 
@@ -104,6 +105,38 @@ fn has_ports(slice: &Slice) -> bool {
 }
 
 type Read = for<'a> fn(&'a Found) -> Value<'a>;
+
+/// A name for the file of one session: by its start, so that names sort, its ends and its id.
+pub fn session_file_name(session: &SessionStart) -> String {
+    let SessionStart { id, tuple, start } = session;
+    let start: String =
+        start.to_string().chars().filter(|letter| !"-:".contains(*letter)).collect();
+    let proto = tuple.proto.name().map_or_else(|| tuple.proto.0.to_string(), str::to_owned);
+    let has_ports = matches!(tuple.proto, Protocol::TCP | Protocol::UDP | Protocol::SCTP);
+    let end = |address: Address, port: u16| {
+        let port = if has_ports { format!(".{port}") } else { String::new() };
+        // Colons are no good in names of files.
+        format!("{}{port}", address.to_string().replace(':', "-"))
+    };
+    let (orig, resp) = (end(tuple.orig, tuple.orig_port), end(tuple.resp, tuple.resp_port));
+    format!("{start}_{proto}_{orig}_{resp}_{id}")
+}
+
+/// The session that a line names: an id, or an object of `find --json`. `None` for a blank line.
+pub fn session_id(line: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        session_id: String,
+    }
+    let line = line.trim();
+    let named = || serde_json::from_str(line).ok().map(|Named { session_id }| session_id);
+    match line {
+        "" => None,
+        // What is no such object is no id, either.
+        object if object.starts_with('{') => Some(named().unwrap_or_default()),
+        id => Some(id.to_owned()),
+    }
+}
 
 /// Every field, in the order of docs/sessions.md except that the best known come first.
 const FIELDS: [(&str, Read); 90] = [

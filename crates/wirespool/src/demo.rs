@@ -205,8 +205,7 @@ impl Demo {
 
     fn extract(&mut self) -> anyhow::Result<()> {
         let query = Query::parse(WANTED, SystemClock.realtime()).context("the demo's query")?;
-        let request =
-            Request { query: &query, query_text: WANTED, whole_sessions: true, slots: None };
+        let request = Request { whole_sessions: true, ..Request::new(&query, WANTED) };
         let path = self.folder.join("session.pcapng");
         let mut output = Output::create(&path, false)?;
         let reading = self.reading();
@@ -219,7 +218,7 @@ impl Demo {
         );
         let report = report.map_err(|error| of_extract(&self.volume, error))?;
         output.finish()?;
-        let manifest = view::manifest_json(&report.manifest, &["session.pcapng".to_owned()]);
+        let manifest = view::manifest_json(&report.manifest, &["session.pcapng".to_owned()], None);
         write_file(&with_json(&path), manifest.as_bytes())?;
         let packets = view::plural(report.packets, "packet");
         self.is_clean &= report.packets > 0 && report.manifest.completeness.is_complete();

@@ -7,18 +7,21 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use ::extract::{ExtractReport, Options, Request, Target};
+use ::extract::{ExtractReport, Options, Request, SessionStart, Target};
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use host::{Output, StopFlag, SystemClock, usage};
-use units::Clock;
+use host::{Output, OutputFolder, StopFlag, SystemClock, usage};
 use wire::LinkType;
 
-use crate::arguments;
+use crate::evidence;
 use crate::failure::{Outcome, Usage, Verdict, of_extract};
 use crate::find::ReadingFlags;
 use crate::progress::{Progress, say};
+use crate::selection::{SelectionFlags, Throttle};
 use crate::stdout;
+
+/// Files that --split makes where no --limit says otherwise.
+const SESSIONS_MAX: u64 = 1 << 16;
 
 /// Hand out the packets of sessions as pcapng or pcap.
 ///
@@ -32,32 +35,42 @@ Examples:
   wirespool extract /data/spool host 10.0.0.1 and port 443 -w https.pcapng
   wirespool extract /data/spool session_id 1234.0-17 --whole-sessions -w one.pcapng
   wirespool extract /data/spool 'port 53 and after 1h ago' -w - | tshark -r -
+  wirespool extract /data/spool 'sni bad.example' --around 30s --packet-filter arp -w a.pcapng
+  wirespool extract /data/spool 'port 80' --payload 're:(?i)user-agent: *curl' -w curl.pcapng
+  wirespool find /spool 'app dns' --json | wirespool extract /spool --sessions - -w dns.pcapng
+  wirespool extract /data/spool 'host 10.0.0.1' --split sessions -w sessions/
+  wirespool extract /data/spool 'host 10.0.0.1' --sign signing.key -w evidence.pcapng
 
-Exit code 1 when the extract is incomplete.")]
+Exit code 1 when the extract is incomplete, or cut by a limit.")]
 pub(crate) struct Flags {
     /// The volume: a file or a block device
     volume: PathBuf,
     /// The query; its words may be one argument or several
-    #[arg(required = true)]
     query: Vec<String>,
-    /// Write to this file, or to standard output (-)
+    /// Write to this file, or to standard output (-); with --split into this folder
     #[arg(long, short, value_name = "FILE")]
     write: PathBuf,
     /// pcap takes one link type a file, so further ones go into FILE-LINKTYPE
     #[arg(long, value_enum, default_value_t = Format::Pcapng)]
     format: Format,
-    /// All packets of the sessions, not only those in the query's times
-    #[arg(long)]
-    whole_sessions: bool,
+    /// A file for each session, named by its start, its ends and its id, in a new folder; at most
+    /// 65536, or --limit
+    #[arg(long, value_enum, conflicts_with = "force")]
+    split: Option<Split>,
     /// Where the manifest goes instead of FILE.json
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
+    /// Sign the manifest with this key, which keygen has made
+    #[arg(long, value_name = "KEYFILE")]
+    sign: Option<PathBuf>,
     /// Replace existing files
     #[arg(long)]
     force: bool,
     /// Tell on standard error what the query cost
     #[arg(long)]
     explain: bool,
+    #[command(flatten)]
+    selection: SelectionFlags,
     #[command(flatten)]
     reading: ReadingFlags,
 }
@@ -66,6 +79,11 @@ pub(crate) struct Flags {
 enum Format {
     Pcapng,
     Pcap,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Split {
+    Sessions,
 }
 
 /// Everything that was validated.
@@ -79,15 +97,13 @@ struct Config<'a> {
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
     host::keep_freed_memory();
-    let query_text = flags.query.join(" ");
-    let query = arguments::query(&flags.query, SystemClock.realtime())?;
     let file = (flags.write != Path::new("-")).then_some(&*flags.write);
-    if file.is_none() && stdout::is_terminal() {
-        let text = "packets are no text for a terminal; name a file, or pipe them into a program";
-        return Err(Usage(text.to_owned()).into());
+    check(flags, file)?;
+    let selection = flags.selection.selection(&flags.query)?;
+    let mut request = selection.request();
+    if flags.split.is_some() {
+        request.limits.sessions.get_or_insert(SESSIONS_MAX);
     }
-    let whole_sessions = flags.whole_sessions;
-    let request = Request { query: &query, query_text: &query_text, whole_sessions, slots: None };
     let config = Config {
         options: flags.reading.options(flags.volume.clone()),
         request,
@@ -95,7 +111,13 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         manifest: flags.manifest.clone().or_else(|| file.map(|file| with_suffix(file, ".json"))),
     };
     let manifest = config.manifest.as_deref();
-    for path in file.iter().chain(&manifest).filter(|_| !flags.force) {
+    let key = flags.sign.as_deref().map(evidence::signing_key).transpose()?;
+    if key.is_some() && manifest.is_none() {
+        let text = "--sign signs a manifest; name one with --manifest";
+        return Err(Usage(text.to_owned()).into());
+    }
+    let files = file.filter(|_| flags.split.is_none());
+    for path in files.iter().chain(&manifest).filter(|_| !flags.force) {
         if matches!(usage::target(path)?, usage::Target::File { .. }) {
             bail!("{} exists already; --force replaces it", path.display());
         }
@@ -105,7 +127,8 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     flags.reading.catch_up(&flags.volume);
     let (report, files) = extract(flags, &config)?;
     if let Some(mut output) = manifest {
-        output.write_all(view::manifest_json(&report.manifest, &files).as_bytes())?;
+        let text = view::manifest_json(&report.manifest, &files, key.as_ref());
+        output.write_all(text.as_bytes())?;
         output.finish()?;
     }
     if flags.explain {
@@ -118,6 +141,20 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     Ok(Verdict::clean_if(completeness.is_complete() || report.reader_gone))
 }
 
+/// What makes no sense together.
+fn check(flags: &Flags, file: Option<&Path>) -> Result<(), Usage> {
+    let refused = if file.is_none() && stdout::is_terminal() {
+        "packets are no text for a terminal; name a file, or pipe them into a program"
+    } else if file.is_none() && flags.split.is_some() {
+        "--split writes many files: -w names a folder"
+    } else if flags.split.is_some() && flags.format == Format::Pcap {
+        "--split writes pcapng"
+    } else {
+        return Ok(());
+    };
+    Err(Usage(refused.to_owned()))
+}
+
 /// Runs the job into its outputs; gives the names of the files.
 fn extract(flags: &Flags, config: &Config<'_>) -> anyhow::Result<(ExtractReport, Vec<String>)> {
     let Some(path) = config.file else {
@@ -128,13 +165,16 @@ fn extract(flags: &Flags, config: &Config<'_>) -> anyhow::Result<(ExtractReport,
         };
         return Ok((extract_into(config, target)?, Vec::new()));
     };
-    if flags.format == Format::Pcap {
-        return extract_pcap(flags, config, path);
+    match (flags.split, flags.format) {
+        (Some(Split::Sessions), _) => extract_sessions(config, path),
+        (None, Format::Pcap) => extract_pcap(flags, config, path),
+        (None, Format::Pcapng) => {
+            let mut output = Output::create(path, flags.force)?;
+            let report = extract_into(config, Target::Pcapng(&mut output))?;
+            output.finish()?;
+            Ok((report, vec![name_of(path)]))
+        }
     }
-    let mut output = Output::create(path, flags.force)?;
-    let report = extract_into(config, Target::Pcapng(&mut output))?;
-    output.finish()?;
-    Ok((report, vec![name_of(path)]))
 }
 
 /// One file for each link type; the first has the name that was given.
@@ -166,6 +206,24 @@ fn extract_pcap(
     Ok((report, names))
 }
 
+/// One file for each session, in a folder that appears when it is whole.
+fn extract_sessions(
+    config: &Config<'_>,
+    path: &Path,
+) -> anyhow::Result<(ExtractReport, Vec<String>)> {
+    let folder = OutputFolder::create(path)?;
+    let mut names = Vec::new();
+    let mut open = |session: &SessionStart| -> io::Result<Box<dyn Write>> {
+        let name = format!("{}.pcapng", view::session_file_name(session));
+        let file = folder.file(&name);
+        names.push(name);
+        Ok(Box::new(file))
+    };
+    let report = extract_into(config, Target::BySession(&mut open))?;
+    folder.finish()?;
+    Ok((report, names))
+}
+
 /// An output that the job writes to and we finish.
 struct Shared(Rc<RefCell<Output>>);
 
@@ -181,6 +239,7 @@ impl Write for Shared {
 
 fn extract_into(config: &Config<'_>, target: Target<'_>) -> anyhow::Result<ExtractReport> {
     let stop = StopFlag::install()?;
+    let mut throttle = Throttle::new(&config.options, &config.request);
     let mut progress = Progress::new("extract");
     let report =
         ::extract::extract(&config.options, &config.request, target, &SystemClock, &mut |state| {
@@ -188,14 +247,15 @@ fn extract_into(config: &Config<'_>, target: Target<'_>) -> anyhow::Result<Extra
                 let pieces = view::plural(state.pieces, "piece");
                 format!("{} from {pieces}", view::plural(state.packets, "packet"))
             });
-            if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if stop.is_set() { ControlFlow::Break(()) } else { throttle.rest() }
         });
     progress.finish();
     report.map_err(|error| of_extract(&config.options.volume, error))
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(path);
+    // A folder may be named with a slash at its end.
+    let mut name = OsString::from(path.components().as_path());
     name.push(suffix);
     name.into()
 }

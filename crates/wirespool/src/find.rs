@@ -17,6 +17,7 @@ use view::SessionTable;
 use crate::arguments;
 use crate::failure::{Outcome, Verdict, of_extract};
 use crate::progress::{Progress, say};
+use crate::selection::NamingFlags;
 use crate::{recorder, stdout};
 
 /// Find sessions.
@@ -33,6 +34,7 @@ Examples:
   wirespool find /data/spool tcp --csv --limit 1000 > sessions.csv
   wirespool find /data/spool after 1h ago --plot
   wirespool find /data/spool 'port 443' --top sni --by sessions --limit 10
+  wirespool find /data/spool --from-eve alert.json
 
 Exit code 1 when the answer is incomplete.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
@@ -59,6 +61,8 @@ pub(crate) struct Flags {
     /// Stop after this many sessions; with --top, show so many values (20)
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
+    #[command(flatten)]
+    naming: NamingFlags,
     /// Tell on standard error what the query cost; with --json as an object
     #[arg(long)]
     explain: bool,
@@ -148,7 +152,8 @@ impl Form {
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
     host::keep_freed_memory();
-    let query = arguments::query(&flags.query, SystemClock.realtime())?;
+    let text = flags.naming.query_text(&flags.query)?;
+    let query = arguments::query(&[text], SystemClock.realtime())?;
     let options = flags.reading.options(flags.volume.clone());
     flags.reading.catch_up(&flags.volume);
     let report = match flags.top.as_deref() {

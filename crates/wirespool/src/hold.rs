@@ -4,16 +4,17 @@ use core::ops::ControlFlow;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use ::extract::{Completeness, ExtractReport, Request, Target};
+use ::extract::{Completeness, ExtractReport, Request, SigningKey, Target};
 use anyhow::bail;
 use clap::Args;
 use host::{Output, StopFlag, SystemClock};
 use units::{ByteSize, Clock};
 
-use crate::arguments;
+use crate::evidence;
 use crate::failure::{Outcome, Verdict, of_extract};
 use crate::find::ReadingFlags;
 use crate::progress::{Progress, say};
+use crate::selection::{SelectionFlags, Throttle};
 use crate::stdout;
 
 /// Ends of the names of a hold's two files.
@@ -38,41 +39,43 @@ pub(crate) struct Flags {
     #[arg(required_unless_present = "list")]
     volume: Option<PathBuf>,
     /// The query; its words may be one argument or several
-    #[arg(required_unless_present = "list")]
     query: Vec<String>,
     /// Where holds are kept, best on another disk
     #[arg(long, value_name = "DIR")]
     hold_dir: PathBuf,
     /// Bytes that all holds there may take
-    #[arg(long, value_name = "SIZE", default_value = "10G", value_parser = arguments::size)]
+    #[arg(long, value_name = "SIZE", default_value = "10G", value_parser = crate::arguments::size)]
     size_max: u64,
-    /// All packets of the sessions, not only those in the query's times
-    #[arg(long)]
-    whole_sessions: bool,
     /// Show what is held there
     #[arg(long, conflicts_with = "volume")]
     list: bool,
+    /// Sign the manifest with this key, which keygen has made
+    #[arg(long, value_name = "KEYFILE")]
+    sign: Option<PathBuf>,
     /// Report as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    selection: SelectionFlags,
     #[command(flatten)]
     reading: ReadingFlags,
 }
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
     let Some(volume) = &flags.volume else { return list(flags) };
-    let query_text = flags.query.join(" ");
-    let query = arguments::query(&flags.query, SystemClock.realtime())?;
+    let selection = flags.selection.selection(&flags.query)?;
     let options = flags.reading.options(volume.clone());
-    let whole_sessions = flags.whole_sessions;
-    let request = Request { query: &query, query_text: &query_text, whole_sessions, slots: None };
+    let request = selection.request();
     let stop = StopFlag::install()?;
+    let mut throttle = Throttle::new(&options, &request);
     let mut progress = Progress::new("hold");
-    let aside =
-        put_aside((&flags.hold_dir, flags.size_max, true), &options, &request, &mut |state| {
-            progress.text(&|| view::plural(state.packets, "packet"));
-            if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
+    let key = flags.sign.as_deref().map(evidence::signing_key).transpose()?;
+    let (folder, size_max) = (&*flags.hold_dir, flags.size_max);
+    let room = Room { folder, size_max, also_empty: true, key: key.as_ref() };
+    let aside = put_aside(&room, &options, &request, &mut |state| {
+        progress.text(&|| view::plural(state.packets, "packet"));
+        if stop.is_set() { ControlFlow::Break(()) } else { throttle.rest() }
+    });
     progress.finish();
     match aside? {
         Aside::Full { used } => {
@@ -108,13 +111,25 @@ pub(crate) enum Aside {
     },
 }
 
+/// Where holds go, and how.
+pub(crate) struct Room<'a> {
+    pub(crate) folder: &'a Path,
+    /// Bytes that all holds may take.
+    pub(crate) size_max: u64,
+    /// One without packets is kept, too.
+    pub(crate) also_empty: bool,
+    /// Signs the manifests.
+    pub(crate) key: Option<&'a SigningKey>,
+}
+
 /// An extract with its manifest into a folder of holds that may take so many bytes in all.
 pub(crate) fn put_aside(
-    (folder, size_max, also_empty): (&Path, u64, bool),
+    room: &Room<'_>,
     options: &::extract::Options,
     request: &Request<'_>,
     progress: &mut dyn FnMut(&::extract::Progress) -> ControlFlow<()>,
 ) -> anyhow::Result<Aside> {
+    let &Room { folder, size_max, also_empty, key } = room;
     host::Directory::open(folder)?;
     let used = used_bytes(folder)?;
     let name = free_name(folder)?;
@@ -131,7 +146,7 @@ pub(crate) fn put_aside(
         return Ok(Aside::Nothing);
     }
     let manifest = |report: &ExtractReport| {
-        view::manifest_json(&report.manifest, &[format!("{name}{PACKETS}")])
+        view::manifest_json(&report.manifest, &[format!("{name}{PACKETS}")], key)
     };
     // The manifest counts, too.
     let fits = |text: &String| u64::try_from(text.len()).is_ok_and(|bytes| bytes <= output.left);

@@ -8,6 +8,8 @@ mod arguments;
 mod create;
 mod demo;
 mod erase;
+mod evidence;
+mod extcap;
 mod extract;
 mod failure;
 mod fields;
@@ -23,10 +25,16 @@ mod recorder;
 mod replay;
 mod salvage;
 mod scrub;
+mod selection;
 mod standing;
 mod stdout;
+mod steno;
+mod tag;
 mod verify;
 
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -79,8 +87,13 @@ enum Verb {
     Resilver(members::ResilverFlags),
     Replace(members::ReplaceFlags),
     Grow(members::GrowFlags),
-    VerifyExtract(verify::ExtractFlags),
+    VerifyExtract(evidence::VerifyFlags),
+    Keygen(evidence::KeygenFlags),
+    Tag(Box<tag::Flags>),
     Fields(fields::Flags),
+    Extcap(Box<extcap::Flags>),
+    Stenoread(steno::ReadFlags),
+    Stenocurl(steno::CurlFlags),
     Demo(demo::Flags),
     Completions(generate::CompletionsFlags),
     #[command(hide = true)]
@@ -105,17 +118,36 @@ fn run(verb: Verb) -> Outcome {
         Verb::Resilver(flags) => members::resilver(&flags),
         Verb::Replace(flags) => members::replace(&flags),
         Verb::Grow(flags) => members::grow(&flags),
-        Verb::VerifyExtract(flags) => verify::run_extract(&flags),
+        Verb::VerifyExtract(flags) => evidence::verify(&flags),
+        Verb::Keygen(flags) => evidence::keygen(&flags),
+        Verb::Tag(flags) => tag::run(&flags),
         Verb::Fields(flags) => fields::run(&flags),
+        Verb::Extcap(flags) => extcap::run(&flags),
+        Verb::Stenoread(flags) => steno::read(&flags),
+        Verb::Stenocurl(flags) => steno::curl(&flags),
         Verb::Demo(flags) => demo::run(&flags),
         Verb::Completions(flags) => generate::completions(flags.shell),
         Verb::Generate(flags) => generate::run(&flags),
     }
 }
 
+/// The command line; a second name of the binary stands for a verb.
+fn words(mut given: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let name = given.next().unwrap_or_default();
+    let called = Path::new(&name).file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let verb = match called {
+        extcap::PROGRAM => Some("extcap"),
+        steno::READ => Some(steno::READ),
+        steno::CURL => Some(steno::CURL),
+        _ => None,
+    };
+    let verb = verb.map(OsString::from);
+    [name].into_iter().chain(verb).chain(given).collect()
+}
+
 fn main() -> ExitCode {
     // clap prints its own messages; help and version are no errors.
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(words(env::args_os())) {
         Ok(cli) => cli,
         Err(error) => {
             // Nobody to tell when that fails, too.

@@ -266,7 +266,7 @@ impl Volume {
     /// an orderly end.
     fn extract(&self, mut to: io::PipeWriter) -> anyhow::Result<Option<String>> {
         let Self { options, query, query_text } = self;
-        let request = Request { query, query_text, whole_sessions: false, slots: None };
+        let request = Request::new(query, query_text);
         let go_on = &mut |_: &::extract::Progress| ControlFlow::Continue(());
         let report =
             ::extract::extract(options, &request, Target::Pcapng(&mut to), &SystemClock, go_on);

@@ -18,7 +18,7 @@ use host::{Directory, SystemClock};
 use units::{ByteSize, Clock};
 
 use crate::arguments;
-use crate::hold::{Aside, put_aside, used_bytes};
+use crate::hold::{Aside, Room, put_aside, used_bytes};
 use crate::progress::say;
 
 /// Of the ring: how far ahead of the head what matches is put aside ...
@@ -283,9 +283,10 @@ impl Holder {
         let Order { query_text, folder, budget, options, is_live } = &self.order;
         let query = arguments::query(core::slice::from_ref(query_text), SystemClock.realtime())?;
         let slots = Some(slots.clone());
-        let request = Request { query: &query, query_text, whole_sessions: false, slots };
+        let request = Request { slots, ..Request::new(&query, query_text) };
         let shared = &self.shared;
-        put_aside((folder, *budget, false), options, &request, &mut |_| {
+        let room = Room { folder, size_max: *budget, also_empty: false, key: None };
+        put_aside(&room, options, &request, &mut |_| {
             // Recording comes first.
             while !shared.lock().is_calm && !shared.rest(GIVE_WAY).has_ended {}
             if *is_live && shared.lock().has_ended {

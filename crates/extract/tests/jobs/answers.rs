@@ -82,7 +82,7 @@ fn extract_to(
     target: Target<'_>,
 ) -> Result<ExtractReport, Error> {
     let parsed = Query::parse(query, Timestamp(0)).unwrap();
-    let request = Request { query: &parsed, query_text: query, whole_sessions, slots: None };
+    let request = Request { whole_sessions, ..Request::new(&parsed, query) };
     let clock = ManualClock::new(Timestamp(0));
     extract(&volume.options(), &request, target, &clock, &mut |_| ControlFlow::Continue(()))
 }

@@ -86,7 +86,7 @@ fn plain(frame: &Frame) -> (u16, i128, u32, &[u8]) {
 fn extracted(volume: &Volume, query: &str) -> Vec<u8> {
     let parsed = Query::parse(query, Timestamp(0)).unwrap();
     let mut out = Vec::new();
-    let request = Request { query: &parsed, query_text: query, whole_sessions: false, slots: None };
+    let request = Request::new(&parsed, query);
     let clock = ManualClock::new(Timestamp(0));
     let report =
         extract(&volume.options(), &request, Target::Pcapng(&mut out), &clock, &mut |_| {

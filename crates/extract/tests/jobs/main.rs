@@ -15,3 +15,4 @@ mod corpus;
 mod random;
 mod reader;
 mod recorder;
+mod selection;

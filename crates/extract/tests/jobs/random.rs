@@ -195,7 +195,7 @@ fn recorded(
 fn extracted(volume: &Volume, text: &str) -> Vec<(i128, Vec<u8>)> {
     let parsed = Query::parse(text, Timestamp(0)).unwrap();
     let mut out = Vec::new();
-    let request = Request { query: &parsed, query_text: text, whole_sessions: false, slots: None };
+    let request = Request::new(&parsed, text);
     let target = Target::Pcapng(&mut out);
     let clock = ManualClock::new(Timestamp(0));
     let report =

@@ -1,0 +1,75 @@
+//! The packets that a recorder acknowledges, as it does: reads the volume like any reader, looks
+//! again and again for what is new, and hands it out in the order of the ring.
+
+use core::ops::ControlFlow;
+
+use format::head::StripeId;
+use query::Query;
+use units::{NANOS_PER_SECOND, Sleep};
+
+use crate::archive::Archive;
+use crate::explain::Stopwatch;
+use crate::extract::{Progress, Telling};
+use crate::output::{Outputs, Target};
+use crate::request::Request;
+use crate::slots::Place;
+use crate::statement::Completeness;
+use crate::taking::Taking;
+use crate::walk::{Notes, each_data_stripe};
+use crate::{Error, Options};
+
+/// Between two looks: opening a volume reads a few heads.
+const LOOK_NS: i64 = NANOS_PER_SECOND / 10;
+
+/// Hands out all packets acknowledged from now on, as far as they pass the request's filter and
+/// pattern, until `go_on` says that it is enough or the reader of the output goes away. Says what
+/// was missing: losses while recording, and what the ring overwrote before it was read.
+pub fn follow(
+    options: &Options,
+    request: &Request<'_>,
+    target: Target<'_>,
+    clock: &dyn Sleep,
+    go_on: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Result<Completeness, Error> {
+    assert!(*request.query == Query::all(), "what is new has no sessions yet");
+    let mut seen = newest(&Archive::without_index(options, clock.realtime())?);
+    let outputs = Outputs::begin(target, request)?;
+    let mut progress = |_: &Progress| ControlFlow::Continue(());
+    let telling = Telling { progress: &mut progress, losses: None };
+    let mut taking =
+        Taking::new(request, units::Timestamp::MIN, outputs, telling, Stopwatch::start(clock));
+    let mut notes = Notes::default();
+    while go_on().is_continue() && !taking.is_gone() {
+        let archive = Archive::without_index(options, clock.realtime())?;
+        taking.expire(archive.expired);
+        let newest = newest(&archive);
+        if newest <= seen {
+            clock.sleep_until(clock.boottime_ns() + LOOK_NS);
+            continue;
+        }
+        if seen.is_some_and(|seen| archive.tail() > seen.sequence + 1) {
+            notes.completeness.retired_pieces += archive.tail() - seen.map_or(0, |it| it.sequence);
+        }
+        let first = seen.map_or(0, |seen| seen.sequence);
+        let places = archive.places().filter(|place| place.sequence >= first);
+        let places: Vec<Place> = places.collect();
+        let is_new = |stripe| Some(stripe) > seen && Some(stripe) <= newest;
+        let flow =
+            each_data_stripe(&archive, &places, &mut notes, &is_new, &mut |stripe, notes| {
+                taking.all_of(stripe, notes)
+            })?;
+        taking.hand_out()?;
+        if flow.is_break() {
+            break;
+        }
+        seen = newest;
+    }
+    let done = taking.finish(ControlFlow::Continue(()), &mut notes)?;
+    done.outputs.finish(&notes.completeness.to_string())?;
+    Ok(notes.completeness)
+}
+
+/// The last stripe that is acknowledged; `None` where there is none.
+fn newest(archive: &Archive) -> Option<StripeId> {
+    archive.span().map(|span| span.acknowledged)
+}

@@ -1,0 +1,608 @@
+//! Rows into packets: pieces are read in ring order, and the packets that rows have in them go to
+//! the outputs, past the filters of the request.
+
+use core::ops::{ControlFlow, RangeInclusive};
+use std::collections::{BTreeMap, BTreeSet};
+
+use format::head::{Head, StripeId};
+use format::piece::{InterfaceInPiece, StoredPacket};
+use format::slice::PieceId;
+use index::Columns;
+use session::Keyer;
+use units::Timestamp;
+use wire::{Decoded, LinkType, decode_into};
+
+use crate::Error;
+use crate::archive::Archive;
+use crate::choice::{Admitted, Chosen, choose};
+use crate::explain::Stopwatch;
+use crate::extract::{Progress, Telling};
+use crate::few::{self, FewRows};
+use crate::matching::{Matching, Owner, PieceMatch};
+use crate::merge::Merger;
+use crate::output::{Dressed, Outputs, describe};
+use crate::request::Request;
+use crate::scan::{Identity, Scan, Step};
+use crate::sieve::Sieve;
+use crate::slots::Place;
+use crate::statement::PieceRead;
+use crate::walk::{DataStripe, Notes, body_crc_of, each_data_stripe};
+use crate::windows::Windows;
+
+/// Pieces are read when so many are due: several at a time come faster than one by one.
+const PIECES_MIN: usize = 32;
+/// So many of them are read at a time: rows of them wait in memory.
+const PIECES_AT_ONCE: usize = 64;
+/// What a row has to say for its packets to be found.
+pub(crate) const COLUMNS: Columns<'static> = Columns::Named(&[
+    "proto",
+    "orig_ip",
+    "orig_port",
+    "resp_ip",
+    "resp_port",
+    "vlan",
+    "vlan_inner",
+    "session_age_ns",
+    "orig_packets",
+    "resp_packets",
+    "continues",
+    "piece_sequences",
+    "piece_subs",
+    "piece_columns",
+    "piece_begins",
+    "piece_lengths",
+]);
+
+/// What came of it.
+pub(crate) struct Taken<'t> {
+    pub(crate) times: RangeInclusive<Timestamp>,
+    pub(crate) rows: u64,
+    pub(crate) outputs: Outputs<'t>,
+    pub(crate) pieces: Vec<PieceRead>,
+    pub(crate) reader_gone: bool,
+}
+
+/// An interface in an output: its number in its epoch, link type, and description; the session
+/// where each has an output of its own.
+type LaneKey = (Option<usize>, u32, LinkType, Vec<u8>);
+
+/// The lanes of a piece's interfaces, by session and number in the piece.
+#[derive(Default)]
+struct PieceLanes {
+    known: Vec<Option<usize>>,
+    of_sessions: BTreeMap<(usize, usize), usize>,
+}
+
+impl PieceLanes {
+    fn get(&self, session: Option<usize>, number: usize) -> Option<usize> {
+        match session {
+            None => self.known.get(number).copied().flatten(),
+            Some(session) => self.of_sessions.get(&(session, number)).copied(),
+        }
+    }
+
+    fn set(&mut self, session: Option<usize>, number: usize, lane: usize) {
+        if let Some(session) = session {
+            self.of_sessions.insert((session, number), lane);
+            return;
+        }
+        if self.known.len() <= number {
+            self.known.resize(number + 1, None);
+        }
+        *self.known.get_mut(number).expect("just resized") = Some(lane);
+    }
+}
+
+/// A packet on its way, and where it comes from.
+struct Candidate<'p, 'd> {
+    packet: &'p StoredPacket<'p>,
+    /// Its block in the volume.
+    block: &'p [u8],
+    interface: &'p InterfaceInPiece,
+    /// The bytes in which the interface is described.
+    body: &'p [u8],
+    /// What it is, where that is known already.
+    decoded: Option<&'d Decoded<'p>>,
+    /// The row that has it.
+    row: Option<u64>,
+}
+
+/// The job under way.
+pub(crate) struct Taking<'a, 't> {
+    /// Packets outside are left out.
+    windows: Windows,
+    slots: RangeInclusive<u64>,
+    expired: Timestamp,
+    matching: Matching,
+    /// Without VLAN ids, and with.
+    keyers: [Keyer; 2],
+    sieve: Sieve,
+    comments: bool,
+    /// Packets are not given out: the sessions that have any are wanted.
+    hits: Option<Hits>,
+    lanes: BTreeMap<LaneKey, usize>,
+    /// Numbers of the sessions that have outputs of their own.
+    sessions: BTreeMap<Identity, usize>,
+    outputs: Outputs<'t>,
+    merger: Merger,
+    /// Hashes of the name resolution and secrets blocks written.
+    blocks: BTreeSet<[u8; 32]>,
+    pieces: Vec<PieceRead>,
+    done: Progress,
+    telling: Telling<'a>,
+    watch: Stopwatch<'a>,
+}
+
+/// Sessions with packets that pass.
+#[derive(Default)]
+struct Hits {
+    sessions: BTreeSet<Identity>,
+    limit: Option<u64>,
+    is_limited: bool,
+}
+
+impl Hits {
+    fn add(&mut self, session: Identity) {
+        let count = u64::try_from(self.sessions.len()).expect("lengths fit 64 bits");
+        if self.limit.is_none_or(|limit| count < limit) {
+            self.sessions.insert(session);
+        } else {
+            self.is_limited |= !self.sessions.contains(&session);
+        }
+    }
+}
+
+impl<'a, 't> Taking<'a, 't> {
+    pub(crate) fn new(
+        request: &Request<'_>,
+        expired: Timestamp,
+        outputs: Outputs<'t>,
+        telling: Telling<'a>,
+        watch: Stopwatch<'a>,
+    ) -> Self {
+        let (from, to) = if request.whole_sessions {
+            (Timestamp::MIN, Timestamp::MAX)
+        } else {
+            request.query.packet_time_range()
+        };
+        Self {
+            windows: Windows::one(from..=to),
+            slots: request.slots.clone().unwrap_or(0..=u64::MAX),
+            expired,
+            matching: Matching::default(),
+            keyers: [Keyer::new(false), Keyer::new(true)],
+            sieve: Sieve::new(request),
+            comments: request.comments,
+            hits: None,
+            lanes: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            outputs,
+            merger: Merger::new(),
+            blocks: BTreeSet::new(),
+            pieces: Vec::new(),
+            done: Progress::default(),
+            telling,
+            watch,
+        }
+    }
+
+    /// It has to be known which packet is of which session.
+    pub(crate) fn is_by_session(&self) -> bool {
+        self.outputs.are_by_session()
+    }
+
+    /// Nothing at or before this time is given out.
+    pub(crate) fn expire(&mut self, through: Timestamp) {
+        self.expired = through;
+    }
+
+    /// Takes all packets of a piece.
+    pub(crate) fn all_of(
+        &mut self,
+        stripe: &DataStripe<'_>,
+        notes: &mut Notes,
+    ) -> Result<ControlFlow<()>, Error> {
+        self.piece(stripe, None, notes)
+    }
+
+    /// Hands out what is held back, while more may follow. What was read is not remembered.
+    pub(crate) fn hand_out(&mut self) -> Result<(), Error> {
+        let (merger, outputs) = (&mut self.merger, &mut self.outputs);
+        merger.finish(&mut |lane, bytes| outputs.emit(lane, bytes))?;
+        self.pieces.clear();
+        self.outputs.flush()
+    }
+
+    /// Nobody reads the outputs any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.outputs.are_gone() || self.outputs.are_full()
+    }
+
+    /// Hands out what is held back.
+    pub(crate) fn finish(
+        mut self,
+        flow: ControlFlow<()>,
+        notes: &mut Notes,
+    ) -> Result<Taken<'t>, Error> {
+        let (merger, outputs) = (&mut self.merger, &mut self.outputs);
+        merger.finish(&mut |lane, bytes| outputs.emit(lane, bytes))?;
+        notes.completeness.limited |= self.outputs.are_full();
+        notes.completeness.stopped = flow.is_break() && !self.outputs.are_full();
+        notes.explain.packets_ns += self.watch.lap();
+        Ok(Taken {
+            times: self.windows.hull(),
+            rows: self.done.rows,
+            reader_gone: self.outputs.are_gone(),
+            outputs: self.outputs,
+            pieces: self.pieces,
+        })
+    }
+
+    /// No session is left out, so none needs to be looked for.
+    pub(crate) fn everything(
+        &mut self,
+        archive: &Archive,
+        notes: &mut Notes,
+    ) -> Result<ControlFlow<()>, Error> {
+        let places = archive.places().filter(|place| self.slots.contains(&place.sequence));
+        let places: Vec<Place> = places.collect();
+        let flow = each_data_stripe(archive, &places, notes, &|_| true, &mut |stripe, notes| {
+            let before = notes.explain.packets_seen;
+            let flow = self.piece(stripe, None, notes)?;
+            if let Some(losses) = self.telling.losses.as_deref_mut() {
+                losses.note(stripe.head, notes.explain.packets_seen - before);
+                losses.take(&mut notes.completeness);
+            }
+            Ok(flow)
+        })?;
+        if let Some(losses) = self.telling.losses.as_deref_mut() {
+            losses.finish(&mut notes.completeness);
+        }
+        Ok(flow)
+    }
+
+    /// The packets of the sessions that the request selects.
+    pub(crate) fn sessions(
+        &mut self,
+        archive: &mut Archive,
+        request: &Request<'_>,
+        notes: &mut Notes,
+    ) -> Result<ControlFlow<()>, Error> {
+        let mut admitted = Admitted::new(request.limits.sessions);
+        let (telling, done) = (&mut self.telling, &self.done);
+        let goes_on = &mut || (telling.progress)(done);
+        let chosen = match choose(archive, request, &mut admitted, notes, goes_on)? {
+            ControlFlow::Continue(chosen) => chosen,
+            ControlFlow::Break(()) => return Ok(ControlFlow::Break(())),
+        };
+        if let Chosen::Around(windows) = &chosen {
+            self.windows = windows.clone();
+        }
+        let is_by_payload = request.whole_sessions && request.payload.is_some();
+        if !is_by_payload {
+            // What was counted by the look is let through as it is.
+            let is_counted = matches!(chosen, Chosen::Around(_) | Chosen::Whole(_));
+            let mut all = Admitted::new(None);
+            let lets_through = if is_counted { &mut all } else { &mut admitted };
+            let flow = self.rows(archive, (request, &chosen), lets_through, notes)?;
+            notes.completeness.limited |= admitted.is_limited;
+            return Ok(flow);
+        }
+        self.hits = Some(Hits { limit: request.limits.sessions, ..Hits::default() });
+        let mut own = Notes { explain: notes.explain, ..Notes::default() };
+        let flow = self.rows(archive, (request, &chosen), &mut Admitted::new(None), &mut own)?;
+        notes.explain = own.explain;
+        let hits = self.hits.take().unwrap_or_default();
+        if flow.is_break() {
+            return Ok(flow);
+        }
+        notes.completeness.limited |= hits.is_limited;
+        // What could not be searched may have been a hit.
+        for damage in own.completeness.damage {
+            notes.completeness.add_damage(damage.stripe, damage.kind);
+        }
+        self.matching = Matching::default();
+        self.keyers = [Keyer::new(false), Keyer::new(true)];
+        (self.pieces, self.done) = (Vec::new(), Progress::default());
+        self.sieve.payload = None;
+        let chosen = Chosen::Whole(hits.sessions);
+        self.rows(archive, (request, &chosen), &mut Admitted::new(None), notes)
+    }
+
+    /// Takes the packets of the rows that are chosen.
+    fn rows(
+        &mut self,
+        archive: &mut Archive,
+        (request, chosen): (&Request<'_>, &Chosen),
+        admitted: &mut Admitted,
+        notes: &mut Notes,
+    ) -> Result<ControlFlow<()>, Error> {
+        let (wanted, times) = (chosen.wanted(request.query), chosen.times(request.query));
+        let (tail, mut vlan_in_key) = (archive.tail(), archive.vlan_in_key);
+        let slots = request.slots.clone();
+        let mut scan = Scan { archive, wanted, columns: COLUMNS, times, slots };
+        let flow = scan.run(notes, &mut |step, archive, notes| match step {
+            Step::Part { first, vlan_in_key: of_part, .. } => {
+                vlan_in_key = of_part;
+                if self.matching.piece_count() >= PIECES_MIN {
+                    return self.take_pieces(archive, first, notes);
+                }
+                Ok(ControlFlow::Continue(()))
+            }
+            Step::Progress { .. } => Ok((self.telling.progress)(&self.done)),
+            Step::Row(id, row) => {
+                if !admitted.admits(&row) {
+                    let is_over = admitted.is_full();
+                    return Ok(if is_over {
+                        ControlFlow::Break(())
+                    } else {
+                        ControlFlow::Continue(())
+                    });
+                }
+                self.done.rows += 1;
+                let (owner, within) = (Owner::new(id, &row), (&self.slots, tail));
+                notes.completeness.retired_pieces +=
+                    self.matching.add(owner, &row, vlan_in_key, within);
+                Ok(ControlFlow::Continue(()))
+            }
+        })?;
+        if flow.is_break() && !admitted.is_full() {
+            return Ok(flow);
+        }
+        self.take_pieces(scan.archive, StripeId { sequence: u64::MAX, sub: u16::MAX }, notes)
+    }
+
+    /// Reads the pieces in front of `until` and takes their packets.
+    fn take_pieces(
+        &mut self,
+        archive: &Archive,
+        until: StripeId,
+        notes: &mut Notes,
+    ) -> Result<ControlFlow<()>, Error> {
+        notes.explain.select_ns += self.watch.lap();
+        let mut due = self.matching.take_before(until);
+        let mut flow = ControlFlow::Continue(());
+        while !due.is_empty() && flow.is_continue() {
+            let behind = due.keys().nth(PIECES_AT_ONCE).copied();
+            let later = behind.map(|piece| due.split_off(&piece)).unwrap_or_default();
+            flow = self.take(archive, due, notes)?;
+            due = later;
+        }
+        notes.explain.packets_ns += self.watch.lap();
+        Ok(flow)
+    }
+
+    /// Takes the packets of some pieces, in ring order: from a few rows where that is enough.
+    fn take(
+        &mut self,
+        archive: &Archive,
+        mut due: BTreeMap<PieceId, PieceMatch>,
+        notes: &mut Notes,
+    ) -> Result<ControlFlow<()>, Error> {
+        let mut few = few::read(archive, due.iter());
+        let mut columns = BTreeMap::<u64, u32>::new();
+        let mut stripes = BTreeSet::new();
+        for piece in due.keys().filter(|piece| !few.contains_key(piece)) {
+            *columns.entry(piece.sequence).or_default() |= 1 << piece.column;
+            stripes.insert(stripe_of(*piece));
+        }
+        let places = columns.into_iter().map(|(sequence, columns)| Place { sequence, columns });
+        let places: Vec<Place> = places.collect();
+        let wanted = |stripe| stripes.contains(&stripe);
+        let flow = each_data_stripe(archive, &places, notes, &wanted, &mut |stripe, notes| {
+            let StripeId { sequence, sub } = stripe.id();
+            let piece = PieceId { sequence, sub, column: stripe.head.piece.column };
+            if few.contains_key(&piece) || !due.contains_key(&piece) {
+                // Another column of this stripe is read whole.
+                return Ok(ControlFlow::Continue(()));
+            }
+            let behind = few.split_off(&piece);
+            let before = core::mem::replace(&mut few, behind);
+            if self.take_few(before, &mut due, notes)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            let mut wanted = due.remove(&piece).expect("it was there");
+            let flow = self.piece(stripe, Some(&mut wanted), notes)?;
+            let is_cut = stripe.is_cut || self.is_expired(stripe.head);
+            notes.completeness.missing_packets += self.matching.done(wanted, is_cut);
+            Ok(flow)
+        })?;
+        let flow = if flow.is_break() { flow } else { self.take_few(few, &mut due, notes)? };
+        for lost in due.into_values() {
+            notes.completeness.missing_packets += self.matching.done(lost, true);
+        }
+        Ok(flow)
+    }
+
+    /// Takes the packets of pieces of which a few rows were read.
+    fn take_few(
+        &mut self,
+        pieces: BTreeMap<PieceId, FewRows>,
+        due: &mut BTreeMap<PieceId, PieceMatch>,
+        notes: &mut Notes,
+    ) -> Result<ControlFlow<()>, Error> {
+        for (piece, few) in pieces {
+            let mut wanted = due.remove(&piece).expect("rows are read of what is due");
+            if self.is_expired(few.head()) {
+                notes.completeness.withhold(self.expired);
+                notes.completeness.missing_packets += self.matching.done(wanted, true);
+                continue;
+            }
+            let (mut lanes, mut withheld) = (PieceLanes::default(), false);
+            let mut decoded = Decoded::default();
+            for (packet, block) in few.packets().expect("checked when they were read") {
+                let interface = few.interfaces().get(packet.interface);
+                let interface = interface.expect("the walk checks the number");
+                notes.explain.packets_seen += 1;
+                if let Some(row) = self.owner(&mut wanted, &packet, interface, &mut decoded) {
+                    let (body, decoded, row) = (few.front(), Some(&decoded), Some(row));
+                    let found = Candidate { packet: &packet, block, interface, body, decoded, row };
+                    withheld |= !self.push(&mut lanes, &found)?;
+                }
+            }
+            if withheld {
+                notes.completeness.withhold(self.expired);
+            }
+            let bytes = u64::try_from(few.len_bytes()).expect("lengths fit 64 bits");
+            notes.explain.bytes_read += bytes;
+            notes.explain.pieces_read += 1;
+            notes.completeness.missing_packets += self.matching.done(wanted, false);
+            if self.settle(few.head())?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Takes the packets that `wanted` asks for, or all.
+    fn piece(
+        &mut self,
+        stripe: &DataStripe<'_>,
+        mut wanted: Option<&mut PieceMatch>,
+        notes: &mut Notes,
+    ) -> Result<ControlFlow<()>, Error> {
+        if self.is_expired(stripe.head) {
+            // Names and secrets that lie beside the packets are as old.
+            notes.completeness.withhold(self.expired);
+            return Ok(ControlFlow::Continue(()));
+        }
+        let (mut lanes, mut withheld) = (PieceLanes::default(), false);
+        let mut decoded = Decoded::default();
+        let walked = stripe.packets(notes, |packet, interfaces| {
+            let interface = interfaces.get(packet.interface).expect("the walk checks the number");
+            let mut row = None;
+            if let Some(wanted) = wanted.as_deref_mut() {
+                row = self.owner(wanted, packet, interface, &mut decoded);
+                if row.is_none() {
+                    return Ok(ControlFlow::Continue(()));
+                }
+            }
+            let block = stripe.body.get(packet.begin..packet.end);
+            let block = block.expect("a packet lies in its body");
+            let decoded = row.map(|_| &decoded);
+            let body = stripe.body;
+            let found = Candidate { packet, block, interface, body, decoded, row };
+            withheld |= !self.push(&mut lanes, &found)?;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        if withheld {
+            notes.completeness.withhold(self.expired);
+        }
+        for block in walked.blocks.into_iter().filter(|_| self.hits.is_none()) {
+            if self.blocks.insert(*blake3::hash(block).as_bytes()) {
+                self.outputs.block(block)?;
+            }
+        }
+        if wanted.is_none() {
+            let times = self.windows.hull();
+            notes.completeness.add_gaps(&walked.gaps, *times.start(), *times.end());
+        }
+        self.settle(stripe.head)
+    }
+
+    /// The row that has this packet.
+    fn owner<'p>(
+        &mut self,
+        wanted: &mut PieceMatch,
+        packet: &StoredPacket<'p>,
+        interface: &InterfaceInPiece,
+        decoded: &mut Decoded<'p>,
+    ) -> Option<u64> {
+        let (begin, _) = packet.span();
+        if !wanted.covers(begin) {
+            return None;
+        }
+        let StoredPacket { data, original_len, timestamp, .. } = *packet;
+        decode_into(decoded, interface.link_type, data, original_len);
+        let [plain, with_vlan] = &mut self.keyers;
+        let keyer = if wanted.vlan_in_key() { with_vlan } else { plain };
+        let key = keyer.key(timestamp, decoded);
+        wanted.takes(&key, begin)
+    }
+
+    /// Hands out a packet in time that passes the filters. `lanes` are those of its piece. False
+    /// when the packet is expired, and withheld.
+    fn push(&mut self, lanes: &mut PieceLanes, found: &Candidate<'_, '_>) -> Result<bool, Error> {
+        let &Candidate { packet, block, interface, decoded, row, .. } = found;
+        if packet.timestamp <= self.expired {
+            return Ok(false);
+        }
+        if !self.windows.contains(packet.timestamp)
+            || !self.sieve.passes(interface.link_type, packet, decoded)?
+        {
+            return Ok(true);
+        }
+        self.done.packets += 1;
+        let owner = row.map(|row| self.matching.owner(row));
+        if let Some(hits) = &mut self.hits {
+            hits.add(owner.expect("sessions are looked for by their rows").session);
+            return Ok(true);
+        }
+        let comment = owner.zip(decoded).filter(|_| self.comments);
+        let comment = comment.map(|(owner, decoded)| owner.comment(&decoded.tuple));
+        let session = owner.filter(|_| self.outputs.are_by_session()).copied();
+        let session = session.map(|owner| self.session(&owner)).transpose()?;
+        let lane = self.lane(lanes, session, found)?;
+        let dressed = Dressed { block, packet, comment: comment.as_deref() };
+        let outputs = &mut self.outputs;
+        let encode = |out: &mut Vec<u8>| outputs.encode(lane, &dressed, out);
+        self.merger.push(lane, packet.timestamp, encode)?;
+        Ok(true)
+    }
+
+    /// A piece is done.
+    fn settle(&mut self, head: &Head) -> Result<ControlFlow<()>, Error> {
+        let StripeId { sequence, sub } = head.stripe.stripe;
+        let piece = PieceId { sequence, sub, column: head.piece.column };
+        self.pieces.push(PieceRead { piece, body_crc: body_crc_of(head) });
+        self.done.pieces += 1;
+        let outputs = &mut self.outputs;
+        self.merger.settle(&mut |lane, bytes| outputs.emit(lane, bytes))?;
+        if self.outputs.are_gone() || self.outputs.are_full() {
+            Ok(ControlFlow::Break(()))
+        } else {
+            Ok((self.telling.progress)(&self.done))
+        }
+    }
+
+    /// Whether all packets of the stripe are expired.
+    fn is_expired(&self, head: &Head) -> bool {
+        head.stripe.totals.packets > 0 && head.stripe.time_max <= self.expired
+    }
+
+    /// The number of a session whose packets have an output of their own.
+    fn session(&mut self, owner: &Owner) -> Result<usize, Error> {
+        if let Some(&known) = self.sessions.get(&owner.session) {
+            return Ok(known);
+        }
+        let number = self.outputs.add_session(&owner.start())?;
+        self.sessions.insert(owner.session, number);
+        Ok(number)
+    }
+
+    /// The lane of a packet's interface; `lanes` are those of its piece.
+    fn lane(
+        &mut self,
+        lanes: &mut PieceLanes,
+        session: Option<usize>,
+        found: &Candidate<'_, '_>,
+    ) -> Result<usize, Error> {
+        let (number, interface) = (found.packet.interface, found.interface);
+        if let Some(lane) = lanes.get(session, number) {
+            return Ok(lane);
+        }
+        let description = describe(interface, found.body, self.outputs.are_anonymous());
+        let key = (session, interface.id, interface.link_type, description.clone());
+        let next = self.lanes.len();
+        let lane = *self.lanes.entry(key).or_insert(next);
+        if lane == next {
+            self.outputs.add_lane(interface.link_type, &description, session)?;
+        }
+        lanes.set(session, number, lane);
+        Ok(lane)
+    }
+}
+
+fn stripe_of(piece: PieceId) -> StripeId {
+    StripeId { sequence: piece.sequence, sub: piece.sub }
+}

@@ -1,0 +1,108 @@
+//! The end of a file that somebody else writes.
+
+#![expect(clippy::disallowed_methods, reason = "a door opens files")]
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+
+/// Bytes read at a time.
+const READ_BYTES: u64 = 1 << 20;
+/// A longer line is none of a log.
+const LINE_BYTES_MAX: usize = 4 << 20;
+
+/// Follows a file of lines from its beginning, also when it is rotated: another file under its
+/// name, or one that is shorter, is read from its beginning.
+#[derive(Debug)]
+pub struct Tail {
+    path: PathBuf,
+    file: File,
+    inode: u64,
+    offset: u64,
+    /// The beginning of a line whose end is not written yet.
+    begun: Vec<u8>,
+}
+
+impl Tail {
+    /// Opens the file.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let fail = |error| Error::path("open", path, error);
+        let file = File::open(path).map_err(fail)?;
+        let inode = file.metadata().map_err(fail)?.ino();
+        Ok(Self { path: path.to_owned(), file, inode, offset: 0, begun: Vec::new() })
+    }
+
+    /// Lines that were written since, without their ends; none when there is nothing new. Bytes
+    /// that are no text are replaced.
+    pub fn lines(&mut self) -> Result<Vec<String>, Error> {
+        let fail = |error| Error::path("read", &self.path, error);
+        let mut bytes = Vec::new();
+        let read = (&self.file).take(READ_BYTES).read_to_end(&mut bytes).map_err(fail)?;
+        self.offset += u64::try_from(read).expect("lengths fit 64 bits");
+        if read == 0 {
+            self.look_for_another()?;
+        }
+        self.begun.append(&mut bytes);
+        let end = self.begun.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let rest = self.begun.split_off(end);
+        let whole = core::mem::replace(&mut self.begun, rest);
+        if self.begun.len() > LINE_BYTES_MAX {
+            self.begun.clear();
+        }
+        Ok(String::from_utf8_lossy(&whole).lines().map(str::to_owned).collect())
+    }
+
+    /// The last line, if its end was never written.
+    pub fn rest(&mut self) -> Option<String> {
+        let rest = core::mem::take(&mut self.begun);
+        (!rest.is_empty()).then(|| String::from_utf8_lossy(&rest).into_owned())
+    }
+
+    /// At the end: is it still the file of that name, and as long as it was?
+    fn look_for_another(&mut self) -> Result<(), Error> {
+        // Between two files there may be none.
+        let Ok(now) = fs::metadata(&self.path) else { return Ok(()) };
+        if now.ino() != self.inode {
+            *self = Self::open(&self.path)?;
+        } else if now.len() < self.offset {
+            self.begun.clear();
+            self.offset = 0;
+            let begin = self.file.seek(SeekFrom::Start(0));
+            begin.map_err(|error| Error::path("read", &self.path, error))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn lines_come_when_they_are_whole_and_from_the_next_file_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let mut file = File::create(&path).unwrap();
+        file.write_all(b"one\ntw").unwrap();
+        let mut tail = Tail::open(&path).unwrap();
+        assert_eq!(tail.lines().unwrap(), ["one"]);
+        assert!(tail.lines().unwrap().is_empty());
+        file.write_all(b"o\nthree\n").unwrap();
+        assert_eq!(tail.lines().unwrap(), ["two", "three"]);
+        fs::rename(&path, folder.path().join("log.1")).unwrap();
+        assert!(tail.lines().unwrap().is_empty());
+        fs::write(&path, "four\nfive").unwrap();
+        assert!(tail.lines().unwrap().is_empty());
+        assert_eq!(tail.lines().unwrap(), ["four"]);
+        assert_eq!(tail.rest().as_deref(), Some("five"));
+        fs::write(&path, "6\n").unwrap();
+        assert!(tail.lines().unwrap().is_empty());
+        assert_eq!(tail.lines().unwrap(), ["6"], "a file that is cut is read anew");
+        assert!(Tail::open(&folder.path().join("absent")).is_err());
+    }
+}

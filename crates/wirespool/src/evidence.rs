@@ -1,0 +1,174 @@
+//! `wirespool verify-extract` and `wirespool keygen`.
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use ::extract::{PublicKey, SealError, SigningKey, VerifyExtractError};
+use anyhow::{Context, bail};
+use clap::Args;
+use host::Output;
+use view::{ExpectedOutput, ReadManifest};
+
+use crate::failure::{Outcome, Usage, Verdict};
+use crate::stdout;
+
+/// Manifests of large extracts list many pieces, but not gigabytes of them.
+const MANIFEST_BYTES_MAX: u64 = 1 << 30;
+
+/// Compare an extract with its manifest.
+///
+/// Length, SHA-256 and BLAKE3 of the file have to be those that were written, and the manifest has
+/// to be as it was written: its seal is a hash, and a signature where there was a key. Needs
+/// neither the volume nor a recorder. What was missing from the extract is in its manifest.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool verify-extract https.pcapng.json https.pcapng
+  wirespool verify-extract sessions.json sessions/
+  wirespool verify-extract evidence.pcapng.json evidence.pcapng --public-key signing.key.pub
+
+Exit code 1 when the file is not the extract, or the manifest not the one that was written.")]
+pub(crate) struct VerifyFlags {
+    /// The manifest that extract wrote
+    manifest: PathBuf,
+    /// The extract, or the folder of one with --split
+    file: PathBuf,
+    /// The manifest has to be signed with the other half of this key
+    #[arg(long, value_name = "FILE")]
+    public_key: Option<PathBuf>,
+}
+
+/// Make a pair of keys for signing manifests.
+///
+/// Writes an Ed25519 private key to FILE, which only its owner may read, and the public key to
+/// FILE.pub. Both are PEM files as openssl has them.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool keygen signing.key
+  wirespool extract /data/spool 'host 10.0.0.1' --sign signing.key -w evidence.pcapng
+  wirespool verify-extract evidence.pcapng.json evidence.pcapng --public-key signing.key.pub")]
+pub(crate) struct KeygenFlags {
+    /// Where the private key goes; an existing file is not replaced
+    file: PathBuf,
+}
+
+pub(crate) fn keygen(flags: &KeygenFlags) -> Outcome {
+    let key = SigningKey::new(host::random_bytes()?);
+    let mut public = flags.file.clone().into_os_string();
+    public.push(".pub");
+    let mut private = Output::create(&flags.file, false)?;
+    let mut public = Output::create(Path::new(&public), false)?;
+    private.write_all(key.to_pem().as_bytes())?;
+    public.write_all(key.public().to_pem().as_bytes())?;
+    private.finish()?;
+    public.finish()?;
+    stdout::print(&format!("public key {}\n", view::hex(&key.public().0)))?;
+    Ok(Verdict::Clean)
+}
+
+/// Reads a key that signs.
+pub(crate) fn signing_key(path: &Path) -> anyhow::Result<SigningKey> {
+    let text = host::read_text(path)?;
+    SigningKey::from_pem(&text).map_err(|error| not_a_key(path, error))
+}
+
+fn not_a_key(path: &Path, error: ::extract::KeyError) -> anyhow::Error {
+    Usage(format!("{}: {error}", path.display())).into()
+}
+
+pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
+    let trusted = flags.public_key.as_deref().map(|path| {
+        let text = host::read_text(path)?;
+        PublicKey::from_pem(&text).map_err(|error| not_a_key(path, error))
+    });
+    let trusted = trusted.transpose()?;
+    let mut text = String::new();
+    let of_manifest = || format!("cannot read the manifest {}", flags.manifest.display());
+    let manifest = host::open_input(&flags.manifest)?.take(MANIFEST_BYTES_MAX);
+    { manifest }.read_to_string(&mut text).with_context(of_manifest)?;
+    let manifest = view::parse_manifest(&text).with_context(of_manifest)?;
+
+    let (mut report, mut is_right) = (Vec::new(), true);
+    let seal = check_seal(&manifest, trusted.as_ref());
+    is_right &= seal.is_ok();
+    let name = flags.manifest.display();
+    match seal {
+        Ok(Some(by)) => report.push(format!("{name} is signed with {by}\n")),
+        Ok(None) => {}
+        Err(error) => report.push(format!("{name}: {error}\n")),
+    }
+    let findings = if flags.file.is_dir() {
+        check_folder(&manifest.outputs, &flags.file)?
+    } else {
+        let output = choose(&manifest.outputs, flags)?;
+        Vec::from_iter(check_file(output, &flags.file)?)
+    };
+    is_right &= findings.is_empty();
+    if findings.is_empty() {
+        let state = if manifest.is_complete { "complete" } else { "incomplete" };
+        let file = flags.file.display();
+        report.push(format!("{file} is the extract of its manifest, {state}\n"));
+    }
+    report.extend(findings.iter().map(|finding| format!("{finding}\n")));
+    stdout::print(&report.concat())?;
+    Ok(Verdict::clean_if(is_right))
+}
+
+/// Who signed it, in words; `None` for nobody.
+fn check_seal(
+    manifest: &ReadManifest<'_>,
+    trusted: Option<&PublicKey>,
+) -> Result<Option<String>, SealError> {
+    let Some((text, seal)) = &manifest.sealed else {
+        return trusted.map_or(Ok(None), |_| Err(SealError::Unsigned));
+    };
+    seal.check(text.as_bytes(), trusted)?;
+    let known = if trusted.is_some() { "the key given" } else { "a key that nobody vouches for" };
+    Ok(seal.signature.map(|(key, _)| format!("{known}, {}", view::hex(&key.0))))
+}
+
+/// What is wrong with a file.
+fn check_file(output: &ExpectedOutput, path: &Path) -> anyhow::Result<Option<String>> {
+    let mut file = host::open_input(path)?;
+    match ::extract::verify_extract(&output.summary, &mut file) {
+        Ok(()) => Ok(None),
+        Err(VerifyExtractError::Read(error)) => {
+            Err(error).with_context(|| format!("cannot read {}", path.display()))
+        }
+        Err(error) => Ok(Some(format!("{}: {error}", path.display()))),
+    }
+}
+
+/// What is wrong with a folder: files that are changed, missing, or too many.
+fn check_folder(outputs: &[ExpectedOutput], folder: &Path) -> anyhow::Result<Vec<String>> {
+    let mut there: BTreeSet<PathBuf> =
+        host::files_in(folder)?.into_iter().map(|(path, _)| path).collect();
+    let mut findings = Vec::new();
+    for output in outputs {
+        let Some(name) = &output.file else { bail!("the manifest names no files") };
+        let path = folder.join(name);
+        if there.remove(&path) {
+            findings.extend(check_file(output, &path)?);
+        } else {
+            findings.push(format!("{}: missing", path.display()));
+        }
+    }
+    let unknown = there.iter().map(|path| format!("{}: not of the extract", path.display()));
+    findings.extend(unknown);
+    Ok(findings)
+}
+
+/// The only output, or the one with the name of the file.
+fn choose<'a>(
+    outputs: &'a [ExpectedOutput],
+    flags: &VerifyFlags,
+) -> Result<&'a ExpectedOutput, Usage> {
+    if let [only] = outputs {
+        return Ok(only);
+    }
+    let name = flags.file.file_name().unwrap_or_default().to_string_lossy();
+    let named = outputs.iter().find(|output| output.file.as_deref() == Some(&*name));
+    named.ok_or_else(|| Usage(format!("the manifest has no output named {name}")))
+}

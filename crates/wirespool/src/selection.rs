@@ -1,0 +1,266 @@
+//! Which packets an extract or a hold takes, besides the query.
+
+use core::ops::ControlFlow;
+use core::time::Duration;
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use ::extract::{Anonymiser, Limits, Options, Pattern, Request, SessionIds};
+use anyhow::Context;
+use capture::PacketFilter;
+use clap::Args;
+use host::SystemClock;
+use query::Query;
+use units::{Clock, NANOS_PER_SECOND, Sleep};
+
+use crate::arguments;
+use crate::failure::Usage;
+use crate::tag;
+
+/// Ids and logs take so much text and no more.
+const TEXT_BYTES_MAX: u64 = 1 << 30;
+/// An event in a log lies within this of its session's packets: clocks of two machines differ.
+pub(crate) const MARGIN_NS: i64 = 60 * NANOS_PER_SECOND;
+/// While a recorder runs, a search rests so many times as long as it reads ...
+const REST_TIMES: i64 = 3;
+/// ... and so long at most at a time, so that it can be interrupted.
+const REST_NS_MAX: i64 = NANOS_PER_SECOND / 2;
+
+/// Sessions that are named by something else than a query.
+#[derive(Debug, Args)]
+pub(crate) struct NamingFlags {
+    /// Only the session with this community id; may be given several times
+    #[arg(long, value_name = "ID")]
+    community_id: Vec<String>,
+    /// Only sessions that the alerts in this EVE file of Suricata name (all events, if it has no
+    /// alert); - is standard input
+    #[arg(long, value_name = "FILE")]
+    from_eve: Option<PathBuf>,
+    /// Only sessions that this log of Zeek names, tab-separated or JSON
+    #[arg(long, value_name = "FILE")]
+    from_zeek: Option<PathBuf>,
+}
+
+impl NamingFlags {
+    fn is_empty(&self) -> bool {
+        self.community_id.is_empty() && self.from_eve.is_none() && self.from_zeek.is_none()
+    }
+
+    /// The query with what these ask for besides.
+    pub(crate) fn query_text(&self, words: &[String]) -> anyhow::Result<String> {
+        let mut text = with_community_ids(words.join(" "), &self.community_id);
+        for path in self.from_eve.iter().chain(&self.from_zeek) {
+            let events = tag::events_of(path, &read_text(path)?)?;
+            let named: BTreeSet<String> =
+                events.iter().filter_map(|event| event.query(MARGIN_NS)).collect();
+            let named = Vec::from_iter(named).join(" or ");
+            text = if text.trim().is_empty() { named } else { format!("({text}) and ({named})") };
+        }
+        Ok(text)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SelectionFlags {
+    /// All packets of the sessions, not only those in the query's times
+    #[arg(long)]
+    whole_sessions: bool,
+    /// Only sessions named in this file (- is standard input): ids one a line, or what find --json
+    /// prints
+    #[arg(long, value_name = "FILE")]
+    sessions: Option<PathBuf>,
+    #[command(flatten)]
+    naming: NamingFlags,
+    /// Instead of the sessions' packets every packet from so long before each of them to so long
+    /// after it
+    #[arg(long, value_name = "TIME", conflicts_with = "whole_sessions",
+        value_parser = arguments::duration)]
+    around: Option<Duration>,
+    /// Of the packets those that pass this filter in the words of pcap-filter
+    #[arg(long, value_name = "FILTER")]
+    packet_filter: Option<String>,
+    /// Of the packets those with this in their payload: a text, hex:DIGITS or re:EXPRESSION; with
+    /// --whole-sessions the sessions that have such a packet
+    #[arg(long, value_name = "PATTERN", value_parser = pattern)]
+    payload: Option<Pattern>,
+    /// At most so many sessions
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// At most so many packets
+    #[arg(long, value_name = "N")]
+    limit_packets: Option<u64>,
+    /// At most so many bytes of packets
+    #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
+    limit_bytes: Option<u64>,
+    /// Give each packet the id of its session, and who sent it, as a comment
+    #[arg(long)]
+    comments: bool,
+    /// Exchange addresses by the key in this file, 64 hex digits: prefixes stay common
+    #[arg(long, value_name = "KEYFILE")]
+    anonymise: Option<PathBuf>,
+}
+
+fn pattern(text: &str) -> Result<Pattern, String> {
+    text.parse().map_err(|error: ::extract::PatternError| error.to_string())
+}
+
+/// A request, with what it borrows.
+pub(crate) struct Selection {
+    pub(crate) query: Query,
+    pub(crate) query_text: String,
+    flags: Narrowed,
+}
+
+/// The flags, read and checked.
+struct Narrowed {
+    whole_sessions: bool,
+    sessions: Option<SessionIds>,
+    around: Option<Duration>,
+    packet_filter: Option<PacketFilter>,
+    payload: Option<Pattern>,
+    limits: Limits,
+    comments: bool,
+    anonymiser: Option<Anonymiser>,
+}
+
+impl SelectionFlags {
+    /// Something besides the query says which sessions are meant.
+    fn names_sessions(&self) -> bool {
+        self.sessions.is_some() || !self.naming.is_empty()
+    }
+
+    /// Reads and checks what is asked for; `words` are the query.
+    pub(crate) fn selection(&self, words: &[String]) -> anyhow::Result<Selection> {
+        if words.is_empty() && !self.names_sessions() {
+            let text = "which sessions? Give a query ('' for all), --sessions, --community-id \
+                        or --from-eve";
+            return Err(Usage(text.to_owned()).into());
+        }
+        let query_text = self.naming.query_text(words)?;
+        let query = arguments::query(core::slice::from_ref(&query_text), SystemClock.realtime())?;
+        let packet_filter = self.packet_filter.as_deref().map(PacketFilter::new);
+        let packet_filter = packet_filter.transpose().map_err(|error| match error {
+            error @ capture::Error::Filter { .. } => Usage(error.to_string()).into(),
+            error => anyhow::Error::from(error),
+        })?;
+        let flags = Narrowed {
+            whole_sessions: self.whole_sessions,
+            sessions: self.sessions.as_deref().map(session_ids).transpose()?,
+            around: self.around,
+            packet_filter,
+            payload: self.payload.clone(),
+            limits: Limits {
+                sessions: self.limit,
+                packets: self.limit_packets,
+                bytes: self.limit_bytes,
+            },
+            comments: self.comments,
+            anonymiser: self.anonymise.as_deref().map(address_key).transpose()?,
+        };
+        Ok(Selection { query, query_text, flags })
+    }
+}
+
+impl Selection {
+    pub(crate) fn request(&self) -> Request<'_> {
+        let flags = &self.flags;
+        Request {
+            whole_sessions: flags.whole_sessions,
+            sessions: flags.sessions.clone(),
+            around: flags.around,
+            packet_filter: flags.packet_filter.clone(),
+            payload: flags.payload.clone(),
+            limits: flags.limits,
+            comments: flags.comments,
+            anonymiser: flags.anonymiser.clone(),
+            ..Request::new(&self.query, &self.query_text)
+        }
+    }
+}
+
+fn address_key(path: &Path) -> anyhow::Result<Anonymiser> {
+    let text = host::read_text(path)?;
+    Anonymiser::from_text(&text)
+        .map_err(|error| Usage(format!("{}: {error}", path.display())).into())
+}
+
+/// A query with the alternatives of `ids` besides.
+pub(crate) fn with_community_ids(text: String, ids: &[String]) -> String {
+    if ids.is_empty() {
+        return text;
+    }
+    let quoted: Vec<String> = ids.iter().map(|id| format!("\"{}\"", id.replace('"', ""))).collect();
+    let any = format!("community_id in {{{}}}", quoted.join(", "));
+    if text.trim().is_empty() { any } else { format!("({text}) and {any}") }
+}
+
+/// The text of a file or of standard input.
+fn read_text(path: &Path) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let name = || format!("cannot read {}", path.display());
+    if path == Path::new("-") {
+        std::io::stdin().lock().take(TEXT_BYTES_MAX).read_to_string(&mut text)
+    } else {
+        host::open_input(path)?.take(TEXT_BYTES_MAX).read_to_string(&mut text)
+    }
+    .with_context(name)?;
+    Ok(text)
+}
+
+/// Ids from a file or standard input.
+fn session_ids(path: &Path) -> anyhow::Result<SessionIds> {
+    let text = read_text(path)?;
+    let mut ids = SessionIds::default();
+    for (number, line) in (1..).zip(text.lines()) {
+        let id = view::session_id(line);
+        let is_one = id.as_deref().is_none_or(|id| ids.add(id));
+        if !is_one {
+            let text = format!("{}, line {number}: no session id", path.display());
+            return Err(Usage(text).into());
+        }
+    }
+    Ok(ids)
+}
+
+/// Gives way to a recorder: a search through payload reads much, and recording outranks it.
+pub(crate) struct Throttle {
+    is_needed: bool,
+    since_ns: i64,
+}
+
+impl Throttle {
+    /// For a run that searches, while somebody records into the volume.
+    pub(crate) fn new(options: &Options, request: &Request<'_>) -> Self {
+        let status = || upkeep::status(&options.volume, &options.members);
+        let is_needed = request.payload.is_some() && status().is_ok_and(|status| status.is_open);
+        Self { is_needed, since_ns: SystemClock.boottime_ns() }
+    }
+
+    /// After each piece: rests in proportion to the time since the one before.
+    pub(crate) fn rest(&mut self) -> ControlFlow<()> {
+        if self.is_needed {
+            let now = SystemClock.boottime_ns();
+            let rest_ns = (now - self.since_ns).saturating_mul(REST_TIMES).min(REST_NS_MAX);
+            SystemClock.sleep_until(now + rest_ns);
+            self.since_ns = SystemClock.boottime_ns();
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn community_ids_narrow_a_query() {
+        let ids = ["1:a=".to_owned(), "1:b+/=".to_owned()];
+        assert_eq!(with_community_ids("port 53".to_owned(), &[]), "port 53");
+        let both = with_community_ids(String::new(), &ids);
+        assert_eq!(both, "community_id in {\"1:a=\", \"1:b+/=\"}");
+        let text = with_community_ids("a or b".to_owned(), &ids[..1]);
+        assert_eq!(text, "(a or b) and community_id in {\"1:a=\"}");
+        assert!(Query::parse(&both, units::Timestamp(0)).is_ok());
+    }
+}

@@ -1,0 +1,174 @@
+//! `stenoread` and `stenocurl`: what people have in their fingers and scripts, with the arguments
+//! of Stenographer's programs of these names. Both are second names of this binary.
+
+use core::ops::ControlFlow;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use ::extract::{Limits, Options, Request, Target};
+use anyhow::{Context, bail};
+use clap::Args;
+use host::{Output, StopFlag, SystemClock};
+use units::Clock;
+
+use crate::arguments;
+use crate::failure::{Outcome, Usage, Verdict, of_extract};
+use crate::progress::say;
+use crate::{recorder, stdout};
+
+/// Second names of the binary.
+pub(crate) const READ: &str = "stenoread";
+pub(crate) const CURL: &str = "stenocurl";
+
+/// Where Stenographer has its settings, and the variable that names another place.
+const CONFIG: &str = "/etc/stenographer/config";
+const CONFIG_VARIABLE: &str = "STENOGRAPHER_CONFIG";
+
+/// Show the packets of a Stenographer query with tcpdump.
+///
+/// Takes the arguments of Stenographer's stenoread: a query, then options for tcpdump, which gets
+/// the packets. The volume is the one that `"Volume"` names in Stenographer's file of settings,
+/// /etc/stenographer/config or `$STENOGRAPHER_CONFIG`. A link named stenoread to this program does
+/// the same.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ln -s /usr/bin/wirespool /usr/local/bin/stenoread
+  stenoread 'host 10.0.0.1 and port 53 and after 3h ago' -n -w dns.pcap
+  wirespool stenoread --volume /data/spool 'port 53' -n")]
+pub(crate) struct ReadFlags {
+    /// The volume
+    #[arg(long)]
+    volume: Option<PathBuf>,
+    /// The query
+    query: String,
+    /// Options for tcpdump
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "TCPDUMP-OPTION")]
+    tcpdump: Vec<OsString>,
+}
+
+/// Answer a Stenographer query with a pcap file on standard output.
+///
+/// Takes the arguments of Stenographer's stenocurl that concern a query: `/query -d QUERY`, with
+/// -o, -s, and the headers Steno-Limit-Packets and Steno-Limit-Bytes. There is no server behind it:
+/// the volume, found as by stenoread, is read here.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stenocurl /query -d 'host 10.0.0.1' > a.pcap
+  stenocurl /query -s -d 'port 53' -H 'Steno-Limit-Packets: 100' -o dns.pcap
+  wirespool stenocurl --volume /data/spool /query -d 'port 53' > dns.pcap")]
+pub(crate) struct CurlFlags {
+    /// The volume
+    #[arg(long)]
+    volume: Option<PathBuf>,
+    /// What is asked for: /query
+    path: String,
+    /// The query
+    #[arg(long, short, visible_alias = "data-binary", value_name = "QUERY")]
+    data: String,
+    /// Write to this file
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// A limit: `Steno-Limit-Packets: N` or `Steno-Limit-Bytes: N`; others are not looked at
+    #[arg(long, short = 'H', value_name = "HEADER")]
+    header: Vec<String>,
+    /// Say nothing but errors
+    #[arg(long, short)]
+    silent: bool,
+    /// Say errors even so
+    #[arg(long, short = 'S')]
+    show_error: bool,
+}
+
+pub(crate) fn read(flags: &ReadFlags) -> Outcome {
+    let volume = volume(flags.volume.as_deref())?;
+    let mut arguments: Vec<OsString> = ["-r", "-", "-s", "0"].map(OsString::from).to_vec();
+    arguments.extend(flags.tcpdump.iter().cloned());
+    // What is wrong with the query is said before a program starts.
+    arguments::query(core::slice::from_ref(&flags.query), SystemClock.realtime())?;
+    let mut piped = host::Piped::start(Path::new("tcpdump"), &arguments)?;
+    let verdict = answer(&volume, &flags.query, Limits::default(), &mut piped, true);
+    let code = piped.finish()?;
+    let verdict = verdict?;
+    match code {
+        Some(0) => Ok(verdict),
+        _ => bail!("tcpdump did not end well"),
+    }
+}
+
+pub(crate) fn curl(flags: &CurlFlags) -> Outcome {
+    if flags.path.trim_start_matches('/') != "query" {
+        let text = format!("{} is nothing that is answered here: /query is", flags.path);
+        return Err(Usage(text).into());
+    }
+    let volume = volume(flags.volume.as_deref())?;
+    let mut limits = Limits::default();
+    for header in &flags.header {
+        let (name, value) = header.split_once(':').unwrap_or((header, ""));
+        let number = || {
+            let text = format!("{header}: a number is missing");
+            value.trim().parse().map(Some).map_err(|_| Usage(text))
+        };
+        match name.trim().to_ascii_lowercase().as_str() {
+            "steno-limit-packets" => limits.packets = number()?,
+            "steno-limit-bytes" => limits.bytes = number()?,
+            _ => {}
+        }
+    }
+    match &flags.output {
+        Some(path) => {
+            let mut output = Output::create(path, true)?;
+            let verdict = answer(&volume, &flags.data, limits, &mut output, !flags.silent)?;
+            output.finish()?;
+            Ok(verdict)
+        }
+        None if stdout::is_terminal() => {
+            let text = "packets are no text for a terminal; -o names a file";
+            Err(Usage(text.to_owned()).into())
+        }
+        None => answer(&volume, &flags.data, limits, &mut stdout::buffered(), !flags.silent),
+    }
+}
+
+/// Writes the packets of a query as pcap; says what is missing.
+fn answer(
+    volume: &Path,
+    text: &str,
+    limits: Limits,
+    to: &mut dyn Write,
+    says: bool,
+) -> anyhow::Result<Verdict> {
+    let query = arguments::query(&[text.to_owned()], SystemClock.realtime())?;
+    let request = Request { limits, ..Request::new(&query, text) };
+    recorder::catch_up(volume, &[]);
+    let options = Options { volume: volume.to_path_buf(), ..Options::default() };
+    let stop = StopFlag::install()?;
+    let go_on = &mut |_: &::extract::Progress| {
+        if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let report = ::extract::extract(&options, &request, Target::Pcap(to), &SystemClock, go_on);
+    let report = report.map_err(|error| of_extract(volume, error))?;
+    let completeness = &report.manifest.completeness;
+    // As Stenographer: a limit that was asked for is no verdict.
+    let mut missing = completeness.clone();
+    missing.limited = false;
+    if says && !missing.is_complete() {
+        say(&format!("{}, {completeness}", view::plural(report.packets, "packet")));
+    }
+    Ok(Verdict::clean_if(missing.is_complete() || report.reader_gone))
+}
+
+/// The volume that is given, or set.
+fn volume(given: Option<&Path>) -> anyhow::Result<PathBuf> {
+    if let Some(given) = given {
+        return Ok(given.to_path_buf());
+    }
+    let config = std::env::var_os(CONFIG_VARIABLE).map_or_else(|| CONFIG.into(), PathBuf::from);
+    let text = host::read_text(&config).context("which volume? --volume names it; else")?;
+    view::stenographer_volume(&text).map(PathBuf::from).ok_or_else(|| {
+        let text = format!("{}: no \"Volume\" is named there", config.display());
+        Usage(text).into()
+    })
+}

@@ -1,0 +1,240 @@
+//! `wirespool tag`: from the log of another tool to sessions.
+
+use core::ops::ControlFlow;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use ::extract::{Event, Options, Request};
+use anyhow::bail;
+use clap::Args;
+use host::{StopFlag, SystemClock, Tail};
+use query::Query;
+use units::{Clock, NANOS_PER_SECOND, Sleep};
+use view::{LogEvent, LogReader};
+
+use crate::failure::{Outcome, Usage, Verdict, of_extract};
+use crate::find::ReadingFlags;
+use crate::hold::{Aside, Room, put_aside};
+use crate::progress::say;
+use crate::selection::MARGIN_NS;
+
+/// How often a followed log is looked at.
+const LOOK_NS: i64 = NANOS_PER_SECOND;
+/// A followed event is looked for again so often, and no longer than this after it came: a session
+/// has its lasting id when its segment is indexed.
+const AGAIN_NS: i64 = 15 * NANOS_PER_SECOND;
+const PATIENCE_NS: i64 = 3600 * NANOS_PER_SECOND;
+/// Events that wait for that at a time.
+const PENDING_MAX: usize = 1 << 16;
+
+/// Tag the sessions that a log of Suricata or Zeek names.
+///
+/// Prints a line of JSON for each event and session: the session's id, its community id, the tag
+/// (an alert's signature, a notice, the kind of event), severity and time. Sessions are found by
+/// community id where the log has it, else by addresses, ports and protocol, and live within a
+/// minute of the event. The lines are what `extract --sessions` and `hold --sessions` read. With
+/// --follow the log is read on as it grows or is rotated; chosen alerts are put aside at once.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool tag /data/spool --log /var/log/suricata/eve.json > tags.jsonl
+  grep 'ET SCAN' tags.jsonl | wirespool extract /data/spool --sessions - -w scan.pcapng
+  wirespool tag /data/spool --log eve.json --follow --hold-dir /data/holds --hold-severity 1
+
+Exit code 1 when a session that an alert names was not found.")]
+pub(crate) struct Flags {
+    /// The volume: a file or a block device
+    volume: PathBuf,
+    /// The log: EVE of Suricata, or one of Zeek's, tab-separated or JSON
+    #[arg(long, value_name = "FILE")]
+    log: PathBuf,
+    /// Go on with what is written to the log, until interrupted
+    #[arg(long)]
+    follow: bool,
+    /// All events, not only alerts and notices
+    #[arg(long)]
+    all_events: bool,
+    /// Put sessions of alerts aside in this directory
+    #[arg(long, value_name = "DIR")]
+    hold_dir: Option<PathBuf>,
+    /// Those of this severity or a higher one (1 is the highest)
+    #[arg(long, value_name = "N", requires = "hold_dir")]
+    hold_severity: Option<u8>,
+    /// Those whose tag has this text
+    #[arg(long, value_name = "TEXT", requires = "hold_dir")]
+    hold_matching: Option<String>,
+    /// Bytes that all holds there may take
+    #[arg(long, value_name = "SIZE", default_value = "10G",
+        value_parser = crate::arguments::size)]
+    size_max: u64,
+    #[command(flatten)]
+    reading: ReadingFlags,
+}
+
+/// An event whose session has no lasting id yet.
+struct Pending {
+    event: LogEvent,
+    since_ns: i64,
+    next_ns: i64,
+}
+
+struct Tagger<'a> {
+    flags: &'a Flags,
+    options: Options,
+    pending: Vec<Pending>,
+    missed: u64,
+    bad_lines: u64,
+}
+
+pub(crate) fn run(flags: &Flags) -> Outcome {
+    let options = flags.reading.options(flags.volume.clone());
+    // What is wrong with the volume is said before anything is tagged.
+    upkeep::status(&options.volume, &options.members)?;
+    flags.reading.catch_up(&flags.volume);
+    let (mut tail, mut reader) = (Tail::open(&flags.log)?, LogReader::default());
+    let stop = StopFlag::install()?;
+    let mut tagger = Tagger { flags, options, pending: Vec::new(), missed: 0, bad_lines: 0 };
+    while !stop.is_set() {
+        let lines = tail.lines()?;
+        let is_end = lines.is_empty();
+        for line in lines {
+            tagger.line(&mut reader, &line)?;
+        }
+        if is_end && !flags.follow {
+            break;
+        }
+        if !tagger.pending.is_empty() {
+            flags.reading.catch_up(&flags.volume);
+        }
+        tagger.look_again(SystemClock.boottime_ns(), false)?;
+        if is_end {
+            SystemClock.sleep_until(SystemClock.boottime_ns() + LOOK_NS);
+        }
+    }
+    if let Some(line) = tail.rest() {
+        tagger.line(&mut reader, &line)?;
+    }
+    tagger.look_again(SystemClock.boottime_ns(), true)?;
+    if tagger.bad_lines > 0 {
+        let lines = view::plural(tagger.bad_lines, "line");
+        if !reader.has_read() {
+            bail!("{}: not a log of Suricata or Zeek", flags.log.display());
+        }
+        say(&format!("{}: {lines} of no known form", flags.log.display()));
+    }
+    if tagger.missed > 0 {
+        say(&format!("no session found for {}", view::plural(tagger.missed, "event")));
+    }
+    Ok(Verdict::clean_if(tagger.missed == 0))
+}
+
+impl Tagger<'_> {
+    fn line(&mut self, reader: &mut LogReader, line: &str) -> anyhow::Result<()> {
+        let Ok(event) = reader.line(line) else {
+            self.bad_lines += 1;
+            return Ok(());
+        };
+        let is_wanted = |event: &LogEvent| event.is_alert || self.flags.all_events;
+        let Some(event) = event.filter(is_wanted) else { return Ok(()) };
+        let now = SystemClock.boottime_ns();
+        if self.chosen(&event) {
+            self.hold(&event)?;
+        }
+        let pending = Pending { event, since_ns: now, next_ns: now };
+        if self.pending.len() < PENDING_MAX {
+            self.pending.push(pending);
+        } else {
+            self.tag(&pending.event, true)?;
+        }
+        if self.flags.follow { Ok(()) } else { self.look_again(now, true) }
+    }
+
+    /// Tags what is due; `is_last` takes what there is.
+    fn look_again(&mut self, now: i64, is_last: bool) -> anyhow::Result<()> {
+        for mut pending in core::mem::take(&mut self.pending) {
+            let is_over = is_last || now - pending.since_ns > PATIENCE_NS;
+            let is_due = is_over || now >= pending.next_ns;
+            if !is_due || !self.tag(&pending.event, is_over)? {
+                if is_due {
+                    pending.next_ns = now + AGAIN_NS;
+                }
+                self.pending.push(pending);
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints the sessions of an event; false when they have no lasting ids yet and that matters.
+    fn tag(&mut self, event: &LogEvent, is_last: bool) -> anyhow::Result<bool> {
+        let Some(text) = event.query(MARGIN_NS) else {
+            self.missed += 1;
+            return Ok(true);
+        };
+        let query = parsed(&text)?;
+        let mut found = Vec::new();
+        let clock = &SystemClock;
+        let report = ::extract::find(&self.options, &query, None, clock, &mut |step| {
+            if let Event::Found(session) = step {
+                found.push(session.clone());
+            }
+            ControlFlow::Continue(())
+        });
+        report.map_err(|error| of_extract(&self.flags.volume, error))?;
+        let is_lasting = !found.is_empty() && found.iter().all(|session| !session.is_provisional);
+        if !is_lasting && !is_last {
+            return Ok(false);
+        }
+        self.missed += u64::from(found.is_empty());
+        let lines: String = found.iter().map(|session| view::tag_line(event, session)).collect();
+        let mut out = crate::stdout::buffered();
+        out.write_all(lines.as_bytes())?;
+        out.flush()?;
+        Ok(true)
+    }
+
+    fn chosen(&self, event: &LogEvent) -> bool {
+        let Flags { hold_dir, hold_severity, hold_matching, .. } = self.flags;
+        let is_severe = hold_severity
+            .is_none_or(|most| event.severity.is_some_and(|severity| severity <= most));
+        let matches = hold_matching.as_ref().is_none_or(|text| event.label.contains(text));
+        hold_dir.is_some() && event.is_alert && is_severe && matches
+    }
+
+    /// Puts the event's session aside, as far as it is there.
+    fn hold(&self, event: &LogEvent) -> anyhow::Result<()> {
+        let (Some(folder), Some(text)) = (&self.flags.hold_dir, event.query(MARGIN_NS)) else {
+            return Ok(());
+        };
+        let query = parsed(&text)?;
+        let request = Request { whole_sessions: true, ..Request::new(&query, &text) };
+        let size_max = self.flags.size_max;
+        let room = Room { folder, size_max, also_empty: false, key: None };
+        let go_on = &mut |_: &::extract::Progress| ControlFlow::Continue(());
+        match put_aside(&room, &self.options, &request, go_on)? {
+            Aside::Full { .. } => bail!("{}: no room for {}", folder.display(), event.label),
+            Aside::Held { path, packets, .. } => {
+                let packets = view::plural(packets, "packet");
+                say(&format!("hold: {packets} of {} in {}", event.label, path.display()));
+            }
+            Aside::Nothing | Aside::Stopped => {}
+        }
+        Ok(())
+    }
+}
+
+fn parsed(text: &str) -> Result<Query, Usage> {
+    Query::parse(text, SystemClock.realtime()).map_err(|error| Usage(error.render(text)))
+}
+
+/// Reads the events of a whole log; alerts alone, if there are any.
+pub(crate) fn events_of(path: &Path, text: &str) -> Result<Vec<LogEvent>, Usage> {
+    let no_log = || Usage(format!("{}: not a log of Suricata or Zeek", path.display()));
+    let mut events = view::log_events(text).map_err(|_| no_log())?;
+    if events.iter().any(|event| event.is_alert) {
+        events.retain(|event| event.is_alert);
+    }
+    if events.is_empty() {
+        return Err(Usage(format!("{}: no event names a session", path.display())));
+    }
+    Ok(events)
+}

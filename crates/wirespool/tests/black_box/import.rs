@@ -1,0 +1,88 @@
+//! Captures of other recorders, with their times.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::machine::{Volume, run};
+
+/// What stenotype 1.0.1 wrote of a veth pair: 40 datagrams that came in, every fifth in VLAN 5 with
+/// its tag in the header of the ring, and neighbour discovery; 3 that went out.
+const PACKETS: &[u8] = include_bytes!("../data/stenotype-PKT0.zst");
+const INDEX: &[u8] = include_bytes!("../data/stenotype-IDX0.zst");
+
+/// A directory as Stenographer leaves it, with a file that is being written.
+fn stenographer(volume: &Volume) -> String {
+    let folder = volume.folder.path().join("stenographer");
+    for (name, bytes) in [("PKT0", PACKETS), ("IDX0", INDEX)] {
+        let thread = folder.join(name);
+        std::fs::create_dir_all(&thread).unwrap();
+        let bytes = zstd::decode_all(bytes).unwrap();
+        std::fs::write(thread.join("1795339351036586"), bytes).unwrap();
+    }
+    std::fs::write(folder.join("PKT0/.1795339359016362"), "").unwrap();
+    crate::machine::text(folder)
+}
+
+#[test]
+fn a_directory_of_stenographer_is_recorded_with_times_tags_and_directions() {
+    let volume = Volume::empty();
+    let folder = stenographer(&volume);
+    let ran = volume.record(&["--read", &folder, "--json"]).done();
+    let json: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((&json["offered"], &json["stored"]), (&STORED.into(), &STORED.into()), "{ran:?}");
+
+    let found = run(&["find", &volume.path, "udp port 1000", "--json"]).done().out;
+    let rows: Vec<Value> = found.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), 1, "{found}");
+    let start = rows[0]["start_ns"].as_i64().unwrap();
+    assert_eq!(start / 1_000_000_000, 1_795_339_353, "the times are those of the capture");
+    let out = volume.file("out.pcapng");
+    let tagged = ["extract", &volume.path, "vlan 5 or port 1000", "-w", &out, "--packet-filter"];
+    let count = |filter: &str| {
+        run(&[&tagged[..], &[filter, "--force"]].concat()).done();
+        let manifest = std::fs::read_to_string(format!("{out}.json")).unwrap();
+        let manifest: Value = serde_json::from_str(&manifest).unwrap();
+        manifest["outputs"][0]["packets"].as_u64().unwrap()
+    };
+    assert_eq!(count("vlan 5 and udp port 1000"), 2, "1 of 5 and 1 of 4 of 40");
+    // A filter that does not speak of tags accepts packets of every VLAN.
+    assert_eq!(count("udp port 1000"), 10);
+
+    run(&["extract", &volume.path, "udp port 2000", "-w", &out, "--force"]).done();
+    let fields = ["-T", "fields", "-e", "frame.packet_flags_direction", "-e", "udp.srcport"];
+    let Ok(output) = Command::new("tshark").args(["-r", &out]).args(fields).output() else {
+        println!("not run: no tshark");
+        return;
+    };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(text.lines().collect::<Vec<_>>(), ["0x00000002\t2000"; 3]);
+}
+
+#[test]
+fn damaged_blocks_of_stenotype_give_what_is_whole_and_are_named() {
+    let bytes = zstd::decode_all(PACKETS).unwrap();
+    let read = |bytes: &[u8]| {
+        let volume = Volume::empty();
+        let file = volume.file("packets");
+        std::fs::write(&file, bytes).unwrap();
+        let ran = volume.record(&["--read", &file, "--json"]);
+        let json: Value = serde_json::from_str(&ran.out).unwrap_or_default();
+        (ran.code, json["stored"].as_u64().unwrap_or(0), ran)
+    };
+    let whole = read(&bytes);
+    assert_eq!((whole.0, whole.1), (Some(0), STORED));
+    // The third packet of the first block points behind its end.
+    let mut broken = bytes.clone();
+    let at = 48 + 2 * usize::try_from(0xa8_u32).unwrap();
+    broken[at + 12..at + 16].fill(0xff);
+    let (code, stored, ran) = read(&broken);
+    assert!(code == Some(1) && stored == 2, "{ran:?}");
+    let (code, stored, ran) = read(&bytes[..bytes.len() - 1]);
+    assert!(code == Some(1) && stored < STORED, "{ran:?}");
+    let (code, _, ran) = read(&[&bytes[..4], &[0xff; 100][..]].concat());
+    assert!(code == Some(1) && ran.out.contains("not a pcap"), "{ran:?}");
+}
+
+/// Packets in both blocks.
+const STORED: u64 = 54;
