@@ -43,31 +43,42 @@ const WEAK_COUNT_MAX: usize = 4;
 /// How far a series may go on between two packets: some may be lost.
 const SERIES_STEP_MAX: u16 = 64;
 
-/// The rules that a first byte leaves, one bit each.
-type ByFirst = [u128; 256];
+/// The rules that a payload's first bytes leave, one bit each.
+#[derive(Debug)]
+struct Left {
+    /// By the first byte.
+    first: [u128; 256],
+    /// By what does not begin like text.
+    binary: u128,
+}
 
-static TCP_BY_FIRST: LazyLock<Box<ByFirst>> = LazyLock::new(|| by_first(tcp::RULES));
-static UDP_BY_FIRST: LazyLock<Box<ByFirst>> = LazyLock::new(|| by_first(udp::RULES));
+static TCP_LEFT: LazyLock<Box<Left>> = LazyLock::new(|| left(tcp::RULES));
+static UDP_LEFT: LazyLock<Box<Left>> = LazyLock::new(|| left(udp::RULES));
 
-fn by_first(rules: &[Rule]) -> Box<ByFirst> {
+fn left(rules: &[Rule]) -> Box<Left> {
     assert!(rules.len() <= 128, "a rule has a bit of 128");
-    let mut table = Box::new([0; 256]);
-    for (first, bits) in (0..=u8::MAX).zip(table.iter_mut()) {
-        for (number, rule) in rules.iter().enumerate() {
-            *bits |= u128::from(rule.allows_first(first)) << number;
-        }
+    let bits = |is_left: &dyn Fn(&Rule) -> bool| {
+        let numbered = rules.iter().enumerate();
+        numbered.fold(0, |bits, (number, rule)| bits | u128::from(is_left(rule)) << number)
+    };
+    let mut left = Box::new(Left { first: [0; 256], binary: bits(&|rule| !rule.is_line) });
+    for (first, of_first) in (0..=u8::MAX).zip(left.first.iter_mut()) {
+        *of_first = bits(&|rule| rule.allows_first(first));
     }
-    table
+    left
 }
 
 /// The rules that a payload matches.
 fn matches<'a>(payload: &Payload<'a>) -> impl Iterator<Item = &'static Rule> + use<'a> {
-    let (rules, table) = match payload.carrier {
-        Carrier::Tcp => (tcp::RULES, &TCP_BY_FIRST),
-        Carrier::Udp => (udp::RULES, &UDP_BY_FIRST),
+    let (rules, left) = match payload.carrier {
+        Carrier::Tcp => (tcp::RULES, &TCP_LEFT),
+        Carrier::Udp => (udp::RULES, &UDP_LEFT),
     };
     let first = payload.bytes.first().map(|&first| usize::from(first));
-    let mut bits = first.and_then(|first| table.get(first)).copied().unwrap_or_default();
+    let mut bits = first.and_then(|first| left.first.get(first)).copied().unwrap_or_default();
+    if !payload.begins_like_text() {
+        bits &= left.binary;
+    }
     let payload = *payload;
     core::iter::from_fn(move || {
         while bits != 0 {

@@ -5,6 +5,9 @@ use crate::Side;
 /// Bytes of a payload that are looked at.
 pub(super) const LOOK_LEN_MAX: usize = 1024;
 
+/// Bytes by which text is told from the rest: as many as the shortest command with its blank.
+const TEXT_LEN: usize = 4;
+
 /// What carries the payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Carrier {
@@ -37,6 +40,12 @@ impl<'a> Payload<'a> {
 
     pub(super) fn from(&self, at: usize) -> &'a [u8] {
         self.seen().get(at..).unwrap_or_default()
+    }
+
+    /// Whether the first bytes are letters as text has them.
+    pub(super) fn begins_like_text(&self) -> bool {
+        let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n');
+        self.bytes.iter().take(TEXT_LEN).all(is_text)
     }
 
     pub(super) fn array<const N: usize>(&self, at: usize) -> Option<[u8; N]> {

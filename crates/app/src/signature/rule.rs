@@ -69,12 +69,14 @@ pub(super) struct Rule {
     /// Least and greatest length on the wire.
     lens: (usize, usize),
     check: Option<Check>,
+    /// Only what begins like text is worth the check.
+    pub(super) is_line: bool,
     is: Option<fn(&Payload<'_>) -> bool>,
 }
 
 /// A signature of fixed bytes.
 pub(super) const fn rule(app: App, proof: Proof, parts: &'static [Part]) -> Rule {
-    Rule { app, proof, parts, lens: (1, usize::MAX), check: None, is: None }
+    Rule { app, proof, parts, lens: (1, usize::MAX), check: None, is_line: false, is: None }
 }
 
 impl Rule {
@@ -85,6 +87,11 @@ impl Rule {
 
     pub(super) const fn when(self, check: Check) -> Self {
         Self { check: Some(check), ..self }
+    }
+
+    /// The same for a protocol of lines of text.
+    pub(super) const fn line(self, check: Check) -> Self {
+        Self { check: Some(check), is_line: true, ..self }
     }
 
     /// The same where no byte can be missing.
