@@ -11,6 +11,7 @@
 //! inside (`is_envelope`).
 
 mod ber;
+mod candidates;
 mod database;
 mod dns;
 mod industry;
@@ -25,12 +26,11 @@ mod tls;
 mod tunnel;
 mod udp;
 
-use std::sync::LazyLock;
-
 use wire::{App, AppBy, Recognised};
 
+use candidates::matches;
 pub use payload::{Carrier, Payload};
-use rule::{Proof, Rule};
+use rule::Proof;
 
 use crate::Side;
 
@@ -42,56 +42,6 @@ const WEAK_COUNT_MAX: usize = 4;
 
 /// How far a series may go on between two packets: some may be lost.
 const SERIES_STEP_MAX: u16 = 64;
-
-/// The rules that a payload's first bytes leave, one bit each.
-#[derive(Debug)]
-struct Left {
-    /// By the first byte.
-    first: [u128; 256],
-    /// By what does not begin like text.
-    binary: u128,
-}
-
-static TCP_LEFT: LazyLock<Box<Left>> = LazyLock::new(|| left(tcp::RULES));
-static UDP_LEFT: LazyLock<Box<Left>> = LazyLock::new(|| left(udp::RULES));
-
-fn left(rules: &[Rule]) -> Box<Left> {
-    assert!(rules.len() <= 128, "a rule has a bit of 128");
-    let bits = |is_left: &dyn Fn(&Rule) -> bool| {
-        let numbered = rules.iter().enumerate();
-        numbered.fold(0, |bits, (number, rule)| bits | u128::from(is_left(rule)) << number)
-    };
-    let mut left = Box::new(Left { first: [0; 256], binary: bits(&|rule| !rule.is_line) });
-    for (first, of_first) in (0..=u8::MAX).zip(left.first.iter_mut()) {
-        *of_first = bits(&|rule| rule.allows_first(first));
-    }
-    left
-}
-
-/// The rules that a payload matches.
-fn matches<'a>(payload: &Payload<'a>) -> impl Iterator<Item = &'static Rule> + use<'a> {
-    let (rules, left) = match payload.carrier {
-        Carrier::Tcp => (tcp::RULES, &TCP_LEFT),
-        Carrier::Udp => (udp::RULES, &UDP_LEFT),
-    };
-    let first = payload.bytes.first().map(|&first| usize::from(first));
-    let mut bits = first.and_then(|first| left.first.get(first)).copied().unwrap_or_default();
-    if !payload.begins_like_text() {
-        bits &= left.binary;
-    }
-    let payload = *payload;
-    core::iter::from_fn(move || {
-        while bits != 0 {
-            let number = bits.trailing_zeros();
-            bits &= bits - 1;
-            let rule = usize::try_from(number).ok().and_then(|number| rules.get(number))?;
-            if rule.matches(&payload) {
-                return Some(rule);
-            }
-        }
-        None
-    })
-}
 
 /// What one payload shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -115,7 +115,8 @@ fn over_udp(app: App) -> &'static [u16] {
     }
 }
 
-fn over(app: App, carrier: Carrier) -> &'static [u16] {
+/// The ports of a protocol.
+pub(super) fn over(app: App, carrier: Carrier) -> &'static [u16] {
     match carrier {
         Carrier::Tcp => over_tcp(app),
         Carrier::Udp => over_udp(app),

@@ -99,13 +99,18 @@ impl Rule {
         Self { is: Some(is), ..self }
     }
 
+    /// Whether it counts at the protocol's port only.
+    pub(super) fn is_on_port(&self) -> bool {
+        matches!(self.proof, Proof::OnPort)
+    }
+
     pub(super) fn allows_first(&self, first: u8) -> bool {
         self.parts.iter().all(|part| part.allows_first(first))
     }
 
     pub(super) fn matches(&self, payload: &Payload<'_>) -> bool {
         (self.lens.0..=self.lens.1).contains(&payload.len)
-            && (!matches!(self.proof, Proof::OnPort) || ports::is_on_own(self.app, payload))
+            && (!self.is_on_port() || ports::is_on_own(self.app, payload))
             && self.parts.iter().all(|part| part.matches(payload))
             && self.check.is_none_or(|check| check(payload) == Some(true))
             && self.is.is_none_or(|is| is(payload))

@@ -220,7 +220,7 @@ fn a_stream_of_rtp_is_known_by_its_second_packet() {
 #[test]
 fn every_protocol_has_a_signature() {
     for &app in App::ALL {
-        let is_of_it = |rule: &Rule| rule.app == app;
+        let is_of_it = |rule: &rule::Rule| rule.app == app;
         assert!(tcp::RULES.iter().chain(udp::RULES).any(is_of_it), "{}", app.name());
     }
 }

@@ -1,0 +1,117 @@
+//! Which rules are worth a look at a payload: most are ruled out by its first bytes and its ports.
+
+use std::sync::LazyLock;
+
+use super::payload::{Carrier, Payload};
+use super::rule::Rule;
+use super::{ports, tcp, udp};
+
+/// Sets of a table's rules, one bit each.
+#[derive(Debug)]
+struct Candidates {
+    /// Those that a first byte leaves.
+    first: [u128; 256],
+    /// Those that are left when the first bytes are not text.
+    binary: u128,
+    /// Those that are left at ports where no protocol is at home that needs its port.
+    elsewhere: u128,
+    /// The ports where one is, one bit each.
+    homes: [u64; 1 << 10],
+}
+
+static OVER_TCP: LazyLock<Box<Candidates>> =
+    LazyLock::new(|| Candidates::new(tcp::RULES, Carrier::Tcp));
+static OVER_UDP: LazyLock<Box<Candidates>> =
+    LazyLock::new(|| Candidates::new(udp::RULES, Carrier::Udp));
+
+impl Candidates {
+    fn new(rules: &[Rule], carrier: Carrier) -> Box<Self> {
+        assert!(rules.len() <= 128, "a rule has a bit of 128");
+        let those = |is_left: &dyn Fn(&Rule) -> bool| {
+            let numbered = rules.iter().enumerate();
+            numbered.fold(0, |bits, (number, rule)| bits | u128::from(is_left(rule)) << number)
+        };
+        let mut candidates = Box::new(Self {
+            first: [0; 256],
+            binary: those(&|rule| !rule.is_line),
+            elsewhere: those(&|rule| !rule.is_on_port()),
+            homes: [0; 1 << 10],
+        });
+        for (first, bits) in (0..=u8::MAX).zip(candidates.first.iter_mut()) {
+            *bits = those(&|rule| rule.allows_first(first));
+        }
+        let at_home = rules.iter().filter(|rule| rule.is_on_port());
+        for &port in at_home.flat_map(|rule| ports::over(rule.app, carrier)) {
+            let word = candidates.homes.get_mut(usize::from(port >> 6));
+            *word.expect("every port has a bit") |= 1 << (port & 63);
+        }
+        candidates
+    }
+
+    fn is_home(&self, port: u16) -> bool {
+        let word = self.homes.get(usize::from(port >> 6));
+        word.is_some_and(|word| word >> (port & 63) & 1 == 1)
+    }
+
+    fn of(&self, payload: &Payload<'_>) -> u128 {
+        let first = payload.bytes.first().map(|&first| usize::from(first));
+        let mut bits = first.and_then(|first| self.first.get(first)).copied().unwrap_or_default();
+        if !payload.begins_like_text() {
+            bits &= self.binary;
+        }
+        let (orig, resp) = payload.ports;
+        if !self.is_home(orig) && !self.is_home(resp) {
+            bits &= self.elsewhere;
+        }
+        bits
+    }
+}
+
+/// The rules that a payload matches.
+pub(super) fn matches<'a>(payload: &Payload<'a>) -> impl Iterator<Item = &'static Rule> + use<'a> {
+    let (rules, candidates) = match payload.carrier {
+        Carrier::Tcp => (tcp::RULES, &OVER_TCP),
+        Carrier::Udp => (udp::RULES, &OVER_UDP),
+    };
+    let (mut bits, payload) = (candidates.of(payload), *payload);
+    core::iter::from_fn(move || {
+        while bits != 0 {
+            let number = bits.trailing_zeros();
+            bits &= bits - 1;
+            let rule = usize::try_from(number).ok().and_then(|number| rules.get(number))?;
+            if rule.matches(&payload) {
+                return Some(rule);
+            }
+        }
+        None
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Side;
+
+    proptest! {
+        #[test]
+        fn nothing_that_matches_is_ruled_out(
+            mut bytes in prop::collection::vec(any::<u8>(), 1..80),
+            start in prop::sample::select(vec!["", "\0\0\0\0", "USER a\r\n", "220 ", "<34>", "\x04\x01"]),
+            port in prop_oneof![any::<u16>(), Just(53), Just(123), Just(161), Just(3389), Just(21)],
+            is_tcp in any::<bool>(),
+        ) {
+            let len = bytes.len().min(start.len());
+            bytes[..len].copy_from_slice(&start.as_bytes()[..len]);
+            let carrier = if is_tcp { Carrier::Tcp } else { Carrier::Udp };
+            let rules = if is_tcp { tcp::RULES } else { udp::RULES };
+            let (side, ports) = (Side::Orig, (50_000, port));
+            let payload = Payload { carrier, side, ports, bytes: &bytes, len: bytes.len() };
+            let is_text = payload.begins_like_text();
+            let all = rules.iter().filter(|rule| (is_text || !rule.is_line) && rule.matches(&payload));
+            let (all, left) = (all.map(|rule| rule.app), matches(&payload).map(|rule| rule.app));
+            prop_assert_eq!(Vec::from_iter(left), Vec::from_iter(all));
+        }
+    }
+}
