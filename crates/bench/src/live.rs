@@ -34,6 +34,8 @@ const SETTLE_NS: i64 = NANOS_PER_SECOND / 2;
 const STOP_MAX: Duration = Duration::from_secs(15);
 /// In the place of a length: the mix of 100 000 flows.
 const MIX: &str = "mix";
+/// A volume in which segments have their full size, as on disks.
+const VOLUME: &str = "72G";
 /// What the sender holds in memory, so that nothing is read meanwhile.
 const SENDER_MEMORY: &str = "4G";
 
@@ -98,9 +100,9 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         let file = stage.load(frames)?;
         let (mut rounds, mut others) = (Vec::new(), Vec::new());
         for _ in 0..options.rounds {
-            let ours = stage.run(&stage.ours(""), &file)?;
+            let ours = stage.run(&stage.ours("")?, &file)?;
             if let Some(also) = &options.also {
-                others.push(stage.run(&stage.ours(also), &file)?);
+                others.push(stage.run(&stage.ours(also)?, &file)?);
             }
             let theirs = peers.iter().map(|peer| stage.run(&stage.peer(*peer), &file));
             rounds.push((ours, theirs.collect::<Result<Vec<_>>>()?));
@@ -129,7 +131,6 @@ impl Stage {
         fs::create_dir(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
         let (volume, index_dir) = (dir.join("volume"), dir.join("index"));
         let recorder = Recorder::new(options.wirespool.as_deref(), volume, index_dir)?;
-        recorder.create("4G", &[])?;
         Ok(Self {
             pair: Pair::new()?,
             folder,
@@ -155,8 +156,11 @@ impl Stage {
         Ok(file)
     }
 
-    fn ours(&self, options: &str) -> Recording {
-        recorders::ours(&self.wirespool, &self.recorder, options)
+    /// Ours, into a new volume, as the peers write new files.
+    fn ours(&self, options: &str) -> Result<Recording> {
+        drop(fs::remove_file(&self.recorder.volume));
+        self.recorder.create(VOLUME, &["--sparse"])?;
+        Ok(recorders::ours(&self.wirespool, &self.recorder, options))
     }
 
     fn peer(&self, peer: Peer) -> Recording {
