@@ -8,7 +8,7 @@ use core::fmt;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use units::{Clock, Timestamp};
+use units::{Clock, Sleep, Timestamp};
 
 /// A handle on the time of one simulation.
 #[derive(Clone)]
@@ -86,6 +86,13 @@ impl Clock for Timeline {
 
     fn boottime_ns(&self) -> i64 {
         self.now_ns()
+    }
+}
+
+/// Whoever sleeps moves the time.
+impl Sleep for Timeline {
+    fn sleep_until(&self, until_ns: i64) {
+        self.advance_to(until_ns);
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::fs::{FileType, stat};
 
 use crate::Error;
-use crate::usage::sysfs;
+use crate::usage::{children, name_of, sysfs, sysfs_of};
 
 /// A disk as its request queue in sysfs describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,78 @@ pub fn of(path: &Path) -> Result<Option<Disk>, Error> {
     // A partition has no queue of its own.
     let queues = [place.join("queue"), place.join("../queue")];
     Ok(queues.into_iter().find(|queue| queue.is_dir()).and_then(|queue| read(&queue)))
+}
+
+/// A block device as sysfs describes it. What it does not tell is absent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Layer {
+    /// The kernel's name: `sda`, `md0`, `nvme0n1p2`.
+    pub name: String,
+    /// Its bytes.
+    pub size_bytes: u64,
+    /// As the maker calls it; of a partition, that of its disk, and so on.
+    pub model: Option<String>,
+    /// What tells it from others of its model: serial number, or world wide name.
+    pub serial: Option<String>,
+    /// Of its firmware.
+    pub firmware: Option<String>,
+    /// It says that it turns. A virtual disk may say so wrongly.
+    pub is_rotational: bool,
+    /// `write back` or `write through`.
+    pub write_cache: Option<String>,
+    /// The I/O scheduler in use.
+    pub scheduler: Option<String>,
+}
+
+/// The devices that carry a block device, or the file system of anything else: itself first, then
+/// what it is built on. None for a file system without a device.
+pub fn layers(path: &Path) -> Result<Vec<Layer>, Error> {
+    let found = stat(path).map_err(|errno| Error::path("examine", path, errno))?;
+    let is_device = FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice;
+    let place = if is_device { sysfs(&found) } else { sysfs_of(found.st_dev) };
+    let mut layers = Vec::new();
+    let mut next = vec![place];
+    while let Some(place) = next.pop() {
+        if layers.len() == LAYERS_MAX || !place.join("dev").exists() {
+            continue;
+        }
+        layers.push(layer(&place));
+        let mut below = children(&place.join("slaves"));
+        below.reverse();
+        next.extend(below.iter().map(|link| fs::canonicalize(link).unwrap_or(link.clone())));
+    }
+    Ok(layers)
+}
+
+/// More than any sane stack has.
+const LAYERS_MAX: usize = 64;
+
+fn layer(place: &Path) -> Layer {
+    // A partition has only a size of its own.
+    let parent = place.parent().map(Path::to_path_buf).unwrap_or_default();
+    let disk = if place.join("partition").exists() { parent } else { place.to_path_buf() };
+    let text = |name: &str| {
+        let text = fs::read_to_string(disk.join(name)).ok()?;
+        let text = text.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    };
+    let first = |names: &[&str]| names.iter().find_map(|name| text(name));
+    let sectors: u64 = fs::read_to_string(place.join("size"))
+        .ok()
+        .and_then(|text| text.trim().parse().ok())
+        .unwrap_or(0);
+    let active = |line: String| Some(line.split_once('[')?.1.split_once(']')?.0.to_owned());
+    Layer {
+        name: name_of(place),
+        // Sectors of 512 bytes, whatever the disk's own are: Documentation/ABI/stable/sysfs-block.
+        size_bytes: sectors * 512,
+        model: first(&["device/model", "dm/name", "md/level"]),
+        serial: first(&["device/serial", "serial", "device/wwid", "wwid", "dm/uuid", "md/uuid"]),
+        firmware: first(&["device/firmware_rev", "device/rev"]),
+        is_rotational: text("queue/rotational").as_deref() == Some("1"),
+        write_cache: text("queue/write_cache"),
+        scheduler: text("queue/scheduler").and_then(active),
+    }
 }
 
 fn read(queue: &Path) -> Option<Disk> {
@@ -75,6 +147,14 @@ mod tests {
         assert_eq!(read(&turning), Some(expected));
         let (_kept, unknown) = queue(&[]);
         assert_eq!(read(&unknown), None);
+    }
+
+    #[test]
+    fn a_device_is_described_by_what_sysfs_tells() {
+        let (_kept, place) = queue(&[("size", "2048\n"), ("serial", " X-12 \n")]);
+        let found = layer(&place);
+        assert_eq!((found.size_bytes, found.serial.as_deref()), (1 << 20, Some("X-12")));
+        assert_eq!((found.model, found.scheduler, found.is_rotational), (None, None, false));
     }
 
     #[test]

@@ -121,7 +121,12 @@ pub fn is_whole_disk(path: &Path) -> Result<bool, Error> {
 /// The directory of a block device in sysfs, resolved, so that its parent and children can be
 /// reached.
 pub(crate) fn sysfs(found: &Stat) -> PathBuf {
-    let number = format!("{}:{}", major(found.st_rdev), minor(found.st_rdev));
+    sysfs_of(found.st_rdev)
+}
+
+/// The same by its number.
+pub(crate) fn sysfs_of(device: u64) -> PathBuf {
+    let number = format!("{}:{}", major(device), minor(device));
     let link = PathBuf::from("/sys/dev/block").join(number);
     fs::canonicalize(&link).unwrap_or(link)
 }
