@@ -1,0 +1,73 @@
+//! Why a target was refused, or a part failed.
+
+use std::path::PathBuf;
+
+use host::signature::Signature;
+use host::usage::Use;
+use units::ByteSize;
+
+use crate::plan::Part;
+
+/// Why a qualification was refused or failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the text of each variant says what its fields are")]
+pub enum Error {
+    #[error(transparent)]
+    Device(#[from] device::Error),
+    #[error(transparent)]
+    Host(#[from] host::Error),
+    #[error("{} is no zone profile", path.display())]
+    Profile { path: PathBuf, source: device::ProfileError },
+    #[error("part {part} needs a target of at least {}", ByteSize(*minimum_bytes))]
+    TooSmall { part: Part, minimum_bytes: u64 },
+    #[error(
+        "part {part} writes, and {path} may only be read; {}", remedy(*is_device),
+        path = path.display()
+    )]
+    ReadOnly { part: Part, path: PathBuf, is_device: bool },
+    #[error("{} is neither a file, a directory nor a block device", path.display())]
+    NotATarget { path: PathBuf },
+    #[error("the directory of {} does not exist", path.display())]
+    NoDirectory { path: PathBuf },
+    #[error("{} is no device, and --destroy is for devices", path.display())]
+    NotADevice { path: PathBuf },
+    #[error(
+        "{} is {name}, not {given}; nothing was written (--destroy {name} agrees to the loss of \
+         all that it holds)",
+        path.display()
+    )]
+    OtherDevice { path: PathBuf, name: String, given: String },
+    #[error("{} is in use: {used}; nothing was written", path.display())]
+    InUse { path: PathBuf, used: Use },
+    #[error(
+        "{} holds {found}; nothing was written (--overwrite {} agrees to its loss)",
+        path.display(), quoted(found.kind)
+    )]
+    Occupied { path: PathBuf, found: Signature },
+    #[error(
+        "{} holds a wirespool volume; nothing was written (--overwrite volume agrees to its loss)",
+        path.display()
+    )]
+    IsVolume { path: PathBuf },
+    #[error(
+        "{} holds data at byte {offset} that no program signed; nothing was written (--overwrite \
+         data agrees to its loss)",
+        path.display()
+    )]
+    HoldsData { path: PathBuf, offset: u64 },
+}
+
+fn remedy(is_device: bool) -> &'static str {
+    if is_device {
+        "--destroy NAME agrees to the loss of all that it holds"
+    } else {
+        "name a directory, or a file that is not there yet, and one is made and removed"
+    }
+}
+
+/// Names with blanks or strokes as a shell takes them.
+fn quoted(kind: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric();
+    if kind.chars().all(is_plain) { kind.to_owned() } else { format!("'{kind}'") }
+}

@@ -1,0 +1,46 @@
+//! What rate a target guarantees: the parts of a qualification, and the verdict.
+//!
+//! A part drives a target that it is given, by a clock that it is given, and so runs unchanged on
+//! a disk, a file, or a modelled disk in virtual time. Nothing here prints or serializes; `view`
+//! shows a [`Qualification`]. [`open`] decides what may be read and written, by what `host` finds
+//! on it: the default never writes to anything but a file of its own.
+//!
+//! Invariants: without a writer nothing is written; every byte written lies in
+//! [`Qualification::written`]; a guaranteed rate is never above the mean, and joining writes of a
+//! long run only lowers it.
+
+mod bench;
+mod error;
+mod extents;
+mod fill;
+mod histogram;
+mod latency;
+mod model;
+mod number;
+mod plan;
+mod random;
+mod reads;
+mod report;
+mod run;
+mod stream;
+mod sweep;
+mod target;
+mod trace;
+mod traffic;
+mod verdict;
+
+pub use bench::{Bench, Tell};
+pub use error::Error;
+pub use histogram::Latencies;
+pub use host::disk::Layer;
+pub use model::modelled;
+pub use plan::{BLOCK_BYTES_MAX, ParsePartError, Part, Plan, SweepPlan};
+pub use report::{
+    CURVE_POOLS, Cause, CurvePoint, ExtentStep, Extents, Fill, Latency, PartResult, Passes,
+    Qualification, Reads, SlowWrite, Sweep, SweepStep, Target, TargetKind, Verified, Window,
+};
+pub use run::run;
+pub use target::{Consent, Opened, open};
+pub use trace::Trace;
+pub use traffic::Mix;
+pub use verdict::{Answer, Ask, Asked, Judged, Order, Verdict};

@@ -1,0 +1,241 @@
+//! What is to be measured, and how much of it.
+
+use core::fmt;
+use core::str::FromStr;
+use core::time::Duration;
+
+use device::ROW_SIZE;
+
+use crate::number::to_u64;
+
+/// A part of a qualification.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Part {
+    /// Rates at places of the surface.
+    Sweep,
+    /// The surface written from the first byte to the last.
+    Fill,
+    /// Two fills that tell place, amount and time apart.
+    Passes,
+    /// The surface written in the order of a zone-levelled ring.
+    Ring,
+    /// Throughput by the bytes between two jumps.
+    Extents,
+    /// Latency of writes that arrive at a constant rate.
+    Latency,
+    /// Latency of random reads.
+    Reads,
+}
+
+impl Part {
+    /// All of them, in the order in which they run.
+    pub const ALL: [Self; 7] = [
+        Self::Sweep,
+        Self::Fill,
+        Self::Passes,
+        Self::Ring,
+        Self::Extents,
+        Self::Latency,
+        Self::Reads,
+    ];
+
+    /// Its name in the command line and in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sweep => "sweep",
+            Self::Fill => "fill",
+            Self::Passes => "passes",
+            Self::Ring => "ring",
+            Self::Extents => "extents",
+            Self::Latency => "latency",
+            Self::Reads => "reads",
+        }
+    }
+
+    /// Whether it runs on a target that nothing may be written to; a sweep reads there.
+    pub fn runs_read_only(self) -> bool {
+        matches!(self, Self::Sweep | Self::Reads)
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The text names no part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ParsePartError;
+
+impl fmt::Display for ParsePartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = Part::ALL.map(Part::name).join(", ");
+        write!(f, "no part of a qualification; there are {names}")
+    }
+}
+
+impl core::error::Error for ParsePartError {}
+
+impl FromStr for Part {
+    type Err = ParsePartError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|part| part.name() == text).ok_or(ParsePartError)
+    }
+}
+
+/// Most bytes of a block.
+pub const BLOCK_BYTES_MAX: u64 = 64 << 20;
+
+/// What is to be measured.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// The parts, each once, in the order of [`Part::ALL`].
+    pub parts: Vec<Part>,
+    /// Bytes of a write, a multiple of [`ROW_SIZE`].
+    pub block_bytes: u64,
+    /// The sweep.
+    pub sweep: SweepPlan,
+    /// Bytes that the ring writes in one zone before it goes to the next.
+    pub extent_bytes: u64,
+    /// Zones of the ring: 1, or an even number.
+    pub zones: u16,
+    /// Bytes written for each size of extents, at most.
+    pub extents_bytes: u64,
+    /// How long writes arrive at a constant rate.
+    pub latency_time: Duration,
+    /// At how many bytes a second; `None` for four fifths of what the disk took before.
+    pub latency_bytes_per_s: Option<u64>,
+    /// Random reads.
+    pub reads: u64,
+    /// Their time, at most.
+    pub reads_time: Duration,
+    /// Blocks get a stamp of their own, and some are read back. A modelled disk that forgets what
+    /// it holds cannot do that.
+    pub verifies: bool,
+}
+
+/// A sweep: the options of a probe by `dd`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SweepPlan {
+    /// Bytes of a block, a multiple of [`ROW_SIZE`].
+    pub block_bytes: u64,
+    /// Blocks at each place; fewer where places would overlap.
+    pub blocks: u64,
+    /// Places, without the last one at the very end.
+    pub steps: u64,
+    /// Places are multiples of it, and it is one of [`ROW_SIZE`].
+    pub align_bytes: u64,
+}
+
+/// Zones of the ring on disks: docs/benchmarks.md, Zones.
+const ZONES: u16 = 8;
+/// Extents of a ring at least this large, so that a jump costs about 1 %.
+const EXTENT_BYTES: u64 = 256 << 20;
+/// Writes of one lap of a modelled disk, at most: a lap in seconds.
+const MODEL_WRITES: u64 = 1 << 20;
+
+impl Plan {
+    /// Minutes: what a first look at a target of `size_bytes` needs.
+    pub fn quick(size_bytes: u64) -> Self {
+        Self {
+            parts: vec![Part::Sweep, Part::Fill, Part::Extents, Part::Latency, Part::Reads],
+            sweep: SweepPlan { blocks: 64, ..SweepPlan::of_probe() },
+            extents_bytes: 512 << 20,
+            latency_time: Duration::from_secs(10),
+            reads: 20_000,
+            reads_time: Duration::from_secs(10),
+            ..Self::full(size_bytes)
+        }
+    }
+
+    /// Everything, over the whole surface.
+    pub fn full(size_bytes: u64) -> Self {
+        Self {
+            parts: Part::ALL.to_vec(),
+            block_bytes: 2 << 20,
+            sweep: SweepPlan::of_probe(),
+            extent_bytes: extent_bytes(size_bytes, 2 << 20),
+            zones: ZONES,
+            extents_bytes: 4 << 30,
+            latency_time: Duration::from_mins(1),
+            latency_bytes_per_s: None,
+            reads: 100_000,
+            reads_time: Duration::from_mins(20),
+            verifies: true,
+        }
+    }
+
+    /// Everything on a modelled disk: its time costs nothing, so only the number of writes is held
+    /// in bounds.
+    pub fn of_model(size_bytes: u64) -> Self {
+        let block_bytes = size_bytes.div_ceil(MODEL_WRITES).next_multiple_of(2 << 20);
+        let block_bytes = block_bytes.min(BLOCK_BYTES_MAX);
+        Self {
+            block_bytes,
+            extent_bytes: extent_bytes(size_bytes, block_bytes),
+            verifies: false,
+            ..Self::full(size_bytes)
+        }
+    }
+
+    /// With these parts only.
+    #[must_use]
+    pub fn only(self, parts: &[Part]) -> Self {
+        let parts = Part::ALL.into_iter().filter(|part| parts.contains(part)).collect();
+        Self { parts, ..self }
+    }
+
+    /// Bytes that are read and written of a target of `size_bytes`, where everything is possible.
+    pub fn bytes(&self, size_bytes: u64, may_write: bool) -> u64 {
+        let parts = self.parts.iter().filter(|part| may_write || part.runs_read_only());
+        parts.map(|part| self.bytes_of(*part, size_bytes)).sum()
+    }
+
+    fn bytes_of(&self, part: Part, size_bytes: u64) -> u64 {
+        match part {
+            Part::Sweep => self.sweep.bytes(size_bytes),
+            Part::Fill | Part::Ring => size_bytes,
+            Part::Passes => size_bytes.saturating_mul(2),
+            Part::Extents => {
+                self.extents_bytes.min(size_bytes) * to_u64(crate::extents::SIZES.len())
+            }
+            // By time, not by bytes.
+            Part::Latency | Part::Reads => 0,
+        }
+    }
+
+    /// Time of the parts that go by time.
+    pub fn fixed_time(&self, may_write: bool) -> Duration {
+        let has = |part| self.parts.contains(&part);
+        let latency =
+            if has(Part::Latency) && may_write { self.latency_time } else { Duration::ZERO };
+        let reads = if has(Part::Reads) { self.reads_time } else { Duration::ZERO };
+        latency + reads
+    }
+}
+
+impl SweepPlan {
+    /// 21 places of 10 000 blocks of 2 MiB.
+    pub fn of_probe() -> Self {
+        Self { block_bytes: 2 << 20, blocks: 10_000, steps: 20, align_bytes: to_u64(ROW_SIZE) }
+    }
+
+    /// Blocks at each place that do not reach into the next one; 0 where there is no room for one.
+    pub(crate) fn blocks_in(&self, size_bytes: u64) -> u64 {
+        let room = size_bytes / (self.steps + 1) / self.block_bytes;
+        self.blocks.min(room.max(u64::from(self.block_bytes <= size_bytes)))
+    }
+
+    fn bytes(&self, size_bytes: u64) -> u64 {
+        self.blocks_in(size_bytes) * self.block_bytes * (self.steps + 1)
+    }
+}
+
+/// Of 256 MiB, or a 32 768th of a large disk; a quarter of a zone at most.
+fn extent_bytes(size_bytes: u64, block_bytes: u64) -> u64 {
+    let most = size_bytes / (4 * u64::from(ZONES));
+    let wanted = EXTENT_BYTES.max(size_bytes >> 15).min(most);
+    (wanted / block_bytes).max(1) * block_bytes
+}

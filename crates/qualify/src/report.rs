@@ -1,0 +1,359 @@
+//! What a qualification found: the parts, and what follows from them.
+
+use core::ops::Range;
+
+use host::disk::Layer;
+use units::Timestamp;
+
+use crate::histogram::Latencies;
+use crate::number::{rate, real, whole};
+use crate::plan::Part;
+use crate::trace::Trace;
+use crate::verdict::{Answer, Verdict};
+
+/// Pools of the curve that a fill gives, in bytes.
+pub const CURVE_POOLS: [u64; 9] =
+    [16 << 20, 64 << 20, 256 << 20, 512 << 20, 1 << 30, 2 << 30, 4 << 30, 8 << 30, 16 << 30];
+
+/// A whole qualification.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Qualification {
+    /// What was looked at.
+    pub target: Target,
+    /// When it began.
+    pub started: Timestamp,
+    /// How long it took; of a modelled disk, in its own time.
+    pub ns: u64,
+    /// The parts in the order in which they ran.
+    pub parts: Vec<PartResult>,
+    /// What follows; `None` where no part says anything of a rate.
+    pub verdict: Option<Verdict>,
+    /// Where the target was written to: all bytes changed lie in these ranges.
+    pub written: Vec<Range<u64>>,
+    /// It was broken off: the last part is not whole, and others may be missing.
+    pub is_interrupted: bool,
+    /// What the user should know of how it was measured.
+    pub notes: Vec<String>,
+}
+
+impl Qualification {
+    /// Whether the target does what it was asked for: a rate, or, where none was given, to be
+    /// measured to the end. Rows that are not what was written are never good enough.
+    pub fn answer(&self) -> Answer {
+        let fills = self.parts.iter().filter_map(|part| match part {
+            PartResult::Fill(fill) => fill.verified,
+            _ => None,
+        });
+        let asked = self.verdict.as_ref().and_then(|verdict| verdict.asked);
+        let of_rate = asked.map_or(Answer::Fits, |asked| asked.answer);
+        match of_rate {
+            _ if fills.into_iter().any(|verified| verified.wrong > 0) => Answer::TooSlow,
+            Answer::Fits if self.is_interrupted => Answer::CannotJudge,
+            answer => answer,
+        }
+    }
+}
+
+/// What a target is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TargetKind {
+    /// A file made for it, and removed.
+    OwnFile,
+    /// A file that was there: read only.
+    File,
+    /// A block device, read only or, with consent, written.
+    Device,
+    /// A disk in memory that follows a profile.
+    Model,
+}
+
+/// What was looked at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Target {
+    /// Its kind.
+    pub kind: TargetKind,
+    /// Its path; of a model, that of the profile.
+    pub path: String,
+    /// Its bytes.
+    pub size_bytes: u64,
+    /// The devices below it, the uppermost first.
+    pub layers: Vec<Layer>,
+}
+
+/// What one part found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PartResult {
+    /// Rates at places of the surface.
+    Sweep(Sweep),
+    /// The surface written from the first byte to the last.
+    Fill(Fill),
+    /// Two fills, the second from the middle on.
+    Passes(Passes),
+    /// The surface written in the order of a zone-levelled ring.
+    Ring(Fill),
+    /// Throughput by the bytes between two jumps.
+    Extents(Extents),
+    /// Latency of writes that arrive at a constant rate.
+    Latency(Latency),
+    /// Latency of random reads.
+    Reads(Reads),
+}
+
+impl PartResult {
+    /// Which part it is.
+    pub fn part(&self) -> Part {
+        match self {
+            Self::Sweep(_) => Part::Sweep,
+            Self::Fill(_) => Part::Fill,
+            Self::Passes(_) => Part::Passes,
+            Self::Ring(_) => Part::Ring,
+            Self::Extents(_) => Part::Extents,
+            Self::Latency(_) => Part::Latency,
+            Self::Reads(_) => Part::Reads,
+        }
+    }
+}
+
+/// Rates at places of the surface, each from a run of blocks of its own.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Sweep {
+    /// Written, and not read.
+    pub is_write: bool,
+    /// Bytes of each block; one is under way at a time.
+    pub block_bytes: u64,
+    /// From the first byte on; the last ends where the target ends.
+    pub steps: Vec<SweepStep>,
+}
+
+/// One place of a sweep.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SweepStep {
+    /// Its first byte.
+    pub offset: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Time for them.
+    pub ns: u64,
+}
+
+impl SweepStep {
+    /// Bytes a second.
+    pub fn rate(&self) -> u64 {
+        rate(self.bytes, self.ns)
+    }
+}
+
+impl Sweep {
+    /// One lap over the surface at these rates, in so many equal steps: what lies between two
+    /// places has a rate between theirs.
+    pub fn lap(&self, size_bytes: u64, steps: u64) -> Trace {
+        let mut trace = Trace::default();
+        for step in 0..steps {
+            let (begin, end) = (place(size_bytes, step, steps), place(size_bytes, step + 1, steps));
+            let rate = self.rate_at(begin + (end - begin) / 2);
+            trace.push(whole(real(end - begin) * 1e9 / rate.max(1.0)), end - begin);
+        }
+        trace
+    }
+
+    /// Bytes a second at a place; a step speaks for its middle.
+    pub fn rate_at(&self, offset: u64) -> f64 {
+        let points = self.steps.iter().map(|step| (step.offset + step.bytes / 2, step.rate()));
+        let after = points.clone().find(|(at, _)| *at >= offset);
+        let before = points.rev().find(|(at, _)| *at < offset);
+        match (before, after) {
+            (Some((x0, r0)), Some((x1, r1))) => {
+                let (r0, r1) = (real(r0), real(r1));
+                r0 + (r1 - r0) * real(offset - x0) / real((x1 - x0).max(1))
+            }
+            (Some((_, rate)), None) | (None, Some((_, rate))) => real(rate),
+            (None, None) => 0.0,
+        }
+    }
+}
+
+/// Where a part of so many begins.
+fn place(size_bytes: u64, part: u64, parts: u64) -> u64 {
+    let at = u128::from(size_bytes) * u128::from(part) / u128::from(parts.max(1));
+    u64::try_from(at).expect("lies within the size")
+}
+
+/// A stretch of writing.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Fill {
+    /// Bytes of a block.
+    pub block_bytes: u64,
+    /// Blocks under way at a time.
+    pub depth: u32,
+    /// In order of time; about the same bytes in each.
+    pub windows: Vec<Window>,
+    /// What it guarantees by the size of the pool.
+    pub curve: Vec<CurvePoint>,
+    /// Rows read back behind it that held what was written, and those that did not.
+    pub verified: Option<Verified>,
+    /// Its completions. Not kept in files: the curve is.
+    pub trace: Trace,
+}
+
+impl Fill {
+    /// Bytes in all.
+    pub fn bytes(&self) -> u64 {
+        self.windows.iter().map(|window| window.bytes).sum()
+    }
+
+    /// Time in all.
+    pub fn ns(&self) -> u64 {
+        self.windows.last().map_or(0, |window| window.end_ns)
+    }
+
+    /// Bytes a second over all of it.
+    pub fn rate(&self) -> u64 {
+        rate(self.bytes(), self.ns())
+    }
+
+    /// Bytes a second in each window.
+    pub fn rates(&self) -> impl Iterator<Item = u64> {
+        let begins = core::iter::once(0).chain(self.windows.iter().map(|window| window.end_ns));
+        let windows = self.windows.iter().zip(begins);
+        windows.map(|(window, begin_ns)| rate(window.bytes, window.end_ns.saturating_sub(begin_ns)))
+    }
+}
+
+/// Some of a fill's writes, one after another.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Window {
+    /// When the last of them was done, since the beginning of the fill.
+    pub end_ns: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// The lowest byte of them.
+    pub offset_low: u64,
+    /// Behind the highest byte of them.
+    pub offset_high: u64,
+    /// The longest of them.
+    pub latency_ns_max: u64,
+}
+
+/// What a pool of this size makes of a disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CurvePoint {
+    /// Bytes of memory between capture and disk.
+    pub pool_bytes: u64,
+    /// The highest constant arrival that it never overflows with.
+    pub bytes_per_s: u64,
+}
+
+/// Rows that were read back behind a fill.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Verified {
+    /// Rows looked at.
+    pub rows: u64,
+    /// Those that did not hold what was written last.
+    pub wrong: u64,
+}
+
+/// Two fills that lie differently in time: what follows the place, and what the bytes written.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Passes {
+    /// From the first byte on.
+    pub first: Fill,
+    /// From the middle on, round the end.
+    pub second: Fill,
+    /// What explains the differences.
+    pub cause: Cause,
+    /// Rank correlation of both passes at the same places, in thousandths.
+    pub by_place: i64,
+    /// The same at the same amounts written.
+    pub by_amount: i64,
+    /// Rate of the second pass over that of the first, in thousandths.
+    pub second_to_first: u64,
+}
+
+/// What the rate of a target follows.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// Nothing: it is the same within a few percent.
+    #[default]
+    Steady,
+    /// The place on the surface, as zones of a disk do.
+    Place,
+    /// The bytes written since the beginning of a pass, as a cache does that fills.
+    Amount,
+    /// The second pass was slower or faster as a whole: heat, wear, or what was there before.
+    Pass,
+    /// None of these alone.
+    Unknown,
+}
+
+/// Throughput by the bytes between two jumps.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Extents {
+    /// By extent, the smallest first.
+    pub steps: Vec<ExtentStep>,
+    /// Time that a jump costs, fitted.
+    pub jump_ns: u64,
+    /// Bytes a second without jumps, fitted.
+    pub bytes_per_s: u64,
+    /// The bytes between two jumps from which on 90 % of that is reached; `None` where jumps cost
+    /// nothing that can be seen.
+    pub knee_bytes: Option<u64>,
+}
+
+/// One size of extents.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ExtentStep {
+    /// Bytes from one jump to the next.
+    pub extent_bytes: u64,
+    /// How many.
+    pub extents: u64,
+    /// Time for all of them.
+    pub ns: u64,
+}
+
+impl ExtentStep {
+    /// Bytes a second.
+    pub fn rate(&self) -> u64 {
+        rate(self.extent_bytes.saturating_mul(self.extents), self.ns)
+    }
+}
+
+/// Writes that arrive at a constant rate whatever the disk does.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Latency {
+    /// Bytes a second that arrived.
+    pub offered_bytes_per_s: u64,
+    /// For how long.
+    pub ns: u64,
+    /// Bytes of a write.
+    pub block_bytes: u64,
+    /// From the arrival of a write to its end: waiting included.
+    pub from_arrival: Latencies,
+    /// From its submission to its end.
+    pub of_device: Latencies,
+    /// The most bytes that had arrived and were not written: the pool that this rate needs.
+    pub backlog_bytes_max: u64,
+    /// The longest writes.
+    pub slowest: Vec<SlowWrite>,
+}
+
+/// One of the longest writes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct SlowWrite {
+    /// From submission to its end.
+    pub latency_ns: u64,
+    /// When it was done, since the beginning.
+    pub end_ns: u64,
+    /// Its first byte.
+    pub offset: u64,
+}
+
+/// Reads of 4 KiB at random places, one at a time.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Reads {
+    /// All of them.
+    pub latency: Latencies,
+    /// Those that a cache answered: the faster ones, where a gap lies between them and the others.
+    pub cache_hits: u64,
+    /// The longest of those; `None` where there is no gap.
+    pub hit_ns_max: Option<u64>,
+}
