@@ -13,6 +13,7 @@ mod map;
 mod members;
 mod plot;
 mod prove;
+mod qualify;
 mod record;
 mod replay;
 mod salvage;
@@ -39,6 +40,9 @@ pub use members::{
 pub use plot::{PlotStyle, plot, plot_json};
 pub use prove::{
     ReportError, limit, limit_json, parse_recording, proved, proved_json, trial_in_short,
+};
+pub use qualify::{
+    QualificationError, parse_qualification, qualification, qualification_json, qualify_estimate,
 };
 pub use record::{going_json, is_clean, recording, recording_json, recording_progress};
 pub use replay::{replay_progress, replayed, replayed_json};

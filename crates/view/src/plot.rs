@@ -21,9 +21,9 @@ const MARKS: [char; BANDS_MAX + 1] = ['#', 'o', '*', '+', 'x', '%', '=', '.'];
 /// Colours of terminals (ECMA-48, SGR) that are told apart on dark and light ones.
 const COLOURS: [u8; BANDS_MAX + 1] = [34, 32, 33, 35, 36, 31, 94, 90];
 /// Eighths of a block, from none to seven.
-const EIGHTHS: [char; 8] =
+pub(crate) const EIGHTHS: [char; 8] =
     [' ', '\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}'];
-const BLOCK: char = '\u{2588}';
+pub(crate) const BLOCK: char = '\u{2588}';
 
 /// How a plot is drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

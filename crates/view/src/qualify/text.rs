@@ -1,0 +1,368 @@
+//! The summary for a terminal.
+
+use core::fmt::Write as _;
+
+use ::qualify::{
+    Answer, Cause, Extents, Fill, Judged, Latencies, Latency, Order, PartResult, Passes,
+    Qualification, Reads, Sweep, Target, TargetKind, Verdict,
+};
+use units::ByteSize;
+
+use super::spark::sparkline;
+use crate::plot::PlotStyle;
+use crate::replay::bits;
+use crate::text::{duration, grouped, plural, printable, time};
+
+/// Where the values of lines begin.
+const INDENT: usize = 15;
+/// Rows of numbers are at least this wide, whatever the terminal.
+const SPARK_MIN: usize = 20;
+
+/// What is going to happen, and how long it takes at `bytes_per_s`.
+pub fn qualify_estimate(bytes: u64, bytes_per_s: u64, fixed_ns: i64) -> String {
+    let moving = i128::from(bytes) * 1_000_000_000 / i128::from(bytes_per_s.max(1));
+    let ns = i64::try_from(moving).unwrap_or(i64::MAX).saturating_add(fixed_ns);
+    format!(
+        "about {}: {} at {}, as a first look found it{}",
+        duration(ns),
+        ByteSize(bytes),
+        rate(bytes_per_s),
+        if fixed_ns > 0 {
+            format!(", and {} of latencies", duration(fixed_ns))
+        } else {
+            String::new()
+        }
+    )
+}
+
+/// A qualification, in words and rows of blocks.
+pub fn qualification(found: &Qualification, style: PlotStyle) -> String {
+    let mut lines = Lines { text: String::new(), style };
+    lines.add("target", &target(&found.target));
+    for layer in found.target.layers.iter().take(8) {
+        lines.add("", &self::layer(layer));
+    }
+    if let Some(verdict) = &found.verdict {
+        self::verdict(&mut lines, verdict);
+    }
+    for part in &found.parts {
+        match part {
+            PartResult::Sweep(sweep) => self::sweep(&mut lines, sweep),
+            PartResult::Fill(fill) => self::fill(&mut lines, "fill", fill),
+            PartResult::Ring(fill) => self::fill(&mut lines, "ring", fill),
+            PartResult::Passes(passes) => self::passes(&mut lines, passes),
+            PartResult::Extents(extents) => self::extents(&mut lines, extents),
+            PartResult::Latency(latency) => self::latency(&mut lines, latency),
+            PartResult::Reads(reads) => self::reads(&mut lines, reads),
+        }
+    }
+    lines.add("took", &took(found));
+    for note in &found.notes {
+        lines.add("note", &printable(note));
+    }
+    lines.text
+}
+
+struct Lines {
+    text: String,
+    style: PlotStyle,
+}
+
+impl Lines {
+    fn add(&mut self, name: &str, value: &str) {
+        let mut name = if name.is_empty() { String::new() } else { format!("{name}:") };
+        let width = self.style.width.saturating_sub(INDENT).max(SPARK_MIN);
+        for line in wrapped(value, width) {
+            writeln!(self.text, "{name:<14} {line}").expect("a string takes all text");
+            name.clear();
+        }
+    }
+
+    /// Numbers as a row, below the line that says what they are.
+    fn row(&mut self, values: &[u64]) {
+        let width = self.style.width.saturating_sub(INDENT).max(SPARK_MIN);
+        let row = sparkline(values, width, self.style.is_terminal);
+        writeln!(self.text, "{:INDENT$}{}", "", row.trim_end()).expect("a string takes all text");
+    }
+}
+
+/// Lines of at most `width` characters, where words are that short; those behind the first stand
+/// further in.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is a first line");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(format!("  {word}"));
+        }
+    }
+    lines
+}
+
+fn target(target: &Target) -> String {
+    let (path, size) = (printable(&target.path), ByteSize(target.size_bytes));
+    match target.kind {
+        TargetKind::OwnFile => format!("a file of {size} at {path}, made for this and removed"),
+        TargetKind::File => format!("{path}, a file of {size}, read only"),
+        TargetKind::Device => format!("{path}, a device of {size}"),
+        TargetKind::Model => format!("a modelled disk of {size} after {path}"),
+    }
+}
+
+fn layer(layer: &::qualify::Layer) -> String {
+    let ::qualify::Layer { name, size_bytes, model, serial, firmware, .. } = layer;
+    let of = |what: &str, value: &Option<String>| {
+        value.as_ref().map(|value| format!(", {what}{}", printable(value))).unwrap_or_default()
+    };
+    format!(
+        "on {name}, {}{}{}{}{}{}{}",
+        ByteSize(*size_bytes),
+        of("", model),
+        of("serial ", serial),
+        of("firmware ", firmware),
+        if layer.is_rotational { ", says that it turns" } else { "" },
+        of("cache ", &layer.write_cache),
+        of("scheduler ", &layer.scheduler),
+    )
+}
+
+fn verdict(lines: &mut Lines, verdict: &Verdict) {
+    let Some(first) = verdict.judged.first() else { return };
+    let mix = &verdict.mix;
+    let of_mix = format!("{}, mean frame {} bytes", printable(&mix.name), mix.mean_frame_bytes());
+    let by_reading = if first.is_by_reading { ", if it writes as it reads" } else { "" };
+    let traffic = bits(verdict.guaranteed_traffic_bit_per_s);
+    lines.add("verdict", &format!("guarantees {traffic} of traffic ({of_mix}){by_reading}"));
+    if let Some(asked) = &verdict.asked {
+        let needed = rate(asked.needed_bytes_per_s);
+        let asked_for = format!("{} need {needed}", bits(asked.bits_per_s));
+        let margin = percent(asked.margin_permille.unsigned_abs(), 1000);
+        lines.add(
+            "",
+            &match asked.answer {
+                Answer::Fits => format!("{asked_for}: it fits, with {margin} to spare"),
+                Answer::TooSlow => format!("{asked_for}: too slow by {margin}"),
+                Answer::CannotJudge => format!("{asked_for}: what was measured does not say"),
+            },
+        );
+    }
+    for judged in &verdict.judged {
+        lines.add("", &self::judged(judged));
+        if let (Some(slow), Some(fast)) = (judged.slow_ns, judged.fast_ns)
+            && slow > 0
+        {
+            let [slow, fast] = [slow, fast].map(nanos);
+            lines.add("", &format!("  of a lap at that rate {slow} below it, {fast} above"));
+        }
+    }
+    if first.pool_bytes < verdict.pool_bytes {
+        let (asked, used) = (ByteSize(verdict.pool_bytes), ByteSize(first.pool_bytes));
+        lines.add("", &format!("pool {asked}, of which so short a run proves {used}"));
+    }
+}
+
+fn judged(judged: &Judged) -> String {
+    let order = match judged.order {
+        Order::FirstToLast => "first to last",
+        Order::ZoneLevelled => "zones levelled",
+    };
+    let computed = if judged.is_computed { ", computed" } else { "" };
+    format!(
+        "{order} ({}{computed}): guaranteed {}, mean {}, slowest {}, pool {}",
+        judged.basis,
+        rate(judged.guaranteed_bytes_per_s),
+        rate(judged.mean_bytes_per_s),
+        rate(judged.minimum_bytes_per_s),
+        ByteSize(judged.pool_bytes),
+    )
+}
+
+fn sweep(lines: &mut Lines, sweep: &Sweep) {
+    let rates: Vec<u64> = sweep.steps.iter().map(::qualify::SweepStep::rate).collect();
+    let done = if sweep.is_write { "written" } else { "read" };
+    let bytes: u64 = sweep.steps.iter().map(|step| step.bytes).sum();
+    let places = plural(u64::try_from(rates.len()).unwrap_or(u64::MAX), "place");
+    lines.add("sweep", &format!("{} {done} at {places}: {}", ByteSize(bytes), range(&rates)));
+    lines.row(&rates);
+}
+
+fn fill(lines: &mut Lines, name: &str, fill: &Fill) {
+    let rates: Vec<u64> = fill.rates().collect();
+    let longest = fill.windows.iter().map(|window| window.latency_ns_max).max().unwrap_or(0);
+    let verified = match fill.verified {
+        Some(verified) if verified.wrong > 0 => {
+            let (wrong, rows) = (verified.wrong, plural(verified.rows, "row"));
+            format!("; {wrong} of {rows} READ BACK WRONG")
+        }
+        _ => String::new(),
+    };
+    lines.add(
+        name,
+        &format!(
+            "{} in {}, {}; longest write {}{verified}",
+            ByteSize(fill.bytes()),
+            nanos(fill.ns()),
+            range(&rates),
+            nanos(longest),
+        ),
+    );
+    lines.row(&rates);
+    let mut shown = 0;
+    let points = fill.curve.iter().filter(|point| {
+        let is_new = point.bytes_per_s > shown + shown / 100;
+        shown = shown.max(point.bytes_per_s);
+        is_new && point.pool_bytes <= fill.bytes() / 20
+    });
+    let points: Vec<String> = points
+        .map(|point| format!("{} {}", ByteSize(point.pool_bytes), rate(point.bytes_per_s)))
+        .collect();
+    if !points.is_empty() {
+        lines.add("", &format!("guaranteed by pool: {}", points.join(", ")));
+    }
+}
+
+fn passes(lines: &mut Lines, passes: &Passes) {
+    let cause = match passes.cause {
+        Cause::Steady => "the rate is steady",
+        Cause::Place => "the rate follows the place on the surface",
+        Cause::Amount => "the rate follows the bytes written, as with a cache that fills",
+        Cause::Pass => "one pass was slower as a whole: heat, wear, or what was there before",
+        Cause::Unknown => "the rate varies, and neither place nor amount explains it",
+    };
+    fill(lines, "passes", &passes.first);
+    fill(lines, "", &passes.second);
+    let second = percent(passes.second_to_first, 1000);
+    lines.add("", &format!("{cause}; the second at {second} of the first"));
+}
+
+fn extents(lines: &mut Lines, extents: &Extents) {
+    let rates: Vec<u64> = extents.steps.iter().map(::qualify::ExtentStep::rate).collect();
+    let knee = match extents.knee_bytes {
+        Some(knee) => format!("90 % of {} from {} on", rate(extents.bytes_per_s), ByteSize(knee)),
+        None => "jumps cost nothing that can be seen".to_owned(),
+    };
+    let jump = nanos(extents.jump_ns);
+    lines.add("extents", &format!("{}; a jump takes {jump}, {knee}", range(&rates)));
+    let steps = extents.steps.iter();
+    let steps: Vec<String> = steps
+        .map(|step| format!("{} {}", ByteSize(step.extent_bytes), rate(step.rate())))
+        .collect();
+    for steps in steps.chunks(4) {
+        lines.add("", &steps.join(", "));
+    }
+}
+
+fn latency(lines: &mut Lines, latency: &Latency) {
+    lines.add(
+        "latency",
+        &format!(
+            "{} offered for {}: {} waited at most, a pool that large is enough",
+            rate(latency.offered_bytes_per_s),
+            nanos(latency.ns),
+            ByteSize(latency.backlog_bytes_max),
+        ),
+    );
+    lines.add("", &format!("from arrival {}", quantiles(&latency.from_arrival)));
+    lines.add("", &format!("of the device {}", quantiles(&latency.of_device)));
+    lines.row(&counts(&latency.from_arrival));
+}
+
+fn reads(lines: &mut Lines, reads: &Reads) {
+    lines.add(
+        "reads",
+        &format!(
+            "{} of 4 KiB at random places: {}",
+            plural(reads.latency.count(), "read"),
+            quantiles(&reads.latency)
+        ),
+    );
+    if let Some(ns) = reads.hit_ns_max {
+        let share = percent(reads.cache_hits, reads.latency.count());
+        lines.add("", &format!("{share} of them from a cache, within {}", nanos(ns)));
+    }
+    lines.row(&counts(&reads.latency));
+}
+
+/// Counts of equal steps on a logarithmic scale, empty ones in between.
+fn counts(latencies: &Latencies) -> Vec<u64> {
+    const STEPS_PER_DOUBLING: u32 = 2;
+    let buckets: Vec<(u64, u64)> = latencies.buckets().collect();
+    let step = |ns: u64| {
+        let doubling = ns.max(2).ilog2();
+        let within = (ns.max(2) >> (doubling - 1)) & 1;
+        u64::from(doubling * STEPS_PER_DOUBLING) + within
+    };
+    let first = buckets.first().map_or(0, |(ns, _)| step(*ns));
+    let mut counts = Vec::new();
+    for (ns, count) in buckets {
+        let at = usize::try_from(step(ns) - first).unwrap_or(0);
+        counts.resize(counts.len().max(at + 1), 0);
+        if let Some(sum) = counts.get_mut(at) {
+            *sum += count;
+        }
+    }
+    counts
+}
+
+fn quantiles(latencies: &Latencies) -> String {
+    let shares = [(500_000, "p50"), (990_000, "p99"), (999_000, "p99.9"), (999_900, "p99.99")];
+    let known = shares.into_iter().filter_map(|(share, name)| {
+        Some(format!("{name} {}, ", nanos(latencies.quantile_ns(share)?)))
+    });
+    format!("{}longest {}", known.collect::<String>(), nanos(latencies.max_ns()))
+}
+
+fn took(found: &Qualification) -> String {
+    let written: u64 = found.written.iter().map(|range| range.end - range.start).sum();
+    let begun = time(found.started);
+    let written = match (written, found.target.kind) {
+        (0, _) => "nothing written".to_owned(),
+        (_, TargetKind::OwnFile) => "only the file of its own written".to_owned(),
+        (_, TargetKind::Model) => "no disk touched".to_owned(),
+        (bytes, _) => {
+            let ends = found.written.first().zip(found.written.last());
+            let (low, high) = ends.map_or((0, 0), |(low, high)| (low.start, high.end));
+            let (low, high) = (grouped(low), grouped(high));
+            format!("{} written between byte {low} and {high}", ByteSize(bytes))
+        }
+    };
+    let stopped = if found.is_interrupted { "; stopped before the end" } else { "" };
+    format!("{} from {begun} UTC on; {written}{stopped}", nanos(found.ns))
+}
+
+fn nanos(ns: u64) -> String {
+    duration(i64::try_from(ns).unwrap_or(i64::MAX))
+}
+
+/// From the largest to the smallest.
+fn range(rates: &[u64]) -> String {
+    let most = rates.iter().copied().max().unwrap_or(0);
+    let least = rates.iter().copied().min().unwrap_or(0);
+    format!("{} to {}", rate(most), rate(least))
+}
+
+/// Rates of disks are given in powers of 1000, as their makers do.
+fn rate(bytes_per_s: u64) -> String {
+    let (unit, name) = match bytes_per_s {
+        0..1_000_000 => (1_000, "kB/s"),
+        1_000_000..1_000_000_000 => (1_000_000, "MB/s"),
+        _ => (1_000_000_000, "GB/s"),
+    };
+    let hundredths = u128::from(bytes_per_s) * 100 / unit;
+    match hundredths {
+        0..1_000 => format!("{}.{:02} {name}", hundredths / 100, hundredths % 100),
+        1_000..10_000 => format!("{}.{} {name}", hundredths / 100, hundredths / 10 % 10),
+        _ => format!("{} {name}", hundredths / 100),
+    }
+}
+
+/// With one decimal.
+fn percent(part: u64, whole: u64) -> String {
+    let tenths = u128::from(part) * 1000 / u128::from(whole.max(1));
+    format!("{}.{} %", tenths / 10, tenths % 10)
+}
