@@ -20,6 +20,7 @@ mod inspect;
 mod members;
 mod progress;
 mod prove;
+mod qualify;
 mod record;
 mod recorder;
 mod replay;
@@ -78,6 +79,7 @@ enum Verb {
     Hold(hold::Flags),
     Replay(Box<replay::Flags>),
     Prove(Box<prove::Flags>),
+    Qualify(Box<qualify::Flags>),
     Inspect(inspect::Flags),
     Status(members::StatusFlags),
     Verify(verify::Flags),
@@ -109,6 +111,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Hold(flags) => hold::run(&flags),
         Verb::Replay(flags) => replay::run(&flags),
         Verb::Prove(flags) => prove::run(*flags),
+        Verb::Qualify(flags) => qualify::run(&flags),
         Verb::Inspect(flags) => inspect::run(&flags),
         Verb::Status(flags) => members::status(&flags),
         Verb::Verify(flags) => verify::run(&flags),

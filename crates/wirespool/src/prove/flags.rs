@@ -181,7 +181,7 @@ fn frames(text: String) -> Result<Frames, Usage> {
 }
 
 /// A decimal number with K, M or G for powers of 1000.
-fn bits(text: &str) -> Result<u64, String> {
+pub(crate) fn bits(text: &str) -> Result<u64, String> {
     let refused = || "a number of bits a second above 0, such as 500M or 2.5G".to_owned();
     let (number, unit) = match text.char_indices().last() {
         Some((at, 'k' | 'K')) => (text.get(..at), 1_000),

@@ -19,6 +19,7 @@ mod machine;
 mod members;
 mod pivots;
 mod prove;
+mod qualify;
 mod refusals;
 mod replay;
 mod restored;

@@ -1,0 +1,231 @@
+//! The flags of `qualify`, and what they mean together.
+
+use std::path::PathBuf;
+
+use ::qualify::{Ask, BLOCK_BYTES_MAX, Consent, Mix, Part, Plan};
+use anyhow::Context as _;
+use capture::{FileOptions, FileSource};
+use clap::{Args, Subcommand};
+
+use crate::arguments;
+use crate::failure::Usage;
+
+/// Smallest file that is made: below, there is nothing to measure.
+const SIZE_MIN: u64 = 64 << 20;
+const ROW_BYTES: u64 = 4096;
+
+/// Find out what rate a disk guarantees, and how much traffic that is.
+///
+/// Of a directory, or a path at which nothing is yet, a file is made there, measured, and removed.
+/// A file that is there, and a device, are only read. A device is written to when its serial number
+/// is typed behind --destroy, nobody uses it or a part of it, and it holds nothing, or only what
+/// --overwrite names. Ctrl-C stops in order: a file is removed, and what was written is told.
+///
+/// The guaranteed rate is the highest constant arrival that never overflows the pool, in any
+/// stretch of what was measured, lap after lap; it is given as bits a second on a link.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(after_help = "\
+Parts:
+  sweep     rates at 21 places of the surface, one block at a time; it reads where it may not write
+  fill      the surface written from the first byte to the last, 8 blocks under way
+  passes    two fills, the second from the middle on: place, amount and time are told apart
+  ring      the surface written in the order of a ring whose zones are levelled
+  extents   throughput by the bytes between two jumps, and where jumps stop to matter
+  latency   writes that arrive at a constant rate: histogram, longest stall, the pool it needs
+  reads     4 KiB at random places, what a cache answered told apart
+
+Examples:
+  wirespool qualify /data                                  a quick look at where a volume would lie
+  wirespool qualify /data --size 100G --full --rate 10G -o data.json
+  wirespool qualify /dev/sdb                               a sweep and random reads, nothing written
+  wirespool qualify /dev/sdb --destroy ZA1234 --full       everything; all that it holds is lost
+  wirespool qualify --model profile.csv --data-disks 6 --rate 10G --mix 640
+  wirespool qualify show data.json
+
+Exit code 0 when it was done and the rate fits, 1 when the rate does not, or rows read back were not
+those written, 5 when what was measured does not say: reading proves no writing, and a run may have
+been stopped.")]
+pub(crate) struct Flags {
+    #[command(subcommand)]
+    pub(super) command: Option<Command>,
+    /// A directory, a file, or a block device
+    #[arg(required_unless_present = "model")]
+    target: Option<PathBuf>,
+    /// Measure a modelled disk, in its own time: rates by place, in CSV with the columns
+    /// `offset_bytes,mb_per_s` or, for 10 000 blocks of 2 MiB, `offset_bytes,seconds`
+    #[arg(long, value_name = "CSV", conflicts_with_all = ["target", "destroy", "overwrite"])]
+    model: Option<PathBuf>,
+    /// So many modelled disks side by side, as the data disks of an array
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "model",
+        value_parser = clap::value_parser!(u32).range(1..=1000))]
+    data_disks: u32,
+    /// Run this part; may be given several times [default: those of --quick]
+    #[arg(long = "part", value_name = "PART", value_parser = part)]
+    parts: Vec<Part>,
+    /// Minutes: sweep, fill, extents, latency and reads, with few blocks at a place [default]
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// All parts over the whole surface: several times as long as writing it
+    #[arg(long)]
+    full: bool,
+    /// Bytes of the file that is made, or of a modelled disk [default: 8G; of a model, its last
+    /// offset rounded up to a whole terabyte, or gigabyte where it is smaller]
+    #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
+    size: Option<u64>,
+    /// Memory between capture and disk
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = arguments::size)]
+    pool: u64,
+    /// Is it fast enough for so many bits a second of a link, such as 2.5G?
+    #[arg(long, value_name = "RATE", value_parser = crate::prove::bits)]
+    rate: Option<u64>,
+    /// Frames of the traffic: a length in bytes, `short` (64), `long` (1514), `imix` (7 of 64, 4 of
+    /// 576, 5 of 1514), or a capture file
+    #[arg(long, value_name = "FRAMES", default_value = "imix")]
+    mix: String,
+    /// Bytes of a block
+    #[arg(long, value_name = "SIZE", default_value = "2M", value_parser = block)]
+    block: u64,
+    /// Blocks at each place of a sweep [default: 64, with --full or --model 10000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    blocks: Option<u64>,
+    /// Places of a sweep, without the last one at the very end
+    #[arg(long, value_name = "N", default_value_t = 20,
+        value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    steps: u64,
+    /// Places of a sweep are multiples of this
+    #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = align)]
+    align: u64,
+    /// Bytes a second that arrive in the part latency [default: four fifths of what was guaranteed]
+    #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
+    offer: Option<u64>,
+    /// Write to the device of this serial number (of this kernel name, where it has none); all that
+    /// it holds is lost
+    #[arg(long, value_name = "NAME")]
+    destroy: Option<String>,
+    /// With --destroy: agree to the loss of content that was found, as the refusal names it; may be
+    /// given several times
+    #[arg(long, value_name = "KIND", requires = "destroy")]
+    overwrite: Vec<String>,
+    /// Write the whole report to this file, as JSON
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+    /// Report as JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Show a report that was written with --output
+    Show {
+        /// The file
+        file: PathBuf,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// What is measured.
+#[derive(Clone, Debug)]
+pub(super) enum Subject {
+    /// At a path, with the size of a file that is to be made there.
+    Path { path: PathBuf, size_bytes: u64, consent: Consent },
+    /// A profile.
+    Model { path: PathBuf, size_bytes: Option<u64>, disks: u32 },
+}
+
+impl Flags {
+    pub(super) fn subject(&self) -> Result<Subject, Usage> {
+        if let Some(path) = &self.model {
+            let (path, size_bytes, disks) = (path.clone(), self.size, self.data_disks);
+            return Ok(Subject::Model { path, size_bytes, disks });
+        }
+        let path = self.target.clone().unwrap_or_default();
+        let size = self.size.unwrap_or(8 << 30);
+        if size < SIZE_MIN {
+            return Err(Usage(format!("--size {size}: a file of at least 64M")));
+        }
+        let consent = Consent { destroy: self.destroy.clone(), overwrite: self.overwrite.clone() };
+        Ok(Subject::Path { path, size_bytes: size / ROW_BYTES * ROW_BYTES, consent })
+    }
+
+    /// What is to be done on a target of `size_bytes`.
+    pub(super) fn plan(&self, size_bytes: u64) -> Plan {
+        let plan = match (&self.model, self.full) {
+            (Some(_), _) => Plan::of_model(size_bytes),
+            (None, true) => Plan::full(size_bytes),
+            (None, false) => Plan::quick(size_bytes),
+        };
+        let mut plan = if self.parts.is_empty() { plan } else { plan.only(&self.parts) };
+        plan.sweep.block_bytes = self.block;
+        plan.sweep.blocks = self.blocks.unwrap_or(plan.sweep.blocks);
+        plan.sweep.steps = self.steps;
+        plan.sweep.align_bytes = self.align;
+        plan.block_bytes = if self.model.is_some() { plan.block_bytes } else { self.block };
+        plan.latency_bytes_per_s = self.offer;
+        plan
+    }
+
+    /// The parts that were asked for by name.
+    pub(super) fn named(&self) -> &[Part] {
+        &self.parts
+    }
+
+    pub(super) fn ask(&self) -> anyhow::Result<Ask> {
+        Ok(Ask { pool_bytes: self.pool, mix: mix(&self.mix)?, bits_per_s: self.rate })
+    }
+}
+
+/// A name, a length, or else a file.
+fn mix(text: &str) -> anyhow::Result<Mix> {
+    if let Some(mix) = Mix::named(text) {
+        return Ok(mix);
+    }
+    let path = PathBuf::from(text);
+    if !path.is_file() {
+        let wrong = "a length from 14 to 65535, short, long, imix, or a capture file";
+        return Err(Usage(format!("--mix {text}: {wrong}")).into());
+    }
+    let mut source = FileSource::open(&path, FileOptions::default())?;
+    let mix = Mix::measured(text, &mut source)?;
+    mix.with_context(|| format!("{text} holds no packets"))
+}
+
+fn part(text: &str) -> Result<Part, String> {
+    text.parse().map_err(|error: ::qualify::ParsePartError| error.to_string())
+}
+
+fn block(text: &str) -> Result<u64, String> {
+    let bytes = arguments::size(text)?;
+    let is_valid = bytes > 0 && bytes.is_multiple_of(ROW_BYTES) && bytes <= BLOCK_BYTES_MAX;
+    is_valid.then_some(bytes).ok_or_else(|| "a multiple of 4096, at most 64M".to_owned())
+}
+
+fn align(text: &str) -> Result<u64, String> {
+    let bytes = arguments::size(text)?;
+    let is_valid = bytes > 0 && bytes.is_multiple_of(ROW_BYTES);
+    is_valid.then_some(bytes).ok_or_else(|| "a multiple of 4096, as direct I/O wants it".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_whole_rows() {
+        assert_eq!((block("2M"), block("4096"), align("4K")), (Ok(2 << 20), Ok(4096), Ok(4096)));
+        for text in ["0", "1000", "128M", "x"] {
+            assert!(block(text).is_err(), "{text}");
+        }
+        assert!(align("1024").is_err());
+    }
+
+    #[test]
+    fn a_mix_that_is_nothing_is_refused() {
+        assert_eq!(mix("640").unwrap().mean_frame_bytes(), 640);
+        let error = mix("nothing-here").unwrap_err().to_string();
+        assert!(error.starts_with("--mix nothing-here: a length"), "{error}");
+    }
+}

@@ -1,0 +1,163 @@
+//! `wirespool qualify`.
+
+mod flags;
+
+use core::ops::ControlFlow;
+use std::io::Write as _;
+
+use ::qualify::{
+    Answer, Ask, Bench, Error, Part, Plan, Qualification, TargetKind, modelled, open,
+    run as measure,
+};
+use host::{Output, StopFlag, SystemClock, random_bytes, read_text};
+
+use units::Clock as _;
+
+use crate::failure::{Outcome, Verdict};
+use crate::progress::{Progress, say};
+use crate::stdout;
+
+pub(crate) use flags::Flags;
+use flags::{Command, Subject};
+
+/// Columns where there is no terminal.
+const WIDTH: usize = 100;
+
+pub(crate) fn run(flags: &Flags) -> Outcome {
+    if let Some(Command::Show { file, json }) = &flags.command {
+        let text = read_text(file)?;
+        let found = view::parse_qualification(&text);
+        let found = found.map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))?;
+        return tell(&found, *json);
+    }
+    let (subject, ask) = (flags.subject()?, flags.ask()?);
+    // Refused now, and not after hours.
+    let output = flags.output.as_deref().map(|path| Output::create(path, true)).transpose()?;
+    let stop = StopFlag::install()?;
+    let found = match subject {
+        Subject::Model { path, size_bytes, disks } => {
+            let csv = read_text(&path)?;
+            let (disk, timeline, target) =
+                modelled(&path, &csv, (size_bytes, disks), SystemClock.realtime())?;
+            let plan = flags.plan(target.size_bytes);
+            let mut writer = disk.clone();
+            let mut shown = Shown::new(&stop);
+            let mut hear = |part, done, total| shown.hear(part, done, total);
+            let bench = Bench::new((&disk, Some(&mut writer)), &timeline, 0, &mut hear);
+            let found = measure(bench, target, &plan, &ask);
+            shown.finish();
+            found?
+        }
+        Subject::Path { path, size_bytes, consent } => {
+            let mut progress = Progress::new("qualify");
+            let opened = open(&path, size_bytes, &consent, seed()?, &mut |done, total| {
+                progress.bytes(done, total);
+                if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            progress.finish();
+            on_disk(opened?, flags, &ask, &stop)?
+        }
+    };
+    if let Some(mut output) = output {
+        output.write_all(view::qualification_json(&found).as_bytes())?;
+        output.finish()?;
+    }
+    tell(&found, flags.json)
+}
+
+/// Says how long it takes, measures, and leaves the target as promised.
+fn on_disk(
+    mut opened: ::qualify::Opened,
+    flags: &Flags,
+    ask: &Ask,
+    stop: &StopFlag,
+) -> anyhow::Result<Qualification> {
+    let target = opened.target.clone();
+    let plan = flags.plan(target.size_bytes);
+    let may_write = opened.writer.is_some();
+    if let Some(part) = flags.named().iter().find(|part| !may_write && !part.runs_read_only()) {
+        let is_device = target.kind == TargetKind::Device;
+        return Err(Error::ReadOnly { part: *part, path: target.path.into(), is_device }.into());
+    }
+    announce(&opened, &plan, may_write)?;
+    let mut shown = Shown::new(stop);
+    let mut hear = |part, done, total| shown.hear(part, done, total);
+    let bench = opened.bench(&SystemClock, seed()?, &mut hear);
+    let found = measure(bench, target, &plan, ask);
+    shown.finish();
+    // After an error the target is cleared up as well, and the error is what counts.
+    match found {
+        Ok(found) => {
+            opened.close(!found.written.is_empty())?;
+            Ok(found)
+        }
+        Err(error) => {
+            drop(opened);
+            Err(error.into())
+        }
+    }
+}
+
+fn announce(opened: &::qualify::Opened, plan: &Plan, may_write: bool) -> anyhow::Result<()> {
+    let size = opened.target.size_bytes;
+    let bytes_per_s = opened.first_look(&SystemClock)?;
+    let fixed_ns = i64::try_from(plan.fixed_time(may_write).as_nanos()).unwrap_or(i64::MAX);
+    let parts = plan.parts.iter().filter(|part| may_write || part.runs_read_only());
+    let parts: Vec<&str> = parts.map(|part| part.name()).collect();
+    let estimate = view::qualify_estimate(plan.bytes(size, may_write), bytes_per_s, fixed_ns);
+    say(&format!("qualify: {}: {estimate}", parts.join(", ")));
+    Ok(())
+}
+
+fn seed() -> Result<u64, host::Error> {
+    random_bytes().map(u64::from_le_bytes)
+}
+
+fn tell(found: &Qualification, json: bool) -> Outcome {
+    let style = view::PlotStyle {
+        width: stdout::width().unwrap_or(WIDTH),
+        is_terminal: stdout::is_terminal(),
+    };
+    let text =
+        if json { view::qualification_json(found) } else { view::qualification(found, style) };
+    stdout::print(&text)?;
+    Ok(match found.answer() {
+        Answer::Fits => Verdict::Clean,
+        Answer::TooSlow => Verdict::Negative,
+        Answer::CannotJudge => Verdict::Unknown,
+    })
+}
+
+/// Progress of one part after another.
+struct Shown<'a> {
+    stop: &'a StopFlag,
+    part: Option<(Part, Progress)>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(stop: &'a StopFlag) -> Self {
+        Self { stop, part: None }
+    }
+
+    fn hear(&mut self, part: Part, done: u64, total: u64) -> ControlFlow<()> {
+        if self.part.as_ref().is_none_or(|(shown, _)| *shown != part) {
+            self.finish_part();
+        }
+        let (_, progress) = self.part.get_or_insert_with(|| (part, Progress::new("qualify")));
+        progress.share(done, total, &|_| {
+            let percent = u128::from(done) * 100 / u128::from(total.max(1));
+            format!("{part} {percent} %")
+        });
+        if self.stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn finish_part(&mut self) {
+        if let Some((_, progress)) = self.part.take() {
+            progress.finish();
+        }
+    }
+
+    fn finish(mut self) {
+        self.finish_part();
+    }
+}

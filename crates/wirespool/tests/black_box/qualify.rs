@@ -1,0 +1,139 @@
+//! A qualification as its user meets it: a file of its own, devices that are not touched, a model.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::machine::{Loop, Mounted, make_ext4, run, text};
+
+const PROFILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../qualify/tests/profiles");
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    entries.map(|entry| text(entry.unwrap().file_name().into())).collect()
+}
+
+#[test]
+fn a_directory_is_qualified_with_a_file_that_goes_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, report) = (text(folder.path().into()), text(folder.path().join("report.json")));
+    let sizes = ["--size", "256M", "--blocks", "2", "--rate", "1M", "-o", &report];
+    let parts = ["--part", "sweep", "--part", "fill", "--part", "extents", "--json"];
+    let answer = run(&[&["qualify", &path][..], &sizes, &parts].concat());
+    let json: Value = serde_json::from_str(&answer.done().out).unwrap();
+    assert_eq!((&json["version"], &json["target"]["kind"]), (&1.into(), &"own_file".into()));
+    let parts = json["parts"].as_array().unwrap();
+    let kinds: Vec<&str> = parts.iter().map(|part| part["part"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["sweep", "fill", "extents"]);
+    assert_eq!(parts[1]["verified"], serde_json::json!({ "rows": 64, "wrong": 0 }));
+    let written: u64 = parts[1]["windows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|window| window["bytes"].as_u64().unwrap())
+        .sum();
+    assert_eq!((written, &json["verdict"]["asked"]["answer"]), (256 << 20, &"fits".into()));
+    let rate = |name: &str| json[name].as_u64().unwrap();
+    assert!(rate("guaranteed_bytes_per_s") <= rate("mean_bytes_per_s"));
+    assert_eq!(names(folder.path()), ["report.json"], "the file is gone");
+    let shown = run(&["qualify", "show", &report]).done().out;
+    assert!(shown.contains("it fits") && shown.contains("only the file of its own"), "{shown}");
+    assert_eq!(
+        run(&["qualify", "show", &report, "--json"]).done().out,
+        std::fs::read_to_string(&report).unwrap()
+    );
+}
+
+#[test]
+fn a_rate_that_is_too_high_is_a_negative_verdict() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = text(folder.path().join("new"));
+    let flags = ["--size", "64M", "--part", "fill", "--rate", "900G"];
+    let answer = run(&[&["qualify", &path][..], &flags].concat());
+    assert_eq!(answer.code, Some(1), "{answer:?}");
+    assert!(answer.out.contains("too slow by"), "{answer:?}");
+    assert!(names(folder.path()).is_empty());
+}
+
+#[test]
+fn a_file_that_is_there_is_only_read() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let content = vec![7; 16 << 20];
+    std::fs::write(file.path(), &content).unwrap();
+    let path = text(file.path().into());
+    let flags = ["--rate", "1M", "--blocks", "1"];
+    let answer = run(&[&["qualify", &path][..], &flags].concat());
+    assert_eq!(answer.code, Some(5), "{answer:?}");
+    assert!(answer.out.contains("what was measured does not say"), "{answer:?}");
+    assert_eq!(std::fs::read(&path).unwrap(), content);
+    run(&["qualify", &path, "--part", "fill"]).is_refused("part fill writes, and");
+    run(&["qualify", &path, "--destroy", "x"]).is_refused("is no device");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_in_a_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = text(folder.path().into());
+    for (flags, said) in [
+        (&["--part", "all"][..], "no part of a qualification; there are sweep, fill"),
+        (&["--block", "1000"], "a multiple of 4096"),
+        (&["--size", "1M"], "a file of at least 64M"),
+        (&["--mix", "jumbo"], "--mix jumbo: a length"),
+        (&["--quick", "--full"], "cannot be used with"),
+    ] {
+        let ran = run(&[&["qualify", &path], flags].concat());
+        assert!(ran.code == Some(2) && ran.err.contains(said), "{said}: {ran:?}");
+    }
+    assert_eq!(run(&["qualify"]).code, Some(2));
+    let absent = text(folder.path().join("absent/file"));
+    run(&["qualify", &absent]).is_refused("does not exist");
+    run(&["qualify", "/dev/null"]).is_refused("neither a file, a directory nor a block device");
+    let other = text(folder.path().join("other.json"));
+    std::fs::write(&other, "{}").unwrap();
+    run(&["qualify", "show", &other]).is_refused("not the file of a qualification");
+    assert_eq!(names(folder.path()), ["other.json"]);
+}
+
+#[test]
+fn a_model_answers_for_an_array_in_its_own_time() {
+    let profile = format!("{PROFILES}/single-8tb.csv");
+    let flags = ["--data-disks", "2", "--rate", "2.5G", "--mix", "640", "--json"];
+    let parts = ["--part", "sweep", "--part", "extents"];
+    let answer = run(&[&["qualify", "--model", &profile][..], &flags, &parts].concat());
+    let json: Value = serde_json::from_str(&answer.done().out).unwrap();
+    assert_eq!(json["target"]["size_bytes"].as_u64(), Some(16_000_000_000_000 / 8192 * 8192));
+    let judged = json["verdict"]["judged"].as_array().unwrap();
+    let guaranteed = |at: usize| judged[at]["guaranteed_bytes_per_s"].as_u64().unwrap();
+    assert_eq!((&judged[0]["order"], judged.len()), (&"zone_levelled".into(), 2));
+    // RAID 0 of two such disks: about 250 MB/s in first-to-last order, about 400 levelled.
+    assert!((250_000_000..280_000_000).contains(&guaranteed(1)), "{}", guaranteed(1));
+    assert!((380_000_000..410_000_000).contains(&guaranteed(0)), "{}", guaranteed(0));
+}
+
+#[test]
+fn a_device_is_written_to_only_by_name_and_only_when_it_is_empty() {
+    let Some(device) = Loop::new(64 << 20, &[], |_| {}) else { return };
+    let name = device.path.trim_start_matches("/dev/").to_owned();
+    let flags = ["--part", "fill", "--destroy"];
+    let destroy = |name: &str, more: &[&str]| {
+        run(&[&["qualify", &device.path][..], &flags, &[name], more].concat())
+    };
+    run(&["qualify", &device.path, "--part", "fill"]).is_refused("--destroy NAME agrees");
+    destroy("sda", &[]).is_refused(&format!("is {name}, not sda; nothing was written"));
+    make_ext4(Path::new(&device.path));
+    destroy(&name, &[]).is_refused("holds ext2/ext3/ext4 (found at byte 1080)");
+    if let Some(mounted) = Mounted::new(&[&device.path]) {
+        destroy(&name, &["--overwrite", "ext2/ext3/ext4"]).is_refused("is mounted on");
+        drop(mounted);
+    }
+    destroy(&name, &["--overwrite", "ext2/ext3/ext4"]).done();
+    // Our own stamp lies there now: what we wrote is nothing to lose.
+    destroy(&name, &[]).done();
+    run(&["create", &device.path, "--raw", "--force"]).done();
+    destroy(&name, &[]).is_refused("holds a wirespool volume; nothing was written");
+    destroy(&name, &["--overwrite", "volume"]).done();
+    let output = std::fs::OpenOptions::new().write(true).open(&device.path);
+    std::io::Write::write_all(&mut output.unwrap(), &vec![b'x'; 16 << 20]).unwrap();
+    destroy(&name, &[]).is_refused("that no program signed; nothing was written");
+    destroy(&name, &["--overwrite", "data"]).done();
+}
