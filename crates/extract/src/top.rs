@@ -2,8 +2,9 @@
 
 use core::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use query::{Field, Reading};
+use query::{Atlas, Field, Reading};
 use units::Timestamp;
 use wire::Address;
 
@@ -87,13 +88,21 @@ pub struct Top {
     pub absent: Measure,
     /// Values beyond as many as are counted one by one.
     pub uncounted: Measure,
+    atlas: Option<Arc<Atlas>>,
 }
 
 impl Top {
     /// Of this field.
     pub fn new(field: &'static Field) -> Self {
         let none = Measure::default();
-        Self { field, values: BTreeMap::new(), total: none, absent: none, uncounted: none }
+        let values = BTreeMap::new();
+        Self { field, values, total: none, absent: none, uncounted: none, atlas: None }
+    }
+
+    /// The same, with what an atlas tells about addresses.
+    #[must_use]
+    pub fn with_atlas(self, atlas: Arc<Atlas>) -> Self {
+        Self { atlas: Some(atlas), ..self }
     }
 
     /// The columns that it looks at.
@@ -111,7 +120,8 @@ impl Top {
             bytes: orig.frame_bytes.saturating_add(resp.frame_bytes),
         };
         let mut own: Vec<TopValue> = Vec::new();
-        self.field.each(&found.session, Some(&found.id), |reading| own.push(value(reading)));
+        let row = (&found.session, Some(found.id.as_str()));
+        self.field.each(row, self.atlas.as_deref(), |reading| own.push(value(reading)));
         // Both ends may be the same host.
         own.sort_unstable();
         own.dedup();

@@ -8,6 +8,7 @@ use format::slice::{Direction, Slice};
 use units::Timestamp;
 use wire::{Address, CommunityId, Protocol, TcpOptions, TunnelKind};
 
+use crate::atlas::Atlas;
 use crate::error::nearest;
 use crate::kind::Kind;
 
@@ -33,6 +34,8 @@ pub enum Reading<'a> {
 pub(crate) struct Row<'a> {
     pub(crate) slice: &'a Slice,
     pub(crate) id: Option<&'a str>,
+    /// What is known of addresses besides.
+    pub(crate) atlas: Option<&'a Atlas>,
 }
 
 /// Takes one value; returns true when it has seen enough.
@@ -51,6 +54,7 @@ pub struct Field {
     pub meaning: &'static str,
     /// The stored columns it is computed from; empty when it is a column itself.
     sources: &'static [&'static str],
+    needs_atlas: bool,
     read: fn(&Row<'_>, &mut Found<'_>) -> bool,
 }
 
@@ -76,10 +80,21 @@ impl Field {
         if self.sources.is_empty() { core::slice::from_ref(&self.name) } else { self.sources }
     }
 
+    /// Whether it has values only where there is an [`Atlas`].
+    pub fn needs_atlas(&self) -> bool {
+        self.needs_atlas
+    }
+
     /// Calls `visit` with every value that the field has in a row: none where it is absent. Without
-    /// an `id`, the field `session_id` is absent.
-    pub fn each(&self, slice: &Slice, id: Option<&str>, mut visit: impl FnMut(Reading<'_>)) {
-        self.any(&Row { slice, id }, &mut |reading| {
+    /// an `id`, the field `session_id` is absent; without an `atlas`, countries and autonomous
+    /// systems are.
+    pub fn each(
+        &self,
+        (slice, id): (&Slice, Option<&str>),
+        atlas: Option<&Atlas>,
+        mut visit: impl FnMut(Reading<'_>),
+    ) {
+        self.any(&Row { slice, id, atlas }, &mut |reading| {
             visit(reading);
             false
         });
@@ -93,6 +108,11 @@ impl Field {
     const fn also(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
         self
+    }
+
+    const fn by_atlas(mut self, sources: &'static [&'static str]) -> Self {
+        self.needs_atlas = true;
+        self.from(sources)
     }
 
     const fn from(mut self, sources: &'static [&'static str]) -> Self {
@@ -116,7 +136,7 @@ const fn field(
     meaning: &'static str,
     read: fn(&Row<'_>, &mut Found<'_>) -> bool,
 ) -> Field {
-    Field { name, aliases: &[], kind, meaning, sources: &[], read }
+    Field { name, aliases: &[], kind, meaning, sources: &[], needs_atlas: false, read }
 }
 
 /// Every field, in the order in which people look for them. Derived ones name their sources.
@@ -173,6 +193,42 @@ pub static FIELDS: &[Field] = &[
                 .any(|&port| found(Reading::Number(port.into())))
     })
     .from(&["proto", "orig_port", "resp_port"]),
+    field("country", Kind::Name, "country of either address, ISO 3166-1 (--mmdb)", |row, found| {
+        ends(row).any(|ip| country(row, ip, found))
+    })
+    .by_atlas(&["orig_ip", "resp_ip"]),
+    field("orig_country", Kind::Name, "country of the originator's address", |row, found| {
+        country(row, row.slice.tuple.orig, found)
+    })
+    .by_atlas(&["orig_ip"]),
+    field("resp_country", Kind::Name, "country of the responder's address", |row, found| {
+        country(row, row.slice.tuple.resp, found)
+    })
+    .by_atlas(&["resp_ip"]),
+    field("asn", Kind::Count, "autonomous system of either address (--mmdb)", |row, found| {
+        ends(row).any(|ip| as_number(row, ip, found))
+    })
+    .by_atlas(&["orig_ip", "resp_ip"]),
+    field("orig_asn", Kind::Count, "that of the originator's address", |row, found| {
+        as_number(row, row.slice.tuple.orig, found)
+    })
+    .by_atlas(&["orig_ip"]),
+    field("resp_asn", Kind::Count, "that of the responder's address", |row, found| {
+        as_number(row, row.slice.tuple.resp, found)
+    })
+    .by_atlas(&["resp_ip"]),
+    field("as_name", Kind::Name, "name of either address's autonomous system", |row, found| {
+        ends(row).any(|ip| as_name(row, ip, found))
+    })
+    .by_atlas(&["orig_ip", "resp_ip"]),
+    field("orig_as_name", Kind::Name, "that of the originator's address", |row, found| {
+        as_name(row, row.slice.tuple.orig, found)
+    })
+    .by_atlas(&["orig_ip"]),
+    field("resp_as_name", Kind::Name, "that of the responder's address", |row, found| {
+        as_name(row, row.slice.tuple.resp, found)
+    })
+    .by_atlas(&["resp_ip"]),
     field("vlan", Kind::Count, "VLAN ids of the first packet, outer and inner", |row, found| {
         row.slice.vlan.iter().flatten().any(|&id| found(Reading::Number(id.into())))
     })
@@ -702,6 +758,22 @@ fn address(address: Address, found: &mut Found<'_>) -> bool {
     address != Address::None && found(Reading::Address(address))
 }
 
+fn ends(row: &Row<'_>) -> impl Iterator<Item = Address> {
+    [row.slice.tuple.orig, row.slice.tuple.resp].into_iter()
+}
+
+fn country(row: &Row<'_>, address: Address, found: &mut Found<'_>) -> bool {
+    row.atlas.and_then(|atlas| atlas.country(address)).is_some_and(|it| found(Reading::Name(it)))
+}
+
+fn as_number(row: &Row<'_>, address: Address, found: &mut Found<'_>) -> bool {
+    number(row.atlas.and_then(|atlas| atlas.as_number(address)), found)
+}
+
+fn as_name(row: &Row<'_>, address: Address, found: &mut Found<'_>) -> bool {
+    row.atlas.and_then(|atlas| atlas.as_name(address)).is_some_and(|it| found(Reading::Name(it)))
+}
+
 fn both(row: &Row<'_>, count: fn(&Direction) -> u64, found: &mut Found<'_>) -> bool {
     let sum = count(&row.slice.orig).saturating_add(count(&row.slice.resp));
     found(Reading::Number(sum))
@@ -726,28 +798,4 @@ fn tunnel_id(row: &Row<'_>, kinds: &[TunnelKind], found: &mut Found<'_>) -> bool
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_name_and_alias_means_one_field() {
-        let mut seen = std::collections::BTreeSet::new();
-        for field in FIELDS {
-            for name in [&[field.name], field.aliases].concat() {
-                assert!(seen.insert(name), "{name} twice");
-                assert_eq!(Field::find(&name.to_uppercase()), Some(field));
-            }
-        }
-    }
-
-    #[test]
-    fn derived_fields_come_from_columns_that_are_fields() {
-        for field in FIELDS {
-            for source in field.columns() {
-                let column = Field::find(source).unwrap();
-                assert_eq!(column.name, *source);
-                assert!(column.columns().contains(source), "{source} is itself derived");
-            }
-        }
-    }
-}
+mod tests;

@@ -14,6 +14,7 @@
 //! error, in linear time and bounded stack.
 
 mod address;
+mod atlas;
 mod error;
 mod field;
 mod kind;
@@ -28,10 +29,12 @@ mod zone;
 use core::fmt;
 use core::net::IpAddr;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use format::slice::Slice;
 use units::Timestamp;
 
+pub use atlas::{Atlas, AtlasError};
 pub use error::{Error, Problem};
 pub use field::{FIELDS, Field, Reading};
 pub use kind::Kind;
@@ -55,34 +58,57 @@ pub enum Required {
 }
 
 /// A predicate over sessions.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Query {
     /// `None` holds for every session.
     root: Option<Term>,
     /// Some test speaks of `src` or `dst`.
     is_directional: bool,
+    atlas: Option<Arc<Atlas>>,
 }
+
+/// Whether they ask the same; of whom addresses are asked about is not compared.
+impl PartialEq for Query {
+    fn eq(&self, other: &Self) -> bool {
+        self.root == other.root
+    }
+}
+
+impl Eq for Query {}
 
 impl Query {
     /// The query that every session matches.
     pub fn all() -> Self {
-        Self { root: None, is_directional: false }
+        Self { root: None, is_directional: false, atlas: None }
     }
 
     /// Reads a query; a blank text means all. `now` is what `3h ago` counts from.
     pub fn parse(text: &str, now: Timestamp) -> Result<Self, Error> {
         let root = parse::parse(text, now)?;
-        let mut query = Self { root, is_directional: false };
+        let mut query = Self { root, is_directional: false, atlas: None };
         let mut is_directional = false;
         query.for_each_test(&mut |test| is_directional |= test.is_directional());
         query.is_directional = is_directional;
         Ok(query)
     }
 
+    /// The same, asked with what an atlas tells about addresses.
+    #[must_use]
+    pub fn with_atlas(self, atlas: Arc<Atlas>) -> Self {
+        Self { atlas: Some(atlas), ..self }
+    }
+
+    /// The field it asks for, if any, that has values only with an atlas.
+    pub fn needs_atlas(&self) -> Option<&'static Field> {
+        let mut field = None;
+        self.for_each_test(&mut |test| field = field.or(test.needs_atlas()));
+        field
+    }
+
     /// Whether the session in `row` matches. Without an `id`, the field `session_id` is absent.
     pub fn matches(&self, row: &Slice, id: Option<&str>) -> bool {
         let Some(root) = &self.root else { return true };
-        let slice = Row { slice: row, id };
+        let slice = Row { slice: row, id, atlas: self.atlas.as_deref() };
         if self.is_directional {
             (row.orig.packets > 0 && root.holds(&slice, false))
                 || (row.resp.packets > 0 && root.holds(&slice, true))

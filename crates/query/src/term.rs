@@ -329,6 +329,16 @@ impl Test {
         }
     }
 
+    /// Its field, if that has values only with an atlas.
+    pub(crate) fn needs_atlas(&self) -> Option<&'static Field> {
+        match self {
+            Self::Has(field) | Self::Compare(field, ..) | Self::In(field, _) => {
+                field.needs_atlas().then_some(*field)
+            }
+            Self::Place(..) | Self::Version(_) | Self::Before(_) | Self::After(_) => None,
+        }
+    }
+
     pub(crate) fn columns(&self, columns: &mut BTreeSet<&'static str>) {
         columns.extend(match self {
             Self::Place(_, Place::Address(_)) => &["orig_ip", "resp_ip"][..],

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use units::{ByteSize, Timestamp};
 
+use crate::atlas::{self, AtlasFlags};
 use crate::progress::say;
 
 /// `8G`, `256M`, `1.5T`.
@@ -34,6 +35,25 @@ pub(crate) fn query(
     words: &[String],
     now: Timestamp,
 ) -> Result<query::Query, crate::failure::Usage> {
+    let query = parse(words, now)?;
+    query.needs_atlas().map_or(Ok(query), |field| Err(atlas::missing(field)))
+}
+
+/// The same, of whom it may ask about addresses.
+pub(crate) fn query_with(
+    words: &[String],
+    now: Timestamp,
+    flags: &AtlasFlags,
+) -> anyhow::Result<query::Query> {
+    let query = parse(words, now)?;
+    let atlas = flags.read(query.needs_atlas())?;
+    Ok(match atlas {
+        Some(atlas) => query.with_atlas(atlas),
+        None => query,
+    })
+}
+
+fn parse(words: &[String], now: Timestamp) -> Result<query::Query, crate::failure::Usage> {
     let text = words.join(" ");
     let query = query::Query::parse(&text, now);
     let query = query.map_err(|error| crate::failure::Usage(error.render(&text)))?;

@@ -15,6 +15,7 @@ use units::Clock;
 use view::SessionTable;
 
 use crate::arguments;
+use crate::atlas::AtlasFlags;
 use crate::failure::{Outcome, Verdict, of_extract};
 use crate::progress::{Progress, say};
 use crate::selection::NamingFlags;
@@ -35,6 +36,7 @@ Examples:
   wirespool find /data/spool after 1h ago --plot
   wirespool find /data/spool 'port 443' --top sni --by sessions --limit 10
   wirespool find /data/spool --from-eve alert.json
+  wirespool find /data/spool 'asn = 64500' --top country --mmdb asn.mmdb --mmdb country.mmdb
 
 Exit code 1 when the answer is incomplete.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
@@ -63,6 +65,8 @@ pub(crate) struct Flags {
     limit: Option<u64>,
     #[command(flatten)]
     naming: NamingFlags,
+    #[command(flatten)]
+    atlas: AtlasFlags,
     /// Tell on standard error what the query cost; with --json as an object
     #[arg(long)]
     explain: bool,
@@ -153,7 +157,7 @@ impl Form {
 pub(crate) fn run(flags: &Flags) -> Outcome {
     host::keep_freed_memory();
     let text = flags.naming.query_text(&flags.query)?;
-    let query = arguments::query(&[text], SystemClock.realtime())?;
+    let query = arguments::query_with(&[text], SystemClock.realtime(), &flags.atlas)?;
     let options = flags.reading.options(flags.volume.clone());
     flags.reading.catch_up(&flags.volume);
     let report = match flags.top.as_deref() {

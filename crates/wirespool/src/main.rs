@@ -5,6 +5,7 @@
 //! and remarks to standard error; a reader that goes away ends the program quietly.
 
 mod arguments;
+mod atlas;
 mod create;
 mod demo;
 mod erase;

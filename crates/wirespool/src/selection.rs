@@ -15,6 +15,7 @@ use query::Query;
 use units::{Clock, NANOS_PER_SECOND, Sleep};
 
 use crate::arguments;
+use crate::atlas::AtlasFlags;
 use crate::failure::Usage;
 use crate::tag;
 
@@ -72,6 +73,8 @@ pub(crate) struct SelectionFlags {
     sessions: Option<PathBuf>,
     #[command(flatten)]
     naming: NamingFlags,
+    #[command(flatten)]
+    atlas: AtlasFlags,
     /// Instead of the sessions' packets every packet from so long before each of them to so long
     /// after it
     #[arg(long, value_name = "TIME", conflicts_with = "whole_sessions",
@@ -138,7 +141,8 @@ impl SelectionFlags {
             return Err(Usage(text.to_owned()).into());
         }
         let query_text = self.naming.query_text(words)?;
-        let query = arguments::query(core::slice::from_ref(&query_text), SystemClock.realtime())?;
+        let words = core::slice::from_ref(&query_text);
+        let query = arguments::query_with(words, SystemClock.realtime(), &self.atlas)?;
         let packet_filter = self.packet_filter.as_deref().map(PacketFilter::new);
         let packet_filter = packet_filter.transpose().map_err(|error| match error {
             error @ capture::Error::Filter { .. } => Usage(error.to_string()).into(),

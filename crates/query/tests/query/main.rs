@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed setup is a failed test")]
 
+mod atlas;
 mod document;
 mod language;
 mod properties;

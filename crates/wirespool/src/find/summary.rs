@@ -64,6 +64,10 @@ pub(super) fn top(
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("find");
     let mut top = Top::new(field);
+    let needing = field.needs_atlas().then_some(field);
+    if let Some(atlas) = flags.atlas.read(needing)? {
+        top = top.with_atlas(atlas);
+    }
     let columns = top.columns();
     let sought = Sought { query, limit: None, columns: Some(&columns) };
     let report = find_columns(options, &sought, &SystemClock, &mut |event| {

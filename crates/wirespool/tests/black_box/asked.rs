@@ -60,3 +60,30 @@ fn a_ranking_and_a_plot_sum_up_to_what_find_shows() {
     let cost: Value = serde_json::from_str(cost.trim()).unwrap();
     assert!(cost["explain"]["segments"].is_u64() && cost["explain"]["look_ns"].is_i64(), "{cost}");
 }
+
+/// Of 10.0.0.0/8 and others: crates/query/tests/query/atlas.rs has what is in it.
+const PLACES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../query/tests/data/places.mmdb");
+
+#[test]
+fn countries_come_from_a_database_that_is_named() {
+    let volume = Volume::recorded();
+    let near = |row: &&Value| {
+        ["orig_ip", "resp_ip"].iter().any(|end| row[end].as_str().unwrap().starts_with("10."))
+    };
+    let expected = sessions(&volume).iter().filter(near).count();
+    let found = ask(&volume, "find", &["country = DE", "--json", "--mmdb", PLACES]).done().out;
+    assert_eq!(objects(&found).len(), expected);
+    let top = ask(&volume, "find", &["--top", "country", "--json", "--mmdb", PLACES]).done().out;
+    let counts: Vec<u64> = objects(&top)
+        .iter()
+        .filter(|row| row["value"] == "de")
+        .map(|row| number(row, "sessions"))
+        .collect();
+    assert_eq!(counts, [u64::try_from(expected).unwrap()]);
+    let missing = "the field asn needs a database of addresses: --mmdb FILE";
+    ask(&volume, "find", &["asn = 64500"]).fails_with(2, missing);
+    ask(&volume, "extract", &["asn = 64500", "-w", &volume.file("out.pcapng")])
+        .fails_with(2, missing);
+    let wrong = ask(&volume, "find", &["asn = 64500", "--mmdb", &volume.path]);
+    wrong.fails_with(2, "not an MMDB file");
+}
