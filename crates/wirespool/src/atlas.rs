@@ -15,8 +15,8 @@ const BYTES_MAX: u64 = 2 << 30;
 
 #[derive(Debug, Args)]
 pub(crate) struct AtlasFlags {
-    /// An MMDB file with countries or autonomous systems of addresses, for the fields country, asn,
-    /// as_name and those of one end; may be given several times, the first that knows counts
+    /// An MMDB file with countries or autonomous systems of addresses, for the fields about them
+    /// (country, asn and others); may be given several times, the first that knows counts
     #[arg(long, value_name = "FILE")]
     mmdb: Vec<PathBuf>,
 }
