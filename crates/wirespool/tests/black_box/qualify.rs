@@ -1,10 +1,12 @@
 //! A qualification as its user meets it: a file of its own, devices that are not touched, a model.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::machine::{Loop, Mounted, make_ext4, run, text};
+use crate::machine::{BINARY, Loop, Mounted, command, make_ext4, run, text};
 
 const PROFILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../qualify/tests/profiles");
 
@@ -136,4 +138,76 @@ fn a_device_is_written_to_only_by_name_and_only_when_it_is_empty() {
     std::io::Write::write_all(&mut output.unwrap(), &vec![b'x'; 16 << 20]).unwrap();
     destroy(&name, &[]).is_refused("that no program signed; nothing was written");
     destroy(&name, &["--overwrite", "data"]).done();
+}
+
+#[test]
+fn a_run_that_is_stopped_removes_its_file_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = text(folder.path().into());
+    let flags = ["--size", "64M", "--part", "latency", "--offer", "1M", "--json"];
+    let mut child = command(&[&["qualify", &path][..], &flags].concat());
+    let child = child.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    // The file is there when it is measured, or about to be.
+    while names(folder.path()).is_empty() {
+        assert!(begun.elapsed() < Duration::from_mins(1), "the file is made");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_secs(2));
+    let stopped = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(stopped.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(5), "{output:?}");
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["is_interrupted"], true);
+    assert!(json["written"][0]["end"].as_u64().unwrap() > 0, "{}", json["written"]);
+    assert!(names(folder.path()).is_empty(), "the file is gone");
+}
+
+/// A group of processes whose writes to one device the kernel throttles; gone in the end.
+struct Throttle(std::path::PathBuf);
+
+impl Throttle {
+    fn new(device: &Loop, bytes_per_s: u64) -> Option<Self> {
+        let controller = Path::new("/sys/fs/cgroup/blkio");
+        let group = controller.join(format!("wirespool-qualify-{}", std::process::id()));
+        let limit = group.join("blkio.throttle.write_bps_device");
+        if std::fs::create_dir(&group).is_err() || !limit.exists() {
+            println!("not run: no blkio controller of cgroup v1 at {}", controller.display());
+            return None;
+        }
+        let name = device.path.trim_start_matches("/dev/");
+        let number = std::fs::read_to_string(format!("/sys/block/{name}/dev")).unwrap();
+        std::fs::write(limit, format!("{} {bytes_per_s}", number.trim())).unwrap();
+        Some(Self(group))
+    }
+}
+
+impl Drop for Throttle {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir(&self.0));
+    }
+}
+
+#[test]
+fn the_limit_of_a_throttled_device_is_found() {
+    let Some(device) = Loop::new(256 << 20, &["--direct-io=on"], |_| {}) else { return };
+    let limit = 40_000_000;
+    let Some(group) = Throttle::new(&device, limit) else { return };
+    let name = device.path.trim_start_matches("/dev/");
+    // The shell enters the group and becomes the program.
+    let script = "echo $$ > \"$0/cgroup.procs\" && exec \"$@\"";
+    let group_path = group.0.to_str().unwrap();
+    let words = ["-c", script, group_path, BINARY, "qualify", &device.path];
+    // Requests above max_sectors_kb (1280 here) are split, and the controller charges those that
+    // wait in its queue twice.
+    let flags = ["--destroy", name, "--part", "fill", "--block", "1M", "--json"];
+    let asked = ["--rate", "200M", "--mix", "640"];
+    let output = Command::new("sh").args(words).args(flags).args(asked).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for rate in ["guaranteed_bytes_per_s", "mean_bytes_per_s"] {
+        let found = json[rate].as_u64().unwrap();
+        assert!(found.abs_diff(limit) <= limit / 20, "{rate}: {found} of {limit}");
+    }
 }
