@@ -199,8 +199,8 @@ fn the_limit_of_a_throttled_device_is_found() {
     let script = "echo $$ > \"$0/cgroup.procs\" && exec \"$@\"";
     let group_path = group.0.to_str().unwrap();
     let words = ["-c", script, group_path, BINARY, "qualify", &device.path];
-    // Requests above max_sectors_kb (1280 here) are split, and the controller charges those that
-    // wait in its queue twice.
+    // Requests above max_sectors_kb (1280 here) are split, and of those that wait in its queue the
+    // controller lets through half the rate: as if it charged them twice.
     let flags = ["--destroy", name, "--part", "fill", "--block", "1M", "--json"];
     let asked = ["--rate", "200M", "--mix", "640"];
     let output = Command::new("sh").args(words).args(flags).args(asked).output().unwrap();
