@@ -109,10 +109,7 @@ impl core::error::Error for Error {}
 const LONGEST_WORD: usize = 32;
 
 /// The known word with the fewest edits to `word`: one edit for short words, two for long ones.
-pub(crate) fn nearest(
-    word: &str,
-    known: impl Iterator<Item = &'static str>,
-) -> Option<&'static str> {
+pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > LONGEST_WORD {
         return None;
     }

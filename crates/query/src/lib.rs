@@ -35,7 +35,7 @@ use format::slice::Slice;
 use units::Timestamp;
 
 pub use atlas::{Atlas, AtlasError};
-pub use error::{Error, Problem};
+pub use error::{Error, Problem, nearest};
 pub use field::{FIELDS, Field, Reading};
 pub use kind::Kind;
 pub use parse::MAXIMUM_DEPTH;

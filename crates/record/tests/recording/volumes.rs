@@ -109,7 +109,7 @@ fn pieces_of_slot(reader: &Reader, sequence: u64, column: u8) -> Vec<(u8, Stripe
     let slot = reader.slot(sequence, column, &mut buffer).unwrap();
     let data = slot.stripes.iter().filter(|stripe| stripe.head.stripe.kind == Kind::Data);
     data.map(|stripe| {
-        assert_eq!(stripe.bad_rows, vec![]);
+        assert_eq!(stripe.bad_rows, [0; 0]);
         let mut walk = packets(Reader::body(&stripe.head, &buffer));
         let mut found = Vec::new();
         while let Some(packet) = walk.next() {
