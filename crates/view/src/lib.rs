@@ -16,6 +16,7 @@ mod prove;
 mod qualify;
 mod record;
 mod replay;
+mod rows;
 mod salvage;
 mod scrub;
 mod session;
@@ -46,6 +47,7 @@ pub use qualify::{
 };
 pub use record::{going_json, is_clean, recording, recording_json, recording_progress};
 pub use replay::{replay_progress, replayed, replayed_json};
+pub use rows::{RowTable, rows_csv, rows_csv_heading, rows_json};
 pub use salvage::{salvaged, salvaged_json};
 pub use scrub::{scrubbed, scrubbed_json};
 pub use session::{SessionTable, csv_heading, csv_line, json_line, session_file_name, session_id};

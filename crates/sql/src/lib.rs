@@ -1,0 +1,139 @@
+//! SQL over the tables of a volume (`sessions`, `pieces`, `gaps`) and over exported Parquet files:
+//! the only room that knows the engine.
+//!
+//! The engine plans and computes; what it reads of a volume comes from the jobs of `extract`, so
+//! it sees verified bytes alone, in batches, and learns what is missing from them. Nothing can be
+//! written by a query. The engine is asynchronous inside: a runtime lives as long as one query,
+//! and callers see plain calls.
+//!
+//! Columns are those of the Parquet files and the computed fields of queries, by the same names
+//! (docs/sql.md). One row of `sessions` is a session as `find` shows it, its slices joined.
+
+mod error;
+mod expected;
+mod files;
+mod plain;
+mod pushed;
+mod sessions;
+mod tables;
+mod write;
+
+use core::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
+use extract::Completeness;
+use futures::StreamExt as _;
+use units::Clock;
+
+pub use error::{Error, QueryError};
+pub use sessions::{SessionBatches, SessionColumns};
+pub use write::ParquetFile;
+
+use tables::Tables;
+
+/// What the engine may hold of sorts, joins and groups; beyond it spills into temporary files.
+const MEMORY_BYTES: usize = 1 << 30;
+/// Rows of a batch.
+const BATCH_ROWS: usize = 8192;
+
+/// What is asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// A volume, with the tables `sessions`, `pieces` and `gaps`.
+    Volume(extract::Options),
+    /// A Parquet file or a folder of such files, as the table `sessions`.
+    Files(PathBuf),
+}
+
+/// What [`run`] tells on its way.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The columns of the answer; comes once, before any rows.
+    Columns(SchemaRef),
+    /// Rows of the answer: of plain types only, as [`RecordBatch`]es of integers, floats,
+    /// booleans, texts, times in nanoseconds, and lists of these.
+    Rows(RecordBatch),
+}
+
+/// What [`run`] did.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// Rows of the answer.
+    pub rows: u64,
+    /// What is missing from the tables that were read.
+    pub completeness: Completeness,
+}
+
+/// Answers a query. A break ends it early.
+pub fn run(
+    source: &Source,
+    text: &str,
+    clock: Arc<dyn Clock>,
+    visit: &mut dyn FnMut(Event) -> ControlFlow<()>,
+) -> Result<Report, Error> {
+    let threads = std::thread::available_parallelism().map_or(1, core::num::NonZero::get);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .thread_name("sql")
+        .build()
+        .map_err(Error::Runtime)?;
+    let missing = Arc::new(Mutex::new(Completeness::default()));
+    let answered = runtime.block_on(async {
+        let context = context()?;
+        match source {
+            Source::Volume(options) => {
+                // A query need not read any table, and yet the volume should be one.
+                extract::check(options, clock.as_ref()).map_err(Error::Volume)?;
+                Tables::new(options.clone(), clock, Arc::clone(&missing)).register(&context)?;
+            }
+            Source::Files(path) => files::register(&context, path).await?,
+        }
+        answer(&context, text, visit).await
+    });
+    // What still reads for an answer that nobody waits for is not waited for.
+    runtime.shutdown_background();
+    let completeness = missing.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    Ok(Report { rows: answered?, completeness })
+}
+
+fn context() -> Result<SessionContext, Error> {
+    let mut config = SessionConfig::new().with_batch_size(BATCH_ROWS);
+    let options = config.options_mut();
+    // Errors name their place in the query.
+    options.sql_parser.collect_spans = true;
+    options.execution.parquet.pushdown_filters = true;
+    // Texts as the files have them.
+    options.execution.parquet.schema_force_view_types = false;
+    options.sql_parser.map_string_types_to_utf8view = false;
+    let pool = Arc::new(FairSpillPool::new(MEMORY_BYTES));
+    let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc()?;
+    Ok(SessionContext::new_with_config_rt(config, runtime))
+}
+
+async fn answer(
+    context: &SessionContext,
+    text: &str,
+    visit: &mut dyn FnMut(Event) -> ControlFlow<()>,
+) -> Result<u64, Error> {
+    let of_text = |error| Error::of(error, text);
+    let reading =
+        SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+    let table = context.sql_with_options(text, reading).await.map_err(of_text)?;
+    let mut rows = table.execute_stream().await.map_err(of_text)?;
+    let columns = plain::schema(&rows.schema());
+    let mut flow = visit(Event::Columns(Arc::clone(&columns)));
+    let mut count = 0;
+    while flow.is_continue() {
+        let Some(batch) = rows.next().await else { break };
+        let batch = plain::batch(&batch.map_err(of_text)?, &columns).map_err(of_text)?;
+        count += u64::try_from(batch.num_rows()).expect("lengths fit 64 bits");
+        flow = visit(Event::Rows(batch));
+    }
+    Ok(count)
+}

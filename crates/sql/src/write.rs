@@ -1,0 +1,46 @@
+//! Tables into a Parquet file.
+
+use core::fmt;
+use std::io::Write;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+
+/// A file that is being written.
+pub struct ParquetFile<W: Write + Send> {
+    /// Apart, for it is large.
+    writer: Box<ArrowWriter<W>>,
+}
+
+impl<W: Write + Send> fmt::Debug for ParquetFile<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ParquetFile").finish_non_exhaustive()
+    }
+}
+
+impl<W: Write + Send> ParquetFile<W> {
+    /// With these columns.
+    pub fn new(file: W, columns: SchemaRef) -> Result<Self, ParquetError> {
+        let properties = WriterProperties::builder()
+            .set_created_by("wirespool".to_owned())
+            .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+            .set_statistics_enabled(EnabledStatistics::Page)
+            .build();
+        let writer = ArrowWriter::try_new(file, columns, Some(properties))?;
+        Ok(Self { writer: Box::new(writer) })
+    }
+
+    /// Appends rows.
+    pub fn write(&mut self, rows: &RecordBatch) -> Result<(), ParquetError> {
+        self.writer.write(rows)
+    }
+
+    /// Writes the rest; gives the file back.
+    pub fn finish(self) -> Result<W, ParquetError> {
+        self.writer.into_inner()
+    }
+}

@@ -1,0 +1,251 @@
+//! Rows of a query in SQL: a table for people, JSON lines and CSV for programs.
+//!
+//! Values have the few types that `sql` gives out. Times are nanoseconds since 1970 for programs;
+//! what is absent is left out of the JSON and empty in the CSV.
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampNanosecondType, UInt64Type};
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, Schema};
+use serde_json::{Map, Value};
+use units::Timestamp;
+
+use crate::session::quoted;
+use crate::table::{Column, Layout};
+use crate::text::{printable, time};
+
+/// The rows as JSON objects, one a line.
+pub fn rows_json(rows: &RecordBatch) -> String {
+    let schema = rows.schema();
+    let line = |row| {
+        let cells = schema.fields().iter().zip(rows.columns());
+        let object: Map<String, Value> = cells
+            .map(|(field, column)| (field.name().clone(), value(column.as_ref(), row)))
+            .filter(|(_, value)| !is_absent(value))
+            .collect();
+        Value::Object(object).to_string() + "\n"
+    };
+    (0..rows.num_rows()).map(line).collect()
+}
+
+/// The names of the columns as a line of CSV.
+pub fn rows_csv_heading(columns: &Schema) -> String {
+    let names = columns.fields().iter().map(|field| quoted(field.name()));
+    names.collect::<Vec<_>>().join(",") + "\n"
+}
+
+/// The rows as lines of CSV (RFC 4180); lists are joined by blanks.
+pub fn rows_csv(rows: &RecordBatch) -> String {
+    let line = |row| {
+        let cells = rows.columns().iter().map(|column| quoted(&plain(&value(column, row))));
+        cells.collect::<Vec<_>>().join(",") + "\n"
+    };
+    (0..rows.num_rows()).map(line).collect()
+}
+
+/// What is absent is no value, and no empty list.
+fn is_absent(value: &Value) -> bool {
+    value.is_null() || value.as_array().is_some_and(Vec::is_empty)
+}
+
+fn value(column: &dyn Array, row: usize) -> Value {
+    if column.is_null(row) {
+        return Value::Null;
+    }
+    match column.data_type() {
+        DataType::Boolean => column.as_boolean().value(row).into(),
+        DataType::Int32 => column.as_primitive::<Int32Type>().value(row).into(),
+        DataType::Int64 => column.as_primitive::<Int64Type>().value(row).into(),
+        DataType::UInt64 => column.as_primitive::<UInt64Type>().value(row).into(),
+        DataType::Float64 => column.as_primitive::<Float64Type>().value(row).into(),
+        DataType::Timestamp(..) => {
+            column.as_primitive::<TimestampNanosecondType>().value(row).into()
+        }
+        DataType::Utf8 => column.as_string::<i32>().value(row).into(),
+        DataType::List(_) => {
+            let list = column.as_list::<i32>().value(row);
+            (0..list.len()).map(|at| value(list.as_ref(), at)).collect()
+        }
+        _ => Value::Null,
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(plain).collect::<Vec<_>>().join(" "),
+        value => value.to_string(),
+    }
+}
+
+/// Rows that decide the widths of the columns.
+const SAMPLE_ROWS: usize = 500;
+/// A column is never made narrower than this.
+const LEAST: usize = 8;
+
+/// Rows as a table of any length, in constant memory.
+#[derive(Debug)]
+pub struct RowTable {
+    titles: Vec<(String, bool)>,
+    width: Option<usize>,
+    sample: Vec<Vec<String>>,
+    /// The widths of the columns, once they are decided.
+    widest: Option<Vec<String>>,
+}
+
+impl RowTable {
+    /// A table with these columns, at most `width` characters wide.
+    pub fn new(columns: &Schema, width: Option<usize>) -> Self {
+        let is_number = |data_type: &DataType| {
+            matches!(
+                data_type,
+                DataType::Int32 | DataType::Int64 | DataType::UInt64 | DataType::Float64
+            )
+        };
+        let title = |field: &std::sync::Arc<arrow_schema::Field>| {
+            (printable(field.name()), is_number(field.data_type()))
+        };
+        let titles = columns.fields().iter().map(title).collect();
+        Self { titles, width, sample: Vec::new(), widest: None }
+    }
+
+    /// Takes rows; gives the text that is ready to be shown.
+    #[must_use]
+    pub fn push(&mut self, rows: &RecordBatch) -> String {
+        let mut text = String::new();
+        let lines = (0..rows.num_rows()).map(|row| {
+            rows.columns().iter().map(|column| cell(column.as_ref(), row)).collect::<Vec<_>>()
+        });
+        for line in lines {
+            if self.widest.is_some() {
+                text.push_str(&self.layout().line(&line));
+                continue;
+            }
+            self.sample.push(line);
+            if self.sample.len() == SAMPLE_ROWS {
+                text.push_str(&self.begin());
+            }
+        }
+        text
+    }
+
+    /// The rest of the text.
+    #[must_use]
+    pub fn finish(mut self) -> String {
+        if self.widest.is_some() { String::new() } else { self.begin() }
+    }
+
+    fn begin(&mut self) -> String {
+        let longest = |at: usize| {
+            let cells = self.sample.iter().filter_map(|row| row.get(at));
+            cells.max_by_key(|cell| cell.chars().count()).cloned().unwrap_or_default()
+        };
+        self.widest = Some((0..self.titles.len()).map(longest).collect());
+        let sample = core::mem::take(&mut self.sample);
+        let layout = self.layout();
+        let lines = sample.iter().map(|row| layout.line(row));
+        core::iter::once(layout.heading()).chain(lines).collect()
+    }
+
+    fn layout(&self) -> Layout<'_> {
+        let columns: Vec<Column<'_>> = self
+            .titles
+            .iter()
+            .map(|(title, is_number)| Column {
+                title,
+                is_number: *is_number,
+                least: if *is_number { 0 } else { LEAST },
+                rank: 0,
+            })
+            .collect();
+        Layout::fit(&columns, self.widest.as_slice(), self.width)
+    }
+}
+
+fn cell(column: &dyn Array, row: usize) -> String {
+    match (column.data_type(), value(column, row)) {
+        (DataType::Timestamp(..), Value::Number(nanos)) => {
+            nanos.as_i64().map_or_else(String::new, |nanos| time(Timestamp(nanos)))
+        }
+        (_, value) => printable(&plain(&value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::builder::{ListBuilder, StringBuilder};
+    use arrow_array::{ArrayRef, Int64Array, StringArray, TimestampNanosecondArray};
+    use arrow_schema::{Field, TimeUnit};
+
+    use super::*;
+
+    fn rows() -> RecordBatch {
+        let mut lists = ListBuilder::new(StringBuilder::new());
+        lists.append_value([Some("a"), Some("b c")]);
+        lists.append_null();
+        let lists: ArrayRef = Arc::new(lists.finish());
+        let time = DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into()));
+        let fields = vec![
+            Field::new("name", DataType::Utf8, true),
+            Field::new("count(*)", DataType::Int64, true),
+            Field::new("start_ns", time, true),
+            Field::new("list", lists.data_type().clone(), true),
+        ];
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(StringArray::from(vec![Some("x,\u{1b}[31m"), None])),
+            Arc::new(Int64Array::from(vec![1, 200])),
+            Arc::new(TimestampNanosecondArray::from(vec![0, 1_500_000_000]).with_timezone("UTC")),
+            lists,
+        ];
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap()
+    }
+
+    #[test]
+    fn json_leaves_out_what_is_absent() {
+        let text = rows_json(&rows());
+        let lines: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines[0]["list"], serde_json::json!(["a", "b c"]));
+        assert_eq!(
+            (&lines[1]["count(*)"], &lines[1]["start_ns"]),
+            (&200.into(), &1_500_000_000.into())
+        );
+        assert_eq!((lines[1].get("name"), lines[1].get("list")), (None, None));
+    }
+
+    #[test]
+    fn csv_quotes_what_needs_it() {
+        assert_eq!(rows_csv_heading(&rows().schema()), "name,count(*),start_ns,list\n");
+        assert_eq!(rows_csv(&rows()), "\"x,\u{1b}[31m\",1,0,a b c\n,200,1500000000,\n");
+    }
+
+    #[test]
+    fn a_table_is_harmless_and_aligned() {
+        let mut table = RowTable::new(&rows().schema(), None);
+        let mut text = table.push(&rows());
+        text.push_str(&table.finish());
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("name"), "{text}");
+        assert!(
+            lines[1].contains("x,\\u{1b}[31m         1  1970-01-01 00:00:00.000  a b c"),
+            "{text}"
+        );
+        assert!(lines[2].contains("200  1970-01-01 00:00:01.500"), "{text}");
+        assert_eq!(
+            RowTable::new(&rows().schema(), None).finish(),
+            "name  count(*)  start_ns  list\n"
+        );
+    }
+
+    #[test]
+    fn a_long_table_begins_before_its_end() {
+        let mut table = RowTable::new(&rows().schema(), Some(60));
+        let early: String = (0..SAMPLE_ROWS).map(|_| table.push(&rows())).collect();
+        assert_eq!(early.lines().count(), 2 * SAMPLE_ROWS + 1, "a heading and every row");
+        assert!(early.lines().all(|line| line.chars().count() <= 60));
+        assert_eq!(table.finish(), "");
+    }
+}
