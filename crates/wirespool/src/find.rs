@@ -6,9 +6,15 @@ use core::ops::ControlFlow;
 use core::time::Duration;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+#[cfg(feature = "sql")]
+use std::sync::Arc;
 
 use ::extract::{Event, FindReport, Found, Options};
+#[cfg(feature = "sql")]
+use ::sql::{ParquetFile, SessionBatches, SessionColumns};
 use clap::{Args, ValueEnum};
+#[cfg(feature = "sql")]
+use host::Output;
 use host::{StopFlag, SystemClock};
 use query::Query;
 use units::Clock;
@@ -51,6 +57,14 @@ pub(crate) struct Flags {
     /// Comma-separated values with a heading
     #[arg(long, conflicts_with = "json")]
     csv: bool,
+    /// Write the sessions into this Parquet file, with the columns that `wirespool sql` has
+    #[cfg(feature = "sql")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "csv", "plot", "top"])]
+    parquet: Option<PathBuf>,
+    /// Replace an existing file
+    #[cfg(feature = "sql")]
+    #[arg(long, requires = "parquet")]
+    force: bool,
     /// Draw the traffic of the sessions over time, by protocol
     #[arg(long, conflicts_with_all = ["csv", "top", "limit"])]
     plot: bool,
@@ -120,15 +134,28 @@ enum Form {
     Table(SessionTable),
     Json,
     Csv,
+    #[cfg(feature = "sql")]
+    Parquet(SessionBatches, ParquetFile<Output>),
 }
 
 impl Form {
-    fn new(flags: &Flags) -> Self {
-        match (flags.json, flags.csv) {
+    #[cfg_attr(
+        not(feature = "sql"),
+        expect(clippy::unnecessary_wraps, reason = "only a file may fail to be created")
+    )]
+    fn new(flags: &Flags) -> anyhow::Result<Self> {
+        #[cfg(feature = "sql")]
+        if let Some(path) = &flags.parquet {
+            let columns = SessionColumns::all();
+            let file = Output::create(path, flags.force)?;
+            let file = ParquetFile::new(file, Arc::clone(columns.schema()))?;
+            return Ok(Self::Parquet(SessionBatches::new(columns), file));
+        }
+        Ok(match (flags.json, flags.csv) {
             (true, _) => Self::Json,
             (_, true) => Self::Csv,
             _ => Self::Table(SessionTable::new(stdout::width())),
-        }
+        })
     }
 
     fn heading(&self) -> String {
@@ -141,6 +168,13 @@ impl Form {
             Self::Table(table) => table.push(found),
             Self::Json => view::json_line(found),
             Self::Csv => view::csv_line(found),
+            #[cfg(feature = "sql")]
+            Self::Parquet(batches, file) => {
+                if let Some(batch) = batches.push(found)? {
+                    file.write(&batch)?;
+                }
+                return Ok(());
+            }
         };
         Ok(out.write_all(text.as_bytes())?)
     }
@@ -148,6 +182,13 @@ impl Form {
     fn finish(self, out: &mut dyn Write) -> anyhow::Result<()> {
         match self {
             Self::Table(table) => out.write_all(table.finish().as_bytes())?,
+            #[cfg(feature = "sql")]
+            Self::Parquet(mut batches, mut file) => {
+                if let Some(batch) = batches.take()? {
+                    file.write(&batch)?;
+                }
+                file.finish()?.finish()?;
+            }
             Self::Json | Self::Csv => {}
         }
         Ok(())
@@ -184,7 +225,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
 /// Shows the sessions themselves.
 fn list(flags: &Flags, options: &Options, query: &Query) -> anyhow::Result<FindReport> {
     let stop = StopFlag::install()?;
-    let mut form = Form::new(flags);
+    let mut form = Form::new(flags)?;
     let mut out = stdout::buffered();
     let mut written: anyhow::Result<()> = Ok(out.write_all(form.heading().as_bytes())?);
     let mut progress = Some(Progress::new("find"));

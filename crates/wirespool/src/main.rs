@@ -28,6 +28,8 @@ mod replay;
 mod salvage;
 mod scrub;
 mod selection;
+#[cfg(feature = "sql")]
+mod sql;
 mod standing;
 mod stdout;
 mod steno;
@@ -76,6 +78,8 @@ enum Verb {
     Create(create::Flags),
     Record(Box<record::Flags>),
     Find(find::Flags),
+    #[cfg(feature = "sql")]
+    Sql(sql::Flags),
     Extract(extract::Flags),
     Hold(hold::Flags),
     Replay(Box<replay::Flags>),
@@ -108,6 +112,8 @@ fn run(verb: Verb) -> Outcome {
         Verb::Create(flags) => create::run(&flags),
         Verb::Record(flags) => record::run(*flags),
         Verb::Find(flags) => find::run(&flags),
+        #[cfg(feature = "sql")]
+        Verb::Sql(flags) => sql::run(&flags),
         Verb::Extract(flags) => extract::run(&flags),
         Verb::Hold(flags) => hold::run(&flags),
         Verb::Replay(flags) => replay::run(&flags),

@@ -1,4 +1,4 @@
-//! Plots and rankings: each says the same of a volume as `find --json`.
+//! SQL, plots and rankings: each says the same of a volume as `find --json`.
 
 use std::collections::BTreeMap;
 
@@ -14,6 +14,11 @@ fn objects(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+#[cfg(feature = "sql")]
+fn sql(volume: &Volume, query: &str) -> Vec<Value> {
+    objects(&ask(volume, "sql", &["--json", query]).done().out)
+}
+
 fn sessions(volume: &Volume) -> Vec<Value> {
     objects(&ask(volume, "find", &["--json"]).done().out)
 }
@@ -24,6 +29,136 @@ fn number(row: &Value, name: &str) -> u64 {
 
 fn bytes(row: &Value) -> u64 {
     number(row, "orig_frame_bytes") + number(row, "resp_frame_bytes")
+}
+
+#[cfg(feature = "sql")]
+#[test]
+fn sql_has_the_sessions_that_find_shows() {
+    let volume = Volume::recorded();
+    let found = sessions(&volume);
+    let mut rows = sql(&volume, "SELECT * FROM sessions ORDER BY start_ns, session_id");
+    assert_eq!(rows.len(), found.len());
+    rows.sort_by_key(|row| row["session_id"].as_str().unwrap().to_owned());
+    let mut expected = found.clone();
+    expected.sort_by_key(|row| row["session_id"].as_str().unwrap().to_owned());
+    for (row, expected) in rows.iter().zip(&expected) {
+        for (name, value) in expected.as_object().unwrap() {
+            assert_eq!(&row[name], value, "{name} of {expected}");
+        }
+        assert_eq!(number(row, "frame_bytes"), bytes(expected));
+    }
+    // What is pushed down leaves the answer as it is.
+    let ip = found[0]["orig_ip"].as_str().unwrap();
+    let of_ip = found.iter().filter(|row| row["orig_ip"] == ip).count();
+    let counted =
+        sql(&volume, &format!("SELECT count(*) AS n FROM sessions WHERE orig_ip = '{ip}'"));
+    assert_eq!(counted[0]["n"], of_ip);
+    let id = found[0]["community_id"].as_str().unwrap();
+    let counted =
+        sql(&volume, &format!("SELECT orig_packets FROM sessions WHERE community_id = '{id}'"));
+    assert_eq!(counted[0]["orig_packets"], found[0]["orig_packets"]);
+    let start = found[found.len() / 2]["start_ns"].as_i64().unwrap();
+    let later = found.iter().filter(|row| row["start_ns"].as_i64().unwrap() >= start).count();
+    let query =
+        format!("SELECT count(*) AS n FROM sessions WHERE start_ns >= to_timestamp_nanos({start})");
+    assert_eq!(sql(&volume, &query)[0]["n"], later);
+}
+
+#[cfg(feature = "sql")]
+#[test]
+fn pieces_and_gaps_are_tables_that_can_be_joined() {
+    let volume = Volume::recorded();
+    let packets: u64 = sessions(&volume)
+        .iter()
+        .map(|row| number(row, "orig_packets") + number(row, "resp_packets"))
+        .sum();
+    let pieces = sql(&volume, "SELECT sum(stripe_packets) AS packets, count(*) AS n FROM pieces");
+    assert_eq!(number(&pieces[0], "packets"), packets);
+    assert!(number(&pieces[0], "n") > 0);
+    assert!(sql(&volume, "SELECT * FROM gaps").is_empty());
+    let joined = sql(
+        &volume,
+        "SELECT count(*) AS n FROM pieces p JOIN (SELECT session_id, unnest(piece_sequences) AS s \
+         FROM sessions) x ON x.s = p.piece_sequence WHERE p.piece_column = 0",
+    );
+    assert!(number(&joined[0], "n") > 0);
+}
+
+#[cfg(feature = "sql")]
+#[test]
+fn exported_files_answer_as_the_volume_does() {
+    let volume = Volume::recorded();
+    let query =
+        "SELECT app, count(*) AS n, sum(frame_bytes) AS b FROM sessions GROUP BY app ORDER BY app";
+    let expected = sql(&volume, query);
+    let [by_find, by_sql] = ["find.parquet", "sql.parquet"].map(|name| volume.file(name));
+    ask(&volume, "find", &["--parquet", &by_find]).done();
+    ask(&volume, "sql", &["SELECT * FROM sessions", "--parquet", &by_sql]).done();
+    for file in [&by_find, &by_sql] {
+        assert_eq!(objects(&run(&["sql", file, "--json", query]).done().out), expected, "{file}");
+    }
+    ask(&volume, "find", &["--parquet", &by_find]).is_refused("exists");
+    ask(&volume, "find", &["--parquet", &by_find, "--force"]).done();
+    // The folder of both, by days as a lake has them.
+    let folder = volume.file("lake");
+    for (day, file) in [("2026-11-20", &by_find), ("2026-11-21", &by_sql)] {
+        let day = format!("{folder}/date={day}");
+        std::fs::create_dir_all(&day).unwrap();
+        std::fs::copy(file, format!("{day}/part.parquet")).unwrap();
+    }
+    let days = run(&[
+        "sql",
+        &folder,
+        "--json",
+        "SELECT date, count(*) AS n FROM sessions GROUP BY date ORDER BY 1",
+    ]);
+    let days = objects(&days.done().out);
+    assert_eq!((days.len(), &days[0]["date"]), (2, &"2026-11-20".into()));
+    assert_eq!(days[0]["n"], days[1]["n"]);
+    let csv = ask(&volume, "sql", &["--csv", "SELECT 1 AS one, 'a,b' AS two"]).done().out;
+    assert_eq!(csv, "one,two\n1,\"a,b\"\n");
+}
+
+#[cfg(feature = "sql")]
+#[test]
+fn a_wrong_query_in_sql_is_shown_with_its_place() {
+    let volume = Volume::recorded();
+    for (query, message) in [
+        ("SELCT 1", "(line 1, column 1)"),
+        ("SELECT orig_ipp FROM sessions", "there is no column \"orig_ipp\""),
+        (
+            "SELECT orig_ipp FROM sessions",
+            "did you mean \"orig_ip\"?\n  SELECT orig_ipp FROM sessions\n         ^\n",
+        ),
+        ("SELECT bytes FROM sessions", "did you mean \"frame_bytes\"?"),
+        (
+            "SELECT * FROM session",
+            "there is no table \"session\" (tables are sessions, pieces, gaps)",
+        ),
+        ("SELECT * FROM session", "did you mean \"sessions\"?"),
+        ("DROP TABLE sessions", "a query only reads"),
+        ("COPY sessions TO '/tmp/x.parquet'", "a query only reads"),
+        ("CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '/etc/passwd'", "a query only reads"),
+        ("SELECT * FROM '/etc/passwd'", "there is no table"),
+        ("SELECT nonesuch(1)", "nonesuch"),
+        ("SELECT 1; SELECT 2", "a single SQL statement"),
+        ("SELECT CAST('x' AS BIGINT)", "x"),
+    ] {
+        let ran = ask(&volume, "sql", &[query]);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{query}: {ran:?}");
+        assert!(
+            ran.err.starts_with("wirespool: ") && ran.err.contains(message),
+            "{query}: {}",
+            ran.err
+        );
+    }
+    run(&["sql", "/nowhere/volume", "SELECT 1"]).is_refused("/nowhere/volume does not exist");
+    let file = volume.file("broken.parquet");
+    std::fs::write(&file, b"PAR1 not really").unwrap();
+    run(&["sql", &file, "SELECT 1"]).is_refused("broken.parquet");
+    let folder = volume.file("empty");
+    std::fs::create_dir(&folder).unwrap();
+    run(&["sql", &folder, "SELECT 1"]).is_refused("empty: no Parquet file is there");
 }
 
 #[test]

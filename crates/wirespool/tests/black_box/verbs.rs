@@ -5,10 +5,12 @@ use std::process::{Command, Stdio};
 use crate::machine::{CAPTURES, Volume, command, run};
 use serde_json::Value;
 
-const VERBS: [&str; 14] = [
+const VERBS: &[&str] = &[
     "create",
     "record",
     "find",
+    #[cfg(feature = "sql")]
+    "sql",
     "extract",
     "hold",
     "replay",
@@ -54,6 +56,10 @@ fn wrong_arguments_are_usage_errors() {
         &["find", "x", "--limit", "many"],
         &["find", "x", "--plot", "--top", "app"],
         &["find", "x", "--by", "bytes"],
+        #[cfg(feature = "sql")]
+        &["sql", "x"],
+        #[cfg(feature = "sql")]
+        &["sql", "x", "SELECT 1", "--json", "--csv"],
         &["extract", "x", "tcp"],
         &["extract", "x", "-w", "y"],
         &["replay", "x"],
