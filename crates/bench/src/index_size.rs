@@ -93,6 +93,9 @@ impl Sizes {
         let mut sessions = HashSet::new();
         for entry in std::fs::read_dir(index_dir)? {
             let path = entry?.path();
+            if path.extension().is_none_or(|extension| extension != "parquet") {
+                continue;
+            }
             let segment = Segment::open(std::fs::read(&path)?.into())?;
             sizes.segments += 1;
             sizes.rows += segment.row_count();

@@ -1,5 +1,5 @@
 //! Benchmarks that anyone can rerun: `cargo run --release -p bench --
-//! ingest|extract|index|sessions|parity|zones|low-rate|write|scrub|replay|live|endure`.
+//! ingest|extract|find|index|sessions|parity|zones|low-rate|write|scrub|replay|live|endure`.
 //!
 //! They drive the installed recorder and its peers as programs, on a disk of the user's choice, and
 //! print the machine, every repetition's spread, and what the numbers do not prove. A ratio whose
@@ -7,6 +7,7 @@
 
 mod endure;
 mod extract;
+mod find;
 mod index_size;
 mod ingest;
 mod live;
@@ -51,6 +52,8 @@ enum Benchmark {
     Ingest(ingest::Options),
     /// Getting one session out of a volume, against tcpdump over the same packets
     Extract(extract::Options),
+    /// Finding one session among millions, against another engine over the same files
+    Find(find::Options),
     /// Bytes of index a session, by column
     Index(index_size::Options),
     /// Decoding and the session table, nanoseconds a packet
@@ -91,6 +94,7 @@ fn main() -> Result<ExitCode> {
     let outcome = match benchmark {
         Benchmark::Ingest(options) => ingest::run(&options)?,
         Benchmark::Extract(options) => extract::run(&options)?,
+        Benchmark::Find(options) => find::run(&options)?,
         Benchmark::Index(options) => index_size::run(&options)?,
         Benchmark::Sessions(options) => sessions::run(&options)?,
         Benchmark::Parity(options) => parity::run(&options)?,

@@ -55,6 +55,14 @@ impl Recorder {
         program::run(self.command(verb).args(self.index_options()).args(arguments))
     }
 
+    /// What a warm `find` says it cost.
+    pub(crate) fn cost(&self, query: &str) -> Result<Value> {
+        let mut command = self.command("find");
+        command.args(self.index_options()).args([query, "--json", "--explain"]);
+        let said = command.output()?.stderr;
+        serde_json::from_slice(&said).context("the cost of a query is not JSON")
+    }
+
     fn index_options(&self) -> [&OsStr; 2] {
         ["--index-dir".as_ref(), self.index_dir.as_os_str()]
     }
