@@ -63,7 +63,7 @@ pub(crate) struct Flags {
     /// Run this part; may be given several times [default: those of --quick]
     #[arg(long = "part", value_name = "PART", value_parser = part)]
     parts: Vec<Part>,
-    /// Minutes: sweep, fill, extents, latency and reads, with few blocks at a place [default]
+    /// Minutes: sweep, fill, extents, latency and reads, with few blocks at a place (the default)
     #[arg(long, conflicts_with = "full")]
     quick: bool,
     /// All parts over the whole surface: several times as long as writing it

@@ -134,11 +134,25 @@ pub(crate) struct Loop {
 impl Loop {
     /// `None` with a printed reason where there are no loop devices.
     pub(crate) fn new(size_bytes: u64, options: &[&str], prepare: impl Fn(&Path)) -> Option<Self> {
+        Self::over(&std::env::temp_dir(), size_bytes, options, prepare)
+    }
+
+    /// Over a file in memory: no disk that others use makes it wait.
+    pub(crate) fn in_memory(size_bytes: u64, options: &[&str]) -> Option<Self> {
+        Self::over(Path::new("/dev/shm"), size_bytes, options, |_| {})
+    }
+
+    fn over(
+        folder: &Path,
+        size_bytes: u64,
+        options: &[&str],
+        prepare: impl Fn(&Path),
+    ) -> Option<Self> {
         if !is_root() {
             println!("not run: needs root for loop devices");
             return None;
         }
-        let file = tempfile::NamedTempFile::new().unwrap();
+        let file = tempfile::NamedTempFile::new_in(folder).unwrap();
         file.as_file().set_len(size_bytes).unwrap();
         prepare(file.path());
         let mut losetup = Command::new("losetup");

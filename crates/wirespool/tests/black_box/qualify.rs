@@ -191,7 +191,7 @@ impl Drop for Throttle {
 
 #[test]
 fn the_limit_of_a_throttled_device_is_found() {
-    let Some(device) = Loop::new(256 << 20, &["--direct-io=on"], |_| {}) else { return };
+    let Some(device) = Loop::in_memory(256 << 20, &[]) else { return };
     let limit = 40_000_000;
     let Some(group) = Throttle::new(&device, limit) else { return };
     let name = device.path.trim_start_matches("/dev/");
