@@ -11,6 +11,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use units::Random;
 
 /// How much of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::Args)]
@@ -35,36 +36,14 @@ const UDP: u8 = 17;
 /// 2023-11-14 22:13:20 UTC.
 const START_S: u32 = 1_700_000_000;
 
-/// Random numbers (splitmix64): small, and good enough to choose flows with.
-#[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+fn bits16(random: &mut Random) -> u16 {
+    u16::try_from(random.below(1 << 16)).expect("below 2^16")
+}
 
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Below `bound`, which is not 0 and small against 2^64.
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    fn bits16(&mut self) -> u16 {
-        u16::try_from(self.below(1 << 16)).expect("below 2^16")
-    }
-
-    /// In (0, 1].
-    fn unit(&mut self) -> f64 {
-        let bits = u32::try_from(self.below(1 << 32)).expect("below 2^32");
-        (f64::from(bits) + 1.0) / (f64::from(u32::MAX) + 1.0)
-    }
+/// In (0, 1].
+fn unit(random: &mut Random) -> f64 {
+    let bits = u32::try_from(random.below(1 << 32)).expect("below 2^32");
+    (f64::from(bits) + 1.0) / (f64::from(u32::MAX) + 1.0)
 }
 
 /// One conversation.
@@ -84,7 +63,7 @@ impl Flow {
         let service = usize::try_from(random.below(7)).expect("below 7");
         Self {
             orig: 0x0a00_0000 + host,
-            resp: 0xc0a8_0000 + u32::from(random.bits16()),
+            resp: 0xc0a8_0000 + u32::from(bits16(random)),
             orig_port: 1024 + port,
             resp_port: *PORTS.get(service).expect("there are 7"),
             proto: if random.below(5) < 4 { TCP } else { UDP },
@@ -164,7 +143,7 @@ impl Mix {
         let last = self.flows.len() - 1;
         let popular = self.random.below(10) < 7;
         let place = if popular {
-            pareto_rank(self.random.unit(), last)
+            pareto_rank(unit(&mut self.random), last)
         } else {
             usize::try_from(self.random.below(u64::try_from(last + 1).expect("few flows")))
                 .expect("few flows")
@@ -270,7 +249,7 @@ mod tests {
     fn ranks_stay_among_the_flows_and_small_ones_are_popular() {
         assert_eq!((pareto_rank(1.0, 9), pareto_rank(1e-9, 9)), (0, 9));
         let mut random = Random::new(7);
-        let first = (0..1000).filter(|_| pareto_rank(random.unit(), 99_999) == 0).count();
+        let first = (0..1000).filter(|_| pareto_rank(unit(&mut random), 99_999) == 0).count();
         // P(rank 0) = 1 - 2^-0.6 = 0.34.
         assert!((290..390).contains(&first), "{first}");
     }

@@ -8,10 +8,10 @@ use format::head::{StripeId, VolumeId};
 use index::SegmentMeta;
 use serde_json::json;
 use session::{Config, PacketView, Slice, Table};
-use units::Timestamp;
+use units::{Random, Timestamp};
 use wire::{Decoded, LinkType, decode_into};
 
-use crate::mix::{Flow, Random};
+use crate::mix::Flow;
 use crate::outcome::Outcome;
 use crate::packets::Packets;
 use crate::program::now_seconds;

@@ -8,8 +8,8 @@ use core::ops::Range;
 use std::borrow::Cow;
 
 use rustix::io::Errno;
+use units::Random;
 
-use crate::random::Random;
 use crate::{Error, ROW_SIZE, to_u64, to_usize};
 
 /// What happens to one operation. A fault of another kind of operation leaves it alone.
@@ -135,7 +135,7 @@ pub(crate) struct Faults {
 
 impl Faults {
     pub(crate) fn new(rules: Vec<Rule>, seed: u64) -> Self {
-        Self { rules, random: Random(seed) }
+        Self { rules, random: Random::new(seed) }
     }
 
     pub(crate) fn add(&mut self, rule: Rule) {

@@ -23,7 +23,6 @@ mod metered;
 mod modelled;
 mod open;
 mod pool;
-mod random;
 mod target;
 mod threads;
 mod timeline;

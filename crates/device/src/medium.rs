@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rustix::io::Errno;
+use units::Random;
 
-use crate::random::Random;
 use crate::{Error, ROW_SIZE, to_u64, to_usize};
 
 /// The smallest unit that any disk writes whole, and so the unit of a torn row.

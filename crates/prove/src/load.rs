@@ -5,6 +5,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use capture::{FrameLimits, Next, Packet, Source};
+use units::Random;
 use wire::{FiveTuple, LinkType, STAMP_BYTES, decode, stamp};
 
 /// Frames of a round that is made, at least: enough for a mix of sizes, and few enough for the
@@ -77,7 +78,7 @@ impl Load {
             return Err(LoadError::Flows);
         }
         let mut load = Self::default();
-        let mut random = Random(u64::from(flows));
+        let mut random = Random::new(u64::from(flows));
         for number in 0..ROUND.max(2 * flows) {
             let len = sizes.draw(&mut random);
             // Each flow is met once at least in each direction, if the length allows.
@@ -264,18 +265,6 @@ impl Sizes {
                 _ => 1514,
             },
         }
-    }
-}
-
-/// Random numbers (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
     }
 }
 

@@ -3,10 +3,9 @@
 use core::ops::{ControlFlow, Range};
 
 use device::{Device, ReadAt};
-use units::Sleep;
+use units::{Random, Sleep};
 
 use crate::plan::Part;
-use crate::random::Random;
 
 /// Hears the part, what is done of it, and what there is of it in all; a break stops the
 /// qualification in order.

@@ -18,7 +18,6 @@ mod latency;
 mod model;
 mod number;
 mod plan;
-mod random;
 mod reads;
 mod report;
 mod run;

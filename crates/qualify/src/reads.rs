@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     fn latencies(groups: &[(u64, u64, u64)]) -> Latencies {
-        let mut random = crate::random::Random::new(7);
+        let mut random = units::Random::new(7);
         let mut latencies = Latencies::default();
         for &(count, low, high) in groups {
             (0..count).for_each(|_| latencies.add(low + random.below(high - low)));

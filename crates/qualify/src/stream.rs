@@ -7,12 +7,12 @@ use core::ops::Range;
 use core::time::Duration;
 
 use device::{Completion, Device, Pool, ROW_SIZE};
+use units::Random;
 
 use crate::bench::Bench;
 use crate::error::Error;
 use crate::number::{between, to_u64, to_usize};
 use crate::plan::Part;
-use crate::random::Random;
 use crate::report::{CURVE_POOLS, CurvePoint, Fill, Verified, Window};
 
 /// Blocks under way: as many as a recorder with full stripes has, and as case A's job of fio.

@@ -11,12 +11,11 @@ use std::path::{Path, PathBuf};
 use device::{CreateOptions, Device, Pool, ROW_SIZE, ReadAt};
 use format::superblock::SuperblockError;
 use host::{disk, signature, usage};
-use units::{Clock, Sleep};
+use units::{Clock, Random, Sleep};
 
 use crate::bench::{Bench, Tell};
 use crate::error::Error;
 use crate::number::{between, rate, to_u64, to_usize};
-use crate::random::Random;
 use crate::report::{Target, TargetKind};
 
 /// Rows that are looked at for data without a signature.

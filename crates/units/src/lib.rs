@@ -1,11 +1,13 @@
-//! Time, sizes and counts, and the clock as an argument.
+//! Time, sizes and counts, and clock and chance as arguments.
 //!
 //! The bottom row of the house: types that every room speaks, without I/O and without a clock of
 //! their own. Rooms take `&dyn Clock`; only `host` implements it with the system's clocks, the
 //! simulator with virtual ones.
 
+mod random;
 mod size;
 mod time;
 
+pub use random::Random;
 pub use size::{ByteSize, ParseSizeError};
 pub use time::{Clock, ManualClock, NANOS_PER_SECOND, ParseTimestampError, Sleep, Timestamp};

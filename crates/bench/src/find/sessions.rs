@@ -6,11 +6,10 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use format::head::StripeId;
 use format::slice::{Direction, History, Names, PieceId, PieceSpan, Slice, State};
-use units::Timestamp;
+use units::{Random, Timestamp};
 use wire::{Address, App, AppBy, CommunityId, FiveTuple, Protocol, Recognised};
 
 use super::Question;
-use crate::mix::Random;
 
 /// One session in so many is a needle.
 const NEEDLE_EVERY: u64 = 100;

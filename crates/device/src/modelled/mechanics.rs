@@ -6,8 +6,9 @@
 
 use std::collections::VecDeque;
 
+use units::Random;
+
 use super::profile::{ZoneProfile, nanos, real};
-use crate::random::Random;
 
 /// The speeds of a disk.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,7 +102,7 @@ impl Mechanics {
             destaging: VecDeque::new(),
             cached_bytes: 0,
             jumps: 0,
-            random: Random(seed),
+            random: Random::new(seed),
         }
     }
 

@@ -17,10 +17,9 @@ use core::ops::Range;
 use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use units::Timestamp;
+use units::{Random, Timestamp};
 
 use crate::fault::flip_a_bit;
-use crate::random::Random;
 use crate::{
     Completion, Crash, Device, Error, ROW_SIZE, ReadAt, Rule, Shared, Timeline, assert_range,
     to_u64, to_usize,
@@ -92,7 +91,7 @@ impl Modelled {
     pub fn with_reordering(self, seed: u64) -> Self {
         let mut disk = self.lock();
         disk.reordered = true;
-        disk.faults.random = Random(seed);
+        disk.faults.random = Random::new(seed);
         drop(disk);
         self
     }
