@@ -6,7 +6,7 @@
 
 use format::slice::{Direction, Slice};
 use units::Timestamp;
-use wire::{Address, CommunityId, Protocol, TcpOptions, TunnelKind};
+use wire::{Address, CommunityId, TcpOptions, TunnelKind};
 
 use crate::atlas::Atlas;
 use crate::error::nearest;
@@ -722,10 +722,9 @@ pub static FIELDS: &[Field] = &[
     .also(&["detail"]),
 ];
 
-/// The protocols whose ports pcap-filter's `port` looks at; in others a port of 0 only fills the
-/// tuple.
+/// Whether pcap-filter's `port` looks at it.
 pub(crate) fn has_ports(row: &Row<'_>) -> bool {
-    matches!(row.slice.tuple.proto, Protocol::TCP | Protocol::UDP | Protocol::SCTP)
+    row.slice.tuple.proto.has_ports()
 }
 
 fn nanos(signed: i64) -> u64 {

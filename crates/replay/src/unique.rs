@@ -9,6 +9,8 @@
 //! Checksums are updated by the difference (RFC 1624, equation 3): what was right stays right, and
 //! what was wrong in the capture stays wrong. Addresses inside of payloads, tunnels and ARP stay.
 
+use wire::ChecksumChange;
+
 use crate::headers::{ip_header, number};
 
 /// 2^64 divided by the golden ratio: steps that spread well; odd.
@@ -20,7 +22,7 @@ pub fn renumber(frame: &mut [u8], loop_number: u64) -> bool {
     let Some(header) = ip_header(frame) else { return false };
     let before = header.addresses;
     let Some(addresses) = frame.get_mut(before) else { return false };
-    let mut change = Change::default();
+    let mut change = ChecksumChange::default();
     let is_changed = match addresses.len() {
         8 => addresses.as_chunks_mut().0.iter_mut().fold(false, |is_changed, address| {
             is_changed | exchange(address, |old| ipv4_in_loop(old, loop_number), &mut change)
@@ -30,12 +32,12 @@ pub fn renumber(frame: &mut [u8], loop_number: u64) -> bool {
         }),
     };
     if let Some(at) = header.checksum {
-        change.apply(frame, at);
+        update(frame, at, change);
     }
     if let Some(transport) = header.transport {
         let is_absent = transport.is_optional && number(frame, transport.at) == Some(0);
         if !is_absent {
-            change.apply(frame, transport.at);
+            update(frame, transport.at, change);
         }
         // 0 would say that there is no checksum; 0xffff is the same number (RFC 768).
         if transport.is_optional && !is_absent && number(frame, transport.at) == Some(0) {
@@ -49,7 +51,7 @@ pub fn renumber(frame: &mut [u8], loop_number: u64) -> bool {
 fn exchange<const N: usize>(
     address: &mut [u8; N],
     new: impl Fn([u8; N]) -> Option<[u8; N]>,
-    change: &mut Change,
+    change: &mut ChecksumChange,
 ) -> bool {
     let Some(new) = new(*address) else { return false };
     change.add(address, &new);
@@ -92,27 +94,10 @@ fn ipv6_in_loop(address: [u8; 16], loop_number: u64) -> Option<[u8; 16]> {
     Some((network << 64 | host).to_be_bytes())
 }
 
-/// What a checksum has to make up for: the sum of `~old + new` over 16-bit words.
-#[derive(Clone, Copy, Debug, Default)]
-struct Change(u64);
-
-impl Change {
-    fn add(&mut self, old: &[u8], new: &[u8]) {
-        let words = old.as_chunks::<2>().0.iter().zip(new.as_chunks::<2>().0);
-        for (old, new) in words {
-            let (old, new) = (u16::from_be_bytes(*old), u16::from_be_bytes(*new));
-            self.0 += u64::from(!old) + u64::from(new);
-        }
-    }
-
-    /// RFC 1624: HC' = ~(~HC + ~m + m').
-    fn apply(self, frame: &mut [u8], at: usize) {
-        let Some(old) = number(frame, at) else { return };
-        let mut sum = u64::from(!old) + self.0;
-        while sum > 0xffff {
-            sum = (sum & 0xffff) + (sum >> 16);
-        }
-        put(frame, at, !u16::try_from(sum).expect("the sum was folded into 16 bits"));
+/// Brings the checksum at this place up to date.
+fn update(frame: &mut [u8], at: usize, change: ChecksumChange) {
+    if let Some(old) = number(frame, at) {
+        put(frame, at, change.apply(old));
     }
 }
 

@@ -31,6 +31,14 @@ impl Timestamp {
         Self(self.0.saturating_add(nanos))
     }
 
+    /// Reads seconds since 1970 with decimals (`1795339353.25`), as many logs have them; those beyond
+    /// the ninth are cut. `None` for anything else, and for times that are none here.
+    pub fn from_unix_text(text: &str) -> Option<Self> {
+        let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let whole = seconds.parse::<i64>().ok()?.checked_mul(NANOS_PER_SECOND)?;
+        Some(Self(whole.checked_add(fraction_nanos(fraction)?)?))
+    }
+
     /// Seconds since 1970, rounded down.
     pub fn unix_seconds(self) -> i64 {
         self.0.div_euclid(NANOS_PER_SECOND)
@@ -235,6 +243,22 @@ mod tests {
     #[track_caller]
     fn check(text: &str, seconds: i64, nanos: i64) {
         assert_eq!(text.parse(), Ok(Timestamp(seconds * NANOS_PER_SECOND + nanos)), "{text}");
+    }
+
+    #[test]
+    fn seconds_since_1970_are_read_with_their_decimals() {
+        for (text, nanos) in [
+            ("1795339353", Some(1_795_339_353_000_000_000)),
+            ("1795339353.25", Some(1_795_339_353_250_000_000)),
+            ("0.1234567899", Some(123_456_789)),
+            ("-1", Some(-NANOS_PER_SECOND)),
+            ("", None),
+            ("1h ago", None),
+            ("1.x", None),
+            ("9999999999999", None),
+        ] {
+            assert_eq!(Timestamp::from_unix_text(text), nanos.map(Timestamp), "{text}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use extract::Found;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use units::{NANOS_PER_SECOND, Timestamp};
+use units::Timestamp;
 
 /// What a line of a log says of a session.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -227,12 +227,8 @@ fn zeek(value: &dyn Fn(&str) -> Option<String>, log: &str) -> Option<LogEvent> {
 
 /// Seconds since 1970, or a date with an offset such as `+0000`.
 fn time(text: &str) -> Option<Timestamp> {
-    let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
-    if let Ok(seconds) = seconds.parse::<i64>() {
-        let digits: String = fraction.chars().chain("000000000".chars()).take(9).collect();
-        return Some(Timestamp(
-            seconds.checked_mul(NANOS_PER_SECOND)? + digits.parse::<i64>().ok()?,
-        ));
+    if let Some(time) = Timestamp::from_unix_text(text) {
+        return Some(time);
     }
     // RFC 3339 wants a colon in the offset.
     let offset = text.len().checked_sub(5).filter(|at| text.is_char_boundary(*at))?;
@@ -283,6 +279,8 @@ impl LogEnds {
 
 #[cfg(test)]
 mod tests {
+    use units::NANOS_PER_SECOND;
+
     use super::*;
 
     const ALERT: &str = r#"{"timestamp":"2026-11-22T10:22:33.489812+0100","flow_id":1,

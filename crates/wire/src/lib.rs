@@ -6,6 +6,7 @@
 //! being unparsable. Pure: no clock, no I/O, no state.
 
 mod app;
+mod checksum;
 mod community_id;
 mod decode;
 mod ethernet;
@@ -21,6 +22,7 @@ mod walk;
 mod wireless;
 
 pub use app::{App, AppBy, Recognised};
+pub use checksum::ChecksumChange;
 pub use community_id::CommunityId;
 pub use decode::{
     Decoded, Fragment, IcmpHeader, TcpHeader, TcpOptions, Transport, Tunnel, TunnelKind, decode,

@@ -60,6 +60,12 @@ impl Protocol {
     /// ARP.
     pub const ARP: Self = Self(0x0806);
 
+    /// Whether the ports of a tuple say something: TCP, UDP and SCTP. In others a port of 0 only
+    /// fills the tuple.
+    pub fn has_ports(self) -> bool {
+        matches!(self, Self::TCP | Self::UDP | Self::SCTP)
+    }
+
     /// The name of the well-known ones, as in docs/sessions.md.
     pub fn name(self) -> Option<&'static str> {
         Some(match self {

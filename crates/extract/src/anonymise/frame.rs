@@ -3,10 +3,9 @@
 
 use core::ops::Range;
 
-use wire::LinkType;
+use wire::{ChecksumChange, LinkType};
 
 use super::Anonymiser;
-use super::checksum::Change;
 
 /// More layers than any frame has that is meant well.
 const LAYERS_MAX: u8 = 24;
@@ -120,8 +119,8 @@ impl Frame<'_> {
     }
 
     /// How bytes were exchanged so far.
-    fn change(&self, range: Range<usize>) -> Change {
-        let mut change = Change::default();
+    fn change(&self, range: Range<usize>) -> ChecksumChange {
+        let mut change = ChecksumChange::default();
         let range = range.start..range.end.min(self.old.len());
         if let (Some(old), Some(new)) = (self.old.get(range.clone()), self.new.get(range)) {
             change.add(old, new);
@@ -281,7 +280,7 @@ impl Frame<'_> {
 
     /// Exchanges the hops of a routing header; gives the change of the addresses that checksums
     /// cover, which end with the last hop (RFC 8200, 8.1).
-    fn route(&mut self, header: usize, route: Range<usize>) -> Result<Change, Unread> {
+    fn route(&mut self, header: usize, route: Range<usize>) -> Result<ChecksumChange, Unread> {
         const SEGMENTS: u8 = 4;
         let [kind, left] = self.bytes(route.start + 2)?;
         let count = route.len().saturating_sub(8) / 16;
@@ -299,7 +298,7 @@ impl Frame<'_> {
     }
 
     /// A transport, or what else IP carries; `pseudo` is the change of both addresses.
-    fn transport(&mut self, protocol: u8, layer: Range<usize>, pseudo: Change) -> Walked {
+    fn transport(&mut self, protocol: u8, layer: Range<usize>, pseudo: ChecksumChange) -> Walked {
         let at = layer.start;
         match protocol {
             TCP | DCCP | UDP_LITE => {
@@ -318,7 +317,7 @@ impl Frame<'_> {
     }
 
     /// Brings a checksum over a layer up to date.
-    fn sum(&mut self, checksum: usize, layer: Range<usize>, pseudo: Option<Change>) {
+    fn sum(&mut self, checksum: usize, layer: Range<usize>, pseudo: Option<ChecksumChange>) {
         let Ok(old) = self.number(checksum) else { return };
         let mut change = self.change(layer);
         if let Some(pseudo) = pseudo {
@@ -335,7 +334,7 @@ impl Frame<'_> {
         }
     }
 
-    fn udp(&mut self, layer: Range<usize>, pseudo: Change) -> Walked {
+    fn udp(&mut self, layer: Range<usize>, pseudo: ChecksumChange) -> Walked {
         let at = layer.start;
         let ports = [self.number(at)?, self.number(at + 2)?];
         let to = |port: u16| ports.contains(&port);
@@ -433,7 +432,7 @@ impl Frame<'_> {
         Ok(())
     }
 
-    fn icmpv6(&mut self, layer: Range<usize>, pseudo: Change) -> Walked {
+    fn icmpv6(&mut self, layer: Range<usize>, pseudo: ChecksumChange) -> Walked {
         let (at, end) = (layer.start, layer.end);
         let walked = match self.byte(at)? {
             1..=4 => self.ip(at + 8..end),

@@ -6,7 +6,6 @@
 //! application says of addresses (names, DNS answers, headers of HTTP) is not touched; frames that
 //! are neither IP nor ARP lose what is behind their link layer.
 
-mod checksum;
 mod frame;
 mod prefix;
 #[cfg(test)]
