@@ -5,6 +5,7 @@ use core::ops::{ControlFlow, RangeInclusive};
 use std::collections::BTreeSet;
 
 use format::slice::Slice;
+use index::Columns;
 use query::Query;
 use units::Timestamp;
 
@@ -12,7 +13,7 @@ use crate::Error;
 use crate::archive::Archive;
 use crate::request::{Request, SessionIds};
 use crate::scan::{Identity, RowId, Scan, Step, Wanted};
-use crate::taking::COLUMNS;
+use crate::taking::columns;
 use crate::walk::Notes;
 use crate::windows::Windows;
 
@@ -119,7 +120,9 @@ pub(crate) fn choose(
         return Ok(ControlFlow::Continue(chosen));
     }
     let (wanted, times) = (chosen.wanted(request.query), chosen.times(request.query));
-    let mut scan = Scan { archive, wanted, columns: COLUMNS, times, slots: None };
+    let columns = columns();
+    let columns = Columns::Named(&columns);
+    let mut scan = Scan { archive, wanted, columns, times, slots: None };
     let flow = look(&mut scan, notes, &mut |_, row| {
         if admitted.admits(row) {
             if request.around.is_some() {
@@ -148,7 +151,9 @@ fn named(
 ) -> Result<ControlFlow<(), BTreeSet<Identity>>, Error> {
     let (mut sessions, mut found) = (BTreeSet::new(), 0);
     let (wanted, times) = (Wanted::Rows(&ids.0), Timestamp::MIN..=Timestamp::MAX);
-    let mut scan = Scan { archive, wanted, columns: COLUMNS, times, slots: None };
+    let columns = columns();
+    let columns = Columns::Named(&columns);
+    let mut scan = Scan { archive, wanted, columns, times, slots: None };
     let flow = look(&mut scan, notes, &mut |_, row| {
         sessions.insert(Identity::of(row));
         found += 1;

@@ -33,16 +33,8 @@ use crate::windows::Windows;
 const PIECES_MIN: usize = 32;
 /// So many of them are read at a time: rows of them wait in memory.
 const PIECES_AT_ONCE: usize = 64;
-/// What a row has to say for its packets to be found.
-pub(crate) const COLUMNS: Columns<'static> = Columns::Named(&[
-    "proto",
-    "orig_ip",
-    "orig_port",
-    "resp_ip",
-    "resp_port",
-    "vlan",
-    "vlan_inner",
-    "session_age_ns",
+/// What a row has to say, besides which session it is of, for its packets to be found.
+const PLACES: [&str; 8] = [
     "orig_packets",
     "resp_packets",
     "continues",
@@ -51,7 +43,12 @@ pub(crate) const COLUMNS: Columns<'static> = Columns::Named(&[
     "piece_columns",
     "piece_begins",
     "piece_lengths",
-]);
+];
+
+/// The columns by which packets are found.
+pub(crate) fn columns() -> Vec<&'static str> {
+    [&Identity::COLUMNS[..], &PLACES].concat()
+}
 
 /// What came of it.
 pub(crate) struct Taken<'t> {
@@ -320,7 +317,9 @@ impl<'a, 't> Taking<'a, 't> {
         let (wanted, times) = (chosen.wanted(request.query), chosen.times(request.query));
         let (tail, mut vlan_in_key) = (archive.tail(), archive.vlan_in_key);
         let slots = request.slots.clone();
-        let mut scan = Scan { archive, wanted, columns: COLUMNS, times, slots };
+        let columns = columns();
+        let columns = Columns::Named(&columns);
+        let mut scan = Scan { archive, wanted, columns, times, slots };
         let flow = scan.run(notes, &mut |step, archive, notes| match step {
             Step::Part { first, vlan_in_key: of_part, .. } => {
                 vlan_in_key = of_part;

@@ -63,6 +63,25 @@ pub struct SegmentMeta {
 }
 
 impl SegmentMeta {
+    /// A segment in which nothing happened.
+    pub fn new(volume: VolumeId, epoch: u32, first: StripeId, last: StripeId) -> Self {
+        Self {
+            volume,
+            epoch,
+            first,
+            last,
+            time_min: Timestamp::MAX,
+            time_max: Timestamp::MIN,
+            packets: 0,
+            unindexed_packets: 0,
+            unread_packets: 0,
+            gaps: Vec::new(),
+            interfaces: Vec::new(),
+            recording: None,
+            vlan_in_key: false,
+        }
+    }
+
     /// The directory's view of the segment with `sessions` rows.
     pub(crate) fn summary(&self, sessions: u64) -> Summary {
         Summary {

@@ -308,20 +308,16 @@ impl Run<'_> {
         if self.how.segment_pieces.is_none() {
             return;
         }
+        let volume = self.writer.superblock().volume_id;
         let meta = SegmentMeta {
-            volume: self.writer.superblock().volume_id,
-            epoch: self.writer.epoch(),
-            first,
-            last,
             time_min: self.times.iter().min().copied().unwrap_or(Timestamp::MAX),
             time_max: self.times.iter().max().copied().unwrap_or(Timestamp::MIN),
             packets: core::mem::take(&mut self.packets),
             unindexed_packets: core::mem::take(&mut self.unindexed),
             unread_packets: self.how.unread,
             gaps: if self.how.lossy { vec![loss(5, 6)] } else { Vec::new() },
-            interfaces: Vec::new(),
-            recording: None,
             vlan_in_key: self.how.config.vlan_in_key,
+            ..SegmentMeta::new(volume, self.writer.epoch(), first, last)
         };
         let Encoded { parquet, summary } =
             index::encode(&meta, &core::mem::take(&mut self.rows)).unwrap();

@@ -23,19 +23,10 @@ fn stripe(sequence: u64) -> StripeId {
 fn meta(number: u64) -> SegmentMeta {
     let second = i64::try_from(number).unwrap() * units::NANOS_PER_SECOND;
     SegmentMeta {
-        volume: VOLUME,
-        epoch: 1,
-        first: stripe(100 * number),
-        last: stripe(100 * number + 97),
         time_min: Timestamp(second),
         time_max: Timestamp(second + 999_999_999),
         packets: 10,
-        unindexed_packets: 0,
-        unread_packets: 0,
-        gaps: Vec::new(),
-        interfaces: Vec::new(),
-        recording: None,
-        vlan_in_key: false,
+        ..SegmentMeta::new(VOLUME, 1, stripe(100 * number), stripe(100 * number + 97))
     }
 }
 

@@ -22,19 +22,10 @@ fn row(start: i64, port: u16) -> Slice {
 fn meta(sequence: u64) -> SegmentMeta {
     let at = StripeId { sequence, sub: 0 };
     SegmentMeta {
-        volume: VolumeId([7; 16]),
-        epoch: 1,
-        first: at,
-        last: at,
         time_min: Timestamp(0),
         time_max: Timestamp(0),
         packets: 9,
-        unindexed_packets: 0,
-        unread_packets: 0,
-        gaps: Vec::new(),
-        interfaces: Vec::new(),
-        recording: None,
-        vlan_in_key: false,
+        ..SegmentMeta::new(VolumeId([7; 16]), 1, at, at)
     }
 }
 
