@@ -9,9 +9,9 @@ use extract::{Found, Held, SessionStart};
 use format::slice::{Direction, Slice};
 use serde::Deserialize;
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use wire::{Address, Protocol, Ssh, TcpOptions, Tls};
+use wire::{Address, Ssh, TcpOptions, Tls};
 
-use crate::table::{Column, Layout};
+use crate::table::{Column, LongTable};
 use crate::text::{duration, grouped, printable, time};
 
 /// A value of a field.
@@ -101,7 +101,7 @@ fn syn(side: &Direction) -> Option<&TcpOptions> {
 }
 
 fn has_ports(slice: &Slice) -> bool {
-    matches!(slice.tuple.proto, Protocol::TCP | Protocol::UDP | Protocol::SCTP)
+    slice.tuple.proto.has_ports()
 }
 
 type Read = for<'a> fn(&'a Found) -> Value<'a>;
@@ -112,9 +112,8 @@ pub fn session_file_name(session: &SessionStart) -> String {
     let start: String =
         start.to_string().chars().filter(|letter| !"-:".contains(*letter)).collect();
     let proto = tuple.proto.name().map_or_else(|| tuple.proto.0.to_string(), str::to_owned);
-    let has_ports = matches!(tuple.proto, Protocol::TCP | Protocol::UDP | Protocol::SCTP);
     let end = |address: Address, port: u16| {
-        let port = if has_ports { format!(".{port}") } else { String::new() };
+        let port = if tuple.proto.has_ports() { format!(".{port}") } else { String::new() };
         // Colons are no good in names of files.
         format!("{}{port}", address.to_string().replace(':', "-"))
     };
@@ -288,46 +287,26 @@ const COLUMNS: [Column; 10] = [
     Column { title: "NAME", is_number: false, least: 20, rank: 1 },
 ];
 
-/// Rows that decide the widths of the columns.
-const SAMPLE_ROWS: usize = 500;
-
 /// Session rows as a table of any length, in constant memory.
 #[derive(Debug)]
-pub struct SessionTable {
-    width: Option<usize>,
-    sample: Vec<Vec<String>>,
-    layout: Option<Layout<'static>>,
-}
+pub struct SessionTable(LongTable);
 
 impl SessionTable {
     /// A table at most `width` characters wide.
     pub fn new(width: Option<usize>) -> Self {
-        Self { width, sample: Vec::new(), layout: None }
+        Self(LongTable::new(&COLUMNS, width))
     }
 
     /// Takes a row; gives the text that is ready to be shown.
     #[must_use]
     pub fn push(&mut self, row: &Found) -> String {
-        let cells = cells(row);
-        if let Some(layout) = &self.layout {
-            return layout.line(&cells);
-        }
-        self.sample.push(cells);
-        if self.sample.len() < SAMPLE_ROWS { String::new() } else { self.begin() }
+        self.0.push(cells(row))
     }
 
-    /// The rest of the text.
+    /// The rest of the text: of no rows, none.
     #[must_use]
-    pub fn finish(mut self) -> String {
-        if self.layout.is_some() || self.sample.is_empty() { String::new() } else { self.begin() }
-    }
-
-    fn begin(&mut self) -> String {
-        let layout = Layout::fit(&COLUMNS, &self.sample, self.width);
-        let lines = self.sample.iter().map(|row| layout.line(row));
-        let text = core::iter::once(layout.heading()).chain(lines).collect();
-        self.layout = Some(layout);
-        text
+    pub fn finish(self) -> String {
+        if self.0.is_empty() { String::new() } else { self.0.finish() }
     }
 }
 
@@ -375,7 +354,7 @@ fn name(row: &Found) -> String {
 mod tests {
     use format::slice::{Names, State};
     use units::Timestamp;
-    use wire::{App, AppBy, FiveTuple, Recognised};
+    use wire::{App, AppBy, FiveTuple, Protocol, Recognised};
 
     use super::*;
 
@@ -446,14 +425,5 @@ mod tests {
         assert!(row.contains("[2001:db8::1]:40000  [2001:db8::2]:80"), "{row}");
         assert!(row.ends_with("example.com/\\u{1b}[31m (partly overwritten)"), "{row}");
         assert_eq!(SessionTable::new(None).finish(), "");
-    }
-
-    #[test]
-    fn a_long_table_begins_before_its_end() {
-        let mut table = SessionTable::new(Some(80));
-        let early: String = (0..=SAMPLE_ROWS).map(|_| table.push(&found("/"))).collect();
-        assert_eq!(early.lines().count(), SAMPLE_ROWS + 2, "a heading and every row");
-        assert!(early.lines().all(|line| line.len() <= 80));
-        assert_eq!(table.finish(), "");
     }
 }

@@ -15,57 +15,78 @@ pub(crate) struct Column<'a> {
 
 const GAP: usize = 2;
 
-/// How narrow a column of this width can get.
-fn least(column: &Column<'_>, width: usize) -> usize {
-    if column.least == 0 { width } else { width.min(column.least) }
+/// A column with its width, and its place in a row.
+#[derive(Clone, Debug)]
+struct Shown {
+    at: usize,
+    title: String,
+    is_number: bool,
+    least: usize,
+    rank: u8,
+    width: usize,
+}
+
+impl Shown {
+    /// How narrow it can get.
+    fn narrowest(&self) -> usize {
+        if self.least == 0 { self.width } else { self.width.min(self.least) }
+    }
+
+    /// What it can give.
+    fn spare(&self) -> usize {
+        self.width - self.narrowest()
+    }
 }
 
 /// Columns with their widths.
 #[derive(Clone, Debug)]
-pub(crate) struct Layout<'a> {
-    /// Place in a row, column, width.
-    shown: Vec<(usize, Column<'a>, usize)>,
+pub(crate) struct Layout {
+    shown: Vec<Shown>,
 }
 
-impl<'a> Layout<'a> {
-    /// Widths for `rows`, within `width` characters if there is a bound.
-    pub(crate) fn fit(columns: &[Column<'a>], rows: &[Vec<String>], width: Option<usize>) -> Self {
-        let widest = |at: usize, column: &Column<'_>| {
-            let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count());
-            cells.chain([column.title.len()]).max().unwrap_or(0)
+impl Layout {
+    /// Columns as wide as their titles.
+    pub(crate) fn new(columns: &[Column<'_>]) -> Self {
+        let shown = |(at, column): (usize, &Column<'_>)| {
+            let Column { title, is_number, least, rank } = *column;
+            Shown { at, title: title.to_owned(), is_number, least, rank, width: title.len() }
         };
-        let measured = columns.iter().enumerate();
-        let shown = measured.map(|(at, column)| (at, *column, widest(at, column))).collect();
-        let mut layout = Self { shown };
-        let Some(width) = width else { return layout };
-        while layout.width(least) > width && layout.leave_out() {}
-        while let Some(excess) = layout.width(|_, width| width).checked_sub(width)
-            && excess > 0
-            && layout.shorten(excess)
-        {}
-        layout
+        Self { shown: columns.iter().enumerate().map(shown).collect() }
     }
 
-    fn width(&self, of: impl Fn(&Column<'_>, usize) -> usize) -> usize {
-        let cells: usize = self.shown.iter().map(|(_, column, width)| of(column, *width)).sum();
+    /// Widths for `rows`, within `width` characters if there is a bound.
+    pub(crate) fn fit(&mut self, rows: &[Vec<String>], width: Option<usize>) {
+        for column in &mut self.shown {
+            let cells = rows.iter().filter_map(|row| row.get(column.at));
+            let widest = cells.map(|cell| cell.chars().count()).max();
+            column.width = column.width.max(widest.unwrap_or(0));
+        }
+        let Some(width) = width else { return };
+        while self.width(Shown::narrowest) > width && self.leave_out() {}
+        while let Some(excess) = self.width(|column| column.width).checked_sub(width)
+            && excess > 0
+            && self.shorten(excess)
+        {}
+    }
+
+    fn width(&self, of: impl Fn(&Shown) -> usize) -> usize {
+        let cells: usize = self.shown.iter().map(of).sum();
         cells + GAP * self.shown.len().saturating_sub(1)
     }
 
     /// Takes what it can of `excess` from the column that has most to give; false if none has.
     fn shorten(&mut self, excess: usize) -> bool {
-        let spare = |column: &Column<'_>, width: usize| width - least(column, width);
-        let most = self.shown.iter_mut().max_by_key(|(_, column, width)| spare(column, *width));
-        let Some((_, column, width)) = most else { return false };
-        let taken = spare(column, *width).min(excess);
-        *width -= taken;
+        let most = self.shown.iter_mut().max_by_key(|column| column.spare());
+        let Some(column) = most else { return false };
+        let taken = column.spare().min(excess);
+        column.width -= taken;
         taken > 0
     }
 
     fn leave_out(&mut self) -> bool {
-        let ranked = self.shown.iter().enumerate();
-        let last = ranked.max_by_key(|(_, (_, column, _))| column.rank);
+        let last = self.shown.iter().enumerate().max_by_key(|(_, column)| column.rank);
         match last {
-            Some((at, (_, column, _))) if column.rank > 0 => {
+            Some((at, column)) if column.rank > 0 => {
                 self.shown.remove(at);
                 true
             }
@@ -74,21 +95,21 @@ impl<'a> Layout<'a> {
     }
 
     pub(crate) fn heading(&self) -> String {
-        self.line_of(|column, _| column.title.to_owned())
+        self.line_of(|column| column.title.clone())
     }
 
     pub(crate) fn line(&self, row: &[String]) -> String {
-        self.line_of(|_, at| row.get(at).cloned().unwrap_or_default())
+        self.line_of(|column| row.get(column.at).cloned().unwrap_or_default())
     }
 
-    fn line_of(&self, cell: impl Fn(&Column<'_>, usize) -> String) -> String {
+    fn line_of(&self, cell: impl Fn(&Shown) -> String) -> String {
         let mut line = String::new();
-        for (at, column, width) in &self.shown {
+        for column in &self.shown {
             if !line.is_empty() {
                 line.push_str("  ");
             }
-            let cell = shortened(&cell(column, *at), *width);
-            let pad = " ".repeat(width.saturating_sub(cell.chars().count()));
+            let cell = shortened(&cell(column), column.width);
+            let pad = " ".repeat(column.width.saturating_sub(cell.chars().count()));
             let (before, after) = if column.is_number { (&*pad, "") } else { ("", &*pad) };
             line.extend([before, &cell, after]);
         }
@@ -109,9 +130,58 @@ fn shortened(text: &str, width: usize) -> String {
 
 /// A whole table.
 pub(crate) fn render(columns: &[Column<'_>], rows: &[Vec<String>], width: Option<usize>) -> String {
-    let layout = Layout::fit(columns, rows, width);
+    let mut layout = Layout::new(columns);
+    layout.fit(rows, width);
     let lines = rows.iter().map(|row| layout.line(row));
     core::iter::once(layout.heading()).chain(lines).collect()
+}
+
+/// Rows that decide the widths of the columns of a long table.
+pub(crate) const SAMPLE_ROWS: usize = 500;
+
+/// A table of any length, in constant memory.
+#[derive(Debug)]
+pub(crate) struct LongTable {
+    layout: Layout,
+    width: Option<usize>,
+    /// The first rows, while the widths are not decided.
+    sample: Option<Vec<Vec<String>>>,
+}
+
+impl LongTable {
+    /// A table at most `width` characters wide.
+    pub(crate) fn new(columns: &[Column<'_>], width: Option<usize>) -> Self {
+        Self { layout: Layout::new(columns), width, sample: Some(Vec::new()) }
+    }
+
+    /// Takes a row; gives the text that is ready to be shown.
+    #[must_use]
+    pub(crate) fn push(&mut self, row: Vec<String>) -> String {
+        match &mut self.sample {
+            None => return self.layout.line(&row),
+            Some(sample) => sample.push(row),
+        }
+        let is_enough = self.sample.as_ref().is_some_and(|sample| sample.len() == SAMPLE_ROWS);
+        if is_enough { self.begin() } else { String::new() }
+    }
+
+    /// Whether it has had no row.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sample.as_ref().is_some_and(Vec::is_empty)
+    }
+
+    /// The rest of the text: of an empty table its heading.
+    #[must_use]
+    pub(crate) fn finish(mut self) -> String {
+        self.begin()
+    }
+
+    fn begin(&mut self) -> String {
+        let Some(sample) = self.sample.take() else { return String::new() };
+        self.layout.fit(&sample, self.width);
+        let lines = sample.iter().map(|row| self.layout.line(row));
+        core::iter::once(self.layout.heading()).chain(lines).collect()
+    }
 }
 
 #[cfg(test)]
@@ -142,5 +212,17 @@ mod tests {
         assert_eq!(text, "ID  COUNT\n1      10\n22\n");
         let text = render(&COLUMNS, &rows(), Some(1));
         assert_eq!(text, "ID\n1\n22\n");
+    }
+
+    #[test]
+    fn a_long_table_begins_before_its_end() {
+        let mut table = LongTable::new(&COLUMNS, Some(18));
+        assert!(table.is_empty());
+        let row = || vec!["1".into(), "10".into(), "a-long-name".into()];
+        let early: String = (0..=SAMPLE_ROWS).map(|_| table.push(row())).collect();
+        assert_eq!(early.lines().count(), SAMPLE_ROWS + 2, "a heading and every row");
+        assert!(early.lines().all(|line| line.chars().count() <= 18));
+        assert!(!table.is_empty());
+        assert_eq!(table.finish(), "");
     }
 }
