@@ -13,6 +13,12 @@ use rustix::io::Errno;
 use crate::Error;
 use crate::usage::{Target, target};
 
+/// The hidden name beside a place; a path that ends in `..` has none.
+fn draft(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?;
+    Some(path.with_file_name(format!(".{}.{}", name.to_string_lossy(), std::process::id())))
+}
+
 /// A new file under a hidden name beside its place until [`Output::finish`]; dropped before, it is
 /// removed. Pipes and devices are written to as they are.
 #[derive(Debug)]
@@ -38,9 +44,7 @@ impl Output {
         if found != Target::Absent && !is_free {
             return Err(fail(io::ErrorKind::AlreadyExists.into()));
         }
-        let name = path.file_name().ok_or_else(|| fail(io::ErrorKind::IsADirectory.into()))?;
-        let draft = format!(".{}.{}", name.to_string_lossy(), std::process::id());
-        let draft = path.with_file_name(draft);
+        let draft = draft(path).ok_or_else(|| fail(io::ErrorKind::IsADirectory.into()))?;
         let file = options.create(true).truncate(true).mode(0o600).open(&draft).map_err(fail)?;
         Ok(Self { path: path.to_path_buf(), file, draft: Some(draft), overwrite })
     }
@@ -97,9 +101,7 @@ impl OutputFolder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(fail(error)),
         }
-        let name = path.file_name().ok_or_else(|| fail(io::ErrorKind::InvalidInput.into()))?;
-        let draft = format!(".{}.{}", name.to_string_lossy(), std::process::id());
-        let draft = path.with_file_name(draft);
+        let draft = draft(path).ok_or_else(|| fail(io::ErrorKind::InvalidInput.into()))?;
         std::fs::DirBuilder::new().mode(0o700).create(&draft).map_err(fail)?;
         Ok(Self { path: path.to_path_buf(), draft: Some(draft) })
     }
