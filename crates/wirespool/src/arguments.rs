@@ -2,9 +2,13 @@
 
 use core::time::Duration;
 
-use units::{ByteSize, Timestamp};
+use capture::PacketFilter;
+use host::SystemClock;
+use query::Query;
+use units::{ByteSize, Clock as _};
 
 use crate::atlas::{self, AtlasFlags};
+use crate::failure::Usage;
 use crate::progress::say;
 
 /// `8G`, `256M`, `1.5T`.
@@ -30,22 +34,15 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 const STATIONS: &str = "ether host covers sessions without IP (ARP and the like): \
                         stations of IP sessions are not kept";
 
-/// Words of a query as one text, read as of now; what it does not cover is said.
-pub(crate) fn query(
-    words: &[String],
-    now: Timestamp,
-) -> Result<query::Query, crate::failure::Usage> {
-    let query = parse(words, now)?;
+/// A query, read as of now; what it does not cover is said.
+pub(crate) fn query(text: &str) -> Result<Query, Usage> {
+    let query = parse(text)?;
     query.needs_atlas().map_or(Ok(query), |field| Err(atlas::missing(field)))
 }
 
 /// The same, of whom it may ask about addresses.
-pub(crate) fn query_with(
-    words: &[String],
-    now: Timestamp,
-    flags: &AtlasFlags,
-) -> anyhow::Result<query::Query> {
-    let query = parse(words, now)?;
+pub(crate) fn query_with(text: &str, flags: &AtlasFlags) -> anyhow::Result<Query> {
+    let query = parse(text)?;
     let atlas = flags.read(query.needs_atlas())?;
     Ok(match atlas {
         Some(atlas) => query.with_atlas(atlas),
@@ -53,19 +50,51 @@ pub(crate) fn query_with(
     })
 }
 
-fn parse(words: &[String], now: Timestamp) -> Result<query::Query, crate::failure::Usage> {
-    let text = words.join(" ");
-    let query = query::Query::parse(&text, now);
-    let query = query.map_err(|error| crate::failure::Usage(error.render(&text)))?;
+fn parse(text: &str) -> Result<Query, Usage> {
+    let query = Query::parse(text, SystemClock.realtime());
+    let query = query.map_err(|error| Usage(error.render(text)))?;
     if query.asks_for_stations() {
         say(STATIONS);
     }
     Ok(query)
 }
 
+/// A filter of packets in the words of pcap-filter(7).
+pub(crate) fn packet_filter(text: &str) -> anyhow::Result<PacketFilter> {
+    PacketFilter::new(text).map_err(|error| match error {
+        error @ capture::Error::Filter { .. } => Usage(error.to_string()).into(),
+        error => error.into(),
+    })
+}
+
+/// A decimal number of bits a second, with K, M or G for powers of 1000.
+pub(crate) fn bits(text: &str) -> Result<u64, String> {
+    let refused = || "a number of bits a second above 0, such as 500M or 2.5G".to_owned();
+    let (number, unit) = match text.char_indices().last() {
+        Some((at, 'k' | 'K')) => (text.get(..at), 1_000),
+        Some((at, 'M')) => (text.get(..at), 1_000_000),
+        Some((at, 'G')) => (text.get(..at), 1_000_000_000),
+        _ => (Some(text), 1),
+    };
+    crate::replay::scaled(number.unwrap_or_default(), unit).map_err(|_| refused())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_have_units_of_a_thousand() {
+        assert_eq!(bits("1G"), Ok(1_000_000_000));
+        assert_eq!(bits("2.5G"), Ok(2_500_000_000));
+        assert_eq!(
+            (bits("500M"), bits("64k"), bits("9600")),
+            (Ok(500_000_000), Ok(64_000), Ok(9600))
+        );
+        for text in ["", "G", "0", "0G", "-1M", "1T", "1 G", "1e9"] {
+            assert!(bits(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn durations_have_a_number_and_a_unit() {

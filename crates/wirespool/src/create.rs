@@ -1,6 +1,5 @@
 //! `wirespool create`.
 
-use core::ops::ControlFlow;
 use core::time::Duration;
 use std::path::PathBuf;
 
@@ -159,7 +158,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let mut progress = Progress::new("create");
     let created = upkeep::create(&options, &SystemClock, &mut |done, total| {
         progress.bytes(done, total);
-        if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        stop.flow()
     });
     progress.finish();
     let created = created?;

@@ -94,7 +94,7 @@ fn step(text: &str) -> anyhow::Result<()> {
 
 impl Demo {
     fn go_on(&self) -> ControlFlow<()> {
-        if self.stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        self.stop.flow()
     }
 
     fn create(&self) -> anyhow::Result<()> {

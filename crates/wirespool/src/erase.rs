@@ -1,6 +1,5 @@
 //! `wirespool erase`.
 
-use core::ops::ControlFlow;
 use core::time::Duration;
 use std::path::PathBuf;
 
@@ -55,7 +54,7 @@ pub(crate) fn run(flags: Flags) -> Outcome {
     let mut progress = Progress::new("erase");
     let erased = upkeep::erase(&erasing, &SystemClock, &mut |done, total| {
         progress.bytes(done, total);
-        if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        stop.flow()
     });
     progress.finish();
     let erased = erased?;

@@ -4,15 +4,13 @@
 //! their link types and settings, and to capture into a pipe (doc/extcap.adoc of Wireshark). It
 //! shows whatever comes on standard error as an error, so nothing else goes there.
 
-use core::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use ::extract::{Options, Request, Target};
 use anyhow::Context;
-use capture::PacketFilter;
 use clap::{Args, ValueEnum};
 use host::{Output, StopFlag, SystemClock};
-use units::{Clock, Timestamp};
+use units::Timestamp;
 
 use crate::arguments;
 use crate::failure::{Outcome, Usage, Verdict, of_extract};
@@ -165,23 +163,19 @@ fn capture(flags: &Flags, interface: Interface, fifo: &Path) -> anyhow::Result<(
     let volume = flags.volume.clone().ok_or_else(no_volume)?;
     let options = Options { volume: volume.clone(), ..Options::default() };
     let filter = flags.extcap_capture_filter.as_deref().filter(|text| !text.trim().is_empty());
-    let packet_filter = filter.map(PacketFilter::new).transpose().map_err(|error| match error {
-        error @ capture::Error::Filter { .. } => Usage(error.to_string()).into(),
-        error => anyhow::Error::from(error),
-    })?;
-    let now = SystemClock.realtime();
+    let packet_filter = filter.map(arguments::packet_filter).transpose()?;
     let text = match interface {
         Interface::Recorded => query_text(flags),
         Interface::Live => String::new(),
     };
-    let query = arguments::query(core::slice::from_ref(&text), now)?;
+    let query = arguments::query(&text)?;
     let request = Request {
         whole_sessions: flags.whole_sessions,
         packet_filter,
         ..Request::new(&query, &text)
     };
     let stop = StopFlag::install()?;
-    let flow = || if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let flow = || stop.flow();
     let mut output = Output::create(fifo, false)?;
     let target = Target::Pcapng(&mut output);
     let failed = match interface {
@@ -214,15 +208,7 @@ fn query_text(flags: &Flags) -> String {
 
 /// Wireshark gives seconds since 1970; people may write a time of the query language.
 fn time_text(text: &str) -> String {
-    let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let digits: String = fraction.chars().chain("000000000".chars()).take(9).collect();
-    match (seconds.parse::<i64>(), digits.parse::<i64>()) {
-        (Ok(seconds), Ok(nanos)) => {
-            let nanos = seconds.saturating_mul(units::NANOS_PER_SECOND).saturating_add(nanos);
-            Timestamp(nanos).to_string()
-        }
-        _ => text.to_owned(),
-    }
+    Timestamp::from_unix_text(text).map_or_else(|| text.to_owned(), |time| time.to_string())
 }
 
 #[cfg(test)]

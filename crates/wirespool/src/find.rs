@@ -17,7 +17,6 @@ use clap::{Args, ValueEnum};
 use host::Output;
 use host::{StopFlag, SystemClock};
 use query::Query;
-use units::Clock;
 use view::SessionTable;
 
 use crate::arguments;
@@ -198,7 +197,7 @@ impl Form {
 pub(crate) fn run(flags: &Flags) -> Outcome {
     host::keep_freed_memory();
     let text = flags.naming.query_text(&flags.query)?;
-    let query = arguments::query_with(&[text], SystemClock.realtime(), &flags.atlas)?;
+    let query = arguments::query_with(&text, &flags.atlas)?;
     let options = flags.reading.options(flags.volume.clone());
     flags.reading.catch_up(&flags.volume);
     let report = match flags.top.as_deref() {

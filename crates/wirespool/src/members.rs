@@ -1,6 +1,5 @@
 //! `wirespool status`, `resilver`, `replace` and `grow`: a volume's members.
 
-use core::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -97,7 +96,7 @@ fn with_progress<T>(
     let mut progress = Progress::new(verb);
     let result = job(&mut |done, total| {
         progress.bytes(done, total);
-        if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        stop.flow()
     });
     progress.finish();
     Ok(result?)

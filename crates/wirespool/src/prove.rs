@@ -17,7 +17,7 @@ use crate::failure::{Outcome, Usage, Verdict};
 use crate::progress::{Progress, say};
 use crate::stdout;
 
-pub(crate) use flags::{Flags, bits};
+pub(crate) use flags::Flags;
 use flags::{Frames, Plan, amount};
 use rig::Rig;
 

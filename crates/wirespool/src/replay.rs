@@ -14,7 +14,6 @@ use capture::{FileOptions, FileSource, FrameLimits, Outlet, Source, Transmitter,
 use clap::Args;
 use host::{StopFlag, SystemClock};
 use query::Query;
-use units::Clock;
 
 use crate::arguments;
 use crate::failure::{Outcome, Usage, Verdict, of_extract};
@@ -217,7 +216,7 @@ fn send(
             Some(total) => progress.share(state.packets, total, &|_| text()),
             None => progress.text(&text),
         }
-        if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        stop.flow()
     });
     progress.finish();
     match report {
@@ -248,10 +247,11 @@ impl Volume {
         if flags.query.is_empty() {
             return Ok(None);
         }
+        let query_text = flags.query.join(" ");
         Ok(Some(Self {
             options: flags.reading.options(flags.input.clone()),
-            query: arguments::query(&flags.query, SystemClock.realtime())?,
-            query_text: flags.query.join(" "),
+            query: arguments::query(&query_text)?,
+            query_text,
         }))
     }
 

@@ -88,7 +88,7 @@ fn salvage(flags: &Flags, to: &mut dyn Write) -> anyhow::Result<SalvageReport> {
     let first = flags.members.first().cloned().unwrap_or_default();
     let named = |error| of_extract(&first, error);
     let mut progress = Progress::new("salvage");
-    let flow = || if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let flow = || stop.flow();
     let found = Salvaging::find(&flags.members, &mut |read_bytes| {
         progress.text(&|| format!("looking for heads: {} read", ByteSize(read_bytes)));
         flow()

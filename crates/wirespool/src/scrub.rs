@@ -1,6 +1,5 @@
 //! `wirespool scrub`.
 
-use core::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -46,7 +45,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let mut progress = Progress::new("scrub");
     let report = upkeep::scrub(&flags.volume, &flags.members, flags.dry_run, &mut |done, total| {
         progress.bytes(done, total);
-        if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        stop.flow()
     });
     progress.finish();
     let report = report?;

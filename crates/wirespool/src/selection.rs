@@ -141,18 +141,13 @@ impl SelectionFlags {
             return Err(Usage(text.to_owned()).into());
         }
         let query_text = self.naming.query_text(words)?;
-        let words = core::slice::from_ref(&query_text);
-        let query = arguments::query_with(words, SystemClock.realtime(), &self.atlas)?;
-        let packet_filter = self.packet_filter.as_deref().map(PacketFilter::new);
-        let packet_filter = packet_filter.transpose().map_err(|error| match error {
-            error @ capture::Error::Filter { .. } => Usage(error.to_string()).into(),
-            error => anyhow::Error::from(error),
-        })?;
+        let query = arguments::query_with(&query_text, &self.atlas)?;
+        let packet_filter = self.packet_filter.as_deref().map(arguments::packet_filter);
         let flags = Narrowed {
             whole_sessions: self.whole_sessions,
             sessions: self.sessions.as_deref().map(session_ids).transpose()?,
             around: self.around,
-            packet_filter,
+            packet_filter: packet_filter.transpose()?,
             payload: self.payload.clone(),
             limits: Limits {
                 sessions: self.limit,

@@ -14,8 +14,8 @@ use std::thread::JoinHandle;
 
 use ::extract::Request;
 use ::record::Progress;
-use host::{Directory, SystemClock};
-use units::{ByteSize, Clock};
+use host::Directory;
+use units::ByteSize;
 
 use crate::arguments;
 use crate::hold::{Aside, Room, put_aside, used_bytes};
@@ -121,7 +121,7 @@ impl Standing {
     /// Starts the thread; it begins when it hears of the ring.
     pub(crate) fn start(order: Order) -> anyhow::Result<Self> {
         // A query that cannot be understood is said before packets are taken.
-        arguments::query(core::slice::from_ref(&order.query_text), SystemClock.realtime())?;
+        arguments::query(&order.query_text)?;
         let shared = Arc::new(Shared::default());
         let is_live = order.is_live;
         let holder = Holder {
@@ -281,7 +281,7 @@ impl Holder {
 
     fn put_aside(&self, slots: &RangeInclusive<u64>) -> anyhow::Result<Aside> {
         let Order { query_text, folder, budget, options, is_live } = &self.order;
-        let query = arguments::query(core::slice::from_ref(query_text), SystemClock.realtime())?;
+        let query = arguments::query(query_text)?;
         let slots = Some(slots.clone());
         let request = Request { slots, ..Request::new(&query, query_text) };
         let shared = &self.shared;

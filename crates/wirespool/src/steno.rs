@@ -1,7 +1,6 @@
 //! `stenoread` and `stenocurl`: what people have in their fingers and scripts, with the arguments
 //! of Stenographer's programs of these names. Both are second names of this binary.
 
-use core::ops::ControlFlow;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,6 @@ use ::extract::{Limits, Options, Request, Target};
 use anyhow::{Context, bail};
 use clap::Args;
 use host::{Output, StopFlag, SystemClock};
-use units::Clock;
 
 use crate::arguments;
 use crate::failure::{Outcome, Usage, Verdict, of_extract};
@@ -87,9 +85,10 @@ pub(crate) fn read(flags: &ReadFlags) -> Outcome {
     let mut arguments: Vec<OsString> = ["-r", "-", "-s", "0"].map(OsString::from).to_vec();
     arguments.extend(flags.tcpdump.iter().cloned());
     // What is wrong with the query is said before a program starts.
-    arguments::query(core::slice::from_ref(&flags.query), SystemClock.realtime())?;
+    let query = arguments::query(&flags.query)?;
+    let request = Request::new(&query, &flags.query);
     let mut piped = host::Piped::start(Path::new("tcpdump"), &arguments)?;
-    let verdict = answer(&volume, &flags.query, Limits::default(), &mut piped, true);
+    let verdict = answer(&volume, &request, &mut piped, true);
     let code = piped.finish()?;
     let verdict = verdict?;
     match code {
@@ -117,10 +116,12 @@ pub(crate) fn curl(flags: &CurlFlags) -> Outcome {
             _ => {}
         }
     }
+    let query = arguments::query(&flags.data)?;
+    let request = Request { limits, ..Request::new(&query, &flags.data) };
     match &flags.output {
         Some(path) => {
             let mut output = Output::create(path, true)?;
-            let verdict = answer(&volume, &flags.data, limits, &mut output, !flags.silent)?;
+            let verdict = answer(&volume, &request, &mut output, !flags.silent)?;
             output.finish()?;
             Ok(verdict)
         }
@@ -128,27 +129,22 @@ pub(crate) fn curl(flags: &CurlFlags) -> Outcome {
             let text = "packets are no text for a terminal; -o names a file";
             Err(Usage(text.to_owned()).into())
         }
-        None => answer(&volume, &flags.data, limits, &mut stdout::buffered(), !flags.silent),
+        None => answer(&volume, &request, &mut stdout::buffered(), !flags.silent),
     }
 }
 
 /// Writes the packets of a query as pcap; says what is missing.
 fn answer(
     volume: &Path,
-    text: &str,
-    limits: Limits,
+    request: &Request<'_>,
     to: &mut dyn Write,
     says: bool,
 ) -> anyhow::Result<Verdict> {
-    let query = arguments::query(&[text.to_owned()], SystemClock.realtime())?;
-    let request = Request { limits, ..Request::new(&query, text) };
     recorder::catch_up(volume, &[]);
     let options = Options { volume: volume.to_path_buf(), ..Options::default() };
     let stop = StopFlag::install()?;
-    let go_on = &mut |_: &::extract::Progress| {
-        if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    let report = ::extract::extract(&options, &request, Target::Pcap(to), &SystemClock, go_on);
+    let go_on = &mut |_: &::extract::Progress| stop.flow();
+    let report = ::extract::extract(&options, request, Target::Pcap(to), &SystemClock, go_on);
     let report = report.map_err(|error| of_extract(volume, error))?;
     let completeness = &report.manifest.completeness;
     // As Stenographer: a limit that was asked for is no verdict.

@@ -8,10 +8,10 @@ use ::extract::{Event, Options, Request};
 use anyhow::bail;
 use clap::Args;
 use host::{StopFlag, SystemClock, Tail};
-use query::Query;
 use units::{Clock, NANOS_PER_SECOND, Sleep};
 use view::{LogEvent, LogReader};
 
+use crate::arguments;
 use crate::failure::{Outcome, Usage, Verdict, of_extract};
 use crate::find::ReadingFlags;
 use crate::hold::{Aside, Room, put_aside};
@@ -170,7 +170,7 @@ impl Tagger<'_> {
             self.missed += 1;
             return Ok(true);
         };
-        let query = parsed(&text)?;
+        let query = arguments::query(&text)?;
         let mut found = Vec::new();
         let clock = &SystemClock;
         let report = ::extract::find(&self.options, &query, None, clock, &mut |step| {
@@ -205,7 +205,7 @@ impl Tagger<'_> {
         let (Some(folder), Some(text)) = (&self.flags.hold_dir, event.query(MARGIN_NS)) else {
             return Ok(());
         };
-        let query = parsed(&text)?;
+        let query = arguments::query(&text)?;
         let request = Request { whole_sessions: true, ..Request::new(&query, &text) };
         let size_max = self.flags.size_max;
         let room = Room { folder, size_max, also_empty: false, key: None };
@@ -220,10 +220,6 @@ impl Tagger<'_> {
         }
         Ok(())
     }
-}
-
-fn parsed(text: &str) -> Result<Query, Usage> {
-    Query::parse(text, SystemClock.realtime()).map_err(|error| Usage(error.render(text)))
 }
 
 /// Reads the events of a whole log; alerts alone, if there are any.

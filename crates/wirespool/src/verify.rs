@@ -1,6 +1,5 @@
 //! `wirespool verify`.
 
-use core::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -37,7 +36,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let mut progress = Progress::new("verify");
     let report = upkeep::verify(&flags.volume, &flags.members, &mut |done, total| {
         progress.bytes(done, total);
-        if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        stop.flow()
     });
     progress.finish();
     let report = report?;

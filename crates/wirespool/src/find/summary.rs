@@ -1,7 +1,5 @@
 //! `find --plot` and `find --top`: what the sessions sum up to.
 
-use core::ops::ControlFlow;
-
 use ::extract::{
     Event, FindReport, Options, RowEvent, SERIES_COLUMNS, Sought, Top, Traffic, Weight,
     find_columns, find_rows,
@@ -35,7 +33,7 @@ pub(super) fn plot(flags: &Flags, options: &Options, query: &Query) -> anyhow::R
             }
             RowEvent::Searched { parts, of } => show(&mut progress, parts, of),
         }
-        if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        stop.flow()
     });
     progress.finish();
     let report = report.map_err(|error| of_extract(&flags.volume, error))?;
@@ -75,7 +73,7 @@ pub(super) fn top(
             Event::Found(found) => top.add(found),
             Event::Searched { parts, of } => show(&mut progress, parts, of),
         }
-        if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        stop.flow()
     });
     progress.finish();
     let report = report.map_err(|error| of_extract(&flags.volume, error))?;

@@ -80,7 +80,7 @@ pub(crate) struct Flags {
 #[group(multiple = false)]
 struct RateFlags {
     /// So many bits of frames a second, such as 500M or 2.5G [default: 1G]
-    #[arg(long, value_name = "RATE", value_parser = bits)]
+    #[arg(long, value_name = "RATE", value_parser = arguments::bits)]
     rate: Option<u64>,
     /// So many packets a second
     #[arg(long, value_name = "RATE", value_parser = clap::value_parser!(u64).range(1..))]
@@ -180,34 +180,9 @@ fn frames(text: String) -> Result<Frames, Usage> {
     }
 }
 
-/// A decimal number with K, M or G for powers of 1000.
-pub(crate) fn bits(text: &str) -> Result<u64, String> {
-    let refused = || "a number of bits a second above 0, such as 500M or 2.5G".to_owned();
-    let (number, unit) = match text.char_indices().last() {
-        Some((at, 'k' | 'K')) => (text.get(..at), 1_000),
-        Some((at, 'M')) => (text.get(..at), 1_000_000),
-        Some((at, 'G')) => (text.get(..at), 1_000_000_000),
-        _ => (Some(text), 1),
-    };
-    crate::replay::scaled(number.unwrap_or_default(), unit).map_err(|_| refused())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rates_have_units_of_a_thousand() {
-        assert_eq!(bits("1G"), Ok(1_000_000_000));
-        assert_eq!(bits("2.5G"), Ok(2_500_000_000));
-        assert_eq!(
-            (bits("500M"), bits("64k"), bits("9600")),
-            (Ok(500_000_000), Ok(64_000), Ok(9600))
-        );
-        for text in ["", "G", "0", "0G", "-1M", "1T", "1 G", "1e9"] {
-            assert!(bits(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn frames_are_a_length_a_mix_or_a_file() {

@@ -49,7 +49,7 @@ pub(super) struct Rig<'a> {
 }
 
 pub(super) fn go_on(stop: &StopFlag) -> ControlFlow<()> {
-    if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    stop.flow()
 }
 
 /// How the volume stands.

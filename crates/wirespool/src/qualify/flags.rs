@@ -77,7 +77,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = arguments::size)]
     pool: u64,
     /// Is it fast enough for so many bits a second of a link, such as 2.5G?
-    #[arg(long, value_name = "RATE", value_parser = crate::prove::bits)]
+    #[arg(long, value_name = "RATE", value_parser = arguments::bits)]
     rate: Option<u64>,
     /// Frames of the traffic: a length in bytes, `short` (64), `long` (1514), `imix` (7 of 64, 4 of
     /// 576, 5 of 1514), or a capture file

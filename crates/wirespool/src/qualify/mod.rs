@@ -52,7 +52,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
             let mut progress = Progress::new("qualify");
             let opened = open(&path, size_bytes, &consent, seed()?, &mut |done, total| {
                 progress.bytes(done, total);
-                if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                stop.flow()
             });
             progress.finish();
             on_disk(opened?, flags, &ask, &stop)?
@@ -148,7 +148,7 @@ impl<'a> Shown<'a> {
             let percent = u128::from(done) * 100 / u128::from(total.max(1));
             format!("{part} {percent} %")
         });
-        if self.stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        self.stop.flow()
     }
 
     fn finish_part(&mut self) {
