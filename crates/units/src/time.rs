@@ -31,8 +31,8 @@ impl Timestamp {
         Self(self.0.saturating_add(nanos))
     }
 
-    /// Reads seconds since 1970 with decimals (`1795339353.25`), as many logs have them; those beyond
-    /// the ninth are cut. `None` for anything else, and for times that are none here.
+    /// Reads seconds since 1970 with decimals (`1795339353.25`), as many logs have them; those
+    /// beyond the ninth are cut. `None` for anything else, and for times that are none here.
     pub fn from_unix_text(text: &str) -> Option<Self> {
         let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
         let whole = seconds.parse::<i64>().ok()?.checked_mul(NANOS_PER_SECOND)?;
