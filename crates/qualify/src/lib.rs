@@ -10,6 +10,7 @@
 //! long run only lowers it.
 
 mod bench;
+mod diff;
 mod error;
 mod extents;
 mod fill;
@@ -17,10 +18,12 @@ mod histogram;
 mod latency;
 mod model;
 mod number;
+mod partial;
 mod plan;
 mod reads;
 mod report;
 mod run;
+mod sizing;
 mod stream;
 mod sweep;
 mod target;
@@ -29,16 +32,20 @@ mod traffic;
 mod verdict;
 
 pub use bench::{Bench, Tell};
+pub use diff::{Change, Compared, Diff, Subject};
 pub use error::Error;
 pub use histogram::Latencies;
 pub use host::disk::Layer;
 pub use model::modelled;
+pub use partial::{Array, Lost, Share};
 pub use plan::{BLOCK_BYTES_MAX, ParsePartError, Part, Plan, SweepPlan};
 pub use report::{
     CURVE_POOLS, Cause, CurvePoint, ExtentStep, Extents, Fill, Latency, PartResult, Passes,
-    Qualification, Reads, SlowWrite, Sweep, SweepStep, Target, TargetKind, Verified, Window,
+    Qualification, Reads, Sample, SlowWrite, Sweep, SweepStep, Target, TargetKind, Verified,
+    Window,
 };
 pub use run::run;
+pub use sizing::{Disk, MEMBERS_MAX, Need, Proposal, proposals, typical, typical_names};
 pub use target::{Consent, Opened, open};
 pub use trace::Trace;
 pub use traffic::Mix;

@@ -6,10 +6,13 @@ use device::{Modelled, Timeline, Timing, ZoneProfile};
 use units::Timestamp;
 
 use crate::error::Error;
-use crate::report::{Target, TargetKind};
+use crate::number::{real, whole};
+use crate::report::{Sweep, SweepStep, Target, TargetKind};
 
 /// Disks are sold by this; of a smaller one, by a thousandth.
 const TERABYTE: u64 = 1_000_000_000_000;
+/// Places that a profile is looked at.
+const PLACES: u64 = 100;
 
 /// Half a turn at 7200 a minute. It is part of every jump, because a disk that reads ahead and
 /// caches writes loses none while it goes on where it was.
@@ -50,6 +53,21 @@ pub fn modelled(
         layers: Vec::new(),
     };
     Ok((disk, timeline, target))
+}
+
+/// The rates of a profile at its places, of one of so many disks side by side. The profile is of
+/// this program: it can be read.
+pub(crate) fn places(csv: &str, size_bytes: u64, disks: u32) -> Sweep {
+    let profile = ZoneProfile::parse(csv, size_bytes).expect("a profile of this program");
+    let size = size_bytes / u64::from(disks);
+    let profile = profile.scaled(size, 1.0 / f64::from(disks));
+    let step = |place: u64| {
+        let offset = size / PLACES * place;
+        let bytes = size / PLACES;
+        let rate = profile.rate_at(offset + bytes / 2);
+        SweepStep { offset, bytes, ns: whole(real(bytes) * 1e9 / rate) }
+    };
+    Sweep { is_write: true, block_bytes: 2 << 20, steps: (0..PLACES).map(step).collect() }
 }
 
 /// The last offset of a profile, rounded up to a whole terabyte or gigabyte.

@@ -187,6 +187,8 @@ pub struct Fill {
     pub depth: u32,
     /// In order of time; about the same bytes in each.
     pub windows: Vec<Window>,
+    /// Some of its writes, evenly from all of them.
+    pub samples: Vec<Sample>,
     /// What it guarantees by the size of the pool.
     pub curve: Vec<CurvePoint>,
     /// Rows read back behind it that held what was written, and those that did not.
@@ -232,6 +234,15 @@ pub struct Window {
     pub offset_high: u64,
     /// The longest of them.
     pub latency_ns_max: u64,
+}
+
+/// When and where a write was done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sample {
+    /// Since the beginning of the fill.
+    pub end_ns: u64,
+    /// Its first byte.
+    pub offset: u64,
 }
 
 /// What a pool of this size makes of a disk.

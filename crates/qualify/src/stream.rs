@@ -13,7 +13,7 @@ use crate::bench::Bench;
 use crate::error::Error;
 use crate::number::{between, to_u64, to_usize};
 use crate::plan::Part;
-use crate::report::{CURVE_POOLS, CurvePoint, Fill, Verified, Window};
+use crate::report::{CURVE_POOLS, CurvePoint, Fill, Sample, Verified, Window};
 
 /// Blocks under way: as many as a recorder with full stripes has, and as case A's job of fio.
 pub(crate) const DEPTH: usize = 8;
@@ -21,6 +21,8 @@ pub(crate) const DEPTH: usize = 8;
 /// rate of a bunch is none.
 const WINDOWS: u64 = 512;
 const WINDOW_NS: u64 = 10_000_000;
+/// Writes of a fill whose time and place are kept.
+const SAMPLES: u64 = 1024;
 /// A pool of fewer blocks is full whatever the disk does.
 const CURVE_BLOCKS_MIN: u64 = 4;
 /// Rows read back behind a fill.
@@ -127,12 +129,27 @@ struct Log {
     window_bytes: u64,
     begin_ns: i64,
     last_ns: i64,
+    /// Writes so far, and those that are to be expected.
+    number: u64,
+    writes: u64,
 }
 
 impl Log {
+    /// Takes samples with the golden ratio: as even as every hundredth, and in step with no order
+    /// of zones and extents.
+    fn sample(&mut self, end_ns: u64, offset: u64) {
+        const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+        let share = (u64::MAX / self.writes.max(1)).saturating_mul(SAMPLES);
+        if self.number.wrapping_mul(GOLDEN) <= share {
+            self.fill.samples.push(Sample { end_ns, offset });
+        }
+        self.number += 1;
+    }
+
     fn add(&mut self, now_ns: i64, done: Done) {
         self.fill.trace.push(between(self.last_ns, now_ns), done.len);
         self.last_ns = now_ns;
+        self.sample(between(self.begin_ns, now_ns), done.offset);
         let window = &mut self.window;
         if window.bytes == 0 {
             window.offset_low = done.offset;
@@ -196,6 +213,8 @@ pub(crate) fn fill(
         window_bytes: (total / WINDOWS).max(block_bytes),
         begin_ns,
         last_ns: begin_ns,
+        number: 0,
+        writes: total / block_bytes,
     };
     let (mut written, mut done) = (0, Vec::new());
     loop {

@@ -9,7 +9,7 @@ const STEPS_MAX: usize = 1 << 20;
 /// with.
 const LAPS: usize = 2;
 /// Of a pool only so much is believed: a run of fewer than 20 pools says little of how it empties.
-const POOLS_MIN: u64 = 20;
+pub(crate) const POOLS_MIN: u64 = 20;
 /// Halvings of an interval of at most 2^40 bytes a second: the last is of one byte.
 const BISECTIONS: usize = 40;
 
@@ -64,6 +64,19 @@ impl Trace {
     /// cache does not have to be empty at the end of a lap.
     pub fn end(&mut self, ns: u64) {
         self.end_ns += ns;
+    }
+
+    /// The writes of the first `bytes`; of a step that reaches beyond them nothing.
+    pub(crate) fn prefix(&self, bytes: u64) -> Self {
+        if bytes >= self.bytes() {
+            return self.clone();
+        }
+        let mut sum = 0;
+        let within = self.steps().take_while(|step| {
+            sum += step.bytes;
+            sum <= bytes
+        });
+        Self { steps: within.collect(), writes_per_step: self.writes_per_step, ..Self::default() }
     }
 
     fn steps(&self) -> impl Iterator<Item = Step> + Clone {
@@ -213,6 +226,16 @@ mod tests {
         // 100 000 bytes of pool in 301 ms.
         assert!(stalled.abs_diff(332_225) <= 2, "{stalled}");
         assert!(steady.abs_diff(1_000_000) <= 1, "{steady}");
+    }
+
+    #[test]
+    fn the_first_part_of_a_run_is_judged_by_itself() {
+        let steps = [[(1_000_000_000, 100); 10], [(1_000_000_000, 50); 10]].concat();
+        let all = trace(&steps);
+        let (first, whole) = (all.prefix(1000), all.prefix(1500));
+        assert_eq!((first.bytes(), first.guaranteed(100), &whole), (1000, 100, &all));
+        assert_eq!((all.prefix(1049).bytes(), all.prefix(1050).bytes()), (1000, 1050));
+        assert_eq!(all.prefix(0).guaranteed(100), 0);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use core::ops::Range;
 
 use crate::fill::ring_order;
 use crate::number::{real, whole};
+use crate::partial::{self, Array, Lost, Share};
 use crate::plan::{Part, Plan};
 use crate::report::{Fill, PartResult, Sweep, SweepStep, Target, TargetKind};
 use crate::trace::Trace;
@@ -23,6 +24,8 @@ pub struct Ask {
     pub mix: Mix,
     /// Bits a second on the link that the target is to carry.
     pub bits_per_s: Option<u64>,
+    /// The disks that the target is made of, where it is known.
+    pub array: Option<Array>,
 }
 
 /// The order in which the surface is written.
@@ -83,6 +86,10 @@ pub struct Verdict {
     pub guaranteed_traffic_bit_per_s: u64,
     /// The rate asked for, if any.
     pub asked: Option<Asked>,
+    /// What it comes to where less of the surface is used; empty where no rate has a place.
+    pub shares: Vec<Share>,
+    /// What it comes to with one and two members gone; empty where members are not known.
+    pub lost: Vec<Lost>,
 }
 
 /// A rate that was asked for.
@@ -110,6 +117,7 @@ pub(crate) fn judge(
         PartResult::Extents(extents) => Some(extents.jump_ns),
         _ => None,
     });
+    let laps = Laps { plan, jump_ns };
     let mut judged: Vec<Judged> = Vec::new();
     for part in parts {
         let order = Order::FirstToLast;
@@ -122,8 +130,7 @@ pub(crate) fn judge(
                 judged.push(of_fill(Part::Ring, Order::ZoneLevelled, fill, ask));
             }
             PartResult::Sweep(sweep) => {
-                let size = target.size_bytes;
-                judged.extend(of_sweep(sweep, size, plan, jump_ns.unwrap_or(JUMP_NS), ask));
+                judged.extend(of_sweep(sweep, target.size_bytes, &laps, ask));
             }
             PartResult::Extents(_) | PartResult::Latency(_) | PartResult::Reads(_) => {}
         }
@@ -138,12 +145,14 @@ pub(crate) fn judge(
         Asked { bits_per_s, needed_bytes_per_s, margin_permille: permille - 1000, answer }
     });
     let guaranteed_traffic_bit_per_s = ask.mix.bits_of(first.guaranteed_bytes_per_s);
+    let shares = partial::shares((target, &laps), parts, &first, ask.pool_bytes);
+    let lost = partial::lost((target, &laps), parts, &first, ask);
     let (pool_bytes, mix) = (ask.pool_bytes, ask.mix.clone());
-    Some(Verdict { judged, pool_bytes, mix, guaranteed_traffic_bit_per_s, asked })
+    Some(Verdict { judged, pool_bytes, mix, guaranteed_traffic_bit_per_s, asked, shares, lost })
 }
 
 /// How `create` lays a ring on such a target.
-fn order_of(target: &Target) -> Order {
+pub(crate) fn order_of(target: &Target) -> Order {
     let turns = target.layers.first().is_some_and(|layer| layer.is_rotational);
     match target.kind {
         TargetKind::Model => Order::ZoneLevelled,
@@ -187,14 +196,13 @@ fn slow_and_fast(windows: impl Iterator<Item = (u64, u64)>, needed: u64) -> (u64
 }
 
 /// Both orders, as they follow from the rates at places.
-fn of_sweep(sweep: &Sweep, size: u64, plan: &Plan, jump_ns: u64, ask: &Ask) -> Vec<Judged> {
+fn of_sweep(sweep: &Sweep, size: u64, laps: &Laps<'_>, ask: &Ask) -> Vec<Judged> {
     if sweep.steps.is_empty() {
         return Vec::new();
     }
     let minimum_bytes_per_s = sweep.steps.iter().map(SweepStep::rate).min().unwrap_or(0);
     let needed = ask.bits_per_s.map(|bits| ask.mix.bytes_of(bits));
-    let step_bytes = (size / LAP_STEPS).max(1);
-    let straight = lap(sweep, core::iter::once(0..size), step_bytes, 0);
+    let step_bytes = step_bytes(size);
     let places = (0..size / step_bytes).map(|step| step * step_bytes + step_bytes / 2);
     let rates = places.map(|place| (step_bytes, whole(sweep.rate_at(place))));
     let (slow_ns, fast_ns) = needed.map(|needed| slow_and_fast(rates, needed)).unzip();
@@ -204,12 +212,11 @@ fn of_sweep(sweep: &Sweep, size: u64, plan: &Plan, jump_ns: u64, ask: &Ask) -> V
         minimum_bytes_per_s,
         slow_ns,
         fast_ns,
-        ..of_trace(&straight, ask)
+        ..of_trace(&laps.lap(sweep, size, Order::FirstToLast), ask)
     };
     let mut judged = vec![common];
-    let order = ring_order(size, plan.extent_bytes, plan.zones);
-    if !order.is_empty() && plan.zones > 1 {
-        let ring = lap(sweep, order.into_iter(), step_bytes.min(plan.extent_bytes), jump_ns);
+    if laps.plan.zones > 1 && size >= laps.plan.extent_bytes * u64::from(laps.plan.zones) {
+        let ring = laps.lap(sweep, size, Order::ZoneLevelled);
         let Judged { pool_bytes, guaranteed_bytes_per_s, mean_bytes_per_s, .. } =
             of_trace(&ring, ask);
         let order = Order::ZoneLevelled;
@@ -217,6 +224,37 @@ fn of_sweep(sweep: &Sweep, size: u64, plan: &Plan, jump_ns: u64, ask: &Ask) -> V
         judged.push(Judged { order, slow_ns: None, fast_ns: None, ..rates });
     }
     judged
+}
+
+fn step_bytes(size: u64) -> u64 {
+    (size / LAP_STEPS).max(1)
+}
+
+/// Laps that are computed from rates at places.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Laps<'a> {
+    pub(crate) plan: &'a Plan,
+    /// Time of a jump, if it was measured.
+    pub(crate) jump_ns: Option<u64>,
+}
+
+impl Laps<'_> {
+    /// What a jump costs a disk that is written in this order. Where nothing turns and nothing was
+    /// measured it costs nothing.
+    pub(crate) fn jump_ns(&self, order: Order) -> u64 {
+        self.jump_ns.unwrap_or(if order == Order::ZoneLevelled { JUMP_NS } else { 0 })
+    }
+
+    /// One lap over the first `size` bytes of the surface.
+    pub(crate) fn lap(&self, sweep: &Sweep, size: u64, order: Order) -> Trace {
+        let step_bytes = step_bytes(size);
+        if order == Order::FirstToLast {
+            return lap(sweep, core::iter::once(0..size), step_bytes, 0);
+        }
+        let Plan { extent_bytes, zones, .. } = *self.plan;
+        let extents = ring_order(size, extent_bytes, zones).into_iter();
+        lap(sweep, extents, step_bytes.min(extent_bytes), self.jump_ns(order))
+    }
 }
 
 /// One lap over ranges of the surface at the rates of a sweep, with a jump to each but the first.

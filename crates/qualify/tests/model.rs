@@ -13,12 +13,12 @@ use qualify::{
 };
 use units::Timestamp;
 
-const SINGLE: &str = include_str!("profiles/single-8tb.csv");
-const ARRAY: &str = include_str!("profiles/raid6-10x4tb.csv");
+const SINGLE: &str = include_str!("../profiles/single-8tb.csv");
+const ARRAY: &str = include_str!("../profiles/raid6-10x4tb.csv");
 const ARRAY_BYTES: u64 = 32_001_801_322_496;
 
 fn ask(pool_bytes: u64, bits_per_s: Option<u64>) -> Ask {
-    Ask { pool_bytes, mix: Mix::named("640").unwrap(), bits_per_s }
+    Ask { pool_bytes, mix: Mix::named("640").unwrap(), bits_per_s, array: None }
 }
 
 fn qualify(disk: (&Modelled, &Timeline, Target), plan: &Plan, ask: &Ask) -> Qualification {

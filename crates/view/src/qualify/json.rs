@@ -50,17 +50,17 @@ macro_rules! as_it_is {
     )*};
 }
 
-as_it_is!(u64 u32 i64 bool String);
+as_it_is!(u64 u32 u8 i64 bool String);
 
 /// A struct of the schema, field by field that of a report.
 macro_rules! mirror {
     ($($name:ident of $kind:ty {
-        $($field:ident: $shape:ty,)*
+        $($(#[$attribute:meta])* $field:ident: $shape:ty,)*
         $(; $rest:ident: $value:expr)?
     })*) => {$(
         #[derive(Serialize, Deserialize)]
         struct $name {
-            $($field: $shape,)*
+            $($(#[$attribute])* $field: $shape,)*
         }
 
         impl Mirror<$kind> for $name {
@@ -135,12 +135,15 @@ mirror! {
         offset_high: u64,
         latency_ns_max: u64,
     }
+    SampleJson of q::Sample { end_ns: u64, offset: u64, }
     PointJson of q::CurvePoint { pool_bytes: u64, bytes_per_s: u64, }
     VerifiedJson of q::Verified { rows: u64, wrong: u64, }
     FillJson of q::Fill {
         block_bytes: u64,
         depth: u32,
         windows: Vec<WindowJson>,
+        #[serde(default)]
+        samples: Vec<SampleJson>,
         curve: Vec<PointJson>,
         verified: Option<VerifiedJson>,
         ; trace: q::Trace::default()
@@ -194,12 +197,30 @@ mirror! {
         margin_permille: i64,
         answer: AnswerJson,
     }
+    ShareJson of q::Share {
+        percent: u8,
+        size_bytes: u64,
+        order: OrderJson,
+        is_computed: bool,
+        guaranteed_bytes_per_s: u64,
+        mean_bytes_per_s: u64,
+        minimum_bytes_per_s: u64,
+    }
+    LostJson of q::Lost {
+        members: u8,
+        guaranteed_bytes_per_s: Option<u64>,
+        rebuild_ns: Option<u64>,
+    }
     VerdictJson of q::Verdict {
         judged: Vec<JudgedJson>,
         pool_bytes: u64,
         mix: MixJson,
         guaranteed_traffic_bit_per_s: u64,
         asked: Option<AskedJson>,
+        #[serde(default)]
+        shares: Vec<ShareJson>,
+        #[serde(default)]
+        lost: Vec<LostJson>,
     }
 }
 

@@ -1,11 +1,16 @@
 use ::qualify::{
-    Answer, Asked, Cause, CurvePoint, ExtentStep, Extents, Fill, Judged, Latencies, Latency, Layer,
-    Mix, Order, Part, PartResult, Passes, Qualification, Reads, SlowWrite, Sweep, SweepStep,
-    Target, TargetKind, Trace, Verdict, Verified, Window,
+    Answer, Asked, Cause, CurvePoint, Diff, ExtentStep, Extents, Fill, Judged, Latencies, Latency,
+    Layer, Lost, Mix, Need, Order, Part, PartResult, Passes, Qualification, Reads, Sample, Share,
+    SlowWrite, Sweep, SweepStep, Target, TargetKind, Trace, Verdict, Verified, Window, proposals,
+    typical,
 };
 use units::Timestamp;
 
-use super::{parse_qualification, qualification, qualification_json};
+use super::{
+    parse_qualification, qualification, qualification_csv, qualification_diff,
+    qualification_diff_json, qualification_html, qualification_json, qualification_svg,
+    qualify_plan, qualify_plan_json,
+};
 use crate::plot::PlotStyle;
 
 fn latencies(values: impl Iterator<Item = u64>) -> Latencies {
@@ -26,7 +31,11 @@ fn fill() -> Fill {
         block_bytes: 2 << 20,
         depth: 8,
         windows: (0..8).map(window).collect(),
-        curve: vec![CurvePoint { pool_bytes: 16 << 20, bytes_per_s: 90_000_000 }],
+        samples: (0..8).map(|at| Sample { end_ns: at * 1_000_000_000, offset: at << 27 }).collect(),
+        curve: vec![
+            CurvePoint { pool_bytes: 16 << 20, bytes_per_s: 90_000_000 },
+            CurvePoint { pool_bytes: 64 << 20, bytes_per_s: 95_000_000 },
+        ],
         verified: Some(Verified { rows: 64, wrong: 0 }),
         trace: Trace::default(),
     }
@@ -64,6 +73,26 @@ fn target() -> Target {
     }
 }
 
+fn share() -> Share {
+    Share {
+        percent: 90,
+        size_bytes: 7_200_000_000_000,
+        order: Order::ZoneLevelled,
+        is_computed: true,
+        guaranteed_bytes_per_s: 101_000_000,
+        mean_bytes_per_s: 150_000_000,
+        minimum_bytes_per_s: 91_000_000,
+    }
+}
+
+fn lost() -> Vec<Lost> {
+    let (guaranteed, rebuild_ns) = (Some(94_000_000), Some(90_000_000_000_000));
+    vec![
+        Lost { members: 1, guaranteed_bytes_per_s: guaranteed, rebuild_ns },
+        Lost { members: 2, guaranteed_bytes_per_s: None, rebuild_ns: None },
+    ]
+}
+
 fn every_part() -> Qualification {
     let step =
         |at: u64| SweepStep { offset: at << 30, bytes: 1 << 30, ns: (4 + at) * 1_000_000_000 };
@@ -84,7 +113,10 @@ fn every_part() -> Qualification {
         }),
         PartResult::Ring(fill()),
         PartResult::Extents(Extents {
-            steps: vec![ExtentStep { extent_bytes: 1 << 20, extents: 8, ns: 100_000_000 }],
+            steps: vec![
+                ExtentStep { extent_bytes: 1 << 20, extents: 8, ns: 100_000_000 },
+                ExtentStep { extent_bytes: 64 << 20, extents: 8, ns: 100_000_000 },
+            ],
             jump_ns: 9_000_000,
             bytes_per_s: 200_000_000,
             knee_bytes: Some(16 << 20),
@@ -116,6 +148,8 @@ fn every_part() -> Qualification {
         mix: Mix::named("640").unwrap(),
         guaranteed_traffic_bit_per_s: 742_000_000,
         asked: Some(asked),
+        shares: vec![share()],
+        lost: lost(),
     };
     Qualification {
         target: target(),
@@ -180,4 +214,201 @@ fn a_summary_fits_its_terminal_and_cannot_steer_it() {
     for line in text.lines() {
         assert!(line.len() <= 80, "{line}");
     }
+}
+
+/// Plots of a page with the counts of what is drawn in them.
+fn drawn(html: &str) -> Vec<(String, Vec<u64>)> {
+    let svgs = html.split("<svg ").skip(1);
+    let of_svg = |svg: &str| {
+        let svg = svg.split("</svg>").next().unwrap();
+        let title = svg.split("</title>").next().unwrap().rsplit('>').next().unwrap();
+        let counts = svg.split("data-points=\"").skip(1);
+        let counts = counts.map(|rest| rest.split('"').next().unwrap().parse().unwrap());
+        (title.to_owned(), counts.collect())
+    };
+    svgs.map(of_svg).collect()
+}
+
+#[test]
+fn a_page_has_the_answer_all_plots_and_nothing_to_fetch() {
+    let html = qualification_html(&every_part());
+    for expected in [
+        "<strong>It is too slow for 1.00 Gbit/s of this traffic.</strong>",
+        "<dt>guaranteed</dt><dd>95.0 MB/s</dd>",
+        "1.00 Gbit/s need 128 MB/s: 25.8 % are missing.",
+        "<td class=\"n\">101 MB/s</td>",
+        "what it holds is lost",
+        "A cache answered 1.2 % of the reads",
+        "ZA1\\u{1b}[2J",
+        "content=\"default-src 'none'; style-src 'unsafe-inline'\"",
+    ] {
+        assert!(html.contains(expected), "{expected}\n{html}");
+    }
+    let plots = drawn(&html);
+    let titles: Vec<&str> = plots.iter().map(|(title, _)| title.as_str()).collect();
+    let expected = [
+        "Rate over place",
+        "Rate over time",
+        "Guaranteed rate by pool",
+        "Stalls",
+        "Offset over time, first to last",
+        "Offset over time, zones levelled",
+        "Rate by the bytes between jumps",
+        "Latency of writes",
+        "Latency of random reads",
+    ];
+    assert_eq!(titles, expected);
+    for (title, counts) in &plots {
+        assert!(counts.iter().any(|count| *count > 1), "{title}: {counts:?}");
+    }
+    let of = |title: &str| &plots.iter().find(|(name, _)| name == title).unwrap().1;
+    // Two fills and two passes of 8 windows at places, 5 steps of a sweep, and what is needed.
+    assert_eq!(of("Rate over place"), &[8, 8, 8, 8, 5, 1]);
+    assert_eq!(of("Offset over time, first to last"), &[8]);
+    for never in ["<script", "http-equiv=\"refresh", "src=", "href=", "url(", "NaN", "inf"] {
+        assert!(!html.contains(never), "{never}");
+    }
+    assert!(html.len() < 100_000, "{}", html.len());
+}
+
+#[test]
+fn what_comes_from_a_disk_cannot_add_to_a_page() {
+    let mut found = every_part();
+    found.target.path = "/tmp/<img src=x onerror=alert(1)>&\"".to_owned();
+    found.notes = vec!["</p><script>".to_owned()];
+    found.target.layers[0].model = Some("<b>".to_owned());
+    let html = qualification_html(&found);
+    for never in ["<img", "<script", "<b>"] {
+        assert!(!html.contains(never), "{never}");
+    }
+}
+
+#[test]
+fn a_page_of_little_has_no_empty_plots() {
+    let mut found = every_part();
+    (found.parts, found.verdict) = (Vec::new(), None);
+    let html = qualification_html(&found);
+    assert!(html.contains("No part that was run says what rate it guarantees."));
+    assert!(!html.contains("<svg") && !html.contains("<h2>Rates"));
+    let Some(PartResult::Fill(mut fill)) = every_part().parts.into_iter().nth(1) else { panic!() };
+    (fill.curve, fill.samples) = (Vec::new(), Vec::new());
+    fill.windows.truncate(1);
+    found.parts = vec![PartResult::Fill(fill)];
+    let titles: Vec<String> =
+        drawn(&qualification_html(&found)).into_iter().map(|(title, _)| title).collect();
+    assert_eq!(titles, ["Rate over place", "Rate over time", "Stalls"]);
+}
+
+#[test]
+fn the_largest_page_is_under_a_megabyte() {
+    let step = |at: u64| SweepStep { offset: at << 20, bytes: 1 << 20, ns: 1_000_000 + at % 977 };
+    let sample = |at: u64| Sample { end_ns: at << 20, offset: at << 30 };
+    let mut found = every_part();
+    for part in &mut found.parts {
+        match part {
+            PartResult::Sweep(sweep) => sweep.steps = (0..100_001).map(step).collect(),
+            PartResult::Fill(fill) | PartResult::Ring(fill) => {
+                fill.samples = (0..1100).map(sample).collect();
+                let window = fill.windows[0];
+                fill.windows = vec![window; 513];
+            }
+            _ => {}
+        }
+    }
+    let len = qualification_html(&found).len();
+    assert!(len < 1_000_000, "{len}");
+}
+
+#[test]
+fn plots_stand_by_themselves_as_well() {
+    let plots = qualification_svg(&every_part());
+    assert_eq!(plots.len(), 9);
+    for (name, svg) in plots {
+        assert!(name.strip_suffix(".svg").is_some_and(|stem| !stem.contains([' ', '/', ','])));
+        assert!(svg.starts_with("<svg xmlns") && svg.contains("prefers-color-scheme: dark"));
+    }
+}
+
+#[test]
+fn tables_have_a_heading_and_as_many_columns_in_every_row() {
+    let tables = qualification_csv(&every_part());
+    let names: Vec<&str> = tables.iter().map(|(name, _)| *name).collect();
+    let expected = [
+        "verdict.csv",
+        "sweep.csv",
+        "windows.csv",
+        "samples.csv",
+        "pools.csv",
+        "extents.csv",
+        "latencies.csv",
+        "slowest.csv",
+    ];
+    assert_eq!(names, expected);
+    for (name, text) in &tables {
+        let columns = text.lines().next().unwrap().split(',').count();
+        assert!(text.lines().count() > 1, "{name}");
+        assert!(text.lines().all(|line| line.split(',').count() == columns), "{name}");
+    }
+    // Four runs of 8 windows.
+    assert_eq!(tables[2].1.lines().count(), 33);
+    assert!(tables[1].1.contains("\n0,1073741824,4000000000,268435456\n"), "{}", tables[1].1);
+    assert!(tables[6].1.contains("\nwrite_of_device,"), "{}", tables[6].1);
+}
+
+#[test]
+fn a_difference_names_what_changed() {
+    let (old, mut new) = (every_part(), every_part());
+    let verdict = new.verdict.as_mut().unwrap();
+    verdict.judged[0].guaranteed_bytes_per_s = 85_000_000;
+    new.target.layers[0].firmware = Some("2".to_owned());
+    new.parts.pop();
+    let diff = Diff::of(&old, &new, 50);
+    let text = qualification_diff(&diff, Some(80));
+    for expected in [
+        "firmware: ? before, 2 now\n",
+        "guaranteed, fill, first to last  95.0 MB/s  85.0 MB/s  -10.5 %",
+        "WORSE\n",
+        "not compared: reads is only in the old one\n",
+        "the guarantee fell by more than 5.0 %\n",
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&qualification_diff_json(&diff)).unwrap();
+    assert_eq!(
+        (&json["has_fallen"], &json["facts"][0]["name"]),
+        (&true.into(), &"firmware".into())
+    );
+    let first = &json["compared"][0];
+    assert_eq!((&first["what"], &first["change"]), (&"guaranteed".into(), &"worse".into()));
+    let same = Diff::of(&old, &old, 50);
+    assert!(qualification_diff(&same, None).contains("did not fall by more than 5.0 %"));
+}
+
+#[test]
+fn a_plan_fits_its_terminal() {
+    let need = Need {
+        bits_per_s: 10_000_000_000,
+        mean_bits_per_s: 1_000_000_000,
+        days: 10,
+        mix: Mix::named("640").unwrap(),
+        pool_bytes: 4 << 30,
+    };
+    let disks = [typical("hdd-8tb").unwrap()];
+    let found = proposals(&need, &disks, &[2], None);
+    let text = qualify_plan(&need, &disks, &found, Some(80));
+    let first =
+        "10.00 Gbit/s of 640, mean frame 640 bytes, need 1.28 GB/s of disks, with a pool of";
+    for expected in [first, "10 days at a mean of 1.00 Gbit/s are 110.6 TB\n", "14+2", "  fits\n"] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    let table = text.lines().filter(|line| line.contains("hdd-8tb  ") || line.contains("margin"));
+    assert!(table.clone().count() == 2 && table.into_iter().all(|line| line.len() <= 80), "{text}");
+    let json = qualify_plan_json(&need, &disks, &found);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let proposal = &json["proposals"][0];
+    assert_eq!((&proposal["fits"], &proposal["data_disks"]), (&true.into(), &14.into()));
+    let few = proposals(&need, &disks, &[0], Some(2));
+    let text = qualify_plan(&need, &disks, &few, None);
+    assert!(text.contains("TOO SLOW, TOO SMALL\n") && text.ends_with("nothing of this fits\n"));
 }

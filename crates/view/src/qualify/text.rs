@@ -4,7 +4,7 @@ use core::fmt::Write as _;
 
 use ::qualify::{
     Answer, Cause, Extents, Fill, Judged, Latencies, Latency, Order, PartResult, Passes,
-    Qualification, Reads, Sweep, Target, TargetKind, Verdict,
+    Qualification, Reads, Share, Sweep, Target, TargetKind, Verdict,
 };
 use units::ByteSize;
 
@@ -104,7 +104,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-fn target(target: &Target) -> String {
+pub(super) fn target(target: &Target) -> String {
     let (path, size) = (printable(&target.path), ByteSize(target.size_bytes));
     match target.kind {
         TargetKind::OwnFile => format!("a file of {size} at {path}, made for this and removed"),
@@ -156,13 +156,55 @@ fn verdict(lines: &mut Lines, verdict: &Verdict) {
         if let (Some(slow), Some(fast)) = (judged.slow_ns, judged.fast_ns)
             && slow > 0
         {
-            let [slow, fast] = [slow, fast].map(nanos);
-            lines.add("", &format!("  of a lap at that rate {slow} below it, {fast} above"));
+            let of_lap = match [slow, fast].map(nanos) {
+                [slow, _] if fast == 0 => format!("below it for all of a lap, {slow}"),
+                [slow, fast] => format!("of a lap at that rate {slow} below it, {fast} above"),
+            };
+            lines.add("", &format!("  {of_lap}"));
         }
     }
     if first.pool_bytes < verdict.pool_bytes {
         let (asked, used) = (ByteSize(verdict.pool_bytes), ByteSize(first.pool_bytes));
         lines.add("", &format!("pool {asked}, of which so short a run proves {used}"));
+    }
+    shares(lines, verdict);
+    lost(lines, verdict);
+}
+
+/// What it comes to where the slow end of the surface is left out.
+fn shares(lines: &mut Lines, verdict: &Verdict) {
+    let of_share = |share: &Share| {
+        let traffic = bits(verdict.mix.bits_of(share.guaranteed_bytes_per_s));
+        let computed = if share.is_computed { ", computed" } else { "" };
+        format!(
+            "first {} % of the surface{computed}: guaranteed {}, {traffic}",
+            share.percent,
+            rate(share.guaranteed_bytes_per_s)
+        )
+    };
+    // All of it is said already.
+    let parts = verdict.shares.iter().filter(|share| share.percent < 100);
+    parts.for_each(|share| lines.add("", &of_share(share)));
+}
+
+fn lost(lines: &mut Lines, verdict: &Verdict) {
+    for lost in &verdict.lost {
+        let members = plural(u64::from(lost.members), "member");
+        lines.add(
+            "",
+            &match lost.guaranteed_bytes_per_s {
+                Some(guaranteed) => format!(
+                    "{members} lost and replaced: guaranteed {}, {}{}",
+                    rate(guaranteed),
+                    bits(verdict.mix.bits_of(guaranteed)),
+                    match lost.rebuild_ns {
+                        Some(ns) => format!("; rebuilt in {}", nanos(ns)),
+                        None => String::new(),
+                    }
+                ),
+                None => format!("{members} lost: what it holds is lost as well"),
+            },
+        );
     }
 }
 
@@ -317,7 +359,7 @@ fn quantiles(latencies: &Latencies) -> String {
     format!("{}longest {}", known.collect::<String>(), nanos(latencies.max_ns()))
 }
 
-fn took(found: &Qualification) -> String {
+pub(super) fn took(found: &Qualification) -> String {
     let written: u64 = found.written.iter().map(|range| range.end - range.start).sum();
     let begun = time(found.started);
     let written = match (written, found.target.kind) {
@@ -335,7 +377,7 @@ fn took(found: &Qualification) -> String {
     format!("{} from {begun} UTC on; {written}{stopped}", nanos(found.ns))
 }
 
-fn nanos(ns: u64) -> String {
+pub(super) fn nanos(ns: u64) -> String {
     duration(i64::try_from(ns).unwrap_or(i64::MAX))
 }
 
@@ -347,7 +389,7 @@ fn range(rates: &[u64]) -> String {
 }
 
 /// Rates of disks are given in powers of 1000, as their makers do.
-fn rate(bytes_per_s: u64) -> String {
+pub(super) fn rate(bytes_per_s: u64) -> String {
     let (unit, name) = match bytes_per_s {
         0..1_000_000 => (1_000, "kB/s"),
         1_000_000..1_000_000_000 => (1_000_000, "MB/s"),
@@ -362,7 +404,7 @@ fn rate(bytes_per_s: u64) -> String {
 }
 
 /// With one decimal.
-fn percent(part: u64, whole: u64) -> String {
+pub(super) fn percent(part: u64, whole: u64) -> String {
     let tenths = u128::from(part) * 1000 / u128::from(whole.max(1));
     format!("{}.{} %", tenths / 10, tenths % 10)
 }

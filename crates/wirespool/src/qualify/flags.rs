@@ -1,8 +1,11 @@
 //! The flags of `qualify`, and what they mean together.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use ::qualify::{Ask, BLOCK_BYTES_MAX, Consent, Mix, Part, Plan};
+use ::qualify::{
+    Array, Ask, BLOCK_BYTES_MAX, Consent, Disk, MEMBERS_MAX, Mix, Need, Part, Plan, Qualification,
+    typical, typical_names,
+};
 use anyhow::Context as _;
 use capture::{FileOptions, FileSource};
 use clap::{Args, Subcommand};
@@ -37,11 +40,13 @@ Parts:
 
 Examples:
   wirespool qualify /data                                  a quick look at where a volume would lie
-  wirespool qualify /data --size 100G --full --rate 10G -o data.json
+  wirespool qualify /data --size 100G --full --rate 10G -o data.json --html data.html
   wirespool qualify /dev/sdb                               a sweep and random reads, nothing written
   wirespool qualify /dev/sdb --destroy ZA1234 --full       everything; all that it holds is lost
   wirespool qualify --model profile.csv --data-disks 6 --rate 10G --mix 640
   wirespool qualify show data.json
+  wirespool qualify diff before.json now.json
+  wirespool qualify plan --rate 10G --mean 1G --days 10
 
 Exit code 0 when it was done and the rate fits, 1 when the rate does not, or rows read back were not
 those written, 5 when what was measured does not say: reading proves no writing, and a run may have
@@ -60,6 +65,10 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "N", default_value_t = 1, requires = "model",
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     data_disks: u32,
+    /// And so many of parity: what is guaranteed while members are lost is told as well
+    #[arg(long, value_name = "N", requires = "model",
+        value_parser = clap::value_parser!(u8).range(0..=2))]
+    parity_disks: Option<u8>,
     /// Run this part; may be given several times [default: those of --quick]
     #[arg(long = "part", value_name = "PART", value_parser = part)]
     parts: Vec<Part>,
@@ -110,6 +119,22 @@ pub(crate) struct Flags {
     /// Write the whole report to this file, as JSON
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) outputs: Outputs,
+}
+
+/// What a report becomes.
+#[derive(Debug, Args)]
+pub(super) struct Outputs {
+    /// Write a page with plots to this file: HTML that stands by itself, to be shown to others
+    #[arg(long, value_name = "FILE")]
+    pub(super) html: Option<PathBuf>,
+    /// Write tables as CSV into this new or empty folder, a file for each
+    #[arg(long, value_name = "DIR")]
+    pub(super) csv: Option<PathBuf>,
+    /// Write each plot as SVG into this new or empty folder
+    #[arg(long, value_name = "DIR")]
+    pub(super) svg: Option<PathBuf>,
     /// Report as JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -121,10 +146,131 @@ pub(super) enum Command {
     Show {
         /// The file
         file: PathBuf,
+        #[command(flatten)]
+        outputs: Outputs,
+    },
+    /// What changed from one report to another; exit code 1 when the guarantee fell
+    Diff {
+        /// The earlier report
+        old: PathBuf,
+        /// The later one
+        new: PathBuf,
+        /// Percent by which a rate may differ and still be the same
+        #[arg(long, value_name = "PERCENT", default_value_t = 5,
+            value_parser = clap::value_parser!(u64).range(1..=100))]
+        tolerance: u64,
         /// As JSON
         #[arg(long)]
         json: bool,
     },
+    /// How many of which disks a traffic needs, with which parity
+    Plan(PlanFlags),
+}
+
+/// How many of which disks a traffic needs, with which parity.
+///
+/// For each kind of disk and each parity the fewest disks are named that carry the rate in every
+/// stretch of every lap, also while a lost one is replaced, and keep packets so long; or, where
+/// even a volume of 24 members does not, what that comes to.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool qualify plan --rate 10G --mean 1G --days 10
+  wirespool qualify plan --rate 10G --mix 640 --disk sdb.json --parity 2
+  wirespool qualify plan --rate 10G --mix 640 --disk hdd-8tb --parity 2 --disks 8
+
+Exit code 0 when something fits, 1 when nothing does, 5 when only what was read and never written
+would.")]
+pub(super) struct PlanFlags {
+    /// Bits a second of a link that must never be lost, such as 10G
+    #[arg(long, value_name = "RATE", value_parser = arguments::bits)]
+    rate: u64,
+    /// Bits a second over the days [default: --rate, day and night]
+    #[arg(long, value_name = "RATE", value_parser = arguments::bits)]
+    mean: Option<u64>,
+    /// Days that packets are to be kept
+    #[arg(long, value_name = "N", default_value_t = 0,
+        value_parser = clap::value_parser!(u64).range(0..=36_500))]
+    days: u64,
+    /// Frames of the traffic: a length in bytes, `short` (64), `long` (1514), `imix` (7 of 64, 4 of
+    /// 576, 5 of 1514), or a capture file
+    #[arg(long, value_name = "FRAMES", default_value = "imix")]
+    mix: String,
+    /// Memory between capture and disks
+    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = arguments::size)]
+    pool: u64,
+    /// A report of `qualify --output` of one such disk, or a typical one: `hdd-8tb`, `hdd-4tb`; may
+    /// be given several times [default: the typical ones]
+    #[arg(long = "disk", value_name = "FILE|NAME")]
+    disk: Vec<String>,
+    /// Disks of parity, as many as may be lost; may be given several times [default: 0, 1 and 2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=2))]
+    parity: Vec<u8>,
+    /// With exactly so many disks, those of parity included
+    #[arg(long, value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(MEMBERS_MAX)))]
+    disks: Option<u32>,
+    /// As JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// What `plan` is asked, checked.
+pub(super) struct PlanAsk {
+    pub(super) need: Need,
+    pub(super) disks: Vec<Disk>,
+    pub(super) parities: Vec<u8>,
+    pub(super) members: Option<u32>,
+}
+
+impl PlanFlags {
+    /// `read` reads a report.
+    pub(super) fn ask(
+        &self,
+        read: impl Fn(&Path) -> anyhow::Result<Qualification>,
+    ) -> anyhow::Result<PlanAsk> {
+        let mean_bits_per_s = self.mean.unwrap_or(self.rate);
+        if mean_bits_per_s > self.rate {
+            let wrong = "no mean is above the rate that must never be lost";
+            return Err(Usage(format!("--mean {mean_bits_per_s}: {wrong}")).into());
+        }
+        let mut parities = if self.parity.is_empty() { vec![0, 1, 2] } else { self.parity.clone() };
+        parities.sort_unstable();
+        parities.dedup();
+        let least = u32::from(parities.first().copied().unwrap_or(0)) + 1;
+        if self.disks.is_some_and(|disks| disks < least) {
+            let wrong = "leaves none for data beside those of parity";
+            return Err(Usage(format!("--disks {}: {wrong}", least - 1)).into());
+        }
+        let need = Need {
+            bits_per_s: self.rate,
+            mean_bits_per_s,
+            days: self.days,
+            mix: mix(&self.mix)?,
+            pool_bytes: self.pool,
+        };
+        let names = typical_names().map(str::to_owned).to_vec();
+        let names = if self.disk.is_empty() { &names } else { &self.disk };
+        let disks = names.iter().map(|name| disk(name, &read)).collect::<Result<_, _>>()?;
+        Ok(PlanAsk { need, disks, parities, members: self.disks })
+    }
+}
+
+/// A typical disk, or else a report.
+fn disk(name: &str, read: impl Fn(&Path) -> anyhow::Result<Qualification>) -> anyhow::Result<Disk> {
+    if let Some(disk) = typical(name) {
+        return Ok(disk);
+    }
+    let path = Path::new(name);
+    if !path.is_file() {
+        let names = typical_names().join(", ");
+        return Err(Usage(format!("--disk {name}: neither a file nor one of {names}")).into());
+    }
+    let stem = path
+        .file_stem()
+        .map_or_else(|| name.to_owned(), |stem| stem.to_string_lossy().into_owned());
+    let disk = Disk::qualified(&stem, &read(path)?);
+    disk.with_context(|| format!("{name} says nothing of a rate"))
 }
 
 /// What is measured.
@@ -174,7 +320,10 @@ impl Flags {
     }
 
     pub(super) fn ask(&self) -> anyhow::Result<Ask> {
-        Ok(Ask { pool_bytes: self.pool, mix: mix(&self.mix)?, bits_per_s: self.rate })
+        let array = self
+            .parity_disks
+            .map(|parity_disks| Array { data_disks: self.data_disks, parity_disks });
+        Ok(Ask { pool_bytes: self.pool, mix: mix(&self.mix)?, bits_per_s: self.rate, array })
     }
 }
 

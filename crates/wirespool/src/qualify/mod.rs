@@ -4,12 +4,13 @@ mod flags;
 
 use core::ops::ControlFlow;
 use std::io::Write as _;
+use std::path::Path;
 
 use ::qualify::{
-    Answer, Ask, Bench, Error, Part, Plan, Qualification, TargetKind, modelled, open,
-    run as measure,
+    Answer, Ask, Bench, Diff, Error, Part, Plan, Proposal, Qualification, TargetKind, modelled,
+    open, proposals, run as measure,
 };
-use host::{Output, StopFlag, SystemClock, random_bytes, read_text};
+use host::{Output, OutputFolder, StopFlag, SystemClock, random_bytes, read_text};
 
 use units::Clock as _;
 
@@ -18,21 +19,60 @@ use crate::progress::{Progress, say};
 use crate::stdout;
 
 pub(crate) use flags::Flags;
-use flags::{Command, Subject};
+use flags::{Command, Outputs, PlanAsk, Subject};
 
 /// Columns where there is no terminal.
 const WIDTH: usize = 100;
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
-    if let Some(Command::Show { file, json }) = &flags.command {
-        let text = read_text(file)?;
-        let found = view::parse_qualification(&text);
-        let found = found.map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))?;
-        return tell(&found, *json);
+    match &flags.command {
+        Some(Command::Show { file, outputs }) => {
+            let drafts = Drafts::create(None, outputs)?;
+            let found = read(file)?;
+            drafts.write(&found)?;
+            tell(&found, outputs.json)
+        }
+        Some(Command::Diff { old, new, tolerance, json }) => {
+            diff(&Diff::of(&read(old)?, &read(new)?, tolerance * 10), *json)
+        }
+        Some(Command::Plan(flags)) => plan(&flags.ask(read)?, flags.json),
+        None => measured(flags),
     }
+}
+
+fn diff(diff: &Diff, json: bool) -> Outcome {
+    stdout::print(&if json {
+        view::qualification_diff_json(diff)
+    } else {
+        view::qualification_diff(diff, stdout::width())
+    })?;
+    Ok(diff.has_fallen().map_or(Verdict::Unknown, |has_fallen| Verdict::clean_if(!has_fallen)))
+}
+
+fn plan(ask: &PlanAsk, json: bool) -> Outcome {
+    let PlanAsk { need, disks, parities, members } = ask;
+    let found = proposals(need, disks, parities, *members);
+    stdout::print(&if json {
+        view::qualify_plan_json(need, disks, &found)
+    } else {
+        view::qualify_plan(need, disks, &found, stdout::width())
+    })?;
+    let is_proven =
+        |proposal: &Proposal| disks.get(proposal.disk).is_some_and(|disk| !disk.is_by_reading);
+    let fitting: Vec<&Proposal> = found.iter().filter(|proposal| proposal.fits()).collect();
+    Ok(if fitting.is_empty() {
+        Verdict::Negative
+    } else if fitting.into_iter().any(is_proven) {
+        Verdict::Clean
+    } else {
+        Verdict::Unknown
+    })
+}
+
+fn measured(flags: &Flags) -> Outcome {
     let (subject, ask) = (flags.subject()?, flags.ask()?);
     // Refused now, and not after hours.
-    let output = flags.output.as_deref().map(|path| Output::create(path, true)).transpose()?;
+    let drafts = Drafts::create(flags.output.as_deref(), &flags.outputs)?;
     let stop = StopFlag::install()?;
     let found = match subject {
         Subject::Model { path, size_bytes, disks } => {
@@ -58,11 +98,55 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
             on_disk(opened?, flags, &ask, &stop)?
         }
     };
-    if let Some(mut output) = output {
-        output.write_all(view::qualification_json(&found).as_bytes())?;
-        output.finish()?;
+    drafts.write(&found)?;
+    tell(&found, flags.outputs.json)
+}
+
+fn read(file: &Path) -> anyhow::Result<Qualification> {
+    let found = view::parse_qualification(&read_text(file)?);
+    found.map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))
+}
+
+/// Files that were asked for, begun before anything is measured.
+struct Drafts {
+    report: Option<Output>,
+    page: Option<Output>,
+    tables: Option<OutputFolder>,
+    plots: Option<OutputFolder>,
+}
+
+impl Drafts {
+    fn create(report: Option<&Path>, outputs: &Outputs) -> Result<Self, host::Error> {
+        let file = |path: Option<&Path>| path.map(|path| Output::create(path, true)).transpose();
+        let (report, page) = (file(report)?, file(outputs.html.as_deref())?);
+        let folder = |path: Option<&Path>| path.map(OutputFolder::create).transpose();
+        let (tables, plots) = (folder(outputs.csv.as_deref())?, folder(outputs.svg.as_deref())?);
+        Ok(Self { report, page, tables, plots })
     }
-    tell(&found, flags.json)
+
+    fn write(self, found: &Qualification) -> anyhow::Result<()> {
+        if let Some(mut report) = self.report {
+            report.write_all(view::qualification_json(found).as_bytes())?;
+            report.finish()?;
+        }
+        if let Some(mut page) = self.page {
+            page.write_all(view::qualification_html(found).as_bytes())?;
+            page.finish()?;
+        }
+        if let Some(tables) = self.tables {
+            for (name, text) in view::qualification_csv(found) {
+                tables.file(name).write_all(text.as_bytes())?;
+            }
+            tables.finish()?;
+        }
+        if let Some(plots) = self.plots {
+            for (name, text) in view::qualification_svg(found) {
+                plots.file(&name).write_all(text.as_bytes())?;
+            }
+            plots.finish()?;
+        }
+        Ok(())
+    }
 }
 
 /// Says how long it takes, measures, and leaves the target as promised.

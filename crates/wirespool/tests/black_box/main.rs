@@ -17,6 +17,7 @@ mod layout;
 mod live_hold;
 mod machine;
 mod members;
+mod page;
 mod pivots;
 mod prove;
 mod qualify;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::machine::{BINARY, Loop, Mounted, command, make_ext4, run, text};
 
-const PROFILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../qualify/tests/profiles");
+const PROFILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../qualify/profiles");
 
 fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();

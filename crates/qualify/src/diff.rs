@@ -1,0 +1,349 @@
+//! Two qualifications side by side: what changed, and what is noise.
+//!
+//! A rate of a whole run is one number, of which nobody knows the spread: it changed when it
+//! differs by more than the tolerance. Of rates by place there are many: their ratios have a
+//! median, and order statistics that contain it 95 times of 100; it changed when these leave 1 out
+//! and the median is off by more than a quarter of the tolerance. A percentile lies between two
+//! ranks in the same sense; it changed when the ranges of both do not touch and it differs by more
+//! than twice the tolerance.
+
+use crate::histogram::Latencies;
+use crate::number::{real, to_u64, to_usize, whole};
+use crate::plan::Part;
+use crate::report::{Fill, PartResult, Qualification, Sweep, SweepStep};
+use crate::verdict::{Judged, Order};
+
+/// Stretches of the surface at which two runs are compared.
+const STRETCHES: u64 = 64;
+/// Fewer than this say nothing of a median.
+const RATIOS_MIN: usize = 10;
+/// Standard deviations that hold 95 of 100.
+const NORMAL_95: f64 = 1.96;
+/// Shares of latencies, in millionths.
+const SHARES: [u32; 4] = [500_000, 990_000, 999_000, 999_900];
+
+/// What changed from one qualification to another.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diff {
+    /// In thousandths: rates that differ by less are the same.
+    pub tolerance_permille: u64,
+    /// Facts of target and question that differ: name, old, new.
+    pub facts: Vec<(&'static str, String, String)>,
+    /// What both have measured.
+    pub compared: Vec<Compared>,
+    /// What only one of them has, and so was not compared.
+    pub unmatched: Vec<String>,
+}
+
+/// What is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Subject {
+    /// The guaranteed rate of an order.
+    Guaranteed(Part, Order),
+    /// Its mean rate.
+    Mean(Part, Order),
+    /// The rate of its slowest stretch.
+    Slowest(Part, Order),
+    /// Rates at the same places, as the median of their ratios.
+    ByPlace(Part),
+    /// Time that a jump costs.
+    Jump,
+    /// A percentile of writes, from arrival: millionths.
+    WriteLatency(u32),
+    /// A percentile of random reads.
+    ReadLatency(u32),
+}
+
+/// How a value stands to the one before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// Within the noise.
+    Same,
+    /// Better: a higher rate, a shorter time.
+    Better,
+    /// Worse.
+    Worse,
+}
+
+/// A value of both.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Compared {
+    /// What it is of.
+    pub subject: Subject,
+    /// Bytes a second, or nanoseconds.
+    pub old: u64,
+    /// The same, later.
+    pub new: u64,
+    /// New over old, in thousandths.
+    pub ratio_permille: u64,
+    /// Bounds that contain the ratio 95 times of 100, where the values say that.
+    pub interval_permille: Option<(u64, u64)>,
+    /// What to make of it.
+    pub change: Change,
+}
+
+impl Diff {
+    /// Compares; `tolerance_permille` is what a rate may differ by.
+    pub fn of(old: &Qualification, new: &Qualification, tolerance_permille: u64) -> Self {
+        let mut diff = Self {
+            tolerance_permille,
+            facts: facts(old, new),
+            compared: Vec::new(),
+            unmatched: Vec::new(),
+        };
+        diff.judged(old, new);
+        for part in &old.parts {
+            match new.parts.iter().find(|other| other.part() == part.part()) {
+                Some(other) => diff.part(part, other),
+                None => diff.unmatched.push(format!("{} is only in the old one", part.part())),
+            }
+        }
+        for part in &new.parts {
+            if !old.parts.iter().any(|other| other.part() == part.part()) {
+                diff.unmatched.push(format!("{} is only in the new one", part.part()));
+            }
+        }
+        diff
+    }
+
+    /// Whether the guarantee that the old verdict stood on is less; `None` where it could not be
+    /// compared.
+    pub fn has_fallen(&self) -> Option<bool> {
+        let guaranteed = |compared: &&Compared| matches!(compared.subject, Subject::Guaranteed(..));
+        let first = self.compared.iter().find(guaranteed)?;
+        Some(first.change == Change::Worse)
+    }
+
+    fn judged(&mut self, old: &Qualification, new: &Qualification) {
+        let of = |found: &Qualification| {
+            found.verdict.as_ref().map_or(Vec::new(), |verdict| verdict.judged.clone())
+        };
+        let others = of(new);
+        let key = |judged: &Judged| (judged.basis, judged.order, judged.is_by_reading);
+        for judged in of(old) {
+            let Some(other) = others.iter().find(|other| key(other) == key(&judged)) else {
+                continue;
+            };
+            let (basis, order) = (judged.basis, judged.order);
+            if judged.pool_bytes == other.pool_bytes {
+                let rates = (judged.guaranteed_bytes_per_s, other.guaranteed_bytes_per_s);
+                self.rate(Subject::Guaranteed(basis, order), rates);
+            } else {
+                self.unmatched.push(format!("guarantee of {basis}: judged with different pools"));
+            }
+            let means = (judged.mean_bytes_per_s, other.mean_bytes_per_s);
+            self.rate(Subject::Mean(basis, order), means);
+            let slowest = (judged.minimum_bytes_per_s, other.minimum_bytes_per_s);
+            self.rate(Subject::Slowest(basis, order), slowest);
+        }
+    }
+
+    fn part(&mut self, old: &PartResult, new: &PartResult) {
+        match (old, new) {
+            (PartResult::Sweep(old), PartResult::Sweep(new)) => {
+                let ratios = sweep_ratios(old, new);
+                let means = [old, new].map(mean_of_sweep);
+                self.by_place(Part::Sweep, means, ratios);
+            }
+            (PartResult::Fill(old), PartResult::Fill(new)) => self.fills(Part::Fill, old, new),
+            (PartResult::Ring(old), PartResult::Ring(new)) => self.fills(Part::Ring, old, new),
+            (PartResult::Passes(old), PartResult::Passes(new)) => {
+                self.fills(Part::Passes, &old.first, &new.first);
+            }
+            (PartResult::Extents(old), PartResult::Extents(new)) => {
+                // A fit of few sizes: it is known to a quarter.
+                self.time(Subject::Jump, (old.jump_ns, new.jump_ns), 250);
+            }
+            (PartResult::Latency(old), PartResult::Latency(new))
+                if old.offered_bytes_per_s == new.offered_bytes_per_s =>
+            {
+                let latencies = (&old.from_arrival, &new.from_arrival);
+                self.percentiles(Subject::WriteLatency, latencies);
+            }
+            (PartResult::Latency(_), PartResult::Latency(_)) => {
+                self.unmatched.push("latency: other rates were offered".to_owned());
+            }
+            (PartResult::Reads(old), PartResult::Reads(new)) => {
+                self.percentiles(Subject::ReadLatency, (&old.latency, &new.latency));
+            }
+            _ => {}
+        }
+    }
+
+    fn fills(&mut self, part: Part, old: &Fill, new: &Fill) {
+        let ratios =
+            cells(old).into_iter().zip(cells(new)).filter_map(|(old, new)| Some(new? / old?));
+        let ratios = ratios.collect();
+        self.by_place(part, [old.rate(), new.rate()], ratios);
+    }
+
+    fn by_place(&mut self, part: Part, [old, new]: [u64; 2], mut ratios: Vec<f64>) {
+        if ratios.len() < RATIOS_MIN {
+            return;
+        }
+        let Some((low, median, high)) = median_between(&mut ratios) else { return };
+        let is_off = (median - 1.0).abs() * 4000.0 > real(self.tolerance_permille);
+        let change = match (is_off, low > 1.0, high < 1.0) {
+            (true, true, _) => Change::Better,
+            (true, _, true) => Change::Worse,
+            _ => Change::Same,
+        };
+        let permille = |ratio: f64| whole(ratio * 1000.0);
+        self.compared.push(Compared {
+            subject: Subject::ByPlace(part),
+            old,
+            new,
+            ratio_permille: permille(median),
+            interval_permille: Some((permille(low), permille(high))),
+            change,
+        });
+    }
+
+    fn rate(&mut self, subject: Subject, (old, new): (u64, u64)) {
+        let change = match beyond(old, new, self.tolerance_permille) {
+            None => Change::Same,
+            Some(true) => Change::Better,
+            Some(false) => Change::Worse,
+        };
+        self.add(subject, (old, new), change);
+    }
+
+    fn time(&mut self, subject: Subject, (old, new): (u64, u64), tolerance_permille: u64) {
+        let change = match beyond(old, new, tolerance_permille) {
+            None => Change::Same,
+            Some(true) => Change::Worse,
+            Some(false) => Change::Better,
+        };
+        self.add(subject, (old, new), change);
+    }
+
+    fn add(&mut self, subject: Subject, (old, new): (u64, u64), change: Change) {
+        let ratio_permille = whole(real(new) * 1000.0 / real(old.max(1)));
+        let interval_permille = None;
+        self.compared.push(Compared {
+            subject,
+            old,
+            new,
+            ratio_permille,
+            interval_permille,
+            change,
+        });
+    }
+
+    fn percentiles(&mut self, subject: fn(u32) -> Subject, (old, new): (&Latencies, &Latencies)) {
+        for share in SHARES {
+            let (Some(before), Some(after)) = (old.quantile_ns(share), new.quantile_ns(share))
+            else {
+                continue;
+            };
+            let (old_range, new_range) = (range(old, share), range(new, share));
+            let are_apart = old_range.1 < new_range.0 || new_range.1 < old_range.0;
+            let tolerance = if are_apart { 2 * self.tolerance_permille } else { u64::MAX };
+            self.time(subject(share), (before, after), tolerance);
+        }
+    }
+}
+
+/// Whether `new` is more (true) or less (false) by more than a tolerance in thousandths.
+fn beyond(old: u64, new: u64, tolerance_permille: u64) -> Option<bool> {
+    let (old, new) = (u128::from(old), u128::from(new));
+    let more = 1000 + u128::from(tolerance_permille);
+    if new * 1000 > old * more {
+        Some(true)
+    } else if new * more < old * 1000 {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+/// What was looked at, and what was asked.
+fn facts(old: &Qualification, new: &Qualification) -> Vec<(&'static str, String, String)> {
+    let of = |found: &Qualification| {
+        let layer = found.target.layers.first();
+        let known = |value: Option<&String>| value.cloned().unwrap_or_else(|| "?".to_owned());
+        let mix = found.verdict.as_ref().map(|verdict| &verdict.mix.name);
+        let pool = found.verdict.as_ref().map_or(0, |verdict| verdict.pool_bytes);
+        [
+            ("path", found.target.path.clone()),
+            ("bytes", found.target.size_bytes.to_string()),
+            ("model", known(layer.and_then(|layer| layer.model.as_ref()))),
+            ("serial", known(layer.and_then(|layer| layer.serial.as_ref()))),
+            ("firmware", known(layer.and_then(|layer| layer.firmware.as_ref()))),
+            ("write cache", known(layer.and_then(|layer| layer.write_cache.as_ref()))),
+            ("scheduler", known(layer.and_then(|layer| layer.scheduler.as_ref()))),
+            ("pool bytes", pool.to_string()),
+            ("mix", known(mix)),
+        ]
+    };
+    let pairs = of(old).into_iter().zip(of(new));
+    let differ = pairs.filter(|((_, old), (_, new))| old != new);
+    differ.map(|((name, old), (_, new))| (name, old, new)).collect()
+}
+
+/// Ratios of rates at the places that both sweeps have.
+fn sweep_ratios(old: &Sweep, new: &Sweep) -> Vec<f64> {
+    let same =
+        |step: &SweepStep| new.steps.iter().find(|other| other.offset == step.offset).copied();
+    let pairs = old.steps.iter().filter_map(|step| Some((step.rate(), same(step)?.rate())));
+    pairs.filter(|(old, _)| *old > 0).map(|(old, new)| real(new) / real(old)).collect()
+}
+
+fn mean_of_sweep(sweep: &Sweep) -> u64 {
+    let sum = |of: fn(&SweepStep) -> u64| sweep.steps.iter().map(of).sum::<u64>();
+    crate::number::rate(sum(|step| step.bytes), sum(|step| step.ns))
+}
+
+/// Mean rates of equal stretches in the order of writing.
+fn cells(fill: &Fill) -> Vec<Option<f64>> {
+    let mut sums = vec![(0_u64, 0_u64); to_usize(STRETCHES)];
+    let (total, mut begin_ns, mut written) = (fill.bytes().max(1), 0, 0);
+    for window in &fill.windows {
+        let at = u128::from(written) * u128::from(STRETCHES) / u128::from(total);
+        if let Some(sum) = usize::try_from(at).ok().and_then(|at| sums.get_mut(at)) {
+            *sum = (sum.0 + window.bytes, sum.1 + window.end_ns.saturating_sub(begin_ns));
+        }
+        (begin_ns, written) = (window.end_ns, written + window.bytes);
+    }
+    sums.into_iter()
+        .map(|(bytes, ns)| (bytes > 0 && ns > 0).then(|| real(bytes) / real(ns)))
+        .collect()
+}
+
+/// The median and the order statistics that contain it 95 times of 100. Neighbours are alike, as
+/// what disturbs a disk lasts: they count as fewer by their correlation.
+fn median_between(ratios: &mut [f64]) -> Option<(f64, f64, f64)> {
+    let n = real(to_u64(ratios.len()));
+    let alike = neighbours(ratios).clamp(0.0, 0.9);
+    let counted = n * (1.0 - alike) / (1.0 + alike);
+    ratios.sort_by(f64::total_cmp);
+    // Half the width in ranks, of n values that are worth fewer.
+    let half = NORMAL_95 / 2.0 * n / counted.max(1.0).sqrt();
+    let last = n - 1.0;
+    let at = |rank: f64| ratios.get(to_usize(whole(rank.clamp(0.0, last)))).copied();
+    let middle = last / 2.0;
+    let median = f64::midpoint(at(middle.floor())?, at(middle.ceil())?);
+    Some((at((middle - half).floor())?, median, at((middle + half).ceil())?))
+}
+
+/// Correlation of each value with the next one.
+fn neighbours(values: &[f64]) -> f64 {
+    let mean = values.iter().sum::<f64>() / real(to_u64(values.len().max(1)));
+    let spread: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let pairs = values.iter().zip(values.iter().skip(1));
+    let both: f64 = pairs.map(|(a, b)| (a - mean) * (b - mean)).sum();
+    if spread > 0.0 { both / spread } else { 0.0 }
+}
+
+/// Between which latencies a percentile lies 95 times of 100, by the ranks it may have.
+fn range(latencies: &Latencies, share: u32) -> (u64, u64) {
+    let (n, p) = (real(latencies.count()), f64::from(share) / 1e6);
+    let off = NORMAL_95 * (p * (1.0 - p) / n.max(1.0)).sqrt() * 1e6;
+    let off = u32::try_from(whole(off.ceil())).unwrap_or(u32::MAX);
+    let low = latencies.quantile_ns(share.saturating_sub(off)).unwrap_or(latencies.min_ns());
+    let high = latencies.quantile_ns(share.saturating_add(off).min(1_000_000));
+    (low, high.unwrap_or(latencies.max_ns()))
+}
+
+#[cfg(test)]
+mod tests;

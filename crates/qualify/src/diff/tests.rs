@@ -1,0 +1,125 @@
+use units::{Random, Timestamp};
+
+use super::*;
+use crate::report::{Reads, Target, TargetKind, Window};
+use crate::traffic::Mix;
+use crate::verdict::Verdict;
+
+fn judged(guaranteed_bytes_per_s: u64) -> Judged {
+    Judged {
+        basis: Part::Fill,
+        order: Order::FirstToLast,
+        is_computed: false,
+        is_by_reading: false,
+        pool_bytes: 1 << 30,
+        guaranteed_bytes_per_s,
+        mean_bytes_per_s: 200_000_000,
+        minimum_bytes_per_s: 100_000_000,
+        slow_ns: None,
+        fast_ns: None,
+    }
+}
+
+fn found(guaranteed: u64, parts: Vec<PartResult>) -> Qualification {
+    let mix = Mix::named("640").unwrap();
+    let verdict = Verdict {
+        judged: vec![judged(guaranteed)],
+        pool_bytes: 1 << 30,
+        guaranteed_traffic_bit_per_s: mix.bits_of(guaranteed),
+        mix,
+        asked: None,
+        shares: Vec::new(),
+        lost: Vec::new(),
+    };
+    let (kind, path) = (TargetKind::Model, "x".to_owned());
+    Qualification {
+        target: Target { kind, path, size_bytes: 1 << 40, layers: Vec::new() },
+        started: Timestamp(0),
+        ns: 0,
+        parts,
+        verdict: Some(verdict),
+        written: Vec::new(),
+        is_interrupted: false,
+        notes: Vec::new(),
+    }
+}
+
+/// A fill of 512 windows over zones from 200 to 100 MB/s, each off by chance, all by `factor`.
+fn fill(random: &mut Random, noise: f64, factor: f64) -> PartResult {
+    let (mut end_ns, bytes) = (0, 100_000_000);
+    let mut window = |at: u64| {
+        let chance = 1.0 + noise * (real(random.below(2001)) / 1000.0 - 1.0);
+        let rate = (200e6 - 100e6 * real(at) / 512.0) * chance * factor;
+        end_ns += whole(real(bytes) * 1e9 / rate);
+        Window {
+            end_ns,
+            bytes,
+            offset_low: at * bytes,
+            offset_high: (at + 1) * bytes,
+            latency_ns_max: 1,
+        }
+    };
+    let windows = (0..512).map(&mut window).collect();
+    PartResult::Fill(Fill { windows, ..Fill::default() })
+}
+
+fn change(diff: &Diff, subject: Subject) -> Change {
+    diff.compared.iter().find(|compared| compared.subject == subject).unwrap().change
+}
+
+#[test]
+fn a_guarantee_falls_when_it_is_less_by_more_than_the_tolerance() {
+    let diff = |old, new| Diff::of(&found(old, Vec::new()), &found(new, Vec::new()), 50);
+    assert_eq!(diff(100_000_000, 96_000_000).has_fallen(), Some(false));
+    assert_eq!(diff(100_000_000, 94_000_000).has_fallen(), Some(true));
+    let risen = diff(100_000_000, 106_000_000);
+    assert_eq!(risen.has_fallen(), Some(false));
+    assert_eq!(change(&risen, Subject::Guaranteed(Part::Fill, Order::FirstToLast)), Change::Better);
+    let mut other = found(50, Vec::new());
+    other.verdict.as_mut().unwrap().judged[0].pool_bytes = 7;
+    let diff = Diff::of(&found(100, Vec::new()), &other, 50);
+    assert_eq!((diff.has_fallen(), diff.unmatched.len()), (None, 1), "other pools");
+}
+
+#[test]
+fn what_is_alike_but_for_chance_has_not_changed_and_a_little_less_everywhere_has() {
+    let mut random = Random::new(7);
+    let subject = Subject::ByPlace(Part::Fill);
+    let mut alarms = 0;
+    for _ in 0..200 {
+        let mut run = |factor| found(1, vec![fill(&mut random, 0.10, factor)]);
+        let diff = Diff::of(&run(1.0), &run(1.0), 50);
+        alarms += u32::from(change(&diff, subject) != Change::Same);
+        let diff = Diff::of(&run(1.0), &run(0.96), 50);
+        assert_eq!(change(&diff, subject), Change::Worse, "{:?}", diff.compared.last());
+        let diff = Diff::of(&run(1.0), &run(1.04), 50);
+        assert_eq!(change(&diff, subject), Change::Better);
+    }
+    assert!(alarms <= 6, "{alarms} of 200");
+}
+
+#[test]
+fn percentiles_change_when_their_ranges_are_apart() {
+    let reads = |factor: u64, count: u64| {
+        let mut latency = Latencies::default();
+        (1..=count).for_each(|value| latency.add(value * 1_000_000 / count * factor));
+        found(1, vec![PartResult::Reads(Reads { latency, ..Reads::default() })])
+    };
+    let subject = Subject::ReadLatency(500_000);
+    let diff = Diff::of(&reads(100, 10_000), &reads(105, 10_000), 50);
+    assert_eq!(change(&diff, subject), Change::Same, "within the tolerance");
+    let diff = Diff::of(&reads(100, 10_000), &reads(130, 10_000), 50);
+    assert_eq!(change(&diff, subject), Change::Worse);
+    let diff = Diff::of(&reads(100, 40), &reads(125, 40), 50);
+    assert_eq!(change(&diff, subject), Change::Same, "too few to say");
+}
+
+#[test]
+fn other_targets_and_parts_are_told() {
+    let mut random = Random::new(1);
+    let (old, mut new) = (found(1, vec![fill(&mut random, 0.0, 1.0)]), found(1, Vec::new()));
+    new.target.size_bytes = 5;
+    let diff = Diff::of(&old, &new, 50);
+    assert_eq!(diff.facts, [("bytes", (1_u64 << 40).to_string(), "5".to_owned())]);
+    assert_eq!(diff.unmatched, ["fill is only in the old one"]);
+}

@@ -1,0 +1,170 @@
+//! A page of HTML that stands by itself: no script, nothing to fetch, readable as it is.
+
+use super::add;
+use super::chart::{Chart, Shape};
+use super::style;
+
+/// A cell of a table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Cell {
+    Text(String),
+    /// Stands right.
+    Number(String),
+}
+
+impl Cell {
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    pub(crate) fn number(text: impl Into<String>) -> Self {
+        Self::Number(text.into())
+    }
+
+    fn parts(&self) -> (&str, &'static str) {
+        match self {
+            Self::Text(text) => (text, ""),
+            Self::Number(text) => (text, " class=\"n\""),
+        }
+    }
+}
+
+/// A page that is being written, from its head to its foot.
+#[derive(Debug)]
+pub(crate) struct Document {
+    title: String,
+    body: String,
+    charts: u32,
+}
+
+impl Document {
+    pub(crate) fn new(title: &str) -> Self {
+        Self { title: title.to_owned(), body: String::new(), charts: 0 }
+    }
+
+    pub(crate) fn heading(&mut self, text: &str) {
+        add(&mut self.body, format_args!("<h1>{}</h1>\n", escape(text)));
+    }
+
+    pub(crate) fn section(&mut self, text: &str) {
+        add(&mut self.body, format_args!("<h2>{}</h2>\n", escape(text)));
+    }
+
+    pub(crate) fn paragraph(&mut self, text: &str) {
+        add(&mut self.body, format_args!("<p>{}</p>\n", escape(text)));
+    }
+
+    /// Less than a paragraph.
+    pub(crate) fn remark(&mut self, text: &str) {
+        add(&mut self.body, format_args!("<p class=\"dim\">{}</p>\n", escape(text)));
+    }
+
+    /// What it all comes to: `tone` is `good`, `bad`, `open`, or nothing.
+    pub(crate) fn verdict(&mut self, tone: &str, words: &str, sentences: &[String]) {
+        let words = escape(words);
+        add(
+            &mut self.body,
+            format_args!("<section class=\"verdict {tone}\"><strong>{words}</strong>\n"),
+        );
+        for sentence in sentences {
+            self.paragraph(sentence);
+        }
+        self.body.push_str("</section>\n");
+    }
+
+    /// Names and large numbers.
+    pub(crate) fn facts(&mut self, facts: &[(&str, String)]) {
+        self.body.push_str("<dl class=\"facts\">\n");
+        for (name, value) in facts {
+            let (name, value) = (escape(name), escape(value));
+            add(&mut self.body, format_args!("<div><dt>{name}</dt><dd>{value}</dd></div>\n"));
+        }
+        self.body.push_str("</dl>\n");
+    }
+
+    /// A table; the first cell of each row names it. A heading
+    /// stands as its column does.
+    pub(crate) fn table(&mut self, caption: &str, headings: &[&str], rows: &[Vec<Cell>]) {
+        let is_number = |column: usize| {
+            let mut cells = rows.iter().filter_map(|row| row.get(column));
+            cells.any(|cell| matches!(cell, Cell::Number(_)))
+        };
+        let caption = escape(caption);
+        add(
+            &mut self.body,
+            format_args!("<div class=\"wide\"><table>\n<caption>{caption}</caption>\n<thead><tr>"),
+        );
+        for (column, heading) in headings.iter().enumerate() {
+            let class = if is_number(column) { " class=\"n\"" } else { "" };
+            let heading = escape(heading);
+            add(&mut self.body, format_args!("<th scope=\"col\"{class}>{heading}</th>"));
+        }
+        self.body.push_str("</tr></thead>\n<tbody>\n");
+        for row in rows {
+            self.body.push_str("<tr>");
+            for (column, cell) in row.iter().enumerate() {
+                let (text, class) = cell.parts();
+                let (text, is_name) = (escape(text), column == 0);
+                let kind = if is_name { "th scope=\"row\"" } else { "td" };
+                let end = if is_name { "th" } else { "td" };
+                add(&mut self.body, format_args!("<{kind}{class}>{text}</{end}>"));
+            }
+            self.body.push_str("</tr>\n");
+        }
+        self.body.push_str("</tbody></table></div>\n");
+    }
+
+    /// Plots, half ones side by side.
+    pub(crate) fn charts(&mut self, charts: &[Chart]) {
+        if charts.is_empty() {
+            return;
+        }
+        self.body.push_str("<div class=\"figures\">\n");
+        for chart in charts {
+            self.charts += 1;
+            let class = if chart.shape() == Shape::Half { " class=\"half\"" } else { "" };
+            let (title, description) = (escape(chart.title()), escape(chart.description()));
+            let svg = chart.inline(&format!("plot-{}", self.charts));
+            add(
+                &mut self.body,
+                format_args!(
+                    "<figure{class}><figcaption><h3>{title}</h3><p>{description}</p></figcaption>\n\
+                     {svg}</figure>\n"
+                ),
+            );
+        }
+        self.body.push_str("</div>\n");
+    }
+
+    /// Ends the page; `foot` says where it comes from.
+    pub(crate) fn finish(self, foot: &str) -> String {
+        let (title, foot) = (escape(&self.title), escape(foot));
+        let (colours, plot, page) = (style::colours(":root"), style::PLOT, style::PAGE);
+        let body = self.body;
+        // The policy has browsers refuse what the page does not have: scripts and requests.
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" \
+             content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <title>{title}</title>\n<style>\n{colours}{plot}{page}</style>\n</head>\n<body>\n\
+             <main>\n{body}</main>\n<footer>{foot}</footer>\n</body>\n</html>\n"
+        )
+    }
+}
+
+/// Text between and within elements. It comes from users and disks.
+pub(crate) fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            letter => safe.push(letter),
+        }
+    }
+    safe
+}

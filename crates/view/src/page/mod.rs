@@ -1,0 +1,32 @@
+//! Plots as SVG, and pages of HTML around them, without scripts and without anything to fetch.
+//!
+//! A [`Chart`] has two axes ([`scale`]) and marks on them, one module for each kind: [`Line`],
+//! [`Bars`], [`Dots`] and [`Rule`]. It knows nothing of what is plotted; the reports
+//! choose quantities, names and colours. Colours are variables of the page ([`style`]), for a light
+//! and a dark background and for paper; each series of a chart differs by more than its colour.
+//!
+//! Each mark says in `data-points` how many of its values are drawn: tests count them.
+
+mod bars;
+mod chart;
+mod document;
+mod dots;
+mod line;
+mod rule;
+mod scale;
+mod style;
+
+pub(crate) use bars::Bars;
+pub(crate) use chart::{Axis, Chart, Shape};
+pub(crate) use document::{Cell, Document, escape};
+pub(crate) use dots::Dots;
+pub(crate) use line::Line;
+pub(crate) use rule::Rule;
+pub(crate) use scale::{Quantity, Scale, real};
+pub(crate) use style::Colour;
+
+/// Appends to a string, which takes all text.
+pub(crate) fn add(text: &mut String, part: core::fmt::Arguments<'_>) {
+    use core::fmt::Write as _;
+    text.write_fmt(part).expect("a string takes all text");
+}

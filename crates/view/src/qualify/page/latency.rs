@@ -1,0 +1,153 @@
+//! Latencies: histograms, and percentiles in a table.
+
+use ::qualify::{Latencies, PartResult, Qualification};
+use units::ByteSize;
+
+use super::super::text::{nanos, percent, rate};
+use crate::page::{
+    Axis, Bars, Cell, Chart, Colour, Document, Line, Quantity, Rule, Scale, Shape, real,
+};
+use crate::text::{grouped, plural};
+
+/// Bars for each doubling of the latency.
+const PER_DOUBLING: f64 = 4.0;
+const SHARES: [(u32, &str); 5] =
+    [(500_000, "p50"), (900_000, "p90"), (990_000, "p99"), (999_000, "p99.9"), (999_900, "p99.99")];
+
+/// Histograms of all kinds of latencies.
+pub(super) fn charts(found: &Qualification) -> Vec<Chart> {
+    let of_part = |part: &PartResult| match part {
+        PartResult::Latency(latency) => {
+            let (device, arrival) = (&latency.of_device, &latency.from_arrival);
+            Some(histogram("Latency of writes", device, Some(arrival)))
+        }
+        PartResult::Reads(reads) => {
+            let mut chart = histogram("Latency of random reads", &reads.latency, None);
+            if let Some(ns) = reads.hit_ns_max {
+                let name = "cache hits end here";
+                chart.add(Rule::vertical(name, Colour::Second, real(ns)).lower(3));
+            }
+            Some(chart)
+        }
+        _ => None,
+    };
+    found.parts.iter().filter_map(of_part).collect()
+}
+
+pub(super) fn add(page: &mut Document, found: &Qualification) {
+    let charts = charts(found);
+    if charts.is_empty() {
+        return;
+    }
+    page.section("Latencies");
+    let mut rows = Vec::new();
+    for part in &found.parts {
+        match part {
+            PartResult::Latency(latency) => {
+                page.paragraph(&format!(
+                    "Blocks of {} arrived at {} for {}, whatever the disk did: {} waited at most, \
+                     and a pool that large is enough for that rate.",
+                    ByteSize(latency.block_bytes),
+                    rate(latency.offered_bytes_per_s),
+                    nanos(latency.ns),
+                    ByteSize(latency.backlog_bytes_max)
+                ));
+                rows.push(row("write, from its arrival", &latency.from_arrival));
+                rows.push(row("write, of the device alone", &latency.of_device));
+            }
+            PartResult::Reads(reads) => {
+                if let Some(ns) = reads.hit_ns_max {
+                    let share = percent(reads.cache_hits, reads.latency.count());
+                    let within = nanos(ns);
+                    page.paragraph(&format!(
+                        "A cache answered {share} of the reads, within {within}."
+                    ));
+                }
+                rows.push(row("read of 4 KiB", &reads.latency));
+            }
+            _ => {}
+        }
+    }
+    page.charts(&charts);
+    let names = SHARES.map(|(_, name)| name);
+    let headings = [&["", "count", "shortest", "mean"][..], &names, &["longest"]].concat();
+    page.table("Percentiles", &headings, &rows);
+}
+
+fn row(name: &str, latencies: &Latencies) -> Vec<Cell> {
+    let times = |ns: u64| Cell::number(nanos(ns));
+    let mut cells = vec![Cell::text(name), Cell::number(grouped(latencies.count()))];
+    cells.extend([latencies.min_ns(), latencies.mean_ns()].map(times));
+    cells.extend(SHARES.map(|(share, _)| match latencies.quantile_ns(share) {
+        Some(ns) => times(ns),
+        None => Cell::number(""),
+    }));
+    cells.push(times(latencies.max_ns()));
+    cells
+}
+
+/// Counts by equal steps on a logarithmic scale: from, to, count.
+fn steps(latencies: &Latencies) -> Vec<(f64, f64, f64)> {
+    let mut steps: Vec<(f64, u64)> = Vec::new();
+    for (ns, count) in latencies.buckets() {
+        let at = (real(ns.max(1)).log2() * PER_DOUBLING).floor();
+        match steps.last_mut() {
+            Some(last) if last.0 >= at => last.1 += count,
+            _ => steps.push((at, count)),
+        }
+    }
+    let edge = |at: f64| (at / PER_DOUBLING).exp2();
+    steps.into_iter().map(|(at, count)| (edge(at), edge(at + 1.0), real(count))).collect()
+}
+
+/// Bars of one kind of latency; another is seen as a line of steps over them.
+fn histogram(title: &str, bars: &Latencies, outline: Option<&Latencies>) -> Chart {
+    let of_bars = steps(bars);
+    let of_outline = outline.map(steps).unwrap_or_default();
+    let all = || of_bars.iter().chain(&of_outline);
+    let low = all().map(|(from, _, _)| *from).fold(f64::INFINITY, f64::min);
+    let high = all().map(|(_, to, _)| *to).fold(1.0, f64::max);
+    let most = all().map(|(_, _, count)| *count).fold(1.0, f64::max);
+    let low = if low.is_finite() { low } else { 1.0 };
+    let axes = (
+        Axis::new("latency", Scale::within_decades(Quantity::Time, (low, high))),
+        Axis::new("count", Scale::decades(Quantity::Count, (1.0, most * 1.1))),
+    );
+    let said = format!(
+        "{}, the longest {}. Both scales are logarithmic.",
+        plural(bars.count(), "value"),
+        nanos(bars.max_ns().max(outline.map_or(0, Latencies::max_ns)))
+    );
+    let mut chart = Chart::new(title, &said, Shape::Half, axes);
+    let name = if outline.is_some() { "device" } else { "" };
+    chart.add(Bars::new(name, Colour::First, of_bars));
+    if !of_outline.is_empty() {
+        chart.add(Line::new("from arrival", Colour::Second, edges(&of_outline)).stepped());
+    }
+    let marked = outline.unwrap_or(bars);
+    for (down, (share, name)) in
+        (0..).zip([(500_000, "p50"), (990_000, "p99"), (999_900, "p99.99")])
+    {
+        if let Some(ns) = marked.quantile_ns(share) {
+            chart.add(Rule::vertical(name, Colour::Quiet, real(ns)).lower(down));
+        }
+    }
+    chart
+}
+
+/// The outline of steps; where none lies between two of them it goes down.
+fn edges(steps: &[(f64, f64, f64)]) -> Vec<(f64, f64)> {
+    let mut points = Vec::new();
+    let mut behind = None;
+    for (from, to, count) in steps {
+        if let Some(behind) = behind
+            && behind < *from * 0.999
+        {
+            points.push((behind, 0.0));
+        }
+        points.push((*from, *count));
+        behind = Some(*to);
+    }
+    points.extend(behind.map(|behind| (behind, 0.0)));
+    points
+}
