@@ -98,7 +98,8 @@ th, td { padding: .25rem .9rem .25rem 0; text-align: left; vertical-align: top;
   border-bottom: 1px solid var(--rule) }
 th { font-weight: 600; font-size: .85rem; color: var(--dim); vertical-align: bottom }
 th:last-child, td:last-child { padding-right: 0 }
-tbody th { vertical-align: top; font-size: inherit; color: inherit; font-weight: 400; white-space: nowrap }
+tbody th { vertical-align: top; font-size: inherit; color: inherit; font-weight: 400;
+  white-space: nowrap }
 .n { text-align: right; white-space: nowrap }
 footer { margin-top: 3rem; color: var(--dim); font-size: .85rem }
 @media (max-width: 44rem) { figure.half { grid-column: span 2 } }
