@@ -16,17 +16,14 @@ use rustix::process::{getgid, getuid};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::Error;
+use crate::netlink::{
+    MESSAGE_HEADER, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, attribute, error_in,
+    find_attribute, from_bytes, header, to_bytes,
+};
 
 /// `linux/rtnetlink.h`
 const RTM_NEWLINK: u16 = 16;
 const RTM_GETLINK: u16 = 18;
-/// `linux/netlink.h`
-const NLM_F_REQUEST: u16 = 0x01;
-const NLM_F_ACK: u16 = 0x04;
-const NLM_F_EXCL: u16 = 0x200;
-const NLM_F_CREATE: u16 = 0x400;
-const NLMSG_ERROR: u16 = 2;
-const MESSAGE_HEADER: usize = 16;
 /// Length, type and flags of an answer, and its error or link.
 const LINK_HEADER: usize = 16;
 /// `linux/if.h`
@@ -40,8 +37,6 @@ const IFLA_STATS64: u16 = 23;
 const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
 const VETH_INFO_PEER: u16 = 1;
-/// Attributes are told by these bits of their type; the others are flags.
-const TYPE_BITS: u16 = 0x3fff;
 /// A link with all of its attributes takes about 1.5 KiB.
 const ANSWER_BYTES: usize = 32 << 10;
 
@@ -135,12 +130,7 @@ fn request(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<u8>> {
     let (family, raw) = (AddressFamily::NETLINK, SocketType::RAW);
     // NETLINK_ROUTE is 0, the protocol that is none.
     let socket = socket_with(family, raw, SocketFlags::CLOEXEC, None)?;
-    let len = u32::try_from(MESSAGE_HEADER + body.len()).map_err(io::Error::other)?;
-    let mut message = to_bytes(len).to_vec();
-    message.extend(short(kind));
-    message.extend(short(NLM_F_REQUEST | flags));
-    // A sequence number and a port: one question, one answer.
-    message.extend([0; 8]);
+    let mut message = header(kind, NLM_F_REQUEST | flags, body.len())?;
     message.extend_from_slice(body);
     sendto(&socket, &message, SendFlags::empty(), &kernel)?;
     let mut answer = vec![0; ANSWER_BYTES];
@@ -151,70 +141,13 @@ fn request(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<u8>> {
     if errno == 0 { Ok(answer) } else { Err(io::Error::from_raw_os_error(-errno)) }
 }
 
-/// The error of an answer that is one.
-fn error_in(answer: &[u8]) -> Option<i32> {
-    let kind = answer.get(4..)?.first_chunk().copied()?;
-    let is_error = kind == short(NLMSG_ERROR);
-    let errno = answer.get(MESSAGE_HEADER..)?.first_chunk().copied()?;
-    is_error.then(|| i32_of(errno))
-}
-
 /// struct ifinfomsg, for a link that is told by its name.
 fn link_header(flags: u32, change: u32) -> Vec<u8> {
     [[0; 8].as_slice(), &to_bytes(flags), &to_bytes(change)].concat()
 }
 
-/// struct rtattr with its value, padded to four bytes.
-fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    let len = u16::try_from(4 + value.len()).expect("names and numbers are short");
-    let mut bytes = [short(len), short(kind)].concat();
-    bytes.extend_from_slice(value);
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes
-}
-
-fn find_attribute(mut rest: &[u8], wanted: u16) -> Option<&[u8]> {
-    loop {
-        let (header, _) = rest.split_first_chunk::<4>()?;
-        let [len_low, len_high, kind_low, kind_high] = *header;
-        let len = usize::from(from_short([len_low, len_high]));
-        let kind = from_short([kind_low, kind_high]) & TYPE_BITS;
-        let value = rest.get(4..len)?;
-        if kind == wanted {
-            return Some(value);
-        }
-        rest = rest.get(len.next_multiple_of(4)..)?;
-    }
-}
-
 fn text(name: &str) -> Vec<u8> {
     [name.as_bytes(), &[0]].concat()
-}
-
-/// Netlink speaks in the order of the machine.
-#[expect(clippy::host_endian_bytes, reason = "the kernel of this machine is asked")]
-fn short(value: u16) -> [u8; 2] {
-    value.to_ne_bytes()
-}
-
-#[expect(clippy::host_endian_bytes, reason = "the kernel of this machine answers")]
-fn from_short(bytes: [u8; 2]) -> u16 {
-    u16::from_ne_bytes(bytes)
-}
-
-#[expect(clippy::host_endian_bytes, reason = "the kernel of this machine is asked")]
-fn to_bytes(value: u32) -> [u8; 4] {
-    value.to_ne_bytes()
-}
-
-#[expect(clippy::host_endian_bytes, reason = "the kernel of this machine answers")]
-fn from_bytes(bytes: [u8; 8]) -> u64 {
-    u64::from_ne_bytes(bytes)
-}
-
-#[expect(clippy::host_endian_bytes, reason = "the kernel of this machine answers")]
-fn i32_of(bytes: [u8; 4]) -> i32 {
-    i32::from_ne_bytes(bytes)
 }
 
 #[cfg(test)]
@@ -235,15 +168,5 @@ mod tests {
         assert!(source.contains("File exists"), "{source}");
         assert_eq!(link_counters("left").unwrap(), LinkCounters::default());
         assert_eq!(link_counters("right").unwrap(), LinkCounters::default());
-    }
-
-    #[test]
-    fn attributes_are_found_behind_others_and_not_beyond_the_end() {
-        let two = [attribute(7, &[1, 2, 3]), attribute(IFLA_STATS64 | 0x8000, &[4])].concat();
-        assert_eq!(find_attribute(&two, 7), Some(&[1, 2, 3][..]));
-        assert_eq!(find_attribute(&two, IFLA_STATS64), Some(&[4][..]));
-        assert_eq!(find_attribute(&two, 9), None);
-        assert_eq!(find_attribute(two.get(..9).unwrap(), IFLA_STATS64), None);
-        assert_eq!(find_attribute(&[2, 0, 7, 0], 7), None);
     }
 }

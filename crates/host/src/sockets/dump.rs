@@ -1,0 +1,202 @@
+//! All TCP sockets of the namespace that this thread is in, by `sock_diag(7)`.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+
+use rustix::io::Errno;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
+};
+
+use super::{TcpInfo, TcpSocket, TcpState};
+use crate::netlink::{
+    NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, attributes, from_bytes, header, i32_of,
+    messages, to_bytes, u32_of,
+};
+
+/// `linux/sock_diag.h`
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+/// `linux/inet_diag.h`
+const INET_DIAG_INFO: u16 = 2;
+const INET_DIAG_CONG: u16 = 4;
+const INET_DIAG_CGROUP_ID: u16 = 21;
+/// `struct inet_diag_msg`
+const MESSAGE: usize = 72;
+/// `AF_INET` and `AF_INET6`.
+const FAMILIES: [u8; 2] = [2, 10];
+const TCP: u8 = 6;
+/// The kernel fills what it is given, up to 32 KiB at a time.
+const ANSWER_BYTES: usize = 32 << 10;
+/// A dump that sockets came and went under is asked again so often.
+const ATTEMPTS: usize = 3;
+
+/// The sockets, of both families.
+pub(super) fn tcp_sockets() -> io::Result<Vec<TcpSocket>> {
+    let mut sockets = Vec::new();
+    for family in FAMILIES {
+        dump(family, &mut sockets)?;
+    }
+    Ok(sockets)
+}
+
+fn dump(family: u8, sockets: &mut Vec<TcpSocket>) -> io::Result<()> {
+    let begun = sockets.len();
+    for _ in 0..ATTEMPTS {
+        sockets.truncate(begun);
+        match dump_once(family, sockets) {
+            Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
+            ended => return ended,
+        }
+    }
+    // The last one is as good as any.
+    Ok(())
+}
+
+fn dump_once(family: u8, sockets: &mut Vec<TcpSocket>) -> io::Result<()> {
+    let (netlink, raw) = (AddressFamily::NETLINK, SocketType::RAW);
+    let protocol = rustix::net::netlink::SOCK_DIAG;
+    let socket = socket_with(netlink, raw, SocketFlags::CLOEXEC, Some(protocol))?;
+    sendto(&socket, &request(family)?, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+    let mut answer = vec![0; ANSWER_BYTES];
+    loop {
+        let len = match recv(&socket, &mut *answer, RecvFlags::empty()) {
+            Ok((len, _)) => len,
+            Err(Errno::INTR) => continue,
+            Err(errno) => return Err(errno.into()),
+        };
+        for message in messages(answer.get(..len).unwrap_or_default()) {
+            match message.kind {
+                NLMSG_DONE => return Ok(()),
+                NLMSG_ERROR => {
+                    let errno = message.body.first_chunk().copied().map_or(0, i32_of);
+                    return Err(io::Error::from_raw_os_error(-errno));
+                }
+                SOCK_DIAG_BY_FAMILY => sockets.extend(socket_of(message.body)),
+                _ => {}
+            }
+        }
+        if len == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+}
+
+/// `struct inet_diag_req_v2`, for all states and any socket.
+fn request(family: u8) -> io::Result<Vec<u8>> {
+    let wanted = 1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_CONG - 1);
+    let any = [0; 40].into_iter().chain([0xff; 8]);
+    let body: Vec<u8> =
+        [family, TCP, wanted, 0].into_iter().chain(to_bytes(u32::MAX)).chain(any).collect();
+    let mut message = header(SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, body.len())?;
+    message.extend(body);
+    Ok(message)
+}
+
+/// `struct inet_diag_msg` and its attributes; ports and addresses are in the order of the network.
+fn socket_of(body: &[u8]) -> Option<TcpSocket> {
+    let word = |at: usize| Some(u32_of(*body.get(at..)?.first_chunk()?));
+    let port = |at: usize| Some(u16::from_be_bytes(*body.get(at..)?.first_chunk()?));
+    let is_v4 = *body.first()? == FAMILIES[0];
+    let scope = word(40)?;
+    let address = |at: usize, port: u16| {
+        Some(if is_v4 {
+            let octets: [u8; 4] = *body.get(at..)?.first_chunk()?;
+            SocketAddr::new(IpAddr::V4(Ipv4Addr::from(octets)), port)
+        } else {
+            let octets: [u8; 16] = *body.get(at..)?.first_chunk()?;
+            let ip = Ipv6Addr::from(octets);
+            let scope = if ip.is_unicast_link_local() { scope } else { 0 };
+            SocketAddrV6::new(ip, port, 0, scope).into()
+        })
+    };
+    let mut socket = TcpSocket {
+        state: state(*body.get(1)?)?,
+        local: address(8, port(4)?)?,
+        remote: address(24, port(6)?)?,
+        cookie: from_bytes(*body.get(44..)?.first_chunk()?),
+        receive_queue: word(56)?,
+        send_queue: word(60)?,
+        uid: word(64)?,
+        inode: word(68)?,
+        cgroup: None,
+        congestion: None,
+        info: None,
+    };
+    for (kind, value) in attributes(body.get(MESSAGE..)?) {
+        match kind {
+            INET_DIAG_INFO => socket.info = TcpInfo::read(value),
+            INET_DIAG_CONG => {
+                let name = value.split(|&byte| byte == 0).next().unwrap_or_default();
+                socket.congestion = Some(String::from_utf8_lossy(name).into_owned());
+            }
+            INET_DIAG_CGROUP_ID => {
+                socket.cgroup = value.first_chunk().copied().map(from_bytes);
+            }
+            _ => {}
+        }
+    }
+    Some(socket)
+}
+
+/// `include/net/tcp_states.h`; 12 is a SYN received by a listener.
+fn state(number: u8) -> Option<TcpState> {
+    Some(match number {
+        1 => TcpState::Established,
+        2 => TcpState::SynSent,
+        3 | 12 => TcpState::SynReceived,
+        10 => TcpState::Listen,
+        4..=9 | 11 => TcpState::Closing,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn a_connection_and_its_listener_are_told() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let client = TcpStream::connect(at).unwrap();
+        let from = client.local_addr().unwrap();
+        let sockets = tcp_sockets().unwrap();
+        let find = |local, remote_port| {
+            let found = sockets.iter().find(|socket: &&TcpSocket| {
+                socket.local == local && socket.remote.port() == remote_port
+            });
+            found.unwrap_or_else(|| panic!("{local} is not among {}", sockets.len()))
+        };
+        let listening = find(at, 0);
+        assert_eq!((listening.state, listening.receive_queue), (TcpState::Listen, 1));
+        assert!(listening.send_queue > 0, "its backlog");
+        let server = find(at, from.port());
+        assert_eq!((server.state, server.inode), (TcpState::Established, 0), "not accepted yet");
+        let connected = find(from, at.port());
+        assert_ne!(connected.inode, 0);
+        let info = connected.info.unwrap();
+        assert!(info.congestion_window > 0 && info.send_mss > 500, "{info:?}");
+        assert!(connected.congestion.as_ref().is_some_and(|name| !name.is_empty()));
+        assert_ne!(connected.cookie, server.cookie);
+    }
+
+    #[test]
+    fn scopes_are_kept_and_cut_messages_are_none() {
+        let mut body = vec![0; MESSAGE];
+        body[0] = FAMILIES[1];
+        body[1] = 1;
+        body[4..6].copy_from_slice(&[0x1f, 0x90]);
+        body[8] = 0xfe;
+        body[9] = 0x80;
+        body[40..44].copy_from_slice(&to_bytes(3));
+        let socket = socket_of(&body).unwrap();
+        assert_eq!(socket.local.to_string(), "[fe80::%3]:8080");
+        assert_eq!((socket.info, socket.congestion), (None, None));
+        assert_eq!(socket_of(&body[..MESSAGE - 1]), None);
+        body[1] = 99;
+        assert_eq!(socket_of(&body), None);
+    }
+}

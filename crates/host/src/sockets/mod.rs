@@ -1,0 +1,70 @@
+//! TCP as this machine's kernel tells it: every socket of every network namespace that we may
+//! enter, the counters and settings of each, and whose the sockets are.
+//!
+//! Sockets by `sock_diag(7)`; no privilege is needed for those of one's own namespace.
+
+mod dump;
+mod info;
+mod namespaces;
+mod owners;
+mod tables;
+
+use std::net::SocketAddr;
+
+pub use info::{SynOptions, TcpInfo};
+pub use namespaces::{Namespace, Namespaces, Unseen, network_namespaces};
+pub use owners::{Owner, Owners};
+pub use tables::{Counters, Settings};
+
+/// State of a socket (`include/net/tcp_states.h`).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum TcpState {
+    /// Both ways are open.
+    Established,
+    /// A SYN was sent.
+    SynSent,
+    /// A SYN was received; the socket waits for the end of the handshake.
+    SynReceived,
+    /// Waits for connections.
+    Listen,
+    /// It is over, or about to be.
+    Closing,
+}
+
+/// A TCP socket.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TcpSocket {
+    /// Its state.
+    pub state: TcpState,
+    /// Its own end; link-local addresses carry their scope.
+    pub local: SocketAddr,
+    /// The other end; of a listener port 0.
+    pub remote: SocketAddr,
+    /// Number in the file system of sockets; 0 where no process has accepted it yet.
+    pub inode: u32,
+    /// What the kernel knows it by as long as it lives.
+    pub cookie: u64,
+    /// User that made it.
+    pub uid: u32,
+    /// Number of its control group's directory (cgroup v2), where the kernel tells it.
+    pub cgroup: Option<u64>,
+    /// Bytes that wait to be read; of a listener the connections that wait to be accepted.
+    pub receive_queue: u32,
+    /// Bytes not yet acknowledged; of a listener its backlog.
+    pub send_queue: u32,
+    /// Name of its congestion control.
+    pub congestion: Option<String>,
+    /// What TCP itself says; `None` of those that have no such state (SYN received, time wait).
+    pub info: Option<TcpInfo>,
+}
+
+/// What one namespace had at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct NamespaceLook {
+    /// Its sockets, in no order.
+    pub sockets: Vec<TcpSocket>,
+    /// Its counters, by the names of nstat(8).
+    pub counters: Counters,
+    /// Its settings.
+    pub settings: Settings,
+}

@@ -1,0 +1,197 @@
+//! The network namespaces of this machine: those of processes, and those that `ip netns` named.
+
+#![expect(clippy::disallowed_methods, reason = "a door opens files")]
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use super::{NamespaceLook, dump, tables};
+use crate::Error;
+
+const NAMED: &str = "/run/netns";
+
+/// A network namespace that we may look into.
+#[derive(Debug)]
+pub struct Namespace {
+    /// Its number in the kernel's file system of namespaces.
+    pub inode: u64,
+    /// The name that `ip netns` knows it by.
+    pub name: Option<String>,
+    /// Lowest number of a process in it.
+    pub process: Option<u32>,
+    /// It is the one that we are in.
+    pub is_own: bool,
+    handle: File,
+}
+
+/// Something that could not be looked at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unseen {
+    /// What.
+    pub what: String,
+    /// The system's reason.
+    pub reason: String,
+}
+
+/// All that were found.
+#[derive(Debug, Default)]
+pub struct Namespaces {
+    /// Ours first, then by number.
+    pub seen: Vec<Namespace>,
+    /// Named ones that cannot be opened.
+    pub unseen: Vec<Unseen>,
+    /// Processes whose namespace may not be known.
+    pub unseen_processes: usize,
+}
+
+/// Finds the network namespaces.
+pub fn network_namespaces() -> Result<Namespaces, Error> {
+    let own = Path::new("/proc/thread-self/ns/net");
+    let handle = File::open(own).map_err(|error| Error::path("open", own, error))?;
+    let own_inode = handle.metadata().map_err(|error| Error::path("look at", own, error))?.ino();
+    let first = Namespace { inode: own_inode, name: None, process: None, is_own: true, handle };
+    let mut found = BTreeMap::from([(own_inode, first)]);
+    let mut all = Namespaces::default();
+    for process in processes() {
+        let path = format!("/proc/{process}/ns/net");
+        match fs::metadata(&path) {
+            Ok(metadata) => {
+                if let Some(namespace) = add(&mut found, metadata.ino(), Path::new(&path)) {
+                    namespace.process.get_or_insert(process);
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                all.unseen_processes += 1;
+            }
+            // It has ended.
+            Err(_) => {}
+        }
+    }
+    for entry in fs::read_dir(NAMED).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        match File::open(entry.path()).and_then(|file| file.metadata()) {
+            Ok(metadata) => {
+                if let Some(namespace) = add(&mut found, metadata.ino(), &entry.path()) {
+                    namespace.name.get_or_insert(name);
+                }
+            }
+            Err(error) => all.unseen.push(Unseen {
+                what: format!("the network namespace {name}"),
+                reason: error.to_string(),
+            }),
+        }
+    }
+    all.seen.extend(found.remove(&own_inode));
+    all.seen.extend(found.into_values());
+    Ok(all)
+}
+
+/// Numbers of processes, lowest first.
+fn processes() -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut numbers: Vec<u32> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+fn add<'f>(
+    found: &'f mut BTreeMap<u64, Namespace>,
+    inode: u64,
+    path: &Path,
+) -> Option<&'f mut Namespace> {
+    match found.entry(inode) {
+        Entry::Occupied(known) => Some(known.into_mut()),
+        Entry::Vacant(free) => {
+            let handle = File::open(path).ok()?;
+            let new = Namespace { inode, name: None, process: None, is_own: false, handle };
+            Some(free.insert(new))
+        }
+    }
+}
+
+impl Namespace {
+    /// Looks at its sockets, counters and settings.
+    pub fn look(&self) -> Result<NamespaceLook, Error> {
+        if self.is_own {
+            return look();
+        }
+        // A thread that has entered it ends with the look.
+        let inside = || {
+            let kind = Some(LinkNameSpaceType::Network);
+            move_into_link_name_space(self.handle.as_fd(), kind)
+                .map_err(|errno| Error::system("enter a network namespace", errno))?;
+            look()
+        };
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("namespace".to_owned());
+            let started = thread.spawn_scoped(scope, inside);
+            let started = started.map_err(|error| Error::system("start a thread", error))?;
+            started.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+}
+
+/// At the namespace of this thread.
+fn look() -> Result<NamespaceLook, Error> {
+    let sockets = dump::tcp_sockets();
+    let sockets = sockets.map_err(|error| Error::system("list the TCP sockets", error))?;
+    Ok(NamespaceLook { sockets, counters: tables::counters(), settings: tables::settings() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_namespace_is_first_and_has_counters() {
+        let found = network_namespaces().unwrap();
+        let own = found.seen.first().unwrap();
+        assert!(own.is_own);
+        assert!(!own.look().unwrap().counters.is_empty());
+        assert_eq!(found.seen.iter().filter(|namespace| namespace.is_own).count(), 1);
+    }
+
+    #[test]
+    fn another_namespace_is_entered_and_left() {
+        let (send, receive) = std::sync::mpsc::sync_channel(1);
+        let (end, ended) = std::sync::mpsc::sync_channel::<()>(1);
+        let other = std::thread::Builder::new().spawn(move || {
+            let entered = crate::network::enter_namespace();
+            let inode = fs::metadata("/proc/thread-self/ns/net").map(|found| found.ino());
+            let process = rustix::thread::gettid().as_raw_nonzero().get();
+            drop(send.send(entered.map(|()| (inode.unwrap(), process))));
+            assert_eq!(ended.recv(), Ok(()));
+        });
+        let (inode, thread) = match receive.recv().unwrap() {
+            Ok(found) => found,
+            Err(error) => {
+                println!("not run: {error}");
+                return;
+            }
+        };
+        // A thread is not listed among processes; its own folder is there even so.
+        let path = format!("/proc/{thread}/ns/net");
+        let mut found = BTreeMap::new();
+        let namespace = add(&mut found, inode, Path::new(&path)).unwrap();
+        let look = match namespace.look() {
+            Ok(look) => look,
+            Err(error) => {
+                println!("not run: {error}");
+                return;
+            }
+        };
+        assert_eq!(look.sockets, []);
+        assert_eq!(look.counters.get("TcpActiveOpens"), Some(&0));
+        end.send(()).unwrap();
+        other.unwrap().join().unwrap();
+        assert_ne!(fs::metadata("/proc/thread-self/ns/net").unwrap().ino(), inode);
+    }
+}

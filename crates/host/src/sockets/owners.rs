@@ -1,0 +1,103 @@
+//! Which process has a socket.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// A process.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Owner {
+    /// Its number.
+    pub process: u32,
+    /// Its name, as the kernel has it.
+    pub name: String,
+}
+
+/// Owners by the number of the socket. Descriptors are listed only when there are sockets that are
+/// not known yet: it is the most expensive part of a look.
+#[derive(Debug, Default)]
+pub struct Owners {
+    known: BTreeMap<u32, Owner>,
+    unseen_processes: usize,
+}
+
+impl Owners {
+    /// Learns the owners of these sockets; forgets those of others.
+    pub fn learn(&mut self, inodes: impl Iterator<Item = u32>) {
+        let wanted: std::collections::BTreeSet<u32> = inodes.filter(|&inode| inode != 0).collect();
+        self.known.retain(|inode, _| wanted.contains(inode));
+        if self.known.len() < wanted.len() {
+            self.list(&|inode| wanted.contains(&inode));
+        }
+    }
+
+    /// The owner of a socket; of several processes the first.
+    pub fn get(&self, inode: u32) -> Option<&Owner> {
+        self.known.get(&inode)
+    }
+
+    /// Processes whose descriptors could not be listed the last time.
+    pub fn unseen_processes(&self) -> usize {
+        self.unseen_processes
+    }
+
+    fn list(&mut self, is_wanted: &dyn Fn(u32) -> bool) {
+        self.unseen_processes = 0;
+        let Ok(entries) = fs::read_dir("/proc") else { return };
+        for entry in entries.flatten() {
+            let Some(process) = entry.file_name().to_str().and_then(|name| name.parse().ok())
+            else {
+                continue;
+            };
+            match sockets_of(&entry.path()) {
+                Ok(inodes) => {
+                    let mut owner = None;
+                    for inode in inodes.into_iter().filter(|&inode| is_wanted(inode)) {
+                        let owner = owner
+                            .get_or_insert_with(|| Owner { process, name: name_of(&entry.path()) });
+                        self.known.entry(inode).or_insert_with(|| owner.clone());
+                    }
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                    self.unseen_processes += 1;
+                }
+                // It has ended.
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+fn name_of(process: &Path) -> String {
+    let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
+    name.trim_end().to_owned()
+}
+
+fn sockets_of(process: &Path) -> std::io::Result<Vec<u32>> {
+    let inode = |entry: std::io::Result<fs::DirEntry>| {
+        let link = fs::read_link(entry.ok()?.path()).ok()?;
+        link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+    };
+    Ok(fs::read_dir(process.join("fd"))?.filter_map(inode).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_of_ours_is_ours() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let link = fs::read_link(format!("/proc/self/fd/{}", listener.as_raw_fd())).unwrap();
+        let link = link.to_str().unwrap().to_owned();
+        let inode = link.trim_start_matches("socket:[").trim_end_matches(']').parse().unwrap();
+        let mut owners = Owners::default();
+        owners.learn([inode, 0].into_iter());
+        assert_eq!(owners.get(inode).map(|owner| owner.process), Some(std::process::id()));
+        owners.learn(core::iter::empty());
+        assert_eq!(owners.get(inode), None);
+    }
+}

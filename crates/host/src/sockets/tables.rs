@@ -1,0 +1,73 @@
+//! Counters and settings of the network namespace that this thread is in.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+/// Counters since the namespace began, by the names of nstat(8), such as `TcpExtListenOverflows`.
+pub type Counters = BTreeMap<String, u64>;
+/// Settings by the name of their file below `net/ipv4` or `net/core`, such as `tcp_syncookies`.
+pub type Settings = BTreeMap<String, String>;
+
+/// Of this thread, not of its process, which may be in another namespace.
+const TABLES: [&str; 2] = ["/proc/thread-self/net/netstat", "/proc/thread-self/net/snmp"];
+const SETTINGS: [(&str, &str); 8] = [
+    ("ipv4", "tcp_syncookies"),
+    ("ipv4", "tcp_timestamps"),
+    ("ipv4", "tcp_sack"),
+    ("ipv4", "tcp_window_scaling"),
+    ("ipv4", "tcp_max_syn_backlog"),
+    ("ipv4", "tcp_rmem"),
+    ("ipv4", "tcp_wmem"),
+    ("core", "somaxconn"),
+];
+
+/// What cannot be read is not there.
+pub(super) fn counters() -> Counters {
+    let texts = TABLES.iter().filter_map(|path| fs::read_to_string(path).ok());
+    texts.flat_map(|text| parse(&text)).collect()
+}
+
+/// Pairs of lines, names and values, each behind the name of its protocol.
+fn parse(text: &str) -> Counters {
+    let mut counters = Counters::new();
+    let mut lines = text.lines();
+    while let (Some(names), Some(values)) = (lines.next(), lines.next()) {
+        let Some((protocol, names)) = names.split_once(": ") else { continue };
+        let values = values.split(' ').skip(1);
+        for (name, value) in names.split(' ').zip(values) {
+            // A few are limits, and -1 is none.
+            if let Ok(value) = value.parse() {
+                counters.insert(format!("{protocol}{name}"), value);
+            }
+        }
+    }
+    counters
+}
+
+pub(super) fn settings() -> Settings {
+    let read = |(folder, name): &(&str, &str)| {
+        let text = fs::read_to_string(format!("/proc/sys/net/{folder}/{name}")).ok()?;
+        Some(((*name).to_owned(), text.split_whitespace().collect::<Vec<_>>().join(" ")))
+    };
+    SETTINGS.iter().filter_map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_have_the_names_of_nstat() {
+        let text = "TcpExt: SyncookiesSent SyncookiesRecv\nTcpExt: 1 2\nTcp: MaxConn InSegs\n\
+                    Tcp: -1 7\n";
+        let counters = parse(text);
+        assert_eq!(counters.get("TcpExtSyncookiesRecv"), Some(&2));
+        assert_eq!((counters.get("TcpInSegs"), counters.get("TcpMaxConn")), (Some(&7), None));
+        assert!(super::counters().contains_key("TcpExtListenOverflows"));
+    }
+
+    #[test]
+    fn settings_are_those_of_the_kernel() {
+        assert!(settings().contains_key("tcp_sack"));
+    }
+}
