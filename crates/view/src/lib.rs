@@ -5,8 +5,10 @@
 //! (docs/sessions.md). Text that came from the network never reaches a terminal raw: control
 //! characters are escaped.
 
+mod diagnosis;
 mod events;
 mod explain;
+mod facts;
 mod hold;
 mod manifest;
 mod map;
@@ -28,8 +30,10 @@ mod top;
 mod verification;
 mod volume;
 
+pub use diagnosis::{diagnosis, diagnosis_json};
 pub use events::{LogEnds, LogEvent, LogReader, NoLog, log_events, tag_line};
 pub use explain::{explain, explain_json, fields, fields_json};
+pub use facts::{FactsError, differences, differences_json, facts_json, parse_facts};
 pub use hold::{HoldSummary, holds, holds_json, parse_hold};
 pub use manifest::{
     ExpectedOutput, ManifestError, ReadManifest, hex, manifest_json, parse_manifest,

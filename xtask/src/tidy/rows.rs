@@ -11,7 +11,7 @@ const ROWS: [&[&str]; 10] = [
     &["app", "format", "parity"],
     &["capture", "device", "host"],
     &["volume", "session", "index", "query"],
-    &["record", "extract", "upkeep", "replay", "prove", "qualify"],
+    &["record", "extract", "upkeep", "replay", "prove", "qualify", "diagnose"],
     &["view", "sql"],
     &["tui", "web"],
     &["wirespool"],

@@ -1,0 +1,116 @@
+//! What a diagnosis says.
+
+/// How bad it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Severity {
+    /// It costs nothing now; it explains something, or may cost later.
+    Note,
+    /// It costs some of what was possible.
+    Warning,
+    /// It is why something is slow, or fails.
+    Problem,
+}
+
+impl Severity {
+    /// In one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Problem => "problem",
+        }
+    }
+}
+
+/// Something that can be done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Remedy {
+    /// What, in words.
+    pub what: String,
+    /// Commands that do it until the next start of the machine.
+    pub now: Vec<String>,
+    /// Commands that do it for good.
+    pub for_good: Vec<String>,
+}
+
+impl Remedy {
+    /// One that no command of ours can do.
+    pub fn by_hand(what: impl Into<String>) -> Self {
+        Self { what: what.into(), now: Vec::new(), for_good: Vec::new() }
+    }
+
+    /// A setting of the kernel.
+    pub(crate) fn sysctl(what: impl Into<String>, name: &str, value: &str) -> Self {
+        Self {
+            what: what.into(),
+            now: vec![format!("sysctl -w {name}={value}")],
+            for_good: vec![format!("echo '{name} = {value}' > /etc/sysctl.d/90-{name}.conf")],
+        }
+    }
+}
+
+/// One finding.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// What programs know it by, such as `tcp.syn_cookies`.
+    pub kind: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// How much it touches: connections, or requests. Findings are ranked by it.
+    pub reach: usize,
+    /// What is so, in one sentence.
+    pub what: String,
+    /// What shows it.
+    pub evidence: Vec<String>,
+    /// Why it is so.
+    pub cause: String,
+    /// What helps, the best first.
+    pub remedies: Vec<Remedy>,
+}
+
+/// Something that could not be seen.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Unseen {
+    /// What.
+    pub what: String,
+    /// What it would take.
+    pub needs: String,
+}
+
+/// All that was found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Diagnosis {
+    /// What was looked at, in words.
+    pub looked_at: Vec<String>,
+    /// The worst first.
+    pub findings: Vec<Finding>,
+    /// What could not be seen.
+    pub unseen: Vec<Unseen>,
+}
+
+impl Diagnosis {
+    /// With its findings in their order.
+    pub(crate) fn ranked(mut self) -> Self {
+        self.findings.sort_by(|one, other| {
+            let rank = |finding: &Finding| (finding.severity, finding.reach);
+            rank(other).cmp(&rank(one)).then_with(|| one.what.cmp(&other.what))
+        });
+        self
+    }
+
+    /// Several as one.
+    pub fn joined(parts: impl IntoIterator<Item = Self>) -> Self {
+        let mut all = Self::default();
+        for part in parts {
+            all.looked_at.extend(part.looked_at);
+            all.findings.extend(part.findings);
+            all.unseen.extend(part.unseen);
+        }
+        all.ranked()
+    }
+
+    /// Whether something is found that should not be so.
+    pub fn is_clean(&self) -> bool {
+        self.findings.iter().all(|finding| finding.severity == Severity::Note)
+    }
+}

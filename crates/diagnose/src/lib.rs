@@ -1,0 +1,14 @@
+//! Why it is slow: looks at the machine for a while, and names what it found, with evidence, cause
+//! and remedy, and what it could not see.
+//!
+//! Looking is done by [`host`]; everything here decides. What was seen comes as an argument, so
+//! that every finding has a test with a machine that is made up.
+//!
+//! Not here: how findings are shown (`view`).
+
+mod finding;
+pub mod machine;
+pub mod tcp;
+mod words;
+
+pub use finding::{Diagnosis, Finding, Remedy, Severity, Unseen};

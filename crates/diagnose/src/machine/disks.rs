@@ -1,0 +1,122 @@
+//! Disks: the scheduler that fits, write caches, arrays that are not whole, a queue that is cut.
+
+use super::MachineWatch;
+use crate::finding::{Finding, Remedy, Severity};
+
+pub(super) fn findings(watch: &MachineWatch) -> Vec<Finding> {
+    let disks = watch.disks();
+    let each = disks.iter().flat_map(|disk| {
+        [scheduler(watch, disk), array(watch, disk), requests(watch, disk)].into_iter().flatten()
+    });
+    each.collect()
+}
+
+/// The scheduler that fits, and why.
+fn fitting(watch: &MachineWatch, disk: &str) -> Option<(&'static str, &'static str)> {
+    let fact = |name: &str| watch.fact(&format!("block.{disk}.{name}"));
+    let is_rotational = fact("queue.rotational") == Some("1");
+    let driver = fact("driver").unwrap_or_default();
+    // Of stacked devices the ones below decide.
+    if fact("on").is_some() || disk.starts_with("loop") || disk.starts_with("ram") {
+        return None;
+    }
+    if watch.is_guest() && (disk.starts_with("vd") || disk.starts_with("xvd")) {
+        return Some(("none", "the host orders requests again, with what it knows of the disk"));
+    }
+    if disk.starts_with("nvme") {
+        return Some(("none", "the disk orders requests itself, and deep queues pay"));
+    }
+    if driver == "sd" && is_rotational {
+        return Some(("mq-deadline", "requests in the order of the disk save its arm ways"));
+    }
+    None
+}
+
+fn scheduler(watch: &MachineWatch, disk: &str) -> Option<Finding> {
+    let line = watch.fact(&format!("block.{disk}.queue.scheduler"))?;
+    let (wanted, why) = fitting(watch, disk)?;
+    let all: Vec<&str> = line.split(' ').map(|name| name.trim_matches(['[', ']'])).collect();
+    let active = line.split(' ').find(|name| name.starts_with('['))?.trim_matches(['[', ']']);
+    if active == wanted {
+        return None;
+    }
+    let rule = format!(
+        "echo 'ACTION==\"add|change\", KERNEL==\"{disk}\", ATTR{{queue/scheduler}}=\"{wanted}\"' > \
+         /etc/udev/rules.d/60-scheduler-{disk}.rules"
+    );
+    let mut now = vec![format!("echo {wanted} > /sys/block/{disk}/queue/scheduler")];
+    if !all.contains(&wanted) {
+        now.insert(0, format!("modprobe {wanted}"));
+    }
+    Some(Finding {
+        kind: "host.scheduler",
+        severity: Severity::Note,
+        reach: 1,
+        what: format!("the I/O scheduler of {disk} is {active}; {wanted} fits better"),
+        evidence: vec![format!("/sys/block/{disk}/queue/scheduler: {line}")],
+        cause: format!("With {wanted} {why}."),
+        remedies: vec![Remedy { what: wanted.to_owned(), now, for_good: vec![rule] }],
+    })
+}
+
+fn array(watch: &MachineWatch, disk: &str) -> Option<Finding> {
+    let fact = |name: &str| watch.fact(&format!("block.{disk}.md.{name}"));
+    let missing: u32 = fact("degraded")?.parse().ok()?;
+    let action = fact("sync_action").unwrap_or("idle");
+    if missing == 0 && action == "idle" {
+        return None;
+    }
+    let what = if missing > 0 {
+        format!("the array {disk} runs without {missing} of its disks")
+    } else {
+        format!("the array {disk} is busy with itself: {action}")
+    };
+    Some(Finding {
+        kind: "host.array",
+        severity: if missing > 0 { Severity::Problem } else { Severity::Warning },
+        reach: 1,
+        what,
+        evidence: vec![
+            format!("/sys/block/{disk}/md/degraded: {missing}"),
+            format!("/sys/block/{disk}/md/sync_action: {action}"),
+        ],
+        cause: "What is missing is computed from the other disks at every read, and resyncs share \
+                the disks with everything else."
+            .to_owned(),
+        remedies: vec![
+            Remedy::by_hand("replace the disk that failed (mdadm --detail names it)"),
+            Remedy::sysctl("limit the resync", "dev.raid.speed_limit_max", "50000"),
+        ],
+    })
+}
+
+/// Requests that the disk would take larger.
+fn requests(watch: &MachineWatch, disk: &str) -> Option<Finding> {
+    const ENOUGH_KIB: u64 = 512;
+    let number = |name: &str| -> Option<u64> {
+        watch.fact(&format!("block.{disk}.queue.{name}"))?.parse().ok()
+    };
+    let (now, most) = (number("max_sectors_kb")?, number("max_hw_sectors_kb")?);
+    let wanted = most.min(1280);
+    if now >= ENOUGH_KIB.min(most) {
+        return None;
+    }
+    Some(Finding {
+        kind: "host.request_size",
+        severity: Severity::Warning,
+        reach: 1,
+        what: format!("requests to {disk} are cut at {now} KiB, and it takes {most} KiB"),
+        evidence: vec![format!("/sys/block/{disk}/queue/max_sectors_kb: {now}")],
+        cause: "Somebody set it. Each piece of a large write costs a request of its own."
+            .to_owned(),
+        remedies: vec![Remedy {
+            what: "larger requests".to_owned(),
+            now: vec![format!("echo {wanted} > /sys/block/{disk}/queue/max_sectors_kb")],
+            for_good: vec![format!(
+                "echo 'ACTION==\"add|change\", KERNEL==\"{disk}\", \
+                 ATTR{{queue/max_sectors_kb}}=\"{wanted}\"' > \
+                 /etc/udev/rules.d/60-requests-{disk}.rules"
+            )],
+        }],
+    })
+}

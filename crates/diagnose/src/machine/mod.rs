@@ -1,0 +1,95 @@
+//! This machine: how it is set up, what it is short of now, and how it differs from another one or
+//! from itself on another day.
+
+mod compare;
+mod disks;
+mod pressure;
+mod settings;
+
+use core::ops::ControlFlow;
+
+use host::facts::{Facts, facts, moving_facts};
+use units::{NANOS_PER_SECOND, Sleep};
+
+pub use compare::{Difference, compare};
+
+use crate::finding::{Diagnosis, Finding};
+
+/// What was seen of a machine.
+#[derive(Clone, Debug, Default)]
+pub struct MachineWatch {
+    /// How it is set up.
+    pub facts: Facts,
+    /// What moves, when the watch began.
+    pub before: Facts,
+    /// And at its end.
+    pub after: Facts,
+    /// From the one to the other.
+    pub ns: i64,
+}
+
+impl MachineWatch {
+    fn fact(&self, name: &str) -> Option<&str> {
+        self.facts.get(name).map(String::as_str)
+    }
+
+    /// A number that moves, at the end.
+    fn now(&self, name: &str) -> Option<u64> {
+        self.after.get(name)?.parse().ok()
+    }
+
+    /// What a counter has counted during the watch.
+    fn gained(&self, name: &str) -> u64 {
+        let count = |facts: &Facts| facts.get(name).and_then(|text| text.parse::<u64>().ok());
+        count(&self.after).unwrap_or(0).saturating_sub(count(&self.before).unwrap_or(0))
+    }
+
+    /// Whether it runs on another one.
+    fn is_guest(&self) -> bool {
+        self.fact("cpu.flags")
+            .is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor"))
+    }
+
+    /// Disks by the names that facts have them by.
+    fn disks(&self) -> Vec<&str> {
+        let of =
+            |name: &str| Some(name.strip_prefix("block.")?.split_once(".queue.scheduler")?.0.len());
+        let names = self.facts.keys().filter_map(|name| {
+            let len = of(name)?;
+            name.get("block.".len()..)?.get(..len)
+        });
+        names.collect()
+    }
+}
+
+/// Looks at this machine for so long.
+pub fn watch(
+    clock: &dyn Sleep,
+    duration_ns: i64,
+    go_on: &mut dyn FnMut() -> ControlFlow<()>,
+) -> MachineWatch {
+    const NAP_NS: i64 = NANOS_PER_SECOND / 10;
+    let begun_ns = clock.boottime_ns();
+    let (facts, before) = (facts(), moving_facts());
+    let mut now_ns = begun_ns;
+    while now_ns - begun_ns < duration_ns && go_on().is_continue() {
+        clock.sleep_until(now_ns + NAP_NS);
+        now_ns = clock.boottime_ns();
+    }
+    MachineWatch { facts, before, after: moving_facts(), ns: now_ns - begun_ns }
+}
+
+/// What the watch found.
+pub fn diagnose(watch: &MachineWatch) -> Diagnosis {
+    let mut findings: Vec<Finding> = disks::findings(watch);
+    findings.extend(pressure::findings(watch));
+    findings.extend(settings::findings(watch));
+    let looked_at = format!(
+        "{} facts of this machine: Linux {}, {}, {}",
+        watch.facts.len(),
+        watch.fact("kernel.osrelease").unwrap_or("of no name"),
+        watch.fact("cpu.model").unwrap_or("unknown processor"),
+        if watch.is_guest() { "a guest" } else { "no guest" },
+    );
+    Diagnosis { looked_at: vec![looked_at], findings, unseen: Vec::new() }.ranked()
+}

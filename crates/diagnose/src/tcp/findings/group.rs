@@ -1,0 +1,118 @@
+//! Connections that should be alike: those that came to one port of ours, and those that were
+//! opened to one port of somebody else.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+
+use host::sockets::{TcpInfo, TcpState};
+
+use super::super::watch::{Key, NamespaceHistory, Track, Watch};
+
+/// Which connections.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Service {
+    /// Those that came to this port.
+    Here { namespace: u64, port: u16 },
+    /// Those that were opened to it.
+    There { namespace: u64, at: (IpAddr, u16) },
+}
+
+/// A group with at least one open connection.
+#[derive(Debug)]
+pub(super) struct Group<'w> {
+    pub(super) service: Service,
+    pub(super) members: Vec<Member<'w>>,
+    /// Sockets that listen at the port; of a service elsewhere none.
+    pub(super) listeners: Vec<&'w Track>,
+}
+
+/// An open connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Member<'w> {
+    pub(super) track: &'w Track,
+    pub(super) first: &'w TcpInfo,
+    pub(super) last: &'w TcpInfo,
+}
+
+impl Group<'_> {
+    pub(super) fn namespace<'w>(&self, watch: &'w Watch) -> Option<&'w NamespaceHistory> {
+        let (Service::Here { namespace, .. } | Service::There { namespace, .. }) = self.service;
+        watch.namespaces.get(&namespace)
+    }
+
+    /// `port 9000 of server (process 77)`, `10.0.0.2:9000`.
+    pub(super) fn name(&self, watch: &Watch) -> String {
+        let inside = self.namespace(watch).map_or_else(String::new, |history| {
+            if history.place.is_own { String::new() } else { format!(" in {}", history.place.name) }
+        });
+        match self.service {
+            Service::Here { port, .. } => {
+                let owner = self.listeners.iter().find_map(|listener| listener.owner.as_ref());
+                let owner = owner.map_or_else(String::new, |owner| {
+                    format!(" of {} (process {})", owner.name, owner.process)
+                });
+                format!("port {port}{owner}{inside}")
+            }
+            Service::There { at: (ip, port), .. } => {
+                format!("{}{inside}", SocketAddr::new(ip, port))
+            }
+        }
+    }
+}
+
+impl Member<'_> {
+    /// The other end.
+    pub(super) fn peer(&self) -> String {
+        self.track.last.remote.to_string()
+    }
+}
+
+/// Open connections by what they belong to.
+pub(super) fn of(watch: &Watch) -> Vec<Group<'_>> {
+    let mut listeners: BTreeMap<(u64, u16), Vec<&Track>> = BTreeMap::new();
+    for (key, track) in &watch.tracks {
+        if track.last.state == TcpState::Listen {
+            listeners.entry((key.namespace, track.last.local.port())).or_default().push(track);
+        }
+    }
+    let mut groups: BTreeMap<Service, Vec<Member<'_>>> = BTreeMap::new();
+    for (key, track) in &watch.tracks {
+        let is_open = track.last.state == TcpState::Established;
+        if let (true, Some(first), Some(last)) = (is_open, &track.first.info, &track.last.info) {
+            let service = service(*key, track, &listeners);
+            groups.entry(service).or_default().push(Member { track, first, last });
+        }
+    }
+    let group = |(service, members)| {
+        let listeners = match service {
+            Service::Here { namespace, port } => listeners.get(&(namespace, port)),
+            Service::There { .. } => None,
+        };
+        Group { service, members, listeners: listeners.cloned().unwrap_or_default() }
+    };
+    groups.into_iter().map(group).collect()
+}
+
+fn service(key: Key, track: &Track, listeners: &BTreeMap<(u64, u16), Vec<&Track>>) -> Service {
+    let Key { namespace, .. } = key;
+    let (local, remote) = (track.last.local, track.last.remote);
+    if listeners.contains_key(&(namespace, local.port())) {
+        return Service::Here { namespace, port: local.port() };
+    }
+    Service::There { namespace, at: (remote.ip().to_canonical(), remote.port()) }
+}
+
+/// Ends of the connections that came to a port of this machine, as the one that opened them has
+/// them: the same connection is told of once, where it came to.
+pub(super) fn came_here(groups: &[Group<'_>]) -> BTreeSet<(SocketAddr, SocketAddr)> {
+    let here = groups.iter().filter(|group| matches!(group.service, Service::Here { .. }));
+    let members = here.flat_map(|group| &group.members);
+    members
+        .map(|member| (plain(member.track.last.remote), plain(member.track.last.local)))
+        .collect()
+}
+
+/// An end without its scope, and an IPv4-mapped address as IPv4.
+pub(super) fn plain(end: SocketAddr) -> SocketAddr {
+    SocketAddr::new(end.ip().to_canonical(), end.port())
+}

@@ -1,0 +1,213 @@
+//! What a diagnosis found: numbered findings with evidence, cause and remedies; and as JSON.
+
+use diagnose::{Diagnosis, Finding, Remedy, Unseen};
+use serde::Serialize;
+
+use crate::pretty;
+use crate::text::printable;
+
+/// Of the JSON.
+const VERSION: u32 = 1;
+/// Where there is no terminal to fit.
+const WIDTH: usize = 100;
+/// `evidence  `, and what stands before it.
+const MARGIN: usize = 14;
+
+/// A diagnosis, in words: the worst finding first, what could not be seen last.
+pub fn diagnosis(report: &Diagnosis, width: Option<usize>) -> String {
+    let width = width.unwrap_or(WIDTH).max(2 * MARGIN);
+    let mut text = String::new();
+    for line in &report.looked_at {
+        text.push_str(&block("", line, 0, width));
+    }
+    if report.findings.is_empty() {
+        text.push_str("nothing found\n");
+    }
+    for (number, finding) in (1..).zip(&report.findings) {
+        text.push('\n');
+        text.push_str(&one(number, finding, width));
+    }
+    if !report.unseen.is_empty() {
+        text.push_str("\nnot seen:\n");
+    }
+    for Unseen { what, needs } in &report.unseen {
+        text.push_str(&block("  ", &format!("{what} (it takes {needs})"), 2, width));
+    }
+    text
+}
+
+fn one(number: usize, finding: &Finding, width: usize) -> String {
+    let Finding { severity, what, evidence, cause, remedies, .. } = finding;
+    let head = format!("{number}. ");
+    let mut text = block(&head, &format!("{}: {what}", severity.name()), head.len(), width);
+    let labels = core::iter::once("   evidence   ").chain(core::iter::repeat(""));
+    for (label, line) in labels.zip(evidence) {
+        text.push_str(&block(&format!("{label:MARGIN$}"), line, MARGIN, width));
+    }
+    text.push_str(&block("   cause      ", cause, MARGIN, width));
+    let labels = core::iter::once("   remedy     ").chain(core::iter::repeat("   or         "));
+    for (label, remedy) in labels.zip(remedies) {
+        text.push_str(&block(label, &remedy.what, MARGIN, width));
+        // Commands are not broken: they are there to be copied.
+        let commands = |name: &str, commands: &[String]| -> String {
+            let line = |command: &String| format!("{:MARGIN$}{name}{}\n", "", printable(command));
+            commands.iter().map(line).collect()
+        };
+        text.push_str(&commands("now       ", &remedy.now));
+        text.push_str(&commands("for good  ", &remedy.for_good));
+    }
+    text
+}
+
+/// `head` and the words of `text` behind it, broken at blanks; further lines begin with `indent`
+/// blanks. A word that is longer than a line stays whole.
+fn block(head: &str, text: &str, indent: usize, width: usize) -> String {
+    let mut lines = head.to_owned();
+    let mut column = head.chars().count();
+    let mut is_first = true;
+    for word in printable(text).split(' ').filter(|word| !word.is_empty()) {
+        let len = word.chars().count();
+        if !is_first && column + 1 + len > width {
+            lines.push('\n');
+            lines.extend(core::iter::repeat_n(' ', indent));
+            column = indent;
+        } else if !is_first {
+            lines.push(' ');
+            column += 1;
+        }
+        lines.push_str(word);
+        column += len;
+        is_first = false;
+    }
+    lines.truncate(lines.trim_end().len());
+    lines.push('\n');
+    lines
+}
+
+#[derive(Serialize)]
+struct DiagnosisJson<'a> {
+    version: u32,
+    looked_at: &'a [String],
+    findings: Vec<FindingJson<'a>>,
+    unseen: Vec<UnseenJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct FindingJson<'a> {
+    kind: &'a str,
+    severity: &'a str,
+    reach: usize,
+    what: &'a str,
+    evidence: &'a [String],
+    cause: &'a str,
+    remedies: Vec<RemedyJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct RemedyJson<'a> {
+    what: &'a str,
+    now: &'a [String],
+    for_good: &'a [String],
+}
+
+#[derive(Serialize)]
+struct UnseenJson<'a> {
+    what: &'a str,
+    needs: &'a str,
+}
+
+/// The same as JSON.
+pub fn diagnosis_json(report: &Diagnosis) -> String {
+    pretty(&DiagnosisJson {
+        version: VERSION,
+        looked_at: &report.looked_at,
+        findings: report.findings.iter().map(finding_json).collect(),
+        unseen: report
+            .unseen
+            .iter()
+            .map(|Unseen { what, needs }| UnseenJson { what, needs })
+            .collect(),
+    })
+}
+
+fn finding_json(finding: &Finding) -> FindingJson<'_> {
+    let Finding { kind, severity, reach, what, evidence, cause, remedies } = finding;
+    FindingJson {
+        kind,
+        severity: severity.name(),
+        reach: *reach,
+        what,
+        evidence,
+        cause,
+        remedies: remedies
+            .iter()
+            .map(|Remedy { what, now, for_good }| RemedyJson { what, now, for_good })
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use diagnose::Severity;
+
+    use super::*;
+
+    fn report() -> Diagnosis {
+        let finding = Finding {
+            kind: "tcp.syn_cookies",
+            severity: Severity::Problem,
+            reach: 2,
+            what: "2 of 8 connections have no\u{1b}[31m window scale".to_owned(),
+            evidence: vec!["without: a, b".to_owned(), "backlog of the listener: 5".to_owned()],
+            cause: "The listener's backlog of 5 was full when these connections came.".to_owned(),
+            remedies: vec![
+                Remedy::by_hand("a larger backlog"),
+                Remedy {
+                    what: "timestamps".to_owned(),
+                    now: vec!["sysctl -w net.ipv4.tcp_timestamps=1".to_owned()],
+                    for_good: Vec::new(),
+                },
+            ],
+        };
+        Diagnosis {
+            looked_at: vec!["8 TCP sockets".to_owned()],
+            findings: vec![finding],
+            unseen: vec![Unseen { what: "3 processes".to_owned(), needs: "root".to_owned() }],
+        }
+    }
+
+    #[test]
+    fn findings_are_numbered_wrapped_and_harmless() {
+        let text = diagnosis(&report(), Some(60));
+        assert_eq!(
+            text,
+            "8 TCP sockets\n\
+             \n\
+             1. problem: 2 of 8 connections have no\\u{1b}[31m window\n   \
+                scale\n   \
+                evidence   without: a, b\n              \
+                           backlog of the listener: 5\n   \
+                cause      The listener's backlog of 5 was full when\n              \
+                           these connections came.\n   \
+                remedy     a larger backlog\n   \
+                or         timestamps\n              \
+                           now       sysctl -w net.ipv4.tcp_timestamps=1\n\
+             \n\
+             not seen:\n  \
+               3 processes (it takes root)\n"
+        );
+        assert!(diagnosis(&Diagnosis::default(), None).contains("nothing found"));
+    }
+
+    #[test]
+    fn json_has_everything() {
+        let json: serde_json::Value = serde_json::from_str(&diagnosis_json(&report())).unwrap();
+        assert_eq!(json["findings"][0]["kind"], "tcp.syn_cookies");
+        assert_eq!(json["findings"][0]["severity"], "problem");
+        assert_eq!(
+            json["findings"][0]["remedies"][1]["now"][0],
+            "sysctl -w net.ipv4.tcp_timestamps=1"
+        );
+        assert_eq!(json["unseen"][0]["needs"], "root");
+    }
+}
