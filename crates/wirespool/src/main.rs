@@ -8,6 +8,7 @@ mod arguments;
 mod atlas;
 mod create;
 mod demo;
+mod diagnose;
 mod erase;
 mod evidence;
 mod extcap;
@@ -85,6 +86,7 @@ enum Verb {
     Replay(Box<replay::Flags>),
     Prove(Box<prove::Flags>),
     Qualify(Box<qualify::Flags>),
+    Diagnose(diagnose::Flags),
     Inspect(inspect::Flags),
     Status(members::StatusFlags),
     Verify(verify::Flags),
@@ -117,6 +119,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Extract(flags) => extract::run(&flags),
         Verb::Hold(flags) => hold::run(&flags),
         Verb::Replay(flags) => replay::run(&flags),
+        Verb::Diagnose(flags) => diagnose::run(&flags),
         Verb::Prove(flags) => prove::run(*flags),
         Verb::Qualify(flags) => qualify::run(&flags),
         Verb::Inspect(flags) => inspect::run(&flags),

@@ -11,43 +11,15 @@ use std::time::Duration;
 use capture::FrameSender;
 
 use crate::golden::packet;
-use crate::machine::{BINARY, Volume, is_root, run};
+use crate::machine::{BINARY, Volume, enter, run};
 
-const INSIDE: &str = "WIRESPOOL_TEST_NAMESPACE";
 const LINKS: &str = "set -e
     [ ! -d /proc/sys/net/ipv6 ] || echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6
     ip link add left type veth peer name right
     ip link set left arp off up
-    ip link set right arp off up
-    exec \"$@\"";
+    ip link set right arp off up";
 /// Two thirds more than the ring holds.
 const PACKETS: u32 = 100_000;
-
-/// Runs this test again in a namespace; false where that is done, or cannot be.
-fn enter(test: &str) -> bool {
-    if std::env::var(INSIDE).is_ok() {
-        return true;
-    }
-    if !is_root() {
-        println!("not run: needs root for a namespace with links");
-        return false;
-    }
-    let own = std::env::current_exe().unwrap();
-    let unshare = ["--net", "--mount", "sh", "-c", LINKS, "sh"];
-    let unshare = |arguments: &[&std::ffi::OsStr]| {
-        let mut command = Command::new("unshare");
-        command.args(unshare).args(arguments).env(INSIDE, "1").stdin(Stdio::null());
-        command.output().unwrap()
-    };
-    if !unshare(&["true".as_ref()]).status.success() {
-        println!("not run: no namespace with links");
-        return false;
-    }
-    let output = unshare(&[own.as_os_str(), "--exact".as_ref(), test.as_ref()]);
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
-    false
-}
 
 /// The numbers of the UDP packets that a volume gives back.
 fn numbers(volume: &Volume) -> BTreeSet<u32> {
@@ -85,7 +57,7 @@ fn held(holds: &str) -> BTreeSet<u32> {
 
 #[test]
 fn a_standing_hold_beside_a_link_loses_nothing_and_holds_all() {
-    if !enter("live_hold::a_standing_hold_beside_a_link_loses_nothing_and_holds_all") {
+    if !enter(LINKS, "live_hold::a_standing_hold_beside_a_link_loses_nothing_and_holds_all") {
         return;
     }
     let volume = Volume::empty();

@@ -6,6 +6,8 @@ use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_wirespool");
+/// Set in a test that runs again in a namespace.
+const INSIDE: &str = "WIRESPOOL_TEST_NAMESPACE";
 pub(crate) const CAPTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/demo");
 
 /// What a run said.
@@ -87,6 +89,34 @@ pub(crate) fn open_to_all(path: &Path) {
 pub(crate) fn is_root() -> bool {
     let id = Command::new("id").arg("-u").output().expect("id runs");
     id.stdout == b"0\n"
+}
+
+/// Runs a test again in a network namespace that a script prepared; false where that is done, or
+/// cannot be.
+pub(crate) fn enter(prepare: &str, test: &str) -> bool {
+    if std::env::var(INSIDE).is_ok() {
+        return true;
+    }
+    if !is_root() {
+        println!("not run: needs root for a namespace with links");
+        return false;
+    }
+    let script = format!("{prepare}\nexec \"$@\"");
+    let own = std::env::current_exe().unwrap();
+    let unshare = ["--net", "--mount", "sh", "-c", &script, "sh"];
+    let unshare = |arguments: &[&std::ffi::OsStr]| {
+        let mut command = Command::new("unshare");
+        command.args(unshare).args(arguments).env(INSIDE, "1").stdin(Stdio::null());
+        command.output().unwrap()
+    };
+    if !unshare(&["true".as_ref()]).status.success() {
+        println!("not run: no namespace with links");
+        return false;
+    }
+    let output = unshare(&[own.as_os_str(), "--exact".as_ref(), test.as_ref()]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    false
 }
 
 /// A small volume in a folder of its own, with the captures of the demo recorded if wished.

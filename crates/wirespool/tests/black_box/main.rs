@@ -9,6 +9,7 @@
 
 mod asked;
 mod demo;
+mod diagnose;
 mod discards;
 mod evidence;
 mod golden;
