@@ -4,11 +4,14 @@ use ::qualify::{Disk, Need, Proposal};
 use serde::Serialize;
 use units::ByteSize;
 
-use super::text::{nanos, rate};
+use super::text::{nanos, rate, wrapped};
 use crate::page::add;
 use crate::replay::bits;
 use crate::table::{self, Column};
 use crate::text::printable;
+
+/// Columns where there is no terminal.
+const WIDTH: usize = 100;
 
 /// What each kind of disk comes to; `width` is that of the terminal, if there is one.
 pub fn qualify_plan(
@@ -35,8 +38,10 @@ pub fn qualify_plan(
         proposals.iter().map(|proposal| row(need, disks, proposal)).collect();
     text.push_str(&table::render(&columns, &rows, width));
     for disk in disks {
-        let (name, source) = (printable(&disk.name), printable(&disk.source));
-        add(&mut text, format_args!("{name}: {source}\n"));
+        let source = printable(&format!("{}: {}", disk.name, disk.source));
+        for line in wrapped(&source, width.unwrap_or(WIDTH)) {
+            add(&mut text, format_args!("{line}\n"));
+        }
     }
     if !proposals.iter().any(Proposal::fits) {
         text.push_str("nothing of this fits\n");

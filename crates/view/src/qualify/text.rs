@@ -88,7 +88,7 @@ impl Lines {
 
 /// Lines of at most `width` characters, where words are that short; those behind the first stand
 /// further in.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     for word in text.split(' ') {
         let line = lines.last_mut().expect("there is a first line");

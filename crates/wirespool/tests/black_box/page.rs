@@ -147,3 +147,24 @@ fn a_disk_that_was_qualified_is_planned_with() {
     assert_eq!(json["proposals"][0]["data_disks"], 2);
     assert!(json["proposals"][0]["traffic_bit_per_s_lost"][1].is_null());
 }
+
+/// The command is that of docs/qualification.md.
+#[test]
+fn the_plots_of_the_documents_are_what_the_model_draws() {
+    let folder = tempfile::tempdir().unwrap();
+    let (profile, plots) = (format!("{PROFILES}/single-8tb.csv"), folder.path().join("plots"));
+    let disks = ["--data-disks", "6", "--parity-disks", "2", "--rate", "10G", "--mix", "640"];
+    let parts = ["--pool", "4G", "--part", "fill", "--part", "ring", "--svg"];
+    let target = ["qualify", "--model", &profile];
+    let ran = run(&[&target[..], &disks, &parts, &[plots.to_str().unwrap()]].concat());
+    assert_eq!(ran.code, Some(1), "near 10 Gbit/s, and not there: {ran:?}");
+    let committed = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/plots"));
+    let entries = std::fs::read_dir(committed).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names.len(), 6);
+    for name in names {
+        let read = |folder: &Path| std::fs::read_to_string(folder.join(&name)).unwrap();
+        assert!(read(committed) == read(&plots), "make {} anew", name.display());
+    }
+}
