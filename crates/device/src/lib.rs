@@ -3,8 +3,8 @@
 //! [`open`] gives the best writer that the machine allows, [`open_read`] a reader that takes no
 //! lock and never writes. [`Modelled`] is a disk in memory, with a volatile cache, moving parts and
 //! faults, on the virtual time of a [`Timeline`]: for tests, simulation and qualification;
-//! [`Latched`], [`Faulty`] and [`Metered`] wrap any device. Not here: what the bytes mean, and
-//! whether a target may be overwritten (`host`).
+//! [`Latched`], [`Faulty`], [`Metered`] and [`Watched`] wrap any device. Not here: what the bytes
+//! mean, and whether a target may be overwritten (`host`).
 //!
 //! Invariants: offsets and lengths are multiples of [`ROW_SIZE`]; a buffer that the kernel may
 //! still read is never given back to its [`Pool`]; after a failed write or sync nothing is written
@@ -27,6 +27,7 @@ mod target;
 mod threads;
 mod timeline;
 mod uring;
+mod watched;
 
 use core::fmt;
 use core::time::Duration;
@@ -43,6 +44,7 @@ pub use modelled::{Modelled, ProfileError, Timing, Work, ZoneProfile};
 pub use open::{Options, is_open_for_writing, open, open_read};
 pub use pool::{Ahead, Buffer, Pool, Shared};
 pub use timeline::Timeline;
+pub use watched::{Cell, Promise, SlowWrite, Watch, WatchReader, Watched};
 
 /// Offsets and lengths of all reads and writes are multiples of this: design, section 4.2.
 pub const ROW_SIZE: usize = 4096;

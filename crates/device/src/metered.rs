@@ -24,7 +24,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    fn add(&mut self, latency_ns: u64) {
+    pub(crate) fn add(&mut self, latency_ns: u64) {
         self.count += 1;
         self.max_ns = self.max_ns.max(latency_ns);
         let bucket =
