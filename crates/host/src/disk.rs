@@ -72,6 +72,24 @@ pub fn layers(path: &Path) -> Result<Vec<Layer>, Error> {
     Ok(layers)
 }
 
+/// Which device a node is of: its number, and which disk it is in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Node {
+    number: u64,
+    /// Rises with every disk that the kernel meets; `None` before Linux 5.15.
+    sequence: Option<u64>,
+}
+
+/// Which device the node at `path` is of.
+pub fn node(path: &Path) -> Result<Node, Error> {
+    let found = stat(path).map_err(|errno| Error::path("examine", path, errno))?;
+    let place = sysfs(&found);
+    let places = [place.join("diskseq"), place.join("../diskseq")];
+    let text = places.iter().find_map(|place| fs::read_to_string(place).ok());
+    let sequence = text.and_then(|text| text.trim().parse().ok());
+    Ok(Node { number: found.st_rdev, sequence })
+}
+
 /// More than any sane stack has.
 const LAYERS_MAX: usize = 64;
 

@@ -82,18 +82,38 @@ pub fn probe<E>(
     size_bytes: u64,
     read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
 ) -> Result<Option<Signature>, E> {
+    Ok(probe_all(size_bytes, read)?.into_iter().next())
+}
+
+/// All signs of other content, each kind once: one program's may lie behind another's, and who
+/// agrees to the loss of one has not agreed to that of the other.
+pub fn probe_all<E>(
+    size_bytes: u64,
+    read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
+) -> Result<Vec<Signature>, E> {
     let mut target = Target { size_bytes, read };
+    let mut all: Vec<Signature> = Vec::new();
     for magic in MAGICS {
-        if target.holds(magic.offset, magic.bytes)? {
-            return Ok(Some(Signature { kind: magic.kind, offset: magic.offset }));
+        let is_new = all.iter().all(|found| base(found.kind) != base(magic.kind));
+        if is_new && target.holds(magic.offset, magic.bytes)? {
+            all.push(Signature { kind: magic.kind, offset: magic.offset });
         }
     }
     for check in [Target::ext, Target::md_at_end, Target::zfs, Target::backup_gpt, Target::mbr] {
-        if let Some(found) = check(&mut target)? {
-            return Ok(Some(found));
-        }
+        let found = check(&mut target)?;
+        all.extend(found.filter(|new| !all.iter().any(|old| is_part(new.kind, old.kind))));
     }
-    Ok(None)
+    Ok(all)
+}
+
+/// A kind without what tells its places apart.
+fn base(kind: &str) -> &str {
+    kind.split(" (").next().unwrap_or(kind)
+}
+
+/// Whether one is a copy of the other, or written with it: every GPT has an MBR before it.
+fn is_part(kind: &str, of: &str) -> bool {
+    base(kind) == base(of) || (kind.starts_with("MBR") && of.starts_with("GPT"))
 }
 
 struct Target<R> {
@@ -249,6 +269,22 @@ mod tests {
         ] {
             assert_eq!(probe_image(&image_with(offset, bytes)), Some(Signature { kind, offset }));
         }
+    }
+
+    #[test]
+    fn what_lies_behind_something_else_is_found_too() {
+        let mut image =
+            image_with(0x1018, b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81");
+        image[512..520].copy_from_slice(b"EFI PART");
+        let end = image.len() - 8192;
+        image[end..end + 4].copy_from_slice(MD);
+        let read = |offset: u64, into: &mut [u8]| -> Result<(), ()> {
+            into.copy_from_slice(&image[usize::try_from(offset).unwrap()..][..4096]);
+            Ok(())
+        };
+        let all = probe_all(u64::try_from(image.len()).unwrap(), read).unwrap();
+        let kinds: Vec<&str> = all.iter().map(|found| found.kind).collect();
+        assert_eq!(kinds, ["bcache", "GPT partition table", "Linux RAID member (1.0)"]);
     }
 
     #[test]

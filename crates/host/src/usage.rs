@@ -36,6 +36,16 @@ pub enum Use {
         /// The device on top: `md0`, `dm-3 (vg-root)`, `loop7`.
         by: String,
     },
+    /// A program has it, or a part of it, open for writing without having claimed it: a virtual
+    /// machine, say.
+    Open {
+        /// The device that is open.
+        device: String,
+        /// The program.
+        program: String,
+        /// Its process.
+        process: u32,
+    },
     /// Somebody has it open exclusively.
     Claimed,
 }
@@ -48,6 +58,9 @@ impl fmt::Display for Use {
             }
             Self::Swap { device } => write!(f, "{device} is used as swap space"),
             Self::Held { device, by } => write!(f, "{device} is held by {by}"),
+            Self::Open { device, program, process } => {
+                write!(f, "{device} is open for writing by {program} (process {process})")
+            }
             Self::Claimed => f.write_str("it is opened exclusively by another program"),
         }
     }
@@ -102,6 +115,44 @@ pub fn of(path: &Path) -> Result<Option<Use>, Error> {
     }
 }
 
+/// The first use of a block device that can be named; a mere claim is none, so that who has claimed
+/// it can look, too.
+pub fn named_use(path: &Path) -> Result<Option<Use>, Error> {
+    let found = stat(path).map_err(|errno| Error::path("examine", path, errno))?;
+    of_disk(&sysfs(&found))
+}
+
+/// Another process that has a block device, a partition of it or the disk it is a partition of open
+/// for writing. Sees the processes that this one may look into: as root, all of this namespace.
+pub fn writer_of(path: &Path) -> Result<Option<Use>, Error> {
+    let found = stat(path).map_err(|errno| Error::path("examine", path, errno))?;
+    let devices: Vec<(String, String)> =
+        overlapping(&sysfs(&found)).iter().map(|it| (number_of(it), name_of(it))).collect();
+    let own = std::process::id();
+    for process in processes().filter(|process| *process != own) {
+        let place = PathBuf::from(format!("/proc/{process}"));
+        for descriptor in children(&place.join("fd")) {
+            let Some(number) = number_of_node(&descriptor) else { continue };
+            let device = devices.iter().find(|(device, _)| *device == number);
+            let Some((_, device)) = device else { continue };
+            if may_write(&place.join("fdinfo").join(name_of(&descriptor))) {
+                let program = fs::read_to_string(place.join("comm")).unwrap_or_default();
+                let (device, program) = (device.clone(), program.trim().to_owned());
+                return Ok(Some(Use::Open { device, program, process }));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The partitions of a disk: names and nodes.
+pub fn partitions(path: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
+    let found = stat(path).map_err(|errno| Error::path("examine", path, errno))?;
+    let children = children(&sysfs(&found)).into_iter();
+    let parts = children.filter(|child| child.join("partition").exists());
+    Ok(parts.map(|part| (name_of(&part), Path::new("/dev").join(name_of(&part)))).collect())
+}
+
 /// Whether this is a disk of its own that can have partitions: no partition, no md or dm device,
 /// and no loop device without `--partscan`.
 pub fn is_whole_disk(path: &Path) -> Result<bool, Error> {
@@ -146,16 +197,52 @@ fn of_file(path: &Path) -> Result<Option<Use>, Error> {
     Ok(None)
 }
 
-/// Uses of a disk or partition and of everything that overlaps it.
-fn of_disk(place: &Path) -> Result<Option<Use>, Error> {
+/// A disk or partition, and everything that shares bytes with it.
+fn overlapping(place: &Path) -> Vec<PathBuf> {
     let mut overlapping = vec![place.to_path_buf()];
     overlapping
         .extend(children(place).into_iter().filter(|child| child.join("partition").exists()));
     if place.join("partition").exists() {
         overlapping.extend(place.parent().map(Path::to_path_buf));
     }
-    let mounts = fs::read_to_string("/proc/self/mountinfo")
-        .map_err(|error| Error::path("read", Path::new("/proc/self/mountinfo"), error))?;
+    overlapping
+}
+
+/// Mounts of this process and of every other mount namespace that it can see: a container's disk is
+/// in use as well.
+fn mounts() -> Result<String, Error> {
+    let own = Path::new("/proc/self/mountinfo");
+    let mut text = fs::read_to_string(own).map_err(|error| Error::path("read", own, error))?;
+    let mut seen = vec![fs::read_link("/proc/self/ns/mnt").unwrap_or_default()];
+    for process in processes() {
+        let place = PathBuf::from(format!("/proc/{process}"));
+        let Ok(namespace) = fs::read_link(place.join("ns/mnt")) else { continue };
+        if !seen.contains(&namespace) {
+            seen.push(namespace);
+            text.push_str(&fs::read_to_string(place.join("mountinfo")).unwrap_or_default());
+        }
+    }
+    Ok(text)
+}
+
+/// Numbers of the processes that are there.
+fn processes() -> impl Iterator<Item = u32> {
+    children(Path::new("/proc")).into_iter().filter_map(|place| name_of(&place).parse().ok())
+}
+
+/// A descriptor's flags, in octal digits: `proc_pid_fdinfo(5)`.
+fn may_write(fdinfo: &Path) -> bool {
+    let text = fs::read_to_string(fdinfo).unwrap_or_default();
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+    // O_RDONLY is 0 in the lowest two bits: open(2).
+    flags.is_some_and(|flags| flags & 3 != 0)
+}
+
+/// Uses of a disk or partition and of everything that overlaps it.
+fn of_disk(place: &Path) -> Result<Option<Use>, Error> {
+    let overlapping = overlapping(place);
+    let mounts = mounts()?;
     let swaps: Vec<String> = swaps().iter().filter_map(|swap| number_of_node(swap)).collect();
     for place in overlapping {
         let (device, number) = (name_of(&place), number_of(&place));

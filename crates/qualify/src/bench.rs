@@ -3,6 +3,7 @@
 use core::ops::{ControlFlow, Range};
 
 use device::{Device, ReadAt};
+use guard::{Changed, Identity};
 use units::{Random, Sleep};
 
 use crate::plan::Part;
@@ -11,6 +12,8 @@ use crate::plan::Part;
 /// qualification in order.
 pub type Tell<'a> = &'a mut dyn FnMut(Part, u64, u64) -> ControlFlow<()>;
 
+/// Between two looks at whether the device is still the same.
+const LOOK_NS: i64 = 1_000_000_000;
 /// Ranges that are kept apart; of more, the closest are joined.
 const RANGES_MAX: usize = 64;
 
@@ -23,6 +26,11 @@ pub struct Bench<'a> {
     pub(crate) tell: Tell<'a>,
     pub(crate) written: Written,
     pub(crate) is_interrupted: bool,
+    /// The device that is written to, and when it was last looked at.
+    identity: Option<&'a Identity>,
+    looked_ns: i64,
+    /// It is not what it was: nothing more is written.
+    pub(crate) changed: Option<Changed>,
 }
 
 impl core::fmt::Debug for Bench<'_> {
@@ -48,7 +56,16 @@ impl<'a> Bench<'a> {
             tell,
             written: Written::default(),
             is_interrupted: false,
+            identity: None,
+            looked_ns: i64::MIN,
+            changed: None,
         }
+    }
+
+    /// Stops when the device is not the same any more.
+    #[must_use]
+    pub(crate) fn guarded(self, identity: Option<&'a Identity>) -> Self {
+        Self { identity, ..self }
     }
 
     pub(crate) fn size_bytes(&self) -> u64 {
@@ -62,6 +79,14 @@ impl<'a> Bench<'a> {
     /// Tells, and says whether to stop.
     pub(crate) fn is_over(&mut self, part: Part, done: u64, total: u64) -> bool {
         self.is_interrupted |= (self.tell)(part, done, total).is_break();
+        let now_ns = self.now_ns();
+        if let Some(identity) = self.identity
+            && now_ns.saturating_sub(self.looked_ns) >= LOOK_NS
+        {
+            self.looked_ns = now_ns;
+            self.changed = identity.changed();
+            self.is_interrupted |= self.changed.is_some();
+        }
         self.is_interrupted
     }
 }

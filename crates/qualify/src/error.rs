@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use host::signature::Signature;
 use host::usage::Use;
 use units::ByteSize;
 
@@ -41,21 +40,27 @@ pub enum Error {
     #[error("{} is in use: {used}; nothing was written", path.display())]
     InUse { path: PathBuf, used: Use },
     #[error(
-        "{} holds {found}; nothing was written (--overwrite {} agrees to its loss)",
-        path.display(), quoted(found.kind)
+        "{} holds {content}; nothing was written (--overwrite {} agrees to its loss)",
+        path.display(), quoted(content.kind())
     )]
-    Occupied { path: PathBuf, found: Signature },
-    #[error(
-        "{} holds a wirespool volume; nothing was written (--overwrite volume agrees to its loss)",
-        path.display()
-    )]
-    IsVolume { path: PathBuf },
-    #[error(
-        "{} holds data at byte {offset} that no program signed; nothing was written (--overwrite \
-         data agrees to its loss)",
-        path.display()
-    )]
-    HoldsData { path: PathBuf, offset: u64 },
+    Occupied { path: PathBuf, content: guard::Content },
+    #[error(transparent)]
+    Guard(guard::Refusal),
+}
+
+impl From<guard::Refusal> for Error {
+    fn from(refusal: guard::Refusal) -> Self {
+        match refusal {
+            guard::Refusal::Device(error) => Self::Device(error),
+            guard::Refusal::Host(error) => Self::Host(error),
+            guard::Refusal::OtherDevice { path, name, given } => {
+                Self::OtherDevice { path, name, given }
+            }
+            guard::Refusal::InUse { path, used } => Self::InUse { path, used },
+            guard::Refusal::Occupied { path, content } => Self::Occupied { path, content },
+            other => Self::Guard(other),
+        }
+    }
 }
 
 fn remedy(is_device: bool) -> &'static str {

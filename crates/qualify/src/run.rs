@@ -27,7 +27,8 @@ pub fn run(
     }
     let is_interrupted = bench.is_interrupted;
     let ns = between(begin_ns, bench.now_ns());
-    let notes = bench.writer.as_deref().map_or_else(Vec::new, |writer| writer.notes().to_vec());
+    let mut notes = bench.writer.as_deref().map_or_else(Vec::new, |writer| writer.notes().to_vec());
+    notes.extend(bench.changed.as_ref().map(|changed| format!("stopped: {changed}")));
     let verdict = judge((&target, plan), &parts, is_interrupted, ask);
     let written = bench.written.into_ranges();
     Ok(Qualification { target, started, ns, parts, verdict, written, is_interrupted, notes })

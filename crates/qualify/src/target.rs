@@ -2,15 +2,14 @@
 //!
 //! A directory, or a path at which nothing is: a file is made there, used, and removed. A file that
 //! is there is only read. A block device is only read too, unless the user typed its serial number
-//! (or, where it has none, its name), nobody uses it or any part of it, and nothing lies on it that
-//! the user did not agree to lose by name.
+//! (or, where it has none, its name), and the guards let it through (crate `guard`).
 
 use core::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use device::{CreateOptions, Device, Pool, ROW_SIZE, ReadAt};
-use format::superblock::SuperblockError;
-use host::{disk, signature, usage};
+use guard::{Cleared, Identity, Overwrite};
+use host::{disk, usage};
 use units::{Clock, Random, Sleep};
 
 use crate::bench::{Bench, Tell};
@@ -18,13 +17,11 @@ use crate::error::Error;
 use crate::number::{between, rate, to_u64, to_usize};
 use crate::report::{Target, TargetKind};
 
-/// Rows that are looked at for data without a signature.
-const SAMPLES: u64 = 64;
 /// A first look reads so much, at so many places.
 const LOOK_BYTES: u64 = 8 << 20;
 const LOOK_PLACES: u64 = 4;
-/// In the first and the last row of a device that was written to.
-const STAMP: &[u8] = b"wirespool qualify: scratch content, of no value\n";
+/// Files of our own in a directory begin so.
+const FILE_PREFIX: &str = "wirespool-qualify-";
 
 /// What the user agreed to lose.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -33,12 +30,6 @@ pub struct Consent {
     pub destroy: Option<String>,
     /// Kinds of content, as refusals name them; `volume` and `data` among them.
     pub overwrite: Vec<String>,
-}
-
-impl Consent {
-    fn covers(&self, kind: &str) -> bool {
-        self.overwrite.iter().any(|agreed| agreed.eq_ignore_ascii_case(kind))
-    }
 }
 
 /// A target, ready.
@@ -51,6 +42,9 @@ pub struct Opened {
     /// For writing, where that is allowed.
     pub writer: Option<Box<dyn Device>>,
     own_file: Option<OwnFile>,
+    identity: Option<Identity>,
+    /// Files of runs that were killed, which were removed.
+    pub left_over: Vec<PathBuf>,
 }
 
 /// Removed when dropped.
@@ -68,7 +62,8 @@ impl Opened {
     /// Where parts run on it.
     pub fn bench<'a>(&'a mut self, clock: &'a dyn Sleep, seed: u64, tell: Tell<'a>) -> Bench<'a> {
         let writer = self.writer.as_mut().map(|writer| -> &mut dyn Device { writer.as_mut() });
-        Bench::new((self.reader.as_ref(), writer), clock, seed, tell)
+        let bench = Bench::new((self.reader.as_ref(), writer), clock, seed, tell);
+        bench.guarded(self.identity.as_ref())
     }
 
     /// Bytes a second of a short read here and there: what to expect, and no measurement.
@@ -94,11 +89,7 @@ impl Opened {
     pub fn close(mut self, was_written: bool) -> Result<(), Error> {
         let is_device = self.target.kind == TargetKind::Device;
         if let Some(writer) = self.writer.as_deref_mut().filter(|_| is_device && was_written) {
-            let mut row = [0; ROW_SIZE];
-            row.iter_mut().zip(STAMP).for_each(|(byte, stamp)| *byte = *stamp);
-            writer.write_at(0, &row)?;
-            writer.write_at(writer.size_bytes() - to_u64(ROW_SIZE), &row)?;
-            writer.flush()?;
+            guard::stamp_ends(writer)?;
         }
         // The lock must go before the file.
         drop(self.writer.take());
@@ -129,8 +120,10 @@ pub fn open(
     match found {
         usage::Target::Absent => own_file(path, size_bytes, progress),
         usage::Target::Other if path.is_dir() => {
-            let name = format!("wirespool-qualify-{:016x}", Random::new(seed).next());
-            own_file(&path.join(name), size_bytes, progress)
+            let left_over = sweep_up(path)?;
+            let name = format!("{FILE_PREFIX}{:016x}", Random::new(seed).next());
+            let opened = own_file(&path.join(name), size_bytes, progress)?;
+            Ok(Opened { left_over, ..opened })
         }
         usage::Target::Other => Err(Error::NotATarget { path: path.to_path_buf() }),
         usage::Target::File { .. } => read_only(path, TargetKind::File, device::open_read(path)?),
@@ -141,6 +134,19 @@ pub fn open(
     }
 }
 
+/// Removes what killed runs left in a directory. The file of a run that goes on is locked, and
+/// stays.
+fn sweep_up(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut removed = Vec::new();
+    for (path, _) in host::files_in(folder)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with(FILE_PREFIX) && device::remove_file(&path).is_ok() {
+            removed.push(path);
+        }
+    }
+    Ok(removed)
+}
+
 fn described(path: &Path, kind: TargetKind, size_bytes: u64) -> Result<Target, Error> {
     let layers = disk::layers(path)?;
     Ok(Target { kind, path: path.display().to_string(), size_bytes, layers })
@@ -148,7 +154,14 @@ fn described(path: &Path, kind: TargetKind, size_bytes: u64) -> Result<Target, E
 
 fn read_only(path: &Path, kind: TargetKind, reader: Box<dyn ReadAt>) -> Result<Opened, Error> {
     let target = described(path, kind, reader.size_bytes())?;
-    Ok(Opened { target, reader, writer: None, own_file: None })
+    Ok(Opened {
+        target,
+        reader,
+        writer: None,
+        own_file: None,
+        identity: None,
+        left_over: Vec::new(),
+    })
 }
 
 fn own_file(
@@ -165,69 +178,18 @@ fn own_file(
     let writer = device::open(path, &device::Options::default())?;
     let reader = device::open_read(path)?;
     let target = described(path, TargetKind::OwnFile, size_bytes)?;
-    Ok(Opened { target, reader, writer: Some(writer), own_file })
+    let writer = Some(writer);
+    Ok(Opened { target, reader, writer, own_file, identity: None, left_over: Vec::new() })
 }
 
-/// The guards, each before the first byte is written, in this order: it is the device that the user
-/// means; nobody uses it; it holds nothing that somebody may want.
+/// A device that the guards let through, and that stays claimed to the end.
 fn scratch_device(path: &Path, given: &str, consent: &Consent, seed: u64) -> Result<Opened, Error> {
-    let refused = path.to_path_buf();
-    let reader = device::open_read(path)?;
+    let consent = guard::Consent {
+        name: Some(given.to_owned()),
+        overwrite: Overwrite::Kinds(consent.overwrite.clone()),
+    };
+    let Cleared { writer, reader, identity, .. } = guard::clear(path, &consent, seed)?;
     let target = described(path, TargetKind::Device, reader.size_bytes())?;
-    let name =
-        target.layers.first().map(|layer| layer.serial.clone().unwrap_or(layer.name.clone()));
-    let name = name.unwrap_or_else(|| path.display().to_string());
-    if name != given {
-        return Err(Error::OtherDevice { path: refused, name, given: given.to_owned() });
-    }
-    if let Some(used) = usage::of(path)? {
-        return Err(Error::InUse { path: refused, used });
-    }
-    // Claimed from here to the end: neither the kernel nor another wirespool gets it.
-    let writer = device::open(path, &device::Options::default())?;
-    check_content(path, reader.as_ref(), consent, seed)?;
-    Ok(Opened { target, reader, writer: Some(writer), own_file: None })
-}
-
-fn check_content(
-    path: &Path,
-    reader: &dyn ReadAt,
-    consent: &Consent,
-    seed: u64,
-) -> Result<(), Error> {
-    let refused = path.to_path_buf();
-    let size = reader.size_bytes();
-    let mut row = [0; ROW_SIZE];
-    // Whoever agrees to the loss of what signed the content agrees to that of the content.
-    if let Some(found) = signature::probe(size, |offset, into| reader.read_at(offset, into))? {
-        let agreed = consent.covers(found.kind);
-        return if agreed { Ok(()) } else { Err(Error::Occupied { path: refused, found }) };
-    }
-    if is_volume(path) {
-        let agreed = consent.covers("volume");
-        return if agreed { Ok(()) } else { Err(Error::IsVolume { path: refused }) };
-    }
-    reader.read_at(0, &mut row)?;
-    if row.starts_with(STAMP) || consent.covers("data") {
-        return Ok(());
-    }
-    let mut random = Random::new(seed);
-    let rows = size / to_u64(ROW_SIZE);
-    let places = [0, rows - 1].into_iter().chain((0..SAMPLES).map(|_| random.below(rows)));
-    for offset in places.map(|row| row * to_u64(ROW_SIZE)) {
-        reader.read_at(offset, &mut row)?;
-        let blank = |value: u8| row.iter().all(|&byte| byte == value);
-        if !blank(0) && !blank(0xff) {
-            return Err(Error::HoldsData { path: refused, offset });
-        }
-    }
-    Ok(())
-}
-
-/// A damaged volume is one, too.
-fn is_volume(path: &Path) -> bool {
-    !matches!(
-        volume::open_superblocks(path, &[]),
-        Err(volume::Error::NoSuperblock(SuperblockError::Magic) | volume::Error::Device(_))
-    )
+    let (writer, identity) = (Some(writer), Some(identity));
+    Ok(Opened { target, reader, writer, own_file: None, identity, left_over: Vec::new() })
 }

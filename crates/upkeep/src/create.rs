@@ -12,6 +12,7 @@ use device::{Device, ROW_SIZE};
 use format::geometry::{PIECE_BYTES_MAX, RESERVED_BYTES};
 use format::head::{HeadKey, VolumeId};
 use format::superblock::{MemberEntry, Spare, Superblock};
+use guard::{Consent, Overwrite};
 use host::usage::Target;
 use host::{disk, gpt, signature, usage};
 use units::Clock;
@@ -186,19 +187,16 @@ fn file_size(path: &Path, options: &CreateOptions) -> Result<u64, Error> {
 }
 
 fn allow_device(disk: &Path, options: &CreateOptions) -> Result<(u64, Option<String>), Error> {
-    if let Some(used) = usage::of(disk)? {
-        return Err(Error::InUse { path: disk.to_path_buf(), used });
-    }
-    let size_bytes = {
-        // Claims it for a moment: refuses what is read-only, locked, or of too large blocks.
-        let device = device::open(disk, &device::Options::default())?;
-        device.size_bytes()
-    };
     if options.size_bytes.is_some() && options.members.len() == 1 {
+        let size_bytes = device::open_read(disk)?.size_bytes();
         return Err(Error::SizeOfDisk { path: disk.to_path_buf(), size_bytes });
     }
-    let content = content(disk)?.map(|content| content.allow(disk, options.force)).transpose()?;
-    Ok((size_bytes, content))
+    let overwrite =
+        if options.force { Overwrite::Everything } else { Overwrite::Kinds(Vec::new()) };
+    let seed = u64::from_le_bytes(host::random_bytes()?);
+    let cleared = guard::clear(disk, &Consent { name: None, overwrite }, seed)?;
+    let lost: Vec<String> = cleared.lost.iter().map(ToString::to_string).collect();
+    Ok((cleared.writer.size_bytes(), (!lost.is_empty()).then(|| lost.join(", "))))
 }
 
 /// A ring of this shape must be possible before anything is touched.
@@ -355,7 +353,9 @@ impl Content {
             Self::Volume if force => Ok("a wirespool volume".to_owned()),
             Self::Volume => Err(Error::IsVolume { path }),
             Self::Foreign(found) if force => Ok(found.to_string()),
-            Self::Foreign(found) => Err(Error::Occupied { path, found }),
+            Self::Foreign(found) => {
+                Err(Error::Occupied { path, content: guard::Content::Foreign(found, None) })
+            }
         }
     }
 }

@@ -4,7 +4,6 @@ use core::fmt;
 use std::path::{Path, PathBuf};
 
 use format::superblock::SuperblockError;
-use host::signature::Signature;
 use host::usage::Use;
 use units::ByteSize;
 
@@ -50,8 +49,10 @@ pub enum Error {
     Recording { path: PathBuf },
     #[error("{} is a wirespool volume already; --force destroys what it holds", path.display())]
     IsVolume { path: PathBuf },
-    #[error("{} holds {found}; --force destroys it", path.display())]
-    Occupied { path: PathBuf, found: Signature },
+    #[error("{} holds {content}; --force destroys it", path.display())]
+    Occupied { path: PathBuf, content: guard::Content },
+    #[error(transparent)]
+    Guard(guard::Refusal),
     #[error("{} exists already and is empty; --force replaces it", path.display())]
     EmptyFile { path: PathBuf },
     #[error(
@@ -92,6 +93,21 @@ pub enum Error {
     NoMember,
     #[error("{} is neither a regular file nor a block device", path.display())]
     NotAFileOrBlockDevice { path: PathBuf },
+}
+
+impl From<guard::Refusal> for Error {
+    fn from(refusal: guard::Refusal) -> Self {
+        match refusal {
+            guard::Refusal::Device(error) => Self::Device(error),
+            guard::Refusal::Host(error) => Self::Host(error),
+            guard::Refusal::InUse { path, used } => Self::InUse { path, used },
+            guard::Refusal::Occupied { path, content: guard::Content::Volume } => {
+                Self::IsVolume { path }
+            }
+            guard::Refusal::Occupied { path, content } => Self::Occupied { path, content },
+            other => Self::Guard(other),
+        }
+    }
 }
 
 impl Error {

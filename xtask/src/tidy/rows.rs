@@ -10,7 +10,7 @@ const ROWS: [&[&str]; 10] = [
     &["wire"],
     &["app", "format", "parity"],
     &["capture", "device", "host"],
-    &["volume", "session", "index", "query"],
+    &["guard", "volume", "session", "index", "query"],
     &["record", "extract", "upkeep", "replay", "prove", "qualify", "diagnose"],
     &["view", "sql"],
     &["tui", "web"],

@@ -163,6 +163,9 @@ fn on_disk(
         let is_device = target.kind == TargetKind::Device;
         return Err(Error::ReadOnly { part: *part, path: target.path.into(), is_device }.into());
     }
+    for path in &opened.left_over {
+        say(&format!("removed {}, which a killed run had left", path.display()));
+    }
     announce(&opened, &plan, may_write)?;
     let mut shown = Shown::new(stop);
     let mut hear = |part, done, total| shown.hear(part, done, total);

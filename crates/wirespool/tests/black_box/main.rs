@@ -13,6 +13,7 @@ mod diagnose;
 mod discards;
 mod evidence;
 mod golden;
+mod guards;
 mod import;
 mod layout;
 mod live_hold;

@@ -1,0 +1,61 @@
+//! Which device it is, and whether it still is the same one.
+
+use std::path::{Path, PathBuf};
+
+use host::disk;
+use host::usage;
+
+use crate::Refusal;
+
+/// A device as it was when it was opened. A node of another device may come to lie at its path, and
+/// a device may shrink, or be changed for another in the same place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Identity {
+    /// Serial number, world wide name or UUID; of a device without any, the kernel's name.
+    pub name: String,
+    path: PathBuf,
+    /// Major and minor number, and the number of the disk in it.
+    node: disk::Node,
+    size_bytes: u64,
+}
+
+/// What became of a device while it was written to.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the text of each variant says what its fields are")]
+pub enum Changed {
+    #[error("{} is not there any more", .0.display())]
+    Gone(PathBuf),
+    #[error("{} is another disk now", .0.display())]
+    Other(PathBuf),
+    #[error("{} has {now} bytes now, and had {before}", path.display())]
+    Resized { path: PathBuf, before: u64, now: u64 },
+    #[error("{} is used by others meanwhile: {used}", path.display())]
+    Used { path: PathBuf, used: String },
+}
+
+impl Identity {
+    /// Of the device at `path`, links followed.
+    pub fn of(path: &Path) -> Result<Self, Refusal> {
+        let layers = disk::layers(path)?;
+        let first = layers.first();
+        let name = first.map(|layer| layer.serial.clone().unwrap_or_else(|| layer.name.clone()));
+        let name = name.unwrap_or_else(|| path.display().to_string());
+        let (node, size_bytes) = (disk::node(path)?, first.map_or(0, |layer| layer.size_bytes));
+        Ok(Self { name, path: path.to_path_buf(), node, size_bytes })
+    }
+
+    /// What is not as it was; `None` when all is. Cheap enough for once a second.
+    pub fn changed(&self) -> Option<Changed> {
+        let path = self.path.clone();
+        let Ok(now) = Self::of(&path) else { return Some(Changed::Gone(path)) };
+        if now.node != self.node {
+            return Some(Changed::Other(path));
+        }
+        if now.size_bytes != self.size_bytes {
+            return Some(Changed::Resized { path, before: self.size_bytes, now: now.size_bytes });
+        }
+        // Our own claim shows as one: only others that can be named count.
+        let used = usage::named_use(&path).ok().flatten()?;
+        Some(Changed::Used { path, used: used.to_string() })
+    }
+}

@@ -1,0 +1,145 @@
+//! What may be overwritten: one chain of checks before the first byte, for everything that writes
+//! to a device which is there.
+//!
+//! In this order: it is a block device, and the one that the user means; nobody has mounted it, a
+//! part of it or the disk it is a part of, swaps on it, has built on it, or has it open for
+//! writing; it is claimed for this process, and may be written; nothing on it or on its partitions
+//! has the signature of a program; it holds no volume; and where nothing is signed, rows here and
+//! there are blank or of our own making. Consent names what may be lost; nothing is asked, and no
+//! default says yes.
+//!
+//! Not here: what is done with it. `upkeep` makes volumes, `qualify` measures.
+
+mod content;
+mod identity;
+
+use std::path::{Path, PathBuf};
+
+use device::{Device, ReadAt};
+use host::signature::Signature;
+use host::usage::{self, Use};
+
+pub use content::{STAMP, stamp_ends};
+pub use identity::{Changed, Identity};
+
+/// What the user agreed to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Consent {
+    /// The name that the device must have: its serial number, or what it tells instead.
+    pub name: Option<String>,
+    /// What may be lost.
+    pub overwrite: Overwrite,
+}
+
+/// Content that may be lost.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Overwrite {
+    /// These kinds, as refusals name them; `volume` and `data` among them.
+    Kinds(Vec<String>),
+    /// Whatever is there.
+    Everything,
+}
+
+impl Overwrite {
+    fn covers(&self, kind: &str) -> bool {
+        match self {
+            Self::Kinds(kinds) => kinds.iter().any(|agreed| agreed.eq_ignore_ascii_case(kind)),
+            Self::Everything => true,
+        }
+    }
+}
+
+/// Something that lies on a device.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Content {
+    /// What another program signed, on the device or on a partition of it, by its kernel name.
+    Foreign(Signature, Option<String>),
+    /// A volume of ours.
+    Volume,
+    /// Data without a signature, at this byte.
+    Data(u64),
+}
+
+impl Content {
+    /// The word that agrees to its loss.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Foreign(found, _) => found.kind,
+            Self::Volume => "volume",
+            Self::Data(_) => "data",
+        }
+    }
+}
+
+impl core::fmt::Display for Content {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Foreign(found, None) => write!(f, "{found}"),
+            Self::Foreign(found, Some(partition)) => write!(f, "{found} on {partition}"),
+            Self::Volume => f.write_str("a wirespool volume"),
+            Self::Data(offset) => write!(f, "data at byte {offset} that no program signed"),
+        }
+    }
+}
+
+/// Why a device may not be written to.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the text of each variant says what its fields are")]
+pub enum Refusal {
+    #[error(transparent)]
+    Device(#[from] device::Error),
+    #[error(transparent)]
+    Host(#[from] host::Error),
+    #[error("{} is no block device", path.display())]
+    NotADevice { path: PathBuf },
+    #[error("{} is {name}, not {given}", path.display())]
+    OtherDevice { path: PathBuf, name: String, given: String },
+    #[error("{} is in use: {used}", path.display())]
+    InUse { path: PathBuf, used: Use },
+    #[error("{} holds {content}", path.display())]
+    Occupied { path: PathBuf, content: Content },
+}
+
+/// A device that may be written to, claimed until this is dropped.
+#[derive(Debug)]
+pub struct Cleared {
+    /// For writing.
+    pub writer: Box<dyn Device>,
+    /// For reading.
+    pub reader: Box<dyn ReadAt>,
+    /// Which device it is.
+    pub identity: Identity,
+    /// What the user agreed to lose.
+    pub lost: Vec<Content>,
+}
+
+/// Walks the chain. `seed` decides where unsigned data is looked for. Nothing is written.
+pub fn clear(path: &Path, consent: &Consent, seed: u64) -> Result<Cleared, Refusal> {
+    let refused = path.to_path_buf();
+    if usage::target(path)? != usage::Target::BlockDevice {
+        return Err(Refusal::NotADevice { path: refused });
+    }
+    let identity = Identity::of(path)?;
+    if let Some(given) = consent.name.as_ref().filter(|given| **given != identity.name) {
+        let (name, given) = (identity.name.clone(), given.clone());
+        return Err(Refusal::OtherDevice { path: refused, name, given });
+    }
+    if let Some(used) = usage::of(path)? {
+        return Err(Refusal::InUse { path: refused, used });
+    }
+    // Claimed from here on: neither the kernel nor another wirespool gets it. Refuses what is
+    // read-only, or has blocks that are too large.
+    let writer = device::open(path, &device::Options::default())?;
+    // Who opened it in between would be seen here, and who comes later finds it claimed.
+    if let Some(used) = usage::writer_of(path)? {
+        return Err(Refusal::InUse { path: refused, used });
+    }
+    let reader = device::open_read(path)?;
+    let found = content::look(path, reader.as_ref(), seed)?;
+    let covered = |content: &Content| consent.overwrite.covers(content.kind());
+    if let Some(content) = found.iter().find(|content| !covered(content)) {
+        return Err(Refusal::Occupied { path: refused, content: content.clone() });
+    }
+    Ok(Cleared { writer, reader, identity, lost: found })
+}
