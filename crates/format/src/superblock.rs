@@ -53,6 +53,13 @@ mod at {
     pub(super) const GIVEN_UP_BEFORE: usize = 352;
     pub(super) const ERASED_BEFORE: usize = 360;
     pub(super) const ERASES: usize = 368;
+    pub(super) const QUALIFIED_BY: usize = 369;
+    pub(super) const QUALIFIED_AT: usize = 376;
+    pub(super) const GUARANTEED: usize = 384;
+    pub(super) const MEAN: usize = 392;
+    pub(super) const QUALIFIED_POOL: usize = 400;
+    pub(super) const LONGEST_WRITE: usize = 408;
+    pub(super) const REPORT: usize = 416;
     pub(super) const MEMBERS: usize = 512;
     pub(super) const END: usize = MEMBERS + super::MEMBERS_MAX * super::MEMBER_ENTRY_BYTES;
 }
@@ -82,7 +89,8 @@ const SPARE: u8 = 2;
 
 const _: () = {
     assert!(at::EARLIER + EARLIER_SHAPES_MAX * EARLIER_ENTRY_BYTES == at::PREVIOUS_START);
-    assert!(at::PREVIOUS_START + 8 == at::MAX_AGE && at::ERASES < at::MEMBERS);
+    assert!(at::PREVIOUS_START + 8 == at::MAX_AGE && at::ERASES + 1 == at::QUALIFIED_BY);
+    assert!(at::REPORT + 16 <= at::MEMBERS);
     assert!(at::PARENT + 32 == at::EARLIER);
     assert!(at::GEOMETRY + GEOMETRY_BYTES == at::PREPARED_EPOCH);
     assert!(at::COPY + 1 == at::MEMBER && at::END <= SUPERBLOCK_BYTES);
@@ -127,6 +135,77 @@ pub struct EarlierShape {
     pub parity_columns: u8,
 }
 
+/// On what the rates of a qualification stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum QualifiedBy {
+    /// The surface was written in the order of the ring.
+    Writing,
+    /// Places of it were written, or all of it in another order.
+    Places,
+    /// It was read only, which proves nothing of writing but that it is hardly faster.
+    Reading,
+}
+
+/// What a qualification found of each member before the volume was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Qualified {
+    /// On what it stands.
+    pub by: QualifiedBy,
+    /// When it began.
+    pub at: Timestamp,
+    /// The highest constant arrival, in bytes a second, that never overflows the pool; not 0.
+    pub guaranteed_bytes_per_s: u64,
+    /// Over a whole lap.
+    pub mean_bytes_per_s: u64,
+    /// The pool that the guarantee needs, in bytes.
+    pub pool_bytes: u64,
+    /// The longest write that was seen, in nanoseconds; 0 where none was timed.
+    pub longest_write_ns: u64,
+    /// The beginning of the BLAKE3 of the report's file.
+    pub report: [u8; 16],
+}
+
+impl Qualified {
+    fn encode(&self, page: &mut [u8; SUPERBLOCK_BYTES]) {
+        let by = match self.by {
+            QualifiedBy::Writing => 1,
+            QualifiedBy::Places => 2,
+            QualifiedBy::Reading => 3,
+        };
+        put(page, at::QUALIFIED_BY, &[by]);
+        put(page, at::QUALIFIED_AT, &self.at.0.to_le_bytes());
+        put(page, at::GUARANTEED, &self.guaranteed_bytes_per_s.to_le_bytes());
+        put(page, at::MEAN, &self.mean_bytes_per_s.to_le_bytes());
+        put(page, at::QUALIFIED_POOL, &self.pool_bytes.to_le_bytes());
+        put(page, at::LONGEST_WRITE, &self.longest_write_ns.to_le_bytes());
+        put(page, at::REPORT, &self.report);
+    }
+
+    fn decode(page: &[u8; SUPERBLOCK_BYTES]) -> Result<Option<Self>, SuperblockError> {
+        let [by] = get(page, at::QUALIFIED_BY);
+        let by = match by {
+            0 => return Ok(None),
+            1 => QualifiedBy::Writing,
+            2 => QualifiedBy::Places,
+            3 => QualifiedBy::Reading,
+            _ => return Err(SuperblockError::Values),
+        };
+        let guaranteed_bytes_per_s = get_u64(page, at::GUARANTEED);
+        if guaranteed_bytes_per_s == 0 {
+            return Err(SuperblockError::Values);
+        }
+        Ok(Some(Self {
+            by,
+            at: Timestamp(get_i64(page, at::QUALIFIED_AT)),
+            guaranteed_bytes_per_s,
+            mean_bytes_per_s: get_u64(page, at::MEAN),
+            pool_bytes: get_u64(page, at::QUALIFIED_POOL),
+            longest_write_ns: get_u64(page, at::LONGEST_WRITE),
+            report: get(page, at::REPORT),
+        }))
+    }
+}
+
 /// A superblock.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Superblock {
@@ -163,6 +242,8 @@ pub struct Superblock {
     pub erases: bool,
     /// No path serves stripes of sequences before this one, whatever their slots still hold.
     pub given_up_before: u64,
+    /// What was measured of each member before the volume was made.
+    pub qualified: Option<Qualified>,
     /// On this member nothing is left of stripes before this sequence. Each member says it for
     /// itself.
     pub erased_before: u64,
@@ -281,6 +362,9 @@ impl Superblock {
         put(&mut page, at::EXPIRED_THROUGH, &self.expired_through.0.to_le_bytes());
         put(&mut page, at::MAX_AGE, &self.max_age_ns.to_le_bytes());
         put(&mut page, at::ERASES, &[u8::from(self.erases)]);
+        if let Some(qualified) = &self.qualified {
+            qualified.encode(&mut page);
+        }
         put(&mut page, at::GIVEN_UP_BEFORE, &self.given_up_before.to_le_bytes());
         put(&mut page, at::ERASED_BEFORE, &self.erased_before.to_le_bytes());
         put(&mut page, at::CREATED, &self.created.0.to_le_bytes());
@@ -352,6 +436,7 @@ impl Superblock {
             expired_through: Timestamp(get_i64(page, at::EXPIRED_THROUGH)),
             max_age_ns,
             erases: erases == 1,
+            qualified: Qualified::decode(page)?,
             given_up_before: get_u64(page, at::GIVEN_UP_BEFORE),
             erased_before: get_u64(page, at::ERASED_BEFORE),
             created: Timestamp(get_i64(page, at::CREATED)),
@@ -496,6 +581,15 @@ mod tests {
             expired_through: Timestamp(-3),
             max_age_ns: 7,
             erases: true,
+            qualified: Some(Qualified {
+                by: QualifiedBy::Places,
+                at: Timestamp(13),
+                guaranteed_bytes_per_s: 14,
+                mean_bytes_per_s: 15,
+                pool_bytes: 16,
+                longest_write_ns: 17,
+                report: [18; 16],
+            }),
             given_up_before: 8,
             erased_before: 9,
             created: Timestamp(12),
@@ -526,6 +620,29 @@ mod tests {
         for copy in 0..SUPERBLOCK_COPIES {
             assert_eq!(Superblock::decode(&superblock().encode(copy), copy), Ok(superblock()));
         }
+    }
+
+    #[test]
+    fn a_superblock_without_a_qualification_is_as_it_was_before_there_were_any() {
+        let without = Superblock { qualified: None, ..superblock() };
+        let page = without.encode(0);
+        assert!(page[at::QUALIFIED_BY..at::MEMBERS].iter().all(|byte| *byte == 0));
+        assert_eq!(Superblock::decode(&page, 0), Ok(without));
+    }
+
+    #[test]
+    fn a_qualification_without_a_rate_or_of_an_unknown_kind_is_out_of_bounds() {
+        let spoilt = |offset: usize, bytes: &[u8]| {
+            let mut page = superblock().encode(0);
+            put(&mut page, offset, bytes);
+            put(&mut page, at::CRC, &[0; 4]);
+            let crc = crc32c(&page);
+            put(&mut page, at::CRC, &crc.to_le_bytes());
+            Superblock::decode(&page, 0)
+        };
+        assert_eq!(spoilt(at::QUALIFIED_BY, &[4]), Err(SuperblockError::Values));
+        assert_eq!(spoilt(at::GUARANTEED, &[0; 8]), Err(SuperblockError::Values));
+        assert!(spoilt(at::MEAN, &[0; 8]).is_ok());
     }
 
     #[test]

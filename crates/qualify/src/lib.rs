@@ -10,11 +10,13 @@
 //! long run only lowers it.
 
 mod bench;
+mod choice;
 mod diff;
 mod error;
 mod extents;
 mod fill;
 mod histogram;
+mod identity;
 mod latency;
 mod model;
 mod number;
@@ -32,10 +34,12 @@ mod traffic;
 mod verdict;
 
 pub use bench::{Bench, Tell};
+pub use choice::{Choice, Given, Reason, choose};
 pub use diff::{Change, Compared, Diff, Subject};
 pub use error::Error;
 pub use histogram::Latencies;
 pub use host::disk::Layer;
+pub use identity::{Other, other, report_id};
 pub use model::modelled;
 pub use partial::{Array, Lost, Share};
 pub use plan::{BLOCK_BYTES_MAX, ParsePartError, Part, Plan, SweepPlan};

@@ -130,7 +130,7 @@ pub struct SweepPlan {
 }
 
 /// Zones of the ring on disks: docs/benchmarks.md, Zones.
-const ZONES: u16 = 8;
+pub(crate) const ZONES: u16 = 8;
 /// Extents of a ring at least this large, so that a jump costs about 1 %.
 const EXTENT_BYTES: u64 = 256 << 20;
 /// Writes of one lap of a modelled disk, at most: a lap in seconds.

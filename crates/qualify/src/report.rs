@@ -37,17 +37,22 @@ pub struct Qualification {
 }
 
 impl Qualification {
-    /// Whether the target does what it was asked for: a rate, or, where none was given, to be
-    /// measured to the end. Rows that are not what was written are never good enough.
-    pub fn answer(&self) -> Answer {
+    /// Rows that did not hold what was written to them last.
+    pub fn wrong_rows(&self) -> u64 {
         let fills = self.parts.iter().filter_map(|part| match part {
             PartResult::Fill(fill) => fill.verified,
             _ => None,
         });
+        fills.map(|verified| verified.wrong).sum()
+    }
+
+    /// Whether the target does what it was asked for: a rate, or, where none was given, to be
+    /// measured to the end. Rows that are not what was written are never good enough.
+    pub fn answer(&self) -> Answer {
         let asked = self.verdict.as_ref().and_then(|verdict| verdict.asked);
         let of_rate = asked.map_or(Answer::Fits, |asked| asked.answer);
         match of_rate {
-            _ if fills.into_iter().any(|verified| verified.wrong > 0) => Answer::TooSlow,
+            _ if self.wrong_rows() > 0 => Answer::TooSlow,
             Answer::Fits if self.is_interrupted => Answer::CannotJudge,
             answer => answer,
         }

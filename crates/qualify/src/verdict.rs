@@ -258,7 +258,7 @@ impl Laps<'_> {
 }
 
 /// One lap over ranges of the surface at the rates of a sweep, with a jump to each but the first.
-fn lap(
+pub(crate) fn lap(
     sweep: &Sweep,
     ranges: impl Iterator<Item = Range<u64>>,
     step_bytes: u64,

@@ -69,7 +69,13 @@ impl Plan {
         let zones = random.pick(&[1, 1, 1, 2, 4]);
         let extent_bytes = (zones > 1).then(|| u64::from(piece_bytes) << random.below(2));
         let layout = Layout { zones, extent_bytes, ..Layout::default() };
-        let options = CreateOptions { piece_bytes, parity_columns: parity, layout, max_age_ns: 0 };
+        let options = CreateOptions {
+            piece_bytes,
+            parity_columns: parity,
+            layout,
+            max_age_ns: 0,
+            qualified: None,
+        };
         let members = usize::from(data + parity);
         let mut smallest = (4 << 20) + slots * u64::from(piece_bytes);
         let (geometry, window) = loop {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use device::{Device, ROW_SIZE};
 use format::geometry::{PIECE_BYTES_MAX, RESERVED_BYTES};
 use format::head::{HeadKey, VolumeId};
-use format::superblock::{MemberEntry, Spare, Superblock};
+use format::superblock::{MemberEntry, Qualified, Spare, Superblock};
 use guard::{Consent, Overwrite};
 use host::usage::Target;
 use host::{disk, gpt, signature, usage};
@@ -42,6 +42,8 @@ pub struct CreateOptions {
     pub extent_bytes: Option<u64>,
     /// The part of each member that the ring may use.
     pub usable: Usable,
+    /// What was measured of each member; kept in the superblock.
+    pub qualified: Option<Qualified>,
     /// Packets older than this are not served.
     pub max_age: Option<Duration>,
     /// Leave a file unwritten: made at once, but slower on the first lap, and the disk may be full
@@ -66,6 +68,7 @@ impl CreateOptions {
             zones: Some(1),
             extent_bytes: None,
             usable: Usable::default(),
+            qualified: None,
             max_age: None,
             sparse: false,
             raw: false,
@@ -220,13 +223,14 @@ fn check_shape(
 }
 
 fn shape(targets: &[Allowed<'_>], options: &CreateOptions) -> volume::CreateOptions {
-    let CreateOptions { piece_bytes, parity_columns, extent_bytes, usable, .. } = *options;
+    let CreateOptions { piece_bytes, parity_columns, extent_bytes, usable, qualified, .. } =
+        *options;
     let is_rotational = targets.iter().any(|target| target.is_rotational);
     let zones = options.zones.unwrap_or(if is_rotational { ZONES_OF_DISKS } else { 1 });
     let layout = Layout { zones, extent_bytes, usable };
     let max_age = options.max_age.unwrap_or_default();
     let max_age_ns = i64::try_from(max_age.as_nanos()).unwrap_or(i64::MAX);
-    volume::CreateOptions { piece_bytes, parity_columns, layout, max_age_ns }
+    volume::CreateOptions { piece_bytes, parity_columns, layout, max_age_ns, qualified }
 }
 
 /// Brings one member into being, without superblocks.

@@ -20,6 +20,7 @@ fn options(volume: PathBuf) -> CreateOptions {
         zones: None,
         extent_bytes: None,
         usable: Usable::default(),
+        qualified: None,
         max_age: None,
         sparse: false,
         raw: false,

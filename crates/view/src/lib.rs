@@ -48,9 +48,9 @@ pub use prove::{
     ReportError, limit, limit_json, parse_recording, proved, proved_json, trial_in_short,
 };
 pub use qualify::{
-    QualificationError, parse_qualification, qualification, qualification_csv, qualification_diff,
-    qualification_diff_json, qualification_html, qualification_json, qualification_svg,
-    qualify_estimate, qualify_plan, qualify_plan_json,
+    QualificationError, choice, parse_qualification, qualification, qualification_csv,
+    qualification_diff, qualification_diff_json, qualification_html, qualification_json,
+    qualification_svg, qualify_estimate, qualify_plan, qualify_plan_json,
 };
 pub use record::{going_json, is_clean, recording, recording_json, recording_progress};
 pub use replay::{replay_progress, replayed, replayed_json};

@@ -71,6 +71,12 @@ pub(crate) fn time(time: Timestamp) -> String {
     whole.get(..23).unwrap_or(&whole).replace('T', " ")
 }
 
+/// The day of a time: `2026-11-20`, UTC.
+pub(crate) fn day(time: Timestamp) -> String {
+    let whole = time.to_string();
+    whole.split('T').next().unwrap_or(&whole).to_owned()
+}
+
 /// From and to, and how long that is.
 pub(crate) fn times((from, to): (Timestamp, Timestamp)) -> String {
     format!("{} to {} UTC ({})", time(from), time(to), duration(to.since(from)))

@@ -3,18 +3,20 @@
 use core::fmt::Write as _;
 
 use format::geometry::{ExtentOrder, Geometry};
-use format::superblock::{MemberEntry, Superblock};
+use format::superblock::{MemberEntry, Qualified, QualifiedBy, Superblock};
 use serde::Serialize;
 use units::{ByteSize, Timestamp};
 use upkeep::{Created, Inspection, MemberState, Recording, RingMap};
 
+use crate::manifest::hex;
 use crate::map::MapJson;
 use crate::pretty;
+use crate::qualify::disk_rate;
 use crate::table::{Column, render};
-use crate::text::{Facts, duration, grouped, plural, printable, size, time, times};
+use crate::text::{Facts, day, duration, grouped, plural, printable, size, time, times};
 
-/// A new volume, in words.
-pub fn created(report: &Created) -> String {
+/// A new volume, in words, with the reasons of what a qualification chose.
+pub fn created(report: &Created, reasons: &[String]) -> String {
     let geometry = &report.superblock.geometry;
     let mut facts = Facts::default();
     let mut members = report.members.iter();
@@ -35,6 +37,12 @@ pub fn created(report: &Created) -> String {
     };
     let smallest = report.members.iter().map(|member| member.size_bytes).min().unwrap_or(0);
     facts.add("order", format!("{}{why}", order(geometry, smallest)));
+    if let Some(qualified) = &report.superblock.qualified {
+        facts.add("qualified", self::qualified(qualified));
+    }
+    for reason in reasons {
+        facts.add("because", reason);
+    }
     for member in &report.members {
         if let Some(destroyed) = &member.destroyed {
             facts.add("destroyed", destroyed);
@@ -51,6 +59,53 @@ pub fn created(report: &Created) -> String {
         facts.add("note", note);
     }
     facts.finish()
+}
+
+/// What was measured of each member before the volume was made.
+pub(crate) fn qualified(found: &Qualified) -> String {
+    let by = match found.by {
+        QualifiedBy::Writing => "by writing all of it",
+        QualifiedBy::Places => "by writing places of it, or in another order",
+        QualifiedBy::Reading => "if it writes as it reads: it was only read",
+    };
+    format!(
+        "{} guaranteed of each member with a pool of {}, mean {}, {by}; {}, report {}",
+        disk_rate(found.guaranteed_bytes_per_s),
+        ByteSize(found.pool_bytes),
+        disk_rate(found.mean_bytes_per_s),
+        day(found.at),
+        hex(&found.report),
+    )
+}
+
+/// What a qualification found of each member.
+#[derive(Serialize)]
+pub(crate) struct QualifiedJson {
+    by: &'static str,
+    started_ns: i64,
+    guaranteed_bytes_per_s: u64,
+    mean_bytes_per_s: u64,
+    pool_bytes: u64,
+    longest_write_ns: u64,
+    report: String,
+}
+
+impl QualifiedJson {
+    pub(crate) fn new(found: &Qualified) -> Self {
+        Self {
+            by: match found.by {
+                QualifiedBy::Writing => "writing",
+                QualifiedBy::Places => "places",
+                QualifiedBy::Reading => "reading",
+            },
+            started_ns: found.at.0,
+            guaranteed_bytes_per_s: found.guaranteed_bytes_per_s,
+            mean_bytes_per_s: found.mean_bytes_per_s,
+            pool_bytes: found.pool_bytes,
+            longest_write_ns: found.longest_write_ns,
+            report: hex(&found.report),
+        }
+    }
 }
 
 fn ring(geometry: &Geometry) -> String {
@@ -130,6 +185,11 @@ struct CreatedJson<'a> {
     data_columns: u8,
     parity_columns: u8,
     layout: LayoutJson,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    qualified: Option<QualifiedJson>,
+    /// Why a qualification chose what it did.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    reasons: &'a [String],
     members: Vec<CreatedMemberJson<'a>>,
 }
 
@@ -144,7 +204,7 @@ struct CreatedMemberJson<'a> {
 }
 
 /// A new volume as a JSON object.
-pub fn created_json(report: &Created) -> String {
+pub fn created_json(report: &Created, reasons: &[String]) -> String {
     let geometry = &report.superblock.geometry;
     let members = report.members.iter().map(|member| CreatedMemberJson {
         path: member.path.display().to_string(),
@@ -163,6 +223,8 @@ pub fn created_json(report: &Created) -> String {
         data_columns: geometry.data_columns,
         parity_columns: geometry.parity_columns,
         layout: LayoutJson::new(geometry),
+        qualified: report.superblock.qualified.as_ref().map(QualifiedJson::new),
+        reasons,
         members: members.collect(),
     })
 }
@@ -176,6 +238,9 @@ pub fn inspection(report: &Inspection, width: Option<usize>) -> String {
     facts.add("created", format!("{} UTC", time(report.superblock.created)));
     facts.add("ring", ring(geometry));
     facts.add("order", order(geometry, report.smallest_member_bytes));
+    if let Some(qualified) = &report.superblock.qualified {
+        facts.add("qualified", self::qualified(qualified));
+    }
     let entries = report.superblock.members.iter().zip(&report.members);
     for (number, (entry, state)) in (0_u8..).zip(entries) {
         let why = report.why_absent.iter().find(|(member, _)| *member == number);
@@ -313,6 +378,8 @@ struct InspectionJson<'a> {
     parity_columns: u8,
     piece_bytes: u32,
     layout: LayoutJson,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    qualified: Option<QualifiedJson>,
     slots: u64,
     slots_used: u64,
     slots_written: u64,
@@ -424,6 +491,7 @@ pub fn inspection_json(report: &Inspection, map: Option<&RingMap>) -> String {
         parity_columns: superblock.geometry.parity_columns,
         piece_bytes: superblock.geometry.piece_bytes,
         layout: LayoutJson::new(&superblock.geometry),
+        qualified: superblock.qualified.as_ref().map(QualifiedJson::new),
         slots: superblock.geometry.slots,
         slots_used: report.slots_used,
         slots_written: report.slots_written,

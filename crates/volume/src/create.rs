@@ -4,7 +4,7 @@
 use device::Device;
 use format::geometry::{Geometry, MEMBERS_MAX, PIECE_BYTES_MAX, PIECE_BYTES_MIN};
 use format::head::{HeadKey, VolumeId};
-use format::superblock::{MemberEntry, Spare, Superblock};
+use format::superblock::{MemberEntry, Qualified, Spare, Superblock};
 use units::Timestamp;
 
 use crate::layout::Placed;
@@ -24,6 +24,8 @@ pub struct CreateOptions {
     pub layout: Layout,
     /// Packets older than this, in nanoseconds, are not served; 0: whatever their age.
     pub max_age_ns: i64,
+    /// What was measured of each member; kept in the superblock.
+    pub qualified: Option<Qualified>,
 }
 
 impl Default for CreateOptions {
@@ -33,6 +35,7 @@ impl Default for CreateOptions {
             parity_columns: 0,
             layout: Layout::default(),
             max_age_ns: 0,
+            qualified: None,
         }
     }
 }
@@ -141,6 +144,7 @@ pub fn create(
         expired_through: Timestamp::MIN,
         max_age_ns: options.max_age_ns,
         erases: false,
+        qualified: options.qualified,
         given_up_before: 0,
         erased_before: 0,
         created: identity.created,

@@ -182,6 +182,7 @@ fn superblock_from_heads(devices: &[Box<dyn ReadAt>]) -> Option<Superblock> {
         expired_through: Timestamp::MIN,
         max_age_ns: 0,
         erases: false,
+        qualified: None,
         given_up_before: 0,
         erased_before: 0,
         created: Timestamp(0),

@@ -79,6 +79,7 @@ impl Run {
             parity_columns: shape.1,
             layout: layout(seed),
             max_age_ns: 0,
+            qualified: None,
         };
         let mut size = (4 << 20) + slots * u64::from(PIECE_BYTES);
         let fits = |size| {

@@ -89,6 +89,7 @@ fn disk(timing: Timing, (zones, newest): (u16, u64), discarded: u64) -> (Modelle
         expired_through: Timestamp::MIN,
         max_age_ns: 0,
         erases: false,
+        qualified: None,
         given_up_before: 0,
         erased_before: 0,
         created: Timestamp(0),

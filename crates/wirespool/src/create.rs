@@ -8,6 +8,8 @@ use host::{StopFlag, SystemClock};
 use upkeep::CreateOptions;
 use volume::{Bound, Usable};
 
+use crate::advice::{self, Advice};
+
 use crate::arguments;
 use crate::failure::{self, Outcome, Verdict};
 use crate::progress::Progress;
@@ -22,7 +24,8 @@ use crate::stdout;
 ///
 /// A disk with platters is fast outside and half as fast inside. On it the ring visits 8 zones of
 /// the surface in turn, so that any stretch of time sees the mean of both; flash and files are
-/// written from the first byte to the last.
+/// written from the first byte to the last. With --qualification what was measured decides, and a
+/// line for each decision says why; what is given by hand wins.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -31,7 +34,9 @@ Examples:
   wirespool create /tmp/try --size 1G --sparse at once, for trying things out
   wirespool create /dev/sdb --member /dev/sdc --member /dev/sdd --member /dev/sde --parity 2
                                                four disks, of which any two may be lost
-  wirespool create /dev/sdb --usable 90%       without the slowest tenth of the disk")]
+  wirespool create /dev/sdb --usable 90%       without the slowest tenth of the disk
+  wirespool create /dev/sdb --qualification sdb.json
+                                               as `qualify /dev/sdb ... -o sdb.json` found best")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Flags {
     /// A new file, or a block device
@@ -67,9 +72,15 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     extent: Option<u64>,
     /// The part of each member that the ring may use, such as 90%, 10%..90% or 1T..6T
-    #[arg(long, value_name = "BEGIN..END", default_value = "0%..100%", hide_default_value = true)]
-    #[arg(value_parser = usable)]
-    usable: Usable,
+    #[arg(long, value_name = "BEGIN..END", value_parser = usable)]
+    usable: Option<Usable>,
+    /// Let the report of a qualification choose zones, extent, usable range and pool, and keep what
+    /// it guarantees in the volume; for several disks give the report of each
+    #[arg(long = "qualification", value_name = "FILE")]
+    qualifications: Vec<PathBuf>,
+    /// Take the reports although they are of other disks: of the same kind, say
+    #[arg(long, requires = "qualifications")]
+    of_other_disks: bool,
     /// Give out nothing that is older than this, such as 7d, whatever the ring still holds
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     max_age: Option<Duration>,
@@ -137,8 +148,30 @@ fn check(flags: &Flags) -> Result<(), failure::Usage> {
     }
 }
 
+/// What the reports advise, if there are any.
+fn advice(flags: &Flags) -> anyhow::Result<Option<Advice>> {
+    if flags.qualifications.is_empty() {
+        return Ok(None);
+    }
+    let members = [std::slice::from_ref(&flags.volume), &flags.members].concat();
+    let data_members =
+        (members.len() + usize::from(flags.missing)).saturating_sub(usize::from(flags.parity));
+    let given = ::qualify::Given {
+        zones: flags.zones,
+        extent_bytes: flags.extent,
+        has_usable: flags.usable.is_some(),
+        data_members: u8::try_from(data_members).unwrap_or(u8::MAX),
+    };
+    advice::read(&flags.qualifications, &members, given, flags.of_other_disks).map(Some)
+}
+
 pub(crate) fn run(flags: &Flags) -> Outcome {
     check(flags)?;
+    let advice = advice(flags)?;
+    let choice = advice.as_ref().map(|advice| &advice.choice);
+    let percent = choice.and_then(|choice| choice.usable_percent);
+    let advised =
+        percent.map(|percent| Usable { begin: Bound::Share(0), end: Bound::Share(percent * 100) });
     let options = CreateOptions {
         members: [std::slice::from_ref(&flags.volume), &flags.members].concat(),
         missing: flags.missing,
@@ -146,9 +179,10 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         parity_columns: flags.parity,
         size_bytes: flags.size,
         piece_bytes: flags.piece,
-        zones: flags.zones,
-        extent_bytes: flags.extent,
-        usable: flags.usable,
+        zones: flags.zones.or(choice.map(|choice| choice.zones)),
+        extent_bytes: flags.extent.or(choice.and_then(|choice| choice.extent_bytes)),
+        usable: flags.usable.or(advised).unwrap_or_default(),
+        qualified: choice.map(|choice| choice.qualified),
         max_age: flags.max_age,
         sparse: flags.sparse,
         raw: flags.raw,
@@ -162,7 +196,12 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     });
     progress.finish();
     let created = created?;
-    let text = if flags.json { view::created_json(&created) } else { view::created(&created) };
+    let reasons = choice.map(view::choice).unwrap_or_default();
+    let text = if flags.json {
+        view::created_json(&created, &reasons)
+    } else {
+        view::created(&created, &reasons)
+    };
     stdout::print(&text)?;
     Ok(Verdict::Clean)
 }

@@ -108,6 +108,7 @@ impl Demo {
             zones: None,
             extent_bytes: None,
             usable: Usable::default(),
+            qualified: None,
             max_age: None,
             sparse: true,
             raw: false,

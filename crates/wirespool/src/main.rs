@@ -4,6 +4,7 @@
 //! Flags are read from the command line and nowhere else. Results go to standard output, progress
 //! and remarks to standard error; a reader that goes away ends the program quietly.
 
+mod advice;
 mod arguments;
 mod atlas;
 mod create;

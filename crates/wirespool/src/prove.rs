@@ -114,6 +114,7 @@ fn make_volume(
         zones: None,
         extent_bytes: None,
         usable: Usable::default(),
+        qualified: None,
         max_age: None,
         sparse: false,
         raw: false,

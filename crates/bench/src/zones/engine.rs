@@ -73,6 +73,7 @@ fn create(mut disk: Modelled, ring: &Ring<'_>) -> Result<Superblock> {
         expired_through: Timestamp::MIN,
         max_age_ns: 0,
         erases: false,
+        qualified: None,
         given_up_before: 0,
         erased_before: 0,
         created: Timestamp(0),

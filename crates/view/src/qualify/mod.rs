@@ -1,5 +1,6 @@
 //! A qualification for people and programs: a summary for a terminal, a page of HTML, CSV and JSON.
 
+mod choice;
 mod csv;
 mod diff;
 mod json;
@@ -8,11 +9,13 @@ mod plan;
 mod spark;
 mod text;
 
+pub use choice::choice;
 pub use csv::qualification_csv;
 pub use diff::{qualification_diff, qualification_diff_json};
 pub use json::{QualificationError, parse_qualification, qualification_json};
 pub use page::{qualification_html, qualification_svg};
 pub use plan::{qualify_plan, qualify_plan_json};
+pub(crate) use text::rate as disk_rate;
 pub use text::{qualification, qualify_estimate};
 
 #[cfg(test)]

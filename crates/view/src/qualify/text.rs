@@ -389,7 +389,7 @@ fn range(rates: &[u64]) -> String {
 }
 
 /// Rates of disks are given in powers of 1000, as their makers do.
-pub(super) fn rate(bytes_per_s: u64) -> String {
+pub(crate) fn rate(bytes_per_s: u64) -> String {
     let (unit, name) = match bytes_per_s {
         0..1_000_000 => (1_000, "kB/s"),
         1_000_000..1_000_000_000 => (1_000_000, "MB/s"),

@@ -179,7 +179,10 @@ const WHOLE: Recipe = Recipe {
     away: None,
 };
 
-const RECIPES: [Recipe; 6] = [
+/// A report that chooses the zones of an image.
+const REPORT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/qualification.json");
+
+const RECIPES: [Recipe; 7] = [
     Recipe { name: "v1-k1p0-stop", recordings: &[20, 12], ..WHOLE },
     Recipe { name: "v1-k1p0-laps", recordings: &[90, 130, 60], ..WHOLE },
     Recipe {
@@ -203,6 +206,12 @@ const RECIPES: [Recipe; 6] = [
         parity: "1",
         recordings: &[20, 30],
         away: Some(1),
+        ..WHOLE
+    },
+    Recipe {
+        name: "v1-k1p0-qualified",
+        create: &["--qualification", REPORT, "--of-other-disks"],
+        recordings: &[60, 30],
         ..WHOLE
     },
 ];
