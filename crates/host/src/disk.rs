@@ -6,6 +6,7 @@ use std::path::Path;
 use rustix::fs::{FileType, stat};
 
 use crate::Error;
+use crate::drive::{self, Drive};
 use crate::usage::{children, name_of, sysfs, sysfs_of};
 
 /// A disk as its request queue in sysfs describes it.
@@ -50,6 +51,8 @@ pub struct Layer {
     pub write_cache: Option<String>,
     /// The I/O scheduler in use.
     pub scheduler: Option<String>,
+    /// What the drive tells of itself, where [`layers_with_drives`] asked it.
+    pub drive: Option<Drive>,
 }
 
 /// The devices that carry a block device, or the file system of anything else: itself first, then
@@ -68,6 +71,20 @@ pub fn layers(path: &Path) -> Result<Vec<Layer>, Error> {
         let mut below = children(&place.join("slaves"));
         below.reverse();
         next.extend(below.iter().map(|link| fs::canonicalize(link).unwrap_or(link.clone())));
+    }
+    Ok(layers)
+}
+
+/// The same, and each drive is asked for its health, its link and how it writes: commands that take
+/// milliseconds, or, of a drive that does not answer, two seconds.
+pub fn layers_with_drives(path: &Path) -> Result<Vec<Layer>, Error> {
+    let mut layers = layers(path)?;
+    for layer in &mut layers {
+        let link = Path::new("/sys/class/block").join(&layer.name);
+        let place = fs::canonicalize(&link).unwrap_or(link);
+        let is_partition = place.join("partition").exists();
+        let disk = place.parent().filter(|_| is_partition).unwrap_or(&place);
+        layer.drive = drive::of(disk, &Path::new("/dev").join(name_of(disk)));
     }
     Ok(layers)
 }
@@ -118,6 +135,7 @@ fn layer(place: &Path) -> Layer {
         is_rotational: text("queue/rotational").as_deref() == Some("1"),
         write_cache: text("queue/write_cache"),
         scheduler: text("queue/scheduler").and_then(active),
+        drive: None,
     }
 }
 

@@ -9,6 +9,7 @@ mod clock;
 mod control;
 mod directory;
 pub mod disk;
+pub mod drive;
 mod error;
 pub mod facts;
 pub mod gpt;

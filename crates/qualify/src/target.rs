@@ -148,7 +148,7 @@ fn sweep_up(folder: &Path) -> Result<Vec<PathBuf>, Error> {
 }
 
 fn described(path: &Path, kind: TargetKind, size_bytes: u64) -> Result<Target, Error> {
-    let layers = disk::layers(path)?;
+    let layers = disk::layers_with_drives(path)?;
     Ok(Target { kind, path: path.display().to_string(), size_bytes, layers })
 }
 

@@ -50,7 +50,8 @@ pub use prove::{
 pub use qualify::{
     QualificationError, choice, parse_qualification, qualification, qualification_csv,
     qualification_diff, qualification_diff_json, qualification_html, qualification_json,
-    qualification_svg, qualify_estimate, qualify_plan, qualify_plan_json,
+    qualification_svg, qualify_estimate, qualify_plan, qualify_plan_json, volume_qualification,
+    volume_qualification_json,
 };
 pub use record::{going_json, is_clean, recording, recording_json, recording_progress};
 pub use replay::{replay_progress, replayed, replayed_json};

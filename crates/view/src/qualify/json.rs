@@ -50,7 +50,7 @@ macro_rules! as_it_is {
     )*};
 }
 
-as_it_is!(u64 u32 u8 i64 bool String);
+as_it_is!(u64 u32 u8 i64 i32 bool String);
 
 /// A struct of the schema, field by field that of a report.
 macro_rules! mirror {
@@ -103,6 +103,7 @@ macro_rules! words {
 
 words! {
     KindJson of q::TargetKind { OwnFile, File, Device, Model, }
+    RecordingJson of q::Recording { DriveManaged, HostAware, HostManaged, NotTold, }
     PartJson of q::Part { Sweep, Fill, Passes, Ring, Extents, Latency, Reads, }
     OrderJson of q::Order { FirstToLast, ZoneLevelled, }
     AnswerJson of q::Answer { Fits, TooSlow, CannotJudge, }
@@ -110,6 +111,26 @@ words! {
 }
 
 mirror! {
+    UnreadJson of q::Unread { what: String, needs: String, }
+    LinkJson of q::Link { speed: String, speed_most: String, width: u32, width_most: u32, }
+    HealthJson of q::Health {
+        is_failing: bool,
+        used_percent: Option<u64>,
+        media_errors: Option<u64>,
+        reallocated: Option<u64>,
+        pending: Option<u64>,
+        power_on_hours: Option<u64>,
+        written_bytes: Option<u64>,
+        unsafe_shutdowns: Option<u64>,
+    }
+    DriveJson of q::Drive {
+        temperature_c: Option<i32>,
+        health: Option<HealthJson>,
+        link: Option<LinkJson>,
+        turns_per_min: Option<u32>,
+        recording: Option<RecordingJson>,
+        unread: Vec<UnreadJson>,
+    }
     LayerJson of q::Layer {
         name: String,
         size_bytes: u64,
@@ -119,6 +140,7 @@ mirror! {
         is_rotational: bool,
         write_cache: Option<String>,
         scheduler: Option<String>,
+        drive: Option<DriveJson>,
     }
     TargetJson of q::Target {
         kind: KindJson,
@@ -298,6 +320,22 @@ impl Mirror<PartResult> for PartResultJson {
     }
 }
 
+/// What follows from the parts, beside what the disk claims: computed anew by every reader.
+#[derive(Serialize, Default)]
+struct SeenJson {
+    turns: Option<bool>,
+    access_ns: Option<u64>,
+    has_cache: Option<bool>,
+    is_shingled: Option<bool>,
+}
+
+impl SeenJson {
+    fn new(seen: q::Seen) -> Self {
+        let q::Seen { turns, access_ns, has_cache, is_shingled } = seen;
+        Self { turns, access_ns, has_cache, is_shingled }
+    }
+}
+
 /// The first fields are those that a script asks for; they repeat the verdict.
 #[derive(Serialize, Deserialize)]
 struct QualificationJson {
@@ -310,6 +348,8 @@ struct QualificationJson {
     started_ns: i64,
     ns: u64,
     verdict: Option<VerdictJson>,
+    #[serde(skip_deserializing)]
+    seen: SeenJson,
     parts: Vec<PartResultJson>,
     written: Vec<Range<u64>>,
     is_interrupted: bool,
@@ -330,6 +370,7 @@ pub fn qualification_json(found: &Qualification) -> String {
         started_ns: found.started.0,
         ns: found.ns,
         verdict: Mirror::of(&found.verdict),
+        seen: SeenJson::new(q::seen(&found.parts)),
         parts: Mirror::of(&found.parts),
         written: found.written.clone(),
         is_interrupted: found.is_interrupted,

@@ -3,11 +3,13 @@
 mod choice;
 mod csv;
 mod diff;
+mod drive;
 mod json;
 mod page;
 mod plan;
 mod spark;
 mod text;
+mod volume;
 
 pub use choice::choice;
 pub use csv::qualification_csv;
@@ -17,6 +19,7 @@ pub use page::{qualification_html, qualification_svg};
 pub use plan::{qualify_plan, qualify_plan_json};
 pub(crate) use text::rate as disk_rate;
 pub use text::{qualification, qualify_estimate};
+pub use volume::{volume_qualification, volume_qualification_json};
 
 #[cfg(test)]
 mod tests;

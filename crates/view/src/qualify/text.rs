@@ -4,10 +4,11 @@ use core::fmt::Write as _;
 
 use ::qualify::{
     Answer, Cause, Extents, Fill, Judged, Latencies, Latency, Order, PartResult, Passes,
-    Qualification, Reads, Share, Sweep, Target, TargetKind, Verdict,
+    Qualification, Reads, Share, Sweep, Target, TargetKind, Verdict, seen,
 };
 use units::ByteSize;
 
+use super::drive;
 use super::spark::sparkline;
 use crate::plot::PlotStyle;
 use crate::replay::bits;
@@ -41,6 +42,10 @@ pub fn qualification(found: &Qualification, style: PlotStyle) -> String {
     lines.add("target", &target(&found.target));
     for layer in found.target.layers.iter().take(8) {
         lines.add("", &self::layer(layer));
+        layer.drive.iter().flat_map(drive::lines).for_each(|line| lines.add("", &line));
+    }
+    if let Some(seen) = drive::seen(&found.target, seen(&found.parts)) {
+        lines.add("seen", &seen);
     }
     if let Some(verdict) = &found.verdict {
         self::verdict(&mut lines, verdict);

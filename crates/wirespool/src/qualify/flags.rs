@@ -20,7 +20,8 @@ const ROW_BYTES: u64 = 4096;
 /// Find out what rate a disk guarantees, and how much traffic that is.
 ///
 /// Of a directory, or a path at which nothing is yet, a file is made there, measured, and removed.
-/// A file that is there, and a device, are only read. A device is written to when its serial number
+/// A file that is there, and a device, are only read; of a volume all members, beside what the
+/// volume keeps of an earlier qualification. A device is written to when its serial number
 /// is typed behind --destroy, nobody uses it or a part of it, and it holds nothing, or only what
 /// --overwrite names. Ctrl-C stops in order: a file is removed, and what was written is told.
 ///

@@ -1,6 +1,7 @@
 //! `wirespool qualify`.
 
 mod flags;
+mod volume;
 
 use core::ops::ControlFlow;
 use std::io::Write as _;
@@ -71,6 +72,12 @@ fn plan(ask: &PlanAsk, json: bool) -> Outcome {
 
 fn measured(flags: &Flags) -> Outcome {
     let (subject, ask) = (flags.subject()?, flags.ask()?);
+    if let Subject::Path { path, consent, .. } = &subject
+        && consent.destroy.is_none()
+        && let Some(volume) = volume::at(path)
+    {
+        return volume::run(volume, flags, &ask);
+    }
     // Refused now, and not after hours.
     let drafts = Drafts::create(flags.output.as_deref(), &flags.outputs)?;
     let stop = StopFlag::install()?;
@@ -200,19 +207,23 @@ fn seed() -> Result<u64, host::Error> {
     random_bytes().map(u64::from_le_bytes)
 }
 
-fn tell(found: &Qualification, json: bool) -> Outcome {
-    let style = view::PlotStyle {
-        width: stdout::width().unwrap_or(WIDTH),
-        is_terminal: stdout::is_terminal(),
-    };
-    let text =
-        if json { view::qualification_json(found) } else { view::qualification(found, style) };
-    stdout::print(&text)?;
-    Ok(match found.answer() {
+fn style() -> view::PlotStyle {
+    view::PlotStyle { width: stdout::width().unwrap_or(WIDTH), is_terminal: stdout::is_terminal() }
+}
+
+fn verdict(answer: Answer) -> Verdict {
+    match answer {
         Answer::Fits => Verdict::Clean,
         Answer::TooSlow => Verdict::Negative,
         Answer::CannotJudge => Verdict::Unknown,
-    })
+    }
+}
+
+fn tell(found: &Qualification, json: bool) -> Outcome {
+    let text =
+        if json { view::qualification_json(found) } else { view::qualification(found, style()) };
+    stdout::print(&text)?;
+    Ok(verdict(found.answer()))
 }
 
 /// Progress of one part after another.

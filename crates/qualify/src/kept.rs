@@ -1,0 +1,166 @@
+//! A volume as the target: its members as they are now, beside what the volume keeps of an earlier
+//! qualification.
+
+use std::path::PathBuf;
+
+use format::superblock::{Qualified, QualifiedBy};
+
+use crate::report::Qualification;
+use crate::verdict::Answer;
+
+/// Reading is hardly slower than writing was: below this part of it, in percent, a member has
+/// become slower.
+const SLOWER_PERCENT: u64 = 90;
+
+/// A volume whose members were looked at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VolumeQualification {
+    /// The member that was named.
+    pub path: PathBuf,
+    /// Columns with packets: members that share what arrives.
+    pub data_columns: u8,
+    /// What the volume keeps.
+    pub kept: Option<Qualified>,
+    /// Members by number, read only.
+    pub members: Vec<(u8, Qualification)>,
+    /// Members that are not there.
+    pub absent: Vec<u8>,
+}
+
+/// A member beside what the volume keeps of it. Rates in bytes a second.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Beside {
+    /// Read over all of its surface.
+    pub mean_bytes_per_s: u64,
+    /// In its slowest place.
+    pub minimum_bytes_per_s: u64,
+    /// Its mean over the one that the volume keeps, in thousandths.
+    pub permille: Option<u64>,
+    /// It reads more slowly than was guaranteed for writing.
+    pub is_slower: bool,
+}
+
+/// What reading says of a member; `None` where no part found a rate.
+pub fn beside(found: &Qualification, kept: Option<&Qualified>) -> Option<Beside> {
+    let judged = found.verdict.as_ref()?.judged.first()?;
+    let mean = judged.mean_bytes_per_s;
+    let permille = kept.map(|kept| {
+        let ratio = u128::from(mean) * 1000 / u128::from(kept.mean_bytes_per_s.max(1));
+        u64::try_from(ratio).unwrap_or(u64::MAX)
+    });
+    // One that was only read is compared with its mean, one that was written with its guarantee.
+    let least = kept.map_or(0, |kept| match kept.by {
+        QualifiedBy::Reading => kept.mean_bytes_per_s,
+        QualifiedBy::Writing | QualifiedBy::Places => kept.guaranteed_bytes_per_s,
+    });
+    Some(Beside {
+        mean_bytes_per_s: mean,
+        minimum_bytes_per_s: judged.minimum_bytes_per_s,
+        permille,
+        is_slower: u128::from(mean) * 100 < u128::from(least) * u128::from(SLOWER_PERCENT),
+    })
+}
+
+impl VolumeQualification {
+    /// Too slow where a member is, or where a rate was asked for that it cannot read. Reading
+    /// alone never says that a rate fits.
+    pub fn answer(&self) -> Answer {
+        let slower = self.members.iter().any(|(_, found)| {
+            beside(found, self.kept.as_ref()).is_some_and(|beside| beside.is_slower)
+        });
+        let answers = self.members.iter().map(|(_, found)| found.answer());
+        match answers.max_by_key(|answer| match answer {
+            Answer::Fits => 0,
+            Answer::CannotJudge => 1,
+            Answer::TooSlow => 2,
+        }) {
+            _ if slower => Answer::TooSlow,
+            Some(answer) => answer,
+            None => Answer::CannotJudge,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Timestamp;
+
+    use super::*;
+    use crate::plan::Part;
+    use crate::report::{Target, TargetKind};
+    use crate::traffic::Mix;
+    use crate::verdict::{Judged, Order, Verdict};
+
+    fn read_at(mean_bytes_per_s: u64) -> Qualification {
+        let judged = Judged {
+            basis: Part::Sweep,
+            order: Order::FirstToLast,
+            is_computed: true,
+            is_by_reading: true,
+            pool_bytes: 1,
+            guaranteed_bytes_per_s: mean_bytes_per_s / 2,
+            mean_bytes_per_s,
+            minimum_bytes_per_s: mean_bytes_per_s / 2,
+            slow_ns: None,
+            fast_ns: None,
+        };
+        let mix = Mix::named("640").unwrap();
+        let verdict = Verdict {
+            judged: vec![judged],
+            pool_bytes: 1,
+            mix,
+            guaranteed_traffic_bit_per_s: 1,
+            asked: None,
+            shares: Vec::new(),
+            lost: Vec::new(),
+        };
+        let target =
+            Target { kind: TargetKind::File, path: String::new(), size_bytes: 1, layers: vec![] };
+        Qualification {
+            target,
+            started: Timestamp(0),
+            ns: 1,
+            parts: Vec::new(),
+            verdict: Some(verdict),
+            written: Vec::new(),
+            is_interrupted: false,
+            notes: Vec::new(),
+        }
+    }
+
+    fn kept(by: QualifiedBy) -> Qualified {
+        Qualified {
+            by,
+            at: Timestamp(0),
+            guaranteed_bytes_per_s: 150,
+            mean_bytes_per_s: 200,
+            pool_bytes: 1,
+            longest_write_ns: 0,
+            report: [0; 16],
+        }
+    }
+
+    #[test]
+    fn a_member_that_reads_more_slowly_than_was_guaranteed_has_become_slower() {
+        let is_slower = |rate, by| beside(&read_at(rate), Some(&kept(by))).unwrap().is_slower;
+        assert!(is_slower(134, QualifiedBy::Writing) && !is_slower(135, QualifiedBy::Writing));
+        assert!(is_slower(179, QualifiedBy::Reading) && !is_slower(180, QualifiedBy::Reading));
+        let found = beside(&read_at(150), Some(&kept(QualifiedBy::Places))).unwrap();
+        assert_eq!((found.permille, found.is_slower), (Some(750), false));
+        assert!(!beside(&read_at(1), None).unwrap().is_slower);
+    }
+
+    #[test]
+    fn one_slow_member_makes_the_volume_slow() {
+        let volume = |rates: &[u64]| VolumeQualification {
+            path: PathBuf::new(),
+            data_columns: 1,
+            kept: Some(kept(QualifiedBy::Writing)),
+            members: (0..).zip(rates.iter().map(|rate| read_at(*rate))).collect(),
+            absent: Vec::new(),
+        };
+        assert_eq!(volume(&[200, 180]).answer(), Answer::Fits);
+        assert_eq!(volume(&[200, 100]).answer(), Answer::TooSlow);
+        assert_eq!(volume(&[]).answer(), Answer::CannotJudge);
+    }
+}
