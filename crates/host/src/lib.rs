@@ -48,7 +48,8 @@ pub use output::{Appended, Output, OutputFolder, open_input};
 pub use pipe::{NamedEnd, pipe};
 pub use piped::Piped;
 pub use process::{
-    CpuTime, cpu_time, keep_freed_memory, memlock_limit_bytes, random_bytes, terminal_columns,
+    CpuTime, cpu_time, keep_freed_memory, memlock_limit_bytes, memory_available_bytes,
+    random_bytes, terminal_columns,
 };
 pub use processors::{allowed_cpus, pin_thread};
 pub use program::{Ended, Program};

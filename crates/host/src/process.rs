@@ -45,6 +45,15 @@ pub fn keep_freed_memory() {
     }
 }
 
+/// Memory that can be taken without pushing out what others use, as the kernel estimates it
+/// (`MemAvailable` of `proc_meminfo(5)`).
+pub fn memory_available_bytes() -> Option<u64> {
+    let table = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = table.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
 /// Processor time of all threads of this process since it started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuTime {

@@ -9,7 +9,8 @@ use capture::Timestamps;
 use device::{Ahead, Pool};
 use format::directory::SegmentEntry;
 use format::head::StripeId;
-use units::Clock;
+use format::superblock::Superblock;
+use units::{ByteSize, Clock};
 use volume::{Candidate, MemberAt, Reader, Recovery, Writer, WriterCounters};
 
 use crate::account::{Account, Loss};
@@ -22,6 +23,7 @@ use crate::pipeline;
 use crate::queues::Queues;
 use crate::selection::Selection;
 use crate::sources::{self, Way};
+use crate::watch::{Disks, SlowLimit, Watches};
 
 /// Fewest columns of a pool: one being filled, one being written, one with an index, and some
 /// slack.
@@ -76,8 +78,10 @@ pub struct Options {
     pub cpus: Vec<usize>,
     /// Memory of the kernel's ring, per interface and queue.
     pub kernel_ring_bytes: u64,
-    /// Memory between capture and disk.
-    pub pool_bytes: u64,
+    /// Memory between capture and disk; `None`: what the volume was qualified with, if it was.
+    pub pool_bytes: Option<u64>,
+    /// When a write is called slow.
+    pub slow: SlowLimit,
     /// How sessions are told apart; `None` records without an index.
     pub sessions: Option<session::Config>,
     /// Where index files are cached; `None` is a directory for this volume under the user's cache.
@@ -111,13 +115,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Defaults for everything but the volume and the input. A file can wait for the disk: more
-    /// memory in between than keeps all threads busy would only cool their caches.
+    /// Defaults for everything but the volume and the input.
     pub fn new(volume: PathBuf, input: Input) -> Self {
-        let pool_bytes = match &input {
-            Input::Interfaces(_) => 256 << 20,
-            Input::Files(_) => 16 << 20,
-        };
         Self {
             volume,
             members: Vec::new(),
@@ -131,7 +130,8 @@ impl Options {
             timestamps: Timestamps::Kernel,
             cpus: Vec::new(),
             kernel_ring_bytes: 64 << 20,
-            pool_bytes,
+            pool_bytes: None,
+            slow: SlowLimit::ByVolume,
             sessions: Some(session::Config::default()),
             index_dir: None,
             keep_sessions: None,
@@ -181,6 +181,8 @@ pub struct Progress {
     /// What a whole ring holds at the rate of the last minute, in nanoseconds; `None` from files,
     /// whose packets do not come at their own pace.
     pub holds_ns: Option<i64>,
+    /// What the members did so far, beside what they were qualified for.
+    pub disks: Disks,
 }
 
 /// A recording that has ended.
@@ -224,6 +226,8 @@ pub struct Report {
     pub acknowledged: StripeId,
     /// What became of members, in the order of time.
     pub changes: Vec<MemberChange>,
+    /// What the members did, beside what they were qualified for.
+    pub disks: Disks,
     /// Things the user should know, one line each.
     pub notes: Vec<String>,
     /// Inputs that broke off, one line each: which, where, why.
@@ -277,6 +281,8 @@ pub(crate) struct Opened {
     /// The volume as it was when it was opened, for the index.
     pub(crate) reader: Reader,
     pub(crate) directory: Vec<SegmentEntry>,
+    /// All its devices, those that come later too.
+    pub(crate) watches: Watches,
     /// What was decided, one line each.
     pub(crate) setup: Vec<String>,
 }
@@ -289,20 +295,25 @@ fn open_volume(options: &Options, queues: usize, clock: &dyn Clock) -> Result<Op
     let piece_bytes = u64::from(reader.geometry().piece_bytes);
     let further_queues = u64::try_from(queues - 1).expect("few queues");
     let needed_bytes = (COLUMNS_MIN + COLUMNS_PER_QUEUE * further_queues) * piece_bytes;
-    if options.pool_bytes < needed_bytes {
-        return Err(Error::Pool { pool_bytes: options.pool_bytes, needed_bytes });
+    let (pool_bytes, pool_line) = pool_bytes(options, reader.superblock());
+    if pool_bytes < needed_bytes {
+        return Err(Error::Pool { pool_bytes, needed_bytes });
     }
     // A stripe holds a column of every further data column while it fills, and while it is cut.
     let further = 2 * (u64::from(reader.geometry().data_columns) - 1);
-    let columns = options.pool_bytes / piece_bytes + further;
+    let columns = pool_bytes / piece_bytes + further;
     let columns = usize::try_from(columns).unwrap_or(usize::MAX);
     let pool = Pool::new(columns, reader.piece_bytes())?;
     // From now on, and so with the memory policy of this thread.
     let ahead = pool.touch_ahead().map_err(Error::Thread)?;
+    let watches = Watches::new(options.slow, reader.superblock().qualified.as_ref());
     let open = |found: &MemberAt| match device::open(&found.path, &options.device) {
         // One that is in use, say, is not lost: the user would want to know.
         Err(error) if !error.is_failure() => Err(error),
-        opened => Ok((found.member, opened.map_err(volume::Error::from))),
+        opened => {
+            let device = opened.map(|it| watches.over(it, Some(found.member), &found.path));
+            Ok((found.member, device.map_err(volume::Error::from)))
+        }
     };
     let mut devices = members.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     devices.extend(dead(&options.volume, &reader, &options.without));
@@ -311,10 +322,44 @@ fn open_volume(options: &Options, queues: usize, clock: &dyn Clock) -> Result<Op
     let reader = Reader::of_mounted(volume::open_members(&members)?, &writer)?;
     let directory = reader.newest_index().and_then(|at| reader.directory(at)).unwrap_or_default();
     let mut setup = discards::begin(&mut writer, &members, options.discard);
+    setup.extend(pool_line);
     if pool.is_in_huge_pages() {
         setup.push("the pool lies in huge pages".to_owned());
     }
-    Ok(Opened { writer, recovery, pool, _ahead: ahead, reader, directory, setup })
+    Ok(Opened { writer, recovery, pool, _ahead: ahead, reader, directory, watches, setup })
+}
+
+/// Memory where nobody chose any. A file can wait for the disk: more memory in between than keeps
+/// all threads busy would only cool their caches.
+const POOL_BYTES_OF_FILES: u64 = 16 << 20;
+const POOL_BYTES: u64 = 256 << 20;
+
+/// The memory between capture and disk, and why, where that is worth a line.
+fn pool_bytes(options: &Options, superblock: &Superblock) -> (u64, Option<String>) {
+    let default = match &options.input {
+        Input::Interfaces(_) => POOL_BYTES,
+        Input::Files(_) => POOL_BYTES_OF_FILES,
+    };
+    let qualified = match (options.pool_bytes, &superblock.qualified, &options.input) {
+        (Some(bytes), ..) => return (bytes, None),
+        (None, Some(qualified), Input::Interfaces(_)) => qualified,
+        _ => return (default, None),
+    };
+    // Each member guarantees its rate with its pool, and data columns share what arrives.
+    let wanted = qualified.pool_bytes.saturating_mul(u64::from(superblock.geometry.data_columns));
+    let bytes = wanted.max(default);
+    let most = host::memory_available_bytes().map_or(u64::MAX, |bytes| bytes / 2).max(default);
+    let line = if bytes <= most {
+        format!("a pool of {}, as the volume was qualified", ByteSize(bytes))
+    } else {
+        format!(
+            "a pool of {}, half of the free memory: the volume was qualified with {}, and \
+             guarantees less with this",
+            ByteSize(most),
+            ByteSize(bytes)
+        )
+    };
+    (bytes.min(most), Some(line))
 }
 
 /// Members that are not there although something is in their place that cannot be read.

@@ -36,6 +36,7 @@ use crate::ring::{Board, RingParts, RingWriter, Shown, Task, look};
 use crate::segment::SegmentLimits;
 use crate::steps::ClockSteps;
 use crate::teller::{Progressing, Teller};
+use crate::watch::{Watches, Watching};
 
 /// Runs one recording on an opened volume.
 pub(crate) fn run(
@@ -48,8 +49,8 @@ pub(crate) fn run(
     let (files, note) = index_files(options, opened.writer.superblock());
     let failed = AtomicBool::new(false);
     let (board, epoch) = (board_of(&opened, clock.boottime_ns()), opened.writer.epoch());
-    let device_options = options.device.clone();
-    let open_spare = move |spare: &Spare| open_spare(spare, &device_options);
+    let (device_options, watches) = (options.device.clone(), opened.watches.clone());
+    let open_spare = move |spare: &Spare| open_spare(spare, (&device_options, &watches));
     let (recovery, pool) = (opened.recovery.clone(), opened.pool.clone());
     let cut_after_ns = i64::try_from(options.cut_after.as_nanos()).unwrap_or(i64::MAX);
     let may_wait = matches!(options.input, Input::Files(_));
@@ -87,7 +88,7 @@ pub(crate) fn run(
         let ring = spawn_ring(scope, ring, task_queue, &failed)?;
         let patrol =
             spawn_patrol(scope, options, (&board, tasks.clone(), &pool), (files.as_ref(), clock))?;
-        let resilverer = start_resilverer(options, (&board, tasks.clone(), &pool))?;
+        let resilverer = resilverer(options, &opened.watches, (&board, tasks.clone(), &pool))?;
         let index_thread = spawn_indexer(scope, indexer, sealed_queue, opened.reader)?;
         let feeding = Feeding {
             ledger: &ledger,
@@ -131,7 +132,8 @@ impl Report {
         }
     }
 
-    fn take_fed(&mut self, fed: Fed, teller: Teller<'_>) {
+    fn take_fed(&mut self, fed: Fed, mut teller: Teller<'_>) {
+        self.disks = teller.look_at_disks();
         let Teller { ledger, board, pool, notes, mut crier, .. } = teller;
         let shown = look(board);
         self.notes.extend(notes);
@@ -190,6 +192,11 @@ fn new_teller<'a>(
         notes: advice.iter().chain(opened.writer.notes()).cloned().collect(),
         crier: Crier::new(options.on_member_change.clone(), options.volume.display().to_string()),
         steps: ClockSteps::default(),
+        watching: Watching::new(
+            opened.watches.clone(),
+            opened.writer.superblock(),
+            matches!(options.input, Input::Interfaces(_)),
+        ),
     }
 }
 
@@ -310,20 +317,26 @@ fn open_reader(options: &Options) -> Option<Reader> {
 }
 
 /// Starts the thread that resilvers.
-fn start_resilverer(
+fn resilverer(
     options: &Options,
+    watches: &Watches,
     (board, tasks, pool): (&Board, SyncSender<Task>, &Pool),
 ) -> Result<resilver::Working, Error> {
     let places = (options.volume.clone(), options.members.clone());
     let shared = (Arc::clone(board), tasks, pool.clone());
-    resilver::start(places, options.device.clone(), shared).map_err(Error::Thread)
+    let driven = (options.device.clone(), watches.clone());
+    resilver::start(places, driven, shared).map_err(Error::Thread)
 }
 
 /// The device of a spare, if it is there and nobody else has it.
-fn open_spare(spare: &Spare, options: &device::Options) -> Option<Box<dyn Device>> {
+fn open_spare(
+    spare: &Spare,
+    (options, watches): (&device::Options, &Watches),
+) -> Option<Box<dyn Device>> {
     let path = Path::new(&spare.path);
     let is_it = volume::is_spare_at(path, spare);
-    is_it.then(|| device::open(path, options).ok()).flatten()
+    let device = is_it.then(|| device::open(path, options).ok()).flatten()?;
+    Some(watches.over(device, None, path))
 }
 
 type Indexed = Result<(IndexerReport, Catalog), index::Error>;

@@ -18,6 +18,7 @@ use volume::{Batch, MemberAt, RebuiltRows, Resilver};
 
 use crate::returns::Returns;
 use crate::ring::{Board, Repair, Task, look};
+use crate::watch::Watches;
 
 /// How often a member is looked for that has become stale meanwhile.
 const LOOK: Duration = Duration::from_millis(200);
@@ -78,14 +79,14 @@ impl Drop for Working {
 /// Starts the thread.
 pub(crate) fn start(
     (volume, members): (PathBuf, Vec<PathBuf>),
-    options: device::Options,
+    (options, watches): (device::Options, Watches),
     (board, tasks, pool): (Board, SyncSender<Task>, Pool),
 ) -> std::io::Result<Working> {
     let (end, end_heard) = sync_channel(0);
     let (has_ended, ended) = sync_channel::<()>(0);
     let tasks = Way(Arc::new(Mutex::new(Some(tasks))));
     let resilverer = Resilverer {
-        returns: Returns::new(volume.clone(), members.clone(), options),
+        returns: Returns::new((volume.clone(), members.clone()), options, watches),
         volume,
         members,
         tasks: tasks.clone(),

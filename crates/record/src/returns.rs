@@ -13,6 +13,7 @@ use units::NANOS_PER_SECOND;
 use volume::MemberAt;
 
 use crate::ring::{Board, look};
+use crate::watch::Watches;
 
 /// From a member's leaving to the first look for it.
 const PATIENCE_NS: i64 = 2 * NANOS_PER_SECOND;
@@ -29,6 +30,7 @@ pub(crate) struct Returns {
     volume: PathBuf,
     members: Vec<PathBuf>,
     options: device::Options,
+    watches: Watches,
     /// By member: since when it is away, and how long it is not looked for.
     away: BTreeMap<u8, i64>,
     patience_ns: BTreeMap<u8, i64>,
@@ -38,11 +40,16 @@ pub(crate) struct Returns {
 }
 
 impl Returns {
-    pub(crate) fn new(volume: PathBuf, members: Vec<PathBuf>, options: device::Options) -> Self {
+    pub(crate) fn new(
+        (volume, members): (PathBuf, Vec<PathBuf>),
+        options: device::Options,
+        watches: Watches,
+    ) -> Self {
         Self {
             volume,
             members,
             options,
+            watches,
             away: BTreeMap::new(),
             patience_ns: BTreeMap::new(),
             vanished: BTreeSet::new(),
@@ -78,6 +85,7 @@ impl Returns {
         };
         let (found, device) = found.into_iter().filter(may_return).find_map(|found| {
             let device = self.open(&found.path, board)?;
+            let device = self.watches.over(device, Some(found.member), &found.path);
             Some((found, device))
         })?;
         let patience_ns = self.patience_ns.entry(found.member).or_insert(PATIENCE_NS);

@@ -12,6 +12,7 @@ use crate::members::Crier;
 use crate::reach::ReachBack;
 use crate::ring::{Board, look};
 use crate::steps::ClockSteps;
+use crate::watch::{Disks, Lines, Watching};
 
 /// What a recording is told to, and who may end it.
 pub(crate) type Progressing<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
@@ -31,6 +32,7 @@ pub(crate) struct Teller<'a> {
     pub(crate) notes: Vec<String>,
     pub(crate) crier: Crier,
     pub(crate) steps: ClockSteps,
+    pub(crate) watching: Watching,
 }
 
 impl Teller<'_> {
@@ -41,6 +43,7 @@ impl Teller<'_> {
         let accounts = self.ledger.accounts(&shown.stored);
         self.notes.extend(self.crier.tell(&shown.changes));
         self.look_at_clock(now);
+        let disks = self.look_at_disks();
         let sent = shown.counters.bytes;
         let holds_ns = self.reach.as_mut().and_then(|reach| reach.note(now, sent));
         (self.progress)(&Progress {
@@ -57,7 +60,25 @@ impl Teller<'_> {
             setup: self.setup.clone(),
             changes: shown.changes,
             holds_ns,
+            disks,
         })
+    }
+
+    /// What the members did, and whether that is to be said.
+    pub(crate) fn look_at_disks(&mut self) -> Disks {
+        let shown = look(self.board);
+        let total = Account::sum(&self.ledger.accounts(&shown.stored));
+        // Repairs are no traffic; what was lost would have been, of the same size.
+        let sent = shown.counters.bytes.saturating_sub(shown.counters.repaired_bytes);
+        let lost = u128::from(total.kernel_drops + total.writer_drops);
+        let lost = lost * u128::from(sent) / u128::from(total.stored.max(1));
+        let offered = sent.saturating_add(u64::try_from(lost).unwrap_or(u64::MAX));
+        let now = (self.clock.boottime_ns(), self.clock.realtime());
+        let mut lines = Lines::default();
+        let disks = self.watching.look(now, offered, &mut lines);
+        self.setup.extend(lines.lasting.iter().cloned().chain(lines.passing));
+        self.notes.append(&mut lines.lasting);
+        disks
     }
 
     fn look_at_clock(&mut self, now_ns: i64) {

@@ -6,6 +6,7 @@
 //! characters are escaped.
 
 mod diagnosis;
+mod disks;
 mod events;
 mod explain;
 mod facts;

@@ -29,6 +29,9 @@ pub fn status(report: &Status, going: Option<&str>, width: Option<usize>) -> Str
     if let Some(line) = going.get("recording").and_then(Value::as_str) {
         facts.add("recording", printable(line));
     }
+    for line in going.get("disk_lines").and_then(Value::as_array).into_iter().flatten() {
+        facts.add("disk", printable(line.as_str().unwrap_or_default()));
+    }
     for spare in &report.spares {
         let absent = if spare.is_there { "" } else { ": not found" };
         facts.add("spare", format!("{}{absent}", spare.path.display()));

@@ -7,6 +7,7 @@ use format::directory::{Gap, GapCause};
 use serde::Serialize;
 use units::ByteSize;
 
+use crate::disks::{self, DisksJson};
 use crate::pretty;
 use crate::table::{Column, render};
 use crate::text::{duration, grouped, plural, printable, rate, took};
@@ -63,6 +64,7 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
         "at most {used} of {columns} columns of the pool in use; slowest write {}",
         took(Duration::from_nanos(slowest_ns)),
     ));
+    lines.extend(disks::lines(&report.disks));
     lines.extend(left_out(total));
     lines.push(format!("durable up to stripe {}", report.acknowledged));
     if report.writer.discarded_bytes > 0 {
@@ -284,6 +286,7 @@ struct RecordingJson<'a> {
     recovered_voided: u64,
     interfaces: Vec<AccountJson<'a>>,
     members: Vec<ChangeJson<'a>>,
+    disks: DisksJson<'a>,
     broken_off: &'a [String],
     notes: &'a [String],
     losses: Vec<LossJson<'a>>,
@@ -347,8 +350,10 @@ struct GoingJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     holds_ns: Option<i64>,
     interfaces: Vec<AccountJson<'a>>,
-    /// The same in a line.
+    disks: DisksJson<'a>,
+    /// The same in a line, and a line for each disk.
     recording: String,
+    disk_lines: Vec<String>,
 }
 
 /// How a recording is going, as a JSON object.
@@ -363,7 +368,9 @@ pub fn going_json(progress: &Progress) -> String {
         acknowledged: progress.acknowledged.to_string(),
         holds_ns: progress.holds_ns,
         interfaces: progress.interfaces.iter().map(AccountJson::new).collect(),
+        disks: DisksJson::new(&progress.disks),
         recording: recording_progress(progress),
+        disk_lines: disks::lines(&progress.disks),
     })
 }
 
@@ -395,6 +402,7 @@ pub fn recording_json(report: &Report) -> String {
         recovered_voided: report.recovery.voided,
         interfaces: report.interfaces.iter().map(AccountJson::new).collect(),
         members: report.changes.iter().map(ChangeJson::new).collect(),
+        disks: DisksJson::new(&report.disks),
         broken_off: &report.broken_off,
         notes: &report.notes,
         losses: report.losses.iter().map(LossJson::new).collect(),

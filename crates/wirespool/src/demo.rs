@@ -121,7 +121,7 @@ impl Demo {
 
     fn options(&self, input: Input, name: &str) -> Options {
         Options {
-            pool_bytes: POOL_BYTES,
+            pool_bytes: Some(POOL_BYTES),
             index_dir: Some(self.folder.join("index")),
             name: Some(name.to_owned()),
             ..Options::new(self.volume.clone(), input)

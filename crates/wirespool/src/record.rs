@@ -6,7 +6,7 @@ use core::ops::ControlFlow;
 use core::time::Duration;
 use std::path::PathBuf;
 
-use ::record::{Discard, Input, MaxAge, Options, Queues, Way};
+use ::record::{Discard, Input, MaxAge, Options, Queues, SlowLimit, Way};
 use capture::Timestamps;
 use clap::Args;
 use host::{StopFlag, SystemClock, usage};
@@ -53,9 +53,14 @@ pub(crate) struct Flags {
     /// Leave the interfaces in their mode: only packets for this machine
     #[arg(long)]
     no_promiscuous: bool,
-    /// Memory between capture and disk, to cover its longest stall [default: 256M, for files 16M]
+    /// Memory between capture and disk, to cover its longest stall [default: what the volume was
+    /// qualified with, up to half of the free memory, else 256M; for files 16M]
     #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     pool: Option<u64>,
+    /// A write that takes longer is told of, or `off` [default: twice the longest that the volume's
+    /// qualification saw, at least 100ms; without one 1s]
+    #[arg(long, value_name = "TIME", value_parser = slow_write)]
+    slow_write: Option<SlowLimit>,
     /// Memory of the kernel's ring, for each interface and queue
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = arguments::size)]
     kernel_ring: u64,
@@ -208,6 +213,13 @@ fn max_age(text: &str) -> Result<MaxAge, String> {
     }
 }
 
+fn slow_write(text: &str) -> Result<SlowLimit, String> {
+    match text {
+        "off" => Ok(SlowLimit::Off),
+        text => arguments::duration(text).map(SlowLimit::Above),
+    }
+}
+
 fn on_or_off(text: &str) -> Result<bool, String> {
     match text {
         "on" => Ok(true),
@@ -345,7 +357,8 @@ fn options(flags: Flags) -> Result<Options, Usage> {
         filter: flags.filter,
         snaplen: flags.snaplen,
         promiscuous: !flags.no_promiscuous,
-        pool_bytes: flags.pool.unwrap_or(defaults.pool_bytes),
+        pool_bytes: flags.pool,
+        slow: flags.slow_write.unwrap_or_default(),
         kernel_ring_bytes: flags.kernel_ring,
         queues: flags.queues.queues,
         way: flags.queues.source,

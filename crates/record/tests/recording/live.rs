@@ -334,7 +334,7 @@ fn packets_without_a_column_are_counted_and_their_gap_is_stored() {
     new_volume(&volume, 64 << 10, 32 << 20);
     let frames: Vec<Vec<u8>> = (0..6000).map(|number| packet(0, number)).collect();
     let mut options = live(&volume, &["right"]);
-    options.pool_bytes = 16 * (64 << 10);
+    options.pool_bytes = Some(16 * (64 << 10));
     let before = SystemClock.realtime();
     let report = record_while(&options, 6000, || {
         send("left", &frames[..100]);

@@ -49,7 +49,7 @@ pub(crate) fn new_volume_of(paths: &[PathBuf], parity: u8, piece_bytes: u32, siz
 /// Options with the index beside the volume.
 pub(crate) fn options(volume: &Path, input: Input) -> Options {
     let mut options = Options::new(volume.to_owned(), input);
-    options.pool_bytes = 32 << 20;
+    options.pool_bytes = Some(32 << 20);
     options.index_dir = Some(volume.with_extension("index"));
     options
 }

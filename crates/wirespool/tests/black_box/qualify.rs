@@ -170,13 +170,13 @@ struct Throttle(std::path::PathBuf);
 impl Throttle {
     fn new(device: &Loop, bytes_per_s: u64) -> Option<Self> {
         let controller = Path::new("/sys/fs/cgroup/blkio");
-        let group = controller.join(format!("wirespool-qualify-{}", std::process::id()));
+        let name = device.path.trim_start_matches("/dev/");
+        let group = controller.join(format!("wirespool-{}-{name}", std::process::id()));
         let limit = group.join("blkio.throttle.write_bps_device");
         if std::fs::create_dir(&group).is_err() || !limit.exists() {
             println!("not run: no blkio controller of cgroup v1 at {}", controller.display());
             return None;
         }
-        let name = device.path.trim_start_matches("/dev/");
         let number = std::fs::read_to_string(format!("/sys/block/{name}/dev")).unwrap();
         std::fs::write(limit, format!("{} {bytes_per_s}", number.trim())).unwrap();
         Some(Self(group))
@@ -210,4 +210,164 @@ fn the_limit_of_a_throttled_device_is_found() {
         let found = json[rate].as_u64().unwrap();
         assert!(found.abs_diff(limit) <= limit / 20, "{rate}: {found} of {limit}");
     }
+}
+
+/// A report of a modelled disk, and the volume that is to be made.
+fn modelled_report(folder: &Path, more: &[&str]) -> (String, String) {
+    let (report, volume) = (text(folder.join("disk.json")), text(folder.join("volume")));
+    let profile = format!("{PROFILES}/single-8tb.csv");
+    let flags = ["--part", "sweep", "-o", &report];
+    let ran = run(&[&["qualify", "--model", &profile][..], &flags, more].concat());
+    assert!(matches!(ran.code, Some(0 | 1)), "{ran:?}");
+    (report, volume)
+}
+
+#[test]
+fn create_takes_zones_range_and_pool_from_a_qualification() {
+    let folder = tempfile::tempdir().unwrap();
+    let asked = ["--rate", "1.8G", "--mix", "1514", "--pool", "2G"];
+    let (report, volume) = modelled_report(folder.path(), &asked);
+    let create = |more: &[&str]| {
+        let fixed = ["create", &volume, "--size", "64M", "--piece", "64K", "--sparse", "--force"];
+        run(&[&fixed, &["--qualification", &report][..], more].concat())
+    };
+    create(&[]).is_refused("disk.json is not of it: it is of a modelled disk; nothing was written");
+    assert!(!Path::new(&volume).exists());
+    let made = create(&["--of-other-disks"]).done().out;
+    for line in
+        ["because:       8 zones:", "because:       the first", "because:       a pool of 2.00 GiB"]
+    {
+        assert!(made.contains(line), "{line} in {made}");
+    }
+    let json = run(&["inspect", &volume, "--json"]).done().out;
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["layout"]["zones"], 8);
+    assert!(json["layout"]["usable_end"].as_u64().unwrap() < 62 << 20, "{}", json["layout"]);
+    let kept = &json["qualified"];
+    assert_eq!((&kept["by"], &kept["pool_bytes"]), (&"places".into(), &(2_u64 << 30).into()));
+    assert!(kept["guaranteed_bytes_per_s"].as_u64().unwrap() > 225_000_000, "{kept}");
+    assert_eq!(kept["report"].as_str().unwrap().len(), 32);
+    let said = run(&["inspect", &volume]).done().out;
+    assert!(said.contains("qualified:") && said.contains("with a pool of 2.00 GiB"), "{said}");
+    // What is given by hand wins.
+    let hand = ["--zones", "1", "--usable", "50%", "--of-other-disks", "--json"];
+    let json: Value = serde_json::from_str(&create(&hand).done().out).unwrap();
+    assert_eq!((&json["layout"]["zones"], &json["qualified"]["by"]), (&1.into(), &"places".into()));
+    assert_eq!(json["layout"]["usable_end"], 32 << 20);
+}
+
+#[test]
+fn a_qualification_of_the_same_place_is_taken_and_a_broken_one_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, report) = (text(folder.path().into()), text(folder.path().join("report.json")));
+    run(&["qualify", &path, "--size", "64M", "--part", "fill", "-o", &report]).done();
+    let volume = text(folder.path().join("volume"));
+    let create = ["create", &volume, "--size", "64M", "--sparse", "--qualification", &report];
+    let made = run(&create).done().out;
+    assert!(made.contains("because:       no zones: only one order"), "{made}");
+    // A row that read back wrong: such a disk is none to record on.
+    let text_of = std::fs::read_to_string(&report).unwrap();
+    std::fs::write(&report, text_of.replace("\"wrong\": 0", "\"wrong\": 1")).unwrap();
+    let other = text(folder.path().join("other"));
+    let create = ["create", &other, "--size", "64M", "--sparse", "--qualification", &report];
+    run(&create).is_refused("the disk did not hold what was written to it");
+    std::fs::write(&report, "{}").unwrap();
+    run(&create).is_refused("not the file of a qualification");
+    let json = run(&["inspect", &volume, "--json"]).done().out;
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["qualified"]["by"], "writing");
+    assert!(!Path::new(&other).exists());
+}
+
+#[test]
+fn a_disk_that_has_become_slower_is_told_of_while_it_is_recorded_to() {
+    let Some(device) = Loop::in_memory(64 << 20, &[]) else { return };
+    let Some(group) = Throttle::new(&device, 4_000_000) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (report, _) = modelled_report(folder.path(), &["--pool", "16M"]);
+    let create = ["create", &device.path, "--raw", "--piece", "64K", "--zones", "8"];
+    let qualified = ["--qualification", &report, "--of-other-disks"];
+    run(&[&create[..], &qualified].concat()).done();
+    let capture = text(folder.path().join("packets.pcap"));
+    std::fs::write(&capture, crate::golden::capture(1_700_000_000_000_000_000, 0..9000)).unwrap();
+    let script = "echo $$ > \"$0/cgroup.procs\" && exec \"$@\"";
+    let index = text(folder.path().join("index"));
+    let words = ["-c", script, group.0.to_str().unwrap(), BINARY, "record", &device.path];
+    let flags = ["--read", &capture, "--index-dir", &index, "--slow-write", "5ms", "--json"];
+    let output = Command::new("sh").args(words).args(flags).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let notes = json["notes"].to_string();
+    assert!(notes.contains("slower than qualified: /dev/loop"), "{notes}");
+    let (disks, disk) = (&json["disks"], &json["disks"]["devices"][0]);
+    assert!(disk["slower_than_qualified"].as_u64().unwrap() >= 1, "{disk}");
+    assert!(disk["loaded_bytes"].as_u64().unwrap() > 1 << 20, "{disk}");
+    let slow = &disks["slow"][0];
+    assert!(slow["latency_ns"].as_u64().unwrap() > 5_000_000, "{slow}");
+    assert!(slow["depth"].as_u64().unwrap() >= 1 && slow["zone"].as_u64().unwrap() < 8, "{slow}");
+    assert_eq!((&disks["slow_limit_ns"], &slow["member"]), (&5_000_000.into(), &0.into()));
+    let written: u64 =
+        disk["places"].as_array().unwrap().iter().map(|place| place[1].as_u64().unwrap()).sum();
+    assert_eq!(Some(written), disk["bytes"].as_u64());
+}
+
+#[test]
+fn a_volume_is_read_and_set_beside_what_it_keeps() {
+    let folder = tempfile::tempdir().unwrap();
+    let (report, volume) = modelled_report(folder.path(), &[]);
+    let second = text(folder.path().join("second"));
+    let create = ["create", &volume, "--member", &second, "--size", "64M", "--sparse"];
+    let qualified = ["--qualification", &report, "--of-other-disks"];
+    run(&[&create[..], &qualified].concat()).done();
+    let before = [&volume, &second].map(|path| std::fs::read(path).unwrap());
+    let ran = run(&["qualify", &volume, "--part", "sweep", "--blocks", "1", "--json"]);
+    assert!(matches!(ran.code, Some(0 | 1)), "fast or slow: {ran:?}");
+    let json: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((&json["data_columns"], &json["qualified"]["by"]), (&2.into(), &"places".into()));
+    let members = json["members"].as_array().unwrap();
+    assert_eq!(members.len(), 2);
+    for member in members {
+        assert!(member["read_mean_bytes_per_s"].as_u64().unwrap() > 0, "{member}");
+        assert_eq!(member["qualification"]["parts"][0]["part"], "sweep");
+    }
+    let said = run(&["qualify", &second, "--part", "sweep", "--blocks", "1"]).out;
+    assert!(said.contains("member 1: reads") && said.contains("of the mean of"), "{said}");
+    assert!(before == [&volume, &second].map(|path| std::fs::read(path).unwrap()));
+}
+
+#[test]
+fn a_recorder_takes_the_pool_that_its_volume_was_qualified_with() {
+    if !crate::machine::is_root() {
+        println!("not run: needs root for a namespace with a link");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (report, volume) = modelled_report(folder.path(), &["--pool", "300M"]);
+    let create = ["create", &volume, "--size", "64M", "--piece", "256K", "--sparse"];
+    let qualified = ["--qualification", &report, "--of-other-disks"];
+    run(&[&create[..], &qualified].concat()).done();
+    let index = text(folder.path().join("index"));
+    let script = "ip link set lo up && exec \"$0\" \"$@\"";
+    let words = ["--net", "sh", "-c", script, BINARY, "record", &volume, "--interface", "lo"];
+    let mut child = Command::new("unshare");
+    let child = child.args(words).args(["--index-dir", &index, "--json"]).stdin(Stdio::null());
+    let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(3));
+    let status = run(&["status", &volume]).done().out;
+    let stopped = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(stopped.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if said.contains("Operation not permitted") {
+        println!("not run: no namespace with a link");
+        return;
+    }
+    assert!(said.contains("a pool of 300 MiB, as the volume was qualified"), "{said}");
+    assert!(status.contains("that the disks guarantee; most in ten seconds"), "{status}");
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["pool_columns"], 300 * 4);
+    let headroom = &json["disks"]["headroom"];
+    assert_eq!((&headroom["level"], &headroom["warnings"]), (&"calm".into(), &0.into()));
+    assert!(headroom["guaranteed_bytes_per_s"].as_u64().unwrap() > 190_000_000, "{headroom}");
+    assert_eq!(json["disks"]["qualified"]["by"], "places");
 }

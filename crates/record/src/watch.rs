@@ -1,0 +1,399 @@
+//! What the members do while they are written to, beside what they were qualified for.
+//!
+//! Every device is watched from its opening on ([`device::Watched`]). A few times a second the
+//! teller looks: slow writes get their time, member and zone, a member that gives less than was
+//! guaranteed is told of once for each time, and so is traffic that comes near what all of them
+//! guarantee. All of it has a bound: the newest slow writes, and lines that become rarer.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use device::{Device, Promise, Watch, WatchReader, Watched};
+use format::geometry::{ExtentOrder, Geometry};
+use format::superblock::{Qualified, Superblock};
+use units::{ByteSize, NANOS_PER_SECOND, Timestamp};
+
+use crate::headroom::{Headroom, Level};
+
+/// Slow writes that are shown; of more, the newest.
+const SLOW_SHOWN: usize = 64;
+/// A write is slow that takes so many times as long as any that the qualification saw.
+const TIMES_LONGEST: u64 = 2;
+/// Without a qualification a write is slow from here on; with one, never below the second.
+const SLOW_NS: u64 = 1_000_000_000;
+const SLOW_NS_MIN: u64 = 100_000_000;
+/// So many lines are said as they come; then one an hour.
+const LINES_AT_ONCE: u32 = 16;
+const LINES_EVERY_NS: i64 = 3600 * NANOS_PER_SECOND;
+
+/// When a write is slow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SlowLimit {
+    /// Twice the longest that the volume's qualification saw, at least 100 ms; one second without.
+    #[default]
+    ByVolume,
+    /// Above this.
+    Above(core::time::Duration),
+    /// Never.
+    Off,
+}
+
+/// A write that took longer than the limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SlowWrite {
+    /// When it was done.
+    pub at: Timestamp,
+    /// Member; `None` of a spare, before it took a place.
+    pub member: Option<u8>,
+    /// First byte on it.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u64,
+    /// Zone of the ring; `None` outside of it.
+    pub zone: Option<u16>,
+    /// From submission to completion.
+    pub latency_ns: u64,
+    /// Writes of this member under way, itself included.
+    pub depth: u32,
+}
+
+/// What one device did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DiskWatch {
+    /// Member; `None` of a spare, before it took a place.
+    pub member: Option<u8>,
+    /// Where it is.
+    pub path: String,
+    /// What it did.
+    pub watch: Watch,
+}
+
+/// What all members did so far.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Disks {
+    /// What the volume's members were qualified for.
+    pub qualified: Option<Qualified>,
+    /// By device, in the order of opening.
+    pub disks: Vec<DiskWatch>,
+    /// Writes above it are slow; 0: none is.
+    pub slow_limit_ns: u64,
+    /// Slow writes.
+    pub slow_count: u64,
+    /// The newest of them, the oldest first.
+    pub slow: Vec<SlowWrite>,
+    /// Traffic beside what is guaranteed; `None` without a qualification, and of files.
+    pub headroom: Option<Headroom>,
+}
+
+/// What is to be said.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    /// At once, and in the end again.
+    pub(crate) lasting: Vec<String>,
+    /// At once: the report has it in another form.
+    pub(crate) passing: Vec<String>,
+}
+
+/// The devices that are watched; clones share them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watches {
+    seen: Arc<Mutex<Vec<Seen>>>,
+    slow_limit_ns: u64,
+    promise: Option<Promise>,
+}
+
+#[derive(Clone, Debug)]
+struct Seen {
+    member: Option<u8>,
+    path: String,
+    reader: WatchReader,
+}
+
+impl Watches {
+    pub(crate) fn new(limit: SlowLimit, qualified: Option<&Qualified>) -> Self {
+        let slow_limit_ns = match (limit, qualified) {
+            (SlowLimit::Off, _) => 0,
+            (SlowLimit::Above(limit), _) => u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX),
+            (SlowLimit::ByVolume, Some(qualified)) if qualified.longest_write_ns > 0 => {
+                qualified.longest_write_ns.saturating_mul(TIMES_LONGEST).max(SLOW_NS_MIN)
+            }
+            (SlowLimit::ByVolume, _) => SLOW_NS,
+        };
+        let promise = qualified.map(|qualified| Promise {
+            bytes_per_s: qualified.guaranteed_bytes_per_s,
+            pool_bytes: qualified.pool_bytes,
+        });
+        Self { seen: Arc::default(), slow_limit_ns, promise }
+    }
+
+    /// Watches a device from now on.
+    pub(crate) fn over(
+        &self,
+        device: Box<dyn Device>,
+        member: Option<u8>,
+        path: &Path,
+    ) -> Box<dyn Device> {
+        let device = Watched::new(device, self.slow_limit_ns, self.promise);
+        let path = path.display().to_string();
+        let new = Seen { member, path, reader: device.reader() };
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that came back is watched anew, in the place of what it was.
+        seen.retain(|old| old.path != new.path);
+        seen.push(new);
+        Box::new(device)
+    }
+
+    fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Makes lines of what the watches see.
+#[derive(Debug)]
+pub(crate) struct Watching {
+    watches: Watches,
+    qualified: Option<Qualified>,
+    geometry: Geometry,
+    headroom: Option<Headroom>,
+    slow: VecDeque<SlowWrite>,
+    slow_lines: Rarely,
+    /// By path: how often it broke what was promised, and whether that goes on.
+    broken: Vec<(String, u64, bool)>,
+    broken_lines: Rarely,
+}
+
+impl Watching {
+    /// `is_live`: packets come at their own pace, so their rate means something.
+    pub(crate) fn new(watches: Watches, superblock: &Superblock, is_live: bool) -> Self {
+        let geometry = superblock.geometry;
+        let headroom = superblock.qualified.filter(|_| is_live).map(|qualified| {
+            let columns = u64::from(geometry.columns());
+            Headroom::new(qualified.guaranteed_bytes_per_s.saturating_mul(columns))
+        });
+        Self {
+            watches,
+            qualified: superblock.qualified,
+            geometry,
+            headroom,
+            slow: VecDeque::with_capacity(SLOW_SHOWN),
+            slow_lines: Rarely::default(),
+            broken: Vec::new(),
+            broken_lines: Rarely::default(),
+        }
+    }
+
+    /// Looks at all devices. `offered_bytes` is what was sent to all members so far, and what would
+    /// have been if nothing had been lost on the way.
+    pub(crate) fn look(
+        &mut self,
+        (now_ns, realtime): (i64, Timestamp),
+        offered_bytes: u64,
+        say: &mut Lines,
+    ) -> Disks {
+        let seen = self.watches.seen();
+        let mut taken = Vec::new();
+        for seen in &seen {
+            seen.reader.take_slow(&mut taken);
+            for slow in taken.drain(..) {
+                let ago_ns = i64::try_from(slow.ago_ns).unwrap_or(i64::MAX);
+                self.slow(SlowWrite {
+                    at: Timestamp(realtime.0.saturating_sub(ago_ns)),
+                    member: seen.member,
+                    offset: slow.offset,
+                    len: slow.len,
+                    zone: zone_of(&self.geometry, slow.offset),
+                    latency_ns: slow.latency_ns,
+                    depth: slow.depth,
+                });
+                if let Some(more) = self.slow_lines.may(now_ns) {
+                    say.passing.push(slow_line(self.slow.back(), &seen.path, more));
+                }
+            }
+        }
+        let disks: Vec<DiskWatch> = seen
+            .into_iter()
+            .map(|Seen { member, path, reader }| DiskWatch { member, path, watch: reader.read() })
+            .collect();
+        for disk in &disks {
+            self.look_at_promise(disk, now_ns, &mut say.lasting);
+        }
+        if let Some(headroom) = &mut self.headroom
+            && let Some(level) = headroom.note(now_ns, offered_bytes)
+        {
+            say.lasting.push(headroom_line(headroom, level));
+        }
+        Disks {
+            qualified: self.qualified,
+            slow_count: disks.iter().map(|disk| disk.watch.slow).sum(),
+            disks,
+            slow_limit_ns: self.watches.slow_limit_ns,
+            slow: self.slow.iter().copied().collect(),
+            headroom: self.headroom.clone(),
+        }
+    }
+
+    fn slow(&mut self, slow: SlowWrite) {
+        if self.slow.len() == SLOW_SHOWN {
+            self.slow.pop_front();
+        }
+        self.slow.push_back(slow);
+    }
+
+    fn look_at_promise(&mut self, disk: &DiskWatch, now_ns: i64, say: &mut Vec<String>) {
+        let Some(qualified) = &self.qualified else { return };
+        let (count, is_on) = (disk.watch.broken, disk.watch.is_broken);
+        let place = self.broken.iter().position(|(path, ..)| *path == disk.path);
+        let known = place.and_then(|place| self.broken.get_mut(place));
+        let before = known.as_ref().map_or((0, false), |known| (known.1, known.2));
+        if before == (count, is_on) {
+            return;
+        }
+        match known {
+            Some(known) => (known.1, known.2) = (count, is_on),
+            None => self.broken.push((disk.path.clone(), count, is_on)),
+        }
+        let promised = rate(qualified.guaranteed_bytes_per_s);
+        if count > before.0 {
+            let Some(more) = self.broken_lines.may(now_ns) else { return };
+            say.push(format!(
+                "slower than qualified: {} gave less than the {promised} that were guaranteed \
+                 with a pool of {}, in {count} stretches of full load so far{}; qualify it anew",
+                disk.path,
+                ByteSize(qualified.pool_bytes),
+                and_more(more),
+            ));
+        } else if !is_on {
+            say.push(format!("{} gives what it was qualified for again: {promised}", disk.path));
+        }
+    }
+}
+
+/// Lines that become rarer.
+#[derive(Debug, Default)]
+struct Rarely {
+    said: u32,
+    last_ns: Option<i64>,
+    unsaid: u64,
+}
+
+impl Rarely {
+    /// Whether a line may be said, and how many were not since the last.
+    fn may(&mut self, now_ns: i64) -> Option<u64> {
+        let is_due = self.last_ns.is_none_or(|last_ns| now_ns - last_ns >= LINES_EVERY_NS);
+        if self.said >= LINES_AT_ONCE && !is_due {
+            self.unsaid += 1;
+            return None;
+        }
+        self.said += 1;
+        self.last_ns = Some(now_ns);
+        Some(core::mem::take(&mut self.unsaid))
+    }
+}
+
+fn and_more(more: u64) -> String {
+    if more > 0 { format!(" ({more} more since the last line)") } else { String::new() }
+}
+
+fn slow_line(slow: Option<&SlowWrite>, path: &str, more: u64) -> String {
+    let Some(slow) = slow else { return String::new() };
+    let zone = slow.zone.map_or_else(String::new, |zone| format!(", zone {zone}"));
+    format!(
+        "slow write: {} ms at {} for {} at byte {} of {path}{zone}, {} under way{}",
+        slow.latency_ns / 1_000_000,
+        slow.at,
+        ByteSize(slow.len),
+        slow.offset,
+        slow.depth,
+        and_more(more),
+    )
+}
+
+fn headroom_line(headroom: &Headroom, level: Level) -> String {
+    let offered = rate(headroom.offered_bytes_per_s);
+    let guaranteed = rate(headroom.guaranteed_bytes_per_s);
+    match level {
+        Level::Calm => format!("traffic is well below what the disks guarantee again: {offered}"),
+        Level::Near => {
+            format!("traffic comes near what the disks guarantee: {offered} of {guaranteed}")
+        }
+        Level::Above => format!(
+            "traffic is above what the disks guarantee: {offered} of {guaranteed}; the pool \
+             bridges what it can, then packets are lost"
+        ),
+    }
+}
+
+/// Rates of disks are given in powers of 1000, as their makers do.
+fn rate(bytes_per_s: u64) -> String {
+    format!("{}.{} MB/s", bytes_per_s / 1_000_000, bytes_per_s / 100_000 % 10)
+}
+
+/// The zone of a place on a member: the ring is cut into as many equal parts.
+fn zone_of(geometry: &Geometry, offset: u64) -> Option<u16> {
+    if geometry.order != ExtentOrder::ZoneLevelled {
+        return None;
+    }
+    let ring_bytes = geometry.slots * u64::from(geometry.piece_bytes);
+    let within = offset.checked_sub(geometry.slot0_offset).filter(|within| *within < ring_bytes)?;
+    let zone = u128::from(within) * u128::from(geometry.zones) / u128::from(ring_bytes.max(1));
+    u16::try_from(zone).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_become_rarer_and_none_is_forgotten() {
+        let mut rarely = Rarely::default();
+        let said: Vec<_> = (0..100).filter_map(|_| rarely.may(0)).collect();
+        assert_eq!(said, [0; 16]);
+        assert_eq!(rarely.may(LINES_EVERY_NS - 1), None);
+        assert_eq!(rarely.may(LINES_EVERY_NS), Some(85));
+        assert_eq!(rarely.may(LINES_EVERY_NS), None);
+    }
+
+    #[test]
+    fn the_limit_follows_the_longest_write_of_the_qualification() {
+        let limit = |limit, longest_write_ns| {
+            let qualified = Qualified {
+                by: format::superblock::QualifiedBy::Writing,
+                at: Timestamp(0),
+                guaranteed_bytes_per_s: 1,
+                mean_bytes_per_s: 1,
+                pool_bytes: 1,
+                longest_write_ns,
+                report: [0; 16],
+            };
+            Watches::new(limit, Some(&qualified)).slow_limit_ns
+        };
+        assert_eq!(limit(SlowLimit::ByVolume, 300_000_000), 600_000_000);
+        assert_eq!(limit(SlowLimit::ByVolume, 1_000_000), SLOW_NS_MIN);
+        assert_eq!(limit(SlowLimit::ByVolume, 0), SLOW_NS);
+        assert_eq!(Watches::new(SlowLimit::ByVolume, None).slow_limit_ns, SLOW_NS);
+        let above = SlowLimit::Above(core::time::Duration::from_millis(20));
+        assert_eq!((limit(above, 5), limit(SlowLimit::Off, 5)), (20_000_000, 0));
+    }
+
+    #[test]
+    fn a_place_is_in_one_of_the_zones_of_the_ring() {
+        let geometry = Geometry {
+            data_columns: 1,
+            parity_columns: 0,
+            order: ExtentOrder::ZoneLevelled,
+            zones: 4,
+            piece_bytes: 16 << 10,
+            slots: 400,
+            slot0_offset: 2 << 20,
+            slots_per_extent: 2,
+            usable_begin: 0,
+            usable_end: 64 << 20,
+        };
+        let at = |slot: u64| zone_of(&geometry, (2 << 20) + slot * (16 << 10));
+        assert_eq!([at(0), at(99), at(100), at(399)], [Some(0), Some(0), Some(1), Some(3)]);
+        assert_eq!((at(400), zone_of(&geometry, 0)), (None, None));
+        let straight = Geometry { order: ExtentOrder::FirstToLast, ..geometry };
+        assert_eq!(zone_of(&straight, 4 << 20), None);
+    }
+}
