@@ -14,6 +14,7 @@ use crate::packets::Packets;
 use crate::program::{self, Run};
 use crate::recorder::Recorder;
 use crate::statistics::Sample;
+use crate::stenographer::Stenographer;
 
 const GOAL: f64 = 100.0;
 /// Each session is got so often either way, in turns; medians are compared, for a disk that others
@@ -42,6 +43,9 @@ pub(crate) struct Options {
     /// Sessions to extract, one after the other
     #[arg(long, default_value_t = 5)]
     sessions: usize,
+    /// Ask Stenographer, too: the capture is replayed to it, over a veth pair
+    #[arg(long)]
+    stenographer: bool,
     /// Do not empty the page cache before each run (which needs root)
     #[arg(long)]
     warm: bool,
@@ -73,6 +77,8 @@ struct Measured {
     ours: f64,
     first_byte: f64,
     tcpdump: f64,
+    /// Until the first byte, and to the end.
+    stenographer: Option<(f64, f64)>,
 }
 
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
@@ -90,9 +96,17 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     recorder.create(&options.size, &[])?;
     recorder.record(capture, &[])?;
     let conversations = choose(&recorder, options.sessions)?;
+    let stenographer = if options.stenographer {
+        let folder = place.path("stenographer");
+        let wirespool = program::wirespool(options.wirespool.as_deref())?;
+        Some(Stenographer::fed(&folder, capture, &wirespool)?)
+    } else {
+        None
+    };
+    let subject = Subject { options, place: &place, recorder: &recorder, capture, stenographer };
     let measured = conversations
         .iter()
-        .map(|conversation| measure(options, &place, &recorder, capture, conversation))
+        .map(|conversation| subject.measure(conversation))
         .collect::<Result<Vec<Measured>>>()?;
     report(options, &place, capture, &measured)
 }
@@ -126,45 +140,70 @@ fn conversation(row: &Value) -> Option<(Conversation, u64)> {
     Some((Conversation { ends, proto }, packets))
 }
 
-fn measure(
-    options: &Options,
-    place: &Workplace,
-    recorder: &Recorder,
-    capture: &Path,
-    conversation: &Conversation,
-) -> Result<Measured> {
-    let query = conversation.query();
-    let cool = || if options.warm { Ok(()) } else { drop_page_cache() };
-    let read = |name: &str, run: &Run| {
-        let path = place.path(name);
+/// Whom a conversation is asked of.
+struct Subject<'a> {
+    options: &'a Options,
+    place: &'a Workplace,
+    recorder: &'a Recorder,
+    capture: &'a Path,
+    stenographer: Option<Stenographer>,
+}
+
+impl Subject<'_> {
+    fn measure(&self, conversation: &Conversation) -> Result<Measured> {
+        let query = conversation.query();
+        let (mut ours, mut tcpdump, mut stenographer) = (Vec::new(), Vec::new(), Vec::new());
+        let mut packets = 0;
+        for _ in 0..RUNS {
+            self.cool()?;
+            let by_us = self.recorder.ask("extract", &[&query, "-w", "-"])?;
+            self.cool()?;
+            let mut command = Command::new("tcpdump");
+            command.arg("-r").arg(self.capture).args(["-w", "-", &query]);
+            let by_tcpdump = program::run(&mut command)?;
+            let from_us = self.packets("ours.pcapng", &by_us)?;
+            let same = from_us.sorted() == self.packets("tcpdump.pcap", &by_tcpdump)?.sorted();
+            ensure!(same, "{query}: the extract and tcpdump's differ");
+            ensure!(from_us.count() > 0, "{query}: no packets");
+            packets = from_us.count();
+            ours.push(by_us);
+            tcpdump.push(by_tcpdump);
+            if let Some(peer) = &self.stenographer {
+                self.cool()?;
+                let by_peer = peer.ask(&query)?;
+                let count = self.packets("stenographer.pcap", &by_peer)?.count();
+                ensure!(count == packets, "{query}: stenographer has {count} of {packets} packets");
+                stenographer.push(by_peer);
+            }
+        }
+        let median = |runs: &[Run], seconds: fn(&Run) -> f64| {
+            Sample::new(runs.iter().map(seconds)).map(|sample| sample.median())
+        };
+        let to_first = |run: &Run| run.first_byte_seconds;
+        let whole = |run: &Run| run.seconds;
+        let stenographer = if stenographer.is_empty() {
+            None
+        } else {
+            Some((median(&stenographer, to_first)?, median(&stenographer, whole)?))
+        };
+        Ok(Measured {
+            packets,
+            ours: median(&ours, whole)?,
+            first_byte: median(&ours, to_first)?,
+            tcpdump: median(&tcpdump, whole)?,
+            stenographer,
+        })
+    }
+
+    fn cool(&self) -> Result<()> {
+        if self.options.warm { Ok(()) } else { drop_page_cache() }
+    }
+
+    fn packets(&self, name: &str, run: &Run) -> Result<Packets> {
+        let path = self.place.path(name);
         std::fs::write(&path, &run.output)?;
         Packets::read(&path)
-    };
-    let (mut ours, mut tcpdump) = (Vec::new(), Vec::new());
-    let mut packets = 0;
-    for _ in 0..RUNS {
-        cool()?;
-        let by_us = recorder.ask("extract", &[&query, "-w", "-"])?;
-        cool()?;
-        let mut command = Command::new("tcpdump");
-        let by_tcpdump = program::run(command.arg("-r").arg(capture).args(["-w", "-", &query]))?;
-        let from_us = read("ours.pcapng", &by_us)?;
-        let same = from_us.sorted() == read("tcpdump.pcap", &by_tcpdump)?.sorted();
-        ensure!(same, "{query}: the extract and tcpdump's differ");
-        ensure!(from_us.count() > 0, "{query}: no packets");
-        packets = from_us.count();
-        ours.push(by_us);
-        tcpdump.push(by_tcpdump);
     }
-    let median = |runs: &[Run], seconds: fn(&Run) -> f64| {
-        Sample::new(runs.iter().map(seconds)).map(|sample| sample.median())
-    };
-    Ok(Measured {
-        packets,
-        ours: median(&ours, |run| run.seconds)?,
-        first_byte: median(&ours, |run| run.first_byte_seconds)?,
-        tcpdump: median(&tcpdump, |run| run.seconds)?,
-    })
 }
 
 fn report(
@@ -183,7 +222,7 @@ fn report(
     );
     outcome.line(format!("the packets of both are equal. Medians of {RUNS}, in turns."));
     outcome.line("  packets   ours ms  first byte ms   tcpdump ms   times faster");
-    for Measured { packets, ours, first_byte, tcpdump } in measured {
+    for Measured { packets, ours, first_byte, tcpdump, .. } in measured {
         outcome.line(format!(
             "  {packets:7} {:9.1} {:14.1} {:12.0} {:14.0}",
             ours * 1e3,
@@ -191,11 +230,16 @@ fn report(
             tcpdump * 1e3,
             tcpdump / ours,
         ));
+    }
+    report_stenographer(&mut outcome, measured);
+    for Measured { packets, ours, first_byte, tcpdump, stenographer } in measured {
         outcome.push_json(
             "sessions",
             json!({
                 "packets": packets, "seconds": ours, "first_byte_seconds": first_byte,
                 "tcpdump_seconds": tcpdump,
+                "stenographer_first_byte_seconds": stenographer.map(|(first, _)| first),
+                "stenographer_seconds": stenographer.map(|(_, whole)| whole),
             }),
         );
     }
@@ -211,6 +255,24 @@ fn report(
     outcome.not_proven("sessions whose packets lie all over the volume, or of many packets");
     outcome.not_proven("a volume being recorded to at the same time");
     Ok(outcome)
+}
+
+/// Both as they are asked: ours starts and mounts, its client asks a server that runs.
+fn report_stenographer(outcome: &mut Outcome, measured: &[Measured]) {
+    let mut is_first = true;
+    for Measured { packets, first_byte, stenographer, .. } in measured {
+        let Some((first, whole)) = stenographer else { continue };
+        if core::mem::take(&mut is_first) {
+            outcome.line("Stenographer, which had the same packets over a link, asked with curl:");
+            outcome.line("  packets  all ms  first byte ms  ours first byte ms");
+        }
+        outcome.line(format!(
+            "  {packets:7} {:7.1} {:14.1} {:19.1}",
+            whole * 1e3,
+            first * 1e3,
+            first_byte * 1e3,
+        ));
+    }
 }
 
 #[cfg(test)]

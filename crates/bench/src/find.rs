@@ -255,20 +255,12 @@ impl Maker {
         let stripe = self.packet(sessions.now())?;
         let from = sessions.now();
         let rows = sessions.take(count, stripe);
+        let volume = self.writer.superblock().volume_id;
         let meta = SegmentMeta {
-            volume: self.writer.superblock().volume_id,
-            epoch: self.writer.epoch(),
-            first: stripe,
-            last: stripe,
             time_min: from,
             time_max: from,
             packets: 1,
-            unindexed_packets: 0,
-            unread_packets: 0,
-            gaps: Vec::new(),
-            interfaces: Vec::new(),
-            recording: None,
-            vlan_in_key: false,
+            ..SegmentMeta::new(volume, self.writer.epoch(), stripe, stripe)
         };
         let Encoded { parquet, summary } = index::encode(&meta, &rows)?;
         let capacity = self.pool.buffer_size() - HEAD_BYTES - LOCAL_FRAME_BYTES;

@@ -24,6 +24,7 @@ mod replay;
 mod scrub;
 mod sessions;
 mod statistics;
+mod stenographer;
 mod write;
 mod zones;
 

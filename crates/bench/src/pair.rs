@@ -38,6 +38,11 @@ impl Pair {
         ["netns", "exec", &self.namespace].map(OsString::from)
     }
 
+    /// Of the namespace.
+    pub(crate) fn name(&self) -> &str {
+        &self.namespace
+    }
+
     /// Frames that have come out at the other end.
     pub(crate) fn received(&self) -> Result<u64> {
         let path = "/sys/class/net/right/statistics/rx_packets";

@@ -156,21 +156,8 @@ fn encode(outcome: &mut Outcome, opening: &Packets, packets: &Packets) -> Result
         table.push_all(packets.views(), &mut rows);
     }
     table.finish(&mut rows);
-    let meta = SegmentMeta {
-        volume: VolumeId([1; 16]),
-        epoch: 1,
-        first: StripeId { sequence: 1, sub: 0 },
-        last: StripeId { sequence: 2, sub: 0 },
-        time_min: Timestamp::MAX,
-        time_max: Timestamp::MIN,
-        packets: 0,
-        unindexed_packets: 0,
-        unread_packets: 0,
-        gaps: Vec::new(),
-        interfaces: Vec::new(),
-        recording: None,
-        vlan_in_key: false,
-    };
+    let stripe = |sequence| StripeId { sequence, sub: 0 };
+    let meta = SegmentMeta::new(VolumeId([1; 16]), 1, stripe(1), stripe(2));
     let count = real(u64::try_from(rows.len())?);
     let mut bytes = 0;
     let times = (0..REPETITIONS).map(|_| {
