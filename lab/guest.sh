@@ -214,6 +214,95 @@ absent() {
     [ ! -e "/sys/block/${1##*/}" ]
 }
 
+# Bytes that all disks have taken so far.
+written() {
+    sync
+    sum=0
+    for stat in /sys/block/vd*/stat; do
+        set -- $(cat "$stat")
+        sum=$((sum + $7 * 512))
+    done
+    echo "$sum"
+}
+
+# amplified WHAT BYTES BEFORE: says how many bytes the disks took for each byte of WHAT.
+amplified() {
+    took=$(($(written) - $3))
+    say "$1: $2 bytes in, $took bytes to the disks: $((took * 100 / $2)) for 100"
+}
+
+# rot NUMBER MEBIBYTE: 4 MiB of a disk, from there on, become something else, below everything that
+# checks.
+rot() {
+    dd if=/dev/urandom of="$(disk "$1")" bs=1M seek="$2" count=4 conv=notrunc 2>/dev/null
+    sync
+    forget
+}
+
+# Nothing is answered from memory.
+forget() {
+    echo 3 >/proc/sys/vm/drop_caches
+}
+
+# The stack of layers that keeps data on disks by itself: below an array a check of each block, or
+# none, above it encryption and a file system. stack MODE: journal, bitmap or plain.
+stack() {
+    for number in 0 1 2 3; do
+        member=$(disk "$number")
+        if [ "$1" != plain ]; then
+            integritysetup format --batch-mode --sector-size 4096 "$member" >/dev/null
+            bitmap=
+            [ "$1" != bitmap ] || bitmap=--integrity-bitmap-mode
+            integritysetup open $bitmap "$member" "i$number"
+            member=/dev/mapper/i$number
+        fi
+        members="${members:-} $member"
+    done
+    mdadm --create /dev/md0 --run --level 6 --raid-devices 4 --chunk 64 --bitmap none $members
+    until_true 200 settled
+    key=$(seq 64 | md5sum | cut -c 1-32)$(seq 65 | md5sum | cut -c 1-32)
+    dmsetup create plain --table "0 $(sectors /dev/md0) crypt aes-xts-plain64 $key 0 /dev/md0 0 1 \
+        sector_size:4096"
+    # By its path: the shell would take its own, which knows no ext4.
+    /bin/mke2fs -q -t ext4 /dev/mapper/plain
+    mkdir -p /tmp/data
+    mount -t ext4 /dev/mapper/plain /tmp/data
+}
+
+settled() {
+    [ "$(cat /sys/block/md0/md/sync_action)" = idle ]
+}
+
+# stored MEBIBYTES: a file on the stack, and what it cost.
+stored() {
+    before=$(written)
+    dd if=/dev/urandom of=/tmp/data/file bs=1M count="$1" conv=fsync 2>/dev/null
+    amplified "the stack" $(($1 * 1048576)) "$before"
+    sum=$(sha256sum </tmp/data/file)
+}
+
+# The file is what it was.
+same() {
+    forget
+    [ "$(sha256sum </tmp/data/file)" = "$sum" ]
+}
+
+# scrubbed CHECK|REPAIR: the array compares its disks; says what it found.
+scrubbed() {
+    echo "$1" >/sys/block/md0/md/sync_action
+    until_true 200 settled
+    say "md $1: $(cat /sys/block/md0/md/mismatch_cnt) sectors do not agree"
+}
+
+# Errors that members of the array gave while it read them, and that it mended.
+mended() {
+    sum_errors=0
+    for errors in /sys/block/md0/md/dev-*/errors; do
+        sum_errors=$((sum_errors + $(cat "$errors")))
+    done
+    echo "$sum_errors"
+}
+
 # roundtrip PARITY MEMBER...: creates, records, extracts and verifies on healthy disks.
 roundtrip() {
     create "$@"
