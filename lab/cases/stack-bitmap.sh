@@ -1,4 +1,4 @@
-# The same stack with a bitmap in place of the journal: a disk rots, md mends it, and less was written.
+# The same stack with a bitmap in place of the journal: less is written, and md mends the disk.
 #: short
 #: disks 4 x 64M
 #: modules dm-integrity raid456 dm-crypt xts aes_generic ecb sha256_generic ext4

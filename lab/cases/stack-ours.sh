@@ -1,4 +1,4 @@
-# A volume of two data and two parity members on the same disks: a disk rots, all packets come out, scrub repairs.
+# Four members with two of parity: a disk rots, all packets come out, scrub repairs; then two more.
 #: short
 #: disks 4 x 64M
 create 2 "$(disk 0)" "$(disk 1)" "$(disk 2)" "$(disk 3)"

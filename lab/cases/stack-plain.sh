@@ -1,4 +1,4 @@
-# Without dm-integrity below, md RAID 6 hands out what a rotten disk gives, and its repair makes it last.
+# md RAID 6 alone hands out what a rotten disk gives, and its repair makes it last.
 #: disks 4 x 64M
 #: modules raid456 dm-crypt xts aes_generic ecb sha256_generic ext4
 #: needs mdadm mke2fs
