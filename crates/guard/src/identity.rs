@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use host::disk;
+use host::disk::{self, Layer};
 use host::usage;
 
 use crate::Refusal;
@@ -31,7 +31,14 @@ pub enum Changed {
     Resized { path: PathBuf, before: u64, now: u64 },
     #[error("{} is used by others meanwhile: {used}", path.display())]
     Used { path: PathBuf, used: String },
+    #[error("{name} says that it fails")]
+    Fails { name: String },
+    #[error("{name} has {degrees} degrees Celsius; above {most} drives wear and slow down")]
+    Hot { name: String, degrees: i32, most: i32 },
 }
+
+/// Makers' usual limits: 60 degrees for drives with platters, 85 for flash.
+const HOT_C: (i32, i32) = (60, 85);
 
 impl Identity {
     /// Of the device at `path`, links followed.
@@ -57,5 +64,49 @@ impl Identity {
         // Our own claim shows as one: only others that can be named count.
         let used = usage::named_use(&path).ok().flatten()?;
         Some(Changed::Used { path, used: used.to_string() })
+    }
+
+    /// Whether its drives had better be left alone. Each is asked, which takes milliseconds.
+    pub fn ailing(&self) -> Option<Changed> {
+        disk::layers_with_drives(&self.path).ok()?.iter().find_map(ailing)
+    }
+}
+
+fn ailing(layer: &Layer) -> Option<Changed> {
+    let (drive, name) = (layer.drive.as_ref()?, layer.name.clone());
+    if drive.health.as_ref().is_some_and(|health| health.is_failing) {
+        return Some(Changed::Fails { name });
+    }
+    let (turning, flash) = HOT_C;
+    let most = if drive.turns_per_min == Some(0) { flash } else { turning };
+    let degrees = drive.temperature_c.filter(|degrees| *degrees > most)?;
+    Some(Changed::Hot { name, degrees, most })
+}
+
+#[cfg(test)]
+mod tests {
+    use host::drive::{Drive, Health};
+
+    use super::*;
+
+    fn layer(drive: Drive) -> Layer {
+        Layer { name: "sdb".to_owned(), drive: Some(drive), ..Layer::default() }
+    }
+
+    #[test]
+    fn a_drive_that_fails_or_is_too_hot_is_left_alone() {
+        let said = |drive: Drive| ailing(&layer(drive)).map(|changed| changed.to_string());
+        let failing = Health { is_failing: true, ..Health::default() };
+        let fails = Drive { health: Some(failing), ..Drive::default() };
+        assert_eq!(said(fails).unwrap(), "sdb says that it fails");
+        let at = |degrees, turns| {
+            let temperature_c = Some(degrees);
+            said(Drive { temperature_c, turns_per_min: Some(turns), ..Drive::default() })
+        };
+        assert!(at(61, 7200).unwrap().starts_with("sdb has 61 degrees Celsius; above 60"));
+        assert_eq!((at(60, 7200), at(80, 0)), (None, None));
+        assert!(at(86, 0).is_some());
+        assert_eq!(said(Drive { health: Some(Health::default()), ..Drive::default() }), None);
+        assert_eq!(ailing(&Layer::default()), None);
     }
 }

@@ -14,6 +14,8 @@ pub type Tell<'a> = &'a mut dyn FnMut(Part, u64, u64) -> ControlFlow<()>;
 
 /// Between two looks at whether the device is still the same.
 const LOOK_NS: i64 = 1_000_000_000;
+/// Between two questions to its drives how they are.
+const ASK_NS: i64 = 60 * LOOK_NS;
 /// Ranges that are kept apart; of more, the closest are joined.
 const RANGES_MAX: usize = 64;
 
@@ -29,6 +31,7 @@ pub struct Bench<'a> {
     /// The device that is written to, and when it was last looked at.
     identity: Option<&'a Identity>,
     looked_ns: i64,
+    asked_ns: i64,
     /// It is not what it was: nothing more is written.
     pub(crate) changed: Option<Changed>,
 }
@@ -58,6 +61,7 @@ impl<'a> Bench<'a> {
             is_interrupted: false,
             identity: None,
             looked_ns: i64::MIN,
+            asked_ns: i64::MIN,
             changed: None,
         }
     }
@@ -85,6 +89,10 @@ impl<'a> Bench<'a> {
         {
             self.looked_ns = now_ns;
             self.changed = identity.changed();
+            if self.changed.is_none() && now_ns.saturating_sub(self.asked_ns) >= ASK_NS {
+                self.asked_ns = now_ns;
+                self.changed = identity.ailing();
+            }
             self.is_interrupted |= self.changed.is_some();
         }
         self.is_interrupted
