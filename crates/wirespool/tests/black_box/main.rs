@@ -28,6 +28,7 @@ mod replay;
 mod restored;
 mod retention;
 mod running;
+mod schema;
 mod selection;
 mod strangers;
 mod turnover;
