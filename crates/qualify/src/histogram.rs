@@ -20,15 +20,20 @@ pub struct Latencies {
 impl Latencies {
     /// One more.
     pub fn add(&mut self, latency_ns: u64) {
+        self.min_ns = if self.count == 0 { latency_ns } else { self.min_ns.min(latency_ns) };
+        self.add_to_bucket(latency_ns, 1);
+        self.max_ns = self.max_ns.max(latency_ns);
+        self.sum_ns += u128::from(latency_ns);
+    }
+
+    /// So many more of about this size.
+    fn add_to_bucket(&mut self, latency_ns: u64, count: u64) {
         let bucket = bucket_of(latency_ns);
         if self.counts.len() <= bucket {
             self.counts.resize(bucket + 1, 0);
         }
-        *self.counts.get_mut(bucket).expect("grown to hold it") += 1;
-        self.min_ns = if self.count == 0 { latency_ns } else { self.min_ns.min(latency_ns) };
-        self.max_ns = self.max_ns.max(latency_ns);
-        self.sum_ns += u128::from(latency_ns);
-        self.count += 1;
+        *self.counts.get_mut(bucket).expect("grown to hold it") += count;
+        self.count = self.count.saturating_add(count);
     }
 
     /// From what [`Self::buckets`] gave: a file that is read again.
@@ -38,12 +43,7 @@ impl Latencies {
     ) -> Self {
         let mut latencies = Self { min_ns, max_ns, ..Self::default() };
         for &(latency_ns, count) in buckets {
-            let bucket = bucket_of(latency_ns);
-            if latencies.counts.len() <= bucket {
-                latencies.counts.resize(bucket + 1, 0);
-            }
-            *latencies.counts.get_mut(bucket).expect("grown to hold it") += count;
-            latencies.count = latencies.count.saturating_add(count);
+            latencies.add_to_bucket(latency_ns, count);
         }
         latencies.sum_ns = u128::from(mean_ns) * u128::from(latencies.count);
         latencies

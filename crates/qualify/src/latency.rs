@@ -41,6 +41,12 @@ impl State {
         (between(self.begin_ns, now_ns) / self.interval_ns + 1).min(self.blocks)
     }
 
+    /// What has arrived and is not written at this moment.
+    fn note_backlog(&mut self, now_ns: i64) {
+        let waiting = (self.arrived(now_ns) - self.written) * self.result.block_bytes;
+        self.result.backlog_bytes_max = self.result.backlog_bytes_max.max(waiting);
+    }
+
     fn complete(&mut self, now_ns: i64, token: usize, done: Done) {
         self.written += 1;
         let arrival_ns = self.arrivals.get(token).copied().unwrap_or(self.begin_ns);
@@ -97,7 +103,8 @@ fn submit_due(
     state: &mut State,
     places: u64,
 ) {
-    let arrived = state.arrived(bench.now_ns());
+    let now_ns = bench.now_ns();
+    let arrived = state.arrived(now_ns);
     let writer = bench.writer.as_deref_mut().expect("a part that writes has a writer");
     while state.submitted < arrived && stream.has_room() && !bench.is_interrupted {
         let offset = state.submitted % places * plan.block_bytes;
@@ -109,8 +116,7 @@ fn submit_due(
         }
         state.submitted += 1;
     }
-    let waiting = (arrived - state.written) * plan.block_bytes;
-    state.result.backlog_bytes_max = state.result.backlog_bytes_max.max(waiting);
+    state.note_backlog(now_ns);
 }
 
 /// Until something is done, or the next write arrives.
@@ -129,9 +135,8 @@ fn wait(bench: &mut Bench<'_>, stream: &mut Stream, state: &mut State) -> Result
     let writer = bench.writer.as_deref_mut().expect("a part that writes has a writer");
     stream.reap(writer, Duration::from_nanos(patience_ns), &mut done)?;
     let now_ns = bench.now_ns();
-    let arrived = state.arrived(now_ns);
-    let waiting = (arrived - state.written) * state.result.block_bytes;
-    state.result.backlog_bytes_max = state.result.backlog_bytes_max.max(waiting);
+    // What was done meanwhile was waiting just before.
+    state.note_backlog(now_ns);
     for (token, done) in done {
         state.complete(now_ns, token, done);
     }

@@ -6,7 +6,7 @@ use host::disk::Layer;
 use units::Timestamp;
 
 use crate::histogram::Latencies;
-use crate::number::{rate, real, whole};
+use crate::number::{rate, real};
 use crate::plan::Part;
 use crate::trace::Trace;
 use crate::verdict::{Answer, Verdict};
@@ -149,18 +149,6 @@ impl SweepStep {
 }
 
 impl Sweep {
-    /// One lap over the surface at these rates, in so many equal steps: what lies between two
-    /// places has a rate between theirs.
-    pub fn lap(&self, size_bytes: u64, steps: u64) -> Trace {
-        let mut trace = Trace::default();
-        for step in 0..steps {
-            let (begin, end) = (place(size_bytes, step, steps), place(size_bytes, step + 1, steps));
-            let rate = self.rate_at(begin + (end - begin) / 2);
-            trace.push(whole(real(end - begin) * 1e9 / rate.max(1.0)), end - begin);
-        }
-        trace
-    }
-
     /// Bytes a second at a place; a step speaks for its middle.
     pub fn rate_at(&self, offset: u64) -> f64 {
         let points = self.steps.iter().map(|step| (step.offset + step.bytes / 2, step.rate()));
@@ -175,12 +163,6 @@ impl Sweep {
             (None, None) => 0.0,
         }
     }
-}
-
-/// Where a part of so many begins.
-fn place(size_bytes: u64, part: u64, parts: u64) -> u64 {
-    let at = u128::from(size_bytes) * u128::from(part) / u128::from(parts.max(1));
-    u64::try_from(at).expect("lies within the size")
 }
 
 /// A stretch of writing.

@@ -113,8 +113,9 @@ impl Stream {
 
 /// Two words at the start of a row.
 fn stamp(row: &mut [u8], offset: u64, number: u64) {
-    let words = [offset.to_le_bytes(), number.to_le_bytes()].concat();
-    row.iter_mut().zip(words).for_each(|(byte, stamp)| *byte = stamp);
+    for (place, word) in row.as_chunks_mut().0.iter_mut().zip([offset, number]) {
+        *place = word.to_le_bytes();
+    }
 }
 
 /// Whether a row is what was written last at `offset`, by its place.
