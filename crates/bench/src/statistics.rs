@@ -5,35 +5,30 @@ use anyhow::{Context, Result};
 /// A larger spread than this gives no verdict.
 pub(crate) const SPREAD_MAX: f64 = 0.10;
 
-/// The same thing measured several times; at least once.
+/// The same thing measured several times; at least once, and positive each time.
 #[derive(Clone, Debug)]
-pub(crate) struct Sample {
-    ascending: Vec<f64>,
-}
+pub(crate) struct Sample(statistics::Sample);
 
 impl Sample {
     pub(crate) fn new(values: impl IntoIterator<Item = f64>) -> Result<Self> {
-        let mut ascending: Vec<f64> = values.into_iter().collect();
-        ascending.sort_by(f64::total_cmp);
-        let first = ascending.first().context("nothing was measured")?;
-        anyhow::ensure!(*first > 0.0, "a measurement is not positive");
-        Ok(Self { ascending })
+        let sample = statistics::Sample::new(values).context("nothing was measured")?;
+        anyhow::ensure!(sample.min() > 0.0, "a measurement is not positive");
+        Ok(Self(sample))
     }
 
     /// The same runs in another unit.
     pub(crate) fn map(&self, unit: impl Fn(f64) -> f64) -> Result<Self> {
-        Self::new(self.ascending.iter().map(|&value| unit(value)))
+        Self::new(self.0.ascending().iter().map(|&value| unit(value)))
     }
 
     /// The middle one, or the mean of the two in the middle.
     pub(crate) fn median(&self) -> f64 {
-        let count = self.ascending.len();
-        f64::midpoint(self.at((count - 1) / 2), self.at(count / 2))
+        self.0.median()
     }
 
     /// Largest less smallest, over the median.
     pub(crate) fn spread(&self) -> f64 {
-        (self.at(self.ascending.len() - 1) - self.at(0)) / self.median()
+        self.0.spread()
     }
 
     /// Whether the median reaches `goal`; `None` where the values differ too much to say.
@@ -43,16 +38,12 @@ impl Sample {
 
     /// Whether every single value reaches `goal`: an answer whatever the spread.
     pub(crate) fn all_reach(&self, goal: f64) -> bool {
-        self.at(0) >= goal
+        self.0.min() >= goal
     }
 
     /// Whether every single value misses `goal`.
     pub(crate) fn none_reaches(&self, goal: f64) -> bool {
-        self.at(self.ascending.len() - 1) < goal
-    }
-
-    fn at(&self, place: usize) -> f64 {
-        *self.ascending.get(place).expect("a sample has values, and the place is one of them")
+        self.0.max() < goal
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// The house, from the ground up. Each crate of the workspace stands in exactly one row.
 const ROWS: [&[&str]; 10] = [
     &["units"],
-    &["wire"],
+    &["wire", "statistics"],
     &["app", "format", "parity"],
     &["capture", "device", "host"],
     &["guard", "volume", "session", "index", "query"],
