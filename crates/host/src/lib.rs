@@ -31,6 +31,7 @@ mod signals;
 
 pub mod signature;
 pub mod sockets;
+mod space;
 mod tail;
 mod temporary;
 pub mod usage;
@@ -54,5 +55,6 @@ pub use process::{
 pub use processors::{allowed_cpus, pin_thread};
 pub use program::{Ended, Program};
 pub use signals::StopFlag;
+pub use space::{extents, free_bytes};
 pub use tail::Tail;
 pub use temporary::{TemporaryDirectory, write_file};

@@ -49,6 +49,13 @@ impl Output {
         Ok(Self { path: path.to_path_buf(), file, draft: Some(draft), overwrite })
     }
 
+    /// Writes all of it and gives the file its name.
+    pub fn finish_with(mut self, bytes: &[u8]) -> Result<(), Error> {
+        let written = self.file.write_all(bytes);
+        written.map_err(|error| Error::path("write", &self.path, error))?;
+        self.finish()
+    }
+
     /// Gives the file its name.
     pub fn finish(mut self) -> Result<(), Error> {
         let fail = |error| Error::path("write", &self.path, error);

@@ -6,7 +6,9 @@ use device::{Device, ReadAt};
 use guard::{Changed, Identity};
 use units::{Random, Sleep};
 
-use crate::plan::Part;
+use crate::error::Error;
+use crate::folder::Folder;
+use crate::plan::{Part, Provided};
 
 /// Hears the part, what is done of it, and what there is of it in all; a break stops the
 /// qualification in order.
@@ -23,6 +25,8 @@ const RANGES_MAX: usize = 64;
 pub struct Bench<'a> {
     pub(crate) reader: &'a dyn ReadAt,
     pub(crate) writer: Option<&'a mut dyn Device>,
+    pub(crate) folder: Option<&'a dyn Folder>,
+    pub(crate) processor: Option<&'a dyn Fn() -> Result<u64, Error>>,
     pub(crate) clock: &'a dyn Sleep,
     pub(crate) random: Random,
     pub(crate) tell: Tell<'a>,
@@ -54,6 +58,8 @@ impl<'a> Bench<'a> {
         Self {
             reader,
             writer,
+            folder: None,
+            processor: None,
             clock,
             random: Random::new(seed),
             tell,
@@ -70,6 +76,27 @@ impl<'a> Bench<'a> {
     #[must_use]
     pub(crate) fn guarded(self, identity: Option<&'a Identity>) -> Self {
         Self { identity, ..self }
+    }
+
+    /// With a directory beside the target, for the part that writes files.
+    #[must_use]
+    pub fn with_folder(self, folder: &'a dyn Folder) -> Self {
+        Self { folder: Some(folder), ..self }
+    }
+
+    /// With a processor: `used_ns` says how much time of it this process has had so far.
+    #[must_use]
+    pub fn with_processor(self, used_ns: &'a dyn Fn() -> Result<u64, Error>) -> Self {
+        Self { processor: Some(used_ns), ..self }
+    }
+
+    /// What parts may use.
+    pub(crate) fn provided(&self) -> Provided {
+        Provided {
+            writer: self.writer.is_some(),
+            folder: self.folder.is_some(),
+            processor: self.processor.is_some(),
+        }
     }
 
     pub(crate) fn size_bytes(&self) -> u64 {

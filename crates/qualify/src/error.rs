@@ -25,6 +25,21 @@ pub enum Error {
         path = path.display()
     )]
     ReadOnly { part: Part, path: PathBuf, is_device: bool },
+    #[error("checksums and parity cannot be computed on this processor")]
+    NoCodec,
+    #[error("part files makes files in a directory: name one, or a path in it at which nothing is")]
+    NoFolder,
+    #[error("part cpu measures this machine, and a modelled disk has none")]
+    NoProcessor,
+    #[error("the report that is to be resumed is of another target: its {what} differs")]
+    OtherTarget { what: &'static str },
+    #[error(
+        "the report that is to be resumed was judged with a pool of {}; give --pool {was_bytes}",
+        ByteSize(*was_bytes)
+    )]
+    OtherPool { was_bytes: u64 },
+    #[error("the report so far cannot be kept")]
+    Keep(#[source] host::Error),
     #[error("{} is neither a file, a directory nor a block device", path.display())]
     NotATarget { path: PathBuf },
     #[error("the directory of {} does not exist", path.display())]

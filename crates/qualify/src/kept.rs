@@ -110,6 +110,7 @@ mod tests {
             pool_bytes: 1,
             mix,
             guaranteed_traffic_bit_per_s: 1,
+            with_readers: None,
             asked: None,
             shares: Vec::new(),
             lost: Vec::new(),
@@ -124,6 +125,7 @@ mod tests {
             verdict: Some(verdict),
             written: Vec::new(),
             is_interrupted: false,
+            unfinished: None,
             notes: Vec::new(),
         }
     }

@@ -9,6 +9,7 @@ use crate::bench::Bench;
 use crate::error::Error;
 use crate::number::{between, real, whole};
 use crate::plan::{Part, Plan};
+use crate::readers::Readers;
 use crate::report::{Latency, SlowWrite};
 use crate::stream::{Done, Stream};
 
@@ -63,9 +64,19 @@ impl State {
 
 /// Writes round the target, from its first byte on, at `bytes_per_s` for the planned time.
 pub(crate) fn run(bench: &mut Bench<'_>, plan: &Plan, bytes_per_s: u64) -> Result<Latency, Error> {
+    run_beside(bench, (Part::Latency, &mut Readers::none()), plan, bytes_per_s)
+}
+
+/// The same beside readers.
+pub(crate) fn run_beside(
+    bench: &mut Bench<'_>,
+    (part, readers): (Part, &mut Readers),
+    plan: &Plan,
+    bytes_per_s: u64,
+) -> Result<Latency, Error> {
     let places = bench.size_bytes() / plan.block_bytes;
     if places == 0 {
-        return Err(Error::TooSmall { part: Part::Latency, minimum_bytes: plan.block_bytes });
+        return Err(Error::TooSmall { part, minimum_bytes: plan.block_bytes });
     }
     let mut stream = Stream::new(plan.block_bytes, DEPTH, plan.verifies, &mut bench.random)?;
     let interval_ns = whole(real(plan.block_bytes) * 1e9 / real(bytes_per_s.max(1))).max(1);
@@ -85,8 +96,9 @@ pub(crate) fn run(bench: &mut Bench<'_>, plan: &Plan, bytes_per_s: u64) -> Resul
     };
     while !(stream.is_idle() && (state.submitted == state.blocks || bench.is_interrupted)) {
         submit_due(bench, plan, &mut stream, &mut state, places);
-        wait(bench, &mut stream, &mut state)?;
-        bench.is_over(Part::Latency, state.written, state.blocks);
+        wait(bench, &mut stream, &mut state, readers.next_ns())?;
+        readers.serve(bench)?;
+        bench.is_over(part, state.written, state.blocks);
     }
     if let Some(writer) = bench.writer.as_deref_mut() {
         writer.flush()?;
@@ -119,12 +131,17 @@ fn submit_due(
     state.note_backlog(now_ns);
 }
 
-/// Until something is done, or the next write arrives.
-fn wait(bench: &mut Bench<'_>, stream: &mut Stream, state: &mut State) -> Result<(), Error> {
+/// Until something is done, the next write arrives, or a reader wants to read.
+fn wait(
+    bench: &mut Bench<'_>,
+    stream: &mut Stream,
+    state: &mut State,
+    reader_ns: i64,
+) -> Result<(), Error> {
     let now_ns = bench.now_ns();
     let has_next = state.submitted < state.blocks && stream.has_room();
     let next_ns = if has_next { state.due_ns(state.submitted) } else { i64::MAX };
-    let patience_ns = between(now_ns, next_ns).min(PATIENCE_NS);
+    let patience_ns = between(now_ns, next_ns.min(reader_ns)).min(PATIENCE_NS);
     if stream.is_idle() {
         if has_next && !bench.is_interrupted {
             bench.clock.sleep_until(now_ns.saturating_add_unsigned(patience_ns));

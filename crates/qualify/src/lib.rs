@@ -11,18 +11,25 @@
 
 mod bench;
 mod choice;
+mod compare;
+mod cpu;
 mod diff;
 mod error;
 mod extents;
+mod files;
 mod fill;
+mod folder;
 mod histogram;
 mod identity;
+mod iops;
 mod kept;
 mod latency;
+mod mixed;
 mod model;
 mod number;
 mod partial;
 mod plan;
+mod readers;
 mod reads;
 mod report;
 mod run;
@@ -37,25 +44,35 @@ mod verdict;
 
 pub use bench::{Bench, Tell};
 pub use choice::{Choice, Given, Reason, choose};
+pub use compare::{
+    Comparison, Contender, Contest, Contestant, EffectFound, Fact, FactorFound, Measure,
+    RateChange, RateWindow, Run, TwoModes, compare, compare_reports,
+};
+pub use cpu::{Cpu, CpuStep};
 pub use diff::{Change, Compared, Diff, Subject};
 pub use error::Error;
+pub use files::{FileLap, Files, FioRun, fio_arguments};
+pub use folder::Folder;
 pub use histogram::Latencies;
 pub use host::disk::Layer;
 pub use host::drive::{Drive, Health, Link, Recording, Unread};
 pub use identity::{Other, other, report_id};
+pub use iops::{Iops, IopsStep};
 pub use kept::{Beside, VolumeQualification, beside};
+pub use mixed::Mixed;
 pub use model::modelled;
 pub use partial::{Array, Lost, Share};
-pub use plan::{BLOCK_BYTES_MAX, ParsePartError, Part, Plan, SweepPlan};
+pub use plan::{BLOCK_BYTES_MAX, ParsePartError, Part, Plan, Provided, SweepPlan};
+pub use readers::{ReadLoad, ReadResult};
 pub use report::{
     CURVE_POOLS, Cause, CurvePoint, ExtentStep, Extents, Fill, Latency, PartResult, Passes,
     Qualification, Reads, Sample, SlowWrite, Sweep, SweepStep, Target, TargetKind, Verified,
     Window,
 };
-pub use run::run;
+pub use run::{go_on, resumable, run};
 pub use seen::{Seen, seen};
 pub use sizing::{Disk, MEMBERS_MAX, Need, Proposal, proposals, typical, typical_names};
 pub use target::{Consent, Opened, open};
 pub use trace::Trace;
 pub use traffic::Mix;
-pub use verdict::{Answer, Ask, Asked, Judged, Order, Verdict};
+pub use verdict::{Answer, Ask, Asked, Judged, Order, Verdict, WithReaders};

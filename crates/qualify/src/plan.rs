@@ -7,6 +7,7 @@ use core::time::Duration;
 use device::ROW_SIZE;
 
 use crate::number::to_u64;
+use crate::readers::ReadLoad;
 
 /// A part of a qualification.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -23,20 +24,43 @@ pub enum Part {
     Extents,
     /// Latency of writes that arrive at a constant rate.
     Latency,
+    /// Writing beside readers.
+    Mixed,
     /// Latency of random reads.
     Reads,
+    /// Random writes of 4 KiB.
+    Iops,
+    /// Files of a directory, written and removed as recorders do that use a file system.
+    Files,
+    /// Processor time for checksums and parity.
+    Cpu,
+}
+
+/// What a target has for parts to use, besides being read.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Provided {
+    /// It may be written to.
+    pub writer: bool,
+    /// There is a directory beside it in which files may be made.
+    pub folder: bool,
+    /// There is a processor whose time can be told: a modelled disk has none.
+    pub processor: bool,
 }
 
 impl Part {
     /// All of them, in the order in which they run.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 11] = [
         Self::Sweep,
         Self::Fill,
         Self::Passes,
         Self::Ring,
         Self::Extents,
         Self::Latency,
+        Self::Mixed,
         Self::Reads,
+        Self::Iops,
+        Self::Files,
+        Self::Cpu,
     ];
 
     /// Its name in the command line and in files.
@@ -48,13 +72,28 @@ impl Part {
             Self::Ring => "ring",
             Self::Extents => "extents",
             Self::Latency => "latency",
+            Self::Mixed => "mixed",
             Self::Reads => "reads",
+            Self::Iops => "iops",
+            Self::Files => "files",
+            Self::Cpu => "cpu",
         }
     }
 
-    /// Whether it runs on a target that nothing may be written to; a sweep reads there.
-    pub fn runs_read_only(self) -> bool {
-        matches!(self, Self::Sweep | Self::Reads)
+    /// Whether it runs with what is provided; a sweep reads where nothing may be written.
+    pub fn runs_with(self, provided: Provided) -> bool {
+        match self {
+            Self::Sweep | Self::Reads => true,
+            Self::Files => provided.folder,
+            Self::Cpu => provided.processor,
+            Self::Fill
+            | Self::Passes
+            | Self::Ring
+            | Self::Extents
+            | Self::Latency
+            | Self::Mixed
+            | Self::Iops => provided.writer,
+        }
     }
 }
 
@@ -107,10 +146,22 @@ pub struct Plan {
     pub latency_time: Duration,
     /// At how many bytes a second; `None` for four fifths of what the disk took before.
     pub latency_bytes_per_s: Option<u64>,
+    /// Bytes written beside readers, and without them.
+    pub mixed_bytes: u64,
+    /// The readers; a fifth of what the target writes without them where the streams' rate is 0.
+    pub readers: ReadLoad,
     /// Random reads.
     pub reads: u64,
     /// Their time, at most.
     pub reads_time: Duration,
+    /// How long random writes go on with each number of them under way.
+    pub iops_time: Duration,
+    /// Bytes that the files of a directory may take.
+    pub files_bytes: u64,
+    /// How often as many bytes are written to it.
+    pub file_laps: u32,
+    /// Processor time that each computation is given.
+    pub cpu_time: Duration,
     /// Blocks get a stamp of their own, and some are read back. A modelled disk that forgets what
     /// it holds cannot do that.
     pub verifies: bool,
@@ -133,6 +184,10 @@ pub struct SweepPlan {
 pub(crate) const ZONES: u16 = 8;
 /// Extents of a ring at least this large, so that a jump costs about 1 %.
 const EXTENT_BYTES: u64 = 256 << 20;
+/// A file of case A's recorder.
+const FILE_BYTES: u64 = 1 << 30;
+/// Laps of files: enough to see a file system age at all.
+const FILE_LAPS: u32 = 3;
 /// Writes of one lap of a modelled disk, at most: a lap in seconds.
 const MODEL_WRITES: u64 = 1 << 20;
 
@@ -140,12 +195,19 @@ impl Plan {
     /// Minutes: what a first look at a target of `size_bytes` needs.
     pub fn quick(size_bytes: u64) -> Self {
         Self {
-            parts: vec![Part::Sweep, Part::Fill, Part::Extents, Part::Latency, Part::Reads],
+            parts: Part::ALL
+                .into_iter()
+                .filter(|part| !matches!(part, Part::Passes | Part::Ring))
+                .collect(),
             sweep: SweepPlan { blocks: 64, ..SweepPlan::of_probe() },
             extents_bytes: 512 << 20,
             latency_time: Duration::from_secs(10),
+            mixed_bytes: 2 << 30,
             reads: 20_000,
             reads_time: Duration::from_secs(10),
+            iops_time: Duration::from_secs(2),
+            files_bytes: size_bytes / 4,
+            cpu_time: Duration::from_millis(300),
             ..Self::full(size_bytes)
         }
     }
@@ -161,8 +223,14 @@ impl Plan {
             extents_bytes: 4 << 30,
             latency_time: Duration::from_mins(1),
             latency_bytes_per_s: None,
+            mixed_bytes: 64 << 30,
+            readers: ReadLoad { streams: 4, stream_bytes_per_s: 0, random_per_s: 20 },
             reads: 100_000,
             reads_time: Duration::from_mins(20),
+            iops_time: Duration::from_secs(15),
+            files_bytes: size_bytes,
+            file_laps: FILE_LAPS,
+            cpu_time: Duration::from_secs(1),
             verifies: true,
         }
     }
@@ -188,9 +256,24 @@ impl Plan {
     }
 
     /// Bytes that are read and written of a target of `size_bytes`, where everything is possible.
-    pub fn bytes(&self, size_bytes: u64, may_write: bool) -> u64 {
-        let parts = self.parts.iter().filter(|part| may_write || part.runs_read_only());
-        parts.map(|part| self.bytes_of(*part, size_bytes)).sum()
+    pub fn bytes(&self, size_bytes: u64, provided: Provided) -> u64 {
+        self.parts_with(provided).map(|part| self.bytes_of(part, size_bytes)).sum()
+    }
+
+    /// The parts that run with what is provided.
+    pub fn parts_with(&self, provided: Provided) -> impl Iterator<Item = Part> {
+        self.parts.iter().copied().filter(move |part| part.runs_with(provided))
+    }
+
+    /// Bytes of each of the files: those of case A's recorder, or a 32nd of all, in whole blocks.
+    pub fn file_bytes(&self) -> u64 {
+        let bytes = (self.files_limit_bytes() / crate::files::FILES_MIN).min(FILE_BYTES);
+        bytes / self.block_bytes * self.block_bytes
+    }
+
+    /// Bytes of files at which the oldest goes: nine tenths are full.
+    pub fn files_limit_bytes(&self) -> u64 {
+        self.files_bytes / 10 * 9
     }
 
     fn bytes_of(&self, part: Part, size_bytes: u64) -> u64 {
@@ -201,18 +284,24 @@ impl Plan {
             Part::Extents => {
                 self.extents_bytes.min(size_bytes) * to_u64(crate::extents::SIZES.len())
             }
+            Part::Mixed => self.mixed_bytes.min(size_bytes).saturating_mul(2),
+            Part::Files => self.files_limit_bytes().saturating_mul(u64::from(self.file_laps)),
             // By time, not by bytes.
-            Part::Latency | Part::Reads => 0,
+            Part::Latency | Part::Reads | Part::Iops | Part::Cpu => 0,
         }
     }
 
     /// Time of the parts that go by time.
-    pub fn fixed_time(&self, may_write: bool) -> Duration {
-        let has = |part| self.parts.contains(&part);
-        let latency =
-            if has(Part::Latency) && may_write { self.latency_time } else { Duration::ZERO };
-        let reads = if has(Part::Reads) { self.reads_time } else { Duration::ZERO };
-        latency + reads
+    pub fn fixed_time(&self, provided: Provided) -> Duration {
+        let depths = u32::try_from(crate::iops::DEPTHS.len()).expect("a few");
+        let of_part = |part| match part {
+            Part::Latency | Part::Mixed => self.latency_time,
+            Part::Reads => self.reads_time,
+            Part::Iops => self.iops_time * depths,
+            Part::Cpu => self.cpu_time * 3,
+            _ => Duration::ZERO,
+        };
+        self.parts_with(provided).map(of_part).sum()
     }
 }
 

@@ -5,10 +5,14 @@ use core::ops::Range;
 use host::disk::Layer;
 use units::Timestamp;
 
+use crate::cpu::Cpu;
+use crate::files::Files;
 use crate::histogram::Latencies;
+use crate::iops::Iops;
+use crate::mixed::Mixed;
 use crate::number::{rate, real};
 use crate::plan::Part;
-use crate::trace::Trace;
+use crate::trace::{POOLS_MIN, Trace};
 use crate::verdict::{Answer, Verdict};
 
 /// Pools of the curve that a fill gives, in bytes.
@@ -30,8 +34,10 @@ pub struct Qualification {
     pub verdict: Option<Verdict>,
     /// Where the target was written to: all bytes changed lie in these ranges.
     pub written: Vec<Range<u64>>,
-    /// It was broken off: the last part is not whole, and others may be missing.
+    /// It was broken off: parts may be missing.
     pub is_interrupted: bool,
+    /// The part that was broken off and is not whole.
+    pub unfinished: Option<Part>,
     /// What the user should know of how it was measured.
     pub notes: Vec<String>,
 }
@@ -100,8 +106,16 @@ pub enum PartResult {
     Extents(Extents),
     /// Latency of writes that arrive at a constant rate.
     Latency(Latency),
+    /// Writing beside readers.
+    Mixed(Box<Mixed>),
     /// Latency of random reads.
     Reads(Reads),
+    /// Random writes of 4 KiB.
+    Iops(Iops),
+    /// Files of a directory, written and removed.
+    Files(Files),
+    /// Processor time for checksums and parity.
+    Cpu(Cpu),
 }
 
 impl PartResult {
@@ -114,7 +128,11 @@ impl PartResult {
             Self::Ring(_) => Part::Ring,
             Self::Extents(_) => Part::Extents,
             Self::Latency(_) => Part::Latency,
+            Self::Mixed(_) => Part::Mixed,
             Self::Reads(_) => Part::Reads,
+            Self::Iops(_) => Part::Iops,
+            Self::Files(_) => Part::Files,
+            Self::Cpu(_) => Part::Cpu,
         }
     }
 }
@@ -198,6 +216,19 @@ impl Fill {
     /// Bytes a second over all of it.
     pub fn rate(&self) -> u64 {
         rate(self.bytes(), self.ns())
+    }
+
+    /// The rate that is guaranteed with as much of a pool as so long a run proves, behind that
+    /// pool. Of a fill that was read from a file it comes from its curve: with the largest pool of
+    /// it that is not larger; without any, it is the rate of the slowest window.
+    pub fn believed(&self, pool_bytes: u64) -> (u64, u64) {
+        if self.trace.bytes() > 0 {
+            return self.trace.believed(pool_bytes);
+        }
+        let pool_bytes = pool_bytes.min(self.bytes() / POOLS_MIN);
+        let point = self.curve.iter().rev().find(|point| point.pool_bytes <= pool_bytes);
+        let slowest = || (0, self.rates().min().unwrap_or(0));
+        point.map_or_else(slowest, |point| (point.pool_bytes, point.bytes_per_s))
     }
 
     /// Bytes a second in each window.

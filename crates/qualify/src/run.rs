@@ -1,37 +1,134 @@
 //! All parts of a plan, one after another, and the verdict.
 
+use units::Timestamp;
+
 use crate::bench::Bench;
 use crate::error::Error;
 use crate::number::between;
 use crate::plan::{Part, Plan};
-use crate::report::{PartResult, Qualification, SweepStep, Target};
+use crate::report::{PartResult, Qualification, SweepStep, Target, TargetKind};
 use crate::verdict::{Ask, judge};
-use crate::{extents, fill, latency, reads, sweep};
+use crate::{cpu, extents, files, fill, iops, latency, mixed, reads, sweep};
 
-/// Runs the parts that the target allows: without a writer those that only read. Ends early, and
+/// Runs the parts of the plan for which the bench has what they need. Ends early, and
 /// says so, when it is told to stop.
 pub fn run(
-    mut bench: Bench<'_>,
+    bench: Bench<'_>,
     target: Target,
     plan: &Plan,
     ask: &Ask,
 ) -> Result<Qualification, Error> {
-    let (started, begin_ns) = (bench.clock.realtime(), bench.now_ns());
-    let may_write = bench.writer.is_some();
-    let mut parts = Vec::new();
-    for part in plan.parts.iter().filter(|part| may_write || part.runs_read_only()) {
-        if bench.is_interrupted {
-            break;
+    go_on(bench, target, (plan, ask), None, &mut |_| Ok(()))
+}
+
+/// The same, going on behind an earlier run of the same target: parts that it finished are not run
+/// again. `keep` is given what there is after each part, as if it had been stopped there.
+pub fn go_on(
+    mut bench: Bench<'_>,
+    target: Target,
+    (plan, ask): (&Plan, &Ask),
+    earlier: Option<Qualification>,
+    keep: &mut dyn FnMut(&Qualification) -> Result<(), Error>,
+) -> Result<Qualification, Error> {
+    let begin_ns = bench.now_ns();
+    let mut found = match earlier {
+        Some(earlier) => {
+            resumable(&earlier, &target, ask)?;
+            without_unfinished(earlier)
         }
-        parts.push(run_part(&mut bench, *part, plan, (&parts, ask.pool_bytes))?);
+        None => begun(bench.clock.realtime()),
+    };
+    for range in &found.written {
+        bench.written.add(range.start, range.end - range.start);
     }
-    let is_interrupted = bench.is_interrupted;
-    let ns = between(begin_ns, bench.now_ns());
-    let mut notes = bench.writer.as_deref().map_or_else(Vec::new, |writer| writer.notes().to_vec());
-    notes.extend(bench.changed.as_ref().map(|changed| format!("stopped: {changed}")));
-    let verdict = judge((&target, plan), &parts, is_interrupted, ask);
-    let written = bench.written.into_ranges();
-    Ok(Qualification { target, started, ns, parts, verdict, written, is_interrupted, notes })
+    let (before_ns, finished) = (found.ns, core::mem::take(&mut found.parts));
+    found = Qualification { target, ..found };
+    for part in plan.parts_with(bench.provided()) {
+        let done = finished.iter().find(|done| done.part() == part).cloned();
+        let is_new = done.is_none();
+        if is_new && bench.is_interrupted {
+            continue;
+        }
+        let result = match done {
+            Some(done) => done,
+            None => run_part(&mut bench, part, plan, (&found.parts, ask.pool_bytes))?,
+        };
+        found.parts.push(result);
+        if is_new {
+            found.unfinished = bench.is_interrupted.then_some(part);
+            summed_up(
+                &mut found,
+                &bench,
+                (plan, ask),
+                before_ns + between(begin_ns, bench.now_ns()),
+            );
+            keep(&Qualification { is_interrupted: true, ..found.clone() })?;
+        }
+    }
+    summed_up(&mut found, &bench, (plan, ask), before_ns + between(begin_ns, bench.now_ns()));
+    Ok(found)
+}
+
+/// Everything of a qualification that follows from its parts so far.
+fn summed_up(found: &mut Qualification, bench: &Bench<'_>, (plan, ask): (&Plan, &Ask), ns: u64) {
+    found.ns = ns;
+    found.is_interrupted = bench.is_interrupted;
+    found.notes = bench.writer.as_deref().map_or_else(Vec::new, |writer| writer.notes().to_vec());
+    found.notes.extend(bench.changed.as_ref().map(|changed| format!("stopped: {changed}")));
+    found.written = bench.written.clone().into_ranges();
+    found.verdict = judge((&found.target, plan), &found.parts, bench.is_interrupted, ask);
+}
+
+/// Nothing yet.
+fn begun(started: Timestamp) -> Qualification {
+    let path = String::new();
+    let target = Target { kind: TargetKind::File, path, size_bytes: 0, layers: Vec::new() };
+    Qualification {
+        target,
+        started,
+        ns: 0,
+        parts: Vec::new(),
+        verdict: None,
+        written: Vec::new(),
+        is_interrupted: false,
+        unfinished: None,
+        notes: Vec::new(),
+    }
+}
+
+/// Whether a report can be gone on with: it is of this target, and was judged with this pool.
+pub fn resumable(earlier: &Qualification, target: &Target, ask: &Ask) -> Result<(), Error> {
+    if let Some(what) = difference(&earlier.target, target) {
+        return Err(Error::OtherTarget { what });
+    }
+    let pool = earlier.verdict.as_ref().map(|verdict| verdict.pool_bytes);
+    match pool.filter(|pool| *pool != ask.pool_bytes) {
+        Some(was_bytes) => Err(Error::OtherPool { was_bytes }),
+        None => Ok(()),
+    }
+}
+
+/// What an earlier run finished.
+fn without_unfinished(mut earlier: Qualification) -> Qualification {
+    let unfinished = earlier.unfinished.take();
+    earlier.parts.retain(|part| Some(part.part()) != unfinished);
+    earlier
+}
+
+/// In what two targets differ; `None` of the same one. A file of our own has another name each
+/// time, and the same disk and size.
+fn difference(was: &Target, is: &Target) -> Option<&'static str> {
+    let disks = |target: &Target| -> Vec<(String, Option<String>)> {
+        target.layers.iter().map(|layer| (layer.name.clone(), layer.serial.clone())).collect()
+    };
+    let is_same_path = was.path == is.path || was.kind == TargetKind::OwnFile;
+    match is_same_path {
+        _ if was.kind != is.kind => Some("kind"),
+        _ if was.size_bytes != is.size_bytes => Some("size"),
+        _ if disks(was) != disks(is) => Some("disk"),
+        false => Some("path"),
+        true => None,
+    }
 }
 
 fn run_part(
@@ -51,7 +148,11 @@ fn run_part(
                 plan.latency_bytes_per_s.unwrap_or_else(|| offered(before, pool_bytes));
             PartResult::Latency(latency::run(bench, plan, bytes_per_s)?)
         }
+        Part::Mixed => PartResult::Mixed(Box::new(mixed::run(bench, plan, pool_bytes)?)),
         Part::Reads => PartResult::Reads(reads::run(bench, plan)?),
+        Part::Iops => PartResult::Iops(iops::run(bench, plan)?),
+        Part::Files => PartResult::Files(files::run(bench, plan)?),
+        Part::Cpu => PartResult::Cpu(cpu::run(bench, plan)?),
     })
 }
 
@@ -59,10 +160,10 @@ fn run_part(
 fn offered(before: &[PartResult], pool_bytes: u64) -> u64 {
     const UNKNOWN: u64 = 100_000_000;
     let slowest = before.iter().filter_map(|part| match part {
-        PartResult::Fill(fill) | PartResult::Ring(fill) => Some(fill.trace.believed(pool_bytes).1),
+        PartResult::Fill(fill) | PartResult::Ring(fill) => Some(fill.believed(pool_bytes).1),
         PartResult::Sweep(sweep) => sweep.steps.iter().map(SweepStep::rate).min(),
         PartResult::Passes(passes) => Some(passes.first.rate().min(passes.second.rate())),
-        PartResult::Extents(_) | PartResult::Latency(_) | PartResult::Reads(_) => None,
+        _ => None,
     });
     slowest.min().map_or(UNKNOWN, |rate| rate / 5 * 4).max(1)
 }

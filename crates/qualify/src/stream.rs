@@ -13,6 +13,7 @@ use crate::bench::Bench;
 use crate::error::Error;
 use crate::number::{between, to_u64, to_usize};
 use crate::plan::Part;
+use crate::readers::Readers;
 use crate::report::{CURVE_POOLS, CurvePoint, Fill, Sample, Verified, Window};
 
 /// Blocks under way: as many as a recorder with full stripes has, and as case A's job of fio.
@@ -66,6 +67,10 @@ impl Stream {
         }
         let flying = vec![None; depth];
         Ok(Self { pool, block_bytes, stamps, flying, completions: Vec::new(), number: 0 })
+    }
+
+    pub(crate) fn block_bytes(&self) -> u64 {
+        self.block_bytes
     }
 
     pub(crate) fn has_room(&self) -> bool {
@@ -124,7 +129,7 @@ fn is_stamped(row: &[u8], offset: u64) -> bool {
 }
 
 /// Windows and completions of a fill that is under way.
-struct Log {
+pub(crate) struct Log {
     fill: Fill,
     window: Window,
     window_bytes: u64,
@@ -136,6 +141,20 @@ struct Log {
 }
 
 impl Log {
+    /// For `total` bytes, in blocks of so many bytes of which so many are under way.
+    pub(crate) fn new(begin_ns: i64, total: u64, (block_bytes, depth): (u64, usize)) -> Self {
+        let depth = u32::try_from(depth).expect("few blocks are under way");
+        Self {
+            fill: Fill { block_bytes, depth, ..Fill::default() },
+            window: Window::default(),
+            window_bytes: (total / WINDOWS).max(block_bytes),
+            begin_ns,
+            last_ns: begin_ns,
+            number: 0,
+            writes: total / block_bytes,
+        }
+    }
+
     /// Takes samples with the golden ratio: as even as every hundredth, and in step with no order
     /// of zones and extents.
     fn sample(&mut self, end_ns: u64, offset: u64) {
@@ -147,7 +166,7 @@ impl Log {
         self.number += 1;
     }
 
-    fn add(&mut self, now_ns: i64, done: Done) {
+    pub(crate) fn add(&mut self, now_ns: i64, done: Done) {
         self.fill.trace.push(between(self.last_ns, now_ns), done.len);
         self.last_ns = now_ns;
         self.sample(between(self.begin_ns, now_ns), done.offset);
@@ -168,7 +187,7 @@ impl Log {
 
     /// The flush at the end is part of the time. What came too late for a window of its own is
     /// added to the last.
-    fn finish(mut self, now_ns: i64) -> Fill {
+    pub(crate) fn finish(mut self, now_ns: i64) -> Fill {
         let rest = self.window;
         match self.fill.windows.last_mut() {
             Some(last) if rest.bytes < self.window_bytes => {
@@ -203,20 +222,20 @@ pub(crate) fn fill(
     stream: &mut Stream,
     ranges: &[Range<u64>],
 ) -> Result<Fill, Error> {
+    fill_beside(bench, (part, &mut Readers::none()), stream, ranges)
+}
+
+/// The same beside readers.
+pub(crate) fn fill_beside(
+    bench: &mut Bench<'_>,
+    (part, readers): (Part, &mut Readers),
+    stream: &mut Stream,
+    ranges: &[Range<u64>],
+) -> Result<Fill, Error> {
     let total: u64 = ranges.iter().map(|range| range.end - range.start).sum();
     let block_bytes = stream.block_bytes;
     let mut blocks = ranges.iter().flat_map(|range| blocks(range.clone(), block_bytes)).peekable();
-    let depth = u32::try_from(stream.flying.len()).expect("few blocks are under way");
-    let begin_ns = bench.now_ns();
-    let mut log = Log {
-        fill: Fill { block_bytes, depth, ..Fill::default() },
-        window: Window::default(),
-        window_bytes: (total / WINDOWS).max(block_bytes),
-        begin_ns,
-        last_ns: begin_ns,
-        number: 0,
-        writes: total / block_bytes,
-    };
+    let mut log = Log::new(bench.now_ns(), total, (block_bytes, stream.flying.len()));
     let (mut written, mut done) = (0, Vec::new());
     loop {
         let writer = bench.writer.as_deref_mut().expect("a part that writes has a writer");
@@ -232,12 +251,15 @@ pub(crate) fn fill(
             let now_ns = bench.now_ns();
             return Ok(log.finish(now_ns));
         }
-        stream.reap(writer, PATIENCE, &mut done)?;
+        let patience_ns = between(bench.clock.boottime_ns(), readers.next_ns());
+        let patience = PATIENCE.min(Duration::from_nanos(patience_ns));
+        stream.reap(writer, patience, &mut done)?;
         let now_ns = bench.now_ns();
         for (_, done) in done.drain(..) {
             written += done.len;
             log.add(now_ns, done);
         }
+        readers.serve(bench)?;
         bench.is_over(part, written, total);
     }
 }

@@ -14,7 +14,9 @@ use units::{Clock, Random, Sleep};
 
 use crate::bench::{Bench, Tell};
 use crate::error::Error;
+use crate::folder::OwnFolder;
 use crate::number::{between, rate, to_u64, to_usize};
+use crate::plan::{Plan, Provided};
 use crate::report::{Target, TargetKind};
 
 /// A first look reads so much, at so many places.
@@ -45,6 +47,8 @@ pub struct Opened {
     identity: Option<Identity>,
     /// Files of runs that were killed, which were removed.
     pub left_over: Vec<PathBuf>,
+    /// Beside a file of our own.
+    folder: Option<OwnFolder>,
 }
 
 /// Removed when dropped.
@@ -63,7 +67,29 @@ impl Opened {
     pub fn bench<'a>(&'a mut self, clock: &'a dyn Sleep, seed: u64, tell: Tell<'a>) -> Bench<'a> {
         let writer = self.writer.as_mut().map(|writer| -> &mut dyn Device { writer.as_mut() });
         let bench = Bench::new((self.reader.as_ref(), writer), clock, seed, tell);
-        bench.guarded(self.identity.as_ref())
+        let bench = bench.guarded(self.identity.as_ref()).with_processor(&processor_ns);
+        match &self.folder {
+            Some(folder) => bench.with_folder(folder),
+            None => bench,
+        }
+    }
+
+    /// What parts may use.
+    pub fn provided(&self) -> Provided {
+        let (writer, folder) = (self.writer.is_some(), self.folder.is_some());
+        Provided { writer, folder, processor: true }
+    }
+
+    /// Where files of our own are made, beside the target.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_ref().map(OwnFolder::path)
+    }
+
+    /// The plan, with no more files than the file system has room for, a tenth left free.
+    pub fn fitted(&self, plan: Plan) -> Result<Plan, Error> {
+        let Some(folder) = self.folder() else { return Ok(plan) };
+        let free_bytes = host::free_bytes(folder)? / 10 * 9;
+        Ok(Plan { files_bytes: plan.files_bytes.min(free_bytes), ..plan })
     }
 
     /// Bytes a second of a short read here and there: what to expect, and no measurement.
@@ -147,6 +173,12 @@ fn sweep_up(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(removed)
 }
 
+/// Of all threads of this process.
+fn processor_ns() -> Result<u64, Error> {
+    let used = host::cpu_time()?.total();
+    Ok(u64::try_from(used.as_nanos()).unwrap_or(u64::MAX))
+}
+
 fn described(path: &Path, kind: TargetKind, size_bytes: u64) -> Result<Target, Error> {
     let layers = disk::layers_with_drives(path)?;
     Ok(Target { kind, path: path.display().to_string(), size_bytes, layers })
@@ -159,6 +191,7 @@ fn read_only(path: &Path, kind: TargetKind, reader: Box<dyn ReadAt>) -> Result<O
         reader,
         writer: None,
         own_file: None,
+        folder: None,
         identity: None,
         left_over: Vec::new(),
     })
@@ -175,11 +208,20 @@ fn own_file(
         error => Error::Device(error),
     })?;
     let own_file = Some(OwnFile(path.to_path_buf()));
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let folder = Some(OwnFolder::new(parent.unwrap_or(Path::new(".")))?);
     let writer = device::open(path, &device::Options::default())?;
     let reader = device::open_read(path)?;
     let target = described(path, TargetKind::OwnFile, size_bytes)?;
-    let writer = Some(writer);
-    Ok(Opened { target, reader, writer, own_file, identity: None, left_over: Vec::new() })
+    Ok(Opened {
+        target,
+        reader,
+        writer: Some(writer),
+        own_file,
+        folder,
+        identity: None,
+        left_over: Vec::new(),
+    })
 }
 
 /// A device that the guards let through, and that stays claimed to the end.
@@ -190,6 +232,13 @@ fn scratch_device(path: &Path, given: &str, consent: &Consent, seed: u64) -> Res
     };
     let Cleared { writer, reader, identity, .. } = guard::clear(path, &consent, seed)?;
     let target = described(path, TargetKind::Device, reader.size_bytes())?;
-    let (writer, identity) = (Some(writer), Some(identity));
-    Ok(Opened { target, reader, writer, own_file: None, identity, left_over: Vec::new() })
+    Ok(Opened {
+        target,
+        reader,
+        writer: Some(writer),
+        own_file: None,
+        folder: None,
+        identity: Some(identity),
+        left_over: Vec::new(),
+    })
 }

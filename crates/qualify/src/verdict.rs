@@ -3,6 +3,7 @@
 use core::ops::Range;
 
 use crate::fill::ring_order;
+use crate::mixed::Mixed;
 use crate::number::{real, whole};
 use crate::partial::{self, Array, Lost, Share};
 use crate::plan::{Part, Plan};
@@ -84,12 +85,29 @@ pub struct Verdict {
     pub mix: Mix,
     /// The guaranteed rate as bits a second on the link.
     pub guaranteed_traffic_bit_per_s: u64,
+    /// The same while somebody reads, where that was measured.
+    pub with_readers: Option<WithReaders>,
     /// The rate asked for, if any.
     pub asked: Option<Asked>,
     /// What it comes to where less of the surface is used; empty where no rate has a place.
     pub shares: Vec<Share>,
     /// What it comes to with one and two members gone; empty where members are not known.
     pub lost: Vec<Lost>,
+}
+
+/// The guarantee while somebody reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WithReaders {
+    /// The pool that what readers cost was found with.
+    pub pool_bytes: u64,
+    /// What is read by streams meanwhile.
+    pub read_bytes_per_s: u64,
+    /// Reads at random places meanwhile, a second.
+    pub reads_per_s: u64,
+    /// The guaranteed rate, less the share that readers cost where that was measured.
+    pub guaranteed_bytes_per_s: u64,
+    /// The same as bits a second on the link.
+    pub guaranteed_traffic_bit_per_s: u64,
 }
 
 /// A rate that was asked for.
@@ -132,7 +150,7 @@ pub(crate) fn judge(
             PartResult::Sweep(sweep) => {
                 judged.extend(of_sweep(sweep, target.size_bytes, &laps, ask));
             }
-            PartResult::Extents(_) | PartResult::Latency(_) | PartResult::Reads(_) => {}
+            _ => {}
         }
     }
     let order = order_of(target);
@@ -145,10 +163,35 @@ pub(crate) fn judge(
         Asked { bits_per_s, needed_bytes_per_s, margin_permille: permille - 1000, answer }
     });
     let guaranteed_traffic_bit_per_s = ask.mix.bits_of(first.guaranteed_bytes_per_s);
+    let with_readers = parts.iter().find_map(|part| match part {
+        PartResult::Mixed(mixed) => Some(with_readers(mixed, &first, &ask.mix)),
+        _ => None,
+    });
     let shares = partial::shares((target, &laps), parts, &first, ask.pool_bytes);
     let lost = partial::lost((target, &laps), parts, &first, ask);
-    let (pool_bytes, mix) = (ask.pool_bytes, ask.mix.clone());
-    Some(Verdict { judged, pool_bytes, mix, guaranteed_traffic_bit_per_s, asked, shares, lost })
+    Some(Verdict {
+        judged,
+        pool_bytes: ask.pool_bytes,
+        mix: ask.mix.clone(),
+        guaranteed_traffic_bit_per_s,
+        with_readers,
+        asked,
+        shares,
+        lost,
+    })
+}
+
+/// The share that readers cost on some stretches is taken for that of the whole.
+fn with_readers(mixed: &Mixed, first: &Judged, mix: &Mix) -> WithReaders {
+    let share = real(mixed.beside_bytes_per_s) / real(mixed.alone_bytes_per_s.max(1));
+    let guaranteed_bytes_per_s = whole(real(first.guaranteed_bytes_per_s) * share.min(1.0));
+    WithReaders {
+        pool_bytes: mixed.pool_bytes,
+        read_bytes_per_s: mixed.reads.stream_rate(),
+        reads_per_s: crate::number::rate(mixed.reads.random.count(), mixed.reads.ns),
+        guaranteed_bytes_per_s,
+        guaranteed_traffic_bit_per_s: mix.bits_of(guaranteed_bytes_per_s),
+    }
 }
 
 /// How `create` lays a ring on such a target.
@@ -177,8 +220,19 @@ fn of_fill(basis: Part, order: Order, fill: &Fill, ask: &Ask) -> Judged {
     });
     let (slow_ns, fast_ns) = slow_and_fast.unzip();
     let minimum_bytes_per_s = fill.rates().min().unwrap_or(0);
-    let judged = of_trace(&fill.trace, ask);
-    Judged { basis, order, minimum_bytes_per_s, slow_ns, fast_ns, ..judged }
+    let (pool_bytes, guaranteed_bytes_per_s) = fill.believed(ask.pool_bytes);
+    Judged {
+        basis,
+        order,
+        is_computed: false,
+        is_by_reading: false,
+        pool_bytes,
+        guaranteed_bytes_per_s,
+        mean_bytes_per_s: fill.rate(),
+        minimum_bytes_per_s,
+        slow_ns,
+        fast_ns,
+    }
 }
 
 /// At an arrival of `needed` bytes a second: the time in which the disk is slower than that, and

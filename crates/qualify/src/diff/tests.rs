@@ -27,6 +27,7 @@ fn found(guaranteed: u64, parts: Vec<PartResult>) -> Qualification {
         pool_bytes: 1 << 30,
         guaranteed_traffic_bit_per_s: mix.bits_of(guaranteed),
         mix,
+        with_readers: None,
         asked: None,
         shares: Vec::new(),
         lost: Vec::new(),
@@ -40,6 +41,7 @@ fn found(guaranteed: u64, parts: Vec<PartResult>) -> Qualification {
         verdict: Some(verdict),
         written: Vec::new(),
         is_interrupted: false,
+        unfinished: None,
         notes: Vec::new(),
     }
 }

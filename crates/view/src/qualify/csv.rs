@@ -3,7 +3,8 @@
 use core::fmt::Write as _;
 
 use ::qualify::{
-    Extents, Fill, Judged, Latencies, Latency, Order, PartResult, Qualification, Reads, Sweep,
+    Cpu, Extents, Files, Fill, Iops, Judged, Latencies, Latency, Mixed, Order, PartResult,
+    Qualification, Reads, Sweep,
 };
 
 /// A file that is being written: a heading, and rows of numbers and plain words.
@@ -43,7 +44,11 @@ pub fn qualification_csv(found: &Qualification) -> Vec<(&'static str, String)> {
             }
             PartResult::Extents(extents) => tables.extents(extents),
             PartResult::Latency(latency) => tables.latency(latency),
+            PartResult::Mixed(mixed) => tables.mixed(mixed),
             PartResult::Reads(reads) => tables.reads(reads),
+            PartResult::Iops(iops) => tables.iops(iops),
+            PartResult::Files(files) => tables.files(files),
+            PartResult::Cpu(cpu) => tables.cpu(cpu),
         }
     }
     tables.finish()
@@ -58,6 +63,9 @@ struct Tables {
     extents: Table,
     latencies: Table,
     slowest: Table,
+    iops: Table,
+    files: Table,
+    cpu: Table,
 }
 
 impl Tables {
@@ -78,6 +86,9 @@ impl Tables {
             extents: Table::new("extents.csv", "extent_bytes,extents,ns,bytes_per_s"),
             latencies: Table::new("latencies.csv", "of,latency_ns,count"),
             slowest: Table::new("slowest.csv", "end_ns,offset,latency_ns"),
+            iops: Table::new("iops.csv", "depth,writes,ns,writes_per_s"),
+            files: Table::new("files.csv", "lap,bytes,ns,bytes_per_s,files,extents,extents_max"),
+            cpu: Table::new("cpu.csv", "data_columns,parity_columns,bytes,cpu_ns"),
         }
     }
 
@@ -143,6 +154,44 @@ impl Tables {
         }
     }
 
+    fn mixed(&mut self, mixed: &Mixed) {
+        self.fill("mixed_alone", &mixed.alone);
+        self.fill("mixed_beside", &mixed.beside);
+        self.latencies("mixed_write_from_arrival", &mixed.latency.from_arrival);
+        self.latencies("mixed_stream_read", &mixed.reads.streams);
+        self.latencies("mixed_random_read", &mixed.reads.random);
+    }
+
+    fn iops(&mut self, iops: &Iops) {
+        for step in &iops.steps {
+            let (writes, rate) = (step.latency.count(), step.writes_per_s());
+            self.iops.add(format_args!("{},{writes},{},{rate}", step.depth, step.ns));
+        }
+    }
+
+    fn files(&mut self, files: &Files) {
+        self.fill("files", &files.fill);
+        let known = |count: Option<u64>| count.map_or_else(String::new, |count| count.to_string());
+        for (lap, number) in files.laps.iter().zip(1..) {
+            self.files.add(format_args!(
+                "{number},{},{},{},{},{},{}",
+                lap.bytes,
+                lap.ns,
+                lap.rate(),
+                lap.files,
+                known(lap.extents),
+                known(lap.extents_max)
+            ));
+        }
+    }
+
+    fn cpu(&mut self, cpu: &Cpu) {
+        for step in &cpu.steps {
+            let (data, parity) = (step.data_columns, step.parity_columns);
+            self.cpu.add(format_args!("{data},{parity},{},{}", step.bytes, step.cpu_ns));
+        }
+    }
+
     fn reads(&mut self, reads: &Reads) {
         self.latencies("read", &reads.latency);
     }
@@ -154,8 +203,11 @@ impl Tables {
     }
 
     fn finish(self) -> Vec<(&'static str, String)> {
-        let Self { verdict, sweep, windows, samples, pools, extents, latencies, slowest } = self;
-        let all = [verdict, sweep, windows, samples, pools, extents, latencies, slowest];
+        let Self { verdict, sweep, windows, samples, pools, extents, .. } = self;
+        let Self { latencies, slowest, iops, files, cpu, .. } = self;
+        let all = [
+            verdict, sweep, windows, samples, pools, extents, latencies, slowest, iops, files, cpu,
+        ];
         let filled = all.into_iter().filter(|table| !table.is_empty());
         filled.map(|table| (table.name, table.text)).collect()
     }

@@ -101,10 +101,16 @@ macro_rules! words {
     )*};
 }
 
+mod compare;
+
+pub use compare::{comparison_json, parse_comparison};
+
 words! {
     KindJson of q::TargetKind { OwnFile, File, Device, Model, }
     RecordingJson of q::Recording { DriveManaged, HostAware, HostManaged, NotTold, }
-    PartJson of q::Part { Sweep, Fill, Passes, Ring, Extents, Latency, Reads, }
+    PartJson of q::Part {
+        Sweep, Fill, Passes, Ring, Extents, Latency, Mixed, Reads, Iops, Files, Cpu,
+    }
     OrderJson of q::Order { FirstToLast, ZoneLevelled, }
     AnswerJson of q::Answer { Fits, TooSlow, CannotJudge, }
     CauseJson of q::Cause { Steady, Place, Amount, Pass, Unknown, }
@@ -195,6 +201,53 @@ mirror! {
         backlog_bytes_max: u64,
         slowest: Vec<SlowWriteJson>,
     }
+    ReadLoadJson of q::ReadLoad {
+        streams: u32,
+        stream_bytes_per_s: u64,
+        random_per_s: u64,
+    }
+    ReadResultJson of q::ReadResult {
+        stream_bytes: u64,
+        ns: u64,
+        streams: LatenciesJson,
+        random: LatenciesJson,
+    }
+    MixedJson of q::Mixed {
+        load: ReadLoadJson,
+        pool_bytes: u64,
+        alone_bytes_per_s: u64,
+        beside_bytes_per_s: u64,
+        alone: FillJson,
+        beside: FillJson,
+        reads: ReadResultJson,
+        latency: LatencyJson,
+        reads_at_rate: ReadResultJson,
+    }
+    IopsStepJson of q::IopsStep { depth: u32, ns: u64, latency: LatenciesJson, }
+    IopsJson of q::Iops { steps: Vec<IopsStepJson>, }
+    FileLapJson of q::FileLap {
+        bytes: u64,
+        ns: u64,
+        files: u64,
+        extents: Option<u64>,
+        extents_max: Option<u64>,
+    }
+    FioJson of q::FioRun { version: String, bytes: u64, ns: u64, }
+    FilesJson of q::Files {
+        budget_bytes: u64,
+        file_bytes: u64,
+        writers: u32,
+        laps: Vec<FileLapJson>,
+        fill: FillJson,
+        fio: Option<FioJson>,
+    }
+    CpuStepJson of q::CpuStep {
+        data_columns: u32,
+        parity_columns: u32,
+        bytes: u64,
+        cpu_ns: u64,
+    }
+    CpuJson of q::Cpu { steps: Vec<CpuStepJson>, }
     ReadsJson of q::Reads {
         latency: LatenciesJson,
         cache_hits: u64,
@@ -233,11 +286,19 @@ mirror! {
         guaranteed_bytes_per_s: Option<u64>,
         rebuild_ns: Option<u64>,
     }
+    WithReadersJson of q::WithReaders {
+        pool_bytes: u64,
+        read_bytes_per_s: u64,
+        reads_per_s: u64,
+        guaranteed_bytes_per_s: u64,
+        guaranteed_traffic_bit_per_s: u64,
+    }
     VerdictJson of q::Verdict {
         judged: Vec<JudgedJson>,
         pool_bytes: u64,
         mix: MixJson,
         guaranteed_traffic_bit_per_s: u64,
+        with_readers: Option<WithReadersJson>,
         asked: Option<AskedJson>,
         #[serde(default)]
         shares: Vec<ShareJson>,
@@ -291,7 +352,11 @@ enum PartResultJson {
     Ring(FillJson),
     Extents(ExtentsJson),
     Latency(LatencyJson),
+    Mixed(Box<MixedJson>),
     Reads(ReadsJson),
+    Iops(IopsJson),
+    Files(FilesJson),
+    Cpu(CpuJson),
 }
 
 impl Mirror<PartResult> for PartResultJson {
@@ -303,7 +368,11 @@ impl Mirror<PartResult> for PartResultJson {
             PartResult::Ring(fill) => Self::Ring(Mirror::of(fill)),
             PartResult::Extents(extents) => Self::Extents(Mirror::of(extents)),
             PartResult::Latency(latency) => Self::Latency(Mirror::of(latency)),
+            PartResult::Mixed(mixed) => Self::Mixed(Box::new(Mirror::of(&**mixed))),
             PartResult::Reads(reads) => Self::Reads(Mirror::of(reads)),
+            PartResult::Iops(iops) => Self::Iops(Mirror::of(iops)),
+            PartResult::Files(files) => Self::Files(Mirror::of(files)),
+            PartResult::Cpu(cpu) => Self::Cpu(Mirror::of(cpu)),
         }
     }
 
@@ -315,7 +384,11 @@ impl Mirror<PartResult> for PartResultJson {
             Self::Ring(fill) => PartResult::Ring(fill.back()),
             Self::Extents(extents) => PartResult::Extents(extents.back()),
             Self::Latency(latency) => PartResult::Latency(latency.back()),
+            Self::Mixed(mixed) => PartResult::Mixed(Box::new(mixed.back())),
             Self::Reads(reads) => PartResult::Reads(reads.back()),
+            Self::Iops(iops) => PartResult::Iops(iops.back()),
+            Self::Files(files) => PartResult::Files(files.back()),
+            Self::Cpu(cpu) => PartResult::Cpu(cpu.back()),
         }
     }
 }
@@ -353,6 +426,7 @@ struct QualificationJson {
     parts: Vec<PartResultJson>,
     written: Vec<Range<u64>>,
     is_interrupted: bool,
+    unfinished: Option<PartJson>,
     notes: Vec<String>,
 }
 
@@ -374,6 +448,7 @@ pub fn qualification_json(found: &Qualification) -> String {
         parts: Mirror::of(&found.parts),
         written: found.written.clone(),
         is_interrupted: found.is_interrupted,
+        unfinished: Mirror::of(&found.unfinished),
         notes: found.notes.clone(),
     })
 }
@@ -421,6 +496,7 @@ pub fn parse_qualification(text: &str) -> Result<Qualification, QualificationErr
         verdict: read.verdict.back(),
         written: read.written,
         is_interrupted: read.is_interrupted,
+        unfinished: read.unfinished.back(),
         notes: read.notes,
     })
 }

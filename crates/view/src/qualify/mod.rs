@@ -1,9 +1,11 @@
 //! A qualification for people and programs: a summary for a terminal, a page of HTML, CSV and JSON.
 
 mod choice;
+mod compare;
 mod csv;
 mod diff;
 mod drive;
+mod fio;
 mod json;
 mod page;
 mod plan;
@@ -12,9 +14,13 @@ mod text;
 mod volume;
 
 pub use choice::choice;
+pub use compare::comparison;
 pub use csv::qualification_csv;
 pub use diff::{qualification_diff, qualification_diff_json};
-pub use json::{QualificationError, parse_qualification, qualification_json};
+pub use fio::parse_fio;
+pub use json::{
+    QualificationError, comparison_json, parse_comparison, parse_qualification, qualification_json,
+};
 pub use page::{qualification_html, qualification_svg};
 pub use plan::{qualify_plan, qualify_plan_json};
 pub(crate) use text::rate as disk_rate;

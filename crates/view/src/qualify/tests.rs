@@ -1,7 +1,8 @@
 use ::qualify::{
-    Answer, Asked, Cause, CurvePoint, Diff, ExtentStep, Extents, Fill, Judged, Latencies, Latency,
-    Layer, Lost, Mix, Need, Order, Part, PartResult, Passes, Qualification, Reads, Sample, Share,
-    SlowWrite, Sweep, SweepStep, Target, TargetKind, Trace, Verdict, Verified, Window, proposals,
+    Answer, Asked, Cause, Cpu, CpuStep, CurvePoint, Diff, ExtentStep, Extents, FileLap, Files,
+    Fill, FioRun, Iops, IopsStep, Judged, Latencies, Latency, Layer, Lost, Mix, Mixed, Need, Order,
+    Part, PartResult, Passes, Qualification, ReadLoad, ReadResult, Reads, Sample, Share, SlowWrite,
+    Sweep, SweepStep, Target, TargetKind, Trace, Verdict, Verified, Window, WithReaders, proposals,
     typical,
 };
 use units::Timestamp;
@@ -56,6 +57,53 @@ fn judged() -> Judged {
     }
 }
 
+fn mixed() -> Mixed {
+    let reads = ReadResult {
+        stream_bytes: 80_000_000,
+        ns: 8_000_000_000,
+        streams: latencies((1..=80).map(|value| value * 1_000_000)),
+        random: latencies((1..=160).map(|value| value * 100_000)),
+    };
+    Mixed {
+        load: ReadLoad { streams: 4, stream_bytes_per_s: 20_000_000, random_per_s: 20 },
+        pool_bytes: 80 << 20,
+        alone_bytes_per_s: 95_000_000,
+        beside_bytes_per_s: 71_000_000,
+        alone: fill(),
+        beside: fill(),
+        reads: reads.clone(),
+        latency: Latency {
+            offered_bytes_per_s: 57_000_000,
+            from_arrival: latencies((1..=2000).map(|value| value * 10_000)),
+            ..Latency::default()
+        },
+        reads_at_rate: reads,
+    }
+}
+
+fn files() -> Files {
+    let lap = |extents| FileLap {
+        bytes: 7 << 30,
+        ns: 10_000_000_000,
+        files: 32,
+        extents: Some(extents),
+        extents_max: Some(extents / 8),
+    };
+    Files {
+        budget_bytes: 8 << 30,
+        file_bytes: 230 << 20,
+        writers: 2,
+        laps: vec![lap(40), lap(176)],
+        fill: fill(),
+        fio: Some(FioRun { version: "fio-3.33".to_owned(), bytes: 7 << 30, ns: 9_000_000_000 }),
+    }
+}
+
+fn cpu_step(parity_columns: u32) -> CpuStep {
+    let cpu_ns = 100_000_000 + 50_000_000 * u64::from(parity_columns);
+    CpuStep { data_columns: 6, parity_columns, bytes: 1_000_000_000, cpu_ns }
+}
+
 fn target() -> Target {
     let layer = Layer {
         name: "sdb".to_owned(),
@@ -91,6 +139,31 @@ fn lost() -> Vec<Lost> {
         Lost { members: 1, guaranteed_bytes_per_s: guaranteed, rebuild_ns },
         Lost { members: 2, guaranteed_bytes_per_s: None, rebuild_ns: None },
     ]
+}
+
+fn verdict() -> Verdict {
+    let asked = Asked {
+        bits_per_s: 1_000_000_000,
+        needed_bytes_per_s: 128_000_000,
+        margin_permille: -258,
+        answer: Answer::TooSlow,
+    };
+    Verdict {
+        judged: vec![judged()],
+        pool_bytes: 1 << 30,
+        mix: Mix::named("640").unwrap(),
+        guaranteed_traffic_bit_per_s: 742_000_000,
+        with_readers: Some(WithReaders {
+            pool_bytes: 80 << 20,
+            read_bytes_per_s: 10_000_000,
+            reads_per_s: 20,
+            guaranteed_bytes_per_s: 71_000_000,
+            guaranteed_traffic_bit_per_s: 555_000_000,
+        }),
+        asked: Some(asked),
+        shares: vec![share()],
+        lost: lost(),
+    }
 }
 
 fn every_part() -> Qualification {
@@ -130,35 +203,31 @@ fn every_part() -> Qualification {
             backlog_bytes_max: 6 << 20,
             slowest: vec![SlowWrite { latency_ns: 10_000_000, end_ns: 5, offset: 4096 }],
         }),
+        PartResult::Mixed(Box::new(mixed())),
         PartResult::Reads(Reads {
             latency: latencies((1..=1000).map(|value| 5_000_000 + value * 10_000)),
             cache_hits: 12,
             hit_ns_max: Some(200_000),
         }),
+        PartResult::Iops(Iops {
+            steps: vec![IopsStep {
+                depth: 64,
+                ns: 1_000_000_000,
+                latency: latencies((1..=1500).map(|value| value * 1000)),
+            }],
+        }),
+        PartResult::Files(files()),
+        PartResult::Cpu(Cpu { steps: vec![cpu_step(0), cpu_step(2)] }),
     ];
-    let asked = Asked {
-        bits_per_s: 1_000_000_000,
-        needed_bytes_per_s: 128_000_000,
-        margin_permille: -258,
-        answer: Answer::TooSlow,
-    };
-    let verdict = Verdict {
-        judged: vec![judged()],
-        pool_bytes: 1 << 30,
-        mix: Mix::named("640").unwrap(),
-        guaranteed_traffic_bit_per_s: 742_000_000,
-        asked: Some(asked),
-        shares: vec![share()],
-        lost: lost(),
-    };
     Qualification {
         target: target(),
         started: Timestamp(1_795_171_222_000_000_000),
         ns: 60_000_000_000,
         parts,
-        verdict: Some(verdict),
+        verdict: Some(verdict()),
         written: vec![0..4096, 8192..16384],
         is_interrupted: false,
+        unfinished: None,
         notes: vec!["buffered".to_owned()],
     }
 }
@@ -171,7 +240,7 @@ fn what_was_written_is_read_again() {
     let again = parse_qualification(&text).unwrap();
     assert_eq!(qualification_json(&again), text);
     assert_eq!((again.target, again.verdict), (found.target, found.verdict));
-    assert_eq!(again.parts.len(), 7);
+    assert_eq!(again.parts.len(), 11);
 }
 
 #[test]
@@ -206,6 +275,13 @@ fn a_summary_fits_its_terminal_and_cannot_steer_it() {
         "the rate follows the place on the surface; the second at 101.0 %\n",
         "a jump takes 9.0 ms, 90 % of 200 MB/s",
         "1.2 % of them from a cache, within 200.0 us\n",
+        "with readers of 10.0 MB/s and 20 reads a second at random places:\n",
+        "                 555.00 Mbit/s\n",
+        "guaranteed 95.0 MB/s alone, 71.0 MB/s beside them, pool 80.0 MiB\n",
+        "1 500 random writes of 4 KiB a second at most\n",
+        "lap 2: 751 MB/s (7.00 GiB in 10.0 s); 5.5 extents a file, 22 at\n",
+        "fio-3.33 beside it: 835 MB/s; the first lap is 89.9 % of that\n",
+        "6 data columns: checksums 100.0\n",
         "12.0 KiB written",
         "serial ZA1\\u{1b}[2J",
     ] {
@@ -342,6 +418,9 @@ fn tables_have_a_heading_and_as_many_columns_in_every_row() {
         "extents.csv",
         "latencies.csv",
         "slowest.csv",
+        "iops.csv",
+        "files.csv",
+        "cpu.csv",
     ];
     assert_eq!(names, expected);
     for (name, text) in &tables {
@@ -349,8 +428,8 @@ fn tables_have_a_heading_and_as_many_columns_in_every_row() {
         assert!(text.lines().count() > 1, "{name}");
         assert!(text.lines().all(|line| line.split(',').count() == columns), "{name}");
     }
-    // Four runs of 8 windows.
-    assert_eq!(tables[2].1.lines().count(), 33);
+    // Seven runs of 8 windows.
+    assert_eq!(tables[2].1.lines().count(), 57);
     assert!(tables[1].1.contains("\n0,1073741824,4000000000,268435456\n"), "{}", tables[1].1);
     assert!(tables[6].1.contains("\nwrite_of_device,"), "{}", tables[6].1);
 }
@@ -361,7 +440,7 @@ fn a_difference_names_what_changed() {
     let verdict = new.verdict.as_mut().unwrap();
     verdict.judged[0].guaranteed_bytes_per_s = 85_000_000;
     new.target.layers[0].firmware = Some("2".to_owned());
-    new.parts.pop();
+    new.parts.retain(|part| part.part() != Part::Reads);
     let diff = Diff::of(&old, &new, 50);
     let text = qualification_diff(&diff, Some(80));
     for expected in [

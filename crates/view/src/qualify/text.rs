@@ -3,8 +3,8 @@
 use core::fmt::Write as _;
 
 use ::qualify::{
-    Answer, Cause, Extents, Fill, Judged, Latencies, Latency, Order, PartResult, Passes,
-    Qualification, Reads, Share, Sweep, Target, TargetKind, Verdict, seen,
+    Answer, Cause, Cpu, Extents, Files, Fill, Iops, Judged, Latencies, Latency, Mixed, Order,
+    PartResult, Passes, Qualification, Reads, Share, Sweep, Target, TargetKind, Verdict, seen,
 };
 use units::ByteSize;
 
@@ -38,7 +38,7 @@ pub fn qualify_estimate(bytes: u64, bytes_per_s: u64, fixed_ns: i64) -> String {
 
 /// A qualification, in words and rows of blocks.
 pub fn qualification(found: &Qualification, style: PlotStyle) -> String {
-    let mut lines = Lines { text: String::new(), style };
+    let mut lines = Lines::new(style);
     lines.add("target", &target(&found.target));
     for layer in found.target.layers.iter().take(8) {
         lines.add("", &self::layer(layer));
@@ -58,7 +58,11 @@ pub fn qualification(found: &Qualification, style: PlotStyle) -> String {
             PartResult::Passes(passes) => self::passes(&mut lines, passes),
             PartResult::Extents(extents) => self::extents(&mut lines, extents),
             PartResult::Latency(latency) => self::latency(&mut lines, latency),
+            PartResult::Mixed(mixed) => self::mixed(&mut lines, mixed),
             PartResult::Reads(reads) => self::reads(&mut lines, reads),
+            PartResult::Iops(iops) => self::iops(&mut lines, iops),
+            PartResult::Files(files) => self::files(&mut lines, files),
+            PartResult::Cpu(cpu) => self::cpu(&mut lines, cpu),
         }
     }
     lines.add("took", &took(found));
@@ -68,13 +72,18 @@ pub fn qualification(found: &Qualification, style: PlotStyle) -> String {
     lines.text
 }
 
-struct Lines {
-    text: String,
+/// Lines of a name and a value, and rows of blocks below them.
+pub(super) struct Lines {
+    pub(super) text: String,
     style: PlotStyle,
 }
 
 impl Lines {
-    fn add(&mut self, name: &str, value: &str) {
+    pub(super) fn new(style: PlotStyle) -> Self {
+        Self { text: String::new(), style }
+    }
+
+    pub(super) fn add(&mut self, name: &str, value: &str) {
         let mut name = if name.is_empty() { String::new() } else { format!("{name}:") };
         let width = self.style.width.saturating_sub(INDENT).max(SPARK_MIN);
         for line in wrapped(value, width) {
@@ -84,7 +93,7 @@ impl Lines {
     }
 
     /// Numbers as a row, below the line that says what they are.
-    fn row(&mut self, values: &[u64]) {
+    pub(super) fn row(&mut self, values: &[u64]) {
         let width = self.style.width.saturating_sub(INDENT).max(SPARK_MIN);
         let row = sparkline(values, width, self.style.is_terminal);
         writeln!(self.text, "{:INDENT$}{}", "", row.trim_end()).expect("a string takes all text");
@@ -155,6 +164,15 @@ fn verdict(lines: &mut Lines, verdict: &Verdict) {
                 Answer::CannotJudge => format!("{asked_for}: what was measured does not say"),
             },
         );
+    }
+    if let Some(readers) = &verdict.with_readers {
+        let traffic = bits(readers.guaranteed_traffic_bit_per_s);
+        let read = format!(
+            "{} and {} a second at random places",
+            rate(readers.read_bytes_per_s),
+            plural(readers.reads_per_s, "read"),
+        );
+        lines.add("", &format!("with readers of {read}: {traffic}"));
     }
     for judged in &verdict.judged {
         lines.add("", &self::judged(judged));
@@ -317,6 +335,91 @@ fn latency(lines: &mut Lines, latency: &Latency) {
     lines.add("", &format!("from arrival {}", quantiles(&latency.from_arrival)));
     lines.add("", &format!("of the device {}", quantiles(&latency.of_device)));
     lines.row(&counts(&latency.from_arrival));
+}
+
+fn mixed(lines: &mut Lines, mixed: &Mixed) {
+    let Mixed { load, alone, beside, reads, latency, .. } = mixed;
+    lines.add(
+        "mixed",
+        &format!(
+            "{} written at {}; beside {} of {} in all and {} at random places a second at {}",
+            ByteSize(alone.bytes()),
+            rate(alone.rate()),
+            plural(u64::from(load.streams), "reading stream"),
+            rate(load.stream_bytes_per_s),
+            plural(load.random_per_s, "read"),
+            rate(beside.rate()),
+        ),
+    );
+    lines.row(&beside.rates().collect::<Vec<u64>>());
+    let (alone, beside) = (rate(mixed.alone_bytes_per_s), rate(mixed.beside_bytes_per_s));
+    let pool = ByteSize(mixed.pool_bytes);
+    lines.add("", &format!("guaranteed {alone} alone, {beside} beside them, pool {pool}"));
+    lines.add(
+        "",
+        &format!(
+            "streams got {}; random reads {}",
+            rate(reads.stream_rate()),
+            quantiles(&reads.random)
+        ),
+    );
+    let offered = rate(latency.offered_bytes_per_s);
+    let from_arrival = quantiles(&latency.from_arrival);
+    lines.add("", &format!("writes at {offered} beside them: from arrival {from_arrival}"));
+}
+
+fn iops(lines: &mut Lines, iops: &Iops) {
+    let peak = grouped(iops.peak());
+    lines.add("iops", &format!("{peak} random writes of 4 KiB a second at most"));
+    for step in &iops.steps {
+        let (depth, writes) = (step.depth, grouped(step.writes_per_s()));
+        let latency = quantiles(&step.latency);
+        lines.add("", &format!("{depth} under way: {writes} a second; {latency}"));
+    }
+}
+
+fn files(lines: &mut Lines, files: &Files) {
+    let of = format!(
+        "files of {} by {} in {}, the oldest removed at 90 %",
+        ByteSize(files.file_bytes),
+        plural(u64::from(files.writers), "writer"),
+        ByteSize(files.budget_bytes),
+    );
+    lines.add("files", &of);
+    for (lap, number) in files.laps.iter().zip(1..) {
+        let extents = match (lap.extents, lap.extents_max) {
+            (Some(extents), Some(most)) => {
+                let tenths = extents * 10 / lap.files.max(1);
+                format!("; {}.{} extents a file, {most} at most", tenths / 10, tenths % 10)
+            }
+            _ => String::new(),
+        };
+        let (bytes, took) = (ByteSize(lap.bytes), nanos(lap.ns));
+        lines.add("", &format!("lap {number}: {} ({bytes} in {took}){extents}", rate(lap.rate())));
+    }
+    lines.row(&files.fill.rates().collect::<Vec<u64>>());
+    if let Some((fio, first)) = files.fio.as_ref().zip(files.laps.first()) {
+        let ours = percent(first.rate(), fio.rate());
+        let version = printable(&fio.version);
+        let said =
+            format!("{version} beside it: {}; the first lap is {ours} of that", rate(fio.rate()));
+        lines.add("", &said);
+    }
+}
+
+fn cpu(lines: &mut Lines, cpu: &Cpu) {
+    let steps = cpu.steps.iter().map(|step| {
+        let parity = match step.parity_columns {
+            0 => "checksums",
+            1 => "and P",
+            _ => "and P and Q",
+        };
+        format!("{parity} {}", nanos(step.ns_per_gb()))
+    });
+    let steps: Vec<String> = steps.collect();
+    let columns = cpu.steps.first().map_or(0, |step| step.data_columns);
+    let of = format!("of one processor for a gigabyte, {columns} data columns: ");
+    lines.add("cpu", &(of + &steps.join(", ")));
 }
 
 fn reads(lines: &mut Lines, reads: &Reads) {

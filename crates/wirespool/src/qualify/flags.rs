@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use ::qualify::{
-    Array, Ask, BLOCK_BYTES_MAX, Consent, Disk, MEMBERS_MAX, Mix, Need, Part, Plan, Qualification,
-    typical, typical_names,
+    Array, Ask, BLOCK_BYTES_MAX, Consent, Contest, Disk, MEMBERS_MAX, Mix, Need, Part, Plan,
+    Qualification, typical, typical_names,
 };
 use anyhow::Context as _;
 use capture::{FileOptions, FileSource};
@@ -16,6 +16,8 @@ use crate::failure::Usage;
 /// Smallest file that is made: below, there is nothing to measure.
 const SIZE_MIN: u64 = 64 << 20;
 const ROW_BYTES: u64 = 4096;
+/// Runs that fit into a file that is made for a comparison.
+const RUNS_OF_FILE: u64 = 4;
 
 /// Find out what rate a disk guarantees, and how much traffic that is.
 ///
@@ -37,7 +39,11 @@ Parts:
   ring      the surface written in the order of a ring whose zones are levelled
   extents   throughput by the bytes between two jumps, and where jumps stop to matter
   latency   writes that arrive at a constant rate: histogram, longest stall, the pool it needs
+  mixed     writing without and with readers: what they cost
   reads     4 KiB at random places, what a cache answered told apart
+  iops      random writes of 4 KiB with 1, 8, 64 and 256 under way
+  files     files of a directory written, and removed when nine tenths are full, lap after lap
+  cpu       processor time for checksums and parity
 
 Examples:
   wirespool qualify /data                                  a quick look at where a volume would lie
@@ -45,6 +51,9 @@ Examples:
   wirespool qualify /dev/sdb                               a sweep and random reads, nothing written
   wirespool qualify /dev/sdb --destroy ZA1234 --full       everything; all that it holds is lost
   wirespool qualify --model profile.csv --data-disks 6 --rate 10G --mix 640
+  wirespool qualify /dev/sdb --destroy ZA1234 --full --resume data.json
+  wirespool qualify --compare /mnt/ext4 /mnt/xfs /mnt/btrfs
+  wirespool qualify --compare host.json guest.json
   wirespool qualify show data.json
   wirespool qualify diff before.json now.json
   wirespool qualify plan --rate 10G --mean 1G --days 10
@@ -56,8 +65,24 @@ pub(crate) struct Flags {
     #[command(subcommand)]
     pub(super) command: Option<Command>,
     /// A directory, a file, or a block device
-    #[arg(required_unless_present = "model")]
+    #[arg(required_unless_present_any = ["model", "compare"])]
     target: Option<PathBuf>,
+    /// Compare these: targets, each written in turn, forth and back; or reports of --output
+    #[arg(long, value_name = "TARGET", num_args = 2..,
+        conflicts_with_all = ["target", "model", "parts", "quick", "full", "rate", "fio"])]
+    pub(super) compare: Vec<PathBuf>,
+    /// Runs of each target that is compared
+    #[arg(long, value_name = "N", default_value_t = 8, requires = "compare",
+        value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    rounds: u32,
+    /// Bytes of a run
+    #[arg(long, value_name = "SIZE", default_value = "512M", requires = "compare",
+        value_parser = arguments::size)]
+    run_size: u64,
+    /// Record the first line of this file with each run, as a factor that may explain the modes: a
+    /// temperature, a scheduler, a limit; may be given several times
+    #[arg(long, value_name = "FILE", requires = "compare")]
+    pub(super) fact: Vec<PathBuf>,
     /// Measure a modelled disk, in its own time: rates by place, in CSV with the columns
     /// `offset_bytes,mb_per_s` or, for 10 000 blocks of 2 MiB, `offset_bytes,seconds`
     #[arg(long, value_name = "CSV", conflicts_with_all = ["target", "destroy", "overwrite"])]
@@ -73,7 +98,7 @@ pub(crate) struct Flags {
     /// Run this part; may be given several times [default: those of --quick]
     #[arg(long = "part", value_name = "PART", value_parser = part)]
     parts: Vec<Part>,
-    /// Minutes: sweep, fill, extents, latency and reads, with few blocks at a place (the default)
+    /// Minutes: all parts but passes and ring, with less of each (the default)
     #[arg(long, conflicts_with = "full")]
     quick: bool,
     /// All parts over the whole surface: several times as long as writing it
@@ -109,10 +134,20 @@ pub(crate) struct Flags {
     /// Bytes a second that arrive in the part latency [default: four fifths of what was guaranteed]
     #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     offer: Option<u64>,
+    /// Bytes a second that streams read in the part mixed [default: a fifth of what is written]
+    #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
+    read_rate: Option<u64>,
+    /// How often the part files fills its directory
+    #[arg(long, value_name = "N", default_value_t = 3,
+        value_parser = clap::value_parser!(u32).range(1..=1000))]
+    laps: u32,
+    /// Run the real fio with the same job behind the part files, and compare
+    #[arg(long, conflicts_with = "model")]
+    pub(super) fio: bool,
     /// Write to the device of this serial number (of this kernel name, where it has none); all that
-    /// it holds is lost
+    /// it holds is lost. With --compare once for each device, in their order
     #[arg(long, value_name = "NAME")]
-    destroy: Option<String>,
+    destroy: Vec<String>,
     /// With --destroy: agree to the loss of content that was found, as the refusal names it; may be
     /// given several times
     #[arg(long, value_name = "KIND", requires = "destroy")]
@@ -120,6 +155,10 @@ pub(crate) struct Flags {
     /// Write the whole report to this file, as JSON
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
+    /// Go on where this report stopped: parts that it has are not measured again. The same options
+    /// as before belong with it; it is written anew, unless --output names another
+    #[arg(long, value_name = "FILE", conflicts_with = "compare")]
+    pub(super) resume: Option<PathBuf>,
     #[command(flatten)]
     pub(super) outputs: Outputs,
 }
@@ -294,8 +333,42 @@ impl Flags {
         if size < SIZE_MIN {
             return Err(Usage(format!("--size {size}: a file of at least 64M")));
         }
-        let consent = Consent { destroy: self.destroy.clone(), overwrite: self.overwrite.clone() };
+        if self.destroy.len() > 1 {
+            return Err(Usage("--destroy: one device, one name".to_owned()));
+        }
+        let consent = self.consent(0);
         Ok(Subject::Path { path, size_bytes: size / ROW_BYTES * ROW_BYTES, consent })
+    }
+
+    /// For the device of this place among all.
+    pub(super) fn consent(&self, device: usize) -> Consent {
+        let destroy = self.destroy.get(device).cloned();
+        Consent { destroy, overwrite: self.overwrite.clone() }
+    }
+
+    /// Names of devices that were typed.
+    pub(super) fn names(&self) -> usize {
+        self.destroy.len()
+    }
+
+    /// How targets are compared, and the bytes of a file that is made for it.
+    pub(super) fn contest(&self) -> Result<(Contest, u64), Usage> {
+        let (block_bytes, run_bytes) = (self.block, self.run_size);
+        if run_bytes < block_bytes {
+            return Err(Usage(format!("--run-size {run_bytes}: at least a block")));
+        }
+        let size = self.size.unwrap_or(RUNS_OF_FILE * run_bytes) / ROW_BYTES * ROW_BYTES;
+        if size < run_bytes {
+            return Err(Usage(format!("--size {size}: at least a run")));
+        }
+        let contest = Contest {
+            rounds: self.rounds,
+            run_bytes,
+            block_bytes,
+            pool_bytes: self.pool,
+            verifies: true,
+        };
+        Ok((contest, size))
     }
 
     /// What is to be done on a target of `size_bytes`.
@@ -312,6 +385,8 @@ impl Flags {
         plan.sweep.align_bytes = self.align;
         plan.block_bytes = if self.model.is_some() { plan.block_bytes } else { self.block };
         plan.latency_bytes_per_s = self.offer;
+        plan.readers.stream_bytes_per_s = self.read_rate.unwrap_or(0);
+        plan.file_laps = self.laps;
         plan
     }
 

@@ -1,6 +1,9 @@
 //! `wirespool qualify`.
 
+mod compare;
+mod fio;
 mod flags;
+mod keep;
 mod volume;
 
 use core::ops::ControlFlow;
@@ -8,8 +11,8 @@ use std::io::Write as _;
 use std::path::Path;
 
 use ::qualify::{
-    Answer, Ask, Bench, Diff, Error, Part, Plan, Proposal, Qualification, TargetKind, modelled,
-    open, proposals, run as measure,
+    Answer, Ask, Bench, Diff, Error, Part, Plan, Proposal, Provided, Qualification, Target,
+    TargetKind, go_on as measure, modelled, open, proposals,
 };
 use host::{Output, OutputFolder, StopFlag, SystemClock, random_bytes, read_text};
 
@@ -21,6 +24,7 @@ use crate::stdout;
 
 pub(crate) use flags::Flags;
 use flags::{Command, Outputs, PlanAsk, Subject};
+use keep::Kept;
 
 /// Columns where there is no terminal.
 const WIDTH: usize = 100;
@@ -28,7 +32,10 @@ const WIDTH: usize = 100;
 pub(crate) fn run(flags: &Flags) -> Outcome {
     match &flags.command {
         Some(Command::Show { file, outputs }) => {
-            let drafts = Drafts::create(None, outputs)?;
+            if let Ok(Some(found)) = view::parse_comparison(&read_text(file)?) {
+                return compare::tell(&found, outputs.json);
+            }
+            let drafts = Drafts::create(outputs)?;
             let found = read(file)?;
             drafts.write(&found)?;
             tell(&found, outputs.json)
@@ -37,6 +44,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
             diff(&Diff::of(&read(old)?, &read(new)?, tolerance * 10), *json)
         }
         Some(Command::Plan(flags)) => plan(&flags.ask(read)?, flags.json),
+        None if !flags.compare.is_empty() => compare::run(flags),
         None => measured(flags),
     }
 }
@@ -79,7 +87,8 @@ fn measured(flags: &Flags) -> Outcome {
         return volume::run(volume, flags, &ask);
     }
     // Refused now, and not after hours.
-    let drafts = Drafts::create(flags.output.as_deref(), &flags.outputs)?;
+    let drafts = Drafts::create(&flags.outputs)?;
+    let mut kept = Kept::new(flags)?;
     let stop = StopFlag::install()?;
     let found = match subject {
         Subject::Model { path, size_bytes, disks } => {
@@ -87,11 +96,15 @@ fn measured(flags: &Flags) -> Outcome {
             let (disk, timeline, target) =
                 modelled(&path, &csv, (size_bytes, disks), SystemClock.realtime())?;
             let plan = flags.plan(target.size_bytes);
+            let provided = Provided { writer: true, ..Provided::default() };
+            refuse_what_cannot_run(flags.named(), &target, provided)?;
             let mut writer = disk.clone();
             let mut shown = Shown::new(&stop);
             let mut hear = |part, done, total| shown.hear(part, done, total);
             let bench = Bench::new((&disk, Some(&mut writer)), &timeline, 0, &mut hear);
-            let found = measure(bench, target, &plan, &ask);
+            let earlier = kept.take_earlier();
+            let mut keep = |found: &Qualification| kept.keep(found);
+            let found = measure(bench, target, (&plan, &ask), earlier, &mut keep);
             shown.finish();
             found?
         }
@@ -102,9 +115,10 @@ fn measured(flags: &Flags) -> Outcome {
                 stop.flow()
             });
             progress.finish();
-            on_disk(opened?, flags, &ask, &stop)?
+            on_disk(opened?, flags, (&ask, &mut kept), &stop)?
         }
     };
+    kept.write(&found)?;
     drafts.write(&found)?;
     tell(&found, flags.outputs.json)
 }
@@ -114,28 +128,22 @@ fn read(file: &Path) -> anyhow::Result<Qualification> {
     found.map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))
 }
 
-/// Files that were asked for, begun before anything is measured.
+/// Files beside the report that were asked for, begun before anything is measured.
 struct Drafts {
-    report: Option<Output>,
     page: Option<Output>,
     tables: Option<OutputFolder>,
     plots: Option<OutputFolder>,
 }
 
 impl Drafts {
-    fn create(report: Option<&Path>, outputs: &Outputs) -> Result<Self, host::Error> {
-        let file = |path: Option<&Path>| path.map(|path| Output::create(path, true)).transpose();
-        let (report, page) = (file(report)?, file(outputs.html.as_deref())?);
+    fn create(outputs: &Outputs) -> Result<Self, host::Error> {
+        let page = outputs.html.as_deref().map(|path| Output::create(path, true)).transpose()?;
         let folder = |path: Option<&Path>| path.map(OutputFolder::create).transpose();
         let (tables, plots) = (folder(outputs.csv.as_deref())?, folder(outputs.svg.as_deref())?);
-        Ok(Self { report, page, tables, plots })
+        Ok(Self { page, tables, plots })
     }
 
     fn write(self, found: &Qualification) -> anyhow::Result<()> {
-        if let Some(mut report) = self.report {
-            report.write_all(view::qualification_json(found).as_bytes())?;
-            report.finish()?;
-        }
         if let Some(mut page) = self.page {
             page.write_all(view::qualification_html(found).as_bytes())?;
             page.finish()?;
@@ -160,25 +168,31 @@ impl Drafts {
 fn on_disk(
     mut opened: ::qualify::Opened,
     flags: &Flags,
-    ask: &Ask,
+    (ask, kept): (&Ask, &mut Kept),
     stop: &StopFlag,
 ) -> anyhow::Result<Qualification> {
     let target = opened.target.clone();
-    let plan = flags.plan(target.size_bytes);
-    let may_write = opened.writer.is_some();
-    if let Some(part) = flags.named().iter().find(|part| !may_write && !part.runs_read_only()) {
-        let is_device = target.kind == TargetKind::Device;
-        return Err(Error::ReadOnly { part: *part, path: target.path.into(), is_device }.into());
-    }
+    let plan = opened.fitted(flags.plan(target.size_bytes))?;
+    refuse_what_cannot_run(flags.named(), &target, opened.provided())?;
+    kept.check(&target, ask)?;
+    let fio = fio::find(flags.fio, &plan, &opened)?;
     for path in &opened.left_over {
         say(&format!("removed {}, which a killed run had left", path.display()));
     }
-    announce(&opened, &plan, may_write)?;
+    announce(&opened, &plan)?;
     let mut shown = Shown::new(stop);
     let mut hear = |part, done, total| shown.hear(part, done, total);
     let bench = opened.bench(&SystemClock, seed()?, &mut hear);
-    let found = measure(bench, target, &plan, ask);
+    let earlier = kept.take_earlier();
+    let mut keep = |found: &Qualification| kept.keep(found);
+    let found = measure(bench, target, (&plan, ask), earlier, &mut keep);
     shown.finish();
+    let found = found.map_err(anyhow::Error::from).and_then(|mut found| {
+        if let Some(fio) = &fio {
+            fio.run(&mut found, &plan, (&opened, stop))?;
+        }
+        Ok(found)
+    });
     // After an error the target is cleared up as well, and the error is what counts.
     match found {
         Ok(found) => {
@@ -187,18 +201,34 @@ fn on_disk(
         }
         Err(error) => {
             drop(opened);
-            Err(error.into())
+            Err(error)
         }
     }
 }
 
-fn announce(opened: &::qualify::Opened, plan: &Plan, may_write: bool) -> anyhow::Result<()> {
-    let size = opened.target.size_bytes;
+/// A part that was asked for by name runs, or it is said why not.
+fn refuse_what_cannot_run(
+    named: &[Part],
+    target: &Target,
+    provided: Provided,
+) -> Result<(), Error> {
+    match named.iter().find(|part| !part.runs_with(provided)) {
+        None => Ok(()),
+        Some(Part::Files) => Err(Error::NoFolder),
+        Some(Part::Cpu) => Err(Error::NoProcessor),
+        Some(&part) => {
+            let is_device = target.kind == TargetKind::Device;
+            Err(Error::ReadOnly { part, path: target.path.clone().into(), is_device })
+        }
+    }
+}
+
+fn announce(opened: &::qualify::Opened, plan: &Plan) -> anyhow::Result<()> {
+    let (size, provided) = (opened.target.size_bytes, opened.provided());
     let bytes_per_s = opened.first_look(&SystemClock)?;
-    let fixed_ns = i64::try_from(plan.fixed_time(may_write).as_nanos()).unwrap_or(i64::MAX);
-    let parts = plan.parts.iter().filter(|part| may_write || part.runs_read_only());
-    let parts: Vec<&str> = parts.map(|part| part.name()).collect();
-    let estimate = view::qualify_estimate(plan.bytes(size, may_write), bytes_per_s, fixed_ns);
+    let fixed_ns = i64::try_from(plan.fixed_time(provided).as_nanos()).unwrap_or(i64::MAX);
+    let parts: Vec<&str> = plan.parts_with(provided).map(Part::name).collect();
+    let estimate = view::qualify_estimate(plan.bytes(size, provided), bytes_per_s, fixed_ns);
     say(&format!("qualify: {}: {estimate}", parts.join(", ")));
     Ok(())
 }

@@ -7,6 +7,7 @@ use ::qualify::{Ask, Consent, VolumeQualification, open};
 use host::{Output, StopFlag};
 
 use super::flags::Outputs;
+use super::keep::Kept;
 use super::{Flags, on_disk, style, verdict};
 use crate::failure::{Outcome, Usage};
 use crate::stdout;
@@ -40,6 +41,11 @@ pub(super) fn at(path: &Path) -> Option<Volume> {
 /// Looks at all members, and tells.
 pub(super) fn run(volume: Volume, flags: &Flags, ask: &Ask) -> Outcome {
     let Outputs { html, csv, svg, json } = &flags.outputs;
+    if flags.resume.is_some() {
+        return Err(
+            Usage("--resume goes on with the report of one disk, not of a volume".into()).into()
+        );
+    }
     if html.is_some() || csv.is_some() || svg.is_some() {
         let text = "a volume has several disks: of all together there are --json and --output";
         return Err(Usage(text.to_owned()).into());
@@ -71,7 +77,7 @@ fn measure(
         let opened = open(&path, 0, &Consent::default(), 0, &mut |_, _| {
             core::ops::ControlFlow::Continue(())
         })?;
-        found.members.push((number, on_disk(opened, flags, ask, stop)?));
+        found.members.push((number, on_disk(opened, flags, (ask, &mut Kept::none()), stop)?));
     }
     Ok(found)
 }

@@ -371,3 +371,97 @@ fn a_recorder_takes_the_pool_that_its_volume_was_qualified_with() {
     assert!(headroom["guaranteed_bytes_per_s"].as_u64().unwrap() > 190_000_000, "{headroom}");
     assert_eq!(json["disks"]["qualified"]["by"], "places");
 }
+
+#[test]
+fn readers_files_and_the_processor_are_measured_beside_fio() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = text(folder.path().into());
+    let parts = ["--part", "mixed", "--part", "iops", "--part", "files", "--part", "cpu"];
+    let flags = ["--size", "384M", "--laps", "2", "--json", "--block", "512K"];
+    let has_fio = Command::new("fio").arg("--version").output().is_ok();
+    let fio: &[&str] = if has_fio { &["--fio"] } else { &[] };
+    let answer = run(&[&["qualify", &path][..], &parts, &flags, fio].concat());
+    let json: Value = serde_json::from_str(&answer.done().out).unwrap();
+    let parts = json["parts"].as_array().unwrap();
+    let kinds: Vec<&str> = parts.iter().map(|part| part["part"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["mixed", "iops", "files", "cpu"]);
+    assert!(parts[0]["reads"]["random"]["count"].as_u64() > Some(0), "{}", parts[0]["reads"]);
+    assert!(parts[1]["steps"][3]["latency"]["count"].as_u64() > Some(256));
+    let laps = parts[2]["laps"].as_array().unwrap();
+    assert_eq!(laps.len(), 2);
+    assert!(laps.iter().all(|lap| lap["files"].as_u64() > Some(20)), "{laps:?}");
+    if has_fio {
+        let bytes = parts[2]["fio"]["bytes"].as_u64().unwrap();
+        let lap = laps[0]["bytes"].as_u64().unwrap();
+        assert!(bytes.abs_diff(lap) < lap / 8, "{bytes} {lap}");
+    } else {
+        println!("not run: fio is not installed");
+    }
+    assert!(parts[3]["steps"][2]["cpu_ns"].as_u64() > Some(0));
+    assert!(names(folder.path()).is_empty(), "everything is gone");
+}
+
+#[test]
+fn a_part_that_cannot_run_is_refused_when_it_was_asked_for() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), vec![7; 8 << 20]).unwrap();
+    let path = text(file.path().into());
+    run(&["qualify", &path, "--part", "files"]).is_refused("part files makes files in a directory");
+    run(&["qualify", &path, "--part", "mixed"]).is_refused("part mixed writes, and");
+    let profile = format!("{PROFILES}/single-8tb.csv");
+    run(&["qualify", "--model", &profile, "--part", "cpu"]).is_refused("a modelled disk has none");
+    let fio = run(&["qualify", &path, "--part", "reads", "--fio"]);
+    assert!(fio.code == Some(2) && fio.err.contains("does not run here"), "{fio:?}");
+}
+
+#[test]
+fn a_report_is_resumed_without_what_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, report) = (text(folder.path().into()), text(folder.path().join("report.json")));
+    let flags = ["--size", "128M", "--blocks", "1", "--pool", "4M"];
+    let first = ["--part", "sweep", "--part", "fill", "-o", &report];
+    run(&[&["qualify", &path][..], &flags, &first].concat()).done();
+    let read =
+        || -> Value { serde_json::from_str(&std::fs::read_to_string(&report).unwrap()).unwrap() };
+    let before = read();
+    let more = ["--part", "sweep", "--part", "fill", "--part", "cpu", "--resume", &report];
+    run(&[&["qualify", &path][..], &flags, &more].concat()).done();
+    let after = read();
+    assert_eq!(before["parts"][1]["windows"], after["parts"][1]["windows"], "not written again");
+    assert_eq!(
+        (&after["parts"][2]["part"], &after["is_interrupted"]),
+        (&"cpu".into(), &false.into())
+    );
+    let other = [&["qualify", &path, "--size", "256M", "--pool", "4M", "--resume", &report][..]];
+    run(&other.concat()).is_refused("is of another target: its size differs");
+    let other = [&["qualify", &path][..], &["--size", "128M", "--pool", "8M", "--resume", &report]];
+    run(&other.concat()).is_refused("give --pool 4194304");
+    assert_eq!(names(folder.path()), ["report.json"]);
+}
+
+#[test]
+fn two_directories_and_two_reports_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let places = ["a", "b"].map(|name| text(folder.path().join(name)));
+    let output = text(folder.path().join("found.json"));
+    let flags = ["--run-size", "16M", "--rounds", "6", "-o", &output];
+    let answer = run(&[&["qualify", "--compare", &places[0], &places[1]][..], &flags].concat());
+    assert!(answer.done().out.contains("6 runs of each, written in turn, forth and back"));
+    let shown = run(&["qualify", "show", &output, "--json"]).done().out;
+    let json: Value = serde_json::from_str(&shown).unwrap();
+    let targets = json["comparison"]["targets"].as_array().unwrap();
+    assert!(targets.iter().all(|target| target["runs"].as_array().unwrap().len() == 6));
+    let effect = &json["comparison"]["effects"][0];
+    assert!(effect["low"].as_u64() <= effect["ratio"].as_u64(), "{effect}");
+    assert_eq!(names(folder.path()), ["found.json"], "their files are gone");
+    let reports = ["1.json", "2.json"].map(|name| text(folder.path().join(name)));
+    for report in &reports {
+        let flags = ["--size", "64M", "--part", "fill", "-o", report];
+        run(&[&["qualify", &places[0]][..], &flags].concat()).done();
+    }
+    let answer = run(&["qualify", "--compare", &reports[0], &reports[1]]);
+    assert!(answer.done().out.contains("reports, place by place"));
+    let mixed = run(&["qualify", "--compare", &reports[0], &places[0]]);
+    assert!(mixed.code == Some(2) && mixed.err.contains("reports with reports"), "{mixed:?}");
+    assert_eq!(run(&["qualify", "--compare", &places[0]]).code, Some(2));
+}

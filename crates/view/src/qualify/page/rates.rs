@@ -63,10 +63,7 @@ fn runs(found: &Qualification) -> Vec<Run<'_>> {
                 runs.push(Run { name: PASS_1, colour: Colour::Third, fill: first });
                 runs.push(Run { name: PASS_2, colour: Colour::Fourth, fill: second });
             }
-            PartResult::Sweep(_)
-            | PartResult::Extents(_)
-            | PartResult::Latency(_)
-            | PartResult::Reads(_) => {}
+            _ => {}
         }
     }
     runs.retain(|run| !run.fill.windows.is_empty());

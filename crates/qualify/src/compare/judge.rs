@@ -1,0 +1,255 @@
+//! What the runs of a comparison say: how much targets differ, and why the runs of one do.
+
+use statistics::{
+    Explanation, Factor, Levels, Modes, Sample, changes, explain, interval, intraclass, modes,
+    paired,
+};
+
+use units::Random;
+
+use super::{
+    Contender, EffectFound, FactorFound, Measure, RateChange, Run, TwoModes, bytes_before, count,
+};
+use crate::number::{real, whole};
+
+/// Variance between runs beyond which each run is steady, and what explains them is what was there
+/// when they began.
+const BETWEEN_RUNS: f64 = 0.8;
+
+/// A window of a run, where it stands.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    run: &'a Run,
+    at: usize,
+    begin_ns: u64,
+    bytes: u64,
+    rate: f64,
+}
+
+/// The target with everything that its runs say.
+pub(super) fn judged(target: Contender, random: &mut Random) -> Contender {
+    let runs = &target.runs;
+    let places = places(runs);
+    let rates: Vec<f64> = places.iter().map(|place| place.rate).collect();
+    let of_runs: Vec<f64> = runs.iter().map(|run| real(run.rate())).collect();
+    let groups: Vec<Vec<f64>> = runs
+        .iter()
+        .map(|run| run.windows.iter().map(|window| real(window.rate())).collect())
+        .collect();
+    let between_runs = intraclass(&groups);
+    let median = |values: Vec<f64>| Sample::new(values).map_or(0, |values| whole(values.median()));
+    let interval = interval(&rates, Sample::mean, 0.95, random);
+    let guaranteed = runs.iter().map(|run| real(run.guaranteed_bytes_per_s)).collect();
+    let (modes, factors) = two_modes(&places, between_runs, random);
+    Contender {
+        bytes_per_s: median(of_runs),
+        low_bytes_per_s: interval.map_or(0, |interval| whole(interval.low)),
+        high_bytes_per_s: interval.map_or(0, |interval| whole(interval.high)),
+        guaranteed_bytes_per_s: median(guaranteed),
+        between_runs: between_runs.map(|share| whole(share * 1000.0)),
+        modes,
+        changes: rate_changes(&places, &rates),
+        factors,
+        ..target
+    }
+}
+
+/// The windows of all runs, in the order of time.
+fn places(runs: &[Run]) -> Vec<Place<'_>> {
+    let mut places = Vec::new();
+    for (at, run) in runs.iter().enumerate() {
+        let (mut begin_ns, mut bytes) = (run.begin_ns, bytes_before(runs, at));
+        for window in &run.windows {
+            places.push(Place { run, at, begin_ns, bytes, rate: real(window.rate()) });
+            (begin_ns, bytes) = (begin_ns + window.ns, bytes + window.bytes);
+        }
+    }
+    places
+}
+
+fn rate_changes(places: &[Place<'_>], rates: &[f64]) -> Vec<RateChange> {
+    let found = changes(rates).into_iter().filter_map(|change| {
+        let place = places.get(change.at)?;
+        let before: u64 = place.bytes;
+        let of_run = places.iter().find(|other| other.at == place.at)?;
+        Some(RateChange {
+            begin_ns: place.begin_ns,
+            round: place.run.round,
+            bytes: before,
+            offset: place.run.offset + (before - of_run.bytes),
+            before_bytes_per_s: whole(change.before),
+            after_bytes_per_s: whole(change.after),
+        })
+    });
+    found.collect()
+}
+
+/// Modes of the windows; and what separates them: of runs, where each of them is steady, else of
+/// windows.
+fn two_modes(
+    places: &[Place<'_>],
+    between_runs: Option<f64>,
+    random: &mut Random,
+) -> (Option<TwoModes>, Vec<FactorFound>) {
+    let rates: Vec<f64> = places.iter().map(|place| place.rate).collect();
+    let Some(found) = modes(&rates).filter(Modes::is_bimodal) else {
+        return (None, Vec::new());
+    };
+    let two = TwoModes {
+        lower_bytes_per_s: whole(found.lower.median),
+        upper_bytes_per_s: whole(found.upper.median),
+        lower_share: count(found.lower.count) * 1000 / count(rates.len()).max(1),
+        cut_bytes_per_s: whole(found.cut),
+    };
+    let is_by_run = between_runs.is_none_or(|share| share > BETWEEN_RUNS);
+    // A steady run is one item, or each window is.
+    let items: Vec<Place<'_>> = if is_by_run {
+        places.chunk_by(|a, b| a.at == b.at).filter_map(whole_run).collect()
+    } else {
+        places.to_vec()
+    };
+    let is_upper: Vec<bool> = items.iter().map(|place| found.is_upper(place.rate)).collect();
+    (Some(two), explained(&items, &is_upper, random))
+}
+
+/// A run as a whole: from its beginning, and as fast as its middle window.
+fn whole_run<'a>(windows: &[Place<'a>]) -> Option<Place<'a>> {
+    let rates = Sample::new(windows.iter().map(|window| window.rate))?;
+    Some(Place { rate: rates.median(), ..*windows.first()? })
+}
+
+/// What was recorded of an item, by its name.
+type Column<'a> = (String, Vec<Cell<'a>>);
+
+/// A number, or a word.
+#[derive(Clone, PartialEq)]
+enum Cell<'a> {
+    Number(f64),
+    Word(&'a str),
+}
+
+fn explained(items: &[Place<'_>], is_upper: &[bool], random: &mut Random) -> Vec<FactorFound> {
+    let columns: Vec<Column<'_>> =
+        columns(items).into_iter().filter(|(_, cells)| has_two(cells)).collect();
+    let words: Vec<Vec<u32>> = columns.iter().map(|(_, cells)| kinds(cells)).collect();
+    let numbers: Vec<Option<Vec<f64>>> = columns.iter().map(|(_, cells)| numbers(cells)).collect();
+    let levels = words.iter().zip(&numbers).map(|(words, numbers)| match numbers {
+        Some(numbers) => Levels::Numbers(numbers),
+        None => Levels::Kinds(words),
+    });
+    let factors: Vec<Factor<'_>> =
+        columns.iter().zip(levels).map(|((name, _), levels)| Factor { name, levels }).collect();
+    let found = explain(is_upper, &factors, random);
+    found.into_iter().map(|found| told(found, &columns, is_upper)).collect()
+}
+
+/// Turns, rounds, places, and the facts of the run.
+fn columns<'a>(items: &[Place<'a>]) -> Vec<Column<'a>> {
+    type Of = fn(&Place<'_>) -> u64;
+    let own: [(&str, Of); 5] = [
+        ("turn in the round", |place| u64::from(place.run.turn)),
+        ("odd round", |place| u64::from(place.run.round % 2)),
+        ("place on the target", |place| place.run.offset),
+        ("time since the beginning", |place| place.begin_ns),
+        ("time within the run", |place| place.begin_ns - place.run.begin_ns),
+    ];
+    let mut columns: Vec<Column<'_>> = own
+        .into_iter()
+        .map(|(name, of)| {
+            (name.to_owned(), items.iter().map(|place| Cell::Number(real(of(place)))).collect())
+        })
+        .collect();
+    let facts = items.first().map_or(&[][..], |place| &place.run.facts[..]);
+    for (at, fact) in facts.iter().enumerate() {
+        let cell = |place: &Place<'a>| {
+            let value = place.run.facts.get(at).map_or("", |fact| fact.value.as_str());
+            value.parse().map_or(Cell::Word(value), Cell::Number)
+        };
+        columns.push((fact.name.clone(), items.iter().map(cell).collect()));
+    }
+    columns
+}
+
+/// What never changes explains nothing.
+fn has_two(cells: &[Cell<'_>]) -> bool {
+    cells.iter().any(|cell| cells.first() != Some(cell))
+}
+
+/// Each different word or number gets a number.
+fn kinds(cells: &[Cell<'_>]) -> Vec<u32> {
+    let mut seen: Vec<&Cell<'_>> = Vec::new();
+    let mut kind = |cell| {
+        let at = seen.iter().position(|other| *other == cell).unwrap_or_else(|| {
+            seen.push(cell);
+            seen.len() - 1
+        });
+        u32::try_from(at).expect("few kinds")
+    };
+    cells.iter().map(&mut kind).collect()
+}
+
+fn numbers(cells: &[Cell<'_>]) -> Option<Vec<f64>> {
+    let number = |cell: &Cell<'_>| match cell {
+        Cell::Number(number) => Some(*number),
+        Cell::Word(_) => None,
+    };
+    cells.iter().map(number).collect()
+}
+
+/// In words: what the slower mode goes with most.
+fn told(found: Explanation, columns: &[Column<'_>], is_upper: &[bool]) -> FactorFound {
+    let cells = columns.iter().find(|(name, _)| *name == found.name).map(|(_, cells)| cells);
+    let slow = cells.into_iter().flatten().zip(is_upper).filter(|(_, upper)| !**upper);
+    let slow: Vec<&Cell<'_>> = slow.map(|(cell, _)| cell).collect();
+    let slower = if let Some(cut) = found.cut {
+        let below = slow.iter().filter(|cell| matches!(cell, Cell::Number(n) if *n < cut));
+        let side = if below.count() * 2 > slow.len() { "below" } else { "from" };
+        format!("{side} {cut}")
+    } else {
+        let often = |cell: &&&Cell<'_>| slow.iter().filter(|other| *other == *cell).count();
+        match slow.iter().max_by_key(often) {
+            Some(Cell::Word(word)) => (*word).to_owned(),
+            Some(Cell::Number(number)) => number.to_string(),
+            None => String::new(),
+        }
+    };
+    FactorFound {
+        name: found.name,
+        share: whole(found.share * 1000.0),
+        chance: whole(found.p * 1e6),
+        slower,
+    }
+}
+
+/// Every other target against the first, round by round.
+pub(super) fn effects(targets: &[Contender]) -> Vec<EffectFound> {
+    let Some((first, others)) = targets.split_first() else { return Vec::new() };
+    let mut effects = Vec::new();
+    for (target, at) in others.iter().zip(1..) {
+        let pairs = first.runs.iter().zip(&target.runs);
+        for measure in [Measure::Rate, Measure::Guaranteed] {
+            let of = |run: &Run| match measure {
+                Measure::Guaranteed => real(run.guaranteed_bytes_per_s),
+                Measure::Rate | Measure::Sweep => real(run.rate()),
+            };
+            let pairs: Vec<(f64, f64)> = pairs.clone().map(|(a, b)| (of(a), of(b))).collect();
+            effects.extend(effect(at, measure, &pairs));
+        }
+    }
+    effects
+}
+
+/// `None` where there is nothing to be compared.
+pub(super) fn effect(target: u32, measure: Measure, pairs: &[(f64, f64)]) -> Option<EffectFound> {
+    let found = paired(pairs)?;
+    let permille = |value: f64| whole(value * 1000.0);
+    Some(EffectFound {
+        target,
+        measure,
+        ratio: permille(found.ratio),
+        low: permille(found.low),
+        high: permille(found.high),
+        confidence: permille(found.confidence),
+        differs: found.differs(),
+    })
+}

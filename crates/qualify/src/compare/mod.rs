@@ -1,0 +1,351 @@
+//! Targets compared: each written in turn, forth and back (A B, B A, A B ...), so that what drifts
+//! meets all of them alike.
+//!
+//! Every run is a stretch of the same bytes at the same place of each target; the place goes on
+//! from round to round. What is recorded with a run are the factors that may explain why runs
+//! differ; [`judge`] looks for modes, changes and explanations.
+
+mod judge;
+mod reports;
+
+use core::ops::Range;
+
+use units::Random;
+
+pub use reports::compare_reports;
+
+use crate::bench::Bench;
+use crate::error::Error;
+use crate::number::{between, rate, to_u64, to_usize};
+use crate::plan::Part;
+use crate::report::Fill;
+use crate::stream::{DEPTH, Done, Log, Stream, fill};
+
+/// A window of a run takes at least so long: shorter ones tell of bunches, not of rates.
+const WINDOW_NS: u64 = 250_000_000;
+
+/// One of the targets that are compared.
+#[derive(Debug)]
+pub struct Contestant<'a> {
+    /// What it is called.
+    pub name: String,
+    /// Where it is driven.
+    pub bench: Bench<'a>,
+}
+
+/// How targets are compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Contest {
+    /// Runs of each target.
+    pub rounds: u32,
+    /// Bytes of a run, at most the size of the smallest target.
+    pub run_bytes: u64,
+    /// Bytes of a block; 8 are under way.
+    pub block_bytes: u64,
+    /// Memory between capture and disk, for the guaranteed rate of a run.
+    pub pool_bytes: u64,
+    /// Blocks get stamps of their own, as in a [`crate::Plan`].
+    pub verifies: bool,
+}
+
+/// What a comparison found.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Comparison {
+    /// Written to; else they were read, because one of them may only be read.
+    pub is_write: bool,
+    /// The targets, in the order given.
+    pub targets: Vec<Contender>,
+    /// Each of the others against the first.
+    pub effects: Vec<EffectFound>,
+    /// It was broken off; only whole rounds count.
+    pub is_interrupted: bool,
+}
+
+/// What was found of one of the targets.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Contender {
+    /// What it is called.
+    pub name: String,
+    /// Bytes a second: the median of its runs.
+    pub bytes_per_s: u64,
+    /// The interval that holds their mean with 95 %, from windows of the runs.
+    pub low_bytes_per_s: u64,
+    /// Its upper end.
+    pub high_bytes_per_s: u64,
+    /// What a run guarantees: the median.
+    pub guaranteed_bytes_per_s: u64,
+    /// Share of the variance that lies between runs, in thousandths; `None` of too few windows.
+    pub between_runs: Option<u64>,
+    /// Where its rates have two modes.
+    pub modes: Option<TwoModes>,
+    /// Where its rate changed in the course of all runs.
+    pub changes: Vec<RateChange>,
+    /// What separates the modes, the best first.
+    pub factors: Vec<FactorFound>,
+    /// Its runs, in the order of time.
+    pub runs: Vec<Run>,
+}
+
+/// Two modes of a rate.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct TwoModes {
+    /// The slower one.
+    pub lower_bytes_per_s: u64,
+    /// The faster one.
+    pub upper_bytes_per_s: u64,
+    /// Windows in the slower one, in thousandths.
+    pub lower_share: u64,
+    /// Where the faster one begins.
+    pub cut_bytes_per_s: u64,
+}
+
+/// A rate that changed.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct RateChange {
+    /// When, since the comparison began.
+    pub begin_ns: u64,
+    /// In which round.
+    pub round: u32,
+    /// Bytes of this target written before.
+    pub bytes: u64,
+    /// Where on it that was.
+    pub offset: u64,
+    /// Bytes a second before.
+    pub before_bytes_per_s: u64,
+    /// Bytes a second behind it.
+    pub after_bytes_per_s: u64,
+}
+
+/// A factor that separates two modes.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct FactorFound {
+    /// What it is called.
+    pub name: String,
+    /// How much of the modes it says, in thousandths.
+    pub share: u64,
+    /// The chance of as much by accident, in millionths.
+    pub chance: u64,
+    /// What the slower mode goes with, in words.
+    pub slower: String,
+}
+
+/// A target against the first one.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct EffectFound {
+    /// The place of the target among all.
+    pub target: u32,
+    /// What is compared.
+    pub measure: Measure,
+    /// That of the target over that of the first, in thousandths.
+    pub ratio: u64,
+    /// The interval that holds it, in thousandths.
+    pub low: u64,
+    /// Its upper end.
+    pub high: u64,
+    /// With this confidence, in thousandths.
+    pub confidence: u64,
+    /// The interval has 95 % and leaves out 1.
+    pub differs: bool,
+}
+
+/// What is compared.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub enum Measure {
+    /// Bytes a second.
+    #[default]
+    Rate,
+    /// What a run guarantees.
+    Guaranteed,
+    /// Bytes a second of a sweep.
+    Sweep,
+}
+
+/// One run of one target.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Run {
+    /// From 0 on.
+    pub round: u32,
+    /// Its turn within the round, from 0 on.
+    pub turn: u32,
+    /// When it began, since the comparison began.
+    pub begin_ns: u64,
+    /// Its first byte.
+    pub offset: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Time for them, the flush at the end included.
+    pub ns: u64,
+    /// The highest arrival that its pool carries.
+    pub guaranteed_bytes_per_s: u64,
+    /// Its longest write.
+    pub latency_ns_max: u64,
+    /// Windows of at least a quarter of a second.
+    pub windows: Vec<RateWindow>,
+    /// What was recorded when it began.
+    pub facts: Vec<Fact>,
+}
+
+impl Run {
+    /// Bytes a second.
+    pub fn rate(&self) -> u64 {
+        rate(self.bytes, self.ns)
+    }
+}
+
+/// Some of the bytes of a run.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct RateWindow {
+    /// Bytes of it.
+    pub bytes: u64,
+    /// Time for them.
+    pub ns: u64,
+}
+
+impl RateWindow {
+    /// Bytes a second.
+    pub fn rate(&self) -> u64 {
+        rate(self.bytes, self.ns)
+    }
+}
+
+/// Something that was recorded.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Fact {
+    /// What it is called.
+    pub name: String,
+    /// What it was.
+    pub value: String,
+}
+
+/// Writes every target in turn, or reads them where one may only be read. `facts` says at the
+/// beginning of each run what is to be recorded with it; `seed` decides what is left to chance.
+///
+/// # Panics
+/// Without a target.
+pub fn compare(
+    contestants: &mut [Contestant<'_>],
+    contest: &Contest,
+    facts: &mut dyn FnMut() -> Vec<Fact>,
+    seed: u64,
+) -> Result<Comparison, Error> {
+    let mut random = Random::new(seed);
+    let is_write = contestants.iter().all(|contestant| contestant.bench.writer.is_some());
+    let sizes = contestants.iter().map(|contestant| contestant.bench.size_bytes());
+    let size = sizes.min().expect("there is something to compare");
+    let run_bytes = contest.run_bytes.min(size) / contest.block_bytes * contest.block_bytes;
+    if run_bytes == 0 {
+        return Err(Error::TooSmall { part: Part::Fill, minimum_bytes: contest.block_bytes });
+    }
+    let mut targets: Vec<Contender> = contestants.iter().map(named).collect();
+    let begin_ns = contestants.first().map_or(0, |first| first.bench.now_ns());
+    let mut is_interrupted = false;
+    for round in 0..contest.rounds {
+        let offset = place(size, run_bytes, round);
+        let mut order: Vec<usize> = (0..contestants.len()).collect();
+        if round % 2 == 1 {
+            order.reverse();
+        }
+        for (turn, at) in (0..).zip(order) {
+            let both = contestants.get_mut(at).zip(targets.get_mut(at));
+            let (contestant, target) = both.expect("a place of both");
+            let bench = &mut contestant.bench;
+            let run = Run { round, turn, offset, facts: facts(), ..Run::default() };
+            let run = Run { begin_ns: between(begin_ns, bench.now_ns()), ..run };
+            let range = offset..offset + run_bytes;
+            let filled =
+                if is_write { write(bench, contest, range) } else { read(bench, contest, range) };
+            target.runs.push(described(run, &filled?, contest.pool_bytes));
+            is_interrupted |= bench.is_interrupted;
+            if is_interrupted {
+                break;
+            }
+        }
+        if is_interrupted {
+            // What has no partner says nothing.
+            for target in &mut targets {
+                target.runs.retain(|run| run.round < round);
+            }
+            break;
+        }
+    }
+    let targets: Vec<Contender> =
+        targets.into_iter().map(|target| judge::judged(target, &mut random)).collect();
+    let effects = judge::effects(&targets);
+    Ok(Comparison { is_write, targets, effects, is_interrupted })
+}
+
+fn named(contestant: &Contestant<'_>) -> Contender {
+    Contender { name: contestant.name.clone(), ..Contender::default() }
+}
+
+/// Runs go on over the surface, and begin anew where the next would not fit.
+fn place(size_bytes: u64, run_bytes: u64, round: u32) -> u64 {
+    u64::from(round) % (size_bytes / run_bytes) * run_bytes
+}
+
+fn write(bench: &mut Bench<'_>, contest: &Contest, range: Range<u64>) -> Result<Fill, Error> {
+    let mut stream = Stream::new(contest.block_bytes, DEPTH, contest.verifies, &mut bench.random)?;
+    fill(bench, Part::Fill, &mut stream, &[range])
+}
+
+/// One block after another.
+fn read(bench: &mut Bench<'_>, contest: &Contest, range: Range<u64>) -> Result<Fill, Error> {
+    let block_bytes = contest.block_bytes;
+    let pool = device::Pool::new(1, to_usize(block_bytes))?;
+    let mut buffer = pool.take().expect("a new pool has its buffer");
+    let total = range.end - range.start;
+    let mut log = Log::new(bench.now_ns(), total, (block_bytes, 1));
+    for (offset, done) in
+        range.step_by(to_usize(block_bytes)).zip((0..).step_by(to_usize(block_bytes)))
+    {
+        let submitted_ns = bench.now_ns();
+        bench.reader.read_at(offset, &mut buffer)?;
+        let now_ns = bench.now_ns();
+        let latency_ns = between(submitted_ns, now_ns);
+        log.add(now_ns, Done { offset, len: block_bytes, latency_ns });
+        if bench.is_over(Part::Fill, done + block_bytes, total) {
+            break;
+        }
+    }
+    Ok(log.finish(bench.now_ns()))
+}
+
+/// A run, with what its writes say.
+fn described(run: Run, fill: &Fill, pool_bytes: u64) -> Run {
+    let mut windows: Vec<RateWindow> = Vec::new();
+    let (mut open, mut before_ns) = (RateWindow::default(), 0);
+    for window in &fill.windows {
+        open.bytes += window.bytes;
+        open.ns += window.end_ns - before_ns;
+        before_ns = window.end_ns;
+        if open.ns >= WINDOW_NS {
+            windows.push(core::mem::take(&mut open));
+        }
+    }
+    // What is left over has the flush in it: it is slower in every run, and tells nothing of the
+    // runs. Of a short run it is all there is.
+    let has_flush = open.bytes == 0;
+    if windows.is_empty() {
+        windows.push(open);
+    } else if has_flush && windows.len() > 1 {
+        windows.pop();
+    }
+    Run {
+        bytes: fill.bytes(),
+        ns: fill.ns(),
+        guaranteed_bytes_per_s: fill.believed(pool_bytes).1,
+        latency_ns_max: fill.windows.iter().map(|window| window.latency_ns_max).max().unwrap_or(0),
+        windows,
+        ..run
+    }
+}
+
+/// Bytes of the runs before.
+fn bytes_before(runs: &[Run], at: usize) -> u64 {
+    runs.iter().take(at).map(|run| run.bytes).sum()
+}
+
+/// How many there are.
+fn count(places: usize) -> u64 {
+    to_u64(places)
+}

@@ -1,0 +1,55 @@
+//! A directory whose files are written as a recorder does.
+
+use core::fmt;
+use std::path::{Path, PathBuf};
+
+use device::{CreateOptions, Device};
+
+use crate::error::Error;
+
+/// Where files are made and removed.
+pub trait Folder: fmt::Debug {
+    /// A new file of which only the size is set, opened for writing.
+    fn create(&self, name: &str, size_bytes: u64) -> Result<Box<dyn Device>, Error>;
+
+    /// Removes one that nobody has open.
+    fn remove(&self, name: &str) -> Result<(), Error>;
+
+    /// In how many extents its bytes lie; `None` where the file system does not say.
+    fn extents(&self, name: &str) -> Result<Option<u64>, Error>;
+}
+
+/// A directory of our own beside a target; it goes with all that is in it when this is dropped.
+#[derive(Debug)]
+pub(crate) struct OwnFolder(host::TemporaryDirectory);
+
+impl OwnFolder {
+    pub(crate) fn new(parent: &Path) -> Result<Self, Error> {
+        Ok(Self(host::TemporaryDirectory::within(parent, "wirespool-qualify-files-")?))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+}
+
+impl Folder for OwnFolder {
+    fn create(&self, name: &str, size_bytes: u64) -> Result<Box<dyn Device>, Error> {
+        let path = self.file(name);
+        let options = CreateOptions { size_bytes, sparse: true, overwrite: false };
+        device::create_file(&path, &options, &mut |_, _| core::ops::ControlFlow::Continue(()))?;
+        Ok(device::open(&path, &device::Options::default())?)
+    }
+
+    fn remove(&self, name: &str) -> Result<(), Error> {
+        Ok(device::remove_file(&self.file(name))?)
+    }
+
+    fn extents(&self, name: &str) -> Result<Option<u64>, Error> {
+        Ok(host::extents(&self.file(name))?)
+    }
+}

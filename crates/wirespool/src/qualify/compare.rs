@@ -1,0 +1,141 @@
+//! `wirespool qualify --compare`.
+
+use std::path::{Path, PathBuf};
+
+use ::qualify::{
+    Comparison, Contestant, Fact, Opened, Qualification, compare as compete, compare_reports, open,
+};
+use host::{Output, StopFlag, SystemClock, random_bytes, read_text};
+use units::ByteSize;
+
+use super::Flags;
+use crate::failure::{Outcome, Usage, Verdict};
+use crate::progress::{Progress, say};
+use crate::stdout;
+
+/// Of a report, at most.
+const REPORT_BYTES_MAX: u64 = 256 << 20;
+
+pub(super) fn run(flags: &Flags) -> Outcome {
+    let reports: Vec<Option<Qualification>> =
+        flags.compare.iter().map(|path| report(path)).collect::<anyhow::Result<_>>()?;
+    let output = flags.output.as_deref().map(|path| Output::create(path, true)).transpose()?;
+    let are_reports = reports.iter().filter(|report| report.is_some()).count();
+    let found = if are_reports == reports.len() {
+        let names = flags.compare.iter().map(|path| path.display().to_string());
+        compare_reports(&names.zip(reports.into_iter().flatten()).collect::<Vec<_>>())
+    } else if are_reports > 0 {
+        return Err(Usage("--compare: reports with reports, targets with targets".into()).into());
+    } else {
+        targets(flags)?
+    };
+    if let Some(output) = output {
+        output.finish_with(view::comparison_json(&found).as_bytes())?;
+    }
+    tell(&found, flags.outputs.json)
+}
+
+pub(super) fn tell(found: &Comparison, json: bool) -> Outcome {
+    let style = super::style();
+    let text = if json { view::comparison_json(found) } else { view::comparison(found, style) };
+    stdout::print(&text)?;
+    Ok(if found.is_interrupted { Verdict::Unknown } else { Verdict::Clean })
+}
+
+/// `None` of what is no report: a file of any other content is a target to be read.
+fn report(path: &Path) -> anyhow::Result<Option<Qualification>> {
+    let is_small =
+        path.metadata().is_ok_and(|file| file.is_file() && file.len() < REPORT_BYTES_MAX);
+    let text = if is_small { read_text(path).ok() } else { None };
+    let Some(text) = text.filter(|text| text.trim_start().starts_with('{')) else {
+        return Ok(None);
+    };
+    let found = view::parse_qualification(&text);
+    found.map(Some).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))
+}
+
+fn targets(flags: &Flags) -> anyhow::Result<Comparison> {
+    let (contest, size_bytes) = flags.contest()?;
+    let stop = StopFlag::install()?;
+    let mut opened = Vec::new();
+    let mut devices = 0;
+    for path in &flags.compare {
+        let is_device = host::usage::target(path)? == host::usage::Target::BlockDevice;
+        let consent =
+            if is_device { flags.consent(devices) } else { ::qualify::Consent::default() };
+        devices += usize::from(is_device);
+        let mut progress = Progress::new("qualify");
+        let one = open(path, size_bytes, &consent, super::seed()?, &mut |done, total| {
+            progress.bytes(done, total);
+            stop.flow()
+        });
+        progress.finish();
+        opened.push(one?);
+    }
+    if flags.names() > devices {
+        return Err(Usage("--destroy: more names than devices".into()).into());
+    }
+    let runs = u64::from(contest.rounds) * u64::try_from(opened.len())?;
+    let bytes = runs.saturating_mul(contest.run_bytes);
+    say(&format!(
+        "qualify: {runs} runs of {}, {}",
+        ByteSize(contest.run_bytes),
+        estimate(&opened, bytes)?
+    ));
+    let found = in_turn(flags, &contest, (&mut opened, &stop));
+    // After an error the targets are cleared up as well, and the error is what counts.
+    match found {
+        Ok(found) => {
+            for one in opened {
+                one.close(found.is_write)?;
+            }
+            Ok(found)
+        }
+        Err(error) => {
+            drop(opened);
+            Err(error)
+        }
+    }
+}
+
+/// By the slowest of a first look at each.
+fn estimate(opened: &[Opened], bytes: u64) -> anyhow::Result<String> {
+    let mut slowest = u64::MAX;
+    for one in opened {
+        slowest = slowest.min(one.first_look(&SystemClock)?);
+    }
+    Ok(view::qualify_estimate(bytes, slowest, 0))
+}
+
+fn in_turn(
+    flags: &Flags,
+    contest: &::qualify::Contest,
+    (opened, stop): (&mut [Opened], &StopFlag),
+) -> anyhow::Result<Comparison> {
+    let hear = |_, _, _| stop.flow();
+    let mut hears: Vec<_> = opened.iter().map(|_| hear).collect();
+    let seed = u64::from_le_bytes(random_bytes()?);
+    let mut contestants = Vec::new();
+    for ((one, path), hear) in opened.iter_mut().zip(&flags.compare).zip(&mut hears) {
+        let name = path.display().to_string();
+        contestants.push(Contestant { name, bench: one.bench(&SystemClock, seed, hear) });
+    }
+    let mut progress = Progress::new("qualify");
+    let runs = u64::from(contest.rounds) * u64::try_from(contestants.len())?;
+    let mut begun = 0;
+    let mut facts = || {
+        progress.share(begun, runs, &|_| format!("run {} of {runs}", begun + 1));
+        begun += 1;
+        flags.fact.iter().map(PathBuf::as_path).map(fact).collect()
+    };
+    let found = compete(&mut contestants, contest, &mut facts, seed);
+    progress.finish();
+    Ok(found?)
+}
+
+/// A file that cannot be read at the moment says so: that may be what explains.
+fn fact(path: &Path) -> Fact {
+    let text = read_text(path).unwrap_or_else(|_| "unreadable".to_owned());
+    let value = text.lines().next().unwrap_or("").trim().to_owned();
+    Fact { name: path.display().to_string(), value }
+}

@@ -1,0 +1,64 @@
+//! The file of a report: written after each part, so that a run can go on where it was stopped,
+//! whatever stopped it.
+
+use std::path::PathBuf;
+
+use ::qualify::{Ask, Error, Qualification, Target, resumable};
+use host::{Output, read_text};
+
+use super::Flags;
+
+/// Where the report goes, and what was there of it.
+#[derive(Debug)]
+pub(super) struct Kept {
+    path: Option<PathBuf>,
+    earlier: Option<Qualification>,
+}
+
+impl Kept {
+    /// No file, and nothing was there.
+    pub(super) fn none() -> Self {
+        Self { path: None, earlier: None }
+    }
+
+    /// A file that cannot be written is refused now, and not after hours.
+    pub(super) fn new(flags: &Flags) -> anyhow::Result<Self> {
+        let path = flags.output.as_ref().or(flags.resume.as_ref()).cloned();
+        let earlier = match &flags.resume {
+            None => None,
+            Some(file) => {
+                let found = view::parse_qualification(&read_text(file)?);
+                Some(found.map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))?)
+            }
+        };
+        if let Some(path) = &path {
+            drop(Output::create(path, true)?);
+        }
+        Ok(Self { path, earlier })
+    }
+
+    /// Refused before anything is measured: an earlier run of another target.
+    pub(super) fn check(&self, target: &Target, ask: &Ask) -> Result<(), Error> {
+        self.earlier.as_ref().map_or(Ok(()), |earlier| resumable(earlier, target, ask))
+    }
+
+    /// What an earlier run found, once.
+    pub(super) fn take_earlier(&mut self) -> Option<Qualification> {
+        self.earlier.take()
+    }
+
+    /// After each part; a pipe gets the whole report only.
+    pub(super) fn keep(&self, found: &Qualification) -> Result<(), Error> {
+        let is_file = |path: &&PathBuf| !path.exists() || path.is_file();
+        match self.path.as_ref().filter(is_file) {
+            Some(_) => self.write(found).map_err(Error::Keep),
+            None => Ok(()),
+        }
+    }
+
+    /// The whole report, under its name at once or not at all.
+    pub(super) fn write(&self, found: &Qualification) -> Result<(), host::Error> {
+        let Some(path) = &self.path else { return Ok(()) };
+        Output::create(path, true)?.finish_with(view::qualification_json(found).as_bytes())
+    }
+}
