@@ -10,6 +10,7 @@ use crate::fill::ring_order;
 use crate::number::{real, whole};
 use crate::plan::{Part, ZONES};
 use crate::report::{Fill, PartResult, Qualification, Sweep, SweepStep};
+use crate::seen::{Seen, seen};
 use crate::verdict::{Judged, Order, lap};
 
 /// A smaller gain of the guaranteed rate, in percent, is no reason for zones: rates differ so much
@@ -74,6 +75,11 @@ pub enum Reason {
     },
     /// One zone, because only one order is known.
     OneOrder,
+    /// One zone, because nothing turns: rates that differ by place do so by chance.
+    NoArm {
+        /// Of a random read.
+        access_ns: u64,
+    },
     /// Extents so long that a jump costs little.
     Extent {
         /// Its bytes.
@@ -117,7 +123,7 @@ pub enum Reason {
 pub fn choose(found: &Qualification, given: Given, report: [u8; 16]) -> Option<Choice> {
     let verdict = found.verdict.as_ref()?;
     let mut reasons = Vec::new();
-    let zones = zones(&verdict.judged, given, &mut reasons);
+    let zones = zones(found, &verdict.judged, given, &mut reasons);
     let order = if zones > 1 { Order::ZoneLevelled } else { Order::FirstToLast };
     let extent_bytes = (zones > 1 && given.extent_bytes.is_none())
         .then(|| extent(found, zones, &mut reasons))
@@ -152,9 +158,15 @@ fn of_order(judged: &[Judged], order: Order) -> Option<&Judged> {
 }
 
 /// Both orders as they follow from the same measurement, where there is one.
-fn zones(judged: &[Judged], given: Given, reasons: &mut Vec<Reason>) -> u16 {
+fn zones(found: &Qualification, judged: &[Judged], given: Given, reasons: &mut Vec<Reason>) -> u16 {
     if let Some(zones) = given.zones {
         return zones;
+    }
+    if let Seen { turns: Some(false), access_ns: Some(access_ns), .. } = seen(&found.parts)
+        && given.extent_bytes.is_none()
+    {
+        reasons.push(Reason::NoArm { access_ns });
+        return 1;
     }
     let alike = |order, is_computed| {
         let found = judged.iter().find(|it| it.order == order && it.is_computed == is_computed);

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use format::superblock::QualifiedBy;
 use qualify::{
-    Ask, Bench, Choice, Given, Mix, Part, Plan, Qualification, Reason, choose, modelled, run,
+    Ask, Bench, Choice, Given, Latencies, Mix, Part, PartResult, Plan, Qualification, Reads,
+    Reason, choose, modelled, run,
 };
 use units::Timestamp;
 
@@ -60,6 +61,20 @@ fn a_disk_that_is_the_same_everywhere_gets_no_zones() {
     assert_eq!((chosen.zones, chosen.extent_bytes, chosen.usable_percent), (1, None, None));
     let guaranteed = chosen.qualified.guaranteed_bytes_per_s;
     assert!((480..=500).contains(&megabytes(guaranteed)), "{guaranteed}");
+}
+
+#[test]
+fn what_has_no_arm_gets_no_zones_however_its_rates_differ() {
+    let mut found = qualified(SINGLE, &[Part::Sweep], None);
+    assert_eq!(choice(&found, GIVEN).zones, 8);
+    let latency = Latencies::from_buckets(&[(90_000, 1000)], (80_000, 90_000, 85_000));
+    found.parts.push(PartResult::Reads(Reads { latency, cache_hits: 0, hit_ns_max: None }));
+    let chosen = choice(&found, GIVEN);
+    assert_eq!((chosen.zones, chosen.extent_bytes), (1, None));
+    let is_said = |reason: &Reason| matches!(reason, Reason::NoArm { access_ns: 80_000..=90_000 });
+    assert!(chosen.reasons.iter().any(is_said), "{:?}", chosen.reasons);
+    // Who asks for extents wants zones.
+    assert_eq!(choice(&found, Given { extent_bytes: Some(1 << 20), ..GIVEN }).zones, 8);
 }
 
 #[test]

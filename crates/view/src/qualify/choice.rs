@@ -25,6 +25,10 @@ fn reason(reason: &Reason) -> String {
         Reason::OneOrder => {
             "no zones: only one order of writing was judged; the part sweep judges both".to_owned()
         }
+        Reason::NoArm { access_ns } => format!(
+            "no zones: it does not turn, an access takes {}",
+            duration(i64::try_from(access_ns).unwrap_or(i64::MAX)),
+        ),
         Reason::Extent { bytes, jump_ns, bytes_per_s } => format!(
             "extents of {}: a jump takes {}, little beside them at {}",
             ByteSize(bytes),
