@@ -44,7 +44,7 @@ impl Stenographer {
         let command = ["stenographer", "-syslog=false", "-config"].map(OsString::from);
         let arguments: Vec<OsString> = [&pair.entering()[..], &command, &[config.into()]].concat();
         let service = Program::start(Path::new("ip"), &arguments, said.path())?;
-        let certificates = folder.join("certificates");
+        let certificates = folder.join("certificates").canonicalize()?;
         let new = Self { pair, service: Some(service), certificates, _said: said };
         wait(START_NS);
         new.feed(capture, wirespool)?;
@@ -98,6 +98,9 @@ impl Drop for Stenographer {
 
 /// Makes what it needs in `folder`; gives its configuration.
 fn configure(folder: &Path) -> Result<PathBuf> {
+    fs::create_dir_all(folder)?;
+    // It changes its directory.
+    let folder = folder.canonicalize()?;
     let path = |name: &str| folder.join(name);
     for name in ["packets", "index", "certificates"] {
         fs::create_dir_all(path(name))?;
@@ -114,7 +117,11 @@ fn configure(folder: &Path) -> Result<PathBuf> {
         "Interface": "right",
         "Port": PORT,
         "Host": "127.0.0.1",
-        "Flags": ["--seccomp=none", format!("--fileage_sec={FILE_SECONDS}"), "--filesize_mb=1024"],
+        // As nobody it could not enter the folder that its own service makes for it.
+        "Flags": [
+            "--seccomp=none", "--uid=root", "--gid=root",
+            format!("--fileage_sec={FILE_SECONDS}"), "--filesize_mb=1024",
+        ],
         "CertPath": path("certificates"),
     });
     fs::write(path("config"), config.to_string())?;
