@@ -1,9 +1,9 @@
 use ::qualify::{
-    Answer, Asked, Cause, Cpu, CpuStep, CurvePoint, Diff, ExtentStep, Extents, FileLap, Files,
-    Fill, FioRun, Iops, IopsStep, Judged, Latencies, Latency, Layer, Lost, Mix, Mixed, Need, Order,
-    Part, PartResult, Passes, Qualification, ReadLoad, ReadResult, Reads, Sample, Share, SlowWrite,
-    Sweep, SweepStep, Target, TargetKind, Trace, Verdict, Verified, Window, WithReaders, proposals,
-    typical,
+    Answer, Asked, Cause, Cpu, CpuStep, CurvePoint, Diff, Drive, ExtentStep, Extents, FileLap,
+    Files, Fill, FioRun, Iops, IopsStep, Judged, Latencies, Latency, Layer, Lost, Mix, Mixed, Need,
+    Order, Part, PartResult, Passes, Qualification, ReadLoad, ReadResult, Reads, Sample, Share,
+    SlowWrite, Sweep, SweepStep, Target, TargetKind, Trace, Unread, Verdict, Verified, Window,
+    WithReaders, proposals, typical,
 };
 use units::Timestamp;
 
@@ -357,6 +357,17 @@ fn what_comes_from_a_disk_cannot_add_to_a_page() {
     for never in ["<img", "<script", "<b>"] {
         assert!(!html.contains(never), "{never}");
     }
+}
+
+#[test]
+fn a_page_says_how_the_drive_is_and_what_it_kept_to_itself() {
+    let mut found = every_part();
+    let unread = Unread { what: "SMART".to_owned(), needs: "it needs <root>".to_owned() };
+    let drive = Drive { temperature_c: Some(38), unread: vec![unread], ..Drive::default() };
+    found.target.layers.first_mut().unwrap().drive = Some(drive);
+    let html = qualification_html(&found);
+    assert!(html.contains("38 degrees Celsius.") && html.contains("What was seen: "), "{html}");
+    assert!(html.contains("not read: SMART: it needs") && !html.contains("<root>"), "{html}");
 }
 
 #[test]

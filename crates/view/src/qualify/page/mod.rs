@@ -9,6 +9,7 @@ mod verdict;
 
 use ::qualify::{Extents, Part, PartResult, Qualification};
 
+use super::drive;
 use super::text::{nanos, rate, target, took};
 use crate::page::{Cell, Document};
 use crate::text::{plural, printable};
@@ -95,6 +96,14 @@ fn layers(page: &mut Document, found: &Qualification) {
     let headings =
         ["device", "size", "model", "serial", "firmware", "says it turns", "cache", "scheduler"];
     page.table("The devices below it, the uppermost first", &headings, &rows);
+    for layer in layers {
+        for line in layer.drive.iter().flat_map(drive::lines) {
+            page.paragraph(&format!("{}: {}.", printable(&layer.name), line.trim()));
+        }
+    }
+    if let Some(seen) = drive::seen(&found.target, ::qualify::seen(&found.parts)) {
+        page.paragraph(&format!("What was seen: {seen}."));
+    }
 }
 
 fn method(page: &mut Document, found: &Qualification) {
