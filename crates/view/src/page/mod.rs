@@ -1,7 +1,7 @@
 //! Plots as SVG, and pages of HTML around them, without scripts and without anything to fetch.
 //!
 //! A [`Chart`] has two axes ([`scale`]) and marks on them, one module for each kind: [`Line`],
-//! [`Bars`], [`Dots`] and [`Rule`]. It knows nothing of what is plotted; the reports
+//! [`Bars`], [`Dots`], [`Intervals`] and [`Rule`]. It knows nothing of what is plotted; the reports
 //! choose quantities, names and colours. Colours are variables of the page ([`style`]), for a light
 //! and a dark background and for paper; each series of a chart differs by more than its colour.
 //!
@@ -11,6 +11,7 @@ mod bars;
 mod chart;
 mod document;
 mod dots;
+mod intervals;
 mod line;
 mod rule;
 mod scale;
@@ -20,6 +21,7 @@ pub(crate) use bars::Bars;
 pub(crate) use chart::{Axis, Chart, Shape};
 pub(crate) use document::{Cell, Document, escape};
 pub(crate) use dots::Dots;
+pub(crate) use intervals::{Interval, Intervals};
 pub(crate) use line::Line;
 pub(crate) use rule::Rule;
 pub(crate) use scale::{Quantity, Scale, real};

@@ -13,6 +13,8 @@ pub(crate) enum Quantity {
     Time,
     /// Things.
     Count,
+    /// Percent.
+    Percent,
 }
 
 /// Seconds in nanoseconds, and longer units.
@@ -71,6 +73,7 @@ impl Quantity {
                 (1.0, "ns"),
             ],
             Self::Count => &[(1.0, "")],
+            Self::Percent => &[(1.0, "%")],
         }
     }
 
@@ -130,6 +133,11 @@ impl Scale {
         let high = if high > low { high } else { low + 1.0 };
         let step = quantity.step((high - low) / f64::from(ticks), quantity.unit(high).0);
         Self::even(quantity, (low, high), step)
+    }
+
+    /// From `low` to `high`, marked nowhere: for things that have names and no numbers.
+    pub(crate) fn bare((low, high): (f64, f64)) -> Self {
+        Self { low, high, is_log: false, ticks: Vec::new(), unit: "" }
     }
 
     fn even(quantity: Quantity, (low, high): (f64, f64), step: f64) -> Self {

@@ -94,7 +94,7 @@ figcaption p { margin: 0; color: var(--dim); font-size: .9rem }
 .wide { overflow-x: auto }
 table { border-collapse: collapse; margin: .75rem 0; font-variant-numeric: tabular-nums }
 caption { text-align: left; color: var(--dim); font-size: .9rem; padding-bottom: .25rem }
-th, td { padding: .25rem .9rem .25rem 0; text-align: left; vertical-align: top;
+th, td { padding: .25rem .7rem .25rem 0; text-align: left; vertical-align: top;
   border-bottom: 1px solid var(--rule) }
 th { font-weight: 600; font-size: .85rem; color: var(--dim); vertical-align: bottom }
 th:last-child, td:last-child { padding-right: 0 }

@@ -21,7 +21,7 @@ pub use fio::parse_fio;
 pub use json::{
     QualificationError, comparison_json, parse_comparison, parse_qualification, qualification_json,
 };
-pub use page::{qualification_html, qualification_svg};
+pub use page::{comparison_html, comparison_svg, qualification_html, qualification_svg};
 pub use plan::{qualify_plan, qualify_plan_json};
 pub(crate) use text::rate as disk_rate;
 pub use text::{qualification, qualify_estimate};

@@ -331,6 +331,7 @@ fn a_page_has_the_answer_all_plots_and_nothing_to_fetch() {
         "Offset over time, zones levelled",
         "Rate by the bytes between jumps",
         "Latency of writes",
+        "Latency of writes beside readers",
         "Latency of random reads",
     ];
     assert_eq!(titles, expected);
@@ -409,7 +410,7 @@ fn the_largest_page_is_under_a_megabyte() {
 #[test]
 fn plots_stand_by_themselves_as_well() {
     let plots = qualification_svg(&every_part());
-    assert_eq!(plots.len(), 9);
+    assert_eq!(plots.len(), 10);
     for (name, svg) in plots {
         assert!(name.strip_suffix(".svg").is_some_and(|stem| !stem.contains([' ', '/', ','])));
         assert!(svg.starts_with("<svg xmlns") && svg.contains("prefers-color-scheme: dark"));

@@ -1,11 +1,12 @@
 //! `wirespool qualify --compare`.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use ::qualify::{
     Comparison, Contestant, Fact, Opened, Qualification, compare as compete, compare_reports, open,
 };
-use host::{Output, StopFlag, SystemClock, random_bytes, read_text};
+use host::{Output, OutputFolder, StopFlag, SystemClock, random_bytes, read_text};
 use units::ByteSize;
 
 use super::Flags;
@@ -17,6 +18,7 @@ use crate::stdout;
 const REPORT_BYTES_MAX: u64 = 256 << 20;
 
 pub(super) fn run(flags: &Flags) -> Outcome {
+    check(&flags.outputs)?;
     let reports: Vec<Option<Qualification>> =
         flags.compare.iter().map(|path| report(path)).collect::<anyhow::Result<_>>()?;
     let output = flags.output.as_deref().map(|path| Output::create(path, true)).transpose()?;
@@ -32,7 +34,31 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     if let Some(output) = output {
         output.finish_with(view::comparison_json(&found).as_bytes())?;
     }
+    write(&flags.outputs, &found)?;
     tell(&found, flags.outputs.json)
+}
+
+/// Before anything is measured.
+pub(super) fn check(outputs: &super::Outputs) -> Result<(), Usage> {
+    match outputs.csv {
+        Some(_) => Err(Usage("--csv: a comparison has no tables; --json has its runs".into())),
+        None => Ok(()),
+    }
+}
+
+/// The page and the plots that were asked for.
+pub(super) fn write(outputs: &super::Outputs, found: &Comparison) -> anyhow::Result<()> {
+    if let Some(path) = &outputs.html {
+        Output::create(path, true)?.finish_with(view::comparison_html(found).as_bytes())?;
+    }
+    if let Some(path) = &outputs.svg {
+        let folder = OutputFolder::create(path)?;
+        for (name, text) in view::comparison_svg(found) {
+            folder.file(&name).write_all(text.as_bytes())?;
+        }
+        folder.finish()?;
+    }
+    Ok(())
 }
 
 pub(super) fn tell(found: &Comparison, json: bool) -> Outcome {

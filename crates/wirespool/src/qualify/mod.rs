@@ -33,6 +33,8 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     match &flags.command {
         Some(Command::Show { file, outputs }) => {
             if let Ok(Some(found)) = view::parse_comparison(&read_text(file)?) {
+                compare::check(outputs)?;
+                compare::write(outputs, &found)?;
                 return compare::tell(&found, outputs.json);
             }
             let drafts = Drafts::create(outputs)?;

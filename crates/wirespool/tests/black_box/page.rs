@@ -58,7 +58,7 @@ fn a_page_opens_in_a_browser_with_all_its_plots_and_asks_for_nothing() {
     let (_, said) = browse(&other, folder.path()).expect("it ran a moment ago");
     assert!(said.contains("CONSOLE") && said.contains("example.invalid"), "{said}");
     let plots: Vec<&str> = dom.split("<svg ").skip(1).collect();
-    assert_eq!(plots.len(), 9, "{dom}");
+    assert_eq!(plots.len(), 10, "{dom}");
     for plot in plots {
         let plot = plot.split("</svg>").next().unwrap();
         let drawn = plot.split("data-points=\"").skip(1);

@@ -29,6 +29,10 @@ pub(super) fn charts(found: &Qualification) -> Vec<Chart> {
             }
             Some(chart)
         }
+        PartResult::Mixed(mixed) => {
+            let (alone, beside) = (&mixed.latency.of_device, &mixed.latency.from_arrival);
+            Some(histogram("Latency of writes beside readers", alone, Some(beside)))
+        }
         _ => None,
     };
     found.parts.iter().filter_map(of_part).collect()
@@ -64,6 +68,20 @@ pub(super) fn add(page: &mut Document, found: &Qualification) {
                     ));
                 }
                 rows.push(row("read of 4 KiB", &reads.latency));
+            }
+            PartResult::Mixed(mixed) => {
+                rows.push(row(
+                    "write beside readers, from its arrival",
+                    &mixed.latency.from_arrival,
+                ));
+                rows.push(row("large read beside writing", &mixed.reads.streams));
+                rows.push(row("4 KiB read beside writing", &mixed.reads.random));
+            }
+            PartResult::Iops(iops) => {
+                for step in &iops.steps {
+                    let depth = plural(u64::from(step.depth), "write");
+                    rows.push(row(&format!("4 KiB write, {depth} under way"), &step.latency));
+                }
             }
             _ => {}
         }

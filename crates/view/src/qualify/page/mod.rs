@@ -3,7 +3,9 @@
 //! What it comes to stands first, in words; then the rates that it follows from, then each part
 //! with its plots. The same numbers are in the terminal's summary, in JSON and in CSV.
 
+mod comparison;
 mod latency;
+mod others;
 mod rates;
 mod verdict;
 
@@ -11,8 +13,14 @@ use ::qualify::{Extents, Part, PartResult, Qualification};
 
 use super::drive;
 use super::text::{nanos, rate, target, took};
-use crate::page::{Cell, Document};
+use crate::page::{Cell, Chart, Document};
 use crate::text::{plural, printable};
+
+/// Where a page comes from.
+const FOOT: &str =
+    "Made by wirespool qualify. Rates of disks in powers of 1000, memory in powers of 1024.";
+
+pub use comparison::{comparison_html, comparison_svg};
 
 /// The page.
 pub fn qualification_html(found: &Qualification) -> String {
@@ -28,17 +36,20 @@ pub fn qualification_html(found: &Qualification) -> String {
     }
     extents(&mut page, found);
     latency::add(&mut page, found);
+    others::add(&mut page, found);
     layers(&mut page, found);
     method(&mut page, found);
-    page.finish(
-        "Made by wirespool qualify. Rates of disks in powers of 1000, memory in powers of 1024.",
-    )
+    page.finish(FOOT)
 }
 
 /// Its plots as drawings that stand by themselves: names of files, and SVG.
 pub fn qualification_svg(found: &Qualification) -> Vec<(String, String)> {
     let knee = jumps(found).map(rates::knee);
     let charts = rates::charts(found).into_iter().chain(knee).chain(latency::charts(found));
+    documents(charts)
+}
+
+fn documents(charts: impl Iterator<Item = Chart>) -> Vec<(String, String)> {
     charts.map(|chart| (format!("{}.svg", chart.slug()), chart.document())).collect()
 }
 
