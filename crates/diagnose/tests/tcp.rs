@@ -213,6 +213,39 @@ fn a_small_window_among_large_ones_is_told_and_half_of_them_are_none() {
 }
 
 #[test]
+fn two_speeds_are_told_with_what_separates_them() {
+    let at = |seconds: u64, slow_lacks: bool| {
+        let connection = |number: u64| {
+            let is_slow = number.is_multiple_of(4);
+            // Megabytes a second: near 20, or near 100.
+            let rate = if is_slow { 20 + number % 3 } else { 100 + number % 7 };
+            let sack = !(is_slow && slow_lacks);
+            let info = TcpInfo {
+                options: SynOptions { sack, ..WHOLE },
+                bytes_acked: Some(rate * 1_000_000 * seconds),
+                ..info()
+            };
+            let remote = format!("10.0.0.{number}:5000");
+            socket(1 + number, "10.0.0.99:9000", &remote, info)
+        };
+        let listener = socket(100, "0.0.0.0:9000", "0.0.0.0:0", None);
+        let sockets = core::iter::once(listener).chain((0..24).map(connection)).collect();
+        machine(sockets, &[("TcpExtSyncookiesRecv", 6)])
+    };
+    let report = between(at(0, true), at(1, true));
+    assert_eq!(kinds(&report), ["tcp.syn_cookies", "tcp.two_speeds"]);
+    let finding = &report.findings[1];
+    assert_eq!(finding.reach, 6);
+    assert!(finding.what.ends_with("what separates them is selective acknowledgements"));
+    assert!(finding.evidence[1].contains("6 connections near 16"), "{finding:?}");
+    assert!(finding.evidence[3].contains("100 %"), "{finding:?}");
+    // The same speeds without anything to tell them by.
+    assert_eq!(kinds(&between(at(0, false), at(1, false))), [""; 0]);
+    // And nothing carried.
+    assert_eq!(kinds(&between(at(1, true), at(1, true))), ["tcp.syn_cookies"]);
+}
+
+#[test]
 fn queues_are_full_above_their_backlog() {
     let at = |waiting, overflows| {
         let mut listener = socket(100, "0.0.0.0:9000", "0.0.0.0:0", None);

@@ -4,6 +4,7 @@
 mod group;
 mod limits;
 mod loss;
+mod modes;
 mod options;
 mod queue;
 mod window;
@@ -19,6 +20,7 @@ pub(super) fn all(watch: &Watch) -> Vec<Finding> {
     for group in &groups {
         findings.extend(options::finding(watch, group, &groups));
         findings.extend(window::finding(watch, group));
+        findings.extend(modes::finding(watch, group));
         findings.extend(limits::findings(watch, group));
     }
     findings

@@ -1,0 +1,134 @@
+//! Two speeds among connections that should be alike, and what separates them.
+
+use std::collections::BTreeMap;
+
+use host::sockets::TcpInfo;
+use statistics::{Factor, Levels, Modes, explain, modes};
+use units::Random;
+
+use super::super::watch::Watch;
+use super::group::{Group, Member};
+use crate::finding::{Finding, Remedy, Severity};
+use crate::words::{bits_per_second, plural, some};
+
+/// A connection that carried less has no rate to speak of.
+const BYTES_MIN: u64 = 1 << 20;
+/// The faster ones are so many times as fast at least.
+const RATIO_MIN: f64 = 1.1;
+/// What separates them tells so much of who is slow at least.
+const SHARE_MIN: f64 = 0.8;
+/// Of shuffling: the same sockets give the same finding.
+const SEED: u64 = 1;
+
+/// A member with what it carried.
+struct Flow<'g, 'w> {
+    member: &'g Member<'w>,
+    bits_per_s: f64,
+}
+
+/// Two modes in the rates of a group, where something that is known of its connections separates
+/// them. Rates that differ without one are no finding: programs have more to say here than there.
+pub(super) fn finding(watch: &Watch, group: &Group<'_>) -> Option<Finding> {
+    let flows: Vec<Flow<'_, '_>> = group
+        .members
+        .iter()
+        .filter(|member| carried(member) >= BYTES_MIN)
+        .map(|member| Flow { member, bits_per_s: real(carried(member)) * 8.0 / watch.seconds() })
+        .collect();
+    let rates: Vec<f64> = flows.iter().map(|flow| flow.bits_per_s).collect();
+    let found = modes(&rates).filter(Modes::is_bimodal)?;
+    if found.upper.median < found.lower.median * RATIO_MIN {
+        return None;
+    }
+    let is_upper: Vec<bool> = rates.iter().map(|rate| found.is_upper(*rate)).collect();
+    let known = known(&flows);
+    let factors: Vec<Factor<'_>> =
+        known.iter().map(|(name, levels)| Factor { name, levels: Levels::Kinds(levels) }).collect();
+    let explained = explain(&is_upper, &factors, &mut Random::new(SEED));
+    let best = explained.first().filter(|best| best.share >= SHARE_MIN)?;
+    let slow: Vec<&Flow<'_, '_>> =
+        flows.iter().filter(|flow| !found.is_upper(flow.bits_per_s)).collect();
+    let also: Vec<&str> = explained.iter().skip(1).map(|other| &*other.name).collect();
+    let (fast, slow_rate) = (whole(found.upper.median), whole(found.lower.median));
+    let mut evidence = vec![
+        format!("{} near {}", plural(found.upper.count, "connection"), bits_per_second(fast)),
+        format!("{} near {}", plural(found.lower.count, "connection"), bits_per_second(slow_rate)),
+        format!("slow: {}", some(slow.iter().map(|flow| flow.member.peer()))),
+        format!("{} tells {:.0} % of which is which", best.name, best.share * 100.0),
+    ];
+    if !also.is_empty() {
+        evidence.push(format!("so do, less or as much: {}", also.join(", ")));
+    }
+    Some(Finding {
+        kind: "tcp.two_speeds",
+        severity: Severity::Warning,
+        reach: slow.len(),
+        what: format!(
+            "connections to {} run at two speeds; what separates them is {}",
+            group.name(watch),
+            best.name
+        ),
+        evidence,
+        cause: format!("Of all that is known of these connections, {} differs.", best.name),
+        remedies: vec![Remedy::by_hand(
+            "see why it differs between these connections: another finding may say so",
+        )],
+    })
+}
+
+/// What a member carried during the watch, both ways.
+fn carried(member: &Member<'_>) -> u64 {
+    let bytes = |of: fn(&TcpInfo) -> Option<u64>| {
+        of(member.last).unwrap_or(0).saturating_sub(of(member.first).unwrap_or(0))
+    };
+    bytes(|info| info.bytes_acked).saturating_add(bytes(|info| info.bytes_received))
+}
+
+/// What is known of each connection, as numbers for equal things.
+fn known(flows: &[Flow<'_, '_>]) -> Vec<(&'static str, Vec<u32>)> {
+    type Read = fn(&Member<'_>) -> String;
+    let facts: [(&'static str, Read); 9] = [
+        ("selective acknowledgements", |member| member.last.options.sack.to_string()),
+        ("window scale", |member| member.last.options.window_scale.to_string()),
+        ("timestamps", |member| member.last.options.timestamps.to_string()),
+        ("the segment size", |member| member.last.send_mss.to_string()),
+        ("the path's largest packet", |member| member.last.path_mtu.to_string()),
+        ("congestion control", |member| format!("{:?}", member.track.last.congestion)),
+        ("the other host", |member| member.track.last.remote.ip().to_string()),
+        ("our address", |member| member.track.last.local.ip().to_string()),
+        ("the process", |member| format!("{:?}", member.track.owner)),
+    ];
+    let levels = |read: Read| -> Vec<u32> {
+        let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
+        let number = |flow: &Flow<'_, '_>| {
+            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+            *numbers.entry(read(flow.member)).or_insert(next)
+        };
+        flows.iter().map(number).collect()
+    };
+    // With a kind for each connection everything is explained, and nothing is.
+    let few = |kinds: &[u32]| {
+        let most = kinds.iter().max().map_or(0, |most| usize::try_from(*most).unwrap_or(0) + 1);
+        most > 1 && most * 3 <= kinds.len()
+    };
+    facts
+        .into_iter()
+        .map(|(name, read)| (name, levels(read)))
+        .filter(|(_, kinds)| few(kinds))
+        .collect()
+}
+
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "there is no From")]
+fn real(count: u64) -> f64 {
+    count as f64
+}
+
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "there is no TryFrom, and the cast saturates"
+)]
+fn whole(value: f64) -> u64 {
+    value.round() as u64
+}
