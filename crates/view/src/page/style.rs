@@ -108,6 +108,10 @@ footer { margin-top: 3rem; color: var(--dim); font-size: .85rem }
   h2 { break-after: avoid; margin-top: 1.5rem }
   table, .verdict { break-inside: avoid }
   .wide { overflow: visible }
+  table { font-size: 7.5pt }
+  th { font-size: inherit }
+  th, td { padding-right: .4rem }
+  tbody th { white-space: normal }
   .verdict { border: 1px solid var(--rule); border-left: 6px solid var(--tone, var(--c5)) }
 }
 ";
