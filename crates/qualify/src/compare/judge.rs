@@ -12,10 +12,6 @@ use super::{
 };
 use crate::number::{real, whole};
 
-/// Variance between runs beyond which each run is steady, and what explains them is what was there
-/// when they began.
-const BETWEEN_RUNS: f64 = 0.8;
-
 /// A window of a run, where it stands.
 #[derive(Clone, Copy)]
 struct Place<'a> {
@@ -40,7 +36,7 @@ pub(super) fn judged(target: Contender, random: &mut Random) -> Contender {
     let median = |values: Vec<f64>| Sample::new(values).map_or(0, |values| whole(values.median()));
     let interval = interval(&rates, Sample::mean, 0.95, random);
     let guaranteed = runs.iter().map(|run| real(run.guaranteed_bytes_per_s)).collect();
-    let (modes, factors) = two_modes(&places, between_runs, random);
+    let (modes, factors) = two_modes(&places, random);
     Contender {
         bytes_per_s: median(of_runs),
         low_bytes_per_s: interval.map_or(0, |interval| whole(interval.low)),
@@ -84,32 +80,23 @@ fn rate_changes(places: &[Place<'_>], rates: &[f64]) -> Vec<RateChange> {
     found.collect()
 }
 
-/// Modes of the windows; and what separates them: of runs, where each of them is steady, else of
-/// windows.
-fn two_modes(
-    places: &[Place<'_>],
-    between_runs: Option<f64>,
-    random: &mut Random,
-) -> (Option<TwoModes>, Vec<FactorFound>) {
-    let rates: Vec<f64> = places.iter().map(|place| place.rate).collect();
-    let Some(found) = modes(&rates).filter(Modes::is_bimodal) else {
-        return (None, Vec::new());
-    };
-    let two = TwoModes {
-        lower_bytes_per_s: whole(found.lower.median),
-        upper_bytes_per_s: whole(found.upper.median),
-        lower_share: count(found.lower.count) * 1000 / count(rates.len()).max(1),
-        cut_bytes_per_s: whole(found.cut),
-    };
-    let is_by_run = between_runs.is_none_or(|share| share > BETWEEN_RUNS);
-    // A steady run is one item, or each window is.
-    let items: Vec<Place<'_>> = if is_by_run {
-        places.chunk_by(|a, b| a.at == b.at).filter_map(whole_run).collect()
-    } else {
-        places.to_vec()
-    };
-    let is_upper: Vec<bool> = items.iter().map(|place| found.is_upper(place.rate)).collect();
-    (Some(two), explained(&items, &is_upper, random))
+/// Two modes, and what separates them: of whole runs, where there are enough of them and they have
+/// two, else of their windows.
+fn two_modes(places: &[Place<'_>], random: &mut Random) -> (Option<TwoModes>, Vec<FactorFound>) {
+    let runs: Vec<Place<'_>> = places.chunk_by(|a, b| a.at == b.at).filter_map(whole_run).collect();
+    for items in [&runs[..], places] {
+        let rates: Vec<f64> = items.iter().map(|place| place.rate).collect();
+        let Some(found) = modes(&rates).filter(Modes::is_bimodal) else { continue };
+        let two = TwoModes {
+            lower_bytes_per_s: whole(found.lower.median),
+            upper_bytes_per_s: whole(found.upper.median),
+            lower_share: count(found.lower.count) * 1000 / count(rates.len()).max(1),
+            cut_bytes_per_s: whole(found.cut),
+        };
+        let is_upper: Vec<bool> = rates.iter().map(|rate| found.is_upper(*rate)).collect();
+        return (Some(two), explained(items, &is_upper, random));
+    }
+    (None, Vec::new())
 }
 
 /// A run as a whole: from its beginning, and as fast as its middle window.

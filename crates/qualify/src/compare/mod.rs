@@ -93,7 +93,7 @@ pub struct TwoModes {
     pub lower_bytes_per_s: u64,
     /// The faster one.
     pub upper_bytes_per_s: u64,
-    /// Windows in the slower one, in thousandths.
+    /// Runs, or windows, in the slower one, in thousandths.
     pub lower_share: u64,
     /// Where the faster one begins.
     pub cut_bytes_per_s: u64,

@@ -46,8 +46,7 @@ fn target(lines: &mut Lines, target: &Contender) {
             Some(share) if share > 800 => "runs differ and are steady in themselves",
             _ => "it changes within runs",
         };
-        lines
-            .add("", &format!("two modes: {lower} in {share} of the windows, {upper} else; {why}"));
+        lines.add("", &format!("two modes: {lower} in {share} of all, {upper} else; {why}"));
         if target.factors.is_empty() {
             lines.add("", "nothing that was recorded explains them");
         }
@@ -172,7 +171,7 @@ mod tests {
             "compared:      8 runs of each, written in turn, forth and back\n",
             "data:          214 MB/s (210 MB/s to 215 MB/s), a run guarantees 200 MB/s: /data\n",
             "rate 75.0 % of /data (50.0 % to 99.0 %, confidence 96.1 %): slower\n",
-            "two modes: 107 MB/s in 50.0 % of the windows, 214 MB/s else;",
+            "two modes: 107 MB/s in 50.0 % of all, 214 MB/s else;",
             "odd round explains 100.0 % of the modes: slower with from 1\n",
             "changed from 214 MB/s to 107 MB/s after 9.0 s, in round 4\n",
         ] {
