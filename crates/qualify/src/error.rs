@@ -18,7 +18,7 @@ pub enum Error {
     Host(#[from] host::Error),
     #[error("{} is no zone profile", path.display())]
     Profile { path: PathBuf, source: device::ProfileError },
-    #[error("part {part} needs a target of at least {}", ByteSize(*minimum_bytes))]
+    #[error("part {part} needs at least {}", ByteSize(*minimum_bytes))]
     TooSmall { part: Part, minimum_bytes: u64 },
     #[error(
         "part {part} writes, and {path} may only be read; {}", remedy(*is_device),

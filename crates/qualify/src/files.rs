@@ -166,7 +166,7 @@ pub(crate) fn run(bench: &mut Bench<'_>, plan: &Plan) -> Result<Files, Error> {
     let folder = bench.folder.expect("the part runs only with a directory");
     let (limit_bytes, file_bytes) = (plan.files_limit_bytes(), plan.file_bytes());
     if file_bytes < plan.block_bytes {
-        let minimum_bytes = plan.block_bytes * FILES_MIN;
+        let minimum_bytes = plan.block_bytes * FILES_MIN / 9 * 10;
         return Err(Error::TooSmall { part: Part::Files, minimum_bytes });
     }
     let mut writers = Vec::new();

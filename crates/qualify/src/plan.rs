@@ -186,6 +186,8 @@ pub(crate) const ZONES: u16 = 8;
 const EXTENT_BYTES: u64 = 256 << 20;
 /// A file of case A's recorder.
 const FILE_BYTES: u64 = 1 << 30;
+/// Files of less tell nothing of a file system.
+const FILES_BYTES_MIN: u64 = 256 << 20;
 /// Laps of files: enough to see a file system age at all.
 const FILE_LAPS: u32 = 3;
 /// Writes of one lap of a modelled disk, at most: a lap in seconds.
@@ -206,7 +208,7 @@ impl Plan {
             reads: 20_000,
             reads_time: Duration::from_secs(10),
             iops_time: Duration::from_secs(2),
-            files_bytes: size_bytes / 4,
+            files_bytes: (size_bytes / 4).max(size_bytes.min(FILES_BYTES_MIN)),
             cpu_time: Duration::from_millis(300),
             ..Self::full(size_bytes)
         }

@@ -16,7 +16,7 @@ use crate::bench::{Bench, Tell};
 use crate::error::Error;
 use crate::folder::OwnFolder;
 use crate::number::{between, rate, to_u64, to_usize};
-use crate::plan::{Plan, Provided};
+use crate::plan::{Part, Plan, Provided};
 use crate::report::{Target, TargetKind};
 
 /// A first look reads so much, at so many places.
@@ -85,11 +85,15 @@ impl Opened {
         self.folder.as_ref().map(OwnFolder::path)
     }
 
-    /// The plan, with no more files than the file system has room for, a tenth left free.
-    pub fn fitted(&self, plan: Plan) -> Result<Plan, Error> {
+    /// The plan, with no more files than the file system has room for, a tenth left free; where
+    /// that is too little, only parts that were asked for by name are left to say so.
+    pub fn fitted(&self, plan: Plan, named: &[Part]) -> Result<Plan, Error> {
         let Some(folder) = self.folder() else { return Ok(plan) };
         let free_bytes = host::free_bytes(folder)? / 10 * 9;
-        Ok(Plan { files_bytes: plan.files_bytes.min(free_bytes), ..plan })
+        let mut plan = Plan { files_bytes: plan.files_bytes.min(free_bytes), ..plan };
+        let has_room = plan.file_bytes() >= plan.block_bytes;
+        plan.parts.retain(|part| *part != Part::Files || has_room || named.contains(part));
+        Ok(plan)
     }
 
     /// Bytes a second of a short read here and there: what to expect, and no measurement.

@@ -76,6 +76,9 @@ fn report(path: &Path) -> anyhow::Result<Option<Qualification>> {
     let Some(text) = text.filter(|text| text.trim_start().starts_with('{')) else {
         return Ok(None);
     };
+    if let Ok(Some(_)) = view::parse_comparison(&text) {
+        anyhow::bail!("{} holds a comparison, and no report of one target", path.display());
+    }
     let found = view::parse_qualification(&text);
     found.map(Some).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))
 }

@@ -16,6 +16,9 @@ use crate::failure::Usage;
 /// Smallest file that is made: below, there is nothing to measure.
 const SIZE_MIN: u64 = 64 << 20;
 const ROW_BYTES: u64 = 4096;
+/// Runs of a comparison, and their bytes.
+const ROUNDS: u32 = 8;
+const RUN_BYTES: u64 = 512 << 20;
 /// Runs that fit into a file that is made for a comparison.
 const RUNS_OF_FILE: u64 = 4;
 
@@ -71,17 +74,15 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "TARGET", num_args = 2..,
         conflicts_with_all = ["target", "model", "parts", "quick", "full", "rate", "fio"])]
     pub(super) compare: Vec<PathBuf>,
-    /// Runs of each target that is compared
-    #[arg(long, value_name = "N", default_value_t = 8, requires = "compare",
-        value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    rounds: u32,
-    /// Bytes of a run
-    #[arg(long, value_name = "SIZE", default_value = "512M", requires = "compare",
-        value_parser = arguments::size)]
-    run_size: u64,
+    /// Runs of each target that is compared [default: 8]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    rounds: Option<u32>,
+    /// Bytes of a run [default: 512M]
+    #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
+    run_size: Option<u64>,
     /// Record the first line of this file with each run, as a factor that may explain the modes: a
     /// temperature, a scheduler, a limit; may be given several times
-    #[arg(long, value_name = "FILE", requires = "compare")]
+    #[arg(long, value_name = "FILE")]
     pub(super) fact: Vec<PathBuf>,
     /// Measure a modelled disk, in its own time: rates by place, in CSV with the columns
     /// `offset_bytes,mb_per_s` or, for 10 000 blocks of 2 MiB, `offset_bytes,seconds`
@@ -324,6 +325,10 @@ pub(super) enum Subject {
 
 impl Flags {
     pub(super) fn subject(&self) -> Result<Subject, Usage> {
+        if self.rounds.is_some() || self.run_size.is_some() || !self.fact.is_empty() {
+            let text = "--rounds, --run-size and --fact belong with --compare";
+            return Err(Usage(text.to_owned()));
+        }
         if let Some(path) = &self.model {
             let (path, size_bytes, disks) = (path.clone(), self.size, self.data_disks);
             return Ok(Subject::Model { path, size_bytes, disks });
@@ -353,7 +358,7 @@ impl Flags {
 
     /// How targets are compared, and the bytes of a file that is made for it.
     pub(super) fn contest(&self) -> Result<(Contest, u64), Usage> {
-        let (block_bytes, run_bytes) = (self.block, self.run_size);
+        let (block_bytes, run_bytes) = (self.block, self.run_size.unwrap_or(RUN_BYTES));
         if run_bytes < block_bytes {
             return Err(Usage(format!("--run-size {run_bytes}: at least a block")));
         }
@@ -362,7 +367,7 @@ impl Flags {
             return Err(Usage(format!("--size {size}: at least a run")));
         }
         let contest = Contest {
-            rounds: self.rounds,
+            rounds: self.rounds.unwrap_or(ROUNDS),
             run_bytes,
             block_bytes,
             pool_bytes: self.pool,

@@ -174,7 +174,7 @@ fn on_disk(
     stop: &StopFlag,
 ) -> anyhow::Result<Qualification> {
     let target = opened.target.clone();
-    let plan = opened.fitted(flags.plan(target.size_bytes))?;
+    let plan = opened.fitted(flags.plan(target.size_bytes), flags.named())?;
     refuse_what_cannot_run(flags.named(), &target, opened.provided())?;
     kept.check(&target, ask)?;
     let fio = fio::find(flags.fio, &plan, &opened)?;

@@ -82,6 +82,7 @@ fn what_makes_no_sense_is_refused_in_a_line() {
         (&["--size", "1M"], "a file of at least 64M"),
         (&["--mix", "jumbo"], "--mix jumbo: a length"),
         (&["--quick", "--full"], "cannot be used with"),
+        (&["--rounds", "3"], "belong with --compare"),
     ] {
         let ran = run(&[&["qualify", &path], flags].concat());
         assert!(ran.code == Some(2) && ran.err.contains(said), "{said}: {ran:?}");
@@ -464,50 +465,5 @@ fn two_directories_and_two_reports_are_compared() {
     let mixed = run(&["qualify", "--compare", &reports[0], &places[0]]);
     assert!(mixed.code == Some(2) && mixed.err.contains("reports with reports"), "{mixed:?}");
     assert_eq!(run(&["qualify", "--compare", &places[0]]).code, Some(2));
-}
-
-#[test]
-fn a_throttle_that_is_switched_makes_two_modes_and_explains_them() {
-    let Some(steady) = Loop::in_memory(64 << 20, &[]) else { return };
-    let Some(device) = Loop::in_memory(64 << 20, &[]) else { return };
-    let Some(group) = Throttle::new(&device, 80_000_000) else { return };
-    let limit = group.0.join("blkio.throttle.write_bps_device");
-    let limit_path = text(limit.clone());
-    let [first, second] = [&steady, &device].map(|device| device.path.trim_start_matches("/dev/"));
-    let script = "echo $$ > \"$0/cgroup.procs\" && exec \"$@\"";
-    let words = ["-c", script, group.0.to_str().unwrap(), BINARY, "qualify", "--compare"];
-    let flags = ["--destroy", first, "--destroy", second, "--block", "1M", "--json"];
-    let runs = ["--run-size", "32M", "--rounds", "24", "--fact", &limit_path];
-    let mut child = Command::new("sh");
-    child.args(words).args([&steady.path, &device.path]).args(flags).args(runs);
-    let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Runs take about 0.3 and 2 s; some of them see both.
-    let name = format!("/sys/block/{second}/dev");
-    let number = std::fs::read_to_string(name).unwrap();
-    let is_done = std::sync::atomic::AtomicBool::new(false);
-    let output = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            for (rate, ms) in [(80_000_000, 1500), (16_000_000, 6000)].into_iter().cycle() {
-                if is_done.load(std::sync::atomic::Ordering::Relaxed) {
-                    break;
-                }
-                std::fs::write(&limit, format!("{} {rate}", number.trim())).unwrap();
-                std::thread::sleep(Duration::from_millis(ms));
-            }
-        });
-        let output = child.wait_with_output().unwrap();
-        is_done.store(true, std::sync::atomic::Ordering::Relaxed);
-        output
-    });
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let found = &json["comparison"]["targets"][1];
-    let rate = |mode: &str| found["modes"][mode].as_u64().unwrap_or(0);
-    let (lower, upper) = (rate("lower_bytes_per_s"), rate("upper_bytes_per_s"));
-    // The controller lets through what it saved up while the other device had its turn.
-    assert!((14_000_000..24_000_000).contains(&lower), "{}", found["modes"]);
-    assert!((60_000_000..130_000_000).contains(&upper), "{}", found["modes"]);
-    assert_eq!(found["factors"][0]["name"], limit_path.as_str(), "{}", found["factors"]);
-    let slower = found["factors"][0]["slower"].as_str().unwrap();
-    assert!(slower.ends_with("16000000"), "{slower}");
+    run(&["qualify", "--compare", &output, &reports[0]]).is_refused("holds a comparison");
 }
