@@ -21,12 +21,22 @@ impl TemporaryDirectory {
     /// Makes one in another directory.
     pub fn within(parent: &Path, prefix: &str) -> Result<Self, Error> {
         let number = u64::from_le_bytes(random_bytes()?);
-        let path = parent.join(format!("{prefix}{number:016x}"));
+        Self::at(parent.join(format!("{prefix}{number:016x}")))
+    }
+
+    /// Makes one with this name.
+    pub fn at(path: PathBuf) -> Result<Self, Error> {
         fs::DirBuilder::new()
             .mode(0o700)
             .create(&path)
             .map_err(|error| Error::path("make the directory", &path, error))?;
         Ok(Self { path })
+    }
+
+    /// One that a killed process left: it goes with all that is in it when this is dropped.
+    pub fn left_at(path: PathBuf) -> Option<Self> {
+        let found = fs::symlink_metadata(&path).ok()?;
+        found.is_dir().then_some(Self { path })
     }
 
     /// Where it is.

@@ -24,8 +24,14 @@ pub trait Folder: fmt::Debug {
 pub(crate) struct OwnFolder(host::TemporaryDirectory);
 
 impl OwnFolder {
-    pub(crate) fn new(parent: &Path) -> Result<Self, Error> {
-        Ok(Self(host::TemporaryDirectory::within(parent, "wirespool-qualify-files-")?))
+    /// The one that goes with a file of our own.
+    pub(crate) fn beside(file: &Path) -> Result<Self, Error> {
+        Ok(Self(host::TemporaryDirectory::at(beside(file))?))
+    }
+
+    /// Removes the one that went with a file whose run was killed.
+    pub(crate) fn sweep_up(file: &Path) {
+        drop(host::TemporaryDirectory::left_at(beside(file)));
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -35,6 +41,12 @@ impl OwnFolder {
     fn file(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
+}
+
+fn beside(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push("-files");
+    name.into()
 }
 
 impl Folder for OwnFolder {

@@ -171,6 +171,7 @@ fn sweep_up(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     for (path, _) in host::files_in(folder)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if name.starts_with(FILE_PREFIX) && device::remove_file(&path).is_ok() {
+            OwnFolder::sweep_up(&path);
             removed.push(path);
         }
     }
@@ -212,8 +213,7 @@ fn own_file(
         error => Error::Device(error),
     })?;
     let own_file = Some(OwnFile(path.to_path_buf()));
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let folder = Some(OwnFolder::new(parent.unwrap_or(Path::new(".")))?);
+    let folder = Some(OwnFolder::beside(path)?);
     let writer = device::open(path, &device::Options::default())?;
     let reader = device::open_read(path)?;
     let target = described(path, TargetKind::OwnFile, size_bytes)?;

@@ -267,10 +267,10 @@ fn the_file_of_a_killed_run_is_removed_by_the_next_one() {
     std::thread::sleep(Duration::from_secs(1));
     // A run beside it leaves the file of this one alone.
     run(&[&qualify[..], &["--part", "fill"]].concat()).done();
-    assert_eq!(files(), 1);
+    assert_eq!(files(), 2, "its file, and the folder of its files");
     signal(&child, "-KILL");
     child.wait().unwrap();
-    assert_eq!(files(), 1);
+    assert_eq!(files(), 2);
     let next = run(&[&qualify[..], &["--part", "fill"]].concat()).done();
     assert!(next.err.contains("which a killed run had left"), "{next:?}");
     assert_eq!(files(), 0);
