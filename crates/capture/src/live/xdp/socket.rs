@@ -29,6 +29,13 @@ pub(super) const CHUNKS: [usize; 2] = [2048, 4096];
 /// The kernel wants both rings of chunks, also where one of them is not used.
 const UNUSED_RING: u32 = 64;
 
+/// Entries of a ring to the kernel. It shows packets before it moves its counter beyond the entries
+/// whose chunks they lie in (`xsk_flush`), so for a moment a chunk that is given back at once is in
+/// the ring a second time.
+fn room(chunks: u32) -> u32 {
+    chunks * 2
+}
+
 /// `asm-generic/socket.h`
 const SO_BUSY_POLL: libc::c_int = 46;
 const SO_INCOMING_NAPI_ID: libc::c_int = 56;
@@ -75,12 +82,13 @@ impl Receiver {
     pub(super) fn open(umem: Umem, binding: Binding) -> io::Result<Self> {
         let socket = new_socket(&umem)?;
         let chunks = umem.chunks();
-        set_xdp_umem_fill_ring_size(&socket, chunks)?;
+        let room = room(chunks);
+        set_xdp_umem_fill_ring_size(&socket, room)?;
         set_xdp_umem_completion_ring_size(&socket, UNUSED_RING)?;
         set_xdp_rx_ring_size(&socket, chunks)?;
         let places = xdp_mmap_offsets(&socket)?;
         let fd = socket.as_fd();
-        let mut fill = ToKernel::map(fd, XDP_UMEM_PGOFF_FILL_RING, places.fr, chunks)?;
+        let mut fill = ToKernel::map(fd, XDP_UMEM_PGOFF_FILL_RING, places.fr, room)?;
         let packets = FromKernel::map(fd, XDP_PGOFF_RX_RING, places.rx, chunks)?;
         let chunk_bytes = u64::try_from(umem.chunk_bytes()).expect("chunks are small");
         (0..u64::from(chunks)).for_each(|number| fill.put(number * chunk_bytes));
@@ -156,11 +164,12 @@ impl Sender {
         let chunks = umem.chunks();
         set_xdp_umem_fill_ring_size(&socket, UNUSED_RING)?;
         set_xdp_umem_completion_ring_size(&socket, chunks)?;
-        set_xdp_tx_ring_size(&socket, chunks)?;
+        let room = room(chunks);
+        set_xdp_tx_ring_size(&socket, room)?;
         let places = xdp_mmap_offsets(&socket)?;
         let fd = socket.as_fd();
         let done = FromKernel::map(fd, XDP_UMEM_PGOFF_COMPLETION_RING, places.cr, chunks)?;
-        let packets = ToKernel::map(fd, XDP_PGOFF_TX_RING, places.tx, chunks)?;
+        let packets = ToKernel::map(fd, XDP_PGOFF_TX_RING, places.tx, room)?;
         bind_to(&socket, binding)?;
         Ok(Self { packets, done, socket, umem })
     }
