@@ -4,7 +4,7 @@ use diagnose::{Diagnosis, Finding, Remedy, Unseen};
 use serde::Serialize;
 
 use crate::pretty;
-use crate::text::printable;
+use crate::text::{printable, wrapped};
 
 /// Of the JSON.
 const VERSION: u32 = 1;
@@ -18,7 +18,7 @@ pub fn diagnosis(report: &Diagnosis, width: Option<usize>) -> String {
     let width = width.unwrap_or(WIDTH).max(2 * MARGIN);
     let mut text = String::new();
     for line in &report.looked_at {
-        text.push_str(&block("", line, 0, width));
+        text.push_str(&block("", line, width));
     }
     if report.findings.is_empty() {
         text.push_str("nothing found\n");
@@ -31,23 +31,22 @@ pub fn diagnosis(report: &Diagnosis, width: Option<usize>) -> String {
         text.push_str("\nnot seen:\n");
     }
     for Unseen { what, needs } in &report.unseen {
-        text.push_str(&block("  ", &format!("{what} (it takes {needs})"), 2, width));
+        text.push_str(&block("  ", &format!("{what} (it takes {needs})"), width));
     }
     text
 }
 
 fn one(number: usize, finding: &Finding, width: usize) -> String {
     let Finding { severity, what, evidence, cause, remedies, .. } = finding;
-    let head = format!("{number}. ");
-    let mut text = block(&head, &format!("{}: {what}", severity.name()), head.len(), width);
+    let mut text = block(&format!("{number}. "), &format!("{}: {what}", severity.name()), width);
     let labels = core::iter::once("   evidence   ").chain(core::iter::repeat(""));
     for (label, line) in labels.zip(evidence) {
-        text.push_str(&block(&format!("{label:MARGIN$}"), line, MARGIN, width));
+        text.push_str(&block(&format!("{label:MARGIN$}"), line, width));
     }
-    text.push_str(&block("   cause      ", cause, MARGIN, width));
+    text.push_str(&block("   cause      ", cause, width));
     let labels = core::iter::once("   remedy     ").chain(core::iter::repeat("   or         "));
     for (label, remedy) in labels.zip(remedies) {
-        text.push_str(&block(label, &remedy.what, MARGIN, width));
+        text.push_str(&block(label, &remedy.what, width));
         // Commands are not broken: they are there to be copied.
         let commands = |name: &str, commands: &[String]| -> String {
             let line = |command: &String| format!("{:MARGIN$}{name}{}\n", "", printable(command));
@@ -59,29 +58,12 @@ fn one(number: usize, finding: &Finding, width: usize) -> String {
     text
 }
 
-/// `head` and the words of `text` behind it, broken at blanks; further lines begin with `indent`
-/// blanks. A word that is longer than a line stays whole.
-fn block(head: &str, text: &str, indent: usize, width: usize) -> String {
-    let mut lines = head.to_owned();
-    let mut column = head.chars().count();
-    let mut is_first = true;
-    for word in printable(text).split(' ').filter(|word| !word.is_empty()) {
-        let len = word.chars().count();
-        if !is_first && column + 1 + len > width {
-            lines.push('\n');
-            lines.extend(core::iter::repeat_n(' ', indent));
-            column = indent;
-        } else if !is_first {
-            lines.push(' ');
-            column += 1;
-        }
-        lines.push_str(word);
-        column += len;
-        is_first = false;
-    }
-    lines.truncate(lines.trim_end().len());
-    lines.push('\n');
-    lines
+/// `head` and the words of `text` behind it, broken at blanks; further lines begin below the text.
+fn block(head: &str, text: &str, width: usize) -> String {
+    let indent = head.chars().count();
+    let lines = wrapped(&printable(text), width.saturating_sub(indent), 0);
+    let heads = core::iter::once(head.to_owned()).chain(core::iter::repeat(" ".repeat(indent)));
+    heads.zip(lines).map(|(head, line)| head + &line + "\n").collect()
 }
 
 #[derive(Serialize)]

@@ -87,6 +87,24 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{} ({} bytes)", ByteSize(bytes), grouped(bytes))
 }
 
+/// Lines of at most `width` characters, where words are that short; those behind the first stand
+/// `further` in.
+pub(crate) fn wrapped(text: &str, width: usize, further: usize) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is a first line");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(format!("{:further$}{word}", ""));
+        }
+    }
+    lines
+}
+
 /// Lines of `name: value` with the values below each other.
 #[derive(Debug, Default)]
 pub(crate) struct Facts(String);

@@ -4,11 +4,11 @@ use ::qualify::{Disk, Need, Proposal};
 use serde::Serialize;
 use units::ByteSize;
 
-use super::text::{nanos, rate, wrapped};
+use super::text::{nanos, rate};
 use crate::page::add;
 use crate::replay::bits;
 use crate::table::{self, Column};
-use crate::text::printable;
+use crate::text::{printable, wrapped};
 
 /// Columns where there is no terminal.
 const WIDTH: usize = 100;
@@ -39,7 +39,7 @@ pub fn qualify_plan(
     text.push_str(&table::render(&columns, &rows, width));
     for disk in disks {
         let source = printable(&format!("{}: {}", disk.name, disk.source));
-        for line in wrapped(&source, width.unwrap_or(WIDTH)) {
+        for line in wrapped(&source, width.unwrap_or(WIDTH), 2) {
             add(&mut text, format_args!("{line}\n"));
         }
     }

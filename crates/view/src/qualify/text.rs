@@ -12,7 +12,7 @@ use super::drive;
 use super::spark::sparkline;
 use crate::plot::PlotStyle;
 use crate::replay::bits;
-use crate::text::{duration, grouped, plural, printable, time};
+use crate::text::{duration, grouped, plural, printable, time, wrapped};
 
 /// Where the values of lines begin.
 const INDENT: usize = 15;
@@ -86,7 +86,7 @@ impl Lines {
     pub(super) fn add(&mut self, name: &str, value: &str) {
         let mut name = if name.is_empty() { String::new() } else { format!("{name}:") };
         let width = self.style.width.saturating_sub(INDENT).max(SPARK_MIN);
-        for line in wrapped(value, width) {
+        for line in wrapped(value, width, 2) {
             writeln!(self.text, "{name:<14} {line}").expect("a string takes all text");
             name.clear();
         }
@@ -98,24 +98,6 @@ impl Lines {
         let row = sparkline(values, width, self.style.is_terminal);
         writeln!(self.text, "{:INDENT$}{}", "", row.trim_end()).expect("a string takes all text");
     }
-}
-
-/// Lines of at most `width` characters, where words are that short; those behind the first stand
-/// further in.
-pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = vec![String::new()];
-    for word in text.split(' ') {
-        let line = lines.last_mut().expect("there is a first line");
-        if line.is_empty() {
-            line.push_str(word);
-        } else if line.chars().count() + 1 + word.chars().count() <= width {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(format!("  {word}"));
-        }
-    }
-    lines
 }
 
 pub(super) fn target(target: &Target) -> String {
