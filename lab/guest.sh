@@ -303,6 +303,21 @@ mended() {
     echo "$sum_errors"
 }
 
+# mends MODE: the stack with a check of each block: md mends a disk that rots, then two at once.
+mends() {
+    stack "$1"
+    stored 24
+    rot 1 8
+    same || fail 'the file came back wrong'
+    [ "$(mended)" -gt 0 ] || fail 'md saw no error'
+    say "md mended what dm-integrity found: $(mended) errors of members, the file is whole"
+    scrubbed check
+    rot 2 8
+    rot 3 8
+    same || fail 'the file came back wrong with two disks that rot'
+    say 'two more disks rot in the same place: the file is whole'
+}
+
 # roundtrip PARITY MEMBER...: creates, records, extracts and verifies on healthy disks.
 roundtrip() {
     create "$@"
