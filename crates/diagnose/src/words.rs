@@ -19,13 +19,6 @@ pub(crate) fn microseconds(us: u32) -> String {
     }
 }
 
-/// `64.0 KiB`.
-pub(crate) fn size(bytes: u64) -> String {
-    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    let unit = UNITS.iter().find(|(one, _)| bytes >= *one);
-    unit.map_or_else(|| format!("{bytes} bytes"), |(one, name)| tenths(bytes, *one, name))
-}
-
 fn tenths(count: u64, one: u64, name: &str) -> String {
     let tenths = (u128::from(count) * 10 + u128::from(one) / 2) / u128::from(one);
     format!("{}.{} {name}", tenths / 10, tenths % 10)
@@ -65,7 +58,6 @@ mod tests {
         assert_eq!(bits_per_second(999), "999 bit/s");
         let times = [541, 1525, 100_400].map(microseconds);
         assert_eq!(times, ["541 us", "1.52 ms", "100 ms"]);
-        assert_eq!((size(65_535), size(100)), ("64.0 KiB".into(), "100 bytes".into()));
         assert_eq!((percent(1, 40), percent(30, 40)), ("2.5 %".into(), "75 %".into()));
         assert_eq!(percent(0, 0), "0.0 %");
         assert_eq!(some((1..=7_u8).map(|one| one.to_string())), "1, 2, 3, 4, 5 and 2 more");

@@ -15,13 +15,8 @@ pub struct TemporaryDirectory {
 impl TemporaryDirectory {
     /// Makes one where the system wants temporary files (`TMPDIR`).
     pub fn new(prefix: &str) -> Result<Self, Error> {
-        Self::within(&std::env::temp_dir(), prefix)
-    }
-
-    /// Makes one in another directory.
-    pub fn within(parent: &Path, prefix: &str) -> Result<Self, Error> {
         let number = u64::from_le_bytes(random_bytes()?);
-        Self::at(parent.join(format!("{prefix}{number:016x}")))
+        Self::at(std::env::temp_dir().join(format!("{prefix}{number:016x}")))
     }
 
     /// Makes one with this name.

@@ -24,8 +24,6 @@ pub struct MachineWatch {
     pub before: Facts,
     /// And at its end.
     pub after: Facts,
-    /// From the one to the other.
-    pub ns: i64,
 }
 
 impl MachineWatch {
@@ -76,7 +74,7 @@ pub fn watch(
         clock.sleep_until(now_ns + NAP_NS);
         now_ns = clock.boottime_ns();
     }
-    MachineWatch { facts, before, after: moving_facts(), ns: now_ns - begun_ns }
+    MachineWatch { facts, before, after: moving_facts() }
 }
 
 /// What the watch found.

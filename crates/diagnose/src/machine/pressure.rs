@@ -2,9 +2,11 @@
 //! (Documentation/accounting/psi.rst), memory that is nearly gone, packets that were dropped for
 //! want of time.
 
+use units::ByteSize;
+
 use super::MachineWatch;
 use crate::finding::{Finding, Remedy, Severity};
-use crate::words::{percent, size};
+use crate::words::percent;
 
 /// Hundredths of a percent of the time over a minute in which something waited.
 const PRESSURE_MIN: u64 = 2_000;
@@ -73,8 +75,8 @@ fn memory(watch: &MachineWatch) -> Option<Finding> {
         reach: 1,
         what: format!(
             "only {} of {} memory can still be given out",
-            size(available * 1024),
-            size(total * 1024)
+            ByteSize(available * 1024),
+            ByteSize(total * 1024)
         ),
         evidence: vec![format!("/proc/meminfo: MemAvailable {available} kB")],
         cause: "Files are read again and again, because nothing stays in the cache.".to_owned(),

@@ -21,5 +21,10 @@ pub fn diagnose(watch: &Watch) -> Diagnosis {
         plural(looks, "look"),
         watch.seconds(),
     );
-    Diagnosis { looked_at: vec![looked_at], findings, unseen: watch.unseen.clone() }.ranked()
+    Diagnosis {
+        looked_at: vec![looked_at],
+        findings,
+        unseen: watch.unseen.iter().cloned().collect(),
+    }
+    .ranked()
 }

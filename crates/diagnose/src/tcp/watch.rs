@@ -1,18 +1,16 @@
-//! Looks at all sockets at an interval, and keeps for each its first and last state, and a few
-//! numbers of every look.
+//! Looks at all sockets at an interval, and keeps for each its first and last state.
 
 use core::ops::ControlFlow;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use host::sockets::{
-    Counters, Namespace, NamespaceLook, Owner, Owners, Settings, TcpSocket, network_namespaces,
+    Counters, Namespace, NamespaceLook, Namespaces, Owner, Owners, Settings, TcpSocket,
 };
 use units::{NANOS_PER_SECOND, Sleep};
 
 use crate::finding::Unseen;
-
-/// Looks kept of a socket; of a longer watch every second one is given up, again and again.
-const POINTS_MAX: usize = 512;
 
 /// Where a socket is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,7 +29,7 @@ pub struct TcpLook {
     /// Each namespace and what it had.
     pub namespaces: Vec<(Place, NamespaceLook)>,
     /// Owners by the numbers of sockets.
-    pub owners: BTreeMap<u32, Owner>,
+    pub owners: BTreeMap<u32, Arc<Owner>>,
     /// What could not be looked at.
     pub unseen: Vec<Unseen>,
 }
@@ -64,12 +62,7 @@ impl Live {
 
 impl Source for Live {
     fn look(&mut self) -> Result<TcpLook, host::Error> {
-        let mut found = network_namespaces()?;
-        if self.is_own_only {
-            found.seen.retain(|namespace| namespace.is_own);
-            found.unseen.clear();
-            found.unseen_processes = 0;
-        }
+        let found = if self.is_own_only { Namespaces::own()? } else { Namespaces::all()? };
         let mut look = TcpLook::default();
         for namespace in &found.seen {
             match namespace.look() {
@@ -81,14 +74,14 @@ impl Source for Live {
                 }),
             }
         }
-        look.unseen.extend(found.unseen.into_iter().map(|unseen| Unseen {
-            what: unseen.what,
+        look.unseen.extend(found.unseen.into_iter().map(|name| Unseen {
+            what: format!("the network namespace {name}"),
             needs: "CAP_SYS_ADMIN: run as root".to_owned(),
         }));
         let sockets = look.namespaces.iter().flat_map(|(_, seen)| &seen.sockets);
         let inodes: Vec<u32> = sockets.map(|socket| socket.inode).collect();
         self.owners.learn(inodes.iter().copied());
-        let owner = |inode: &u32| Some((*inode, self.owners.get(*inode)?.clone()));
+        let owner = |inode: &u32| Some((*inode, Arc::clone(self.owners.get(*inode)?)));
         look.owners = inodes.iter().filter_map(owner).collect();
         let hidden = self.owners.unseen_processes().max(found.unseen_processes);
         if hidden > 0 {
@@ -123,25 +116,6 @@ pub struct Key {
     pub cookie: u64,
 }
 
-/// Some numbers of a connection at one look.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Point {
-    /// Since the machine was started.
-    pub at_ns: i64,
-    /// Congestion window in segments.
-    pub congestion_window: u32,
-    /// Smoothed round trip in microseconds.
-    pub rtt_us: u32,
-    /// Bytes acknowledged by the other side so far.
-    pub bytes_acked: u64,
-    /// Bytes received in order so far.
-    pub bytes_received: u64,
-    /// Segments retransmitted so far.
-    pub retransmitted: u32,
-    /// Latest rate at which the other side took data, in bytes a second.
-    pub delivery_rate: u64,
-}
-
 /// A socket through the watch.
 #[derive(Clone, Debug)]
 pub struct Track {
@@ -150,11 +124,9 @@ pub struct Track {
     /// As it was seen last.
     pub last: TcpSocket,
     /// Whose it is.
-    pub owner: Option<Owner>,
+    pub owner: Option<Arc<Owner>>,
     /// Most connections that waited to be accepted, of a listener.
     pub queue_max: u32,
-    /// Each look, or every second, fourth, ... one.
-    pub points: Vec<Point>,
 }
 
 /// A namespace through the watch.
@@ -199,8 +171,8 @@ pub struct Watch {
     /// From the first look to the last.
     pub ns: i64,
     /// What could not be looked at.
-    pub unseen: Vec<Unseen>,
-    thinned: usize,
+    pub unseen: BTreeSet<Unseen>,
+    begun_ns: Option<i64>,
 }
 
 impl Watch {
@@ -210,68 +182,50 @@ impl Watch {
         core::time::Duration::from_nanos(u64::try_from(self.ns).unwrap_or(0)).as_secs_f64()
     }
 
+    /// The sockets of one namespace.
+    pub fn of_namespace(&self, inode: u64) -> impl Iterator<Item = &Track> {
+        let key = |cookie| Key { namespace: inode, cookie };
+        self.tracks.range(key(0)..=key(u64::MAX)).map(|(_, track)| track)
+    }
+
     /// Takes a look in.
     pub fn take(&mut self, at_ns: i64, look: TcpLook) {
         self.looks += 1;
-        let keep_point = self.looks.is_multiple_of(1 << self.thinned) || self.looks == 1;
+        self.ns = at_ns - *self.begun_ns.get_or_insert(at_ns);
         for (place, seen) in look.namespaces {
             let NamespaceLook { sockets, counters, settings } = seen;
-            let history = self.namespaces.entry(place.inode);
-            let history = history.or_insert_with(|| NamespaceHistory {
-                place: place.clone(),
+            let inode = place.inode;
+            let history = self.namespaces.entry(inode).or_insert_with(|| NamespaceHistory {
+                place,
                 before: counters.clone(),
                 after: Counters::new(),
                 settings: Settings::new(),
             });
             (history.after, history.settings) = (counters, settings);
             for socket in sockets {
-                let key = Key { namespace: place.inode, cookie: socket.cookie };
+                let key = Key { namespace: inode, cookie: socket.cookie };
                 let owner = look.owners.get(&socket.inode);
-                let track = self.tracks.entry(key).or_insert_with(|| Track::new(&socket));
-                track.take(socket, owner, keep_point.then_some(at_ns));
+                match self.tracks.entry(key) {
+                    Entry::Vacant(free) => drop(free.insert(Track::new(socket, owner))),
+                    Entry::Occupied(known) => known.into_mut().take(socket, owner),
+                }
             }
         }
-        let unseen: BTreeSet<Unseen> = self.unseen.drain(..).chain(look.unseen).collect();
-        self.unseen = unseen.into_iter().collect();
-        if self.tracks.values().any(|track| track.points.len() >= POINTS_MAX) {
-            self.thin();
-        }
-    }
-
-    fn thin(&mut self) {
-        self.thinned += 1;
-        for track in self.tracks.values_mut() {
-            let mut number = 0;
-            track.points.retain(|_| {
-                number += 1;
-                number % 2 == 1
-            });
-        }
+        self.unseen.extend(look.unseen);
     }
 }
 
 impl Track {
-    fn new(socket: &TcpSocket) -> Self {
-        let socket = socket.clone();
-        Self { last: socket.clone(), first: socket, owner: None, queue_max: 0, points: Vec::new() }
+    fn new(socket: TcpSocket, owner: Option<&Arc<Owner>>) -> Self {
+        let queue_max = socket.receive_queue;
+        Self { first: socket.clone(), last: socket, owner: owner.cloned(), queue_max }
     }
 
-    fn take(&mut self, socket: TcpSocket, owner: Option<&Owner>, at_ns: Option<i64>) {
+    fn take(&mut self, socket: TcpSocket, owner: Option<&Arc<Owner>>) {
         if self.owner.is_none() {
             self.owner = owner.cloned();
         }
         self.queue_max = self.queue_max.max(socket.receive_queue);
-        if let (Some(info), Some(at_ns)) = (&socket.info, at_ns) {
-            self.points.push(Point {
-                at_ns,
-                congestion_window: info.congestion_window,
-                rtt_us: info.rtt_us,
-                bytes_acked: info.bytes_acked.unwrap_or(0),
-                bytes_received: info.bytes_received.unwrap_or(0),
-                retransmitted: info.retransmitted,
-                delivery_rate: info.delivery_rate.unwrap_or(0),
-            });
-        }
         self.last = socket;
     }
 }
@@ -296,7 +250,6 @@ pub fn watch(
         let at_ns = clock.boottime_ns();
         if at_ns >= due_ns {
             watch.take(at_ns, source.look()?);
-            watch.ns = at_ns - begun_ns;
             due_ns += interval_ns.max(1) * ((at_ns - due_ns) / interval_ns.max(1) + 1);
         }
         let is_over = at_ns - begun_ns >= duration_ns;

@@ -12,7 +12,7 @@ mod tables;
 use std::net::SocketAddr;
 
 pub use info::{SynOptions, TcpInfo};
-pub use namespaces::{Namespace, Namespaces, Unseen, network_namespaces};
+pub use namespaces::{Namespace, Namespaces};
 pub use owners::{Owner, Owners};
 pub use tables::{Counters, Settings};
 

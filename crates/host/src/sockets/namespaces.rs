@@ -31,66 +31,62 @@ pub struct Namespace {
     handle: File,
 }
 
-/// Something that could not be looked at.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Unseen {
-    /// What.
-    pub what: String,
-    /// The system's reason.
-    pub reason: String,
-}
-
 /// All that were found.
 #[derive(Debug, Default)]
 pub struct Namespaces {
     /// Ours first, then by number.
     pub seen: Vec<Namespace>,
-    /// Named ones that cannot be opened.
-    pub unseen: Vec<Unseen>,
+    /// Names of those that cannot be opened.
+    pub unseen: Vec<String>,
     /// Processes whose namespace may not be known.
     pub unseen_processes: usize,
 }
 
-/// Finds the network namespaces.
-pub fn network_namespaces() -> Result<Namespaces, Error> {
-    let own = Path::new("/proc/thread-self/ns/net");
-    let handle = File::open(own).map_err(|error| Error::path("open", own, error))?;
-    let own_inode = handle.metadata().map_err(|error| Error::path("look at", own, error))?.ino();
-    let first = Namespace { inode: own_inode, name: None, process: None, is_own: true, handle };
-    let mut found = BTreeMap::from([(own_inode, first)]);
-    let mut all = Namespaces::default();
-    for process in processes() {
-        let path = format!("/proc/{process}/ns/net");
-        match fs::metadata(&path) {
-            Ok(metadata) => {
-                if let Some(namespace) = add(&mut found, metadata.ino(), Path::new(&path)) {
-                    namespace.process.get_or_insert(process);
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                all.unseen_processes += 1;
-            }
-            // It has ended.
-            Err(_) => {}
-        }
+impl Namespaces {
+    /// Only the one that we are in.
+    pub fn own() -> Result<Self, Error> {
+        let path = Path::new("/proc/thread-self/ns/net");
+        let handle = File::open(path).map_err(|error| Error::path("open", path, error))?;
+        let inode = handle.metadata().map_err(|error| Error::path("look at", path, error))?.ino();
+        let own = Namespace { inode, name: None, process: None, is_own: true, handle };
+        Ok(Self { seen: vec![own], ..Self::default() })
     }
-    for entry in fs::read_dir(NAMED).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        match File::open(entry.path()).and_then(|file| file.metadata()) {
-            Ok(metadata) => {
-                if let Some(namespace) = add(&mut found, metadata.ino(), &entry.path()) {
-                    namespace.name.get_or_insert(name);
+
+    /// All that can be found.
+    pub fn all() -> Result<Self, Error> {
+        let mut all = Self::own()?;
+        let mut found: BTreeMap<u64, Namespace> =
+            all.seen.drain(..).map(|own| (own.inode, own)).collect();
+        for process in processes() {
+            let path = format!("/proc/{process}/ns/net");
+            match fs::metadata(&path) {
+                Ok(metadata) => {
+                    if let Some(namespace) = add(&mut found, metadata.ino(), Path::new(&path)) {
+                        namespace.process.get_or_insert(process);
+                    }
                 }
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    all.unseen_processes += 1;
+                }
+                // It has ended.
+                Err(_) => {}
             }
-            Err(error) => all.unseen.push(Unseen {
-                what: format!("the network namespace {name}"),
-                reason: error.to_string(),
-            }),
         }
+        for entry in fs::read_dir(NAMED).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            match File::open(entry.path()).and_then(|file| file.metadata()) {
+                Ok(metadata) => {
+                    if let Some(namespace) = add(&mut found, metadata.ino(), &entry.path()) {
+                        namespace.name.get_or_insert(name);
+                    }
+                }
+                Err(_) => all.unseen.push(name),
+            }
+        }
+        all.seen.extend(found.into_values());
+        all.seen.sort_by_key(|namespace| (!namespace.is_own, namespace.inode));
+        Ok(all)
     }
-    all.seen.extend(found.remove(&own_inode));
-    all.seen.extend(found.into_values());
-    Ok(all)
 }
 
 /// Numbers of processes, lowest first.
@@ -152,7 +148,7 @@ mod tests {
 
     #[test]
     fn our_own_namespace_is_first_and_has_counters() {
-        let found = network_namespaces().unwrap();
+        let found = Namespaces::all().unwrap();
         let own = found.seen.first().unwrap();
         assert!(own.is_own);
         assert!(!own.look().unwrap().counters.is_empty());

@@ -1,8 +1,10 @@
 //! Which process has a socket.
 
-use std::collections::BTreeMap;
+use core::fmt;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A process.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -13,26 +15,37 @@ pub struct Owner {
     pub name: String,
 }
 
+/// `server (process 77)`.
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (process {})", self.name, self.process)
+    }
+}
+
 /// Owners by the number of the socket. Descriptors are listed only when there are sockets that are
 /// not known yet: it is the most expensive part of a look.
 #[derive(Debug, Default)]
 pub struct Owners {
-    known: BTreeMap<u32, Owner>,
+    known: BTreeMap<u32, Arc<Owner>>,
+    /// The sockets of the last look.
+    asked: BTreeSet<u32>,
     unseen_processes: usize,
 }
 
 impl Owners {
     /// Learns the owners of these sockets; forgets those of others.
     pub fn learn(&mut self, inodes: impl Iterator<Item = u32>) {
-        let wanted: std::collections::BTreeSet<u32> = inodes.filter(|&inode| inode != 0).collect();
+        let wanted: BTreeSet<u32> = inodes.filter(|&inode| inode != 0).collect();
         self.known.retain(|inode, _| wanted.contains(inode));
-        if self.known.len() < wanted.len() {
-            self.list(&|inode| wanted.contains(&inode));
+        // Whose owner could not be seen the last time, cannot be seen now.
+        if !wanted.is_subset(&self.asked) {
+            self.list(&wanted);
         }
+        self.asked = wanted;
     }
 
     /// The owner of a socket; of several processes the first.
-    pub fn get(&self, inode: u32) -> Option<&Owner> {
+    pub fn get(&self, inode: u32) -> Option<&Arc<Owner>> {
         self.known.get(&inode)
     }
 
@@ -41,7 +54,7 @@ impl Owners {
         self.unseen_processes
     }
 
-    fn list(&mut self, is_wanted: &dyn Fn(u32) -> bool) {
+    fn list(&mut self, wanted: &BTreeSet<u32>) {
         self.unseen_processes = 0;
         let Ok(entries) = fs::read_dir("/proc") else { return };
         for entry in entries.flatten() {
@@ -52,10 +65,11 @@ impl Owners {
             match sockets_of(&entry.path()) {
                 Ok(inodes) => {
                     let mut owner = None;
-                    for inode in inodes.into_iter().filter(|&inode| is_wanted(inode)) {
-                        let owner = owner
-                            .get_or_insert_with(|| Owner { process, name: name_of(&entry.path()) });
-                        self.known.entry(inode).or_insert_with(|| owner.clone());
+                    for inode in inodes.into_iter().filter(|inode| wanted.contains(inode)) {
+                        let owner = owner.get_or_insert_with(|| {
+                            Arc::new(Owner { process, name: name_of(&entry.path()) })
+                        });
+                        self.known.entry(inode).or_insert_with(|| Arc::clone(owner));
                     }
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {

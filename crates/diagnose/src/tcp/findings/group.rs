@@ -48,9 +48,7 @@ impl Group<'_> {
         match self.service {
             Service::Here { port, .. } => {
                 let owner = self.listeners.iter().find_map(|listener| listener.owner.as_ref());
-                let owner = owner.map_or_else(String::new, |owner| {
-                    format!(" of {} (process {})", owner.name, owner.process)
-                });
+                let owner = owner.map_or_else(String::new, |owner| format!(" of {owner}"));
                 format!("port {port}{owner}{inside}")
             }
             Service::There { at: (ip, port), .. } => {
@@ -60,7 +58,22 @@ impl Group<'_> {
     }
 }
 
+/// What a counter has counted between two states; what the kernel does not tell counts as 0.
+pub(super) fn gained<T: Into<u64>>(
+    first: &TcpInfo,
+    last: &TcpInfo,
+    of: fn(&TcpInfo) -> Option<T>,
+) -> u64 {
+    let count = |info| of(info).map_or(0, Into::into);
+    count(last).saturating_sub(count(first))
+}
+
 impl Member<'_> {
+    /// What a counter has counted during the watch.
+    pub(super) fn gained(&self, of: fn(&TcpInfo) -> Option<u64>) -> u64 {
+        gained(self.first, self.last, of)
+    }
+
     /// The other end.
     pub(super) fn peer(&self) -> String {
         self.track.last.remote.to_string()
@@ -102,9 +115,12 @@ fn service(key: Key, track: &Track, listeners: &BTreeMap<(u64, u16), Vec<&Track>
     Service::There { namespace, at: (remote.ip().to_canonical(), remote.port()) }
 }
 
+/// Both ends of a connection.
+pub(super) type Ends = (SocketAddr, SocketAddr);
+
 /// Ends of the connections that came to a port of this machine, as the one that opened them has
 /// them: the same connection is told of once, where it came to.
-pub(super) fn came_here(groups: &[Group<'_>]) -> BTreeSet<(SocketAddr, SocketAddr)> {
+pub(super) fn came_here(groups: &[Group<'_>]) -> BTreeSet<Ends> {
     let here = groups.iter().filter(|group| matches!(group.service, Service::Here { .. }));
     let members = here.flat_map(|group| &group.members);
     members

@@ -5,11 +5,12 @@
 //! (`tcp_get_info_chrono_stats`).
 
 use host::sockets::{TcpInfo, TcpSocket};
+use units::ByteSize;
 
 use super::super::watch::Watch;
 use super::group::{Group, Member};
 use crate::finding::{Finding, Remedy, Severity};
-use crate::words::{percent, plural, size, some};
+use crate::words::{percent, plural, some};
 
 /// Less time with something to send is no finding.
 const BUSY_MIN_US: u64 = 500_000;
@@ -63,16 +64,13 @@ fn waiting(
     group: &Group<'_>,
     of: fn(&TcpInfo) -> Option<u64>,
 ) -> Option<(usize, String, String)> {
-    let gained = |member: &Member<'_>, of: fn(&TcpInfo) -> Option<u64>| {
-        of(member.last).unwrap_or(0).saturating_sub(of(member.first).unwrap_or(0))
-    };
-    let busy = |member: &Member<'_>| gained(member, |info| info.busy_us);
+    let busy = |member: &Member<'_>| member.gained(|info| info.busy_us);
     let hit: Vec<&Member<'_>> = group
         .members
         .iter()
-        .filter(|member| busy(member) >= BUSY_MIN_US && gained(member, of) * 2 > busy(member))
+        .filter(|member| busy(member) >= BUSY_MIN_US && member.gained(of) * 2 > busy(member))
         .collect();
-    let waited: u64 = hit.iter().map(|member| gained(member, of)).sum();
+    let waited: u64 = hit.iter().map(|member| member.gained(of)).sum();
     let all: u64 = hit.iter().map(|member| busy(member)).sum();
     (!hit.is_empty()).then(|| {
         let share = format!(
@@ -101,10 +99,8 @@ fn unread(watch: &Watch, group: &Group<'_>) -> Option<Finding> {
     };
     let hit: Vec<&Member<'_>> = group.members.iter().filter(waits).collect();
     let first = hit.first()?;
-    let program = first.track.owner.as_ref().map_or_else(
-        || "a program".to_owned(),
-        |owner| format!("{} (process {})", owner.name, owner.process),
-    );
+    let owner = first.track.owner.as_ref();
+    let program = owner.map_or_else(|| "a program".to_owned(), ToString::to_string);
     let bytes: u64 = hit.iter().map(|member| u64::from(member.track.last.receive_queue)).sum();
     Some(Finding {
         kind: "tcp.unread",
@@ -113,7 +109,7 @@ fn unread(watch: &Watch, group: &Group<'_>) -> Option<Finding> {
         what: format!("{program} does not read what came on {}", plural(hit.len(), "connection")),
         evidence: vec![format!(
             "{} wait to be read, and nothing was read in {:.1} s: {}",
-            size(bytes),
+            ByteSize(bytes),
             watch.seconds(),
             some(hit.iter().map(|member| member.peer())),
         )],

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use host::sockets::TcpInfo;
+
 use super::super::watch::{Track, Watch};
+use super::group::gained;
 use crate::finding::{Finding, Remedy, Severity};
 use crate::words::{percent, plural};
 
@@ -37,9 +40,7 @@ struct Host {
 impl Host {
     fn take(&mut self, track: &Track) {
         let (Some(first), Some(last)) = (&track.first.info, &track.last.info) else { return };
-        let gained = |of: fn(&host::sockets::TcpInfo) -> Option<u32>| {
-            u64::from(of(last).unwrap_or(0).saturating_sub(of(first).unwrap_or(0)))
-        };
+        let gained = |of: fn(&TcpInfo) -> Option<u32>| gained(first, last, of);
         let again = gained(|info| Some(info.retransmitted));
         self.connections += 1;
         self.hit += usize::from(again > 0);

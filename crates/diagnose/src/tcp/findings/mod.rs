@@ -17,8 +17,9 @@ pub(super) fn all(watch: &Watch) -> Vec<Finding> {
     let groups = group::of(watch);
     let mut findings = queue::findings(watch);
     findings.extend(loss::findings(watch));
+    let told = group::came_here(&groups);
     for group in &groups {
-        findings.extend(options::finding(watch, group, &groups));
+        findings.extend(options::finding(watch, group, &told));
         findings.extend(window::finding(watch, group));
         findings.extend(modes::finding(watch, group));
         findings.extend(limits::findings(watch, group));

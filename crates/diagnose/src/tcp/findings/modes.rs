@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use host::sockets::TcpInfo;
 use statistics::{Factor, Levels, Modes, explain, modes};
 use units::Random;
 
@@ -78,10 +77,8 @@ pub(super) fn finding(watch: &Watch, group: &Group<'_>) -> Option<Finding> {
 
 /// What a member carried during the watch, both ways.
 fn carried(member: &Member<'_>) -> u64 {
-    let bytes = |of: fn(&TcpInfo) -> Option<u64>| {
-        of(member.last).unwrap_or(0).saturating_sub(of(member.first).unwrap_or(0))
-    };
-    bytes(|info| info.bytes_acked).saturating_add(bytes(|info| info.bytes_received))
+    let acked = member.gained(|info| info.bytes_acked);
+    acked.saturating_add(member.gained(|info| info.bytes_received))
 }
 
 /// What is known of each connection, as numbers for equal things.

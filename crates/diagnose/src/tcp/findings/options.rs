@@ -5,10 +5,12 @@
 //! for the life of the connection, unless the SYN carried a timestamp to hold them (RFC 4987, 3.6;
 //! `net/ipv4/syncookies.c`).
 
+use std::collections::BTreeSet;
+
 use host::sockets::SynOptions;
 
 use super::super::watch::{NamespaceHistory, Watch};
-use super::group::{Group, Member, Service, came_here, plain};
+use super::group::{Ends, Group, Member, Service, plain};
 use crate::finding::{Finding, Remedy, Severity};
 use crate::words::{bits_per_second, microseconds, plural, some};
 
@@ -18,14 +20,14 @@ const COOKIE_MSS: [u32; 8] = [536, 1300, 1440, 1460, 524, 1288, 1428, 1448];
 const UNSCALED_WINDOW_BITS: u64 = 65_535 * 8;
 const BACKLOG: u32 = 1024;
 
-/// What is wrong with the options of a group's connections.
-pub(super) fn finding(watch: &Watch, group: &Group<'_>, groups: &[Group<'_>]) -> Option<Finding> {
+/// What is wrong with the options of a group's connections; those that are `told` of where they
+/// came to are not told of again.
+pub(super) fn finding(watch: &Watch, group: &Group<'_>, told: &BTreeSet<Ends>) -> Option<Finding> {
     let history = group.namespace(watch)?;
     let lacks = |member: &&Member<'_>| !lacking(member.last.options, history).is_empty();
     let mut lacking: Vec<&Member<'_>> = group.members.iter().filter(lacks).collect();
     let is_here = matches!(group.service, Service::Here { .. });
     if !is_here {
-        let told = came_here(groups);
         lacking.retain(|member| {
             let last = &member.track.last;
             !told.contains(&(plain(last.local), plain(last.remote)))

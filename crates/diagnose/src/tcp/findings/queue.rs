@@ -10,12 +10,7 @@ pub(super) fn findings(watch: &Watch) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (&inode, history) in &watch.namespaces {
         let overflows = history.gained("TcpExtListenOverflows");
-        let listeners = watch
-            .tracks
-            .iter()
-            .filter(|(key, track)| key.namespace == inode && track.last.state == TcpState::Listen);
-        let full: Vec<&Track> =
-            listeners.map(|(_, track)| track).filter(|track| is_full(track)).collect();
+        let full: Vec<&Track> = watch.of_namespace(inode).filter(|track| is_full(track)).collect();
         findings.extend(full.iter().map(|track| of_full(track, overflows)));
         if full.is_empty() && overflows > 0 {
             findings.push(of_overflows(&history.place.name, overflows));
@@ -26,16 +21,13 @@ pub(super) fn findings(watch: &Watch) -> Vec<Finding> {
 
 /// The kernel admits one more than the backlog (`sk_acceptq_is_full`).
 fn is_full(track: &Track) -> bool {
-    track.queue_max > track.last.send_queue
+    track.last.state == TcpState::Listen && track.queue_max > track.last.send_queue
 }
 
 fn of_full(track: &Track, overflows: u64) -> Finding {
     let port = track.last.local.port();
     let owner = track.owner.as_ref();
-    let program = owner.map_or_else(
-        || "an unknown process".to_owned(),
-        |owner| format!("{} (process {})", owner.name, owner.process),
-    );
+    let program = owner.map_or_else(|| "an unknown process".to_owned(), ToString::to_string);
     let (waiting, backlog) = (track.queue_max, track.last.send_queue);
     Finding {
         kind: "tcp.accept_queue",
