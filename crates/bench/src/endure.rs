@@ -40,6 +40,10 @@ pub(crate) struct Options {
     /// Size of the volume
     #[arg(long, default_value = "8G")]
     size: ByteSize,
+    /// Memory for packets that the disk has not taken yet; what `qualify` says of the disk
+    /// [default: the recorder's]
+    #[arg(long)]
+    pool: Option<ByteSize>,
     /// Flows of the mix
     #[arg(long, default_value_t = 100_000)]
     flows: u32,
@@ -85,7 +89,7 @@ fn run_in(dir: &Path, options: &Options) -> Result<Outcome> {
         arguments.extend(command);
         Program::start(Path::new("ip"), &arguments, folder.path())
     };
-    let recording = inside(recording(&wirespool, &recorder), for_recorder)?;
+    let recording = inside(recording(&wirespool, &recorder, options.pool), for_recorder)?;
     wait(START_NS);
     let sending = inside(sending(&wirespool, &file, options.gbit), for_sender)?;
     let looks = watch(&recording, options.minutes)?;
@@ -101,11 +105,14 @@ fn run_in(dir: &Path, options: &Options) -> Result<Outcome> {
     report(options, &looks, (&sent, &stored))
 }
 
-fn recording(wirespool: &Path, recorder: &Recorder) -> Vec<OsString> {
+fn recording(wirespool: &Path, recorder: &Recorder, pool: Option<ByteSize>) -> Vec<OsString> {
     let mut command: Vec<OsString> = vec![wirespool.into(), "record".into()];
     command.push(recorder.volume.clone().into());
     command.extend(["--interface", "right", "--json", "--index-dir"].map(OsString::from));
     command.push(recorder.index_dir.clone().into());
+    if let Some(pool) = pool {
+        command.extend(["--pool".into(), pool.0.to_string().into()]);
+    }
     command
 }
 
