@@ -24,7 +24,7 @@ use crate::{Error, Options};
 const WAITING_MAX: usize = 1 << 16;
 /// A session without a row for longer than this, where sessions have rows each minute, is over: no
 /// timeout is longer.
-const JOIN_IDLE_NS: i64 = 15 * 60 * units::NANOS_PER_SECOND;
+pub const JOIN_IDLE_NS: i64 = 15 * 60 * units::NANOS_PER_SECOND;
 
 /// Whether a session's packets can be had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

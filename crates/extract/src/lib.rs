@@ -52,7 +52,9 @@ pub use error::Error;
 pub use evidence::{KeyError, PublicKey, Seal, SealError, SigningKey};
 pub use explain::Explain;
 pub use extract::{ExtractReport, Progress, extract};
-pub use find::{Event, FindReport, Found, Held, RowEvent, Sought, find, find_columns, find_rows};
+pub use find::{
+    Event, FindReport, Found, Held, JOIN_IDLE_NS, RowEvent, Sought, find, find_columns, find_rows,
+};
 pub use follow::follow;
 pub use losses::Loss;
 pub use output::{OpenOutput, OpenSession, OutputSummary, SessionStart, Target};

@@ -63,8 +63,8 @@ impl QueryError {
 }
 
 impl Error {
-    /// From what the engine says of the query `text`.
-    pub(crate) fn of(error: DataFusionError, text: &str) -> Self {
+    /// From what the engine says of the query `text`, which may name these tables.
+    pub(crate) fn of(error: DataFusionError, text: &str, tables: &[String]) -> Self {
         let root = match error.find_root() {
             DataFusionError::External(_) => return Self::of_volume(error),
             root => root,
@@ -76,7 +76,7 @@ impl Error {
             }
             DataFusionError::SchemaError(problem, _) => of_schema(problem, text),
             DataFusionError::Plan(problem) => {
-                let (problem, suggestion) = expected::plan(problem);
+                let (problem, suggestion) = expected::plan(problem, tables);
                 (sentence(&problem), None, suggestion)
             }
             DataFusionError::ResourcesExhausted(_) => {

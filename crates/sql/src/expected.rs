@@ -13,14 +13,14 @@ pub(crate) fn column(name: &str, known: impl Iterator<Item = String>) -> Option<
     of_field.or_else(|| nearest(name, known.iter().map(String::as_str))).map(str::to_owned)
 }
 
-/// A message of the planner, shortened, with the table that was probably meant.
-pub(crate) fn plan(message: &str) -> (String, Option<String>) {
+/// A message of the planner, shortened, with the one of `tables` that was probably meant.
+pub(crate) fn plan(message: &str, tables: &[String]) -> (String, Option<String>) {
     if let Some(rest) = message.strip_prefix("table 'datafusion.public.")
         && let Some((name, _)) = rest.split_once('\'')
     {
-        let tables = TABLES.join(", ");
-        let problem = format!("there is no table {name:?} (tables are {tables})");
-        return (problem, nearest(name, TABLES.into_iter()).map(str::to_owned));
+        let meant = nearest(name, tables.iter().map(String::as_str)).map(str::to_owned);
+        let tables = tables.join(", ");
+        return (format!("there is no table {name:?} (tables: {tables})"), meant);
     }
     if ["DDL not supported", "DML not supported", "Statement not supported"]
         .iter()

@@ -121,7 +121,10 @@ async fn answer(
     text: &str,
     visit: &mut dyn FnMut(Event) -> ControlFlow<()>,
 ) -> Result<u64, Error> {
-    let of_text = |error| Error::of(error, text);
+    let tables = context.catalog("datafusion").and_then(|catalog| catalog.schema("public"));
+    let mut tables = tables.map(|schema| schema.table_names()).unwrap_or_default();
+    tables.sort_unstable();
+    let of_text = |error| Error::of(error, text, &tables);
     let reading =
         SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
     let table = context.sql_with_options(text, reading).await.map_err(of_text)?;

@@ -2,19 +2,17 @@
 //!
 //! A session is joined from its slices, so a condition on the session is not one on each slice: a
 //! slice that is left out must belong to a session that the condition refuses even without it. All
-//! slices have the same addresses. They follow one another within 15 minutes, as `find` joins them;
-//! so with that margin a session that begins too early still shows a slice before the bound, and
-//! one that ends too late a slice behind it. A session that ends late enough needs all its slices,
-//! however early: a lower bound of `end_ns` rules out nothing.
+//! slices have the same addresses. They follow one another within [`JOIN_IDLE_NS`], as `find` joins
+//! them; so with that margin a session that begins too early still shows a slice before the bound,
+//! and one that ends too late a slice behind it. A session that ends late enough needs all its
+//! slices, however early: a lower bound of `end_ns` rules out nothing.
 
 use core::net::IpAddr;
 
 use datafusion::common::{Column, ScalarValue};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
-use units::{NANOS_PER_SECOND, Timestamp};
-
-/// No two slices of a session are farther apart.
-const MARGIN_NS: i64 = 15 * 60 * NANOS_PER_SECOND;
+use extract::JOIN_IDLE_NS;
+use units::Timestamp;
 
 /// The condition in the words of the query language; `None` where it rules nothing out.
 pub(crate) fn of_sessions(condition: &Expr) -> Option<String> {
@@ -30,11 +28,11 @@ pub(crate) fn of_sessions(condition: &Expr) -> Option<String> {
             (is_plain && !id.contains(['\\', '*'])).then(|| format!("community_id = \"{id}\""))
         }
         ("start_ns", Operator::Gt | Operator::GtEq | Operator::Eq) => {
-            let from = Timestamp(nanos(value)?).plus_nanos(-MARGIN_NS);
+            let from = Timestamp(nanos(value)?).plus_nanos(-JOIN_IDLE_NS);
             Some(format!("end_ns >= {from}"))
         }
         ("end_ns", Operator::Lt | Operator::LtEq | Operator::Eq) => {
-            let to = Timestamp(nanos(value)?).plus_nanos(MARGIN_NS);
+            let to = Timestamp(nanos(value)?).plus_nanos(JOIN_IDLE_NS);
             Some(format!("start_ns <= {to}"))
         }
         _ => None,
@@ -92,7 +90,7 @@ mod tests {
 
     #[test]
     fn ends_and_times_are_pushed_with_their_margin_and_nothing_else() {
-        let hour = 3600 * NANOS_PER_SECOND;
+        let hour = 3600 * units::NANOS_PER_SECOND;
         for (condition, expected) in [
             (col("orig_ip").eq(lit("10.0.0.1")), Some("host 10.0.0.1")),
             (lit("2001:db8::1").eq(col("resp_ip")), Some("host 2001:db8::1")),

@@ -7,7 +7,9 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampNanosecondType, UInt64Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Schema};
-use serde_json::{Map, Value};
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 use units::Timestamp;
 
 use crate::session::quoted;
@@ -16,16 +18,28 @@ use crate::text::{printable, time};
 
 /// The rows as JSON objects, one a line.
 pub fn rows_json(rows: &RecordBatch) -> String {
-    let schema = rows.schema();
-    let line = |row| {
-        let cells = schema.fields().iter().zip(rows.columns());
-        let object: Map<String, Value> = cells
-            .map(|(field, column)| (field.name().clone(), value(column.as_ref(), row)))
-            .filter(|(_, value)| !is_absent(value))
-            .collect();
-        Value::Object(object).to_string() + "\n"
-    };
+    let line =
+        |row| serde_json::to_string(&Row { rows, row }).expect("rows have only text keys") + "\n";
     (0..rows.num_rows()).map(line).collect()
+}
+
+/// In the order of the query; of two columns with one name, both.
+struct Row<'a> {
+    rows: &'a RecordBatch,
+    row: usize,
+}
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (field, column) in self.rows.schema().fields().iter().zip(self.rows.columns()) {
+            let value = value(column.as_ref(), self.row);
+            if !is_absent(&value) {
+                map.serialize_entry(field.name(), &value)?;
+            }
+        }
+        map.end()
+    }
 }
 
 /// The names of the columns as a line of CSV.
@@ -158,6 +172,7 @@ mod tests {
     #[test]
     fn json_leaves_out_what_is_absent() {
         let text = rows_json(&rows());
+        assert!(text.starts_with(r#"{"name":"x,\u001b[31m","count(*)":1,"start_ns":0,"list""#));
         let lines: Vec<Value> =
             text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines[0]["list"], serde_json::json!(["a", "b c"]));

@@ -167,6 +167,7 @@ fn source(flags: &Flags) -> anyhow::Result<Source> {
     Ok(if is_parquet || path.is_dir() {
         Source::Files(path.clone())
     } else {
+        flags.reading.catch_up(path);
         Source::Volume(flags.reading.options(path.clone()))
     })
 }

@@ -131,10 +131,7 @@ fn a_wrong_query_in_sql_is_shown_with_its_place() {
             "did you mean \"orig_ip\"?\n  SELECT orig_ipp FROM sessions\n         ^\n",
         ),
         ("SELECT bytes FROM sessions", "did you mean \"frame_bytes\"?"),
-        (
-            "SELECT * FROM session",
-            "there is no table \"session\" (tables are sessions, pieces, gaps)",
-        ),
+        ("SELECT * FROM session", "there is no table \"session\" (tables: gaps, pieces, sessions)"),
         ("SELECT * FROM session", "did you mean \"sessions\"?"),
         ("DROP TABLE sessions", "a query only reads"),
         ("COPY sessions TO '/tmp/x.parquet'", "a query only reads"),
