@@ -97,22 +97,48 @@ fn packets(path: &Path) -> (Vec<Copied>, Vec<Interface>) {
 const SEED_PAYLOADS: usize = 8;
 const SEED_PAYLOAD_LEN: usize = 3000;
 
+/// Of fuzz targets that read the payloads of one protocol: whether over TCP, and its port.
+const SEED_TARGETS: [(&str, bool, u16); 12] = [
+    ("app_tls", true, 443),
+    ("app_http", true, 80),
+    ("app_dns_tcp", true, 53),
+    ("app_dns_udp", false, 53),
+    ("app_ssh", true, 22),
+    ("app_smb", true, 445),
+    ("app_rdp", true, 3389),
+    ("app_modbus", true, 502),
+    ("app_ftp", true, 21),
+    ("app_smtp", true, 25),
+    ("app_dhcp", false, 67),
+    ("app_ntp", false, 123),
+];
+
 /// Writes the first payloads of every session of the captures into the folder that an environment
-/// variable names, in the form that the fuzz target `app_payload` reads.
+/// variable names: in the form that the fuzz target `app_payload` reads, and, by protocol and
+/// ports, for the targets of one protocol, which need neither.
 #[test]
 fn seeds_for_the_fuzz_target_are_written_where_wished() {
     let Some(folder) = std::env::var_os("WIRESPOOL_SEEDS").map(PathBuf::from) else {
         return println!("not run: WIRESPOOL_SEEDS names no folder");
     };
     let Some(corpus) = corpus() else { return };
-    fs::create_dir_all(&folder).unwrap();
+    let names = SEED_TARGETS.iter().map(|(name, ..)| *name).chain(["app_payload"]);
+    names.for_each(|name| fs::create_dir_all(folder.join(name)).unwrap());
     let reference = read_table(&corpus.join("ref/tshark_sessions.tsv"));
     let files: BTreeSet<&String> = reference.iter().map(|row| &row["file"]).collect();
     let mut count = 0;
     for file in files {
         for seed in seeds(&corpus.join("pcap").join(file)) {
             count += 1;
-            fs::write(folder.join(format!("seed-{count:05}")), seed).unwrap();
+            let name = format!("seed-{count:05}");
+            let (&[proto, a, b, c, d], payloads) = seed.split_first_chunk().unwrap();
+            let ports = [u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])];
+            for (target, is_tcp, port) in SEED_TARGETS {
+                if (proto == 1) == is_tcp && ports.contains(&port) {
+                    fs::write(folder.join(target).join(&name), payloads).unwrap();
+                }
+            }
+            fs::write(folder.join("app_payload").join(name), seed).unwrap();
         }
     }
     println!("{count} seeds");

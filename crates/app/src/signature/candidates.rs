@@ -6,11 +6,14 @@ use super::payload::{Carrier, Payload};
 use super::rule::Rule;
 use super::{ports, tcp, udp};
 
+/// First bytes by which rules are ruled out.
+const STARTS: usize = 4;
+
 /// Sets of a table's rules, one bit each.
 #[derive(Debug)]
 struct Candidates {
-    /// Those that a first byte leaves.
-    first: [u128; 256],
+    /// Those that each of the first bytes leaves.
+    starts: [[u128; 256]; STARTS],
     /// Those that are left when the first bytes are not text.
     binary: u128,
     /// Those that are left at ports where no protocol is at home that needs its port.
@@ -32,13 +35,15 @@ impl Candidates {
             numbered.fold(0, |bits, (number, rule)| bits | u128::from(is_left(rule)) << number)
         };
         let mut candidates = Box::new(Self {
-            first: [0; 256],
+            starts: [[0; 256]; STARTS],
             binary: those(&|rule| !rule.is_line),
             elsewhere: those(&|rule| !rule.is_on_port()),
             homes: [0; 1 << 10],
         });
-        for (first, bits) in (0..=u8::MAX).zip(candidates.first.iter_mut()) {
-            *bits = those(&|rule| rule.allows_first(first));
+        for (place, start) in candidates.starts.iter_mut().enumerate() {
+            for (byte, bits) in (0..=u8::MAX).zip(start) {
+                *bits = those(&|rule| rule.allows(place, byte));
+            }
         }
         let at_home = rules.iter().filter(|rule| rule.is_on_port());
         for &port in at_home.flat_map(|rule| ports::over(rule.app, carrier)) {
@@ -54,8 +59,12 @@ impl Candidates {
     }
 
     fn of(&self, payload: &Payload<'_>) -> u128 {
-        let first = payload.bytes.first().map(|&first| usize::from(first));
-        let mut bits = first.and_then(|first| self.first.get(first)).copied().unwrap_or_default();
+        if payload.bytes.is_empty() {
+            return 0;
+        }
+        let left = |(start, &byte): (&[u128; 256], &u8)| start.get(usize::from(byte)).copied();
+        let starts = self.starts.iter().zip(payload.bytes);
+        let mut bits = starts.filter_map(left).fold(u128::MAX, |bits, left| bits & left);
         if !payload.begins_like_text() {
             bits &= self.binary;
         }

@@ -46,14 +46,14 @@ impl Part {
         }
     }
 
-    /// Whether a payload that begins with this byte may match.
-    fn allows_first(&self, first: u8) -> bool {
+    /// Whether a payload that has this byte at this place may match.
+    fn allows(&self, place: usize, byte: u8) -> bool {
+        let of = |bytes: &'static [u8], at: usize| bytes.get(place.checked_sub(at)?);
         match *self {
-            Self::Is(0, bytes) => bytes.first() == Some(&first),
-            Self::In(0, set) => set.contains(&first),
-            Self::Bits(0, mask, value) => first & mask == value,
-            Self::Text(text) => text.first().is_some_and(|byte| byte.eq_ignore_ascii_case(&first)),
-            _ => true,
+            Self::Is(at, bytes) => of(bytes, at).is_none_or(|&wanted| wanted == byte),
+            Self::In(at, set) => at != place || set.contains(&byte),
+            Self::Bits(at, mask, value) => at != place || byte & mask == value,
+            Self::Text(text) => of(text, 0).is_none_or(|it| it.eq_ignore_ascii_case(&byte)),
         }
     }
 }
@@ -104,8 +104,9 @@ impl Rule {
         matches!(self.proof, Proof::OnPort)
     }
 
-    pub(super) fn allows_first(&self, first: u8) -> bool {
-        self.parts.iter().all(|part| part.allows_first(first))
+    /// Whether a payload that has this byte at this place may match.
+    pub(super) fn allows(&self, place: usize, byte: u8) -> bool {
+        self.parts.iter().all(|part| part.allows(place, byte))
     }
 
     pub(super) fn matches(&self, payload: &Payload<'_>) -> bool {

@@ -1,0 +1,7 @@
+//! Payloads of a session of DNS over UDP.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use wire::Protocol;
+
+fuzz_target!(|input: &[u8]| fuzz::payloads(Protocol::UDP, (40_000, 53), input));
