@@ -216,7 +216,27 @@ fn bind_to(socket: &OwnedFd, binding: Binding) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+    use rustix::net::xdp::XdpRingOffset;
+
     use super::*;
+
+    /// The kernel shows packets before it moves its counter beyond their chunks: for that moment it
+    /// is as if it had taken none, and all that came back are in the ring a second time.
+    #[test]
+    fn chunks_that_come_back_at_once_find_room() {
+        let chunks = 64;
+        let memory = memfd_create("ring", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&memory, 1 << 16).unwrap();
+        let places = XdpRingOffset { producer: 0, consumer: 32, desc: 128, flags: Some(64) };
+        let mut fill: ToKernel<u64> =
+            ToKernel::map(memory.as_fd(), 0, places, room(chunks)).unwrap();
+        for _ in 0..2 {
+            (0..u64::from(chunks)).for_each(|chunk| fill.put(chunk));
+            fill.publish();
+        }
+        assert_eq!(fill.pending(), 2 * chunks);
+    }
 
     #[test]
     fn a_frame_takes_the_smallest_chunk_that_holds_it_with_its_headroom() {
