@@ -119,6 +119,19 @@ impl OutputFolder {
         Appended { path: folder.join(name) }
     }
 
+    /// Writes files of these names and gives the folder its own.
+    pub fn finish_with<N: AsRef<str>>(
+        self,
+        files: impl IntoIterator<Item = (N, String)>,
+    ) -> Result<(), Error> {
+        for (name, text) in files {
+            let name = name.as_ref();
+            let written = self.file(name).write_all(text.as_bytes());
+            written.map_err(|error| Error::path("write", &self.path.join(name), error))?;
+        }
+        self.finish()
+    }
+
     /// Gives the folder its name.
     pub fn finish(mut self) -> Result<(), Error> {
         let Some(draft) = &self.draft else { return Ok(()) };

@@ -5,7 +5,7 @@ use serde::Serialize;
 use units::ByteSize;
 
 use crate::qualify::disk_rate;
-use crate::text::{duration, plural, printable, time};
+use crate::text::{nanos, plural, printable, time};
 use crate::volume::QualifiedJson;
 
 /// A line for each device and for the headroom, and the slowest writes.
@@ -76,10 +76,6 @@ fn slow(slow: &SlowWrite) -> String {
         slow.offset,
         slow.depth,
     )
-}
-
-fn nanos(ns: u64) -> String {
-    duration(i64::try_from(ns).unwrap_or(i64::MAX))
 }
 
 /// The same for programs.

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use diagnose::machine::Difference;
 use serde::{Deserialize, Serialize};
 
-use crate::pretty;
 use crate::text::{plural, printable};
+use crate::{pretty, version_of};
 
 /// Of the file.
 const VERSION: u32 = 1;
@@ -51,12 +51,12 @@ impl core::error::Error for FactsError {}
 
 /// Reads what [`facts_json`] wrote.
 pub fn parse_facts(text: &str) -> Result<BTreeMap<String, String>, FactsError> {
-    let read: FactsJson<'_> = serde_json::from_str(text).map_err(FactsError::Other)?;
-    if read.version == VERSION {
-        Ok(read.facts.into_owned())
-    } else {
-        Err(FactsError::Version(read.version))
+    match version_of(text).map_err(FactsError::Other)? {
+        VERSION => {}
+        version => return Err(FactsError::Version(version)),
     }
+    let read: FactsJson<'_> = serde_json::from_str(text).map_err(FactsError::Other)?;
+    Ok(read.facts.into_owned())
 }
 
 /// What differs, in words: one line a fact, the reason behind the first of each kind.
@@ -147,7 +147,7 @@ mod tests {
         let facts = BTreeMap::from([("a.b".to_owned(), "1 [2]".to_owned())]);
         assert_eq!(parse_facts(&facts_json(&facts)).unwrap(), facts);
         assert!(matches!(parse_facts("{}"), Err(FactsError::Other(_))));
-        let later = r#"{"version": 2, "facts": {}}"#;
+        let later = r#"{"version": 2, "machine": {}}"#;
         assert!(matches!(parse_facts(later), Err(FactsError::Version(2))));
     }
 

@@ -49,13 +49,14 @@ pub use prove::{
     ReportError, limit, limit_json, parse_recording, proved, proved_json, trial_in_short,
 };
 pub use qualify::{
-    QualificationError, choice, comparison, comparison_html, comparison_json, comparison_svg,
-    parse_comparison, parse_fio, parse_qualification, qualification, qualification_csv,
-    qualification_diff, qualification_diff_json, qualification_html, qualification_json,
-    qualification_svg, qualify_estimate, qualify_plan, qualify_plan_json, volume_qualification,
-    volume_qualification_json,
+    QualificationError, QualifyReport, choice, comparison, comparison_html, comparison_json,
+    comparison_svg, parse_fio, parse_qualification, parse_qualify_report, qualification,
+    qualification_csv, qualification_diff, qualification_diff_json, qualification_html,
+    qualification_json, qualification_svg, qualify_estimate, qualify_plan, qualify_plan_json,
+    volume_qualification, volume_qualification_json,
 };
 pub use record::{going_json, is_clean, recording, recording_json, recording_progress};
+pub use recorder::parse_recorder;
 pub use replay::{replay_progress, replayed, replayed_json};
 pub use rows::{RowTable, rows_csv, rows_csv_heading, rows_json};
 pub use salvage::{salvaged, salvaged_json};

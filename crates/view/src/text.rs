@@ -34,6 +34,22 @@ pub fn duration(nanos: i64) -> String {
     }
 }
 
+/// The same of a count of nanoseconds.
+pub(crate) fn nanos(ns: u64) -> String {
+    duration(i64::try_from(ns).unwrap_or(i64::MAX))
+}
+
+/// A part of a whole: `12.5 %`.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    let tenths = u128::from(part) * 1000 / u128::from(whole.max(1));
+    permille(u64::try_from(tenths).unwrap_or(u64::MAX))
+}
+
+/// Thousandths as percent.
+pub(crate) fn permille(value: u64) -> String {
+    format!("{}.{} %", value / 10, value % 10)
+}
+
 /// The same of a time that was measured.
 pub(crate) fn took(time: Duration) -> String {
     duration(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))

@@ -7,7 +7,7 @@ use units::ByteSize;
 use wire::Protocol;
 
 use crate::table::{Column, render};
-use crate::text::{duration, grouped, printable, time};
+use crate::text::{duration, grouped, percent, printable, time};
 use crate::verification::to_u64;
 
 const COLUMNS: [Column<'_>; 6] = [
@@ -120,11 +120,6 @@ fn name(kind: Kind, value: &TopValue) -> Option<&'static str> {
         (Kind::Protocol, TopValue::Number(number)) => Protocol(u16::try_from(*number).ok()?).name(),
         _ => None,
     }
-}
-
-fn percent(part: u64, whole: u64) -> String {
-    let tenths = u128::from(part) * 1000 / u128::from(whole.max(1));
-    format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
 /// Rounded to six digits.

@@ -6,11 +6,7 @@ use ::qualify::{Choice, Given, Qualification, choose, other, report_id};
 use anyhow::{anyhow, bail};
 use host::read_text;
 
-/// What to do, by the report of the slowest member.
-#[derive(Debug)]
-pub(crate) struct Advice {
-    pub(crate) choice: Choice,
-}
+use crate::qualify;
 
 /// A report that was read.
 struct Report {
@@ -26,7 +22,7 @@ pub(crate) fn read(
     members: &[PathBuf],
     given: Given,
     may_be_other: bool,
-) -> anyhow::Result<Advice> {
+) -> anyhow::Result<Choice> {
     let reports = files.iter().map(|path| report(path)).collect::<Result<Vec<_>, _>>()?;
     if !may_be_other {
         members.iter().try_for_each(|member| check(member, &reports))?;
@@ -40,13 +36,12 @@ pub(crate) fn read(
         })?);
     }
     let slowest = choices.into_iter().min_by_key(|it| it.qualified.guaranteed_bytes_per_s);
-    Ok(Advice { choice: slowest.expect("at least one report was given") })
+    Ok(slowest.expect("at least one report was given"))
 }
 
 fn report(path: &Path) -> anyhow::Result<Report> {
     let text = read_text(path)?;
-    let found = view::parse_qualification(&text);
-    let found = found.map_err(|error| anyhow!("{}: {error}", path.display()))?;
+    let found = qualify::parse(path, &text, view::parse_qualification)?;
     if found.wrong_rows() > 0 {
         bail!("{}: the disk did not hold what was written to it; nothing is made", path.display());
     }

@@ -3,13 +3,13 @@
 use core::time::Duration;
 use std::path::PathBuf;
 
+use ::qualify::Choice;
 use clap::Args;
 use host::{StopFlag, SystemClock};
 use upkeep::CreateOptions;
 use volume::{Bound, Usable};
 
-use crate::advice::{self, Advice};
-
+use crate::advice;
 use crate::arguments;
 use crate::failure::{self, Outcome, Verdict};
 use crate::progress::Progress;
@@ -149,7 +149,7 @@ fn check(flags: &Flags) -> Result<(), failure::Usage> {
 }
 
 /// What the reports advise, if there are any.
-fn advice(flags: &Flags) -> anyhow::Result<Option<Advice>> {
+fn advice(flags: &Flags) -> anyhow::Result<Option<Choice>> {
     if flags.qualifications.is_empty() {
         return Ok(None);
     }
@@ -167,8 +167,8 @@ fn advice(flags: &Flags) -> anyhow::Result<Option<Advice>> {
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
     check(flags)?;
-    let advice = advice(flags)?;
-    let choice = advice.as_ref().map(|advice| &advice.choice);
+    let choice = advice(flags)?;
+    let choice = choice.as_ref();
     let percent = choice.and_then(|choice| choice.usable_percent);
     let advised =
         percent.map(|percent| Usable { begin: Bound::Share(0), end: Bound::Share(percent * 100) });

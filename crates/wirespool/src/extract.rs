@@ -126,10 +126,9 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
 
     flags.reading.catch_up(&flags.volume);
     let (report, files) = extract(flags, &config)?;
-    if let Some(mut output) = manifest {
+    if let Some(output) = manifest {
         let text = view::manifest_json(&report.manifest, &files, key.as_ref());
-        output.write_all(text.as_bytes())?;
-        output.finish()?;
+        output.finish_with(text.as_bytes())?;
     }
     if flags.explain {
         say(view::explain(&report.explain).trim_end());

@@ -1,6 +1,5 @@
 //! `wirespool inspect`.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
@@ -46,9 +45,7 @@ fn write_drawing(file: &Path, drawing: &str, flags: &Flags) -> anyhow::Result<()
     if !flags.force && matches!(usage::target(file)?, usage::Target::File { .. }) {
         bail!("{} exists already; --force replaces it", file.display());
     }
-    let mut output = Output::create(file, flags.force)?;
-    output.write_all(drawing.as_bytes())?;
-    Ok(output.finish()?)
+    Ok(Output::create(file, flags.force)?.finish_with(drawing.as_bytes())?)
 }
 
 pub(crate) fn run(flags: &Flags) -> Outcome {

@@ -2,9 +2,9 @@
 
 use ::qualify::{Comparison, Contender, EffectFound, Measure, Run};
 
-use super::text::{Lines, nanos, rate};
+use super::text::{Lines, rate};
 use crate::plot::PlotStyle;
-use crate::text::{plural, printable};
+use crate::text::{nanos, permille, plural, printable};
 
 /// A comparison, in words and rows of blocks.
 pub fn comparison(found: &Comparison, style: PlotStyle) -> String {
@@ -87,15 +87,11 @@ fn effect(effect: &EffectFound, targets: &[Contender]) -> String {
     format!("{what} {ratio} of {first} ({low} to {high}, confidence {confidence}): {verdict}")
 }
 
-fn permille(value: u64) -> String {
-    format!("{}.{} %", value / 10, value % 10)
-}
-
 #[cfg(test)]
 mod tests {
     use ::qualify::{FactorFound, RateChange, TwoModes};
 
-    use super::super::{comparison_json, parse_comparison};
+    use super::super::{QualifyReport, comparison_json, parse_qualification, parse_qualify_report};
     use super::*;
 
     fn found() -> Comparison {
@@ -158,10 +154,13 @@ mod tests {
     #[test]
     fn a_comparison_is_read_again_and_told_from_a_qualification() {
         let text = comparison_json(&found());
-        assert_eq!(parse_comparison(&text).unwrap(), Some(found()));
-        assert_eq!(parse_comparison("{\"version\": 1}").unwrap(), None);
-        assert!(parse_comparison("{\"version\": 1, \"comparison\": {}}").is_err());
-        assert!(parse_comparison("{\"version\": 9}").is_err());
+        let read = parse_qualify_report(&text).unwrap();
+        assert_eq!(read, QualifyReport::Comparison(found()));
+        let error = parse_qualification(&text).unwrap_err();
+        assert_eq!(error.to_string(), "a comparison, and no report of one target");
+        assert!(parse_qualify_report("{\"version\": 1}").is_err());
+        assert!(parse_qualify_report("{\"version\": 1, \"comparison\": {}}").is_err());
+        assert!(parse_qualify_report("{\"version\": 9}").is_err());
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use ::qualify::{Change, Compared, Diff, Order, Part, Subject};
 use serde::Serialize;
 
-use super::text::{nanos, rate};
+use super::text::rate;
 use crate::page::add;
 use crate::table::{self, Column};
-use crate::text::printable;
+use crate::text::{nanos, permille, printable};
 
 /// What changed; `width` is that of the terminal, if there is one.
 pub fn qualification_diff(diff: &Diff, width: Option<usize>) -> String {
@@ -69,10 +69,6 @@ fn row(compared: &Compared) -> Vec<String> {
 fn off(ratio_permille: u64) -> String {
     let sign = if ratio_permille < 1000 { '-' } else { '+' };
     format!("{sign}{}", permille(ratio_permille.abs_diff(1000)))
-}
-
-fn permille(value: u64) -> String {
-    format!("{}.{} %", value / 10, value % 10)
 }
 
 fn name(subject: Subject) -> String {

@@ -4,6 +4,7 @@ use core::fmt;
 use core::ops::Range;
 
 use ::qualify::{self as q, PartResult, Qualification};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use units::Timestamp;
 
@@ -103,7 +104,7 @@ macro_rules! words {
 
 mod compare;
 
-pub use compare::{comparison_json, parse_comparison};
+pub use compare::comparison_json;
 
 words! {
     KindJson of q::TargetKind { OwnFile, File, Device, Model, }
@@ -460,6 +461,8 @@ pub enum QualificationError {
     Form(serde_json::Error),
     /// Written by another version of the program.
     Version(u32),
+    /// Of several targets.
+    Comparison,
 }
 
 impl fmt::Display for QualificationError {
@@ -469,34 +472,61 @@ impl fmt::Display for QualificationError {
             Self::Version(found) => {
                 write!(f, "a qualification of version {found}; this program reads {VERSION}")
             }
+            Self::Comparison => f.write_str("a comparison, and no report of one target"),
         }
     }
 }
 
 impl core::error::Error for QualificationError {}
 
-#[derive(Deserialize)]
-struct VersionJson {
-    version: u32,
+/// What a report is of.
+#[derive(Clone, PartialEq, Debug)]
+pub enum QualifyReport {
+    /// One target.
+    Qualification(Box<Qualification>),
+    /// Several.
+    Comparison(q::Comparison),
+}
+
+/// Reads what [`qualification_json`] or [`comparison_json`] wrote.
+pub fn parse_qualify_report(text: &str) -> Result<QualifyReport, QualificationError> {
+    #[derive(Deserialize)]
+    struct KindJson {
+        comparison: Option<IgnoredAny>,
+    }
+    let form = QualificationError::Form;
+    let version = crate::version_of(text).map_err(form)?;
+    if version != VERSION {
+        return Err(QualificationError::Version(version));
+    }
+    let kind: KindJson = serde_json::from_str(text).map_err(form)?;
+    if kind.comparison.is_some() {
+        return compare::read_comparison(text).map(QualifyReport::Comparison).map_err(form);
+    }
+    let read: QualificationJson = serde_json::from_str(text).map_err(form)?;
+    Ok(QualifyReport::Qualification(Box::new(read.into())))
 }
 
 /// Reads what [`qualification_json`] wrote.
 pub fn parse_qualification(text: &str) -> Result<Qualification, QualificationError> {
-    let form = QualificationError::Form;
-    let VersionJson { version } = serde_json::from_str(text).map_err(form)?;
-    if version != VERSION {
-        return Err(QualificationError::Version(version));
+    match parse_qualify_report(text)? {
+        QualifyReport::Qualification(found) => Ok(*found),
+        QualifyReport::Comparison(_) => Err(QualificationError::Comparison),
     }
-    let read: QualificationJson = serde_json::from_str(text).map_err(form)?;
-    Ok(Qualification {
-        target: read.target.back(),
-        started: Timestamp(read.started_ns),
-        ns: read.ns,
-        parts: read.parts.back(),
-        verdict: read.verdict.back(),
-        written: read.written,
-        is_interrupted: read.is_interrupted,
-        unfinished: read.unfinished.back(),
-        notes: read.notes,
-    })
+}
+
+impl From<QualificationJson> for Qualification {
+    fn from(read: QualificationJson) -> Self {
+        Self {
+            target: read.target.back(),
+            started: Timestamp(read.started_ns),
+            ns: read.ns,
+            parts: read.parts.back(),
+            verdict: read.verdict.back(),
+            written: read.written,
+            is_interrupted: read.is_interrupted,
+            unfinished: read.unfinished.back(),
+            notes: read.notes,
+        }
+    }
 }

@@ -19,7 +19,8 @@ pub use csv::qualification_csv;
 pub use diff::{qualification_diff, qualification_diff_json};
 pub use fio::parse_fio;
 pub use json::{
-    QualificationError, comparison_json, parse_comparison, parse_qualification, qualification_json,
+    QualificationError, QualifyReport, comparison_json, parse_qualification, parse_qualify_report,
+    qualification_json,
 };
 pub use page::{comparison_html, comparison_svg, qualification_html, qualification_svg};
 pub use plan::{qualify_plan, qualify_plan_json};

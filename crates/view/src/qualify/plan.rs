@@ -4,11 +4,11 @@ use ::qualify::{Disk, Need, Proposal};
 use serde::Serialize;
 use units::ByteSize;
 
-use super::text::{nanos, rate};
+use super::text::rate;
 use crate::page::add;
 use crate::replay::bits;
 use crate::table::{self, Column};
-use crate::text::{printable, wrapped};
+use crate::text::{nanos, printable, wrapped};
 
 /// Columns where there is no terminal.
 const WIDTH: usize = 100;

@@ -12,7 +12,7 @@ use super::drive;
 use super::spark::sparkline;
 use crate::plot::PlotStyle;
 use crate::replay::bits;
-use crate::text::{duration, grouped, plural, printable, time, wrapped};
+use crate::text::{duration, grouped, nanos, percent, plural, printable, time, wrapped};
 
 /// Where the values of lines begin.
 const INDENT: usize = 15;
@@ -234,7 +234,10 @@ fn sweep(lines: &mut Lines, sweep: &Sweep) {
     let done = if sweep.is_write { "written" } else { "read" };
     let bytes: u64 = sweep.steps.iter().map(|step| step.bytes).sum();
     let places = plural(u64::try_from(rates.len()).unwrap_or(u64::MAX), "place");
-    lines.add("sweep", &format!("{} {done} at {places}: {}", ByteSize(bytes), range(&rates)));
+    lines.add(
+        "sweep",
+        &format!("{} {done} at {places}: {}", ByteSize(bytes), range(rates.iter().copied())),
+    );
     lines.row(&rates);
 }
 
@@ -254,7 +257,7 @@ fn fill(lines: &mut Lines, name: &str, fill: &Fill) {
             "{} in {}, {}; longest write {}{verified}",
             ByteSize(fill.bytes()),
             nanos(fill.ns()),
-            range(&rates),
+            range(rates.iter().copied()),
             nanos(longest),
         ),
     );
@@ -294,7 +297,7 @@ fn extents(lines: &mut Lines, extents: &Extents) {
         None => "jumps cost nothing that can be seen".to_owned(),
     };
     let jump = nanos(extents.jump_ns);
-    lines.add("extents", &format!("{}; a jump takes {jump}, {knee}", range(&rates)));
+    lines.add("extents", &format!("{}; a jump takes {jump}, {knee}", range(rates.iter().copied())));
     let steps = extents.steps.iter();
     let steps: Vec<String> = steps
         .map(|step| format!("{} {}", ByteSize(step.extent_bytes), rate(step.rate())))
@@ -467,14 +470,9 @@ pub(super) fn took(found: &Qualification) -> String {
     format!("{} from {begun} UTC on; {written}{stopped}", nanos(found.ns))
 }
 
-pub(super) fn nanos(ns: u64) -> String {
-    duration(i64::try_from(ns).unwrap_or(i64::MAX))
-}
-
 /// From the largest to the smallest.
-fn range(rates: &[u64]) -> String {
-    let most = rates.iter().copied().max().unwrap_or(0);
-    let least = rates.iter().copied().min().unwrap_or(0);
+pub(super) fn range(rates: impl Iterator<Item = u64> + Clone) -> String {
+    let (most, least) = (rates.clone().max().unwrap_or(0), rates.min().unwrap_or(0));
     format!("{} to {}", rate(most), rate(least))
 }
 
@@ -491,10 +489,4 @@ pub(crate) fn rate(bytes_per_s: u64) -> String {
         1_000..10_000 => format!("{}.{} {name}", hundredths / 100, hundredths / 10 % 10),
         _ => format!("{} {name}", hundredths / 100),
     }
-}
-
-/// With one decimal.
-pub(super) fn percent(part: u64, whole: u64) -> String {
-    let tenths = u128::from(part) * 1000 / u128::from(whole.max(1));
-    format!("{}.{} %", tenths / 10, tenths % 10)
 }

@@ -1,15 +1,15 @@
 //! `wirespool qualify --compare`.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use ::qualify::{
     Comparison, Contestant, Fact, Opened, Qualification, compare as compete, compare_reports, open,
 };
-use host::{Output, OutputFolder, StopFlag, SystemClock, random_bytes, read_text};
+use host::{Output, StopFlag, SystemClock, read_text};
 use units::ByteSize;
+use view::QualifyReport;
 
-use super::Flags;
+use super::{Drafts, Flags};
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::progress::{Progress, say};
 use crate::stdout;
@@ -21,6 +21,7 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     check(&flags.outputs)?;
     let reports: Vec<Option<Qualification>> =
         flags.compare.iter().map(|path| report(path)).collect::<anyhow::Result<_>>()?;
+    let drafts = Drafts::create(&flags.outputs)?;
     let output = flags.output.as_deref().map(|path| Output::create(path, true)).transpose()?;
     let are_reports = reports.iter().filter(|report| report.is_some()).count();
     let found = if are_reports == reports.len() {
@@ -34,8 +35,9 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     if let Some(output) = output {
         output.finish_with(view::comparison_json(&found).as_bytes())?;
     }
-    write(&flags.outputs, &found)?;
-    tell(&found, flags.outputs.json)
+    let outcome = tell(&found, flags.outputs.json);
+    drafts.write(&QualifyReport::Comparison(found))?;
+    outcome
 }
 
 /// Before anything is measured.
@@ -44,21 +46,6 @@ pub(super) fn check(outputs: &super::Outputs) -> Result<(), Usage> {
         Some(_) => Err(Usage("--csv: a comparison has no tables; --json has its runs".into())),
         None => Ok(()),
     }
-}
-
-/// The page and the plots that were asked for.
-pub(super) fn write(outputs: &super::Outputs, found: &Comparison) -> anyhow::Result<()> {
-    if let Some(path) = &outputs.html {
-        Output::create(path, true)?.finish_with(view::comparison_html(found).as_bytes())?;
-    }
-    if let Some(path) = &outputs.svg {
-        let folder = OutputFolder::create(path)?;
-        for (name, text) in view::comparison_svg(found) {
-            folder.file(&name).write_all(text.as_bytes())?;
-        }
-        folder.finish()?;
-    }
-    Ok(())
 }
 
 pub(super) fn tell(found: &Comparison, json: bool) -> Outcome {
@@ -76,11 +63,7 @@ fn report(path: &Path) -> anyhow::Result<Option<Qualification>> {
     let Some(text) = text.filter(|text| text.trim_start().starts_with('{')) else {
         return Ok(None);
     };
-    if let Ok(Some(_)) = view::parse_comparison(&text) {
-        anyhow::bail!("{} holds a comparison, and no report of one target", path.display());
-    }
-    let found = view::parse_qualification(&text);
-    found.map(Some).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))
+    super::parse(path, &text, view::parse_qualification).map(Some)
 }
 
 fn targets(flags: &Flags) -> anyhow::Result<Comparison> {
@@ -143,7 +126,7 @@ fn in_turn(
 ) -> anyhow::Result<Comparison> {
     let hear = |_, _, _| stop.flow();
     let mut hears: Vec<_> = opened.iter().map(|_| hear).collect();
-    let seed = u64::from_le_bytes(random_bytes()?);
+    let seed = super::seed()?;
     let mut contestants = Vec::new();
     for ((one, path), hear) in opened.iter_mut().zip(&flags.compare).zip(&mut hears) {
         let name = path.display().to_string();

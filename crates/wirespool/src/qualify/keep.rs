@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use ::qualify::{Ask, Error, Qualification, Target, resumable};
-use host::{Output, read_text};
+use host::Output;
 
 use super::Flags;
 
@@ -24,13 +24,7 @@ impl Kept {
     /// A file that cannot be written is refused now, and not after hours.
     pub(super) fn new(flags: &Flags) -> anyhow::Result<Self> {
         let path = flags.output.as_ref().or(flags.resume.as_ref()).cloned();
-        let earlier = match &flags.resume {
-            None => None,
-            Some(file) => {
-                let found = view::parse_qualification(&read_text(file)?);
-                Some(found.map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))?)
-            }
-        };
+        let earlier = flags.resume.as_deref().map(super::read).transpose()?;
         if let Some(path) = &path {
             drop(Output::create(path, true)?);
         }

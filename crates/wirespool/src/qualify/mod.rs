@@ -7,7 +7,6 @@ mod keep;
 mod volume;
 
 use core::ops::ControlFlow;
-use std::io::Write as _;
 use std::path::Path;
 
 use ::qualify::{
@@ -15,8 +14,8 @@ use ::qualify::{
     TargetKind, go_on as measure, modelled, open, proposals,
 };
 use host::{Output, OutputFolder, StopFlag, SystemClock, random_bytes, read_text};
-
 use units::Clock as _;
+use view::{QualificationError, QualifyReport};
 
 use crate::failure::{Outcome, Verdict};
 use crate::progress::{Progress, say};
@@ -32,15 +31,15 @@ const WIDTH: usize = 100;
 pub(crate) fn run(flags: &Flags) -> Outcome {
     match &flags.command {
         Some(Command::Show { file, outputs }) => {
-            if let Ok(Some(found)) = view::parse_comparison(&read_text(file)?) {
+            let report = parse(file, &read_text(file)?, view::parse_qualify_report)?;
+            if let QualifyReport::Comparison(_) = report {
                 compare::check(outputs)?;
-                compare::write(outputs, &found)?;
-                return compare::tell(&found, outputs.json);
             }
-            let drafts = Drafts::create(outputs)?;
-            let found = read(file)?;
-            drafts.write(&found)?;
-            tell(&found, outputs.json)
+            Drafts::create(outputs)?.write(&report)?;
+            match report {
+                QualifyReport::Qualification(found) => tell(&found, outputs.json),
+                QualifyReport::Comparison(found) => compare::tell(&found, outputs.json),
+            }
         }
         Some(Command::Diff { old, new, tolerance, json }) => {
             diff(&Diff::of(&read(old)?, &read(new)?, tolerance * 10), *json)
@@ -121,13 +120,23 @@ fn measured(flags: &Flags) -> Outcome {
         }
     };
     kept.write(&found)?;
-    drafts.write(&found)?;
-    tell(&found, flags.outputs.json)
+    let outcome = tell(&found, flags.outputs.json);
+    drafts.write(&QualifyReport::Qualification(Box::new(found)))?;
+    outcome
 }
 
-fn read(file: &Path) -> anyhow::Result<Qualification> {
-    let found = view::parse_qualification(&read_text(file)?);
-    found.map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))
+/// The report of one target.
+pub(crate) fn read(file: &Path) -> anyhow::Result<Qualification> {
+    parse(file, &read_text(file)?, view::parse_qualification)
+}
+
+/// Reads the text of `file`, and says of which file it is wrong.
+pub(crate) fn parse<T>(
+    file: &Path,
+    text: &str,
+    how: impl Fn(&str) -> Result<T, QualificationError>,
+) -> anyhow::Result<T> {
+    how(text).map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))
 }
 
 /// Files beside the report that were asked for, begun before anything is measured.
@@ -145,22 +154,22 @@ impl Drafts {
         Ok(Self { page, tables, plots })
     }
 
-    fn write(self, found: &Qualification) -> anyhow::Result<()> {
-        if let Some(mut page) = self.page {
-            page.write_all(view::qualification_html(found).as_bytes())?;
-            page.finish()?;
+    fn write(self, report: &QualifyReport) -> anyhow::Result<()> {
+        if let Some(page) = self.page {
+            let text = match report {
+                QualifyReport::Qualification(found) => view::qualification_html(found),
+                QualifyReport::Comparison(found) => view::comparison_html(found),
+            };
+            page.finish_with(text.as_bytes())?;
         }
-        if let Some(tables) = self.tables {
-            for (name, text) in view::qualification_csv(found) {
-                tables.file(name).write_all(text.as_bytes())?;
-            }
-            tables.finish()?;
+        if let (Some(tables), QualifyReport::Qualification(found)) = (self.tables, report) {
+            tables.finish_with(view::qualification_csv(found))?;
         }
         if let Some(plots) = self.plots {
-            for (name, text) in view::qualification_svg(found) {
-                plots.file(&name).write_all(text.as_bytes())?;
-            }
-            plots.finish()?;
+            plots.finish_with(match report {
+                QualifyReport::Qualification(found) => view::qualification_svg(found),
+                QualifyReport::Comparison(found) => view::comparison_svg(found),
+            })?;
         }
         Ok(())
     }

@@ -1,6 +1,5 @@
 //! A volume as the target: each of its members is read, and set beside what the volume keeps.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use ::qualify::{Ask, Consent, VolumeQualification, open};
@@ -53,9 +52,8 @@ pub(super) fn run(volume: Volume, flags: &Flags, ask: &Ask) -> Outcome {
     let output = flags.output.as_deref().map(|path| Output::create(path, true)).transpose()?;
     let found = measure(volume, flags, ask, &StopFlag::install()?)?;
     let report = view::volume_qualification_json(&found);
-    if let Some(mut output) = output {
-        output.write_all(report.as_bytes())?;
-        output.finish()?;
+    if let Some(output) = output {
+        output.finish_with(report.as_bytes())?;
     }
     let text = if *json { report } else { view::volume_qualification(&found, style()) };
     stdout::print(&text)?;

@@ -465,5 +465,6 @@ fn two_directories_and_two_reports_are_compared() {
     let mixed = run(&["qualify", "--compare", &reports[0], &places[0]]);
     assert!(mixed.code == Some(2) && mixed.err.contains("reports with reports"), "{mixed:?}");
     assert_eq!(run(&["qualify", "--compare", &places[0]]).code, Some(2));
-    run(&["qualify", "--compare", &output, &reports[0]]).is_refused("holds a comparison");
+    run(&["qualify", "--compare", &output, &reports[0]])
+        .is_refused("a comparison, and no report of one target");
 }

@@ -1,9 +1,9 @@
-//! A comparison as JSON, and back.
+//! A comparison as JSON.
 
 use ::qualify as q;
 use serde::{Deserialize, Serialize};
 
-use super::{Mirror, QualificationError, VERSION, VersionJson};
+use super::{Mirror, VERSION};
 
 words! {
     MeasureJson of q::Measure { Rate, Guaranteed, Sweep, }
@@ -79,17 +79,7 @@ pub fn comparison_json(found: &q::Comparison) -> String {
     crate::pretty(&FileJson { version: VERSION, comparison: Mirror::of(found) })
 }
 
-/// Reads what [`comparison_json`] wrote. `Ok(None)` for the file of a qualification.
-pub fn parse_comparison(text: &str) -> Result<Option<q::Comparison>, QualificationError> {
-    let form = QualificationError::Form;
-    let VersionJson { version } = serde_json::from_str(text).map_err(form)?;
-    if version != VERSION {
-        return Err(QualificationError::Version(version));
-    }
-    let value: serde_json::Value = serde_json::from_str(text).map_err(form)?;
-    if value.get("comparison").is_none() {
-        return Ok(None);
-    }
-    let read: FileJson = serde_json::from_value(value).map_err(form)?;
-    Ok(Some(read.comparison.back()))
+/// Reads it, whatever its version.
+pub(super) fn read_comparison(text: &str) -> serde_json::Result<q::Comparison> {
+    serde_json::from_str(text).map(|FileJson { comparison, .. }| comparison.back())
 }

@@ -2,11 +2,11 @@
 
 use ::qualify::{Comparison, Contender, EffectFound, Measure, Run};
 
-use super::super::text::{percent, rate};
+use super::super::text::rate;
 use crate::page::{
     Axis, Cell, Chart, Colour, Document, Interval, Intervals, Line, Quantity, Scale, Shape, real,
 };
-use crate::text::{plural, printable};
+use crate::text::{percent, plural, printable};
 
 /// Targets have these colours in turn.
 const COLOURS: [Colour; 4] = [Colour::First, Colour::Second, Colour::Third, Colour::Fourth];

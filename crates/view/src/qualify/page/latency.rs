@@ -3,11 +3,11 @@
 use ::qualify::{Latencies, PartResult, Qualification};
 use units::ByteSize;
 
-use super::super::text::{nanos, percent, rate};
+use super::super::text::rate;
 use crate::page::{
     Axis, Bars, Cell, Chart, Colour, Document, Line, Quantity, Rule, Scale, Shape, real,
 };
-use crate::text::{grouped, plural};
+use crate::text::{grouped, nanos, percent, plural};
 
 /// Bars for each doubling of the latency.
 const PER_DOUBLING: f64 = 4.0;

@@ -12,9 +12,9 @@ mod verdict;
 use ::qualify::{Extents, Part, PartResult, Qualification};
 
 use super::drive;
-use super::text::{nanos, rate, target, took};
+use super::text::{rate, target, took};
 use crate::page::{Cell, Chart, Document};
-use crate::text::{plural, printable};
+use crate::text::{nanos, plural, printable};
 
 /// Where a page comes from.
 const FOOT: &str =

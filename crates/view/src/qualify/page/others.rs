@@ -2,10 +2,10 @@
 
 use ::qualify::{Cpu, FileLap, Files, Iops, Mixed, PartResult, Qualification};
 
-use super::super::text::{nanos, rate};
+use super::super::text::rate;
 use crate::page::{Cell, Document};
 use crate::replay::bits;
-use crate::text::{grouped, plural};
+use crate::text::{grouped, nanos, plural};
 use units::ByteSize;
 
 pub(super) fn add(page: &mut Document, found: &Qualification) {
@@ -97,8 +97,7 @@ fn files_part(page: &mut Document, files: &Files) {
     let headings = ["lap", "rate", "files", "extents a file", "at most", "time"];
     page.table("By lap: a file system that ages gets slower", &headings, &rows);
     if let Some(fio) = &files.fio {
-        let found = ::qualify::SweepStep { offset: 0, bytes: fio.bytes, ns: fio.ns }.rate();
-        let (version, found) = (crate::text::printable(&fio.version), rate(found));
+        let (version, found) = (crate::text::printable(&fio.version), rate(fio.rate()));
         page.paragraph(&format!("The same job of {version}: {found}."));
     }
 }

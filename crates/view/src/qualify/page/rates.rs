@@ -3,8 +3,9 @@
 use ::qualify::{Extents, Fill, PartResult, Qualification, Sweep, Window};
 use units::ByteSize;
 
-use super::super::text::{nanos, rate};
+use super::super::text::{range, rate};
 use crate::page::{Axis, Chart, Colour, Dots, Line, Quantity, Rule, Scale, Shape, real};
+use crate::text::nanos;
 
 /// A window that reaches over more of the surface than this says nothing of a place.
 const PLACE_SHARE: u64 = 16;
@@ -83,11 +84,6 @@ fn rate_axis(rates: impl Iterator<Item = u64>, needed: Option<u64>) -> Axis {
     Axis::new("rate", Scale::from_zero(Quantity::Rate, real(largest) * 1.04, 5))
 }
 
-fn range(rates: impl Iterator<Item = u64> + Clone) -> String {
-    let (most, least) = (rates.clone().max().unwrap_or(0), rates.min().unwrap_or(0));
-    format!("{} to {}", rate(most), rate(least))
-}
-
 fn add_needed(chart: &mut Chart, needed: Option<u64>) {
     if let Some(needed) = needed {
         let name = format!("needed: {}", rate(needed));
@@ -121,7 +117,7 @@ fn over_place(size: u64, sweep: Option<&Sweep>, runs: &[Run<'_>], needed: Option
     let axes = (Axis::new("place on the surface", x), rate_axis(rates(), needed));
     let said = format!(
         "{}. Disks with platters are fastest outside, where the first bytes lie.",
-        range(rates().collect::<Vec<_>>().into_iter())
+        range(rates())
     );
     let mut chart = Chart::new("Rate over place", &said, Shape::Wide, axes);
     for (run, places) in of_runs {

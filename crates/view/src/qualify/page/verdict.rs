@@ -1,12 +1,12 @@
 //! What it comes to, in words and in a table.
 
-use ::qualify::{Answer, Judged, Lost, Order, PartResult, Qualification, Share, Verdict};
+use ::qualify::{Answer, Judged, Lost, Order, Qualification, Share, Verdict};
 use units::ByteSize;
 
-use super::super::text::{nanos, percent, rate};
+use super::super::text::rate;
 use crate::page::{Cell, Document};
 use crate::replay::bits;
-use crate::text::{plural, printable};
+use crate::text::{nanos, percent, plural, printable};
 
 pub(super) fn add(page: &mut Document, found: &Qualification) {
     let Some(verdict) = &found.verdict else {
@@ -76,11 +76,7 @@ fn lost(page: &mut Document, verdict: &Verdict) {
 /// The answer to what was asked.
 fn words(found: &Qualification, verdict: &Verdict) -> (&'static str, String) {
     let traffic = bits(verdict.guaranteed_traffic_bit_per_s);
-    let is_wrong = found.parts.iter().any(|part| match part {
-        PartResult::Fill(fill) => fill.verified.is_some_and(|verified| verified.wrong > 0),
-        _ => false,
-    });
-    if is_wrong {
+    if found.wrong_rows() > 0 {
         return ("bad", "Rows read back were not those written: it loses data.".to_owned());
     }
     let Some(asked) = &verdict.asked else {
