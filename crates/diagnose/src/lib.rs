@@ -8,6 +8,7 @@
 
 mod finding;
 pub mod machine;
+pub mod recorder;
 pub mod tcp;
 mod words;
 

@@ -33,6 +33,18 @@ pub enum Error {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// Only root may have programs reach the world from a namespace.
+    #[error(
+        "cannot give a program a network of its own; run as root, or with the capabilities \
+         CAP_SYS_ADMIN and CAP_NET_ADMIN"
+    )]
+    NotPermitted,
+    /// There is no user of this name.
+    #[error("there is no user {name:?}")]
+    NoUser {
+        /// What was asked for.
+        name: String,
+    },
     /// A partition table could not be laid out or written.
     #[error("cannot write a partition table to {}", path.display())]
     PartitionTable {

@@ -4,41 +4,36 @@
 
 #![expect(unsafe_code, reason = "unshare may take descriptors from other threads")]
 
+mod enclosure;
+mod forwarding;
+mod guard;
+mod nat;
+mod route;
+
 use std::fs;
 use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
 
 use rustix::io::Errno;
-use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
-};
 use rustix::process::{getgid, getuid};
-use rustix::thread::{UnshareFlags, unshare_unsafe};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
 use crate::Error;
 use crate::netlink::{
-    MESSAGE_HEADER, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, attribute, error_in,
-    find_attribute, from_bytes, header, to_bytes,
+    MESSAGE_HEADER, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, attribute, find_attribute, from_bytes,
+    to_bytes,
 };
+use route::{IFLA_IFNAME, LINK_HEADER, RTM_GETLINK, RTM_NEWLINK, link_header, request, text, veth};
 
-/// `linux/rtnetlink.h`
-const RTM_NEWLINK: u16 = 16;
-const RTM_GETLINK: u16 = 18;
-/// Length, type and flags of an answer, and its error or link.
-const LINK_HEADER: usize = 16;
 /// `linux/if.h`
 const IFF_UP: u32 = 0x1;
 const IFF_NOARP: u32 = 0x80;
 /// `linux/if_link.h`
-const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
-const IFLA_LINKINFO: u16 = 18;
 const IFLA_STATS64: u16 = 23;
-const IFLA_INFO_KIND: u16 = 1;
-const IFLA_INFO_DATA: u16 = 2;
-const VETH_INFO_PEER: u16 = 1;
-/// A link with all of its attributes takes about 1.5 KiB.
-const ANSWER_BYTES: usize = 32 << 10;
+
+pub use enclosure::{Enclosure, Way};
 
 /// Moves this thread, and those and the programs that it starts from now on, into an empty network
 /// namespace; as an ordinary user, where the kernel permits it, inside of a user namespace.
@@ -70,6 +65,28 @@ fn map_to_root(user: u32, group: u32) -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("0 {group} 1"))
 }
 
+/// On a thread that has entered the namespace and ends with the work.
+pub(crate) fn within<T: Send>(
+    namespace: &fs::File,
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, Error> {
+    on_a_thread(|| {
+        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
+            .map_err(|errno| Error::system("enter a network namespace", errno))?;
+        Ok(work())
+    })?
+}
+
+/// Does something on a thread of its own, which what it changes for itself goes away with.
+pub(crate) fn on_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Error> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("namespace".to_owned());
+        let started = thread.spawn_scoped(scope, work);
+        let started = started.map_err(|error| Error::system("start a thread", error))?;
+        Ok(started.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
+}
+
 /// Makes two interfaces, each of which receives what is sent on the other, and brings them up.
 /// They take frames of `mtu` bytes behind the Ethernet header and ask for no addresses.
 pub fn make_pair([one, other]: [&str; 2], mtu: u32) -> Result<(), Error> {
@@ -79,11 +96,7 @@ pub fn make_pair([one, other]: [&str; 2], mtu: u32) -> Result<(), Error> {
         attributes.extend(attribute(IFLA_MTU, &to_bytes(mtu)));
         attributes
     };
-    let peer = [link_header(0, 0), names(other)].concat();
-    let data = attribute(IFLA_INFO_DATA, &attribute(VETH_INFO_PEER, &peer));
-    let kind = attribute(IFLA_INFO_KIND, &text("veth"));
-    let info = attribute(IFLA_LINKINFO, &[kind, data].concat());
-    let new = [link_header(0, 0), names(one), info].concat();
+    let new = [link_header(0, 0), names(one), veth(&names(other))].concat();
     request(RTM_NEWLINK, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, &new).map_err(fail)?;
     for name in [one, other] {
         let flags = IFF_UP | IFF_NOARP;
@@ -91,6 +104,15 @@ pub fn make_pair([one, other]: [&str; 2], mtu: u32) -> Result<(), Error> {
         request(RTM_NEWLINK, NLM_F_ACK, &up).map_err(fail)?;
     }
     Ok(())
+}
+
+/// Names of the interfaces of the namespace that this thread is in.
+pub fn interfaces() -> Result<Vec<String>, Error> {
+    let path = Path::new("/proc/thread-self/net/dev");
+    let text = fs::read_to_string(path).map_err(|error| Error::path("read", path, error))?;
+    // Two lines of headings, then a name, a colon and counters.
+    let name = |line: &str| Some(line.split_once(':')?.0.trim().to_owned());
+    Ok(text.lines().skip(2).filter_map(name).collect())
 }
 
 /// What an interface has counted since it is there, of all traffic.
@@ -122,32 +144,6 @@ pub fn link_counters(name: &str) -> Result<LinkCounters, Error> {
         receive_drops: at(6) + at(15),
         send_drops: at(7),
     })
-}
-
-/// Sends a request and gives the answer, or the error that it is.
-fn request(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<u8>> {
-    let kernel = SocketAddrNetlink::new(0, 0);
-    let (family, raw) = (AddressFamily::NETLINK, SocketType::RAW);
-    // NETLINK_ROUTE is 0, the protocol that is none.
-    let socket = socket_with(family, raw, SocketFlags::CLOEXEC, None)?;
-    let mut message = header(kind, NLM_F_REQUEST | flags, body.len())?;
-    message.extend_from_slice(body);
-    sendto(&socket, &message, SendFlags::empty(), &kernel)?;
-    let mut answer = vec![0; ANSWER_BYTES];
-    let (len, _) = recv(&socket, &mut *answer, RecvFlags::empty())?;
-    answer.truncate(len);
-    let errno = error_in(&answer).unwrap_or(0);
-    // The kernel gives it negative; 0 is an acknowledgement.
-    if errno == 0 { Ok(answer) } else { Err(io::Error::from_raw_os_error(-errno)) }
-}
-
-/// struct ifinfomsg, for a link that is told by its name.
-fn link_header(flags: u32, change: u32) -> Vec<u8> {
-    [[0; 8].as_slice(), &to_bytes(flags), &to_bytes(change)].concat()
-}
-
-fn text(name: &str) -> Vec<u8> {
-    [name.as_bytes(), &[0]].concat()
 }
 
 #[cfg(test)]

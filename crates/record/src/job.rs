@@ -152,7 +152,7 @@ impl Options {
 }
 
 /// A recording under way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Progress {
     /// Since the start.
     pub elapsed_ns: i64,

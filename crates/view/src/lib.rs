@@ -19,6 +19,7 @@ mod plot;
 mod prove;
 mod qualify;
 mod record;
+mod recorder;
 mod replay;
 mod rows;
 mod salvage;
@@ -28,6 +29,7 @@ mod stenographer;
 mod table;
 mod text;
 mod top;
+mod traced;
 mod verification;
 mod volume;
 
@@ -65,8 +67,18 @@ pub use session::{SessionTable, csv_heading, csv_line, json_line, session_file_n
 pub use stenographer::stenographer_volume;
 pub use text::{duration, plural, printable, rate};
 pub use top::{top, top_json};
+pub use traced::{traced, traced_json};
 pub use verification::{verification, verification_json};
 pub use volume::{created, created_json, inspection, inspection_json};
+
+/// The version that a file of ours begins with, whatever else is in it.
+fn version_of(text: &str) -> Result<u32, serde_json::Error> {
+    #[derive(serde::Deserialize)]
+    struct VersionJson {
+        version: u32,
+    }
+    serde_json::from_str(text).map(|VersionJson { version }| version)
+}
 
 /// Pretty JSON with a line feed at its end.
 fn pretty(report: &impl serde::Serialize) -> String {

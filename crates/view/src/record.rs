@@ -339,6 +339,8 @@ impl<'a> ChangeJson<'a> {
 /// A recording that goes on.
 #[derive(Serialize)]
 struct GoingJson<'a> {
+    /// Number of the process that records.
+    process: u32,
     #[serde(flatten)]
     total: AccountJson<'a>,
     unindexed: u64,
@@ -356,9 +358,10 @@ struct GoingJson<'a> {
     disk_lines: Vec<String>,
 }
 
-/// How a recording is going, as a JSON object.
-pub fn going_json(progress: &Progress) -> String {
+/// How the recording of this process is going, as a JSON object.
+pub fn going_json(process: u32, progress: &Progress) -> String {
     pretty(&GoingJson {
+        process,
         total: AccountJson::new(&progress.total),
         unindexed: progress.unindexed,
         pool_columns: progress.pool_count,

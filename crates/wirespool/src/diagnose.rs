@@ -1,22 +1,26 @@
 //! `wirespool diagnose`.
 
 use core::time::Duration;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use ::diagnose::recorder::{Recording, Thread};
 use ::diagnose::tcp::{self, Handshakes, Live};
 use ::diagnose::{Diagnosis, Unseen, machine};
-use ::extract::{Event, Options};
+use ::extract::Event;
 use clap::{Args, Subcommand};
 use host::facts::Facts;
 use host::{Output, StopFlag, SystemClock};
-use units::NANOS_PER_SECOND;
+use units::{Clock, NANOS_PER_SECOND, Sleep, Timestamp};
 
 use crate::arguments::{self, duration};
 use crate::failure::{Outcome, Usage, Verdict, of_extract};
+use crate::find::{self, ReadingFlags};
 use crate::progress::Progress;
-use crate::{find, stdout};
+use crate::{recorder, stdout};
+
+/// Between two looks whether to stop.
+const LOOK_NS: i64 = NANOS_PER_SECOND / 10;
 
 /// Say why this machine is slow, and show the evidence.
 ///
@@ -34,6 +38,7 @@ Examples:
   wirespool diagnose host --against monday.json   what has changed since?
   wirespool diagnose tcp --for 5m --interval 5s --json
   wirespool diagnose tcp /data/spool 'host 10.0.0.2 since 1h ago'
+  wirespool diagnose recorder /data/spool     where did packets get lost, and what is near?
 
 Exit code 1 when something is wrong."
 )]
@@ -58,6 +63,7 @@ struct AllFlags {
 enum What {
     Tcp(TcpFlags),
     Host(HostFlags),
+    Recorder(RecorderFlags),
 }
 
 /// How this machine is set up, what it is short of, and how it differs from another.
@@ -111,12 +117,39 @@ struct TcpFlags {
     /// Report as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    reading: ReadingFlags,
+}
+
+/// Where a recording lost packets, and what it is near to.
+///
+/// Reads the gaps of the volume and, of a recorder that runs, what it says of its queues and disks:
+/// whether packets were lost for want of processor, disk or memory, or in the card; whether disks
+/// give less than they were qualified for; where slow writes lie; which of its threads has no time
+/// left.
+#[derive(Debug, Args)]
+struct RecorderFlags {
+    /// The volume
+    volume: PathBuf,
+    /// What `record --json` printed when it ended, instead of a recorder that runs
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// How long to look at the threads of one that runs
+    #[arg(long = "for", value_name = "TIME", value_parser = duration, default_value = "3s",
+          conflicts_with = "report")]
+    duration: Duration,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    reading: ReadingFlags,
 }
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
     match &flags.what {
         Some(What::Tcp(flags)) => of_tcp(flags),
         Some(What::Host(flags)) => of_host(flags),
+        Some(What::Recorder(flags)) => of_recorder(flags),
         None => of_all(&flags.all),
     }
 }
@@ -150,7 +183,7 @@ fn of_all(flags: &AllFlags) -> Outcome {
 
 fn of_tcp(flags: &TcpFlags) -> Outcome {
     if let Some(volume) = &flags.volume {
-        return show(&recorded(volume, &flags.query.join(" "))?, flags.json);
+        return show(&recorded(flags, volume)?, flags.json);
     }
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("diagnose");
@@ -162,8 +195,9 @@ fn of_tcp(flags: &TcpFlags) -> Outcome {
 }
 
 fn of_host(flags: &HostFlags) -> Outcome {
-    // What cannot be read is said before anybody waits.
+    // What cannot be read or written is said before anybody waits.
     let theirs = flags.against.as_deref().map(read_facts).transpose()?;
+    let save = flags.save.as_deref().map(|path| Output::create(path, flags.force)).transpose()?;
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("diagnose");
     let watch = machine::watch(&SystemClock, nanos(flags.duration)?, &mut || {
@@ -171,10 +205,8 @@ fn of_host(flags: &HostFlags) -> Outcome {
         stop.flow()
     });
     progress.finish();
-    if let Some(path) = &flags.save {
-        let mut output = Output::create(path, flags.force)?;
-        output.write_all(view::facts_json(&watch.facts).as_bytes())?;
-        output.finish()?;
+    if let Some(output) = save {
+        output.finish_with(view::facts_json(&watch.facts).as_bytes())?;
     }
     let Some(theirs) = theirs else { return show(&machine::diagnose(&watch), flags.json) };
     let differences = machine::compare(&theirs, &watch.facts);
@@ -187,16 +219,68 @@ fn of_host(flags: &HostFlags) -> Outcome {
     Ok(Verdict::clean_if(differences.is_empty()))
 }
 
+fn of_recorder(flags: &RecorderFlags) -> Outcome {
+    let options = flags.reading.options(flags.volume.clone());
+    let parse = |text: &str, from: &str| {
+        view::parse_recorder(text)
+            .map_err(|error| Usage(format!("{from}: not the report of a recording: {error}")))
+    };
+    let told = match &flags.report {
+        Some(path) => Some(parse(&host::read_text(path)?, &path.display().to_string())?),
+        None => recorder::state(&flags.volume, flags.reading.members())
+            .map(|text| parse(&text, "the recorder"))
+            .transpose()?,
+    };
+    let (state, process) = told.map_or((None, None), |(state, process)| (Some(state), process));
+    let threads = match process {
+        Some(process) => threads(process, nanos(flags.duration)?)?,
+        None => Vec::new(),
+    };
+    flags.reading.catch_up(&flags.volume);
+    let all = Timestamp(i64::MIN)..=Timestamp(i64::MAX);
+    let found = ::extract::gaps(&options, &all, &SystemClock)
+        .map_err(|error| of_extract(&flags.volume, error))?;
+    let recording = Recording { gaps: found.gaps, state, threads };
+    show(&::diagnose::recorder::diagnose(&recording), flags.json)
+}
+
+/// The threads of the recorder, the busiest first.
+fn threads(process: u32, duration_ns: i64) -> anyhow::Result<Vec<Thread>> {
+    let stop = StopFlag::install()?;
+    let mut progress = Progress::new("diagnose");
+    let before = host::thread_times(process);
+    let begin_ns = SystemClock.boottime_ns();
+    let mut now_ns = begin_ns;
+    while now_ns < begin_ns + duration_ns && !stop.is_set() {
+        progress.text(&|| "looking".to_owned());
+        SystemClock.sleep_until((now_ns + LOOK_NS).min(begin_ns + duration_ns));
+        now_ns = SystemClock.boottime_ns();
+    }
+    progress.finish();
+    let elapsed_ns = u64::try_from(now_ns - begin_ns)?.max(1);
+    let thread = |(number, (name, ran_ns)): (u32, (String, u64))| {
+        let (_, ran_before) = before.get(&number)?;
+        let busy = ran_ns.saturating_sub(*ran_before).saturating_mul(1000) / elapsed_ns;
+        Some(Thread { name, busy })
+    };
+    let mut threads: Vec<Thread> =
+        host::thread_times(process).into_iter().filter_map(thread).collect();
+    threads.sort_by_key(|thread| core::cmp::Reverse(thread.busy));
+    Ok(threads)
+}
+
 fn read_facts(path: &Path) -> anyhow::Result<Facts> {
     let text = host::read_text(path)?;
     view::parse_facts(&text).map_err(|error| Usage(format!("{}: {error}", path.display())).into())
 }
 
 /// What the handshakes of recorded sessions say.
-fn recorded(volume: &Path, text: &str) -> anyhow::Result<Diagnosis> {
+fn recorded(flags: &TcpFlags, volume: &Path) -> anyhow::Result<Diagnosis> {
+    let text = flags.query.join(" ");
     let text = if text.is_empty() { "tcp".to_owned() } else { format!("tcp and ({text})") };
     let query = arguments::query(&text)?;
-    let options = Options { volume: volume.to_path_buf(), ..Options::default() };
+    let options = flags.reading.options(volume.to_path_buf());
+    flags.reading.catch_up(volume);
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("diagnose");
     let mut handshakes = Handshakes::default();

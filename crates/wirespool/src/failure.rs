@@ -24,6 +24,8 @@ pub(crate) enum Verdict {
     Negative,
     /// Nothing was found that speaks against it, and too little for it.
     Unknown,
+    /// Done; a program that was run for the user ended with this exit code, as a shell tells it.
+    Program(i32),
 }
 
 impl Verdict {

@@ -112,6 +112,11 @@ pub(crate) struct ReadingFlags {
 }
 
 impl ReadingFlags {
+    /// Members that were named.
+    pub(crate) fn members(&self) -> &[PathBuf] {
+        &self.members
+    }
+
     /// What a recorder of the volume has taken so far can be read, too.
     pub(crate) fn catch_up(&self, volume: &Path) {
         recorder::catch_up(volume, &self.members);

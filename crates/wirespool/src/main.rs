@@ -36,6 +36,7 @@ mod standing;
 mod stdout;
 mod steno;
 mod tag;
+mod trace;
 mod verify;
 
 use std::env;
@@ -88,6 +89,7 @@ enum Verb {
     Prove(Box<prove::Flags>),
     Qualify(Box<qualify::Flags>),
     Diagnose(diagnose::Flags),
+    Trace(trace::Flags),
     Inspect(inspect::Flags),
     Status(members::StatusFlags),
     Verify(verify::Flags),
@@ -121,6 +123,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Hold(flags) => hold::run(&flags),
         Verb::Replay(flags) => replay::run(&flags),
         Verb::Diagnose(flags) => diagnose::run(&flags),
+        Verb::Trace(flags) => trace::run(&flags),
         Verb::Prove(flags) => prove::run(*flags),
         Verb::Qualify(flags) => qualify::run(&flags),
         Verb::Inspect(flags) => inspect::run(&flags),
@@ -173,6 +176,7 @@ fn main() -> ExitCode {
         Ok(Verdict::Clean) => ExitCode::SUCCESS,
         Ok(Verdict::Negative) => ExitCode::from(failure::NEGATIVE),
         Ok(Verdict::Unknown) => ExitCode::from(failure::UNKNOWN),
+        Ok(Verdict::Program(code)) => ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)),
         Err(error) => failure::report(&error),
     }
 }

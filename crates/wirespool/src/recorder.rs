@@ -54,7 +54,8 @@ impl Answering {
             let mut answer = |question: &str| match question {
                 STATUS => {
                     let state = shown.lock().unwrap_or_else(PoisonError::into_inner);
-                    state.as_ref().map(view::going_json).unwrap_or_default()
+                    let going = |state| view::going_json(std::process::id(), state);
+                    state.as_ref().map(going).unwrap_or_default()
                 }
                 SYNC => sync(&control, &mut synced_ns),
                 _ => String::new(),

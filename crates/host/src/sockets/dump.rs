@@ -9,7 +9,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
 };
 
-use super::{TcpInfo, TcpSocket, TcpState};
+use super::{Endpoint, TcpInfo, TcpSocket, TcpState};
 use crate::netlink::{
     NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, attributes, from_bytes, header, i32_of,
     messages, to_bytes, u32_of,
@@ -26,6 +26,7 @@ const MESSAGE: usize = 72;
 /// `AF_INET` and `AF_INET6`.
 const FAMILIES: [u8; 2] = [2, 10];
 const TCP: u8 = 6;
+const UDP: u8 = 17;
 /// The kernel fills what it is given, up to 32 KiB at a time.
 const ANSWER_BYTES: usize = 32 << 10;
 /// A dump that sockets came and went under is asked again so often.
@@ -33,18 +34,36 @@ const ATTEMPTS: usize = 3;
 
 /// The sockets, of both families.
 pub(super) fn tcp_sockets() -> io::Result<Vec<TcpSocket>> {
+    let wanted = 1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_CONG - 1);
     let mut sockets = Vec::new();
     for family in FAMILIES {
-        dump(family, &mut sockets)?;
+        dump([family, TCP, wanted], &mut sockets)?;
     }
     Ok(sockets)
 }
 
-fn dump(family: u8, sockets: &mut Vec<TcpSocket>) -> io::Result<()> {
+/// Where every socket of TCP and UDP ends, and its number.
+pub(super) fn endpoints() -> io::Result<Vec<Endpoint>> {
+    let mut endpoints = Vec::new();
+    for (family, protocol) in FAMILIES.into_iter().flat_map(|it| [(it, TCP), (it, UDP)]) {
+        let mut sockets = Vec::new();
+        dump([family, protocol, 0], &mut sockets)?;
+        endpoints.extend(sockets.into_iter().map(|socket| Endpoint {
+            protocol,
+            local: socket.local,
+            remote: socket.remote,
+            inode: socket.inode,
+        }));
+    }
+    Ok(endpoints)
+}
+
+/// Of a family and protocol, with the wanted attributes.
+fn dump(asked: [u8; 3], sockets: &mut Vec<TcpSocket>) -> io::Result<()> {
     let begun = sockets.len();
     for _ in 0..ATTEMPTS {
         sockets.truncate(begun);
-        match dump_once(family, sockets) {
+        match dump_once(asked, sockets) {
             Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
             ended => return ended,
         }
@@ -53,11 +72,11 @@ fn dump(family: u8, sockets: &mut Vec<TcpSocket>) -> io::Result<()> {
     Ok(())
 }
 
-fn dump_once(family: u8, sockets: &mut Vec<TcpSocket>) -> io::Result<()> {
+fn dump_once(asked: [u8; 3], sockets: &mut Vec<TcpSocket>) -> io::Result<()> {
     let (netlink, raw) = (AddressFamily::NETLINK, SocketType::RAW);
     let protocol = rustix::net::netlink::SOCK_DIAG;
     let socket = socket_with(netlink, raw, SocketFlags::CLOEXEC, Some(protocol))?;
-    sendto(&socket, &request(family)?, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+    sendto(&socket, &request(asked)?, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
     let mut answer = vec![0; ANSWER_BYTES];
     loop {
         let len = match recv(&socket, &mut *answer, RecvFlags::empty()) {
@@ -83,11 +102,10 @@ fn dump_once(family: u8, sockets: &mut Vec<TcpSocket>) -> io::Result<()> {
 }
 
 /// `struct inet_diag_req_v2`, for all states and any socket.
-fn request(family: u8) -> io::Result<Vec<u8>> {
-    let wanted = 1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_CONG - 1);
+fn request([family, protocol, wanted]: [u8; 3]) -> io::Result<Vec<u8>> {
     let any = [0; 40].into_iter().chain([0xff; 8]);
     let body: Vec<u8> =
-        [family, TCP, wanted, 0].into_iter().chain(to_bytes(u32::MAX)).chain(any).collect();
+        [family, protocol, wanted, 0].into_iter().chain(to_bytes(u32::MAX)).chain(any).collect();
     let mut message = header(SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, body.len())?;
     message.extend(body);
     Ok(message)

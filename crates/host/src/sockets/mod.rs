@@ -8,6 +8,7 @@ mod info;
 mod namespaces;
 mod owners;
 mod tables;
+mod tree;
 
 use std::net::SocketAddr;
 
@@ -15,6 +16,7 @@ pub use info::{SynOptions, TcpInfo};
 pub use namespaces::{Namespace, Namespaces};
 pub use owners::{Owner, Owners};
 pub use tables::{Counters, Settings};
+pub use tree::family;
 
 /// State of a socket (`include/net/tcp_states.h`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -56,6 +58,24 @@ pub struct TcpSocket {
     pub congestion: Option<String>,
     /// What TCP itself says; `None` of those that have no such state (SYN received, time wait).
     pub info: Option<TcpInfo>,
+}
+
+/// Where a socket of TCP or UDP ends, and whose it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Endpoint {
+    /// Protocol number of IP.
+    pub protocol: u8,
+    /// Its own end.
+    pub local: SocketAddr,
+    /// The other end; unspecified, with port 0, where it is connected to nobody.
+    pub remote: SocketAddr,
+    /// Number in the file system of sockets; 0 where no process has it (yet).
+    pub inode: u32,
+}
+
+/// Those of the namespace that this thread is in.
+pub fn endpoints() -> Result<Vec<Endpoint>, crate::Error> {
+    dump::endpoints().map_err(|error| crate::Error::system("list the sockets", error))
 }
 
 /// What one namespace had at one moment.

@@ -6,14 +6,12 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-
 use super::{NamespaceLook, dump, tables};
 use crate::Error;
+use crate::network::within;
 
 const NAMED: &str = "/run/netns";
 
@@ -119,19 +117,21 @@ impl Namespace {
         if self.is_own {
             return look();
         }
-        // A thread that has entered it ends with the look.
-        let inside = || {
-            let kind = Some(LinkNameSpaceType::Network);
-            move_into_link_name_space(self.handle.as_fd(), kind)
-                .map_err(|errno| Error::system("enter a network namespace", errno))?;
-            look()
-        };
-        std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().name("namespace".to_owned());
-            let started = thread.spawn_scoped(scope, inside);
-            let started = started.map_err(|error| Error::system("start a thread", error))?;
-            started.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
+        self.within(look)?
+    }
+
+    /// The one that a process is in.
+    pub fn of_process(process: u32) -> Result<Self, Error> {
+        let path = format!("/proc/{process}/ns/net");
+        let path = Path::new(&path);
+        let handle = File::open(path).map_err(|error| Error::path("open", path, error))?;
+        let inode = handle.metadata().map_err(|error| Error::path("look at", path, error))?.ino();
+        Ok(Self { inode, name: None, process: Some(process), is_own: false, handle })
+    }
+
+    /// Does something inside, on a thread that ends with it.
+    pub fn within<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
+        within(&self.handle, work)
     }
 }
 

@@ -15,6 +15,13 @@ pub struct Owner {
     pub name: String,
 }
 
+impl Owner {
+    /// A process by its number; without a name where it has ended.
+    pub fn of_process(process: u32) -> Self {
+        Self { process, name: name_of(Path::new(&format!("/proc/{process}"))) }
+    }
+}
+
 /// `server (process 77)`.
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

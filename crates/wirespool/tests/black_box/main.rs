@@ -31,6 +31,7 @@ mod running;
 mod schema;
 mod selection;
 mod strangers;
+mod trace;
 mod turnover;
 mod verbs;
 mod wireshark;

@@ -1,0 +1,227 @@
+//! What is missing, and whose fault that is.
+
+use std::collections::BTreeMap;
+
+use format::directory::{Gap, GapCause};
+
+use super::{Loss, Recording, State};
+use crate::finding::{Finding, Remedy, Severity};
+use crate::words::{percent, plural};
+
+pub(super) fn findings(recording: &Recording) -> Vec<Finding> {
+    let mut by_cause: BTreeMap<GapCause, Vec<&Gap>> = BTreeMap::new();
+    for gap in &recording.gaps {
+        by_cause.entry(gap.cause).or_default().push(gap);
+    }
+    let state = recording.state.as_ref();
+    by_cause.into_iter().map(|(cause, gaps)| finding(cause, &gaps, state)).collect()
+}
+
+fn finding(cause: GapCause, gaps: &[&Gap], state: Option<&State>) -> Finding {
+    let packets: u64 = gaps.iter().filter_map(|gap| gap.packets).sum();
+    let is_counted = gaps.iter().all(|gap| gap.packets.is_some());
+    let least = if is_counted { "" } else { "at least " };
+    let stretches = plural(gaps.len(), "stretch").replace("stretchs", "stretches");
+    let from = gaps.iter().map(|gap| gap.from).min().unwrap_or_default();
+    let to = gaps.iter().map(|gap| gap.to).max().unwrap_or_default();
+    let mut evidence = vec![format!("gaps from {from} to {to}, in {stretches}")];
+    let Words { kind, what, why, remedies } = words(cause, state, &mut evidence);
+    Finding {
+        kind,
+        severity: Severity::Problem,
+        reach: usize::try_from(packets).unwrap_or(usize::MAX),
+        what: format!("{least}{packets} packets {what}"),
+        evidence,
+        cause: why,
+        remedies,
+    }
+}
+
+struct Words {
+    kind: &'static str,
+    what: &'static str,
+    why: String,
+    remedies: Vec<Remedy>,
+}
+
+fn words(cause: GapCause, state: Option<&State>, evidence: &mut Vec<String>) -> Words {
+    match cause {
+        GapCause::KernelDrops => kernel_drops(state, evidence),
+        GapCause::WriterDrops => writer_drops(state, evidence),
+        GapCause::InterfaceDrops => Words {
+            kind: "recorder.interface_drops",
+            what: "were lost in the network card or its driver",
+            why: "The card had no room: its ring is short, or interrupts came too late. The \
+                  recorder never saw them."
+                .to_owned(),
+            remedies: vec![
+                Remedy {
+                    what: "a longer ring of the card".to_owned(),
+                    now: vec!["ethtool -G INTERFACE rx 4096".to_owned()],
+                    for_good: Vec::new(),
+                },
+                Remedy::by_hand("more queues of the card, each on a processor of its own"),
+            ],
+        },
+        GapCause::Crash => Words {
+            kind: "recorder.crash",
+            what: "were not recorded: the recorder ended without a stop",
+            why: "It was killed, or the machine lost power. What was acknowledged is there; what \
+                  passed until the next start is not."
+                .to_owned(),
+            remedies: vec![Remedy::by_hand(
+                "stop it by SIGTERM, and let the service manager start it again at once",
+            )],
+        },
+        GapCause::Damage => Words {
+            kind: "recorder.damage",
+            what: "were stored and cannot be read any more",
+            why: "Rows of a member do not have their checksum, and too few others are left to \
+                  compute them from."
+                .to_owned(),
+            remedies: vec![Remedy {
+                what: "repair what can be repaired, and see which member it is".to_owned(),
+                now: vec!["wirespool scrub VOLUME".to_owned()],
+                for_good: Vec::new(),
+            }],
+        },
+    }
+}
+
+/// Free columns at the losses of one kind, least and most.
+fn free_columns(losses: &[Loss], is_kernel: bool) -> Option<(u64, u64)> {
+    let free = || losses.iter().filter(|loss| loss.is_kernel == is_kernel).map(|it| it.pool_free);
+    Some((free().min()?, free().max()?))
+}
+
+fn kernel_drops(state: Option<&State>, evidence: &mut Vec<String>) -> Words {
+    let mut remedies = vec![
+        Remedy::by_hand("several threads, each on a processor of its own: record --queues auto"),
+        Remedy::by_hand("a larger ring of the kernel: record --kernel-ring 256M"),
+    ];
+    let mut why = "The ring between kernel and recorder was full: the recorder had too little \
+                   processor time. That is not the disk."
+        .to_owned();
+    if let Some(state) = state {
+        if let Some((least, most)) = free_columns(&state.losses, true) {
+            evidence.push(format!(
+                "{least} to {most} of {} columns of the pool were free at that time",
+                state.pool_columns
+            ));
+        }
+        for interface in &state.interfaces {
+            let drops: u64 = interface.queues.iter().map(|(_, drops)| drops).sum();
+            let worst = interface.queues.iter().map(|(_, drops)| *drops).max().unwrap_or(0);
+            if interface.queues.len() > 1 && drops > 0 && worst * 10 >= drops * 9 {
+                evidence.push(format!(
+                    "{}: one of {} queues has {} of the drops",
+                    interface.name,
+                    interface.queues.len(),
+                    percent(worst, drops)
+                ));
+                "One of several threads has nearly all of the load: one large session, or \
+                 addresses that cannot be told apart, go to one queue."
+                    .clone_into(&mut why);
+                remedies.push(Remedy::by_hand(
+                    "leave out what is not needed of the large session: record --class",
+                ));
+            }
+        }
+    }
+    let what = "were dropped by the kernel before the recorder took them";
+    Words { kind: "recorder.kernel_drops", what, why, remedies }
+}
+
+fn writer_drops(state: Option<&State>, evidence: &mut Vec<String>) -> Words {
+    if let Some(state) = state {
+        if let Some((least, most)) = free_columns(&state.losses, false) {
+            let slots = state.losses.iter().map(|loss| loss.unfinished_slots).max().unwrap_or(0);
+            evidence.push(format!(
+                "{least} to {most} of {} columns of the pool were free, at most {slots} stripes \
+                 were being written",
+                state.pool_columns
+            ));
+        }
+        let slowest = state.members.iter().max_by_key(|member| member.max_ns);
+        if let Some(member) = slowest {
+            let ms = member.max_ns / 1_000_000;
+            evidence.push(format!("longest write {ms} ms, on {}", member.path));
+        }
+    }
+    Words {
+        kind: "recorder.writer_drops",
+        what: "were taken and found no memory: the disks were too slow",
+        why: "All columns of the pool waited for the disks. A pool holds as much as arrives while \
+              the longest stall lasts, or it loses."
+            .to_owned(),
+        remedies: vec![
+            Remedy {
+                what: "see what the disks guarantee, and with which pool".to_owned(),
+                now: vec!["wirespool qualify VOLUME".to_owned()],
+                for_good: Vec::new(),
+            },
+            Remedy::by_hand("a larger pool: record --pool 2G"),
+            Remedy::by_hand("let nothing else write to these disks"),
+        ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Timestamp;
+
+    use super::super::{Interface, diagnose};
+    use super::*;
+
+    fn gap(cause: GapCause, packets: Option<u64>) -> Gap {
+        let (from, to) = (Timestamp(0), Timestamp(2_000_000_000));
+        Gap { cause, interface: None, packets, bytes: None, from, to }
+    }
+
+    #[test]
+    fn each_cause_is_named_with_what_was_free() {
+        let gaps = vec![
+            gap(GapCause::WriterDrops, Some(7)),
+            gap(GapCause::WriterDrops, Some(8)),
+            gap(GapCause::KernelDrops, None),
+        ];
+        let loss = |is_kernel, pool_free| Loss {
+            is_kernel,
+            packets: Some(1),
+            pool_free,
+            unfinished_slots: 3,
+        };
+        let losses = vec![loss(false, 0), loss(true, 90)];
+        let state = State { losses, pool_columns: 128, ..State::default() };
+        let found = diagnose(&Recording { gaps, state: Some(state), threads: vec![] });
+        let kinds: Vec<&str> = found.findings.iter().map(|finding| finding.kind).collect();
+        assert_eq!(kinds, ["recorder.writer_drops", "recorder.kernel_drops"]);
+        assert!(found.findings[0].what.starts_with("15 packets were taken"), "{found:?}");
+        assert!(found.findings[0].evidence[0].ends_with("in 2 stretches"), "{found:?}");
+        assert!(found.findings[0].evidence[1].contains("0 to 0 of 128"), "{found:?}");
+        assert!(found.findings[1].what.starts_with("at least 0 packets"), "{found:?}");
+        assert!(found.findings[1].evidence[1].contains("90 to 90 of 128"), "{found:?}");
+    }
+
+    #[test]
+    fn one_queue_with_all_of_the_load_is_told() {
+        let interface = Interface {
+            name: "eth0".to_owned(),
+            queues: vec![(1000, 99), (10, 1)],
+            interface_drops: None,
+        };
+        let state = State { interfaces: vec![interface], ..State::default() };
+        let gaps = vec![gap(GapCause::KernelDrops, Some(100))];
+        let found = diagnose(&Recording { gaps, state: Some(state), threads: vec![] });
+        assert!(found.findings[0].evidence[1].contains("one of 2 queues has 99 %"), "{found:?}");
+        assert!(found.findings[0].cause.contains("One of several threads"), "{found:?}");
+    }
+
+    #[test]
+    fn a_whole_recording_gives_nothing() {
+        let found = diagnose(&Recording { state: Some(State::default()), ..Recording::default() });
+        assert_eq!((found.findings, found.unseen), (vec![], vec![]));
+        let found = diagnose(&Recording::default());
+        assert_eq!(found.unseen.len(), 1);
+    }
+}

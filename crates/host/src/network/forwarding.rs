@@ -1,0 +1,139 @@
+//! Whether an interface passes on what comes by it, turned on while somebody needs it.
+//!
+//! Several may need it at the same time. Who comes first notes how it was, who goes last restores
+//! it; a lock on the note tells them apart, and the kernel releases it for who is killed.
+
+#![expect(clippy::disallowed_methods, reason = "a door opens files")]
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use rustix::fs::{FlockOperation, flock};
+
+/// Where notes lie.
+const NOTES: &str = "/run/wirespool";
+
+/// An interface of the namespace that this thread is in, which forwards.
+#[derive(Debug)]
+pub(super) struct Forwarding {
+    setting: PathBuf,
+    note_path: PathBuf,
+    note: File,
+    /// It did not before.
+    is_changed: bool,
+}
+
+impl Forwarding {
+    /// Turns it on where it is not.
+    pub(super) fn turn_on(interface: &str) -> io::Result<Self> {
+        let namespace = fs::metadata("/proc/thread-self/ns/net")?.ino();
+        fs::create_dir_all(NOTES)?;
+        let note_path = PathBuf::from(format!("{NOTES}/forwarding-{namespace}-{interface}"));
+        let setting = setting(interface);
+        let (note, is_first) = lock(&note_path)?;
+        let before = if is_first { fs::read_to_string(&setting)? } else { read(&note)? };
+        let is_changed = before.trim() == "0";
+        if is_first {
+            (&note).write_all(before.as_bytes())?;
+            if is_changed {
+                fs::write(&setting, "1")?;
+            }
+            flock(&note, FlockOperation::LockShared)?;
+        }
+        Ok(Self { setting, note_path, note, is_changed })
+    }
+
+    /// Whether it forwards only for the sake of those who turned it on.
+    pub(super) fn is_changed(&self) -> bool {
+        self.is_changed
+    }
+
+    /// Restores what was before, unless somebody else still needs it. To be called in the namespace
+    /// in which it was turned on.
+    pub(super) fn restore(&self) {
+        if flock(&self.note, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return;
+        }
+        if self.is_changed {
+            // An interface that is gone needs nothing.
+            fs::write(&self.setting, "0").unwrap_or_default();
+        }
+        fs::remove_file(&self.note_path).unwrap_or_default();
+    }
+}
+
+/// The setting of an interface that is our own and goes away with us.
+pub(super) fn turn_on_for_good(interface: &str) -> io::Result<()> {
+    fs::write(setting(interface), "1")
+}
+
+fn setting(interface: &str) -> PathBuf {
+    // The kernel writes the dot of a VLAN's name as a slash where settings are separated by dots,
+    // not so in its folders.
+    PathBuf::from(format!("/proc/sys/net/ipv4/conf/{interface}/forwarding"))
+}
+
+/// The note, and whether nobody else has it.
+fn lock(path: &PathBuf) -> io::Result<(File, bool)> {
+    loop {
+        let mut options = OpenOptions::new();
+        let note = options.read(true).write(true).create(true).truncate(false).open(path)?;
+        let is_first = flock(&note, FlockOperation::NonBlockingLockExclusive).is_ok();
+        if !is_first {
+            flock(&note, FlockOperation::LockShared)?;
+        }
+        // Who went last may have removed it between the opening and the lock.
+        let same = fs::metadata(path).is_ok_and(|now| {
+            note.metadata().is_ok_and(|ours| (ours.ino(), ours.dev()) == (now.ino(), now.dev()))
+        });
+        if same {
+            note.set_len(if is_first { 0 } else { note.metadata()?.len() })?;
+            return Ok((note, is_first));
+        }
+    }
+}
+
+fn read(mut note: &File) -> io::Result<String> {
+    let mut text = String::new();
+    note.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{enter_namespace, make_pair};
+    use super::*;
+
+    #[test]
+    fn who_goes_last_restores_what_was_before() {
+        if let Err(error) = enter_namespace() {
+            println!("not run: {error}");
+            return;
+        }
+        if fs::create_dir_all(NOTES).is_err() {
+            println!("not run: nobody but root writes to {NOTES}");
+            return;
+        }
+        make_pair(["left", "right"], 1500).unwrap();
+        fs::write(setting("left"), "0").unwrap();
+        let is_on = || fs::read_to_string(setting("left")).unwrap().trim() == "1";
+        let first = Forwarding::turn_on("left").unwrap();
+        let second = Forwarding::turn_on("left").unwrap();
+        assert!(first.is_changed() && second.is_changed() && is_on());
+        first.restore();
+        assert!(is_on(), "somebody needs it");
+        drop(first);
+        let path = second.note_path.clone();
+        second.restore();
+        assert!(!is_on() && !path.exists());
+        drop(second);
+
+        fs::write(setting("left"), "1").unwrap();
+        let other = Forwarding::turn_on("left").unwrap();
+        assert!(!other.is_changed());
+        other.restore();
+        assert!(is_on(), "it was on before");
+    }
+}

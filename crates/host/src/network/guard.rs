@@ -1,0 +1,100 @@
+//! A process that clears up when another one ends, however it ends.
+
+#![expect(clippy::disallowed_methods, reason = "a door sleeps")]
+#![expect(unsafe_code, reason = "a copy of this process is made, which waits for its end")]
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+
+use rustix::fd::AsFd;
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, setsid, waitpid};
+
+/// Between two looks whether the processes of a namespace have ended, and how many looks there are.
+const LOOK: core::time::Duration = core::time::Duration::from_millis(10);
+const LOOKS: u32 = 200;
+
+/// It works when this value is dropped, or the process with it is gone.
+#[derive(Debug)]
+pub(super) struct Guard {
+    /// Its other end sees that this one is closed.
+    alive: Option<OwnedFd>,
+    process: Pid,
+}
+
+impl Guard {
+    /// Starts it; it has a copy of everything that is there now.
+    ///
+    /// To be called while this process has one thread: `work` runs in a copy that has only that
+    /// one.
+    pub(super) fn start(work: impl FnOnce()) -> io::Result<Self> {
+        let (ended, alive) = pipe_with(PipeFlags::CLOEXEC)?;
+        // SAFETY: there is no other thread that could hold a lock which the copy then waits for.
+        let process = match unsafe { libc::fork() } {
+            -1 => return Err(io::Error::last_os_error()),
+            0 => {
+                drop(alive);
+                stand_by(&ended, work);
+                // SAFETY: ends this process without running what belongs to the other one.
+                unsafe { libc::_exit(0) }
+            }
+            process => Pid::from_raw(process).expect("a process has a number above 0"),
+        };
+        Ok(Self { alive: Some(alive), process })
+    }
+}
+
+impl Drop for Guard {
+    /// Waits until everything is cleared up.
+    fn drop(&mut self) {
+        drop(self.alive.take());
+        while matches!(waitpid(Some(self.process), WaitOptions::empty()), Err(Errno::INTR)) {}
+    }
+}
+
+/// In the copy: sleeps until the other process is gone.
+fn stand_by(ended: &OwnedFd, work: impl FnOnce()) {
+    // Ctrl-C is for the other one.
+    setsid().map(drop).unwrap_or_default();
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: no handler of ours is called.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+    // What is printed into a pipe would not end while it is open here.
+    for fd in 0..3 {
+        // SAFETY: nothing is printed from here on.
+        unsafe { libc::close(fd) };
+    }
+    let mut byte = [0];
+    while rustix::io::read(ended.as_fd(), &mut byte) == Err(Errno::INTR) {}
+    work();
+}
+
+/// Processes in a network namespace but this one.
+pub(super) fn processes_in(namespace: u64) -> Vec<Pid> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let number = |entry: fs::DirEntry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?);
+    let is_inside = |process: &Pid| {
+        let path = format!("/proc/{}/ns/net", process.as_raw_nonzero());
+        *process != getpid() && fs::metadata(path).is_ok_and(|found| found.ino() == namespace)
+    };
+    entries.filter_map(number).filter(is_inside).collect()
+}
+
+/// Ends all that is in a network namespace, and waits for it.
+pub(super) fn end_all(namespace: u64) {
+    for _ in 0..LOOKS {
+        let left = processes_in(namespace);
+        if left.is_empty() {
+            return;
+        }
+        for process in left {
+            // It may have ended by itself.
+            kill_process(process, Signal::KILL).unwrap_or_default();
+        }
+        std::thread::sleep(LOOK);
+    }
+}

@@ -1,0 +1,180 @@
+//! Links, addresses and routes of the namespace that this thread is in, by `rtnetlink(7)`.
+
+use std::fs;
+use std::io;
+use std::net::Ipv4Addr;
+
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
+};
+
+use crate::netlink::{
+    MESSAGE_HEADER, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, attribute, error_in,
+    header, to_bytes, u32_of,
+};
+
+/// `linux/rtnetlink.h`
+pub(super) const RTM_NEWLINK: u16 = 16;
+const RTM_DELLINK: u16 = 17;
+pub(super) const RTM_GETLINK: u16 = 18;
+const RTM_NEWADDR: u16 = 20;
+const RTM_NEWROUTE: u16 = 24;
+const RT_TABLE_MAIN: u8 = 254;
+const RTPROT_STATIC: u8 = 4;
+const RTN_UNICAST: u8 = 1;
+const RTA_GATEWAY: u16 = 5;
+/// Length, type and flags of an answer, and its error or link.
+pub(super) const LINK_HEADER: usize = 16;
+/// `linux/if.h`
+const IFF_UP: u32 = 0x1;
+/// `linux/if_link.h`
+pub(super) const IFLA_IFNAME: u16 = 3;
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_NET_NS_FD: u16 = 28;
+const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INFO_DATA: u16 = 2;
+const VETH_INFO_PEER: u16 = 1;
+/// `linux/if_addr.h`
+const IFA_ADDRESS: u16 = 1;
+const IFA_LOCAL: u16 = 2;
+const AF_INET: u8 = 2;
+/// A link with all of its attributes takes about 1.5 KiB.
+const ANSWER_BYTES: usize = 32 << 10;
+
+/// Makes an interface whose other end is `theirs` in the namespace of this descriptor.
+pub(super) fn add_pair(ours: &str, theirs: &str, namespace: i32) -> io::Result<()> {
+    let fd = attribute(IFLA_NET_NS_FD, &to_bytes(namespace.cast_unsigned()));
+    let peer = [attribute(IFLA_IFNAME, &text(theirs)), fd].concat();
+    let new = [link_header(0, 0), attribute(IFLA_IFNAME, &text(ours)), veth(&peer)].concat();
+    request(RTM_NEWLINK, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, &new).map(drop)
+}
+
+/// What makes a link one end of a pair, whose other end has these attributes.
+pub(super) fn veth(peer: &[u8]) -> Vec<u8> {
+    let peer = [&link_header(0, 0), peer].concat();
+    let data = attribute(IFLA_INFO_DATA, &attribute(VETH_INFO_PEER, &peer));
+    let kind = attribute(IFLA_INFO_KIND, &text("veth"));
+    attribute(IFLA_LINKINFO, &[kind, data].concat())
+}
+
+/// Removes an interface; the other end of a pair goes with it.
+pub(super) fn remove(name: &str) -> io::Result<()> {
+    let gone = [link_header(0, 0), attribute(IFLA_IFNAME, &text(name))].concat();
+    request(RTM_DELLINK, NLM_F_ACK, &gone).map(drop)
+}
+
+pub(super) fn bring_up(name: &str) -> io::Result<()> {
+    let up = [link_header(IFF_UP, IFF_UP), attribute(IFLA_IFNAME, &text(name))].concat();
+    request(RTM_NEWLINK, NLM_F_ACK, &up).map(drop)
+}
+
+/// Gives an interface an address among `1 << (32 - prefix)`.
+pub(super) fn add_address(name: &str, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
+    let asked = [link_header(0, 0), attribute(IFLA_IFNAME, &text(name))].concat();
+    let link = request(RTM_GETLINK, 0, &asked)?;
+    // struct ifinfomsg: family, type, then the number.
+    let number = link.get(MESSAGE_HEADER + 4..).and_then(|rest| rest.first_chunk());
+    let number = u32_of(*number.ok_or(io::ErrorKind::InvalidData)?);
+    let (local, same) = (attribute(IFA_LOCAL, &address.octets()), IFA_ADDRESS);
+    // struct ifaddrmsg: family, prefix, flags, scope, number of the interface.
+    let head = [&[AF_INET, prefix, 0, 0], &to_bytes(number)[..]].concat();
+    let new = [head, local, attribute(same, &address.octets())].concat();
+    request(RTM_NEWADDR, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, &new).map(drop)
+}
+
+pub(super) fn add_default_route(gateway: Ipv4Addr) -> io::Result<()> {
+    // struct rtmsg: family, both prefixes, service, table, origin, scope, type, flags.
+    let head = [AF_INET, 0, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, 0, RTN_UNICAST, 0, 0, 0, 0];
+    let new = [&head[..], &attribute(RTA_GATEWAY, &gateway.octets())].concat();
+    request(RTM_NEWROUTE, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, &new).map(drop)
+}
+
+/// A route of IPv4.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Route {
+    /// Where it leaves.
+    pub(super) interface: String,
+    /// First address, and the bits that tell it; a default route has none.
+    pub(super) to: (Ipv4Addr, u32),
+    metric: u32,
+}
+
+impl Route {
+    pub(super) fn is_default(&self) -> bool {
+        self.to.1 == 0
+    }
+
+    /// Whether some address of the network `1 << (32 - prefix)` wide at `first` goes that way.
+    pub(super) fn meets(&self, first: Ipv4Addr, prefix: u8) -> bool {
+        let wide = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
+        let mask = wide & self.to.1;
+        !self.is_default() && u32::from(first) & mask == u32::from(self.to.0) & mask
+    }
+}
+
+/// The routes of the main table, those that are preferred first.
+pub(super) fn routes() -> io::Result<Vec<Route>> {
+    let mut found = routes_in(&fs::read_to_string("/proc/thread-self/net/route")?);
+    found.sort_by_key(|route| route.metric);
+    Ok(found)
+}
+
+/// `/proc/net/route`: addresses are hexadecimal, in the order of the machine.
+fn routes_in(table: &str) -> Vec<Route> {
+    let line = |line: &str| {
+        let mut words = line.split_whitespace();
+        let interface = words.next()?.to_owned();
+        let rest: Vec<&str> = words.collect();
+        let address = |at: usize| u32::from_str_radix(rest.get(at)?, 16).ok().map(u32::to_be);
+        let to = (Ipv4Addr::from(address(0)?), address(6)?);
+        Some(Route { interface, to, metric: rest.get(5)?.parse().ok()? })
+    };
+    table.lines().skip(1).filter_map(line).collect()
+}
+
+/// Sends a request and gives the answer, or the error that it is.
+pub(super) fn request(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<u8>> {
+    let kernel = SocketAddrNetlink::new(0, 0);
+    let (family, raw) = (AddressFamily::NETLINK, SocketType::RAW);
+    // NETLINK_ROUTE is 0, the protocol that is none.
+    let socket = socket_with(family, raw, SocketFlags::CLOEXEC, None)?;
+    let mut message = header(kind, NLM_F_REQUEST | flags, body.len())?;
+    message.extend_from_slice(body);
+    sendto(&socket, &message, SendFlags::empty(), &kernel)?;
+    let mut answer = vec![0; ANSWER_BYTES];
+    let (len, _) = recv(&socket, &mut *answer, RecvFlags::empty())?;
+    answer.truncate(len);
+    let errno = error_in(&answer).unwrap_or(0);
+    // The kernel gives it negative; 0 is an acknowledgement.
+    if errno == 0 { Ok(answer) } else { Err(io::Error::from_raw_os_error(-errno)) }
+}
+
+/// struct ifinfomsg, for a link that is told by its name.
+pub(super) fn link_header(flags: u32, change: u32) -> Vec<u8> {
+    [[0; 8].as_slice(), &to_bytes(flags), &to_bytes(change)].concat()
+}
+
+pub(super) fn text(name: &str) -> Vec<u8> {
+    [name.as_bytes(), &[0]].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routes_are_read_as_the_kernel_lists_them() {
+        let table = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\n\
+            eth0\t00000000\t0101A8C0\t0003\t0\t0\t100\t00000000\t0\t0\t0\n\
+            eth0\t0001A8C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n";
+        let routes = routes_in(table);
+        assert_eq!(routes.len(), 2);
+        assert!(routes[0].is_default() && routes[0].interface == "eth0");
+        assert_eq!(routes[1].to, (Ipv4Addr::new(192, 168, 1, 0), 0xffff_ff00));
+        assert!(routes[1].meets(Ipv4Addr::new(192, 168, 1, 4), 30));
+        assert!(routes[1].meets(Ipv4Addr::new(192, 168, 0, 0), 16), "it lies inside");
+        assert!(!routes[1].meets(Ipv4Addr::new(192, 168, 2, 4), 30));
+        assert!(!routes[0].meets(Ipv4Addr::new(192, 168, 1, 4), 30), "a default route is no place");
+    }
+}

@@ -1,0 +1,198 @@
+//! From the first packet to the last.
+
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use capture::{Next, Packet, Source};
+use host::sockets::Owner;
+use units::Clock;
+use wire::{FiveTuple, LinkType, decode};
+
+use crate::{Belongings, Output, Seen};
+
+/// One wait for packets, after which sockets are looked at: those of a question to a name server
+/// live a few milliseconds.
+const WAIT: Duration = Duration::from_millis(4);
+/// A look is followed by so many times as long without one: where there are many processes it
+/// takes long.
+const REST: i64 = 10;
+/// More than the headers of a packet need.
+const HEAD_BYTES: usize = 512;
+
+/// Why watching ended early.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Packets could not be captured.
+    #[error(transparent)]
+    Capture(#[from] capture::Error),
+    /// Sockets could not be listed, or processes not be looked at.
+    #[error(transparent)]
+    Host(#[from] host::Error),
+    /// Packets could not be written.
+    #[error("cannot write the packets")]
+    Output(#[source] io::Error),
+}
+
+/// What is watched, and how.
+#[expect(missing_debug_implementations, reason = "closures")]
+pub struct Watch<'a> {
+    /// Looks at the sockets of the namespace.
+    pub look: &'a mut dyn FnMut() -> Result<Seen, host::Error>,
+    /// Whether it is over; asked all the time.
+    pub is_over: &'a mut dyn FnMut() -> Result<bool, host::Error>,
+    /// Packets whose owner is not known are left out.
+    pub only_known: bool,
+}
+
+/// What a process had of the packets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Share {
+    /// Whose they are; `None` where no socket told.
+    pub owner: Option<Arc<Owner>>,
+    /// Packets.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+}
+
+/// What was captured.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// Packets written.
+    pub packets: u64,
+    /// Packets of others, or of nobody known, left out.
+    pub left_out: u64,
+    /// Packets that the kernel dropped.
+    pub kernel_drops: u64,
+    /// By process, those with the most bytes first.
+    pub shares: Vec<Share>,
+    /// What an operator should know, one line each.
+    pub notes: Vec<String>,
+    /// The reader of the output went away.
+    pub is_broken_off: bool,
+}
+
+/// Writes packets until it is over. Gives back where they were written to, unless its reader went
+/// away.
+pub fn watch<W: Write>(
+    source: &mut dyn Source,
+    watch: Watch<'_>,
+    output: Output<W>,
+    clock: &dyn Clock,
+) -> Result<(Report, Option<W>), Error> {
+    let mut state = State {
+        output,
+        known: Belongings::default(),
+        link_types: source.interfaces().iter().map(|interface| interface.link_type).collect(),
+        next_look_ns: i64::MIN,
+        counts: BTreeMap::new(),
+        report: Report::default(),
+    };
+    let Watch { look, is_over, only_known } = watch;
+    let mut is_stopping = false;
+    loop {
+        match source.next_batch(WAIT)? {
+            Next::Packets(batch) => {
+                for packet in batch {
+                    state.take(&packet, only_known, look, clock)?;
+                }
+                match state.output.flush() {
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                        state.report.is_broken_off = true;
+                        break;
+                    }
+                    written => written.map_err(Error::Output)?,
+                }
+            }
+            Next::Idle => state.look(look, clock)?,
+            Next::Block(_) => {}
+            Next::End => break,
+        }
+        if !is_stopping && is_over()? {
+            is_stopping = true;
+            source.begin_stop();
+        }
+    }
+    state.finish(source, clock)
+}
+
+struct State<W: Write> {
+    output: Output<W>,
+    known: Belongings,
+    link_types: Vec<LinkType>,
+    next_look_ns: i64,
+    /// Packets and bytes by process.
+    counts: BTreeMap<Option<Arc<Owner>>, (u64, u64)>,
+    report: Report,
+}
+
+impl<W: Write> State<W> {
+    fn take(
+        &mut self,
+        packet: &Packet<'_>,
+        only_known: bool,
+        look: &mut dyn FnMut() -> Result<Seen, host::Error>,
+        clock: &dyn Clock,
+    ) -> Result<(), Error> {
+        let tuple = self.tuple(packet);
+        if self.known.owner(&tuple).is_none() {
+            self.look(look, clock)?;
+        }
+        let owner = self.known.owner_or_only(&tuple).cloned();
+        if owner.is_none() && only_known {
+            self.report.left_out += 1;
+            return Ok(());
+        }
+        self.output.packet(packet, owner.as_deref());
+        self.report.packets += 1;
+        let (packets, bytes) = self.counts.entry(owner).or_default();
+        *packets += 1;
+        *bytes += u64::from(packet.original_len);
+        Ok(())
+    }
+
+    /// Looks at the sockets, if it is time.
+    fn look(
+        &mut self,
+        look: &mut dyn FnMut() -> Result<Seen, host::Error>,
+        clock: &dyn Clock,
+    ) -> Result<(), Error> {
+        let begin_ns = clock.boottime_ns();
+        if begin_ns < self.next_look_ns {
+            return Ok(());
+        }
+        self.known.learn(&look()?);
+        let end_ns = clock.boottime_ns();
+        self.next_look_ns = end_ns + (end_ns - begin_ns) * REST;
+        Ok(())
+    }
+
+    fn tuple(&self, packet: &Packet<'_>) -> FiveTuple {
+        let mut head = [0; HEAD_BYTES];
+        let len = packet.copy_to(&mut head);
+        let place = usize::try_from(packet.interface).unwrap_or(usize::MAX);
+        let link_type = self.link_types.get(place).copied().unwrap_or(LinkType::ETHERNET);
+        decode(link_type, head.get(..len).unwrap_or_default(), packet.original_len).tuple
+    }
+
+    fn finish(
+        mut self,
+        source: &mut dyn Source,
+        clock: &dyn Clock,
+    ) -> Result<(Report, Option<W>), Error> {
+        let counters = source.counters();
+        let to = match self.output.finish(&counters, clock.realtime()) {
+            Err(_) if self.report.is_broken_off => None,
+            written => Some(written.map_err(Error::Output)?),
+        };
+        self.report.kernel_drops = counters.iter().map(|counters| counters.kernel_drops).sum();
+        self.report.notes = source.notes();
+        let share = |(owner, (packets, bytes))| Share { owner, packets, bytes };
+        self.report.shares = self.counts.into_iter().map(share).collect();
+        self.report.shares.sort_by_key(|share| core::cmp::Reverse(share.bytes));
+        Ok((self.report, to))
+    }
+}

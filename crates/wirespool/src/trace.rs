@@ -1,0 +1,310 @@
+//! `wirespool trace`.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io::Write;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ::trace::{Report, Seen, Watch};
+use anyhow::{Context, bail};
+use capture::{LiveOptions, LiveSource, Source as _};
+use clap::Args;
+use host::network::{Enclosure, Way, interfaces};
+use host::sockets::{Namespace, Owner, Owners, endpoints, family};
+use host::{Launch, Output, StopFlag, SystemClock, User, not_started, read_text};
+use units::ByteSize;
+
+use crate::failure::{Outcome, Usage, Verdict};
+use crate::progress::say;
+
+/// Kernel memory for packets of each interface.
+const RING: ByteSize = ByteSize(16 << 20);
+/// Where resolvers that listen on this machine only say whom they ask.
+const UPSTREAM: [&str; 2] =
+    ["/run/systemd/resolve/resolv.conf", "/run/NetworkManager/no-stub-resolv.conf"];
+
+/// The packets of one program.
+///
+/// Runs a program in a network namespace of its own, from which it reaches the world through this
+/// machine, and writes its packets as pcapng; each has its process as a comment. Nothing of that
+/// stays behind, even when it is killed. Ends when all processes that the program started have
+/// ended, with the exit code of the program. The program sees IPv4 only, and another address.
+///
+/// Of a program that runs already (--pid) the packets are told from those of others by its
+/// sockets; nothing changes for it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool trace -- curl https://example.com
+  wirespool trace -o dns.pcapng --filter 'port 53' -- dig example.com
+  wirespool trace --user \"$USER\" -- ./crawler --once
+  wirespool trace -o - -- ./crawler | wireshark -k -i -
+  wirespool trace --pid 4711 -o server.pcapng          until Ctrl-C, or until it ends
+
+Needs root; --pid of one's own program needs the capability CAP_NET_RAW only.")]
+pub(crate) struct Flags {
+    /// Write to this file, or to standard output (-); the program's output goes to standard error
+    /// then
+    #[arg(short, long, value_name = "FILE", default_value = "trace.pcapng")]
+    output: PathBuf,
+    /// Replace an existing file
+    #[arg(long)]
+    force: bool,
+    /// Packets to be kept, in the words of pcap-filter
+    #[arg(long, value_name = "EXPRESSION")]
+    filter: Option<String>,
+    /// Most bytes kept of a packet [default: all]
+    #[arg(long, value_name = "BYTES", default_value_t = 0, hide_default_value = true)]
+    snaplen: u32,
+    /// Run the program as this user
+    #[arg(long, value_name = "NAME", conflicts_with = "pid")]
+    user: Option<String>,
+    /// The interface by which its packets leave this machine [default: that of the default route]
+    #[arg(long, value_name = "INTERFACE", conflicts_with = "pid")]
+    via: Option<String>,
+    /// The name server that the program asks [default: that of this machine]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "pid")]
+    dns: Option<IpAddr>,
+    /// A process that runs, with those that it started
+    #[arg(long, value_name = "PID", conflicts_with = "command")]
+    pid: Option<u32>,
+    /// Tell what was captured as JSON, on standard error
+    #[arg(long)]
+    json: bool,
+    /// The program and its arguments
+    #[arg(last = true, required_unless_present = "pid")]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(flags: &Flags) -> Outcome {
+    match flags.pid {
+        Some(process) => of_running(flags, process),
+        None => of_program(flags),
+    }
+}
+
+/// Where packets go.
+enum Sink {
+    File(Output),
+    Stdout(std::io::Stdout),
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self {
+            Self::File(file) => file.write(bytes),
+            Self::Stdout(out) => out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        match self {
+            Self::File(file) => file.flush(),
+            Self::Stdout(out) => out.flush(),
+        }
+    }
+}
+
+fn is_stdout(flags: &Flags) -> bool {
+    flags.output == Path::new("-")
+}
+
+fn sink(flags: &Flags) -> Result<Sink, host::Error> {
+    if is_stdout(flags) {
+        return Ok(Sink::Stdout(std::io::stdout()));
+    }
+    Output::create(&flags.output, flags.force).map(Sink::File)
+}
+
+fn live(flags: &Flags, interfaces: Vec<String>) -> Result<LiveSource, capture::Error> {
+    LiveSource::open(&LiveOptions {
+        interfaces,
+        filter: flags.filter.clone(),
+        snaplen: flags.snaplen,
+        promiscuous: false,
+        ring_size: RING,
+        ..LiveOptions::default()
+    })
+}
+
+/// Captures until it is over, and tells.
+fn capture(
+    flags: &Flags,
+    (source, of): (&mut LiveSource, &str),
+    sink: Sink,
+    watch: Watch<'_>,
+) -> anyhow::Result<Report> {
+    let output = ::trace::Output::new(sink, of, source.interfaces());
+    let output = output.context("cannot write the packets")?;
+    let (report, sink) = ::trace::watch(source, watch, output, &SystemClock)?;
+    if let Some(Sink::File(file)) = sink {
+        file.finish()?;
+    }
+    let text = if flags.json {
+        view::traced_json(&report)
+    } else {
+        view::traced(&report, (!is_stdout(flags)).then_some(&flags.output))
+    };
+    say(text.trim_end());
+    Ok(report)
+}
+
+fn of_program(flags: &Flags) -> Outcome {
+    let [program, arguments @ ..] = flags.command.as_slice() else {
+        return Err(Usage("no program is named behind --".to_owned()).into());
+    };
+    let user = flags.user.as_deref().map(User::named).transpose()?;
+    let way = way(flags)?;
+    let resolver = resolver(flags.dns);
+    let sink = sink(flags)?;
+    let stop = StopFlag::install()?;
+    let enclosure = Enclosure::new(&way)?;
+    let launch = Launch {
+        program: Path::new(program),
+        arguments,
+        user: user.as_ref(),
+        resolver: resolver.as_deref(),
+        merges_output: is_stdout(flags),
+    };
+    let words: Vec<_> = flags.command.iter().map(|word| word.to_string_lossy()).collect();
+    // The thread that starts the program stays as long as it: the program ends with it.
+    enclosure.within(|| enclosed(flags, (&enclosure, &stop), &launch, (sink, &words.join(" "))))?
+}
+
+/// In the namespace: starts the program and captures what it sends and receives.
+fn enclosed(
+    flags: &Flags,
+    (enclosure, stop): (&Enclosure, &StopFlag),
+    launch: &Launch<'_>,
+    (sink, of): (Sink, &str),
+) -> Outcome {
+    let mut source = live(flags, vec![enclosure.interface().to_owned()])?;
+    let mut program = match launch.start() {
+        Ok(program) => program,
+        Err(error) => {
+            let code = not_started(&error);
+            say(&format!("wirespool: {}", crate::failure::line(&error.into())));
+            return Ok(Verdict::Program(code));
+        }
+    };
+    let mut owners = Owners::default();
+    let mut processes = BTreeSet::new();
+    let mut look = || {
+        processes.extend(enclosure.processes());
+        let only = (processes.len() == 1).then(|| processes.first().copied()).flatten();
+        seen(&mut owners, |_| true, only)
+    };
+    let mut code = None;
+    let mut is_asked_to_end = false;
+    let mut is_over = || {
+        code = match code {
+            None => program.ended()?,
+            known => known,
+        };
+        if stop.is_set() && !core::mem::replace(&mut is_asked_to_end, true) {
+            program.terminate();
+        }
+        Ok(code.is_some() && enclosure.processes().is_empty())
+    };
+    let watch = Watch { look: &mut look, is_over: &mut is_over, only_known: false };
+    capture(flags, (&mut source, of), sink, watch)?;
+    // Without a code nobody reads its packets any more, and it ends with us.
+    Ok(code.map_or(Verdict::Clean, Verdict::Program))
+}
+
+/// The packets of a process that runs, told from those of others.
+fn of_running(flags: &Flags, process: u32) -> Outcome {
+    if family(process).is_empty() {
+        bail!("there is no process {process}");
+    }
+    let namespace = Namespace::of_process(process)?;
+    let sink = sink(flags)?;
+    let stop = StopFlag::install()?;
+    let of = Owner::of_process(process).to_string();
+    namespace.within(|| {
+        let mut source = live(flags, interfaces()?)?;
+        let mut owners = Owners::default();
+        let mut processes = family(process);
+        let mut look = || {
+            let now = family(process);
+            if !now.is_empty() {
+                processes = now;
+            }
+            seen(&mut owners, |owner| processes.contains(&owner), None)
+        };
+        let mut is_over = || Ok(stop.is_set() || !Path::new(&format!("/proc/{process}")).exists());
+        let watch = Watch { look: &mut look, is_over: &mut is_over, only_known: true };
+        capture(flags, (&mut source, &of), sink, watch)?;
+        Ok(Verdict::Clean)
+    })?
+}
+
+/// The sockets of the namespace that this thread is in, as far as they belong to wanted processes.
+fn seen(
+    owners: &mut Owners,
+    is_wanted: impl Fn(u32) -> bool,
+    only: Option<u32>,
+) -> Result<Seen, host::Error> {
+    let endpoints = endpoints()?;
+    owners.learn(endpoints.iter().map(|endpoint| endpoint.inode));
+    let owned = endpoints.into_iter().filter_map(|endpoint| {
+        let owner = owners.get(endpoint.inode)?;
+        is_wanted(owner.process).then(|| (endpoint, Arc::clone(owner)))
+    });
+    let sockets = owned.collect();
+    Ok(Seen { sockets, only: only.map(|process| Arc::new(Owner::of_process(process))) })
+}
+
+fn way(flags: &Flags) -> anyhow::Result<Way> {
+    if let Some(interface) = &flags.via {
+        return Ok(Way { interface: interface.clone() });
+    }
+    let way = Way::default_route()?;
+    way.context("this machine has no default route of IPv4; --via names an interface")
+}
+
+/// What the program finds in its `/etc/resolv.conf`; `None` for what is there.
+fn resolver(asked: Option<IpAddr>) -> Option<String> {
+    if let Some(address) = asked {
+        return Some(format!("nameserver {address}\n"));
+    }
+    let text = read_text(Path::new("/etc/resolv.conf")).ok()?;
+    if !is_local(&text) {
+        return None;
+    }
+    // Who answers on this machine's loopback is not reached from another namespace.
+    let texts = UPSTREAM.iter().filter_map(|path| read_text(Path::new(path)).ok());
+    let found = texts.into_iter().find(|text| servers(text).next().is_some() && !is_local(text));
+    if found.is_none() {
+        say(
+            "note: the name server of this machine listens on its loopback, where the program does \
+             not reach it, and does not say whom it asks: names will not be found; --dns names one",
+        );
+    }
+    found
+}
+
+fn servers(text: &str) -> impl Iterator<Item = IpAddr> {
+    let lines = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver"));
+    lines.filter_map(|rest| rest.trim().parse().ok())
+}
+
+/// All of its name servers are on the loopback.
+fn is_local(text: &str) -> bool {
+    servers(text).all(|address: IpAddr| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resolver_on_the_loopback_is_told_from_others() {
+        assert!(is_local("nameserver 127.0.0.53\noptions edns0\n"));
+        assert!(is_local("nameserver ::1\n"));
+        assert!(!is_local("nameserver 127.0.0.53\nnameserver 192.0.2.1\n"));
+        assert!(is_local("# nameserver 192.0.2.1\n"), "the one of the C library is local");
+    }
+}

@@ -1,0 +1,204 @@
+//! One program's packets, on a machine of our own with a world behind it.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use capture::{FileOptions, FileSource, Next, Source};
+use format::pcapng::{ByteOrder, OptionCode, Options};
+use host::sockets::Namespace;
+use wire::{Address, LinkType, decode};
+
+use crate::machine::{Ran, enter, run};
+
+/// A machine with one way out, to a machine in another namespace, whose process is in `FAR`.
+const WORLD: &str = "set -e
+    ip link set lo up
+    unshare --net sleep 120 < /dev/null > /dev/null 2>&1 &
+    export FAR=$!
+    while [ $(readlink /proc/$FAR/ns/net) = $(readlink /proc/self/ns/net) ]; do sleep 0.01; done
+    ip link add up type veth peer name far netns $FAR
+    ip addr add 192.0.2.1/24 dev up
+    ip link set up up
+    nsenter --target $FAR --net sh -c '
+        ip link set lo up; ip addr add 192.0.2.2/24 dev far; ip link set far up'
+    ip route add default via 192.0.2.2
+    echo 0 > /proc/sys/net/ipv4/conf/up/forwarding
+    mount -t tmpfs none /run";
+const FORWARDING: &str = "/proc/sys/net/ipv4/conf/up/forwarding";
+
+fn listener_far_away() -> TcpListener {
+    let far = std::env::var("FAR").unwrap().parse().unwrap();
+    let namespace = Namespace::of_process(far).unwrap();
+    namespace.within(|| TcpListener::bind("192.0.2.2:0").unwrap()).unwrap()
+}
+
+/// Answers one connection and tells who it was.
+fn answer(listener: TcpListener) -> std::thread::JoinHandle<IpAddr> {
+    let serve = move || {
+        let (mut stream, from) = listener.accept().unwrap();
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        stream.write_all(b"hello\n").unwrap();
+        from.ip()
+    };
+    std::thread::Builder::new().spawn(serve).unwrap()
+}
+
+/// Addresses, the ports and the comments of the packets of a capture.
+fn packets(path: &str) -> Vec<(Address, Address, [u16; 2], String)> {
+    let mut source = FileSource::open(path.as_ref(), FileOptions::default()).unwrap();
+    let mut found = Vec::new();
+    loop {
+        match source.next_batch(Duration::from_secs(1)).unwrap() {
+            Next::Packets(batch) => found.extend(batch.map(|packet| {
+                let tuple = decode(LinkType::ETHERNET, packet.head, packet.original_len).tuple;
+                let options = Options::new(packet.options, ByteOrder::Little);
+                let comment = options.find_value(OptionCode::COMMENT).unwrap_or_default();
+                let comment = String::from_utf8_lossy(comment).into_owned();
+                (tuple.orig, tuple.resp, [tuple.orig_port, tuple.resp_port], comment)
+            })),
+            Next::End => return found,
+            Next::Block(_) | Next::Idle => {}
+        }
+    }
+}
+
+fn is_as_before() -> bool {
+    let interfaces = fs::read_to_string("/proc/net/dev").unwrap();
+    let notes = fs::read_dir("/run/wirespool").map_or(0, Iterator::count);
+    fs::read_to_string(FORWARDING).unwrap().trim() == "0"
+        && !interfaces.contains("trace")
+        && notes == 0
+}
+
+fn wait_until(mut is_so: impl FnMut() -> bool) {
+    for _ in 0..2000 {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("it never happens");
+}
+
+#[test]
+fn a_program_reaches_the_world_and_its_packets_have_its_name() {
+    if !enter(WORLD, "trace::a_program_reaches_the_world_and_its_packets_have_its_name") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.pcapng").to_str().unwrap().to_owned();
+    let listener = listener_far_away();
+    let port = listener.local_addr().unwrap().port();
+    let server = answer(listener);
+    let script = format!(
+        "exec 3<>/dev/tcp/192.0.2.2/{port}; echo >&3; read line <&3; [ $line = hello ] && exit 7"
+    );
+    let ran: Ran = run(&["trace", "-o", &file, "--", "bash", "-c", &script]);
+    assert_eq!(ran.code, Some(7), "{ran:?}");
+    assert_eq!(server.join().unwrap(), Ipv4Addr::new(192, 0, 2, 1), "not under its own address");
+    assert!(ran.err.contains("bash (process "), "{ran:?}");
+    let far = Address::V4(Ipv4Addr::new(192, 0, 2, 2));
+    let found = packets(&file);
+    let sent = found.iter().filter(|(_, to, ports, _)| (*to, ports[1]) == (far, port));
+    assert!(sent.clone().count() >= 4, "{found:?}");
+    let is_private = |address| matches!(address, Address::V4(ip) if ip.octets()[..2] == [10, 213]);
+    assert!(sent.clone().all(|(from, ..)| is_private(*from)), "{found:?}");
+    assert!(sent.clone().all(|(.., comment)| comment.starts_with("bash (process ")), "{found:?}");
+    assert!(is_as_before());
+
+    let ran = run(&["trace", "-o", &file, "--", "true"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.err.contains("exists"), "{ran:?}");
+    let ran = run(&["trace", "-o", &file, "--force", "--", "/nonexistent"]);
+    assert_eq!(ran.code, Some(127), "{ran:?}");
+    assert!(is_as_before());
+}
+
+#[test]
+fn nothing_stays_of_one_that_is_killed() {
+    if !enter(WORLD, "trace::nothing_stays_of_one_that_is_killed") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_wirespool"));
+    // One child, and one of that child, which does not die of a signal to its parent.
+    let script = "(trap '' HUP; sleep 599.25 & wait) & wait";
+    program.args(["trace", "-o", "t.pcapng", "--", "sh", "-c", script]);
+    program.current_dir(folder.path()).stdin(Stdio::null()).stderr(Stdio::null());
+    let mut program = program.spawn().unwrap();
+    let sleeps = || {
+        let text = |entry: fs::DirEntry| fs::read(entry.path().join("cmdline")).ok();
+        let entries = fs::read_dir("/proc").unwrap().flatten();
+        entries.filter_map(text).any(|line| line == b"sleep\x00599.25\x00")
+    };
+    wait_until(sleeps);
+    assert!(!is_as_before());
+    program.kill().unwrap();
+    program.wait().unwrap();
+    wait_until(|| is_as_before() && !sleeps());
+}
+
+/// Connects again and again until it is dropped. A connection is open for a moment, as a question
+/// and its answer are; one that is closed at once is gone before anybody looks.
+struct Client(Child);
+
+impl Client {
+    fn start(port: u16) -> Self {
+        let script = format!(
+            "while exec 3<>/dev/tcp/127.0.0.1/{port}; do echo >&3; sleep 0.1; exec 3>&-; done"
+        );
+        Self(Command::new("bash").args(["-c", &script]).spawn().unwrap())
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+#[test]
+fn packets_of_a_program_that_runs_are_told_from_those_of_others() {
+    let name = "trace::packets_of_a_program_that_runs_are_told_from_those_of_others";
+    if !enter("ip link set lo up", name) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.pcapng").to_str().unwrap().to_owned();
+    let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    let [wanted, other] = [0, 1].map(|at| listeners[at].local_addr().unwrap().port());
+    let client = Client::start(wanted);
+    let process = client.0.id().to_string();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_wirespool"))
+        .args(["trace", "--pid", &process, "-o", &file, "--json"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut streams = Vec::new();
+    for _ in 0..60 {
+        let mut stream = TcpStream::connect(("127.0.0.1", other)).unwrap();
+        stream.write_all(b"other").unwrap();
+        streams.push(stream);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(client);
+    let ended = program.wait().unwrap();
+    let mut said = String::new();
+    program.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert!(ended.success(), "{said}");
+    let found = packets(&file);
+    assert!(found.len() > 20, "{} packets: {said}", found.len());
+    assert!(found.iter().all(|(.., ports, _)| ports.contains(&wanted)), "{said}");
+    assert!(found.iter().all(|(.., comment)| comment.contains("(process ")), "{said}");
+    let report: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert!(report["left_out"].as_u64().unwrap() > 100, "{said}");
+
+    let ran = run(&["trace", "--pid", "4194305", "-o", &file, "--force"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(3), "wirespool: there is no process 4194305\n"));
+}
