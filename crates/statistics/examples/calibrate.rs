@@ -8,7 +8,10 @@
 
 use core::f64::consts::TAU;
 
-use statistics::{Draw as _, Rule, Sample, THRESHOLD_SIZES, changes, modes, segments};
+use statistics::{
+    Cell, Column, Draw as _, Modes, Rule, Sample, THRESHOLD_SIZES, changes, drift, modes, segments,
+    separations,
+};
 use units::Random;
 
 /// Samples for each size and source.
@@ -19,7 +22,7 @@ const WRONG_PERMILLE: usize = 10;
 const GAP_LEAST: f64 = 2.0;
 
 /// Sources with a single mode, on the logarithmic scale that the rules work on.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Source {
     /// Lognormal data; and normal ones, where they spread little.
     Normal,
@@ -70,6 +73,7 @@ fn main() {
         let found = power(count, minority, sigmas, samples / 10);
         println!("{count:>5} {minority} {sigmas:>4} sigma {found:?}");
     }
+    benchmarks(samples);
     println!(
         "\nchanges of 60 and 60 values, of 1000: step (deviations), ED-PELT alone, judged, in place"
     );
@@ -79,6 +83,80 @@ fn main() {
         let [alone, judged, right] = steps(sigmas, spread, samples / 20);
         println!("{sigmas:>5} of {spread:>5} {alone:>6.0} {judged:>6.0} {right:>6.0}");
     }
+}
+
+/// Series as a benchmark has them.
+fn benchmarks(samples: usize) {
+    println!(
+        "\nmodes 10 % apart at 80/20, of 1000: by the spread of each, found in 20, 30, 50, 100 runs"
+    );
+    for spread in [0.005, 0.010, 0.015, 0.020, 0.025, 0.030] {
+        let found = [20, 30, 50, 100].map(|count| apart(count, spread, samples / 10));
+        println!("{:>5.1} % {found:>6.0?}", spread * 100.0);
+    }
+    println!("\nand of those at 1 % in 30 runs, of 1000: the factor is named, another one is");
+    println!("{:.0?}", named(samples / 20));
+    println!("\nnothing there, spread 5 %, of 1000: runs, modes, changes, drift, any");
+    for source in SOURCES {
+        for count in [10, 30, 100, 300] {
+            println!("{count:>5} {:>6.1?} {source:?}", alarms(source, count, samples / 10));
+        }
+    }
+}
+
+/// A fifth of the values 10 % higher, each with a spread of its own.
+fn two_speeds(count: usize, spread: f64, random: &mut Random) -> Vec<f64> {
+    let level = |at: usize| if at * 5 < count { 1.1 } else { 1.0 };
+    (0..count).map(|at| level(at) * (1.0 + spread * normal(random))).collect()
+}
+
+fn apart(count: usize, spread: f64, samples: usize) -> f64 {
+    share(samples, 80, |random| {
+        modes(&two_speeds(count, spread, random)).is_some_and(|modes| modes.is_bimodal())
+    })
+}
+
+/// One factor that decides beside seven that do not: numbers, words, and the order.
+fn named(samples: usize) -> [f64; 2] {
+    let names = |random: &mut Random| -> Vec<String> {
+        let values = two_speeds(30, 0.01, random);
+        let Some(found) = modes(&values).filter(Modes::is_bimodal) else {
+            return Vec::new();
+        };
+        let is_upper: Vec<bool> = values.iter().map(|value| found.is_upper(*value)).collect();
+        let mut column = |name: &str, of: &dyn Fn(usize, &mut Random) -> Cell| Column {
+            name: name.to_owned(),
+            cells: (0..values.len()).map(|at| of(at, random)).collect(),
+        };
+        let word = |is: bool| Cell::Word(if is { "a" } else { "b" }.to_owned());
+        let mut columns = vec![
+            column("cause", &|at, _| word(at * 5 < 30)),
+            column("number", &|at, _| Cell::Number(number(at * 7 % 30))),
+            column("parity", &|at, _| word(at % 2 == 0)),
+        ];
+        columns.extend((0..5).map(|_| column("chance", &|_, random| Cell::Number(random.share()))));
+        separations(&is_upper, &columns, random).into_iter().map(|found| found.name).collect()
+    };
+    let is_named = share(samples, 81, |random| names(random).contains(&"cause".to_owned()));
+    let is_wrong = share(samples, 81, |random| names(random).iter().any(|name| name != "cause"));
+    [is_named, is_wrong]
+}
+
+/// As `wirespool bench` looks at a series: a step is no drift.
+fn alarms(source: Source, count: usize, samples: usize) -> [f64; 4] {
+    let series = |random: &mut Random| -> Vec<f64> {
+        (0..count).map(|_| (0.05 * draw(source, random)).exp()).collect()
+    };
+    let is_bimodal = |values: &[f64]| modes(values).is_some_and(|modes| modes.is_bimodal());
+    let drifts = |values: &[f64]| changes(values).is_empty() && drift(values).is_some();
+    let of = |is: &dyn Fn(&[f64]) -> bool| share(samples, 82, |random| is(&series(random)));
+    let changed = |values: &[f64]| !changes(values).is_empty();
+    [
+        of(&is_bimodal),
+        of(&changed),
+        of(&drifts),
+        of(&|values| is_bimodal(values) || changed(values) || drifts(values)),
+    ]
 }
 
 fn draw(source: Source, random: &mut Random) -> f64 {

@@ -4,8 +4,10 @@ use crate::number::real;
 use crate::random::Draw as _;
 use units::Random;
 
-/// Orders of the labels that a factor is held against.
+/// Orders of the labels that a factor is held against, at least.
 const SHUFFLES: usize = 1999;
+/// And for each factor, so that of many one can still be below the largest chance.
+const SHUFFLES_EACH: usize = 200;
 /// A chance below this, after it was multiplied by the number of factors, is none.
 const P_MAX: f64 = 0.01;
 
@@ -52,16 +54,17 @@ pub fn explain(is_upper: &[bool], factors: &[Factor<'_>], random: &mut Random) -
     if whole <= 0.0 {
         return found;
     }
+    let shuffles = SHUFFLES.max(SHUFFLES_EACH * factors.len());
     for factor in factors {
         let (order, is_number) = order(factor, is_upper.len());
         let separate = |labels: &[bool]| separation(&order, is_number, labels);
         let (shared, cut) = separate(is_upper);
         let mut labels = is_upper.to_vec();
-        let as_much = (0..SHUFFLES).filter(|_| {
+        let as_much = (0..shuffles).filter(|_| {
             random.shuffle(&mut labels);
             separate(&labels).0 >= shared - 1e-12
         });
-        let chance = (1.0 + real(as_much.count())) / (1.0 + real(SHUFFLES));
+        let chance = (1.0 + real(as_much.count())) / (1.0 + real(shuffles));
         let p = (chance * real(factors.len())).min(1.0);
         if p < P_MAX && shared > 0.0 {
             let (name, share) = (factor.name.to_owned(), shared / whole);

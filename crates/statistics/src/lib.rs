@@ -2,9 +2,10 @@
 //!
 //! Series and samples of rates or latencies go in, findings come out: how wide a value spreads
 //! ([`Sample`]), how sure it is ([`interval`], [`paired`]), whether there are two modes ([`modes`])
-//! and which recorded factor separates them ([`explain`]), where a series changed ([`changes`]),
-//! whether it drifts ([`trend`], [`Cusum`]), whether runs differ or windows within them
-//! ([`intraclass`]). Formulas, thresholds and their calibration: docs/statistics.md.
+//! and which recorded factor separates them ([`explain`], [`separations`]), where a series changed
+//! ([`changes`]), whether it drifts ([`drift`], [`trend`], [`Cusum`]), whether runs differ or
+//! windows within them ([`intraclass`]). Formulas, thresholds and their calibration:
+//! docs/statistics.md.
 //!
 //! Pure: no clock, no I/O, and chance is an argument ([`units::Random`]). Nothing here knows what
 //! was measured. Non-finite values are refused or passed over, as each function says, and never
@@ -22,6 +23,7 @@ mod paired;
 mod pelt;
 mod random;
 mod rank;
+mod recorded;
 mod sample;
 mod thresholds;
 mod trend;
@@ -38,7 +40,8 @@ pub use paired::{Effect, paired};
 pub use pelt::segments;
 pub use random::Draw;
 pub use rank::mann_whitney;
+pub use recorded::{Cell, Column, Level, Separation, separations};
 pub use sample::Sample;
 pub use thresholds::{SIZES as THRESHOLD_SIZES, Thresholds};
-pub use trend::{Trend, trend};
+pub use trend::{Drift, Trend, drift, trend};
 pub use variance::intraclass;

@@ -49,6 +49,13 @@ impl Sample {
         self.ascending.iter().sum::<f64>() / real(self.count())
     }
 
+    /// Root of the mean square distance from the mean, with one value fewer; `None` of one value.
+    pub fn standard_deviation(&self) -> Option<f64> {
+        let mean = self.mean();
+        let squares: f64 = self.ascending.iter().map(|value| (value - mean).powi(2)).sum();
+        (self.count() > 1).then(|| (squares / real(self.count() - 1)).sqrt())
+    }
+
     /// The middle one, or the mean of the two in the middle.
     pub fn median(&self) -> f64 {
         f64::midpoint(self.at((self.count() - 1) / 2), self.at(self.count() / 2))
@@ -119,6 +126,8 @@ mod tests {
             near(ten.quantile(share), value);
         }
         near(ten.mean(), 5.5);
+        near(ten.standard_deviation().unwrap(), (82.5_f64 / 9.0).sqrt());
+        assert_eq!(sample(&[1.0]).standard_deviation(), None);
     }
 
     #[test]

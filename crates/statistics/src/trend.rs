@@ -1,11 +1,16 @@
 //! Slow drift.
 
+use crate::change::CHANGE_LEAST;
 use crate::normal::both_tails;
 use crate::number::real;
 use crate::sample::Sample;
 
 /// Beyond this, points are thinned: all pairs are looked at.
 const POINTS_MAX: usize = 2000;
+/// Of fewer values a slope is none.
+const VALUES_MIN: usize = 10;
+/// Chance of a drift that is none.
+const P_MAX: f64 = 1e-3;
 
 /// A straight line that a few wild points do not turn.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -46,6 +51,30 @@ pub fn trend(points: &[(f64, f64)]) -> Option<Trend> {
     let z = (score.abs() - 1.0).max(0.0) / deviation;
     let p = if deviation > 0.0 { both_tails(z) } else { 1.0 };
     Some(Trend { slope, intercept: rest.median(), p })
+}
+
+/// A series that rises or falls bit by bit.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Drift {
+    /// From the first value to the last, as a share of the median.
+    pub share: f64,
+    /// The chance of as much without a drift.
+    pub p: f64,
+}
+
+/// The drift of a series of positive values in the order of time that is worth a word: beyond 2 %,
+/// and not by chance.
+pub fn drift(series: &[f64]) -> Option<Drift> {
+    if series.len() < VALUES_MIN {
+        return None;
+    }
+    let median = Sample::new(series.iter().copied())?.median();
+    let points: Vec<(f64, f64)> =
+        series.iter().enumerate().map(|(at, value)| (real(at), *value)).collect();
+    let found = trend(&points)?;
+    let share = found.slope * real(series.len() - 1) / median;
+    let counts = found.p < P_MAX && share.abs() > CHANGE_LEAST;
+    counts.then_some(Drift { share, p: found.p })
 }
 
 fn sign(order: Option<core::cmp::Ordering>) -> f64 {
@@ -90,6 +119,20 @@ mod tests {
         let mut draw = || (0..30).map(|x| (f64::from(x), random.share())).collect::<Vec<_>>();
         let found = (0..1000).filter(|_| trend(&draw()).unwrap().p < 0.05).count();
         assert!((25..=75).contains(&found), "{found} of 1000");
+    }
+
+    #[test]
+    fn a_drift_is_large_enough_and_not_by_chance() {
+        let mut random = Random::new(32);
+        let mut series = |rise: f64| -> Vec<f64> {
+            (0..60).map(|at| 100.0 + rise * f64::from(at) / 59.0 + random.share()).collect()
+        };
+        let found = drift(&series(5.0)).unwrap();
+        assert!((found.share - 0.05).abs() < 0.01, "{found:?}");
+        assert!(drift(&series(-5.0)).unwrap().share < 0.0);
+        assert_eq!(drift(&series(1.5)), None, "1.5 % is of no interest");
+        assert_eq!((drift(&series(5.0)[..9]), drift(&[])), (None, None));
+        assert!((0..50).all(|_| drift(&series(0.0)).is_none()));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! What the runs of a comparison say: how much targets differ, and why the runs of one do.
 
 use statistics::{
-    Explanation, Factor, Levels, Modes, Sample, changes, explain, interval, intraclass, modes,
-    paired,
+    Cell, Column, Modes, Sample, Separation, changes, interval, intraclass, modes, paired,
+    separations,
 };
 
 use units::Random;
@@ -105,33 +105,20 @@ fn whole_run<'a>(windows: &[Place<'a>]) -> Option<Place<'a>> {
     Some(Place { rate: rates.median(), ..*windows.first()? })
 }
 
-/// What was recorded of an item, by its name.
-type Column<'a> = (String, Vec<Cell<'a>>);
-
-/// A number, or a word.
-#[derive(Clone, PartialEq)]
-enum Cell<'a> {
-    Number(f64),
-    Word(&'a str),
-}
-
+/// What was recorded that separates the modes.
 fn explained(items: &[Place<'_>], is_upper: &[bool], random: &mut Random) -> Vec<FactorFound> {
-    let columns: Vec<Column<'_>> =
-        columns(items).into_iter().filter(|(_, cells)| has_two(cells)).collect();
-    let words: Vec<Vec<u32>> = columns.iter().map(|(_, cells)| kinds(cells)).collect();
-    let numbers: Vec<Option<Vec<f64>>> = columns.iter().map(|(_, cells)| numbers(cells)).collect();
-    let levels = words.iter().zip(&numbers).map(|(words, numbers)| match numbers {
-        Some(numbers) => Levels::Numbers(numbers),
-        None => Levels::Kinds(words),
-    });
-    let factors: Vec<Factor<'_>> =
-        columns.iter().zip(levels).map(|((name, _), levels)| Factor { name, levels }).collect();
-    let found = explain(is_upper, &factors, random);
-    found.into_iter().map(|found| told(found, &columns, is_upper)).collect()
+    let found = separations(is_upper, &columns(items), random);
+    let told = |found: Separation| FactorFound {
+        name: found.name,
+        share: whole(found.share * 1000.0),
+        chance: whole(found.p * 1e6),
+        slower: found.lower.to_string(),
+    };
+    found.into_iter().map(told).collect()
 }
 
 /// Turns, rounds, places, and the facts of the run.
-fn columns<'a>(items: &[Place<'a>]) -> Vec<Column<'a>> {
+fn columns(items: &[Place<'_>]) -> Vec<Column> {
     type Of = fn(&Place<'_>) -> u64;
     let own: [(&str, Of); 5] = [
         ("turn in the round", |place| u64::from(place.run.turn)),
@@ -140,72 +127,19 @@ fn columns<'a>(items: &[Place<'a>]) -> Vec<Column<'a>> {
         ("time since the beginning", |place| place.begin_ns),
         ("time within the run", |place| place.begin_ns - place.run.begin_ns),
     ];
-    let mut columns: Vec<Column<'_>> = own
-        .into_iter()
-        .map(|(name, of)| {
-            (name.to_owned(), items.iter().map(|place| Cell::Number(real(of(place)))).collect())
-        })
-        .collect();
+    let column = |(name, of): (&str, Of)| Column {
+        name: name.to_owned(),
+        cells: items.iter().map(|place| Cell::Number(real(of(place)))).collect(),
+    };
+    let own = own.into_iter().map(column);
     let facts = items.first().map_or(&[][..], |place| &place.run.facts[..]);
-    for (at, fact) in facts.iter().enumerate() {
-        let cell = |place: &Place<'a>| {
-            let value = place.run.facts.get(at).map_or("", |fact| fact.value.as_str());
-            value.parse().map_or(Cell::Word(value), Cell::Number)
+    let facts = facts.iter().enumerate().map(|(at, fact)| {
+        let value = |place: &Place<'_>| {
+            Cell::read(place.run.facts.get(at).map_or("", |fact| fact.value.as_str()))
         };
-        columns.push((fact.name.clone(), items.iter().map(cell).collect()));
-    }
-    columns
-}
-
-/// What never changes explains nothing.
-fn has_two(cells: &[Cell<'_>]) -> bool {
-    cells.iter().any(|cell| cells.first() != Some(cell))
-}
-
-/// Each different word or number gets a number.
-fn kinds(cells: &[Cell<'_>]) -> Vec<u32> {
-    let mut seen: Vec<&Cell<'_>> = Vec::new();
-    let mut kind = |cell| {
-        let at = seen.iter().position(|other| *other == cell).unwrap_or_else(|| {
-            seen.push(cell);
-            seen.len() - 1
-        });
-        u32::try_from(at).expect("few kinds")
-    };
-    cells.iter().map(&mut kind).collect()
-}
-
-fn numbers(cells: &[Cell<'_>]) -> Option<Vec<f64>> {
-    let number = |cell: &Cell<'_>| match cell {
-        Cell::Number(number) => Some(*number),
-        Cell::Word(_) => None,
-    };
-    cells.iter().map(number).collect()
-}
-
-/// In words: what the slower mode goes with most.
-fn told(found: Explanation, columns: &[Column<'_>], is_upper: &[bool]) -> FactorFound {
-    let cells = columns.iter().find(|(name, _)| *name == found.name).map(|(_, cells)| cells);
-    let slow = cells.into_iter().flatten().zip(is_upper).filter(|(_, upper)| !**upper);
-    let slow: Vec<&Cell<'_>> = slow.map(|(cell, _)| cell).collect();
-    let slower = if let Some(cut) = found.cut {
-        let below = slow.iter().filter(|cell| matches!(cell, Cell::Number(n) if *n < cut));
-        let side = if below.count() * 2 > slow.len() { "below" } else { "from" };
-        format!("{side} {cut}")
-    } else {
-        let often = |cell: &&&Cell<'_>| slow.iter().filter(|other| *other == *cell).count();
-        match slow.iter().max_by_key(often) {
-            Some(Cell::Word(word)) => (*word).to_owned(),
-            Some(Cell::Number(number)) => number.to_string(),
-            None => String::new(),
-        }
-    };
-    FactorFound {
-        name: found.name,
-        share: whole(found.share * 1000.0),
-        chance: whole(found.p * 1e6),
-        slower,
-    }
+        Column { name: fact.name.clone(), cells: items.iter().map(value).collect() }
+    });
+    own.chain(facts).collect()
 }
 
 /// Every other target against the first, round by round.
