@@ -5,6 +5,7 @@
 //! Not here: reading and writing of members (`device`) and of packets (`capture`). Nothing here
 //! decides; `upkeep` refuses a target by what this room finds.
 
+mod cached;
 mod clock;
 mod control;
 mod directory;
@@ -36,8 +37,10 @@ mod space;
 mod tail;
 mod temporary;
 mod threads;
+mod timed;
 pub mod usage;
 
+pub use cached::cached_share;
 pub use clock::SystemClock;
 pub use control::{ControlSocket, ask};
 pub use directory::{Directory, OpenFile, default_cache_directory};
@@ -55,10 +58,14 @@ pub use process::{
     CpuTime, cpu_time, keep_freed_memory, memlock_limit_bytes, memory_available_bytes,
     random_bytes, terminal_columns,
 };
-pub use processors::{allowed_cpus, pin_thread};
+pub use processors::{
+    ProcessorUse, allowed_cpus, keep_thread_on, node_of_processor, pin_thread, processor_mhz,
+    processor_temperature_c,
+};
 pub use program::{Ended, Program};
 pub use signals::StopFlag;
 pub use space::{extents, free_bytes};
 pub use tail::Tail;
 pub use temporary::{TemporaryDirectory, write_file};
 pub use threads::thread_times;
+pub use timed::{Taken, Timed, can_start};

@@ -100,7 +100,7 @@ fn cpu_time_of(whose: libc::c_int) -> Result<CpuTime, Error> {
     Ok(CpuTime { user: duration(usage.ru_utime), system: duration(usage.ru_stime) })
 }
 
-fn duration(time: libc::timeval) -> Duration {
+pub(crate) fn duration(time: libc::timeval) -> Duration {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     Duration::from_secs(seconds) + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or(0))
 }

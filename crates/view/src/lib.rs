@@ -22,6 +22,7 @@ mod record;
 mod recorder;
 mod replay;
 mod rows;
+mod runs;
 mod salvage;
 mod scrub;
 mod session;
@@ -61,6 +62,7 @@ pub use record::{going_json, is_clean, recording, recording_json, recording_prog
 pub use recorder::parse_recorder;
 pub use replay::{replay_progress, replayed, replayed_json};
 pub use rows::{RowTable, rows_csv, rows_csv_heading, rows_json};
+pub use runs::{Former, FormerError, Held, Ran, held, parse_former, runs, runs_csv, runs_json};
 pub use salvage::{salvaged, salvaged_json};
 pub use scrub::{scrubbed, scrubbed_json};
 pub use session::{SessionTable, csv_heading, csv_line, json_line, session_file_name, session_id};

@@ -30,6 +30,26 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     millis.ok_or_else(|| "write a number with ms, s, m, h or d, such as 300s or 180d".to_owned())
 }
 
+/// A list of processors.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Cpus(pub(crate) Vec<usize>);
+
+/// Numbers and ranges, as in `/proc` and cpuset(7).
+pub(crate) fn cpus(text: &str) -> Result<Cpus, String> {
+    let bad = || "write numbers and ranges, such as 2-5,8".to_owned();
+    let number = |text: &str| text.parse::<u16>().map(usize::from).map_err(|_| bad());
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let range = number(first)?..=number(last)?;
+        if range.is_empty() {
+            return Err(bad());
+        }
+        cpus.extend(range);
+    }
+    Ok(Cpus(cpus))
+}
+
 /// What `ether host` does not cover.
 const STATIONS: &str = "ether host covers sessions without IP (ARP and the like): \
                         stations of IP sessions are not kept";
@@ -93,6 +113,15 @@ mod tests {
         );
         for text in ["", "G", "0", "0G", "-1M", "1T", "1 G", "1e9"] {
             assert!(bits(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn processors_are_numbers_and_ranges() {
+        assert_eq!(cpus("2-5,8"), Ok(Cpus(vec![2, 3, 4, 5, 8])));
+        assert_eq!(cpus("0"), Ok(Cpus(vec![0])));
+        for text in ["", "a", "1-", "-1", "5-2", "1,", "1 2", "70000"] {
+            assert!(cpus(text).is_err(), "{text}");
         }
     }
 

@@ -7,6 +7,7 @@
 mod advice;
 mod arguments;
 mod atlas;
+mod bench;
 mod create;
 mod demo;
 mod diagnose;
@@ -90,6 +91,7 @@ enum Verb {
     Qualify(Box<qualify::Flags>),
     Diagnose(diagnose::Flags),
     Trace(trace::Flags),
+    Bench(Box<bench::Flags>),
     Inspect(inspect::Flags),
     Status(members::StatusFlags),
     Verify(verify::Flags),
@@ -124,6 +126,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Replay(flags) => replay::run(&flags),
         Verb::Diagnose(flags) => diagnose::run(&flags),
         Verb::Trace(flags) => trace::run(&flags),
+        Verb::Bench(flags) => bench::run(&flags),
         Verb::Prove(flags) => prove::run(*flags),
         Verb::Qualify(flags) => qualify::run(&flags),
         Verb::Inspect(flags) => inspect::run(&flags),

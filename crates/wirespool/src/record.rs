@@ -12,7 +12,7 @@ use clap::Args;
 use host::{StopFlag, SystemClock, usage};
 use session::Config;
 
-use crate::arguments;
+use crate::arguments::{self, Cpus, cpus};
 use crate::failure::{Outcome, Usage, Verdict, of_record};
 use crate::progress::{Progress, say};
 use crate::recorder::Answering;
@@ -163,10 +163,6 @@ struct QueueFlags {
     timestamps: Timestamps,
 }
 
-/// A list of processors.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Cpus(Vec<usize>);
-
 #[derive(Debug, Args, Clone)]
 struct StandingFlags {
     /// Put aside what matches before the ring overwrites it
@@ -260,22 +256,6 @@ fn timestamps(text: &str) -> Result<Timestamps, String> {
         "adapter" => Ok(Timestamps::Adapter),
         _ => Err("kernel or adapter".to_owned()),
     }
-}
-
-/// Numbers and ranges, as in `/proc` and cpuset(7).
-fn cpus(text: &str) -> Result<Cpus, String> {
-    let bad = || "write numbers and ranges, such as 2-5,8".to_owned();
-    let number = |text: &str| text.parse::<u16>().map(usize::from).map_err(|_| bad());
-    let mut cpus = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let range = number(first)?..=number(last)?;
-        if range.is_empty() {
-            return Err(bad());
-        }
-        cpus.extend(range);
-    }
-    Ok(Cpus(cpus))
 }
 
 /// Less than 10 ms would be flushes and nothing else; more than a minute no recorder wants to lose.
@@ -479,15 +459,6 @@ pub(crate) fn run(flags: Flags) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn processors_are_numbers_and_ranges() {
-        assert_eq!(cpus("2-5,8"), Ok(Cpus(vec![2, 3, 4, 5, 8])));
-        assert_eq!(cpus("0"), Ok(Cpus(vec![0])));
-        for text in ["", "a", "1-", "-1", "5-2", "1,", "1 2", "70000"] {
-            assert!(cpus(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn queues_are_auto_or_a_number() {

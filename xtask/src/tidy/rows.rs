@@ -11,7 +11,7 @@ const ROWS: [&[&str]; 10] = [
     &["app", "format", "parity"],
     &["capture", "device", "host"],
     &["guard", "volume", "session", "index", "query"],
-    &["record", "extract", "upkeep", "replay", "prove", "qualify", "diagnose", "trace"],
+    &["record", "extract", "upkeep", "replay", "prove", "qualify", "diagnose", "trace", "runs"],
     &["view", "sql"],
     &["tui", "web"],
     &["wirespool"],

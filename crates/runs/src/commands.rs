@@ -1,0 +1,230 @@
+//! Commands as users type them: programs that are started, timed, and looked at from outside.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use host::{ProcessorUse, Taken, Timed, allowed_cpus, can_start, node_of_processor};
+use statistics::Cell;
+
+use crate::contest::{Fact, Parameter, Ran, Runner, Setting, Subject, Unit};
+use crate::error::Error;
+use crate::number::real;
+
+/// The variable that makes the environment of each run as long as it likes.
+const PADDING: &str = "WIRESPOOL_BENCH_PADDING";
+/// Runs lines that are given around the commands, as `system(3)` does.
+const SHELL: &str = "sh";
+
+/// What other programs did beside a shorter run cannot be told.
+const BESIDE_NS_MIN: u64 = 100_000_000;
+
+/// A command that is measured.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Command {
+    /// What it is called.
+    pub name: String,
+    /// The program and its arguments.
+    pub words: Vec<OsString>,
+    /// A line for the shell before each run, which is not measured.
+    pub prepare: Option<String>,
+    /// What was filled in to make it.
+    pub parameters: Vec<Parameter>,
+}
+
+impl Command {
+    /// What its runs are shown as.
+    pub fn subject(&self) -> Subject {
+        let (name, parameters) = (self.name.clone(), self.parameters.clone());
+        Subject { name, unit: Unit::Nanoseconds, parameters }
+    }
+}
+
+/// What is around all commands.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Surroundings {
+    /// What a command reads; nothing without.
+    pub input: Option<PathBuf>,
+    /// What commands say goes to standard error.
+    pub is_heard: bool,
+    /// A command that fails is measured all the same.
+    pub ignores_failure: bool,
+    /// Files that commands use: their cached share and their extents are recorded.
+    pub files: Vec<PathBuf>,
+    /// Files whose first lines are recorded.
+    pub facts: Vec<PathBuf>,
+}
+
+/// Runs commands.
+pub struct Commands<'a> {
+    measured: Vec<Command>,
+    around: Surroundings,
+    is_stopped: &'a dyn Fn() -> bool,
+}
+
+impl core::fmt::Debug for Commands<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Commands").field("measured", &self.measured).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Commands<'a> {
+    /// These commands. Whoever has `is_stopped` say so ends the one that runs, too.
+    pub fn new(
+        measured: Vec<Command>,
+        around: Surroundings,
+        is_stopped: &'a dyn Fn() -> bool,
+    ) -> Self {
+        Self { measured, around, is_stopped }
+    }
+
+    /// Refuses what can be refused before anything is measured: programs that are not there, files
+    /// that cannot be read, processors of others.
+    pub fn check(&self, cpus: &[usize]) -> Result<(), Error> {
+        let programs = self.measured.iter().filter_map(|command| command.words.first());
+        programs.map(OsString::as_os_str).try_for_each(check)?;
+        self.around.files.iter().try_for_each(|path| host::extents(path).map(drop))?;
+        self.around.facts.iter().try_for_each(|path| host::read_text(path).map(drop))?;
+        let allowed = allowed_cpus()?;
+        match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+            Some(&cpu) => Err(Error::NoProcessor { cpu }),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs a line that is not measured: `what` it is called in messages. False where it was told
+    /// to stop meanwhile.
+    pub fn run_line(&self, what: &'static str, line: &str) -> Result<bool, Error> {
+        match self.line(line, self.is_stopped)? {
+            Some(0) => Ok(true),
+            _ if (self.is_stopped)() => Ok(false),
+            code => Err(Error::Around { what, line: line.to_owned(), code }),
+        }
+    }
+
+    /// Runs the line behind everything, to its end also after a stop.
+    pub fn clean_up(&self, what: &'static str, line: &str) -> Result<(), Error> {
+        match self.line(line, &|| false)? {
+            Some(0) => Ok(()),
+            code => Err(Error::Around { what, line: line.to_owned(), code }),
+        }
+    }
+
+    /// Its exit code.
+    fn line(&self, line: &str, is_stopped: &dyn Fn() -> bool) -> Result<Option<i32>, Error> {
+        let arguments = [OsString::from("-c"), OsString::from(line)];
+        let timed = Timed {
+            program: OsStr::new(SHELL),
+            arguments: &arguments,
+            environment: &[],
+            input: None,
+            is_heard: self.around.is_heard,
+            cpu: None,
+        };
+        Ok(timed.run(is_stopped)?.code)
+    }
+
+    fn time(&self, command: &Command, setting: Setting) -> Result<Taken, Error> {
+        let (program, arguments) = command.words.split_first().expect("a command has a program");
+        let padding = OsString::from("x".repeat(setting.padding_bytes));
+        let timed = Timed {
+            program,
+            arguments,
+            environment: &[(PADDING, padding)],
+            input: self.around.input.as_deref(),
+            is_heard: self.around.is_heard,
+            cpu: setting.cpu,
+        };
+        Ok(timed.run(self.is_stopped)?)
+    }
+
+    /// What can be told before a run.
+    fn facts_before(&self, setting: Setting) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        for path in &self.around.files {
+            // One that went away meanwhile has nothing cached, and no extents.
+            let cached = host::cached_share(path).ok().flatten();
+            let percent = cached.map(|share| (share * 1000.0).round() / 10.0);
+            facts.push(number(&format!("% cached of {}", path.display()), percent));
+            let extents = host::extents(path).ok().flatten().map(real);
+            facts.push(number(&format!("extents of {}", path.display()), extents));
+        }
+        facts.extend(self.around.facts.iter().map(|path| first_line(path)));
+        let padding = u32::try_from(setting.padding_bytes).map(f64::from).ok();
+        facts.push(number("bytes added to its environment", padding));
+        facts.push(number("temperature of the processors", host::processor_temperature_c()));
+        let mhz = setting.cpu.or_else(|| allowed_cpus().ok()?.first().copied());
+        facts.push(number("MHz of the processor before", mhz.and_then(host::processor_mhz)));
+        let mebibytes = host::memory_available_bytes().map(|bytes| real(bytes >> 20));
+        facts.push(number("MiB of free memory", mebibytes));
+        facts
+    }
+}
+
+impl Runner for Commands<'_> {
+    type Error = Error;
+
+    fn run(&mut self, setting: Setting) -> Result<Option<Ran>, Error> {
+        let command = self.measured.get(setting.subject).expect("each subject is a command");
+        if let Some(line) = &command.prepare
+            && !self.run_line("--prepare", line)?
+        {
+            return Ok(None);
+        }
+        let mut facts = self.facts_before(setting);
+        let before = ProcessorUse::now();
+        let taken = self.time(command, setting)?;
+        let beside = before.zip(ProcessorUse::now()).map(|(before, after)| after.since(before));
+        if (self.is_stopped)() {
+            return Ok(None);
+        }
+        if taken.code != Some(0) && !self.around.ignores_failure {
+            let (name, code) = (command.name.clone(), taken.code);
+            return Err(Error::Failed { name, code });
+        }
+        facts.extend(facts_beside(&taken, beside));
+        Ok(Some(Ran { value: real(taken.wall_ns), taken: Some(taken), facts }))
+    }
+}
+
+fn check(program: &OsStr) -> Result<(), Error> {
+    if can_start(program) {
+        return Ok(());
+    }
+    let name = program.to_string_lossy().into_owned();
+    let is_line = name.contains(char::is_whitespace);
+    Err(if is_line { Error::Line { name } } else { Error::NoProgram { name } })
+}
+
+/// What can be told of a run: where it was, and what else the machine did.
+fn facts_beside(taken: &Taken, beside: Option<ProcessorUse>) -> [Fact; 4] {
+    let word = |value: Option<u32>| {
+        Cell::Word(value.map_or_else(|| "unknown".to_owned(), |value| value.to_string()))
+    };
+    let node = taken.processor.and_then(|cpu| node_of_processor(usize::try_from(cpu).ok()?));
+    let wall = real(taken.wall_ns).max(1.0);
+    let percent = |ns: f64| (ns / wall * 1000.0).round() / 10.0;
+    let own = taken.cpu.total().as_secs_f64() * 1e9;
+    // Ticks of 10 ms say nothing of a shorter run.
+    let beside = beside.filter(|_| taken.wall_ns >= BESIDE_NS_MIN);
+    let others = beside.map(|beside| percent((real(beside.busy_ns) - own).max(0.0)));
+    let stolen = beside.map(|beside| percent(real(beside.stolen_ns)));
+    [
+        Fact { name: "processor".to_owned(), value: word(taken.processor) },
+        Fact { name: "memory node".to_owned(), value: word(node) },
+        number("% of a processor that others used", others),
+        number("% of a processor that the host took away", stolen),
+    ]
+}
+
+/// What is unknown is a word.
+fn number(name: &str, value: Option<f64>) -> Fact {
+    let value = value.map_or_else(|| Cell::Word("unknown".to_owned()), Cell::Number);
+    Fact { name: name.to_owned(), value }
+}
+
+/// A file that cannot be read at the moment says so: that may be what explains.
+fn first_line(path: &Path) -> Fact {
+    let text = host::read_text(path).unwrap_or_else(|_| "unreadable".to_owned());
+    let value = Cell::read(text.lines().next().unwrap_or("").trim());
+    Fact { name: path.display().to_string(), value }
+}

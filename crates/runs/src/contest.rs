@@ -1,0 +1,229 @@
+//! Subjects run in turn, and everything that was recorded with each run.
+
+use core::ops::ControlFlow;
+
+use host::Taken;
+use statistics::{Cell, Effect};
+use units::{Clock, Random};
+
+use crate::judge::{Judged, effect, judge};
+use crate::number::between;
+use crate::plan::Plan;
+
+/// Bytes that the environment of a program is longer by, at most: where the stack begins, and with
+/// it how it lies to pages and cache lines, depends on them.
+const PADDING_MAX: u64 = 4096;
+
+/// Something that is run again and again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Subject {
+    /// What it is called.
+    pub name: String,
+    /// What its runs give.
+    pub unit: Unit,
+    /// What makes it differ from others, where something was filled in.
+    pub parameters: Vec<Parameter>,
+}
+
+/// Something that was filled in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// What a run gives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// A time: less is better.
+    Nanoseconds,
+    /// A rate of bytes: more is better.
+    BytesPerSecond,
+    /// Things a second: more is better.
+    PerSecond,
+}
+
+impl Unit {
+    /// Whether a larger value is the better one.
+    pub fn more_is_better(self) -> bool {
+        !matches!(self, Self::Nanoseconds)
+    }
+}
+
+/// Something that was recorded with a run, and may explain it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Fact {
+    /// What it is called.
+    pub name: String,
+    /// What it was.
+    pub value: Cell,
+}
+
+/// How a run is to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Setting {
+    /// The place of the subject.
+    pub subject: usize,
+    /// It counts.
+    pub counts: bool,
+    /// The processor that it stays on.
+    pub cpu: Option<usize>,
+    /// Bytes that are added to its environment.
+    pub padding_bytes: usize,
+}
+
+/// What a run gave.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Ran {
+    /// In the unit of its subject.
+    pub value: f64,
+    /// Of a program, what it used.
+    pub taken: Option<Taken>,
+    /// What was recorded, with the same names each time.
+    pub facts: Vec<Fact>,
+}
+
+/// Runs subjects: programs, the machine, or made-up ones.
+pub trait Runner {
+    /// Why a run failed.
+    type Error;
+
+    /// Runs one of them once. `None` where it was told to stop meanwhile.
+    fn run(&mut self, setting: Setting) -> Result<Option<Ran>, Self::Error>;
+}
+
+/// A run that counts.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Run {
+    /// From 0 on.
+    pub round: u32,
+    /// Its turn within the round, from 0 on.
+    pub turn: u32,
+    /// When it began, since the first round did.
+    pub begin_ns: u64,
+    /// What it gave.
+    pub ran: Ran,
+}
+
+/// A subject with its runs, and what they say.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Series {
+    /// What was run.
+    pub subject: Subject,
+    /// In the order of time.
+    pub runs: Vec<Run>,
+    /// What they say; `None` without any.
+    pub judged: Option<Judged>,
+    /// Against the first subject, round by round; `None` of the first.
+    pub effect: Option<Effect>,
+}
+
+impl Series {
+    /// The values, in the order of time.
+    pub fn values(&self) -> Vec<f64> {
+        self.runs.iter().map(|run| run.ran.value).collect()
+    }
+}
+
+/// What was found.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Contest {
+    /// In the order given.
+    pub series: Vec<Series>,
+    /// How they were run.
+    pub plan: Plan,
+    /// It was broken off; only whole rounds count.
+    pub is_interrupted: bool,
+    /// How long it took, without the rounds before those that count.
+    pub ns: u64,
+}
+
+/// How far it is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Going<'a> {
+    /// Rounds that are done and count; `None` while it warms up.
+    pub rounds: Option<u32>,
+    /// As many as are expected.
+    pub of: u32,
+    /// The subject that is run next.
+    pub next: &'a Subject,
+}
+
+/// Runs every subject once a round. `tell` hears before each run what is next, and may break it
+/// off.
+pub fn contest<R: Runner>(
+    subjects: &[Subject],
+    plan: &Plan,
+    runner: &mut R,
+    (clock, random): (&dyn Clock, &mut Random),
+    tell: &mut dyn FnMut(Going<'_>) -> ControlFlow<()>,
+) -> Result<Contest, R::Error> {
+    let mut runs: Vec<Vec<Run>> = subjects.iter().map(|_| Vec::new()).collect();
+    let (mut begin_ns, mut round) = (clock.boottime_ns(), 0);
+    let mut warm_ups = plan.warm_ups;
+    let mut is_interrupted = false;
+    while !is_interrupted
+        && (warm_ups > 0 || plan.rounds.go_on(round, between(begin_ns, clock.boottime_ns())))
+    {
+        let counts = warm_ups == 0;
+        let of = plan.rounds.expected(round, between(begin_ns, clock.boottime_ns()));
+        for (turn, at) in (0..).zip(plan.order.of(round, subjects.len(), random)) {
+            let Some(next) = subjects.get(at) else { continue };
+            let going = Going { rounds: counts.then_some(round), of, next };
+            let setting = setting(plan, (at, round, counts), random);
+            let started_ns = clock.boottime_ns();
+            let ran = match tell(going) {
+                ControlFlow::Continue(()) => runner.run(setting)?,
+                ControlFlow::Break(()) => None,
+            };
+            let Some(ran) = ran else {
+                is_interrupted = true;
+                break;
+            };
+            if let Some(runs) = runs.get_mut(at).filter(|_| counts) {
+                runs.push(Run { round, turn, begin_ns: between(begin_ns, started_ns), ran });
+            }
+        }
+        if counts && !is_interrupted {
+            round += 1;
+        } else if !counts {
+            warm_ups -= 1;
+            begin_ns = clock.boottime_ns();
+        }
+    }
+    // What has no partner says nothing.
+    for runs in &mut runs {
+        runs.retain(|run| run.round < round);
+    }
+    let ns = between(begin_ns, clock.boottime_ns());
+    Ok(Contest { series: told(subjects, runs, random), plan: plan.clone(), is_interrupted, ns })
+}
+
+/// Two rounds each on one processor: every subject comes first and last on each of them.
+fn setting(
+    plan: &Plan,
+    (subject, round, counts): (usize, u32, bool),
+    random: &mut Random,
+) -> Setting {
+    let turn = usize::try_from(round / 2).unwrap_or(0);
+    let cpu = plan.cpus.get(turn % plan.cpus.len().max(1)).copied();
+    let padding_bytes = usize::try_from(random.below(PADDING_MAX)).unwrap_or(0);
+    Setting { subject, counts, cpu, padding_bytes }
+}
+
+fn told(subjects: &[Subject], runs: Vec<Vec<Run>>, random: &mut Random) -> Vec<Series> {
+    let first = runs.first().cloned().unwrap_or_default();
+    let several = subjects.len() > 1;
+    let series = subjects.iter().zip(runs).enumerate().map(|(at, (subject, runs))| Series {
+        subject: subject.clone(),
+        judged: judge(&runs, several, random),
+        effect: if at > 0 { effect(&first, &runs) } else { None },
+        runs,
+    });
+    series.collect()
+}
+
+#[cfg(test)]
+mod tests;

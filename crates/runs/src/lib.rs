@@ -1,0 +1,29 @@
+//! Repeated runs: how long commands take, or how fast the machine is, and why runs differ.
+//!
+//! [`contest`] runs subjects in turn, so that what drifts meets all of them alike; [`judge`] says
+//! of each series what it is like: median, width, outliers, two modes and what separates them,
+//! changes, drift. [`against`] holds a series against one of another day. What is run is given:
+//! [`Commands`] are programs, [`Machine`] is the work that shows what processors, memory and a disk
+//! do, and tests make up their own. All that statistics do is in the crate `statistics`.
+//!
+//! Nothing here prints or serializes; clock and chance are arguments.
+
+mod against;
+mod commands;
+mod contest;
+mod error;
+mod judge;
+mod machine;
+mod number;
+mod plan;
+
+pub use against::{Against, Verdict, against};
+pub use commands::{Command, Commands, Surroundings};
+pub use contest::{
+    Contest, Fact, Going, Parameter, Ran, Run, Runner, Series, Setting, Subject, Unit, contest,
+};
+pub use error::Error;
+pub use host::{CpuTime, Taken};
+pub use judge::{EFFECT_LEAST, Judged, Part, TwoModes, judge};
+pub use machine::{Disk, Figure, Machine};
+pub use plan::{Order, Plan, Rounds};

@@ -1,0 +1,123 @@
+//! What becomes of the results: text, files, and the verdict against another day.
+
+use std::path::{Path, PathBuf};
+
+use ::runs::{Contest, Subject, Verdict as Became, against};
+use host::{Output, read_text};
+use units::Random;
+use view::{Former, Held, Ran};
+
+use super::flags::Outputs;
+use crate::failure::{Outcome, Usage, Verdict};
+use crate::progress::say;
+use crate::stdout;
+
+/// Columns where there is no terminal.
+const WIDTH: usize = 100;
+
+/// Where results go.
+pub(super) struct Results<'a> {
+    outputs: &'a Outputs,
+    baseline: Option<(&'a Path, Vec<Former>)>,
+    json: Option<Output>,
+    csv: Option<Output>,
+}
+
+impl<'a> Results<'a> {
+    /// Refused before anything is measured, and not behind.
+    pub(super) fn new(outputs: &'a Outputs) -> anyhow::Result<Self> {
+        let baseline = outputs.baseline.as_deref();
+        let baseline =
+            baseline.map(|path| -> anyhow::Result<_> { Ok((path, read(path)?)) }).transpose()?;
+        let begin = |path: &Option<PathBuf>| {
+            path.as_deref().map(|path| Output::create(path, true)).transpose()
+        };
+        let (json, csv) = (begin(&outputs.export_json)?, begin(&outputs.csv)?);
+        Ok(Self { outputs, baseline, json, csv })
+    }
+
+    /// Whether the baseline has something of what is going to be run.
+    pub(super) fn check(&self, subjects: &[Subject]) -> Result<(), Usage> {
+        let Some((path, formers)) = &self.baseline else { return Ok(()) };
+        let has = |subject: &&Subject| formers.iter().any(|former| is_of(former, subject));
+        let (known, unknown): (Vec<_>, Vec<_>) = subjects.iter().partition(has);
+        let name = |subject: &Subject| format!("{:?}", view::printable(&subject.name));
+        let names = |of: &[&Subject]| of.iter().map(|it| name(it)).collect::<Vec<_>>().join(", ");
+        let path = path.display();
+        if known.is_empty() {
+            let theirs: Vec<String> = formers
+                .iter()
+                .map(|former| format!("{:?}", view::printable(&former.name)))
+                .collect();
+            return Err(Usage(format!(
+                "{path} has no runs of {}, but of {}; -n gives a command the name of those",
+                names(&unknown),
+                theirs.join(", ")
+            )));
+        }
+        if !unknown.is_empty() {
+            say(&format!("bench: {path} has no runs of {}", names(&unknown)));
+        }
+        Ok(())
+    }
+
+    /// Shows and writes everything.
+    pub(super) fn tell(self, found: &Contest, ran: Ran, random: &mut Random) -> Outcome {
+        let held = self.held(found, random);
+        let json = view::runs_json(found, &held);
+        if self.outputs.json {
+            stdout::print(&json)?;
+        } else {
+            let width = stdout::width();
+            let style = view::PlotStyle {
+                width: width.unwrap_or(WIDTH),
+                is_terminal: stdout::is_terminal(),
+            };
+            let mut text = view::runs(found, ran, style);
+            if let Some((path, _)) = &self.baseline {
+                text.push_str(&view::held(&held, &path.display().to_string(), width));
+            }
+            stdout::print(&text)?;
+        }
+        if let Some(output) = self.json {
+            output.finish_with(json.as_bytes())?;
+        }
+        if let Some(output) = self.csv {
+            output.finish_with(view::runs_csv(found).as_bytes())?;
+        }
+        Ok(verdict(&held, found.is_interrupted))
+    }
+
+    fn held<'f>(&self, found: &'f Contest, random: &mut Random) -> Vec<Held<'f>> {
+        let Some((_, formers)) = &self.baseline else { return Vec::new() };
+        let tolerance = self.outputs.tolerance / 100.0;
+        let held = found.series.iter().filter_map(|series| {
+            let subject = &series.subject;
+            let former = formers.iter().find(|former| is_of(former, subject))?;
+            let (unit, now) = (subject.unit, series.values());
+            let against = against(&former.values, &now, (unit, tolerance), random)?;
+            Some(Held { name: &subject.name, unit, against })
+        });
+        held.collect()
+    }
+}
+
+fn verdict(held: &[Held<'_>], is_interrupted: bool) -> Verdict {
+    let has = |became| held.iter().any(|held| held.against.verdict == became);
+    if has(Became::Worse) {
+        Verdict::Negative
+    } else if has(Became::Unclear) || is_interrupted {
+        Verdict::Unknown
+    } else {
+        Verdict::Clean
+    }
+}
+
+fn is_of(former: &Former, subject: &Subject) -> bool {
+    former.name == subject.name && former.unit == subject.unit
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<Former>> {
+    let found = view::parse_former(&read_text(path)?);
+    found.map_err(|error| Usage(format!("{}: {error}", path.display())).into())
+}
