@@ -33,6 +33,8 @@ pub(crate) struct Hot {
     pub(crate) is_live: bool,
     /// Payloads looked at for the protocol.
     pub(crate) looked: u8,
+    /// Some of them showed something.
+    pub(crate) has_sight: bool,
     /// TCP flags of both directions of the slice.
     flags: [u8; 2],
     places: Places,
@@ -103,6 +105,7 @@ impl Hot {
             is_over: false,
             is_live: true,
             looked: 0,
+            has_sight: false,
             flags: [0; 2],
             places: Places::NONE,
             start: arrival.packet.timestamp,

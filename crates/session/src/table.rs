@@ -459,9 +459,11 @@ fn recognise((hot, detail): (&mut Hot, &mut Detail), arrival: &Arrival<'_>, side
     };
     hot.looked += 1;
     let sight = signature::look(&payload);
+    hot.has_sight |= !sight.is_nothing();
     if !sight.is_nothing() && detail.watch.take(side, &sight) {
         hot.looked = signature::PAYLOAD_COUNT_MAX;
-    } else if hot.looked == signature::PAYLOAD_COUNT_MAX {
+    } else if hot.looked == signature::PAYLOAD_COUNT_MAX && hot.has_sight {
+        // Where nothing was seen, the detail is not touched: it lies in memory of its own.
         detail.watch.give_up();
     }
 }

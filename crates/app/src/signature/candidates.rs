@@ -1,5 +1,6 @@
 //! Which rules are worth a look at a payload: most are ruled out by its first bytes and its ports.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::payload::{Carrier, Payload};
@@ -20,6 +21,8 @@ struct Candidates {
     elsewhere: u128,
     /// The ports where one is, one bit each.
     homes: [u64; 1 << 10],
+    /// These ports in their order, each with the rules that count there besides.
+    at_home: Vec<(u16, u128)>,
 }
 
 static OVER_TCP: LazyLock<Box<Candidates>> =
@@ -39,23 +42,37 @@ impl Candidates {
             binary: those(&|rule| !rule.is_line),
             elsewhere: those(&|rule| !rule.is_on_port()),
             homes: [0; 1 << 10],
+            at_home: Vec::new(),
         });
         for (place, start) in candidates.starts.iter_mut().enumerate() {
             for (byte, bits) in (0..=u8::MAX).zip(start) {
                 *bits = those(&|rule| rule.allows(place, byte));
             }
         }
-        let at_home = rules.iter().filter(|rule| rule.is_on_port());
-        for &port in at_home.flat_map(|rule| ports::over(rule.app, carrier)) {
-            let word = candidates.homes.get_mut(usize::from(port >> 6));
-            *word.expect("every port has a bit") |= 1 << (port & 63);
+        let mut at_home = BTreeMap::new();
+        for (number, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.is_on_port()) {
+            for &port in ports::over(rule.app, carrier) {
+                *at_home.entry(port).or_default() |= 1 << number;
+                let word = candidates.homes.get_mut(usize::from(port >> 6));
+                *word.expect("every port has a bit") |= 1 << (port & 63);
+            }
         }
+        candidates.at_home = at_home.into_iter().collect();
         candidates
     }
 
     fn is_home(&self, port: u16) -> bool {
         let word = self.homes.get(usize::from(port >> 6));
         word.is_some_and(|word| word >> (port & 63) & 1 == 1)
+    }
+
+    /// The rules that count at this port only, or at others too.
+    fn at(&self, port: u16) -> u128 {
+        if !self.is_home(port) {
+            return 0;
+        }
+        let place = self.at_home.binary_search_by_key(&port, |(port, _)| *port);
+        place.ok().and_then(|place| self.at_home.get(place)).map_or(0, |(_, rules)| *rules)
     }
 
     fn of(&self, payload: &Payload<'_>) -> u128 {
@@ -69,10 +86,7 @@ impl Candidates {
             bits &= self.binary;
         }
         let (orig, resp) = payload.ports;
-        if !self.is_home(orig) && !self.is_home(resp) {
-            bits &= self.elsewhere;
-        }
-        bits
+        bits & (self.elsewhere | self.at(orig) | self.at(resp))
     }
 }
 
@@ -88,7 +102,7 @@ pub(super) fn matches<'a>(payload: &Payload<'a>) -> impl Iterator<Item = &'stati
             let number = bits.trailing_zeros();
             bits &= bits - 1;
             let rule = usize::try_from(number).ok().and_then(|number| rules.get(number))?;
-            if rule.matches(&payload) {
+            if rule.shows(&payload) {
                 return Some(rule);
             }
         }
@@ -122,9 +136,12 @@ mod tests {
             let (side, ports) = (Side::Orig, (50_000, port));
             let payload = Payload { carrier, side, ports, bytes: &bytes, len: bytes.len() };
             let is_text = payload.begins_like_text();
+            let counts = |rule: &Rule| {
+                !rule.is_on_port() || ports::is_on_own(rule.app, &payload)
+            };
             let of_kind = rules.iter().filter(|rule| is_text || !rule.is_line);
             let all: Vec<_> =
-                of_kind.filter(|rule| rule.matches(&payload)).map(|rule| rule.app).collect();
+                of_kind.filter(|rule| counts(rule) && rule.shows(&payload)).map(|rule| rule.app).collect();
             let left: Vec<_> = matches(&payload).map(|rule| rule.app).collect();
             prop_assert_eq!(left, all);
         }

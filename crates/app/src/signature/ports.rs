@@ -1,6 +1,8 @@
 //! The ports at which a protocol is at home (IANA, Service Name and Port Number Registry, and where
 //! it has none, the port that its makers name). They confirm what payload alone does not prove.
 
+use std::sync::LazyLock;
+
 use wire::App;
 
 use super::payload::{Carrier, Payload};
@@ -128,7 +130,23 @@ pub(super) fn is_on_own(app: App, payload: &Payload<'_>) -> bool {
     payload.is_on(over(app, payload.carrier))
 }
 
+/// Each port once, in their order, with the protocol that is at home there.
+static AT_HOME: [LazyLock<Vec<(u16, App)>>; 2] =
+    [LazyLock::new(|| homes(Carrier::Tcp)), LazyLock::new(|| homes(Carrier::Udp))];
+
+/// Of several at one port the first.
+fn homes(carrier: Carrier) -> Vec<(u16, App)> {
+    let of = |&app: &App| over(app, carrier).iter().map(move |&port| (port, app));
+    let mut homes: Vec<(u16, App)> = App::ALL.iter().flat_map(of).collect();
+    homes.sort_by_key(|(port, _)| *port);
+    homes.dedup_by_key(|(port, _)| *port);
+    homes
+}
+
 /// The protocol that is at home at a responder's port.
 pub(super) fn at_home(carrier: Carrier, port: u16) -> Option<App> {
-    App::ALL.iter().copied().find(|&app| over(app, carrier).contains(&port))
+    let [tcp, udp] = &AT_HOME;
+    let homes = if carrier == Carrier::Tcp { tcp } else { udp };
+    let place = homes.binary_search_by_key(&port, |(port, _)| *port).ok()?;
+    homes.get(place).map(|(_, app)| *app)
 }

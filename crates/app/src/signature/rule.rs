@@ -4,7 +4,6 @@
 use wire::App;
 
 use super::payload::Payload;
-use super::ports;
 
 /// What a payload that matches is worth.
 #[derive(Clone, Copy, Debug)]
@@ -109,9 +108,9 @@ impl Rule {
         self.parts.iter().all(|part| part.allows(place, byte))
     }
 
-    pub(super) fn matches(&self, payload: &Payload<'_>) -> bool {
+    /// Whether the payload shows it, at whatever port.
+    pub(super) fn shows(&self, payload: &Payload<'_>) -> bool {
         (self.lens.0..=self.lens.1).contains(&payload.len)
-            && (!self.is_on_port() || ports::is_on_own(self.app, payload))
             && self.parts.iter().all(|part| part.matches(payload))
             && self.check.is_none_or(|check| check(payload) == Some(true))
             && self.is.is_none_or(|is| is(payload))
