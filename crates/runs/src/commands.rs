@@ -3,9 +3,10 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use host::{ProcessorUse, Taken, Timed, allowed_cpus, can_start, node_of_processor};
+use host::{Taken, Timed, allowed_cpus, can_start, node_of_processor};
 use statistics::Cell;
 
+use crate::beside::{Beside, number};
 use crate::contest::{Fact, Parameter, Ran, Runner, Setting, Subject, Unit};
 use crate::error::Error;
 use crate::number::real;
@@ -14,9 +15,6 @@ use crate::number::real;
 const PADDING: &str = "WIRESPOOL_BENCH_PADDING";
 /// Runs lines that are given around the commands, as `system(3)` does.
 const SHELL: &str = "sh";
-
-/// What other programs did beside a shorter run cannot be told.
-const BESIDE_NS_MIN: u64 = 100_000_000;
 
 /// A command that is measured.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -137,7 +135,7 @@ impl<'a> Commands<'a> {
         Ok(timed.run(self.is_stopped)?)
     }
 
-    /// What can be told before a run.
+    /// What can be told of its files and its setting before a run.
     fn facts_before(&self, setting: Setting) -> Vec<Fact> {
         let mut facts = Vec::new();
         for path in &self.around.files {
@@ -151,11 +149,6 @@ impl<'a> Commands<'a> {
         facts.extend(self.around.facts.iter().map(|path| first_line(path)));
         let padding = u32::try_from(setting.padding_bytes).map(f64::from).ok();
         facts.push(number("bytes added to its environment", padding));
-        facts.push(number("temperature of the processors", host::processor_temperature_c()));
-        let mhz = setting.cpu.or_else(|| allowed_cpus().ok()?.first().copied());
-        facts.push(number("MHz of the processor before", mhz.and_then(host::processor_mhz)));
-        let mebibytes = host::memory_available_bytes().map(|bytes| real(bytes >> 20));
-        facts.push(number("MiB of free memory", mebibytes));
         facts
     }
 }
@@ -171,9 +164,10 @@ impl Runner for Commands<'_> {
             return Ok(None);
         }
         let mut facts = self.facts_before(setting);
-        let before = ProcessorUse::now();
+        let (beside, before) = Beside::begin(setting.cpu);
+        facts.extend(before);
         let taken = self.time(command, setting)?;
-        let beside = before.zip(ProcessorUse::now()).map(|(before, after)| after.since(before));
+        let beside = beside.end(taken.wall_ns, taken.cpu.total().as_secs_f64() * 1e9);
         if (self.is_stopped)() {
             return Ok(None);
         }
@@ -181,7 +175,8 @@ impl Runner for Commands<'_> {
             let (name, code) = (command.name.clone(), taken.code);
             return Err(Error::Failed { name, code });
         }
-        facts.extend(facts_beside(&taken, beside));
+        facts.extend(beside);
+        facts.extend(places(&taken));
         Ok(Some(Ran { value: real(taken.wall_ns), taken: Some(taken), facts }))
     }
 }
@@ -195,31 +190,16 @@ fn check(program: &OsStr) -> Result<(), Error> {
     Err(if is_line { Error::Line { name } } else { Error::NoProgram { name } })
 }
 
-/// What can be told of a run: where it was, and what else the machine did.
-fn facts_beside(taken: &Taken, beside: Option<ProcessorUse>) -> [Fact; 4] {
+/// Where a run was.
+fn places(taken: &Taken) -> [Fact; 2] {
     let word = |value: Option<u32>| {
         Cell::Word(value.map_or_else(|| "unknown".to_owned(), |value| value.to_string()))
     };
     let node = taken.processor.and_then(|cpu| node_of_processor(usize::try_from(cpu).ok()?));
-    let wall = real(taken.wall_ns).max(1.0);
-    let percent = |ns: f64| (ns / wall * 1000.0).round() / 10.0;
-    let own = taken.cpu.total().as_secs_f64() * 1e9;
-    // Ticks of 10 ms say nothing of a shorter run.
-    let beside = beside.filter(|_| taken.wall_ns >= BESIDE_NS_MIN);
-    let others = beside.map(|beside| percent((real(beside.busy_ns) - own).max(0.0)));
-    let stolen = beside.map(|beside| percent(real(beside.stolen_ns)));
     [
         Fact { name: "processor".to_owned(), value: word(taken.processor) },
         Fact { name: "memory node".to_owned(), value: word(node) },
-        number("% of a processor that others used", others),
-        number("% of a processor that the host took away", stolen),
     ]
-}
-
-/// What is unknown is a word.
-fn number(name: &str, value: Option<f64>) -> Fact {
-    let value = value.map_or_else(|| Cell::Word("unknown".to_owned()), Cell::Number);
-    Fact { name: name.to_owned(), value }
 }
 
 /// A file that cannot be read at the moment says so: that may be what explains.

@@ -145,8 +145,8 @@ pub struct Contest {
 pub struct Going<'a> {
     /// Rounds that are done and count; `None` while it warms up.
     pub rounds: Option<u32>,
-    /// As many as are expected.
-    pub of: u32,
+    /// As many as are expected; `None` before there is anything to tell it by.
+    pub of: Option<u32>,
     /// The subject that is run next.
     pub next: &'a Subject,
 }

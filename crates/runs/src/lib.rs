@@ -9,6 +9,7 @@
 //! Nothing here prints or serializes; clock and chance are arguments.
 
 mod against;
+mod beside;
 mod commands;
 mod contest;
 mod error;

@@ -62,12 +62,15 @@ impl Rounds {
         done < self.least || (done < self.most && (is_short || is_wanted))
     }
 
-    /// How many there will be, if they go on as they did.
-    pub(crate) fn expected(&self, done: u32, elapsed_ns: u64) -> u32 {
+    /// How many there will be, if they go on as they did; `None` before the first.
+    pub(crate) fn expected(&self, done: u32, elapsed_ns: u64) -> Option<u32> {
+        if done == 0 {
+            return (self.least == self.most).then_some(self.most);
+        }
         let each_ns = (elapsed_ns / u64::from(done.max(1))).max(1);
         let within = |ns: u64| u32::try_from(ns.div_ceil(each_ns)).unwrap_or(u32::MAX);
         let wanted = self.enough.min(within(self.long_ns));
-        within(self.short_ns).max(wanted).clamp(self.least, self.most).max(done)
+        Some(within(self.short_ns).max(wanted).clamp(self.least, self.most).max(done))
     }
 }
 
@@ -104,7 +107,7 @@ mod tests {
             done += 1;
         }
         let expected = rounds.expected(done / 2 + 1, u64::from(done / 2 + 1) * each_ns);
-        assert_eq!(expected, done, "what was expected on the way");
+        assert_eq!(expected, Some(done), "what was expected on the way");
         done
     }
 

@@ -10,6 +10,7 @@ mod processor;
 
 use units::{Clock, Random};
 
+use crate::beside::Beside;
 use crate::contest::{Ran, Runner, Setting, Subject, Unit};
 use crate::error::Error;
 use crate::number::between;
@@ -146,6 +147,8 @@ impl Runner for Machine<'_> {
 
     fn run(&mut self, setting: Setting) -> Result<Option<Ran>, Error> {
         let figure = *self.figures.get(setting.subject).expect("each subject is a figure");
+        let (beside, mut facts) = Beside::begin(None);
+        let (begin_ns, used_ns) = (self.clock.boottime_ns(), used_ns());
         let slice = Slice { clock: self.clock, ns: self.slice_ns };
         let (processor, memory) = (&mut self.processor, &mut self.memory);
         let value = match figure {
@@ -165,8 +168,15 @@ impl Runner for Machine<'_> {
                 disk.figure(figure, slice, &mut self.random)?
             }
         };
-        Ok(Some(Ran { value, taken: None, facts: Vec::new() }))
+        let wall_ns = between(begin_ns, self.clock.boottime_ns());
+        facts.extend(beside.end(wall_ns, self::used_ns() - used_ns));
+        Ok(Some(Ran { value, taken: None, facts }))
     }
+}
+
+/// Time of processors that this process has had.
+fn used_ns() -> f64 {
+    host::cpu_time().map_or(0.0, |time| time.total().as_secs_f64() * 1e9)
 }
 
 /// A piece of time.

@@ -6,7 +6,7 @@ use statistics::Separation;
 use super::value::{measure, percent};
 use crate::text::{plural, printable, wrapped};
 
-/// Outliers that are named; of more, how many.
+/// Outliers, changes and factors that are named; of more, how many.
 const NAMED: usize = 3;
 /// A part of the time is named, if it is so much of what two modes differ by.
 const PART_MIN: f64 = 0.2;
@@ -21,10 +21,14 @@ pub(super) fn findings(series: &Series, judged: &Judged, width: usize) -> String
         two_modes(&mut lines, series, modes);
     }
     let unit = series.subject.unit;
-    for change in &judged.changes {
+    for change in judged.changes.iter().take(NAMED) {
         let [before, after] = [change.before, change.after].map(|value| measure(unit, value));
         let run = change.at + 1;
         lines.add(&format!("changed from {before} to {after} at run {run}"));
+    }
+    let others = judged.changes.len().saturating_sub(NAMED);
+    if others > 0 {
+        lines.add(&format!("and {others} times more: whatever it shares the machine with goes on"));
     }
     if let Some(drift) = &judged.drift {
         let way = if drift.share > 0.0 { "rises" } else { "falls" };
@@ -86,7 +90,7 @@ fn two_modes(lines: &mut Lines, series: &Series, modes: &TwoModes) {
     let runs = plural(u64::try_from(lower.count).unwrap_or(u64::MAX), "run");
     let apart = percent(upper.median / lower.median - 1.0);
     lines.add(&format!("two modes, {apart} apart: {runs} near {low}, {} near {high}", upper.count));
-    for factor in &modes.factors {
+    for factor in modes.factors.iter().take(NAMED) {
         let (name, sides) = (printable(&factor.name), sides(series, factor));
         lines.add_below(&format!("{name} explains {} of it: {sides}", percent(factor.share)));
     }

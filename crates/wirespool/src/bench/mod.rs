@@ -69,9 +69,13 @@ fn show(progress: &mut Progress, going: Going<'_>) {
     match going.rounds {
         None => progress.text(&|| format!("warming up: {name}")),
         Some(rounds) => {
-            let of = u64::from(going.of);
             let run = u64::from(rounds) + 1;
-            progress.share(run - 1, of, &|_| format!("run {run} of {of}: {name}"));
+            match going.of.map(u64::from) {
+                None => progress.text(&|| format!("run {run}: {name}")),
+                Some(of) => {
+                    progress.share(run - 1, of, &|_| format!("run {run} of {of}: {name}"));
+                }
+            }
         }
     }
 }
