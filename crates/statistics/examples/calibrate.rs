@@ -1,7 +1,7 @@
 //! Calibrates the joint rule of two modes, and measures what it and the search for changes get
 //! wrong and what they find. docs/statistics.md has the output.
 //!
-//! `cargo run --release -p statistics --example calibrate` takes some minutes; a number behind it
+//! `cargo run --release -p statistics --example calibrate` takes ten minutes; a number behind it
 //! divides the samples.
 
 #![expect(clippy::print_stdout, reason = "what an example finds is for its reader")]
