@@ -39,11 +39,12 @@ pub use fault::{Fault, MUTATIONS, OPERATIONS, Operation, Rule};
 pub use faulty::{FaultSwitch, Faulty};
 pub use latched::Latched;
 pub use medium::Crash;
-pub use metered::{Histogram, Meter, MeterReader, Metered};
+pub use metered::{Meter, MeterReader, Metered};
 pub use modelled::{Modelled, ProfileError, Timing, Work, ZoneProfile};
 pub use open::{Options, is_open_for_writing, open, open_read};
 pub use pool::{Ahead, Buffer, Pool, Shared};
 pub use timeline::Timeline;
+pub use units::Histogram;
 pub use watched::{Cell, Promise, SlowWrite, Watch, WatchReader, Watched};
 
 /// Offsets and lengths of all reads and writes are multiples of this: design, section 4.2.

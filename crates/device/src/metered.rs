@@ -3,75 +3,9 @@
 use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use units::Histogram;
+
 use crate::{Completion, Device, Error, Shared, to_u64};
-
-/// Four steps per doubling: a latency is known to a quarter.
-const STEPS_PER_DOUBLING: u32 = 4;
-const BUCKET_COUNT: usize = 256;
-
-/// Latencies by size.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Histogram {
-    buckets: [u64; BUCKET_COUNT],
-    count: u64,
-    max_ns: u64,
-}
-
-impl Default for Histogram {
-    fn default() -> Self {
-        Self { buckets: [0; BUCKET_COUNT], count: 0, max_ns: 0 }
-    }
-}
-
-impl Histogram {
-    pub(crate) fn add(&mut self, latency_ns: u64) {
-        self.count += 1;
-        self.max_ns = self.max_ns.max(latency_ns);
-        let bucket =
-            self.buckets.get_mut(bucket_of(latency_ns)).expect("256 buckets cover 64 bits");
-        *bucket += 1;
-    }
-
-    /// Latencies recorded.
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// The longest latency, exactly.
-    pub fn max_ns(&self) -> u64 {
-        self.max_ns
-    }
-
-    /// The latency that `permille` of the operations did not exceed, rounded up by at most a
-    /// quarter; 0 when nothing was recorded.
-    pub fn quantile_ns(&self, permille: u64) -> u64 {
-        let mut seen = 0_u64;
-        for (bucket, &count) in self.buckets.iter().enumerate() {
-            seen += count;
-            if count > 0 && u128::from(seen) * 1000 >= u128::from(self.count) * u128::from(permille)
-            {
-                return upper_bound(bucket).min(self.max_ns);
-            }
-        }
-        self.max_ns
-    }
-}
-
-/// The two bits below the leading one choose the step.
-fn bucket_of(latency_ns: u64) -> usize {
-    let value = latency_ns.max(u64::from(STEPS_PER_DOUBLING));
-    let doubling = value.ilog2();
-    let step = (value >> (doubling - 2)) & 3;
-    let bucket = u64::from((doubling - 2) * STEPS_PER_DOUBLING) + step;
-    usize::try_from(bucket).expect("at most 251")
-}
-
-/// The largest latency in a bucket.
-fn upper_bound(bucket: usize) -> u64 {
-    let bucket = to_u64(bucket);
-    let next = u128::from(4 + bucket % 4 + 1) << (bucket / 4);
-    u64::try_from(next - 1).unwrap_or(u64::MAX)
-}
 
 /// Totals of one device since it was wrapped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -200,28 +134,6 @@ impl Device for Metered {
 mod tests {
     use super::*;
     use crate::{Fault, MUTATIONS, Modelled, Pool, Rule};
-
-    #[test]
-    fn a_latency_is_known_to_a_quarter() {
-        for latency in [0_u64, 3, 4, 5, 7, 8, 100, 1_000_003, u64::MAX / 3, u64::MAX] {
-            let bound = upper_bound(bucket_of(latency));
-            assert!(bound >= latency, "{latency}");
-            assert!(bound / 5 <= latency.max(4) / 4, "{latency} became {bound}");
-        }
-    }
-
-    #[test]
-    fn quantiles_come_from_the_ranks() {
-        let mut histogram = Histogram::default();
-        assert_eq!(histogram.quantile_ns(500), 0);
-        (1..=1000).for_each(|value| histogram.add(value * 1000));
-        assert_eq!((histogram.count(), histogram.max_ns()), (1000, 1_000_000));
-        for (permille, low, high) in
-            [(500, 500_000, 625_000), (990, 990_000, 1_000_000), (0, 1000, 1250)]
-        {
-            assert!((low..=high).contains(&histogram.quantile_ns(permille)), "{permille}");
-        }
-    }
 
     #[test]
     fn the_meter_counts_bytes_operations_and_failures() {

@@ -10,8 +10,9 @@
 use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use units::Histogram;
+
 use crate::clock::monotonic_ns;
-use crate::metered::Histogram;
 use crate::{Completion, Device, Error, Shared, to_u64};
 
 /// From so many writes under way on the medium has a full load: a qualification fills with as many.

@@ -7,6 +7,7 @@
 //! Not here: how findings are shown (`view`).
 
 mod finding;
+pub mod io;
 pub mod machine;
 pub mod recorder;
 pub mod tcp;

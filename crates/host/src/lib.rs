@@ -1,6 +1,7 @@
 //! The rest of the operating system: clocks, random bytes, signals, what a disk is like, what uses
-//! it and what lies on it, partition tables, the cache directory, files for the user, the limits of
-//! this process, programs beside it and their sockets, network namespaces of our own.
+//! it and what lies on it, what disks are asked for and by whom, partition tables, the cache
+//! directory, files for the user, the limits of this process, programs beside it and their sockets,
+//! network namespaces of our own.
 //!
 //! Not here: reading and writing of members (`device`) and of packets (`capture`). Nothing here
 //! decides; `upkeep` refuses a target by what this room finds.
@@ -15,6 +16,7 @@ mod error;
 pub mod facts;
 pub mod gpt;
 mod install;
+pub mod io;
 mod launch;
 mod listing;
 pub mod loopback;
@@ -38,6 +40,7 @@ mod tail;
 mod temporary;
 mod threads;
 mod timed;
+pub mod tracepoints;
 pub mod usage;
 
 pub use cached::cached_share;
@@ -55,7 +58,7 @@ pub use output::{Appended, Output, OutputFolder, open_input};
 pub use pipe::{NamedEnd, pipe};
 pub use piped::Piped;
 pub use process::{
-    CpuTime, cpu_time, keep_freed_memory, memlock_limit_bytes, memory_available_bytes,
+    CpuTime, cpu_time, keep_freed_memory, memlock_limit_bytes, memory_available_bytes, own_process,
     random_bytes, terminal_columns,
 };
 pub use processors::{

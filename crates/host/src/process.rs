@@ -111,6 +111,11 @@ pub fn memlock_limit_bytes() -> Option<u64> {
     getrlimit(Resource::Memlock).current
 }
 
+/// The number of this process.
+pub fn own_process() -> u32 {
+    std::process::id()
+}
+
 /// The width of the terminal that standard output is, or `None` if it is none.
 pub fn terminal_columns() -> Option<u16> {
     let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;

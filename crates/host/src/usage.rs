@@ -317,7 +317,7 @@ fn mount_point(mounts: &str, number: &str) -> Option<PathBuf> {
 }
 
 /// Blanks, tabs, line ends and backslashes are written as three octal digits.
-fn unescape(text: &str) -> PathBuf {
+pub(crate) fn unescape(text: &str) -> PathBuf {
     let escapes = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
     let plain =
         escapes.iter().fold(text.to_owned(), |text, (code, plain)| text.replace(code, plain));

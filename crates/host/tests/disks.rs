@@ -213,3 +213,83 @@ fn an_image_gets_a_table_too() {
     image(&file, 1 << 20);
     assert!(host::gpt::write(&file).is_err());
 }
+
+/// Unmounts when dropped.
+struct Mount(PathBuf);
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        assert!(output("umount", &[self.0.to_str().unwrap()]).is_some());
+    }
+}
+
+/// `(first block of the file, first on the device, blocks)` of each line that filefrag(8) prints.
+fn filefrag(path: &Path) -> Option<Vec<[u64; 3]>> {
+    let text = output("filefrag", &["-e", "-v", "-b4096", path.to_str().unwrap()])?;
+    let extent = |line: &str| {
+        let fields: Vec<&str> = line.split(':').map(str::trim).collect();
+        let [number, logical, physical, len, ..] = fields[..] else { return None };
+        number.parse::<u32>().ok()?;
+        let first = |range: &str| range.split("..").next()?.trim().parse().ok();
+        Some([first(logical)?, first(physical)?, len.parse().ok()?])
+    };
+    Some(text.lines().filter_map(extent).collect())
+}
+
+#[test]
+fn files_lie_where_filefrag_says_and_their_bytes_are_there_on_the_whole_disk() {
+    use std::os::unix::fs::MetadataExt;
+    let _alone = alone();
+    for (program, arguments) in
+        [("mkfs.ext4", ["-q", "-F"].as_slice()), ("mkfs.xfs", &["-q", "-f", "-m", "rmapbt=1"])]
+    {
+        let directory = tempfile::tempdir().unwrap();
+        let (image_file, place) = (directory.path().join("image"), directory.path().join("place"));
+        image(&image_file, 400 << 20);
+        fs::create_dir(&place).unwrap();
+        let Some(disk) = Loop::attach(&image_file, &["--partscan"]) else { return };
+        let partition = host::gpt::write(&disk.0).unwrap().path.unwrap();
+        let node = partition.to_str().unwrap();
+        if output(program, &[arguments, &[node]].concat()).is_none()
+            || output("mount", &[node, place.to_str().unwrap()]).is_none()
+        {
+            continue;
+        }
+        let _mount = Mount(place.clone());
+        let path = place.join("file");
+        let file = fs::File::create(&path).unwrap();
+        // Another file between the parts, and a hole, so that there are several.
+        for part in 0..3_u8 {
+            file.write_all_at(&vec![part + 1; 1 << 20], u64::from(part) * (3 << 20)).unwrap();
+            file.sync_all().unwrap();
+            fs::write(place.join(format!("between-{part}")), vec![9; 64 << 10]).unwrap();
+            fs::File::open(place.join(format!("between-{part}"))).unwrap().sync_all().unwrap();
+        }
+        let found = host::io::extents_of(&path, 100).unwrap();
+        let blocks: Vec<[u64; 3]> = found
+            .iter()
+            .map(|extent| [extent.logical, extent.physical, extent.len].map(|it| it / 4096))
+            .collect();
+        if let Some(expected) = filefrag(&path) {
+            assert_eq!(blocks, expected, "{program}");
+        }
+        let metadata = file.metadata().unwrap();
+        let device = host::tracepoints::DeviceNumber::of_stat(metadata.dev());
+        let on = host::io::disk_of(device).unwrap();
+        assert_eq!(on.begin, 1 << 20, "the partition begins there");
+        let whole = fs::File::open(&disk.0).unwrap();
+        for extent in &found {
+            let mut byte = [0];
+            whole.read_exact_at(&mut byte, on.begin + extent.physical).unwrap();
+            let part = u8::try_from(extent.logical / (3 << 20)).unwrap();
+            assert_eq!(byte, [part + 1], "{program}: {extent:?}");
+        }
+        let owner = host::io::owner_of(&place, found[0].physical).unwrap();
+        let expected = match program {
+            "mkfs.xfs" => host::io::Owner::Inode(metadata.ino()),
+            _ => host::io::Owner::Unknown,
+        };
+        assert_eq!(owner, expected, "{program}");
+        assert_eq!(host::io::place_of(&path).unwrap().disks, [on.device]);
+    }
+}

@@ -4,10 +4,12 @@
 //! their own. Rooms take `&dyn Clock`; only `host` implements it with the system's clocks, the
 //! simulator with virtual ones.
 
+mod histogram;
 mod random;
 mod size;
 mod time;
 
+pub use histogram::Histogram;
 pub use random::Random;
 pub use size::{ByteSize, ParseSizeError};
 pub use time::{Clock, ManualClock, NANOS_PER_SECOND, ParseTimestampError, Sleep, Timestamp};

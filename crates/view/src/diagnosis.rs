@@ -67,7 +67,7 @@ fn block(head: &str, text: &str, width: usize) -> String {
 }
 
 #[derive(Serialize)]
-struct DiagnosisJson<'a> {
+pub(crate) struct DiagnosisJson<'a> {
     version: u32,
     looked_at: &'a [String],
     findings: Vec<FindingJson<'a>>,
@@ -100,16 +100,19 @@ struct UnseenJson<'a> {
 
 /// The same as JSON.
 pub fn diagnosis_json(report: &Diagnosis) -> String {
-    pretty(&DiagnosisJson {
-        version: VERSION,
-        looked_at: &report.looked_at,
-        findings: report.findings.iter().map(finding_json).collect(),
-        unseen: report
-            .unseen
-            .iter()
-            .map(|Unseen { what, needs }| UnseenJson { what, needs })
-            .collect(),
-    })
+    pretty(&DiagnosisJson::of(report))
+}
+
+impl<'a> DiagnosisJson<'a> {
+    pub(crate) fn of(report: &'a Diagnosis) -> Self {
+        let unseen = |Unseen { what, needs }: &'a Unseen| UnseenJson { what, needs };
+        Self {
+            version: VERSION,
+            looked_at: &report.looked_at,
+            findings: report.findings.iter().map(finding_json).collect(),
+            unseen: report.unseen.iter().map(unseen).collect(),
+        }
+    }
 }
 
 fn finding_json(finding: &Finding) -> FindingJson<'_> {

@@ -11,6 +11,7 @@ mod events;
 mod explain;
 mod facts;
 mod hold;
+mod io;
 mod manifest;
 mod map;
 mod members;
@@ -39,6 +40,7 @@ pub use events::{LogEnds, LogEvent, LogReader, NoLog, log_events, tag_line};
 pub use explain::{explain, explain_json, fields, fields_json};
 pub use facts::{FactsError, differences, differences_json, facts_json, parse_facts};
 pub use hold::{HoldSummary, holds, holds_json, parse_hold};
+pub use io::{io, io_json, touch, touch_json, touches};
 pub use manifest::{
     ExpectedOutput, ManifestError, ReadManifest, hex, manifest_json, parse_manifest,
 };

@@ -1,9 +1,12 @@
 //! `wirespool diagnose`.
 
+mod io;
+
 use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use ::diagnose::io::{Live as LiveIo, Target};
 use ::diagnose::recorder::{Recording, Thread};
 use ::diagnose::tcp::{self, Handshakes, Live};
 use ::diagnose::{Diagnosis, Unseen, machine};
@@ -34,6 +37,7 @@ const LOOK_NS: i64 = NANOS_PER_SECOND / 10;
 Examples:
   wirespool diagnose                          why is this machine slow?
   wirespool diagnose tcp                      ten seconds of every TCP socket
+  wirespool diagnose io                       who reads and writes what on which disk
   wirespool diagnose host --save monday.json
   wirespool diagnose host --against monday.json   what has changed since?
   wirespool diagnose tcp --for 5m --interval 5s --json
@@ -62,6 +66,7 @@ struct AllFlags {
 #[derive(Debug, Subcommand)]
 enum What {
     Tcp(TcpFlags),
+    Io(io::IoFlags),
     Host(HostFlags),
     Recorder(RecorderFlags),
 }
@@ -148,6 +153,7 @@ struct RecorderFlags {
 pub(crate) fn run(flags: &Flags) -> Outcome {
     match &flags.what {
         Some(What::Tcp(flags)) => of_tcp(flags),
+        Some(What::Io(flags)) => io::run(flags),
         Some(What::Host(flags)) => of_host(flags),
         Some(What::Recorder(flags)) => of_recorder(flags),
         None => of_all(&flags.all),
@@ -169,16 +175,26 @@ fn of_all(flags: &AllFlags) -> Outcome {
     let duration_ns = nanos(flags.duration)?;
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("diagnose");
-    let (tcp, machine) = thread::scope(|scope| -> anyhow::Result<_> {
+    let mut disks = LiveIo::new(Target::default());
+    let (tcp, machine, io) = thread::scope(|scope| -> anyhow::Result<_> {
         let machine =
             scope.spawn(|| machine::watch(&SystemClock, duration_ns, &mut || stop.flow()));
+        let io = scope.spawn(|| {
+            ::diagnose::io::watch(&mut disks, &SystemClock, duration_ns, &mut |_| stop.flow())
+        });
         let tcp =
             sockets(&mut Live::default(), (NANOS_PER_SECOND, duration_ns), &stop, &mut progress);
-        let machine = machine.join();
-        Ok((tcp?, machine.unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
+        let (machine, io) = (joined(machine), joined(io));
+        Ok((tcp?, machine, io))
     })?;
     progress.finish();
-    show(&Diagnosis::joined([tcp::diagnose(&tcp), machine::diagnose(&machine)]), flags.json)
+    let parts = [tcp::diagnose(&tcp), ::diagnose::io::diagnose(&io), machine::diagnose(&machine)];
+    show(&Diagnosis::joined(parts), flags.json)
+}
+
+/// What a thread found; its panic is ours.
+fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn of_tcp(flags: &TcpFlags) -> Outcome {

@@ -11,6 +11,7 @@ mod asked;
 mod bench;
 mod demo;
 mod diagnose;
+mod diagnose_io;
 mod discards;
 mod evidence;
 mod golden;

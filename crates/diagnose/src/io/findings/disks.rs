@@ -1,0 +1,150 @@
+//! Disks that are slow, requests that wait for others, and requests that are too small.
+
+use host::tracepoints::{DeviceNumber, Operation};
+use units::ByteSize;
+
+use super::super::tally::{DiskSeen, OperationSeen};
+use super::super::watch::IoWatch;
+use crate::finding::{Finding, Remedy, Severity};
+use crate::words::{microseconds, percent};
+
+/// Of fewer, a quantile says nothing: ten of them lie above the 99th percentile.
+const ENOUGH: u64 = 1000;
+const SLOW_NS: u64 = 100_000_000;
+const WAIT_NS: u64 = 1_000_000;
+const SMALL_BYTES: u64 = 16 << 10;
+
+pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
+    let of = |(disk, seen): (&DeviceNumber, &DiskSeen)| {
+        let name = watch.device_name(*disk);
+        let mut findings = Vec::new();
+        for (operation, of) in &seen.operations {
+            let Some(verb) = verb(*operation) else { continue };
+            let one = OneKind { watch, disk: &name, verb, seen: of };
+            findings.extend([one.slow(), one.waits(), one.small()].into_iter().flatten());
+        }
+        findings
+    };
+    watch.disks.iter().flat_map(of).collect()
+}
+
+fn verb(operation: Operation) -> Option<&'static str> {
+    match operation {
+        Operation::Read => Some("reads"),
+        Operation::Write => Some("writes"),
+        _ => None,
+    }
+}
+
+fn time(nanos: u64) -> String {
+    microseconds(u32::try_from(nanos / 1000).unwrap_or(u32::MAX))
+}
+
+/// Times in words, for evidence.
+fn times(what: &str, of: &units::Histogram) -> String {
+    format!(
+        "{what}: half of them {}, 99 % {}, the longest {}",
+        time(of.quantile_ns(500)),
+        time(of.quantile_ns(990)),
+        time(of.max_ns()),
+    )
+}
+
+/// Reads, or writes, of one disk.
+struct OneKind<'w> {
+    watch: &'w IoWatch,
+    disk: &'w str,
+    verb: &'static str,
+    seen: &'w OperationSeen,
+}
+
+impl OneKind<'_> {
+    fn fact(&self, name: &str) -> Option<&String> {
+        self.watch.facts.get(&format!("block.{}.queue.{name}", self.disk))
+    }
+
+    fn reach(&self, share: u64) -> usize {
+        usize::try_from(self.seen.all.count / share.max(1)).unwrap_or(usize::MAX)
+    }
+
+    fn slow(&self) -> Option<Finding> {
+        let slow_ns = self.seen.device.quantile_ns(990);
+        if self.seen.all.count < ENOUGH || slow_ns < SLOW_NS {
+            return None;
+        }
+        let (disk, verb) = (self.disk, self.verb);
+        Some(Finding {
+            kind: "io.slow_disk",
+            severity: Severity::Warning,
+            reach: self.reach(100),
+            what: format!("one in a hundred {verb} of {disk} takes {} or longer", time(slow_ns)),
+            evidence: vec![
+                times("at the disk", &self.seen.device),
+                times("before it", &self.seen.queue),
+            ],
+            cause: "The disk itself takes the time: these requests had left the kernel.".to_owned(),
+            remedies: vec![Remedy::by_hand(
+                "see what the disk says of itself, and what it can (wirespool qualify)",
+            )],
+        })
+    }
+
+    fn waits(&self) -> Option<Finding> {
+        let (wait_ns, device_ns) =
+            (self.seen.queue.quantile_ns(500), self.seen.device.quantile_ns(500));
+        if self.seen.queue.count() < ENOUGH || wait_ns < WAIT_NS || wait_ns < device_ns {
+            return None;
+        }
+        let (disk, verb) = (self.disk, self.verb);
+        let mut evidence =
+            vec![times("waiting", &self.seen.queue), times("at the disk", &self.seen.device)];
+        for name in ["scheduler", "nr_requests", "wbt_lat_usec"] {
+            let fact = self.fact(name);
+            evidence.extend(fact.map(|value| format!("/sys/block/{disk}/queue/{name}: {value}")));
+        }
+        Some(Finding {
+            kind: "io.queue",
+            severity: Severity::Warning,
+            reach: self.reach(2),
+            what: format!("{verb} of {disk} wait longer in the kernel than at the disk"),
+            evidence,
+            cause:
+                "More is asked of the disk than it takes at the same time: requests wait in the \
+                    scheduler's queue."
+                    .to_owned(),
+            remedies: vec![
+                Remedy::by_hand("fewer requests at the same time, or larger ones"),
+                Remedy::by_hand(
+                    "another scheduler, where one fits better (wirespool diagnose host)",
+                ),
+            ],
+        })
+    }
+
+    fn small(&self) -> Option<Finding> {
+        let OperationSeen { all, sequential, .. } = self.seen;
+        let mean = all.bytes / all.count.max(1);
+        let is_small = all.count >= 5 * ENOUGH && mean <= SMALL_BYTES;
+        if !is_small || sequential * 10 < all.count * 8 {
+            return None;
+        }
+        let (disk, verb) = (self.disk, self.verb);
+        Some(Finding {
+            kind: "io.small_requests",
+            severity: Severity::Note,
+            reach: self.reach(1),
+            what: format!("{verb} of {disk} follow each other in small requests"),
+            evidence: vec![format!(
+                "{} of {} begin where another one ended, {} each in the mean",
+                percent(*sequential, all.count),
+                all.count,
+                ByteSize(mean)
+            )],
+            cause: "Each costs a turn to the disk and back; one larger request would cost one."
+                .to_owned(),
+            remedies: vec![Remedy::by_hand(
+                "larger requests, or several at the same time, so that the kernel can join them",
+            )],
+        })
+    }
+}

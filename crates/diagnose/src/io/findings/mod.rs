@@ -1,0 +1,69 @@
+//! What is wrong with how disks are used.
+
+mod disks;
+mod phantom;
+mod systems;
+
+use super::watch::{IoWatch, Tracing};
+use crate::finding::{Finding, Unseen};
+
+pub(super) fn all(watch: &IoWatch) -> Vec<Finding> {
+    let mut findings = phantom::findings(watch);
+    findings.extend(disks::findings(watch));
+    findings.extend(systems::findings(watch));
+    findings
+}
+
+/// What could not be seen, and what it would take.
+pub(super) fn unseen(watch: &IoWatch) -> Vec<Unseen> {
+    let mut unseen = Vec::new();
+    let mut add = |what: String, needs: &str| {
+        unseen.push(Unseen { what, needs: needs.to_owned() });
+    };
+    match &watch.tracing {
+        Tracing::Refused(needs) => add(
+            "requests one by one: how long they take and wait, their places, files and processes"
+                .to_owned(),
+            needs,
+        ),
+        Tracing::Seen { lost_requests, lost_pages } => {
+            let narrower = "a target that narrows it down to one disk";
+            if *lost_requests > 0 {
+                add(
+                    format!("{lost_requests} records of requests that the rings had no room for"),
+                    narrower,
+                );
+            }
+            if *lost_pages > 0 {
+                add(format!("{lost_pages} records of changed or mapped pages"), narrower);
+            }
+        }
+    }
+    if watch.unseen_processes > 0 {
+        add(
+            match watch.unseen_processes {
+                1 => "what another process reads and writes".to_owned(),
+                hidden => format!("what {hidden} other processes read and write"),
+            },
+            "CAP_SYS_PTRACE: run as root",
+        );
+    }
+    if watch.unplaced > 0 {
+        add(
+            format!("the files of {} requests, which were too many at once", watch.unplaced),
+            "a target that narrows it down",
+        );
+    }
+    let is_traced = matches!(watch.tracing, Tracing::Seen { .. });
+    for filesystem in watch.filesystems.values().filter(|_| is_traced) {
+        let name = watch.device_name(filesystem.device);
+        let is_stacked = watch.facts.contains_key(&format!("block.{name}.on"));
+        if filesystem.kind == "btrfs" || is_stacked {
+            add(
+                format!("which files of {} requests are for", filesystem.mount_point.display()),
+                "a file system that lies on a disk or a partition itself, and tells where",
+            );
+        }
+    }
+    unseen
+}

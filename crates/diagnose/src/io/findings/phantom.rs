@@ -1,0 +1,188 @@
+//! Reads that nobody asked for: what the kernel reads ahead of somebody who only writes, pages that
+//! are read because a part of them is written, members of an array that are read for parity.
+
+use units::ByteSize;
+
+use super::super::tally::{Content, FileSeen};
+use super::super::watch::IoWatch;
+use crate::finding::{Finding, Remedy, Severity};
+use crate::words::{percent, plural, some};
+
+const PAGE: u64 = 4096;
+/// Less is no reason to look at anything.
+const READ_MIN: u64 = 1 << 20;
+const PARTIAL_MIN: u64 = 16;
+
+pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
+    let of_files = watch.files.iter().flat_map(|(content, seen)| {
+        [readahead(watch, *content, seen), partial(watch, *content, seen)].into_iter().flatten()
+    });
+    of_files.chain(arrays(watch)).collect()
+}
+
+/// Who changes a file, in words, and how many pages.
+fn writers(watch: &IoWatch, seen: &FileSeen) -> (String, u64) {
+    let names = seen.changed_by.keys().map(|process| watch.process_label(*process));
+    (some(names), seen.changed_by.values().sum())
+}
+
+/// Faults of those who change it; 0 is no mapping.
+fn faults(seen: &FileSeen) -> u64 {
+    let writers =
+        seen.mapped_by.iter().filter(|(process, _)| seen.changed_by.contains_key(process));
+    writers.map(|(_, count)| count).sum()
+}
+
+fn readahead(watch: &IoWatch, content: Content, seen: &FileSeen) -> Option<Finding> {
+    let (who, pages) = writers(watch, seen);
+    let ahead = seen.readahead;
+    let is_by_writer = seen
+        .by
+        .iter()
+        .any(|(process, [read, _])| read.bytes > 0 && seen.changed_by.contains_key(process));
+    // Who changes all that was read has had use of it.
+    let is_unasked = ahead.bytes >= READ_MIN
+        && ahead.bytes * 2 >= seen.reads.bytes
+        && ahead.bytes >= pages.saturating_mul(PAGE).saturating_mul(4);
+    if !is_by_writer || !is_unasked {
+        return None;
+    }
+    let (name, faults) = (watch.content_name(content), faults(seen));
+    let how = if faults > 0 { "through a mapping" } else { "by writing" };
+    let mut evidence = vec![
+        format!(
+            "{} of the {} that were read of it were read ahead (rwbs RA), in {}",
+            ByteSize(ahead.bytes),
+            ByteSize(seen.reads.bytes),
+            plural(usize::try_from(ahead.count).unwrap_or(usize::MAX), "request"),
+        ),
+        format!("{who} changed {} of it ({pages} pages) {how}", ByteSize(pages * PAGE)),
+        format!("{} were written back to it", ByteSize(seen.writes.bytes)),
+    ];
+    let disk = watch.device_name(seen.disk);
+    let ahead_kib = watch.facts.get(&format!("block.{disk}.queue.read_ahead_kb"));
+    evidence.extend(ahead_kib.map(|kib| format!("/sys/block/{disk}/queue/read_ahead_kb: {kib}")));
+    Some(Finding {
+        kind: "io.phantom_readahead",
+        severity: Severity::Warning,
+        reach: usize::try_from(ahead.count).unwrap_or(usize::MAX),
+        what: format!(
+            "{} were read ahead from {name} for {who}, which changes only a few pages of it",
+            ByteSize(ahead.bytes)
+        ),
+        evidence,
+        cause: "A page that is not in memory is read before a part of it is changed, and the \
+                kernel takes those around it along, because most who read one page want the next."
+            .to_owned(),
+        remedies: readahead_remedies(&disk, faults > 0),
+    })
+}
+
+fn readahead_remedies(disk: &str, is_mapped: bool) -> Vec<Remedy> {
+    let call = if is_mapped { "madvise(MADV_RANDOM)" } else { "posix_fadvise(POSIX_FADV_RANDOM)" };
+    vec![
+        Remedy::by_hand(format!("{call} in the program that changes the file")),
+        Remedy::by_hand("write whole pages by O_DIRECT, or by pwrite at multiples of 4096"),
+        Remedy {
+            what: "less readahead for everything on the disk".to_owned(),
+            now: vec![format!("echo 16 > /sys/block/{disk}/queue/read_ahead_kb")],
+            for_good: vec![format!(
+                "echo 'ACTION==\"add|change\", KERNEL==\"{disk}\", \
+                 ATTR{{queue/read_ahead_kb}}=\"16\"' > \
+                 /etc/udev/rules.d/60-readahead-{disk}.rules"
+            )],
+        },
+    ]
+}
+
+fn partial(watch: &IoWatch, content: Content, seen: &FileSeen) -> Option<Finding> {
+    let part = seen.partial_pages;
+    if part.count < PARTIAL_MIN {
+        return None;
+    }
+    let (who, _) = writers(watch, seen);
+    let is_mapped = faults(seen) > 0;
+    let (what, cause, remedy) = if is_mapped {
+        (
+            "pages are read before they are changed through a mapping",
+            "A page of a mapping that is not in memory is read before it can be changed, also by \
+             who changes all of it.",
+            "write whole pages by pwrite instead of through the mapping, or keep the file in \
+             memory (mlock, MAP_POPULATE)",
+        )
+    } else {
+        (
+            "pages are read because only a part of each is written",
+            "A write that covers a part of a page needs the rest of the page: the kernel reads it \
+             first, and the writer waits.",
+            "write at multiples of 4096, in multiples of 4096",
+        )
+    };
+    Some(Finding {
+        kind: "io.partial_pages",
+        severity: Severity::Warning,
+        reach: usize::try_from(part.count).unwrap_or(usize::MAX),
+        what: format!("{what}: {} of {}", part.count, watch.content_name(content)),
+        evidence: vec![
+            format!(
+                "{} single reads of {} by {who}, each of a page that it changed at once",
+                part.count,
+                ByteSize(part.bytes / part.count.max(1)),
+            ),
+            format!(
+                "{} of the reads of the file, and {} were written to it",
+                percent(part.bytes, seen.reads.bytes),
+                ByteSize(seen.writes.bytes)
+            ),
+        ],
+        cause: cause.to_owned(),
+        remedies: vec![Remedy::by_hand(remedy)],
+    })
+}
+
+/// Reads of members of an array of which nobody reads.
+fn arrays(watch: &IoWatch) -> impl Iterator<Item = Finding> {
+    watch.counters.values().filter_map(|(name, gained)| {
+        let fact = |what: &str| watch.facts.get(&format!("block.{name}.{what}"));
+        let level = fact("md.level")
+            .filter(|level| ["raid4", "raid5", "raid6"].contains(&level.as_str()))?;
+        let members = fact("on")?;
+        let is_member = |disk: &str| members.split(' ').any(|member| member == disk);
+        let of = watch.counters.values().filter(|(disk, _)| is_member(disk));
+        let read: u64 = of.map(|(_, gained)| gained.read_bytes).sum();
+        let unasked = read.saturating_sub(gained.read_bytes);
+        if unasked < READ_MIN || gained.read_bytes * 10 > read {
+            return None;
+        }
+        let action = fact("md.sync_action").map_or("idle", String::as_str);
+        let (what, cause) = if action == "idle" {
+            (
+                "to compute parity",
+                "A write that does not cover a whole stripe needs the rest of the stripe, or the \
+                 old parity.",
+            )
+        } else {
+            ("by the array itself", "The array compares or rebuilds its disks.")
+        };
+        Some(Finding {
+            kind: "io.array_reads",
+            severity: Severity::Warning,
+            reach: usize::try_from(unasked >> 20).unwrap_or(usize::MAX),
+            what: format!("{} of the disks of {name} are read {what}", ByteSize(unasked)),
+            evidence: vec![
+                format!("of {name} ({level}) {} were read meanwhile", ByteSize(gained.read_bytes)),
+                format!("and {} written to it", ByteSize(gained.written_bytes)),
+                format!("/sys/block/{name}/md/sync_action: {action}"),
+            ],
+            cause: cause.to_owned(),
+            remedies: vec![
+                Remedy::by_hand("write whole stripes: chunk size times data disks, and aligned"),
+                Remedy {
+                    what: "a larger cache of stripes".to_owned(),
+                    now: vec![format!("echo 8192 > /sys/block/{name}/md/stripe_cache_size")],
+                    for_good: Vec::new(),
+                },
+            ],
+        })
+    })
+}

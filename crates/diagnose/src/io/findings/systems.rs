@@ -1,0 +1,261 @@
+//! What file systems do besides: journals, flushes, metadata, discards; and what they leave out.
+
+use host::io::Filesystem;
+use host::tracepoints::{DeviceNumber, Operation};
+use units::ByteSize;
+
+use super::super::tally::{Content, DiskSeen};
+use super::super::watch::IoWatch;
+use crate::finding::{Finding, Remedy, Severity};
+use crate::words::{microseconds, percent, some};
+
+pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
+    let of_disks = watch.disks.iter().flat_map(|(disk, seen)| {
+        let name = watch.device_name(*disk);
+        [flushes(watch, &name, seen), discards(watch, &name, seen), metadata(&name, seen)]
+            .into_iter()
+            .flatten()
+    });
+    let of_systems = watch.filesystems.values().flat_map(|filesystem| {
+        [journal(watch, filesystem), barriers(watch, filesystem)].into_iter().flatten()
+    });
+    of_disks.chain(of_systems).collect()
+}
+
+fn per_second(watch: &IoWatch, count: u64) -> u64 {
+    let ns = u128::try_from(watch.ns).unwrap_or(0).max(1);
+    u64::try_from(u128::from(count) * 1_000_000_000 / ns).unwrap_or(u64::MAX)
+}
+
+/// Whether so many nanoseconds are at least so many hundredths of the watch.
+fn is_share(watch: &IoWatch, nanos: u64, hundredths: u64) -> bool {
+    let all = u128::try_from(watch.ns).unwrap_or(0).max(1);
+    u128::from(nanos) * 100 >= all * u128::from(hundredths)
+}
+
+fn flushes(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
+    const A_SECOND: u64 = 20;
+    let of = seen.operations.get(&Operation::Flush)?;
+    let typical_ns = of.device.quantile_ns(500);
+    let spent_ns = typical_ns.saturating_mul(of.all.count);
+    if per_second(watch, of.all.count) < A_SECOND || !is_share(watch, spent_ns, 20) {
+        return None;
+    }
+    let mut by: Vec<(u64, String)> = Vec::new();
+    for (process, seen) in watch.processes.iter().filter(|(_, seen)| seen.others > 0) {
+        by.push((seen.others, watch.process_label(*process)));
+    }
+    by.sort_by(|one, other| other.cmp(one));
+    let us = |nanos: u64| microseconds(u32::try_from(nanos / 1000).unwrap_or(u32::MAX));
+    let cache = watch.facts.get(&format!("block.{disk}.queue.write_cache"));
+    Some(Finding {
+        kind: "io.flushes",
+        severity: Severity::Warning,
+        reach: usize::try_from(of.all.count).unwrap_or(usize::MAX),
+        what: format!(
+            "{disk} is asked {} times a second to make its cache durable, {} each time",
+            per_second(watch, of.all.count),
+            us(typical_ns)
+        ),
+        evidence: vec![
+            format!(
+                "asked for by: {}",
+                some(by.into_iter().map(|(count, who)| format!("{who}: {count}")))
+            ),
+            format!(
+                "99 % of the flushes take {}, the longest {}",
+                us(of.device.quantile_ns(990)),
+                us(of.device.max_ns())
+            ),
+            format!(
+                "/sys/block/{disk}/queue/write_cache: {}",
+                cache.map_or("unknown", String::as_str)
+            ),
+        ],
+        cause: "Each fsync, and each commit of a journal, ends with a flush of the disk's own \
+                cache; what is written meanwhile waits."
+            .to_owned(),
+        remedies: vec![
+            Remedy::by_hand("fewer fsyncs, or one for several files and records"),
+            Remedy::by_hand("disks whose cache survives a power cut: they need no flush"),
+        ],
+    })
+}
+
+fn discards(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
+    const ENOUGH: u64 = 20;
+    let of = seen.operations.get(&Operation::Discard)?;
+    let spent_ns = of.device.quantile_ns(500).saturating_mul(of.all.count);
+    if of.all.count < ENOUGH || !is_share(watch, spent_ns, 5) {
+        return None;
+    }
+    let online = watch
+        .filesystems
+        .values()
+        .filter(|filesystem| filesystem.options.split(',').any(|option| option == "discard"));
+    let places: Vec<String> =
+        online.map(|filesystem| filesystem.mount_point.display().to_string()).collect();
+    let remount = places.iter().map(|place| format!("mount -o remount,nodiscard {place}"));
+    Some(Finding {
+        kind: "io.discards",
+        severity: Severity::Warning,
+        reach: usize::try_from(of.all.count).unwrap_or(usize::MAX),
+        what: format!("{disk} is told {} times to forget what files had", of.all.count),
+        evidence: vec![
+            format!(
+                "{} in all; half of the discards take {} or longer",
+                ByteSize(of.all.bytes),
+                microseconds(u32::try_from(of.device.quantile_ns(500) / 1000).unwrap_or(u32::MAX)),
+            ),
+            format!("mounted with discard: {}", some(places.iter().cloned())),
+        ],
+        cause:
+            "With the option discard each file that is removed has the disk forget its place at \
+                once, and many disks do nothing else meanwhile."
+                .to_owned(),
+        remedies: vec![Remedy {
+            what: "have it forget once a week".to_owned(),
+            now: remount.collect(),
+            for_good: vec!["systemctl enable --now fstrim.timer".to_owned()],
+        }],
+    })
+}
+
+fn metadata(disk: &str, seen: &DiskSeen) -> Option<Finding> {
+    const ENOUGH: u64 = 500;
+    let reads = seen.operations.get(&Operation::Read)?;
+    let written = seen.operations.get(&Operation::Write).map_or(0, |writes| writes.all.bytes);
+    let is_writing = written > reads.all.bytes;
+    if !is_writing || reads.metadata.count < ENOUGH || reads.metadata.count * 2 < reads.all.count {
+        return None;
+    }
+    Some(Finding {
+        kind: "io.metadata_reads",
+        severity: Severity::Note,
+        reach: usize::try_from(reads.metadata.count).unwrap_or(usize::MAX),
+        what: format!(
+            "{} of the reads of {disk} are the file system's own, while others write",
+            percent(reads.metadata.count, reads.all.count)
+        ),
+        evidence: vec![format!(
+            "{} reads of metadata (rwbs M), {}",
+            reads.metadata.count,
+            ByteSize(reads.metadata.bytes)
+        )],
+        cause:
+            "Who writes to new places needs bitmaps, tables of inodes and trees of extents, and \
+                these are not in memory."
+                .to_owned(),
+        remedies: vec![
+            Remedy::by_hand("preallocate files (fallocate), and keep them"),
+            Remedy::by_hand("mkfs.ext4 -E lazy_itable_init=0, so that nothing is left to be done"),
+        ],
+    })
+}
+
+fn journal(watch: &IoWatch, filesystem: &Filesystem) -> Option<Finding> {
+    const A_SECOND: u64 = 5;
+    let device = filesystem.device;
+    let bytes = watch.files.get(&Content::Journal(device)).map_or(0, |seen| seen.writes.bytes);
+    let on = |content: &Content| match content {
+        Content::File(file) => file.device == device,
+        Content::Journal(of) | Content::Metadata(of) | Content::Free(of) | Content::Unknown(of) => {
+            *of == device
+        }
+        Content::Raw(_) => false,
+    };
+    let of = watch.files.iter().filter(|(content, _)| on(content));
+    let written: u64 = of.map(|(_, seen)| seen.writes.bytes).sum();
+    let commits = watch.commits.get(&device).copied().unwrap_or_default();
+    let is_much = bytes >= 1 << 20 && bytes * 4 >= written;
+    if !is_much || per_second(watch, commits.count) < A_SECOND {
+        return None;
+    }
+    let who = changers(watch, device);
+    Some(Finding {
+        kind: "io.journal",
+        severity: Severity::Warning,
+        reach: usize::try_from(commits.count).unwrap_or(usize::MAX),
+        what: format!(
+            "{} of what is written to {} goes to its journal",
+            percent(bytes, written),
+            filesystem.mount_point.display()
+        ),
+        evidence: vec![
+            format!(
+                "{} commits, {} a second, {} blocks each in the mean",
+                commits.count,
+                per_second(watch, commits.count),
+                commits.bytes / commits.count.max(1)
+            ),
+            format!("files are changed by: {who}"),
+            format!("mounted with: {}", filesystem.options),
+        ],
+        cause: "Each fsync of a file that has grown, or whose times have changed, commits the \
+                journal: a block for each table that was touched, and one to end it."
+            .to_owned(),
+        remedies: vec![
+            Remedy::by_hand("preallocate, and end with fdatasync instead of fsync"),
+            Remedy {
+                what: "keep times in memory".to_owned(),
+                now: vec![format!(
+                    "mount -o remount,lazytime {}",
+                    filesystem.mount_point.display()
+                )],
+                for_good: Vec::new(),
+            },
+            Remedy::by_hand("a journal on another disk (tune2fs -J device=)"),
+        ],
+    })
+}
+
+/// Who changes files of a file system, the most first.
+fn changers(watch: &IoWatch, device: DeviceNumber) -> String {
+    let mut by = std::collections::BTreeMap::<u32, u64>::new();
+    for (content, seen) in &watch.files {
+        if matches!(content, Content::File(file) if file.device == device) {
+            for (process, pages) in &seen.changed_by {
+                *by.entry(*process).or_default() += pages;
+            }
+        }
+    }
+    let mut by: Vec<(u64, u32)> = by.into_iter().map(|(process, pages)| (pages, process)).collect();
+    by.sort_by(|one, other| other.cmp(one));
+    some(by.into_iter().map(|(_, process)| watch.process_label(process)))
+}
+
+/// A file system that never has the disk's cache made durable.
+fn barriers(watch: &IoWatch, filesystem: &Filesystem) -> Option<Finding> {
+    let options: Vec<&str> = filesystem.options.split(',').collect();
+    let off = options.iter().find(|option| ["nobarrier", "barrier=0"].contains(option))?;
+    let disk = watch.device_name(filesystem.device);
+    let caches = watch.facts.iter().filter(|(name, value)| {
+        name.starts_with("block.") && name.ends_with(".queue.write_cache") && *value == "write back"
+    });
+    let disks: Vec<String> = caches
+        .filter_map(|(name, _)| Some(name.split('.').nth(1)?.to_owned()))
+        .filter(|name| disk.starts_with(name.as_str()))
+        .collect();
+    if disks.is_empty() {
+        return None;
+    }
+    let place = filesystem.mount_point.display();
+    Some(Finding {
+        kind: "io.no_barriers",
+        severity: Severity::Problem,
+        reach: 1,
+        what: format!("what is fsynced on {place} is lost in a power cut"),
+        evidence: vec![
+            format!("{place} is mounted with {off}"),
+            format!("/sys/block/{}/queue/write_cache: write back", disks.join(", ")),
+        ],
+        cause: "The disk says that it keeps writes in a cache, and the file system never has it \
+                made durable."
+            .to_owned(),
+        remedies: vec![Remedy {
+            what: "barriers".to_owned(),
+            now: vec![format!("mount -o remount,barrier {place}")],
+            for_good: vec![format!("take {off} out of /etc/fstab")],
+        }],
+    })
+}

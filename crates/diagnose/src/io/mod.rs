@@ -1,0 +1,51 @@
+//! Disks: who reads and writes what, where, how long it takes and what it waits for, and the reads
+//! that nobody asked for.
+//!
+//! Requests come from the kernel's tracepoints where they may be listened to, else there are the
+//! counters of disks and of one's own processes.
+
+mod files;
+mod findings;
+mod live;
+mod requests;
+mod tally;
+mod touches;
+mod watch;
+
+pub use files::FileKey;
+pub use host::io::{DiskCounters, Touch, TouchKind};
+pub use host::tracepoints::{DeviceNumber, Operation};
+pub use live::{Live, Target};
+pub use requests::Request;
+pub use tally::{Amount, Content, DiskSeen, FileSeen, OperationSeen, Places, ProcessSeen};
+pub use touches::{TouchFilter, Toucher, Touches, Who, touches, watch_files};
+pub use watch::{IoWatch, Machine, Tracing, watch};
+
+use crate::finding::Diagnosis;
+use crate::words::plural;
+
+/// What the watch found.
+pub fn diagnose(watch: &IoWatch) -> Diagnosis {
+    let findings = findings::all(watch);
+    let mut unseen = findings::unseen(watch);
+    unseen.sort();
+    let requests: u64 = watch.counters.values().map(|(_, gained)| gained.requests()).sum();
+    let traced: u64 =
+        watch.disks.values().flat_map(|disk| disk.operations.values()).map(|it| it.all.count).sum();
+    let looked_at = match &watch.tracing {
+        Tracing::Seen { .. } => format!(
+            "{} to {} in {:.1} s",
+            plural(usize::try_from(traced).unwrap_or(usize::MAX), "request"),
+            plural(watch.disks.len(), "disk"),
+            watch.seconds(),
+        ),
+        Tracing::Refused(_) => format!(
+            "counters of {} and {} in {:.1} s: {}",
+            plural(watch.counters.len(), "block device"),
+            plural(watch.processes.len(), "process that we may look into"),
+            watch.seconds(),
+            plural(usize::try_from(requests).unwrap_or(usize::MAX), "request"),
+        ),
+    };
+    Diagnosis { looked_at: vec![looked_at], findings, unseen }.ranked()
+}

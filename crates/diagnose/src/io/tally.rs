@@ -1,0 +1,327 @@
+//! Requests added up: by disk, by process, by file, over time and place.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use host::tracepoints::{DeviceNumber, Operation};
+use units::Histogram;
+
+use super::files::FileKey;
+use super::requests::Request;
+
+/// How many, and their bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Amount {
+    /// Requests.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Amount {
+    pub(super) fn add(&mut self, bytes: u64) {
+        self.count += 1;
+        self.bytes += bytes;
+    }
+
+    pub(super) fn add_all(&mut self, other: Self) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+    }
+}
+
+/// One kind of requests to a disk.
+#[derive(Clone, Debug, Default)]
+pub struct OperationSeen {
+    /// All of them.
+    pub all: Amount,
+    /// Of these, those that nobody had asked for yet.
+    pub readahead: Amount,
+    /// Of these, those of the file system itself.
+    pub metadata: Amount,
+    /// Those that begin where one of the last 16 of their kind ended.
+    pub sequential: u64,
+    /// From when they were made until they went to the disk, where that was seen.
+    pub queue: Histogram,
+    /// From then until the disk had done them.
+    pub device: Histogram,
+    /// Both.
+    pub total: Histogram,
+    /// How many, by size: the power of two that the bytes do not exceed.
+    pub sizes: BTreeMap<u32, u64>,
+    ends: VecDeque<u64>,
+}
+
+/// Ends of requests that a next one may follow on: so many streams are told apart.
+const STREAMS: usize = 16;
+
+impl OperationSeen {
+    fn add(&mut self, request: &Request) {
+        self.all.add(request.bytes);
+        if request.purpose.is_readahead {
+            self.readahead.add(request.bytes);
+        }
+        if request.purpose.is_metadata {
+            self.metadata.add(request.bytes);
+        }
+        if let Some(queue_ns) = request.queue_ns() {
+            self.queue.add(queue_ns);
+        }
+        self.device.add(request.device_ns());
+        self.total.add(request.total_ns());
+        if request.bytes == 0 {
+            return;
+        }
+        *self.sizes.entry(request.bytes.next_power_of_two().ilog2()).or_default() += 1;
+        if let Some(stream) = self.ends.iter().position(|&end| end == request.begin) {
+            self.sequential += 1;
+            self.ends.remove(stream);
+        } else if self.ends.len() >= STREAMS {
+            self.ends.pop_front();
+        }
+        self.ends.push_back(request.end());
+    }
+}
+
+/// A disk.
+#[derive(Clone, Debug, Default)]
+pub struct DiskSeen {
+    /// By kind.
+    pub operations: BTreeMap<Operation, OperationSeen>,
+    /// Most requests that it had at the same time.
+    pub under_way_max: u32,
+    /// Time that it took for all requests, added: divided by the time of the watch it is how many
+    /// it had in the mean.
+    pub device_ns: u64,
+    /// Where and when.
+    pub places: Places,
+}
+
+/// A process.
+#[derive(Clone, Debug, Default)]
+pub struct ProcessSeen {
+    /// Its name.
+    pub name: String,
+    /// It is a thread of the kernel, or all its workers.
+    pub is_kernel: bool,
+    /// Read for it, with what nobody had asked for yet.
+    pub reads: Amount,
+    /// Of these, what nobody had asked for yet.
+    pub readahead: Amount,
+    /// Written by it.
+    pub writes: Amount,
+    /// Written by the kernel later, of what it had changed.
+    pub later: Amount,
+    /// Flushes and discards.
+    pub others: u64,
+    /// From when its requests were made until they were done.
+    pub total: Histogram,
+}
+
+/// What is at a place.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Content {
+    /// A file's bytes.
+    File(FileKey),
+    /// The journal of the file system on a device.
+    Journal(DeviceNumber),
+    /// Its tables.
+    Metadata(DeviceNumber),
+    /// What belongs to no file any more.
+    Free(DeviceNumber),
+    /// Something of a file system that does not tell, or of a file that is not known.
+    Unknown(DeviceNumber),
+    /// Something of a disk without a known file system.
+    Raw(DeviceNumber),
+}
+
+/// What was read and written of a file, or of something else.
+#[derive(Clone, Debug, Default)]
+pub struct FileSeen {
+    /// The disk that it lies on.
+    pub disk: DeviceNumber,
+    /// Read.
+    pub reads: Amount,
+    /// Of these, what nobody had asked for yet.
+    pub readahead: Amount,
+    /// Of these, single pages that the reader changed at once.
+    pub partial_pages: Amount,
+    /// Written.
+    pub writes: Amount,
+    /// By whom, read and written.
+    pub by: BTreeMap<u32, [Amount; 2]>,
+    /// Who changed it, and how many pages.
+    pub changed_by: BTreeMap<u32, u64>,
+    /// Who touched pages of its mapping, and how often.
+    pub mapped_by: BTreeMap<u32, u64>,
+    /// From when requests were made until they were done.
+    pub total: Histogram,
+}
+
+impl FileSeen {
+    pub(super) fn add(&mut self, request: &Request) {
+        self.disk = request.disk;
+        let [read, written] = self.by.entry(request.process).or_default();
+        match request.purpose.operation {
+            Operation::Read => {
+                self.reads.add(request.bytes);
+                read.add(request.bytes);
+                if request.purpose.is_readahead {
+                    self.readahead.add(request.bytes);
+                }
+            }
+            Operation::Write => {
+                self.writes.add(request.bytes);
+                written.add(request.bytes);
+            }
+            _ => return,
+        }
+        self.total.add(request.total_ns());
+    }
+}
+
+impl DiskSeen {
+    pub(super) fn add(&mut self, request: &Request) {
+        self.operations.entry(request.purpose.operation).or_default().add(request);
+        self.under_way_max = self.under_way_max.max(request.under_way);
+        self.device_ns = self.device_ns.saturating_add(request.device_ns());
+        self.places.add(request);
+    }
+}
+
+impl ProcessSeen {
+    pub(super) fn add(&mut self, request: &Request) {
+        match request.purpose.operation {
+            Operation::Read => {
+                self.reads.add(request.bytes);
+                if request.purpose.is_readahead {
+                    self.readahead.add(request.bytes);
+                }
+            }
+            Operation::Write => self.writes.add(request.bytes),
+            _ => self.others += 1,
+        }
+        self.total.add(request.total_ns());
+    }
+}
+
+/// Bytes over time and place of a disk.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// Nanoseconds of a column.
+    pub column_ns: u64,
+    /// Bytes of a row, a power of two.
+    pub row_bytes: u64,
+    /// When the first column begins.
+    pub begun_ns: Option<u64>,
+    /// Bytes read and written, by column and row; what has none is absent.
+    pub cells: BTreeMap<(u64, u64), [u64; 2]>,
+}
+
+/// Columns are joined by twos when there are more.
+const COLUMNS_MAX: u64 = 240;
+const COLUMN_NS: u64 = 50_000_000;
+/// A disk of 16 TiB has 16 384 rows.
+const ROW_BYTES: u64 = 1 << 30;
+/// Rows of the first requests, which may be all in one place.
+const ROW_BYTES_LEAST: u64 = 1 << 20;
+const CELLS_MAX: usize = 1 << 15;
+
+impl Default for Places {
+    fn default() -> Self {
+        Self {
+            column_ns: COLUMN_NS,
+            row_bytes: ROW_BYTES_LEAST,
+            begun_ns: None,
+            cells: BTreeMap::new(),
+        }
+    }
+}
+
+impl Places {
+    fn add(&mut self, request: &Request) {
+        let side = match request.purpose.operation {
+            Operation::Read => 0,
+            Operation::Write => 1,
+            _ => return,
+        };
+        let begun_ns = *self.begun_ns.get_or_insert(request.issued_ns);
+        let after_ns = request.issued_ns.saturating_sub(begun_ns);
+        while after_ns / self.column_ns >= COLUMNS_MAX {
+            self.column_ns *= 2;
+            self.join(|(column, row)| (column / 2, row));
+        }
+        while self.cells.len() >= CELLS_MAX && self.row_bytes < ROW_BYTES {
+            self.row_bytes *= 2;
+            self.join(|(column, row)| (column, row / 2));
+        }
+        let place = (after_ns / self.column_ns, request.begin / self.row_bytes);
+        let cell = self.cells.entry(place).or_default();
+        if let Some(bytes) = cell.get_mut(side) {
+            *bytes += request.bytes;
+        }
+    }
+
+    fn join(&mut self, place: impl Fn((u64, u64)) -> (u64, u64)) {
+        for (old, [read, written]) in core::mem::take(&mut self.cells) {
+            let [reads, writes] = self.cells.entry(place(old)).or_default();
+            *reads += read;
+            *writes += written;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use host::tracepoints::Purpose;
+
+    use super::*;
+
+    fn read(begin: u64, at_ns: u64) -> Request {
+        let purpose = Purpose {
+            operation: Operation::Read,
+            is_readahead: false,
+            is_metadata: false,
+            is_sync: false,
+        };
+        let disk = DeviceNumber { major: 8, minor: 0 };
+        Request {
+            disk,
+            begin,
+            bytes: 4096,
+            purpose,
+            process: 1,
+            thread: 1,
+            queued_ns: Some(at_ns),
+            issued_ns: at_ns + 10,
+            done_ns: at_ns + 100,
+            under_way: 1,
+        }
+    }
+
+    #[test]
+    fn streams_are_told_apart_and_jumps_are_none() {
+        let mut disk = DiskSeen::default();
+        for step in 0..10 {
+            disk.add(&read(step * 4096, step));
+            disk.add(&read((1 << 30) + step * 4096, step));
+            disk.add(&read((step + 7) << 35, step));
+        }
+        let seen = &disk.operations[&Operation::Read];
+        assert_eq!((seen.all.count, seen.sequential), (30, 18));
+        assert_eq!((seen.queue.count(), seen.sizes[&12]), (30, 30));
+        assert_eq!(disk.device_ns, 30 * 90);
+    }
+
+    #[test]
+    fn places_stay_bounded_and_lose_no_byte() {
+        let mut disk = DiskSeen::default();
+        for step in 0..50_000_u64 {
+            disk.add(&read(step << 27, step * 10_000_000));
+        }
+        let places = &disk.places;
+        assert!(places.cells.len() <= CELLS_MAX, "{}", places.cells.len());
+        assert!(places.cells.keys().all(|(column, _)| *column < COLUMNS_MAX));
+        let bytes: u64 = places.cells.values().map(|[read, _]| read).sum();
+        assert_eq!(bytes, 50_000 * 4096);
+    }
+}

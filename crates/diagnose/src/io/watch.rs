@@ -1,0 +1,577 @@
+//! Listens for a while, puts requests together, and learns meanwhile which processes and files they
+//! belong to: a process may be gone in a moment, and with it what it had open.
+
+use core::ops::ControlFlow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use host::facts::Facts;
+use host::io::{
+    Disk, DiskCounters, FileExtent, Filesystem, OpenFile, Owner, Process, ProcessCounters,
+};
+use host::tracepoints::{DeviceNumber, FilePage, Happened, Operation, TraceEvent};
+use units::{NANOS_PER_SECOND, Sleep};
+
+use super::files::{FileKey, Files};
+use super::requests::{Request, Requests};
+use super::tally::{Amount, Content, DiskSeen, FileSeen, ProcessSeen};
+
+/// What is asked of a machine.
+pub trait Machine {
+    /// What has happened since the last time, in order; with `is_last` all there is.
+    fn events(&mut self, is_last: bool, into: &mut Vec<TraceEvent>);
+    /// How well it is traced.
+    fn tracing(&self) -> Tracing;
+    /// Counters of disks since they are there.
+    fn disks(&mut self) -> BTreeMap<DeviceNumber, (String, DiskCounters)>;
+    /// Counters of processes, and how many could not be seen.
+    fn processes(&mut self) -> (BTreeMap<u32, ProcessCounters>, usize);
+    /// A process by its number.
+    fn process(&mut self, number: u32) -> Option<Process>;
+    /// Files that a process has open.
+    fn files_of(&mut self, process: u32) -> Vec<OpenFile>;
+    /// Files that are asked for from the beginning.
+    fn files_wanted(&mut self) -> Vec<OpenFile>;
+    /// Where a file lies on the device of its file system.
+    fn extents_of(&mut self, file: &OpenFile) -> Option<Vec<FileExtent>>;
+    /// The disk that a device is on.
+    fn disk_of(&mut self, device: DeviceNumber) -> Option<Disk>;
+    /// What is mounted.
+    fn filesystems(&mut self) -> BTreeMap<DeviceNumber, Filesystem>;
+    /// Whose a byte of a file system's device is.
+    fn owner_of(&mut self, filesystem: &Filesystem, place: u64) -> Option<Owner>;
+    /// How the machine is set up.
+    fn facts(&mut self) -> Facts;
+    /// The part of a disk that is looked at; `None` is all of all.
+    fn scope(&self) -> Option<Disk>;
+    /// The process that looks, which is left out.
+    fn own(&self) -> Option<u32>;
+}
+
+/// How well requests were seen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Tracing {
+    /// One by one.
+    Seen {
+        /// Records of requests that did not fit into the rings.
+        lost_requests: u64,
+        /// Records of pages.
+        lost_pages: u64,
+    },
+    /// Not at all; what it would take.
+    Refused(String),
+}
+
+impl Default for Tracing {
+    fn default() -> Self {
+        Self::Seen { lost_requests: 0, lost_pages: 0 }
+    }
+}
+
+/// What was seen.
+#[derive(Clone, Debug, Default)]
+pub struct IoWatch {
+    /// How long.
+    pub ns: i64,
+    /// How well.
+    pub tracing: Tracing,
+    /// Requests by disk.
+    pub disks: BTreeMap<DeviceNumber, DiskSeen>,
+    /// Requests by process; 0 is all workers of the kernel.
+    pub processes: BTreeMap<u32, ProcessSeen>,
+    /// Reads and writes by what lies there.
+    pub files: BTreeMap<Content, FileSeen>,
+    /// Names of files.
+    pub names: BTreeMap<FileKey, PathBuf>,
+    /// What the kernel counted meanwhile, by block device: partitions and stacked devices, too.
+    pub counters: BTreeMap<DeviceNumber, (String, DiskCounters)>,
+    /// What the kernel counted meanwhile of the processes that we may look into.
+    pub process_counters: BTreeMap<u32, ProcessCounters>,
+    /// Processes that we may not look into.
+    pub unseen_processes: usize,
+    /// Commits of journals, and the blocks that they wrote.
+    pub commits: BTreeMap<DeviceNumber, Amount>,
+    /// Mounted file systems.
+    pub filesystems: BTreeMap<DeviceNumber, Filesystem>,
+    /// How the machine is set up.
+    pub facts: Facts,
+    /// Requests that ended and whose beginning was not seen.
+    pub unmatched: u64,
+    /// Requests of which nobody looked where they went, because there were too many.
+    pub unplaced: u64,
+}
+
+impl IoWatch {
+    /// How long it took, in seconds.
+    pub fn seconds(&self) -> f64 {
+        core::time::Duration::from_nanos(u64::try_from(self.ns).unwrap_or(0)).as_secs_f64()
+    }
+
+    /// Leaves out what is not below a folder, or not this file.
+    pub fn keep_below(&mut self, place: &std::path::Path) {
+        let names = &self.names;
+        self.files.retain(|content, _| match content {
+            Content::File(file) => names.get(file).is_some_and(|name| name.starts_with(place)),
+            _ => false,
+        });
+    }
+
+    /// The kernel's name of a device.
+    pub fn device_name(&self, device: DeviceNumber) -> String {
+        let named = self.counters.get(&device).map(|(name, _)| name.clone());
+        named.unwrap_or_else(|| device.to_string())
+    }
+
+    /// What lies there, in words.
+    pub fn content_name(&self, content: Content) -> String {
+        let of = |device| match self.filesystems.get(device) {
+            Some(filesystem) => filesystem.mount_point.display().to_string(),
+            None => self.device_name(*device),
+        };
+        match &content {
+            Content::File(file) => match self.names.get(file) {
+                Some(path) => path.display().to_string(),
+                None => format!("file {} of {}", file.inode, of(&file.device)),
+            },
+            Content::Journal(device) => format!("journal of {}", of(device)),
+            Content::Metadata(device) => format!("metadata of {}", of(device)),
+            Content::Free(device) => format!("removed files of {}", of(device)),
+            Content::Unknown(device) => format!("other files of {}", of(device)),
+            Content::Raw(device) => format!("{}, no file system", self.device_name(*device)),
+        }
+    }
+
+    /// `mapper (process 412)`.
+    pub fn process_label(&self, process: u32) -> String {
+        match self.processes.get(&process) {
+            Some(seen) if process == WORKERS => seen.name.clone(),
+            Some(seen) => format!("{} (process {process})", seen.name),
+            None => format!("process {process}"),
+        }
+    }
+}
+
+/// The number that all workers of the kernel go by: each request may have another one.
+pub(super) const WORKERS: u32 = 0;
+const WORKERS_NAME: &str = "kernel workers";
+/// Between two looks into the rings.
+const NAP_NS: i64 = NANOS_PER_SECOND / 50;
+/// Between two rounds in which requests are given to files.
+const ROUND_NS: i64 = NANOS_PER_SECOND / 2;
+/// Requests that wait for their files.
+const WAITING_MAX: usize = 1 << 18;
+/// Pages of which is known that somebody changed them.
+const PAGES_MAX: usize = 1 << 18;
+/// Files of which is known who touched their pages.
+const TOUCHED_MAX: usize = 1 << 16;
+/// Files that are looked for on their disks in a round.
+const PLACED_A_ROUND: usize = 2000;
+/// Places at the end of which a file system is asked.
+const ASKED_MAX: usize = 4096;
+/// Reads of a part of a page are at most as long as the largest page that files are kept in.
+const PARTIAL_MAX: u64 = 16 << 10;
+
+/// A file that requests may belong to.
+#[derive(Debug)]
+struct Candidate {
+    file: OpenFile,
+    /// It may lie somewhere else than is known.
+    is_stale: bool,
+}
+
+/// Who changed a file, and who touched pages of its mapping.
+#[derive(Debug, Default)]
+struct Touched {
+    changed_by: BTreeMap<u32, u64>,
+    mapped_by: BTreeMap<u32, u64>,
+}
+
+struct Watcher<'m> {
+    machine: &'m mut dyn Machine,
+    scope: Option<Disk>,
+    requests: Requests,
+    disks: BTreeMap<DeviceNumber, DiskSeen>,
+    processes: BTreeMap<u32, ProcessSeen>,
+    /// Processes that were looked up, and the number that they go by.
+    known: BTreeMap<u32, u32>,
+    files: Files,
+    seen: BTreeMap<Content, FileSeen>,
+    touched: BTreeMap<FileKey, Touched>,
+    candidates: BTreeMap<FileKey, Candidate>,
+    /// Requests that wait for the next round, and for the end.
+    fresh: Vec<Request>,
+    waiting: Vec<Request>,
+    changed: BTreeSet<FilePage>,
+    commits: BTreeMap<DeviceNumber, Amount>,
+    unplaced: u64,
+}
+
+/// Listens for so long, or until `go_on` says no, which is asked fifty times a second.
+pub fn watch(
+    machine: &mut dyn Machine,
+    clock: &dyn Sleep,
+    duration_ns: i64,
+    go_on: &mut dyn FnMut(u64) -> ControlFlow<()>,
+) -> IoWatch {
+    let begun_ns = clock.boottime_ns();
+    let (disks_before, (processes_before, _)) = (machine.disks(), machine.processes());
+    let mut watcher = Watcher::new(machine);
+    let (mut events, mut count) = (Vec::new(), 0);
+    let mut round_ns = begun_ns;
+    loop {
+        let now_ns = clock.boottime_ns();
+        watcher.machine.events(false, &mut events);
+        count += watcher.take_all(&mut events);
+        if now_ns - round_ns >= ROUND_NS {
+            round_ns = now_ns;
+            watcher.round();
+        }
+        if now_ns - begun_ns >= duration_ns || go_on(count).is_break() {
+            break;
+        }
+        clock.sleep_until(now_ns + NAP_NS);
+    }
+    let ns = clock.boottime_ns() - begun_ns;
+    watcher.machine.events(true, &mut events);
+    watcher.take_all(&mut events);
+    let mut watch = watcher.finish(ns);
+    let is_used = |gained: &DiskCounters| gained.requests() > 0;
+    let after = core::mem::take(&mut watch.counters).into_iter();
+    let gained = after.map(|(device, (name, after))| {
+        let before = disks_before.get(&device).map(|(_, before)| *before).unwrap_or_default();
+        (device, (name, after.since(&before)))
+    });
+    watch.counters = gained.filter(|(_, (_, gained))| is_used(gained)).collect();
+    watch.process_counters.retain(|process, after| {
+        let before = processes_before.get(process).cloned().unwrap_or_default();
+        after.read_bytes = after.read_bytes.saturating_sub(before.read_bytes);
+        after.written_bytes = after.written_bytes.saturating_sub(before.written_bytes);
+        after.cancelled_bytes = after.cancelled_bytes.saturating_sub(before.cancelled_bytes);
+        after.read_bytes + after.written_bytes > 0
+    });
+    watch
+}
+
+impl<'m> Watcher<'m> {
+    fn new(machine: &'m mut dyn Machine) -> Self {
+        let scope = machine.scope();
+        let mut watcher = Self {
+            machine,
+            scope,
+            requests: Requests::default(),
+            disks: BTreeMap::new(),
+            processes: BTreeMap::new(),
+            known: BTreeMap::new(),
+            files: Files::default(),
+            seen: BTreeMap::new(),
+            touched: BTreeMap::new(),
+            candidates: BTreeMap::new(),
+            fresh: Vec::new(),
+            waiting: Vec::new(),
+            changed: BTreeSet::new(),
+            commits: BTreeMap::new(),
+            unplaced: 0,
+        };
+        let wanted = watcher.machine.files_wanted();
+        watcher.consider(wanted);
+        watcher
+    }
+
+    /// Takes records in; how many there were.
+    fn take_all(&mut self, events: &mut Vec<TraceEvent>) -> u64 {
+        let count = u64::try_from(events.len()).unwrap_or(u64::MAX);
+        for event in events.drain(..) {
+            match event.happened {
+                Happened::Dirtied(page) => self.changed(&event, page),
+                // Every program that starts has faults: nobody is looked up for them.
+                Happened::Faulted(page) => {
+                    if let Some(touched) = self.touched(page) {
+                        *touched.mapped_by.entry(event.process).or_default() += 1;
+                    }
+                }
+                Happened::Committed { device, blocks } => {
+                    self.commits.entry(device).or_default().add(blocks.into());
+                }
+                _ => {
+                    if let Some(request) = self.requests.take(&event) {
+                        self.add(request);
+                    }
+                }
+            }
+        }
+        count
+    }
+
+    /// `None` for one more file than there is room for.
+    fn touched(&mut self, page: FilePage) -> Option<&mut Touched> {
+        let key = FileKey { device: page.device, inode: page.inode };
+        let has_room = self.touched.len() < TOUCHED_MAX || self.touched.contains_key(&key);
+        has_room.then(|| self.touched.entry(key).or_default())
+    }
+
+    fn changed(&mut self, event: &TraceEvent, page: FilePage) {
+        let process = self.number(event.process);
+        if let Some(touched) = self.touched(page) {
+            *touched.changed_by.entry(process).or_default() += 1;
+        }
+        let key = FileKey { device: page.device, inode: page.inode };
+        if let Some(candidate) = self.candidates.get_mut(&key) {
+            candidate.is_stale = true;
+        }
+        if self.changed.len() < PAGES_MAX {
+            self.changed.insert(page);
+        }
+    }
+
+    fn add(&mut self, mut request: Request) {
+        let is_inside = |scope: &Disk| {
+            let range = scope.begin..scope.begin.saturating_add(scope.len);
+            scope.device == request.disk && (request.bytes == 0 || range.contains(&request.begin))
+        };
+        let is_outside = self.scope.as_ref().is_some_and(|scope| !is_inside(scope));
+        if is_outside || self.machine.own() == Some(request.process) {
+            return;
+        }
+        request.process = self.number(request.process);
+        self.disks.entry(request.disk).or_default().add(&request);
+        if let Some(process) = self.processes.get_mut(&request.process) {
+            process.add(&request);
+        }
+        if request.bytes == 0 {
+            return;
+        }
+        if self.fresh.len() < WAITING_MAX {
+            self.fresh.push(request);
+        } else {
+            self.unplaced += 1;
+        }
+    }
+
+    /// The number that a process goes by. One that is new is looked up at once, with its files.
+    fn number(&mut self, process: u32) -> u32 {
+        if let Some(&number) = self.known.get(&process) {
+            return number;
+        }
+        let found = self.machine.process(process);
+        let is_worker = found.as_ref().is_some_and(|found| found.name.starts_with("kworker/"));
+        let number = if is_worker || process == 0 { WORKERS } else { process };
+        let found = found.unwrap_or_default();
+        let is_kernel = found.is_kernel || number == WORKERS;
+        let name = match (number, found.name.is_empty()) {
+            (WORKERS, _) => WORKERS_NAME.to_owned(),
+            (_, true) => "a process that has ended".to_owned(),
+            (_, false) => found.name,
+        };
+        self.processes.entry(number).or_insert_with(|| ProcessSeen {
+            name,
+            is_kernel,
+            ..ProcessSeen::default()
+        });
+        self.known.insert(process, number);
+        if !is_kernel {
+            let files = self.machine.files_of(process);
+            self.consider(files);
+        }
+        number
+    }
+
+    fn consider(&mut self, files: Vec<OpenFile>) {
+        for file in files {
+            let key = FileKey { device: file.device, inode: file.inode };
+            self.files.name_it(key, file.path.clone());
+            self.candidates.entry(key).or_insert(Candidate { file, is_stale: true });
+        }
+    }
+
+    /// Gives requests to files; those of no known file wait for the end.
+    fn round(&mut self) {
+        let fresh = core::mem::take(&mut self.fresh);
+        let mut left = self.give(fresh);
+        if !left.is_empty() {
+            self.refresh(&left);
+            self.place(PLACED_A_ROUND, false);
+            left = self.give(left);
+        }
+        let room = WAITING_MAX.saturating_sub(self.waiting.len());
+        self.unplaced += u64::try_from(left.len().saturating_sub(room)).unwrap_or(0);
+        self.waiting.extend(left.into_iter().take(room));
+    }
+
+    /// Processes open files as they go, and take the name of the program that they become.
+    fn refresh(&mut self, left: &[Request]) {
+        let of: BTreeSet<u32> = left.iter().map(|request| request.process).collect();
+        for process in of {
+            let Some(seen) = self.processes.get_mut(&process).filter(|seen| !seen.is_kernel) else {
+                continue;
+            };
+            if let Some(found) = self.machine.process(process) {
+                seen.name = found.name;
+            }
+            let files = self.machine.files_of(process);
+            for file in &files {
+                let key = FileKey { device: file.device, inode: file.inode };
+                if let Some(candidate) = self.candidates.get_mut(&key) {
+                    candidate.is_stale = true;
+                }
+            }
+            self.consider(files);
+        }
+    }
+
+    /// Asks where candidates lie that may lie elsewhere than is known.
+    fn place(&mut self, most: usize, all: bool) {
+        let stale = self.candidates.iter_mut().filter(|(_, candidate)| all || candidate.is_stale);
+        for (key, candidate) in stale.take(most) {
+            candidate.is_stale = false;
+            let Some(disk) = self.machine.disk_of(key.device) else { continue };
+            if let Some(extents) = self.machine.extents_of(&candidate.file) {
+                self.files.place_it(*key, disk, &extents);
+            }
+        }
+    }
+
+    /// Those that belong to no known file come back.
+    fn give(&mut self, requests: Vec<Request>) -> Vec<Request> {
+        let mut left = Vec::new();
+        for request in requests {
+            match self.files.at(request.disk, request.begin) {
+                Some((file, logical)) => self.give_to_file(&request, file, logical),
+                None => left.push(request),
+            }
+        }
+        left
+    }
+
+    fn give_to_file(&mut self, request: &Request, file: FileKey, logical: u64) {
+        let page = FilePage { device: file.device, inode: file.inode, index: logical / 4096 };
+        let is_partial = request.purpose.operation == Operation::Read
+            && !request.purpose.is_readahead
+            && request.bytes <= PARTIAL_MAX
+            && self.changed.contains(&page);
+        let is_changer = self
+            .touched
+            .get(&file)
+            .is_some_and(|touched| touched.changed_by.contains_key(&request.process));
+        let seen = self.seen.entry(Content::File(file)).or_default();
+        seen.add(request);
+        if is_partial && is_changer {
+            seen.partial_pages.add(request.bytes);
+        }
+    }
+
+    fn finish(mut self, ns: i64) -> IoWatch {
+        self.round();
+        let waiting = core::mem::take(&mut self.waiting);
+        let left = if waiting.is_empty() {
+            waiting
+        } else {
+            self.place(usize::MAX, true);
+            self.give(waiting)
+        };
+        let filesystems = self.machine.filesystems();
+        self.give_rest(left, &filesystems);
+        self.give_touches();
+        self.give_later();
+        let (process_counters, unseen_processes) = self.machine.processes();
+        let names = self.seen.keys().filter_map(|content| match content {
+            Content::File(file) => Some((*file, self.files.name(*file)?.clone())),
+            _ => None,
+        });
+        IoWatch {
+            ns,
+            tracing: self.machine.tracing(),
+            names: names.collect(),
+            disks: self.disks,
+            processes: self.processes,
+            files: self.seen,
+            counters: self.machine.disks(),
+            process_counters,
+            unseen_processes,
+            commits: self.commits,
+            filesystems,
+            facts: self.machine.facts(),
+            unmatched: self.requests.unmatched(),
+            unplaced: self.unplaced,
+        }
+    }
+
+    /// Requests of no known file: the file system is asked what lies there.
+    fn give_rest(&mut self, left: Vec<Request>, filesystems: &BTreeMap<DeviceNumber, Filesystem>) {
+        let mut on: Vec<(Disk, &Filesystem)> = Vec::new();
+        for (device, filesystem) in filesystems {
+            on.extend(self.machine.disk_of(*device).map(|disk| (disk, filesystem)));
+        }
+        let mut asked = BTreeMap::new();
+        for request in left {
+            let is_on = |disk: &Disk| {
+                disk.device == request.disk
+                    && (disk.begin..disk.begin.saturating_add(disk.len)).contains(&request.begin)
+            };
+            let content = match on.iter().find(|(disk, _)| is_on(disk)) {
+                None => Content::Raw(request.disk),
+                Some((disk, filesystem)) => {
+                    let place = request.begin - disk.begin;
+                    let known = asked.get(&(filesystem.device, place)).copied();
+                    let owner = match known {
+                        Some(owner) => owner,
+                        None if asked.len() >= ASKED_MAX => None,
+                        None => {
+                            let owner = self.machine.owner_of(filesystem, place);
+                            asked.insert((filesystem.device, place), owner);
+                            owner
+                        }
+                    };
+                    content(filesystem.device, owner, request.purpose.is_metadata)
+                }
+            };
+            self.seen.entry(content).or_default().add(&request);
+        }
+    }
+
+    /// Of most files only pages were touched that were in memory.
+    fn give_touches(&mut self) {
+        for (content, seen) in &mut self.seen {
+            let Content::File(file) = content else { continue };
+            if let Some(touched) = self.touched.remove(file) {
+                (seen.changed_by, seen.mapped_by) = (touched.changed_by, touched.mapped_by);
+            }
+        }
+    }
+
+    /// What the kernel wrote goes to those who had changed it, by the pages that they changed.
+    fn give_later(&mut self) {
+        for seen in self.seen.values() {
+            let is_kernel = |process: &u32| {
+                self.processes.get(process).is_some_and(|process| process.is_kernel)
+            };
+            let by_kernel = seen.by.iter().filter(|(process, _)| is_kernel(process));
+            let mut later = Amount::default();
+            by_kernel.for_each(|(_, [_, written])| later.add_all(*written));
+            let pages: u64 = seen.changed_by.values().sum();
+            let share = |count: u64, of: u64| {
+                let part = u128::from(count) * u128::from(of) / u128::from(pages.max(1));
+                u64::try_from(part).unwrap_or(u64::MAX)
+            };
+            for (process, &changed) in &seen.changed_by {
+                if let Some(process) = self.processes.get_mut(process) {
+                    process.later.add_all(Amount {
+                        count: share(later.count, changed),
+                        bytes: share(later.bytes, changed),
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn content(device: DeviceNumber, owner: Option<Owner>, is_metadata: bool) -> Content {
+    match owner {
+        Some(Owner::Inode(inode)) => Content::File(FileKey { device, inode }),
+        Some(Owner::Journal) => Content::Journal(device),
+        Some(Owner::Metadata) => Content::Metadata(device),
+        Some(Owner::Free) => Content::Free(device),
+        // Trees of extents and folders lie among files.
+        _ if is_metadata => Content::Metadata(device),
+        _ => Content::Unknown(device),
+    }
+}

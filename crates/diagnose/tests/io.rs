@@ -1,0 +1,370 @@
+//! Disks of machines that are made up: whose requests they are, and what is found in them.
+
+use core::ops::ControlFlow;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use diagnose::Diagnosis;
+use diagnose::io::{Content, FileKey, IoWatch, Machine, Tracing, diagnose, watch};
+use host::facts::Facts;
+use host::io::{
+    Disk, DiskCounters, FileExtent, Filesystem, OpenFile, Owner, Process, ProcessCounters,
+};
+use host::tracepoints::{
+    BlockRequest, DeviceNumber, FilePage, Happened, Operation, Purpose, TraceEvent,
+};
+use units::{ManualClock, NANOS_PER_SECOND, Timestamp};
+
+const DISK: DeviceNumber = DeviceNumber { major: 8, minor: 0 };
+const PARTITION: DeviceNumber = DeviceNumber { major: 8, minor: 1 };
+/// First byte of the partition, and of the file on it.
+const PARTITION_BEGIN: u64 = 1 << 20;
+const FILE_BEGIN: u64 = 10 << 20;
+const FILE_LEN: u64 = 64 << 20;
+const INODE: u64 = 12;
+const RECORDER: u32 = 412;
+const KERNEL: u32 = 33;
+
+#[derive(Default)]
+struct Made {
+    events: Vec<TraceEvent>,
+    facts: Facts,
+    counters: BTreeMap<DeviceNumber, (String, DiskCounters)>,
+    looks: usize,
+    options: &'static str,
+    owner: Option<Owner>,
+    needs: Option<String>,
+    scope: Option<Disk>,
+}
+
+impl Machine for Made {
+    fn events(&mut self, _: bool, into: &mut Vec<TraceEvent>) {
+        into.append(&mut self.events);
+    }
+
+    fn tracing(&self) -> Tracing {
+        self.needs.clone().map_or_else(Tracing::default, Tracing::Refused)
+    }
+
+    fn disks(&mut self) -> BTreeMap<DeviceNumber, (String, DiskCounters)> {
+        self.looks += 1;
+        if self.looks == 1 { BTreeMap::new() } else { self.counters.clone() }
+    }
+
+    fn processes(&mut self) -> (BTreeMap<u32, ProcessCounters>, usize) {
+        (BTreeMap::new(), usize::from(self.needs.is_some()))
+    }
+
+    fn process(&mut self, number: u32) -> Option<Process> {
+        match number {
+            RECORDER => Some(Process { name: "recorder".to_owned(), is_kernel: false }),
+            KERNEL => Some(Process { name: "kworker/u8:2+flush-8:0".to_owned(), is_kernel: true }),
+            _ => None,
+        }
+    }
+
+    fn files_of(&mut self, process: u32) -> Vec<OpenFile> {
+        let file = OpenFile {
+            device: PARTITION,
+            inode: INODE,
+            path: PathBuf::from("/store/idx"),
+            through: PathBuf::from("/proc/412/fd/3"),
+        };
+        if process == RECORDER { vec![file] } else { Vec::new() }
+    }
+
+    fn files_wanted(&mut self) -> Vec<OpenFile> {
+        Vec::new()
+    }
+
+    fn extents_of(&mut self, file: &OpenFile) -> Option<Vec<FileExtent>> {
+        let extent = FileExtent { logical: 0, physical: FILE_BEGIN, len: FILE_LEN };
+        (file.inode == INODE).then(|| vec![extent])
+    }
+
+    fn disk_of(&mut self, device: DeviceNumber) -> Option<Disk> {
+        (device == PARTITION).then_some(Disk { device: DISK, begin: PARTITION_BEGIN, len: 1 << 30 })
+    }
+
+    fn filesystems(&mut self) -> BTreeMap<DeviceNumber, Filesystem> {
+        let filesystem = Filesystem {
+            device: PARTITION,
+            mount_point: PathBuf::from("/store"),
+            kind: "ext4".to_owned(),
+            options: self.options.to_owned(),
+        };
+        BTreeMap::from([(PARTITION, filesystem)])
+    }
+
+    fn owner_of(&mut self, _: &Filesystem, _: u64) -> Option<Owner> {
+        self.owner
+    }
+
+    fn facts(&mut self) -> Facts {
+        self.facts.clone()
+    }
+
+    fn scope(&self) -> Option<Disk> {
+        self.scope
+    }
+
+    fn own(&self) -> Option<u32> {
+        Some(1)
+    }
+}
+
+fn purpose(letters: &str) -> Purpose {
+    let operation = match letters.as_bytes() {
+        [b'R', ..] => Operation::Read,
+        [b'W', ..] => Operation::Write,
+        [b'D', ..] => Operation::Discard,
+        _ => Operation::Flush,
+    };
+    let has = |letter| letters.contains(letter);
+    Purpose { operation, is_readahead: has('A'), is_metadata: has('M'), is_sync: has('S') }
+}
+
+/// A request and its whole life; it begins at so many bytes of the disk.
+fn request(at_us: u64, process: u32, letters: &str, (begin, len): (u64, u64)) -> Vec<TraceEvent> {
+    let request = BlockRequest {
+        device: DISK,
+        sector: begin / 512,
+        sectors: u32::try_from(len / 512).expect("a short one"),
+        purpose: purpose(letters),
+    };
+    let moments = [
+        (0, Happened::Queued(request)),
+        (5, Happened::Issued(request)),
+        (105, Happened::Completed(request)),
+    ];
+    let event = |(after_us, happened)| TraceEvent {
+        time_ns: (at_us + after_us) * 1000,
+        process: if after_us == 105 { 0 } else { process },
+        thread: process,
+        happened,
+    };
+    moments.map(event).to_vec()
+}
+
+fn page(at_us: u64, index: u64, of: fn(FilePage) -> Happened) -> TraceEvent {
+    let page = FilePage { device: PARTITION, inode: INODE, index };
+    TraceEvent { time_ns: at_us * 1000, process: RECORDER, thread: RECORDER, happened: of(page) }
+}
+
+/// Where a byte of the file is on the disk.
+fn in_file(offset: u64) -> u64 {
+    PARTITION_BEGIN + FILE_BEGIN + offset
+}
+
+fn seen(mut made: Made) -> IoWatch {
+    made.counters.entry(DISK).or_insert_with(|| {
+        ("sda".to_owned(), DiskCounters { reads: 1, ..DiskCounters::default() })
+    });
+    let clock = ManualClock::new(Timestamp(0));
+    watch(&mut made, &clock, NANOS_PER_SECOND, &mut |_| ControlFlow::Continue(()))
+}
+
+#[track_caller]
+fn is(report: &Diagnosis, kinds: &[&str]) {
+    let found: Vec<&str> = report.findings.iter().map(|finding| finding.kind).collect();
+    assert_eq!(found, kinds, "{report:#?}");
+}
+
+fn file() -> Content {
+    Content::File(FileKey { device: PARTITION, inode: INODE })
+}
+
+#[test]
+fn stores_through_a_mapping_are_found_by_what_is_read_for_them() {
+    let mut events = Vec::new();
+    for store in 0..64 {
+        events.push(page(store * 1000, store * 256, Happened::Faulted));
+        if store % 4 == 0 {
+            events.extend(request(store * 1000, RECORDER, "RA", (in_file(store << 20), 4 << 20)));
+        }
+        events.push(page(store * 1000 + 500, store * 256, Happened::Dirtied));
+    }
+    for write in 0..40 {
+        events.extend(request(200_000 + write * 500, KERNEL, "W", (in_file(write << 20), 1 << 20)));
+    }
+    let facts = Facts::from([
+        ("block.sda.queue.read_ahead_kb".to_owned(), "8192".to_owned()),
+        ("block.sda.queue.scheduler".to_owned(), "[none]".to_owned()),
+    ]);
+    let watch = seen(Made { events, facts, ..Made::default() });
+    let file = &watch.files[&file()];
+    assert_eq!((file.readahead.count, file.reads.bytes), (16, 64 << 20));
+    assert_eq!((file.writes.count, file.mapped_by[&RECORDER]), (40, 64));
+    // What the kernel wrote is the recorder's.
+    assert_eq!(watch.processes[&RECORDER].later.bytes, 40 << 20);
+    assert_eq!(watch.processes[&0].writes.bytes, 40 << 20);
+    let report = diagnose(&watch);
+    is(&report, &["io.phantom_readahead"]);
+    let finding = &report.findings[0];
+    assert_eq!(
+        finding.what,
+        "64.0 MiB were read ahead from /store/idx for recorder (process 412), which changes only \
+         a few pages of it"
+    );
+    let evidence = finding.evidence.join("\n");
+    assert!(evidence.contains("changed 256 KiB of it (64 pages) through a mapping"), "{evidence}");
+    assert!(evidence.contains("read_ahead_kb: 8192"), "{evidence}");
+    assert!(finding.remedies[0].what.starts_with("madvise(MADV_RANDOM)"));
+    assert!(!report.is_clean());
+}
+
+#[test]
+fn writes_of_a_part_of_a_page_are_found_by_the_page_that_is_read() {
+    let mut events = Vec::new();
+    for write in 0..64 {
+        let place = in_file(write << 20);
+        events.extend(request(write * 1000, RECORDER, "R", (place, 4096)));
+        events.push(page(write * 1000 + 500, write * 256, Happened::Dirtied));
+        events.extend(request(200_000 + write * 500, KERNEL, "W", (place, 4096)));
+    }
+    let watch = seen(Made { events, ..Made::default() });
+    assert_eq!(watch.files[&file()].partial_pages.count, 64);
+    let report = diagnose(&watch);
+    is(&report, &["io.partial_pages"]);
+    let what = &report.findings[0].what;
+    assert!(what.ends_with("only a part of each is written: 64 of /store/idx"), "{what}");
+    assert!(report.findings[0].evidence[0].contains("4.00 KiB by recorder (process 412)"));
+}
+
+#[test]
+fn whole_pages_and_reads_of_others_are_no_findings() {
+    let mut events = Vec::new();
+    for write in 0..64 {
+        events.extend(request(write * 1000, RECORDER, "WS", (in_file(write << 20), 4096)));
+    }
+    // Somebody reads all of it, ahead as one should.
+    for read in 0..64 {
+        events.extend(request(100_000 + read * 500, 77, "RA", (in_file(read << 20), 1 << 20)));
+    }
+    let watch = seen(Made { events, ..Made::default() });
+    is(&diagnose(&watch), &[]);
+    assert_eq!(watch.processes[&77].name, "a process that has ended");
+    assert_eq!(watch.files[&file()].reads.bytes, 64 << 20);
+}
+
+#[test]
+fn the_file_system_is_asked_what_lies_where_no_file_is_known() {
+    let at = |owner, letters| {
+        let events = request(0, KERNEL, letters, (PARTITION_BEGIN + (900 << 20), 4096));
+        let watch = seen(Made { events, owner, ..Made::default() });
+        let content = *watch.files.keys().next().unwrap();
+        watch.content_name(content)
+    };
+    assert_eq!(at(Some(Owner::Journal), "WS"), "journal of /store");
+    assert_eq!(at(Some(Owner::Free), "W"), "removed files of /store");
+    assert_eq!(at(Some(Owner::Inode(99)), "W"), "file 99 of /store");
+    assert_eq!(at(Some(Owner::Unknown), "W"), "other files of /store");
+    assert_eq!(at(Some(Owner::Unknown), "RM"), "metadata of /store");
+    let events = request(0, KERNEL, "W", (0, 4096));
+    let watch = seen(Made { events, ..Made::default() });
+    let content = *watch.files.keys().next().unwrap();
+    assert_eq!(watch.content_name(content), "sda, no file system");
+}
+
+#[test]
+fn a_part_of_a_disk_is_looked_at_alone() {
+    let mut events = request(0, RECORDER, "R", (in_file(0), 4096));
+    events.extend(request(500, RECORDER, "R", (0, 4096)));
+    let scope = Some(Disk { device: DISK, begin: PARTITION_BEGIN, len: 1 << 30 });
+    let mut watch = seen(Made { events, scope, ..Made::default() });
+    assert_eq!(watch.disks[&DISK].operations[&Operation::Read].all.count, 1);
+    watch.keep_below(&PathBuf::from("/store"));
+    assert_eq!(watch.files.len(), 1);
+    watch.keep_below(&PathBuf::from("/other"));
+    assert!(watch.files.is_empty());
+}
+
+#[test]
+fn flushes_and_discards_that_take_the_time_are_found() {
+    let many = |letters, len, count: u64| {
+        let begin = if len == 0 { 0 } else { in_file(0) };
+        let one = |number: u64| {
+            let mut events = request(number * 4000, RECORDER, letters, (begin, len));
+            // Four milliseconds each.
+            events[2].time_ns += 3_800_000;
+            events
+        };
+        (0..count).flat_map(one).collect::<Vec<_>>()
+    };
+    let options = "rw,discard";
+    let of = |events| diagnose(&seen(Made { events, options, ..Made::default() }));
+    let report = of(many("F", 0, 200));
+    is(&report, &["io.flushes"]);
+    assert!(report.findings[0].evidence[0].contains("recorder (process 412): 200"));
+    is(&of(many("F", 0, 10)), &[]);
+    let report = of(many("D", 1 << 20, 100));
+    is(&report, &["io.discards"]);
+    assert_eq!(report.findings[0].remedies[0].now, ["mount -o remount,nodiscard /store"]);
+    is(&of(many("D", 1 << 20, 5)), &[]);
+}
+
+#[test]
+fn a_journal_that_takes_much_of_what_is_written_is_found_with_who_changes_files() {
+    let mut events = vec![page(1, 0, Happened::Dirtied)];
+    for commit in 0..50 {
+        let place = (PARTITION_BEGIN + (900 << 20) + commit * 65_536, 65_536);
+        events.extend(request(commit * 1000, KERNEL, "WS", place));
+        let happened = Happened::Committed { device: PARTITION, blocks: 15 };
+        let time_ns = commit * 1_000_000 + 200_000;
+        events.push(TraceEvent { time_ns, process: KERNEL, thread: KERNEL, happened });
+    }
+    events.extend(request(100_000, RECORDER, "W", (in_file(0), 1 << 20)));
+    let watch = seen(Made { events, owner: Some(Owner::Journal), ..Made::default() });
+    let report = diagnose(&watch);
+    is(&report, &["io.journal"]);
+    let said = report.findings[0].evidence.join("\n");
+    assert!(said.contains("50 commits, 50 a second, 15 blocks each"), "{said}");
+    assert!(said.contains("recorder (process 412)"), "{said}");
+}
+
+#[test]
+fn a_cache_that_nobody_flushes_is_a_problem_where_there_is_one() {
+    let of = |cache: &str, options| {
+        let facts = Facts::from([("block.sda.queue.write_cache".to_owned(), cache.to_owned())]);
+        let partition =
+            (PARTITION, ("sda1".to_owned(), DiskCounters { writes: 1, ..DiskCounters::default() }));
+        let counters = BTreeMap::from([partition]);
+        diagnose(&seen(Made { facts, counters, options, ..Made::default() }))
+    };
+    is(&of("write back", "rw,nobarrier"), &["io.no_barriers"]);
+    is(&of("write through", "rw,nobarrier"), &[]);
+    is(&of("write back", "rw,relatime"), &[]);
+}
+
+#[test]
+fn members_that_are_read_while_nobody_reads_the_array_are_found() {
+    let of = |array_read: u64, action: &str| {
+        let counted = |name: &str, read_bytes| {
+            let counters = DiskCounters { writes: 9, read_bytes, ..DiskCounters::default() };
+            (name.to_owned(), counters)
+        };
+        let device = |minor| DeviceNumber { major: 9, minor };
+        let counters = BTreeMap::from([
+            (device(0), counted("md0", array_read)),
+            (device(1), counted("sdb", 8 << 20)),
+            (device(2), counted("sdc", 8 << 20)),
+        ]);
+        let facts = [("on", "sdb sdc"), ("md.level", "raid5"), ("md.sync_action", action)];
+        let facts = facts.map(|(name, value)| (format!("block.md0.{name}"), value.to_owned()));
+        let report = diagnose(&seen(Made { counters, facts: facts.into(), ..Made::default() }));
+        report.findings.into_iter().map(|finding| finding.what).collect::<Vec<_>>()
+    };
+    assert_eq!(of(0, "idle"), ["16.0 MiB of the disks of md0 are read to compute parity"]);
+    assert_eq!(of(0, "check"), ["16.0 MiB of the disks of md0 are read by the array itself"]);
+    assert!(of(15 << 20, "idle").is_empty());
+}
+
+#[test]
+fn what_was_not_seen_is_listed_with_what_it_takes() {
+    let needs = Some("CAP_PERFMON: run as root".to_owned());
+    let report = diagnose(&seen(Made { needs, ..Made::default() }));
+    is(&report, &[]);
+    let unseen: Vec<&str> = report.unseen.iter().map(|unseen| &*unseen.needs).collect();
+    assert_eq!(unseen, ["CAP_PERFMON: run as root", "CAP_SYS_PTRACE: run as root"]);
+    assert!(report.looked_at[0].starts_with("counters of 1 block device"), "{report:?}");
+}

@@ -1,0 +1,124 @@
+//! Regular files that a process has open or mapped, and those below a folder.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::tracepoints::DeviceNumber;
+use crate::usage::children;
+
+/// A regular file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OpenFile {
+    /// What its file system is on.
+    pub device: DeviceNumber,
+    /// Its number there.
+    pub inode: u64,
+    /// Its name, as the process sees it.
+    pub path: PathBuf,
+    /// A way to it that leads through other mount namespaces, and to files that were removed.
+    pub through: PathBuf,
+}
+
+/// Descriptors and mappings of one process that are looked at.
+const LINKS_MAX: usize = 4096;
+
+/// The regular files that a process has open or mapped, each once; none where we may not look.
+pub fn open_files(process: u32) -> Vec<OpenFile> {
+    let place = PathBuf::from(format!("/proc/{process}"));
+    let mut known = BTreeSet::new();
+    let links = ["fd", "map_files"].into_iter().flat_map(|folder| {
+        fs::read_dir(place.join(folder)).into_iter().flatten().flatten().take(LINKS_MAX)
+    });
+    let found = links.filter_map(|link| {
+        let through = link.path();
+        let path = fs::read_link(&through).ok()?;
+        // Sockets, pipes and the like have names that are no paths.
+        if !path.is_absolute() {
+            return None;
+        }
+        let file = found(&through, path)?;
+        known.insert((file.device, file.inode)).then_some(file)
+    });
+    found.collect()
+}
+
+/// The regular files below a folder, or the file itself, up to a number; file systems below are not
+/// entered, links not followed.
+pub fn files_below(path: &Path, most: usize) -> Vec<OpenFile> {
+    let mut files = Vec::new();
+    let Ok(root) = fs::metadata(path) else { return files };
+    let mut folders = vec![path.to_path_buf()];
+    if !root.is_dir() {
+        files.extend(found(path, path.to_path_buf()));
+        return files;
+    }
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            if files.len() >= most {
+                return files;
+            }
+            let Ok(metadata) = entry.metadata() else { continue };
+            let path = entry.path();
+            if metadata.is_dir() && metadata.dev() == root.dev() {
+                folders.push(path);
+            } else if metadata.is_file() {
+                let device = DeviceNumber::of_stat(metadata.dev());
+                let through = path.clone();
+                files.push(OpenFile { device, inode: metadata.ino(), path, through });
+            }
+        }
+    }
+    files
+}
+
+/// Files that are disks: the kernel has them open, and no process.
+pub fn backing_files() -> Vec<OpenFile> {
+    let disks = children(Path::new("/sys/block")).into_iter();
+    let backing = disks.filter_map(|disk| {
+        let text = fs::read_to_string(disk.join("loop/backing_file")).ok()?;
+        let path = PathBuf::from(text.trim_end_matches('\n'));
+        found(&path.clone(), path)
+    });
+    backing.collect()
+}
+
+fn found(through: &Path, path: PathBuf) -> Option<OpenFile> {
+    let metadata = fs::metadata(through).ok()?;
+    let device = DeviceNumber::of_stat(metadata.dev());
+    let through = through.to_path_buf();
+    metadata.is_file().then(|| OpenFile { device, inode: metadata.ino(), path, through })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_open_file_is_found_also_after_it_was_removed() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let metadata = file.as_file().metadata().unwrap();
+        let is_it = |found: &OpenFile| found.inode == metadata.ino();
+        let of_ours = open_files(std::process::id());
+        let found = of_ours.iter().find(|found| is_it(found)).unwrap();
+        assert_eq!(found.path, file.path());
+        let (kept, path) = file.keep().unwrap();
+        fs::remove_file(&path).unwrap();
+        assert!(open_files(std::process::id()).iter().any(is_it));
+        drop(kept);
+    }
+
+    #[test]
+    fn a_folder_is_walked_up_to_a_number() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("in")).unwrap();
+        for name in ["a", "b", "in/c"] {
+            fs::write(folder.path().join(name), "x").unwrap();
+        }
+        let names = |most| files_below(folder.path(), most).len();
+        assert_eq!((names(100), names(2)), (3, 2));
+        assert_eq!(files_below(&folder.path().join("a"), 9).len(), 1);
+        assert!(files_below(&folder.path().join("absent"), 9).is_empty());
+    }
+}

@@ -1,0 +1,271 @@
+//! What the kernel's records of disks and pages say.
+
+use core::fmt;
+
+use super::format::{Field, Format};
+
+/// A block device, as the kernel numbers it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct DeviceNumber {
+    /// Of its driver.
+    pub major: u32,
+    /// Of the device.
+    pub minor: u32,
+}
+
+impl DeviceNumber {
+    /// The number that stat(2) gives.
+    pub fn of_stat(number: u64) -> Self {
+        Self { major: rustix::fs::major(number), minor: rustix::fs::minor(number) }
+    }
+
+    /// The kernel's own form, twelve bits and twenty (`include/linux/kdev_t.h`).
+    pub(super) fn of_kernel(number: u32) -> Self {
+        Self { major: number >> 20, minor: number & 0xf_ffff }
+    }
+
+    pub(super) fn to_kernel(self) -> u32 {
+        self.major << 20 | self.minor
+    }
+}
+
+/// `254:0`.
+impl fmt::Display for DeviceNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.major, self.minor)
+    }
+}
+
+impl core::str::FromStr for DeviceNumber {
+    type Err = core::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (major, minor) = text.trim().split_once(':').unwrap_or((text, ""));
+        Ok(Self { major: major.parse()?, minor: minor.parse()? })
+    }
+}
+
+/// What a disk is asked to do.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Operation {
+    /// Read.
+    Read,
+    /// Write.
+    Write,
+    /// Make what it has in its cache durable.
+    Flush,
+    /// Forget.
+    Discard,
+    /// Anything else: zones, commands of programs.
+    Other,
+}
+
+/// How a request is meant (`blk_fill_rwbs` of `kernel/trace/blktrace.c`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Purpose {
+    /// What to do.
+    pub operation: Operation,
+    /// Nobody has asked for these bytes yet.
+    pub is_readahead: bool,
+    /// Of the file system's own.
+    pub is_metadata: bool,
+    /// Somebody waits for it.
+    pub is_sync: bool,
+}
+
+impl Purpose {
+    /// Reads the letters of `rwbs`. An F before the operation is a flush before it.
+    pub(super) fn parse(letters: &[u8]) -> Self {
+        let (operation, rest) = match letters {
+            [b'F', b'F', rest @ ..] => (Operation::Flush, rest),
+            [b'F', letter, rest @ ..] if of_letter(*letter).is_some() => {
+                (of_letter(*letter).unwrap_or(Operation::Other), rest)
+            }
+            [b'F', rest @ ..] => (Operation::Flush, rest),
+            [letter, rest @ ..] => (of_letter(*letter).unwrap_or(Operation::Other), rest),
+            [] => (Operation::Other, letters),
+        };
+        let has = |letter: u8| rest.contains(&letter);
+        Self {
+            operation,
+            is_readahead: operation == Operation::Read && has(b'A'),
+            is_metadata: has(b'M'),
+            is_sync: has(b'S'),
+        }
+    }
+}
+
+fn of_letter(letter: u8) -> Option<Operation> {
+    match letter {
+        b'R' => Some(Operation::Read),
+        b'W' => Some(Operation::Write),
+        b'D' => Some(Operation::Discard),
+        b'N' | b'Z' => Some(Operation::Other),
+        _ => None,
+    }
+}
+
+/// A request to a disk, at one moment of its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BlockRequest {
+    /// The whole disk.
+    pub device: DeviceNumber,
+    /// Where it begins, in units of 512 bytes; of a flush without data 0.
+    pub sector: u64,
+    /// Its length in the same units.
+    pub sectors: u32,
+    /// What it is.
+    pub purpose: Purpose,
+}
+
+/// A page of a file.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FilePage {
+    /// What the file system is on.
+    pub device: DeviceNumber,
+    /// The file's number there.
+    pub inode: u64,
+    /// Pages before it.
+    pub index: u64,
+}
+
+/// What happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Happened {
+    /// A request was made; the process is the one that made it.
+    Queued(BlockRequest),
+    /// It went to the disk.
+    Issued(BlockRequest),
+    /// The disk could not take it; it waits again.
+    Requeued(BlockRequest),
+    /// The disk has done it, or a part of it.
+    Completed(BlockRequest),
+    /// The process changed a page of a file that was clean before.
+    Dirtied(FilePage),
+    /// The process touched a page of a mapped file that it had no mapping of.
+    Faulted(FilePage),
+    /// A journal has committed.
+    Committed {
+        /// What the file system is on.
+        device: DeviceNumber,
+        /// Blocks that were written to the journal.
+        blocks: u32,
+    },
+}
+
+/// A record of the kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TraceEvent {
+    /// `CLOCK_MONOTONIC`.
+    pub time_ns: u64,
+    /// The process that ran.
+    pub process: u32,
+    /// Its thread.
+    pub thread: u32,
+    /// What happened.
+    pub happened: Happened,
+}
+
+/// Which record a tracepoint's is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Queued,
+    Issued,
+    Requeued,
+    Completed,
+    Dirtied,
+    Faulted,
+    Committed,
+}
+
+/// Reads the records of one tracepoint.
+#[derive(Clone, Debug)]
+pub(super) struct Decoder {
+    pub(super) id: u16,
+    kind: Kind,
+    /// Fields in the order that the kind of record has them.
+    fields: [Field; 4],
+}
+
+impl Decoder {
+    /// `None` where the tracepoint lacks a field.
+    pub(super) fn new(kind: Kind, format: &Format) -> Option<Self> {
+        let names = match kind {
+            Kind::Queued | Kind::Issued | Kind::Requeued | Kind::Completed => {
+                ["dev", "sector", "nr_sector", "rwbs"]
+            }
+            Kind::Dirtied => ["name", "ino", "index", "index"],
+            Kind::Faulted => ["s_dev", "i_ino", "index", "index"],
+            Kind::Committed => ["dev", "blocks_logged", "dev", "dev"],
+        };
+        let [one, two, three, four] = names.map(|name| format.field(name));
+        Some(Self { id: format.id, kind, fields: [one?, two?, three?, four?] })
+    }
+
+    pub(super) fn decode(&self, record: &[u8]) -> Option<Happened> {
+        let [one, two, three, four] = self.fields;
+        let device = |field: Field| Some(DeviceNumber::of_kernel(field.short(record)?));
+        let request = || {
+            Some(BlockRequest {
+                device: device(one)?,
+                sector: two.number(record)?,
+                sectors: three.short(record)?,
+                purpose: Purpose::parse(four.text(record)?),
+            })
+        };
+        let page = |device: DeviceNumber| {
+            let (inode, index) = (two.number(record)?, three.number(record)?);
+            Some(FilePage { device, inode, index })
+        };
+        Some(match self.kind {
+            Kind::Queued => Happened::Queued(request()?),
+            Kind::Issued => Happened::Issued(request()?),
+            Kind::Requeued => Happened::Requeued(request()?),
+            Kind::Completed => Happened::Completed(request()?),
+            // A device of writeback is named by its number, or by something else that is no disk.
+            Kind::Dirtied => {
+                let name = str::from_utf8(one.text(record)?).ok()?;
+                Happened::Dirtied(page(name.parse().ok()?)?)
+            }
+            Kind::Faulted => Happened::Faulted(page(device(one)?)?),
+            Kind::Committed => {
+                Happened::Committed { device: device(one)?, blocks: two.short(record)? }
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_say_what_a_request_is_for() {
+        let of = |letters: &str| {
+            let purpose = Purpose::parse(letters.as_bytes());
+            let Purpose { operation, is_readahead, is_metadata, is_sync } = purpose;
+            (operation, is_readahead, is_metadata, is_sync)
+        };
+        assert_eq!(of("R"), (Operation::Read, false, false, false));
+        assert_eq!(of("RA"), (Operation::Read, true, false, false));
+        assert_eq!(of("RSM"), (Operation::Read, false, true, true));
+        assert_eq!(of("WS"), (Operation::Write, false, false, true));
+        assert_eq!(of("FWFSM"), (Operation::Write, false, true, true));
+        assert_eq!(of("WFS"), (Operation::Write, false, false, true));
+        assert_eq!(of("FF"), (Operation::Flush, false, false, false));
+        assert_eq!(of("F"), (Operation::Flush, false, false, false));
+        assert_eq!(of("D"), (Operation::Discard, false, false, false));
+        assert_eq!(of("DE"), (Operation::Discard, false, false, false));
+        assert_eq!(of("N"), (Operation::Other, false, false, false));
+        assert_eq!(of(""), (Operation::Other, false, false, false));
+    }
+
+    #[test]
+    fn device_numbers_have_twelve_and_twenty_bits() {
+        let device = DeviceNumber { major: 259, minor: 1_000_000 };
+        assert_eq!(DeviceNumber::of_kernel(device.to_kernel()), device);
+        assert_eq!(device.to_string().parse(), Ok(device));
+        assert!("btrfs-1".parse::<DeviceNumber>().is_err());
+        assert_eq!(DeviceNumber::of_stat(rustix::fs::makedev(254, 3)).to_string(), "254:3");
+    }
+}

@@ -1,0 +1,225 @@
+//! What disks are asked for and when they answer, whose pages are changed and touched: the
+//! kernel's tracepoints by `perf_event_open(2)`.
+//!
+//! Each processor has a ring for requests and a smaller one for pages, so that a storm of changed
+//! pages takes no room from requests; rings are bounded, and what did not fit is counted. Devices
+//! are chosen by a filter in the kernel. Needs `CAP_PERFMON` and a tracefs that can be read; no
+//! program is loaded into the kernel, and nothing stays behind when the value is dropped.
+
+#![expect(unsafe_code, reason = "perf_event_open(2) has no wrapper")]
+
+mod event;
+mod format;
+mod perf;
+mod ring;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::time::{ClockId, clock_gettime};
+
+pub use event::{BlockRequest, DeviceNumber, FilePage, Happened, Operation, Purpose, TraceEvent};
+use event::{Decoder, Kind};
+use format::Format;
+use perf::Set;
+
+/// Where tracefs is: by itself, or inside of debugfs.
+const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+/// Of the rings for requests: at 50 000 a second on one processor, 300 bytes each, 0.14 s.
+const REQUEST_RING: usize = 2 << 20;
+const PAGE_RING: usize = 512 << 10;
+/// Of all rings of a kind together.
+const RINGS_MAX: usize = 64 << 20;
+/// A record is in its ring so long after its time: the kernel writes it with preemption off.
+const LATE_NS: u64 = 5_000_000;
+
+/// Why there is no tracing.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotTraced {
+    /// Nobody may who lacks the capability.
+    #[error("CAP_PERFMON and a readable tracefs: run as root")]
+    Forbidden,
+    /// No tracefs.
+    #[error("tracefs: mount -t tracefs nodev /sys/kernel/tracing")]
+    NoTracefs,
+    /// The kernel has no such tracepoint.
+    #[error("a kernel with the tracepoint {0}")]
+    NoTracepoint(&'static str),
+    /// Anything else.
+    #[error("a kernel that grants it ({0})")]
+    Failed(io::Error),
+}
+
+/// The tracepoints that are listened to.
+#[derive(Debug)]
+pub struct Tracer {
+    requests: Set,
+    pages: Option<Set>,
+    /// Read, and not yet handed out.
+    waiting: Vec<TraceEvent>,
+}
+
+impl Tracer {
+    /// Listens to requests to these disks, or to all where there is none; with `has_pages` also to
+    /// pages of files and to journals.
+    pub fn open(disks: &[DeviceNumber], has_pages: bool) -> Result<Self, NotTraced> {
+        let place = tracefs()?;
+        let filter: Vec<String> =
+            disks.iter().map(|disk| format!("dev == {}", disk.to_kernel())).collect();
+        let filter = filter.join(" || ");
+        let queued = queued(&place)?;
+        let wanted = [
+            queued,
+            (Kind::Issued, "block/block_rq_issue"),
+            (Kind::Requeued, "block/block_rq_requeue"),
+            (Kind::Completed, "block/block_rq_complete"),
+        ];
+        let decoders = decoders(&place, &wanted)?;
+        let requests = Set::open(decoders, &filter, ring_size(REQUEST_RING))?;
+        let wanted = [
+            (Kind::Dirtied, "writeback/writeback_dirty_folio"),
+            (Kind::Faulted, "filemap/mm_filemap_fault"),
+            (Kind::Committed, "jbd2/jbd2_run_stats"),
+        ];
+        // Kernels without one of them still have the others.
+        let some = wanted.iter().filter_map(|one| decoder_of(&place, one).ok()).collect();
+        let pages = has_pages.then(|| Set::open(some, "", ring_size(PAGE_RING))).transpose()?;
+        Ok(Self { requests, pages, waiting: Vec::new() })
+    }
+
+    /// What happened until a few milliseconds ago, in the order of time.
+    pub fn read(&mut self, into: &mut Vec<TraceEvent>) {
+        let now = clock_gettime(ClockId::Monotonic);
+        let now_ns = u64::try_from(now.tv_sec).unwrap_or(0).saturating_mul(1_000_000_000)
+            + u64::try_from(now.tv_nsec).unwrap_or(0);
+        self.take(now_ns.saturating_sub(LATE_NS), into);
+    }
+
+    /// Everything that has been read or waits in the rings.
+    pub fn finish(&mut self, into: &mut Vec<TraceEvent>) {
+        self.take(u64::MAX, into);
+    }
+
+    fn take(&mut self, until_ns: u64, into: &mut Vec<TraceEvent>) {
+        self.requests.read(&mut self.waiting);
+        if let Some(pages) = &mut self.pages {
+            pages.read(&mut self.waiting);
+        }
+        // Each ring is in order already, so that this is a merge.
+        self.waiting.sort_by_key(|event| event.time_ns);
+        let ready = self.waiting.partition_point(|event| event.time_ns <= until_ns);
+        into.extend(self.waiting.drain(..ready));
+    }
+
+    /// Records of requests that did not fit.
+    pub fn lost_requests(&self) -> u64 {
+        self.requests.lost()
+    }
+
+    /// Records of pages and journals that did not fit.
+    pub fn lost_pages(&self) -> u64 {
+        self.pages.as_ref().map_or(0, Set::lost)
+    }
+}
+
+fn tracefs() -> Result<PathBuf, NotTraced> {
+    let mut is_forbidden = false;
+    for place in PLACES.map(Path::new) {
+        match fs::read_dir(place.join("events")) {
+            Ok(_) => return Ok(place.to_path_buf()),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => is_forbidden = true,
+            Err(_) => {}
+        }
+    }
+    Err(if is_forbidden { NotTraced::Forbidden } else { NotTraced::NoTracefs })
+}
+
+/// The tracepoint at which a process makes a request: since Linux 6.5 one of its own.
+fn queued(place: &Path) -> Result<(Kind, &'static str), NotTraced> {
+    const NAMES: [&str; 2] = ["block/block_io_start", "block/block_getrq"];
+    let found = NAMES.into_iter().find(|name| place.join("events").join(name).is_dir());
+    found.map(|name| (Kind::Queued, name)).ok_or(NotTraced::NoTracepoint("block_getrq"))
+}
+
+fn decoders(place: &Path, wanted: &[(Kind, &'static str)]) -> Result<Vec<Decoder>, NotTraced> {
+    wanted.iter().map(|one| decoder_of(place, one)).collect()
+}
+
+fn decoder_of(place: &Path, (kind, name): &(Kind, &'static str)) -> Result<Decoder, NotTraced> {
+    let path = place.join("events").join(name).join("format");
+    let text = fs::read_to_string(path).map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => NotTraced::Forbidden,
+        io::ErrorKind::NotFound => NotTraced::NoTracepoint(name),
+        _ => NotTraced::Failed(error),
+    })?;
+    let format = Format::parse(&text);
+    let decoder = format.and_then(|format| Decoder::new(*kind, &format));
+    decoder.ok_or(NotTraced::NoTracepoint(name))
+}
+
+/// As much as wished, as long as all processors together stay within bounds.
+fn ring_size(wished: usize) -> usize {
+    let processors = perf::online().len().max(1);
+    let share = (RINGS_MAX / processors).max(64 << 10);
+    let bounded = wished.min(share);
+    1 << bounded.ilog2()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    #[test]
+    fn a_write_of_ours_is_queued_issued_and_completed() {
+        let mut tracer = match Tracer::open(&[], true) {
+            Ok(tracer) => tracer,
+            Err(error) => return println!("not run: tracing takes {error}"),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = tempfile::NamedTempFile::new_in(folder.path()).unwrap();
+        file.write_all(&vec![7; 1 << 20]).unwrap();
+        file.as_file().write_all_at(b"more", 4 << 20).unwrap();
+        file.as_file().sync_all().unwrap();
+        let mut events = Vec::new();
+        tracer.finish(&mut events);
+        assert!(events.is_sorted_by_key(|event| event.time_ns));
+        let bytes = |of: fn(&Happened) -> Option<&BlockRequest>| -> u64 {
+            let all = events.iter().filter_map(|event| of(&event.happened));
+            let writes = all.filter(|request| request.purpose.operation == Operation::Write);
+            writes.map(|request| u64::from(request.sectors) * 512).sum()
+        };
+        let issued = bytes(|happened| match happened {
+            Happened::Issued(request) => Some(request),
+            _ => None,
+        });
+        let completed = bytes(|happened| match happened {
+            Happened::Completed(request) => Some(request),
+            _ => None,
+        });
+        if issued == 0 {
+            return println!("not run: temporary files are on no disk");
+        }
+        assert!(issued >= 1 << 20 && completed >= 1 << 20, "{issued} {completed}");
+        let own = std::process::id();
+        let is_queued = |event: &TraceEvent| {
+            event.process == own && matches!(event.happened, Happened::Queued(_))
+        };
+        assert!(events.iter().any(is_queued), "the process that asked is known");
+        let is_dirtied = |event: &TraceEvent| {
+            event.process == own && matches!(event.happened, Happened::Dirtied(_))
+        };
+        assert!(events.iter().any(is_dirtied), "and whose pages were changed");
+        assert_eq!(tracer.lost_requests(), 0);
+    }
+
+    #[test]
+    fn rings_are_powers_of_two_within_bounds() {
+        assert!(ring_size(REQUEST_RING).is_power_of_two());
+        assert!(ring_size(REQUEST_RING) <= REQUEST_RING);
+    }
+}

@@ -1,0 +1,227 @@
+//! Who reads and writes what on the disk below the tests, as a user asks for it.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use rustix::fs::Advice;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::machine::{Ran, command, is_root, run, run_unprivileged};
+
+const FILE_LEN: u64 = 64 << 20;
+
+/// A folder on a disk: that of the build, because temporary files may be in memory.
+fn folder() -> TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+/// A file on the disk, of which nothing is in memory.
+fn cold_file(path: &Path) -> fs::File {
+    let mut file =
+        fs::File::options().read(true).write(true).create(true).truncate(true).open(path).unwrap();
+    file.write_all(&vec![7; usize::try_from(FILE_LEN).unwrap()]).unwrap();
+    file.sync_all().unwrap();
+    rustix::fs::fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+    file
+}
+
+/// Begins a watch, and waits until it listens.
+fn watching(arguments: &[&str]) -> Child {
+    let all = [&["diagnose", "io", "--json"], arguments].concat();
+    let mut command = command(&all);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    child
+}
+
+fn report(child: Child) -> (Option<i32>, Value) {
+    let ran = Ran::new(&child.wait_with_output().unwrap());
+    let json = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+    (ran.code, json)
+}
+
+/// Whether requests were seen one by one; else it is said why not.
+fn is_traced(json: &Value) -> bool {
+    let tracing = &json["tracing"];
+    if tracing["is_on"] == false {
+        println!("not run: tracing takes {}", tracing["needs"]);
+    }
+    tracing["is_on"] == true
+}
+
+fn of_file<'j>(json: &'j Value, path: &Path) -> &'j Value {
+    let name = fs::canonicalize(path).unwrap().display().to_string();
+    let mut files = json["files"].as_array().unwrap().iter();
+    files.find(|file| file["name"] == name.as_str()).unwrap_or_else(|| panic!("{name} in {json:#}"))
+}
+
+fn finding<'j>(json: &'j Value, kind: &str) -> Option<&'j Value> {
+    json["findings"].as_array().unwrap().iter().find(|finding| finding["kind"] == kind)
+}
+
+#[test]
+fn writes_of_parts_of_pages_are_named_with_file_and_process() {
+    let folder = folder();
+    let path = folder.path().join("log");
+    let file = cold_file(&path);
+    let watch = watching(&[folder.path().to_str().unwrap(), "--for", "3s"]);
+    for write in 0..64 {
+        file.write_all_at(&[8; 1000], write * (1 << 20) + 300).unwrap();
+    }
+    file.sync_all().unwrap();
+    let (code, json) = report(watch);
+    if !is_traced(&json) {
+        return;
+    }
+    assert_eq!(json["tracing"]["lost_requests"], 0);
+    let of_file = of_file(&json, &path);
+    if of_file["partial_pages"]["count"].as_u64().is_none_or(|count| count < 60) {
+        println!("not run: this file system reads no pages for parts of them: {of_file:#}");
+        return;
+    }
+    assert!(of_file["writes"]["count"].as_u64().is_some_and(|count| count >= 60), "{of_file:#}");
+    let found = finding(&json, "io.partial_pages").unwrap_or_else(|| panic!("{json:#}"));
+    assert_eq!((code, &found["severity"]), (Some(1), &"warning".into()));
+    let said = found.to_string();
+    assert!(said.contains(path.file_name().unwrap().to_str().unwrap()), "{said}");
+    assert!(said.contains(&format!("(process {})", std::process::id())), "{said}");
+}
+
+#[test]
+fn stores_through_a_mapping_are_named_by_the_readahead_that_they_cause() {
+    let folder = folder();
+    let path = folder.path().join("index");
+    drop(cold_file(&path));
+    let name = path.to_str().unwrap();
+    let fio = ["fio", "--name=stores", "--ioengine=mmap", "--rw=randwrite", "--bs=4k"];
+    let filename = format!("--filename={name}");
+    let further = [
+        "--size=64m",
+        "--io_size=256k",
+        "--fadvise_hint=0",
+        "--invalidate=0",
+        "--output=/dev/null",
+    ];
+    let place = folder.path().to_str().unwrap();
+    let arguments =
+        [&["diagnose", "io", "--json", place, "--"][..], &fio, &[&*filename], &further].concat();
+    let ran = run(&arguments);
+    if ran.code == Some(3) {
+        return println!("not run: {}", ran.err);
+    }
+    let json: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"));
+    if !is_traced(&json) {
+        return;
+    }
+    let of_file = of_file(&json, &path);
+    let faults: u64 = of_file["by"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|by| by["mapped_faults"].as_u64())
+        .sum();
+    assert!(faults > 0, "{of_file:#}");
+    let read = of_file["readahead"]["bytes"].as_u64().unwrap();
+    if read < 2 << 20 {
+        println!("not run: this machine reads little ahead: {of_file:#}");
+        return;
+    }
+    let found = finding(&json, "io.phantom_readahead").unwrap_or_else(|| panic!("{json:#}"));
+    let said = found.to_string();
+    assert!(said.contains("index for fio (process "), "{said}");
+    assert!(said.contains("through a mapping") && said.contains("MADV_RANDOM"), "{said}");
+}
+
+#[test]
+fn a_command_is_watched_to_its_end_and_the_requests_are_those_that_the_kernel_counts() {
+    let folder = folder();
+    let path = folder.path().join("file");
+    drop(cold_file(&path));
+    let name = path.to_str().unwrap();
+    let read = format!("if={name}");
+    let dd = ["dd", &read, "of=/dev/null", "bs=1M", "iflag=direct", "status=none"];
+    let ran = run(&[&["diagnose", "io", "--json", "--"][..], &dd].concat());
+    let json: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"));
+    if !is_traced(&json) {
+        return;
+    }
+    let of_file = of_file(&json, &path);
+    assert_eq!(of_file["reads"]["bytes"], FILE_LEN, "{of_file:#}");
+    assert_eq!(of_file["by"][0]["name"], "dd");
+    for disk in json["disks"].as_array().unwrap() {
+        let counted = json["counters"].as_array().unwrap().iter();
+        let mut counted = counted.filter(|counted| counted["device"] == disk["device"]);
+        let kernel =
+            counted.next().unwrap_or_else(|| panic!("{json:#}"))["read_bytes"].as_u64().unwrap();
+        let operations = disk["operations"].as_array().unwrap().iter();
+        let reads = operations.filter(|one| one["operation"] == "read");
+        let ours: u64 = reads.map(|one| one["bytes"].as_u64().unwrap()).sum();
+        // What is under way at either end is in one of them only.
+        assert!(ours.abs_diff(kernel) <= kernel / 20 + (4 << 20), "{ours} {kernel}");
+    }
+}
+
+#[test]
+fn without_rights_there_is_what_the_kernel_counts_and_what_is_missing() {
+    let folder = folder();
+    let arguments = ["diagnose", "io", "--for", "200ms"];
+    let Some(ran) = run_unprivileged(folder.path(), &arguments) else { return };
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for words in ["not seen:", "requests one by one", "run as root", "counters of "] {
+        assert!(ran.out.contains(words), "{words} in {ran:?}");
+    }
+    let Some(ran) = run_unprivileged(folder.path(), &["diagnose", "io", "--files"]) else { return };
+    ran.is_refused("run as root (CAP_SYS_ADMIN)");
+}
+
+#[test]
+fn what_cannot_be_looked_at_is_refused_in_a_line() {
+    run(&["diagnose", "io", "/nonexistent"]).is_refused("/nonexistent");
+    run(&["diagnose", "io", "/proc"]).is_refused("it is on no block device");
+    let folder = folder();
+    let place = folder.path().to_str().unwrap();
+    let ran = run(&["diagnose", "io", place, "--", "/nonexistent"]);
+    if !ran.err.contains("no block device") {
+        ran.is_refused("cannot start /nonexistent");
+    }
+    assert_eq!(run(&["diagnose", "io", "--kind", "read"]).code, Some(2));
+    assert_eq!(run(&["diagnose", "io", "--for", "1s", "--", "true"]).code, Some(2));
+}
+
+#[test]
+fn who_touches_files_is_told_by_kind_and_process() {
+    if !is_root() {
+        return println!("not run: watching files takes root");
+    }
+    let folder = folder();
+    let place = fs::canonicalize(folder.path()).unwrap();
+    let path = place.join("file");
+    let script = format!("echo one > {0}; cat {0}; rm {0}", path.display());
+    let watched = |arguments: &[&str]| {
+        let fixed = ["diagnose", "io", "--files", "--json", place.to_str().unwrap()];
+        let ran = run(&[&fixed, arguments, &["--", "sh", "-c", &script]].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let lines = ran.out.lines().filter(|line| line.starts_with('{'));
+        lines.map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
+    };
+    let all = watched(&[]);
+    let kinds = |all: &[Value]| -> Vec<String> {
+        let of = all.iter().filter(|touch| touch["path"] == path.to_str().unwrap());
+        let kinds = of.flat_map(|touch| touch["kinds"].as_array().unwrap().clone());
+        kinds.map(|kind| kind.as_str().unwrap().to_owned()).collect()
+    };
+    for kind in ["open", "read", "write", "close", "create", "remove"] {
+        assert!(kinds(&all).iter().any(|found| found == kind), "{kind} in {all:?}");
+    }
+    let writes = watched(&["--kind", "write"]);
+    assert!(!writes.is_empty() && kinds(&writes).iter().all(|kind| kind == "write"), "{writes:?}");
+    let without = watched(&["--exclude", "cat"]);
+    assert!(!kinds(&without).is_empty() && without.iter().all(|touch| touch["name"] != "cat"));
+    let only = watched(&["--process", "nobody-is-called-so"]);
+    assert!(only.is_empty(), "{only:?}");
+}
