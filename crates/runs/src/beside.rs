@@ -39,8 +39,6 @@ impl Beside {
     }
 }
 
-/// What is unknown is a word.
 pub(crate) fn number(name: &str, value: Option<f64>) -> Fact {
-    let value = value.map_or_else(|| Cell::Word("unknown".to_owned()), Cell::Number);
-    Fact { name: name.to_owned(), value }
+    Fact { name: name.to_owned(), value: value.map(Cell::Number) }
 }

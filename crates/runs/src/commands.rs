@@ -192,9 +192,7 @@ fn check(program: &OsStr) -> Result<(), Error> {
 
 /// Where a run was.
 fn places(taken: &Taken) -> [Fact; 2] {
-    let word = |value: Option<u32>| {
-        Cell::Word(value.map_or_else(|| "unknown".to_owned(), |value| value.to_string()))
-    };
+    let word = |value: Option<u32>| value.map(|value| Cell::Word(value.to_string()));
     let node = taken.processor.and_then(|cpu| node_of_processor(usize::try_from(cpu).ok()?));
     [
         Fact { name: "processor".to_owned(), value: word(taken.processor) },
@@ -206,5 +204,5 @@ fn places(taken: &Taken) -> [Fact; 2] {
 fn first_line(path: &Path) -> Fact {
     let text = host::read_text(path).unwrap_or_else(|_| "unreadable".to_owned());
     let value = Cell::read(text.lines().next().unwrap_or("").trim());
-    Fact { name: path.display().to_string(), value }
+    Fact { name: path.display().to_string(), value: Some(value) }
 }

@@ -57,8 +57,8 @@ impl Unit {
 pub struct Fact {
     /// What it is called.
     pub name: String,
-    /// What it was.
-    pub value: Cell,
+    /// What it was; `None` where that cannot be told.
+    pub value: Option<Cell>,
 }
 
 /// How a run is to be.

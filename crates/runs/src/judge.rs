@@ -156,8 +156,10 @@ fn factors(runs: &[Run], several: bool) -> Vec<Column> {
     });
     let facts = runs.first().map_or(&[][..], |run| &run.ran.facts[..]);
     let facts = facts.iter().enumerate().map(|(at, fact)| {
-        let none = || Cell::Word("unknown".to_owned());
-        let value = |run: &Run| run.ran.facts.get(at).map_or_else(none, |fact| fact.value.clone());
+        let value = |run: &Run| {
+            let value = run.ran.facts.get(at).and_then(|fact| fact.value.clone());
+            value.unwrap_or_else(|| Cell::Word("unknown".to_owned()))
+        };
         column(&fact.name, &value)
     });
     [order, since].into_iter().chain(facts).collect()

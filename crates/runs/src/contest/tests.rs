@@ -39,7 +39,7 @@ fn subject(name: &str) -> Subject {
 }
 
 fn fact(name: &str, value: &str) -> Fact {
-    Fact { name: name.to_owned(), value: Cell::read(value) }
+    Fact { name: name.to_owned(), value: Some(Cell::read(value)) }
 }
 
 fn plan(rounds: u32) -> Plan {

@@ -29,7 +29,8 @@ pub fn runs_csv(found: &Contest) -> String {
                 format!("{code},{user},{system},{memory},{faults}")
             });
             let begin_s = core::time::Duration::from_nanos(run.begin_ns).as_secs_f64();
-            let facts: Vec<String> = run.ran.facts.iter().map(|fact| cell(&fact.value)).collect();
+            let facts: Vec<String> =
+                run.ran.facts.iter().map(|fact| cell(fact.value.as_ref())).collect();
             writeln!(
                 text,
                 "{},{},{},{begin_s},{},{used}{comma}{}",
@@ -45,9 +46,10 @@ pub fn runs_csv(found: &Contest) -> String {
     text
 }
 
-fn cell(cell: &Cell) -> String {
+fn cell(cell: Option<&Cell>) -> String {
     match cell {
-        Cell::Number(number) => number.to_string(),
-        Cell::Word(word) => quoted(word),
+        None => String::new(),
+        Some(Cell::Number(number)) => number.to_string(),
+        Some(Cell::Word(word)) => quoted(word),
     }
 }

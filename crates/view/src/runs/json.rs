@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use ::runs::{Against, Contest, Judged, Order, Run, Series, TwoModes, Unit};
+use ::runs::{Against, Contest, Fact, Judged, Order, Run, Series, TwoModes, Unit};
 use serde::Serialize;
 use statistics::{Cell, Effect, Mode, Separation};
 
@@ -266,10 +266,13 @@ fn ratio(effect: &Effect) -> RatioJson {
 }
 
 fn run(run: &Run) -> RunJson<'_> {
-    let value = |cell: &Cell| match cell {
-        Cell::Number(number) => serde_json::Value::from(*number),
-        Cell::Word(word) => serde_json::Value::from(word.as_str()),
+    let fact = |fact: &Fact| {
+        Some(match fact.value.as_ref()? {
+            Cell::Number(number) => serde_json::Value::from(*number),
+            Cell::Word(word) => serde_json::Value::from(word.as_str()),
+        })
     };
+    let facts = run.ran.facts.iter().filter_map(|it| Some((it.name.as_str(), fact(it)?)));
     let nanos = |time: core::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     RunJson {
         turn: run.turn,
@@ -284,7 +287,7 @@ fn run(run: &Run) -> RunJson<'_> {
             waits: taken.waits,
             preemptions: taken.preemptions,
         }),
-        facts: run.ran.facts.iter().map(|fact| (fact.name.as_str(), value(&fact.value))).collect(),
+        facts: facts.collect(),
     }
 }
 

@@ -24,7 +24,7 @@ fn series(name: &str, scale: f64) -> Series {
             ..Taken::default()
         };
         let processor = Cell::Word(if is_slow { "1" } else { "0" }.to_owned());
-        let facts = vec![Fact { name: "processor".to_owned(), value: processor }];
+        let facts = vec![Fact { name: "processor".to_owned(), value: Some(processor) }];
         let begin_ns = u64::from(number) * 20_000_000;
         let ran = One { value, taken: Some(taken), facts };
         Run { round: number, turn: 0, begin_ns, ran }

