@@ -7,7 +7,11 @@
 //! ranks in the same sense; it changed when the ranges of both do not touch and it differs by more
 //! than twice the tolerance.
 
+use crate::cpu::{Cpu, CpuStep};
+use crate::files::Files;
 use crate::histogram::Latencies;
+use crate::iops::Iops;
+use crate::mixed::Mixed;
 use crate::number::{real, to_u64, to_usize, whole};
 use crate::plan::Part;
 use crate::report::{Fill, PartResult, Qualification, Sweep, SweepStep};
@@ -52,6 +56,14 @@ pub enum Subject {
     WriteLatency(u32),
     /// A percentile of random reads.
     ReadLatency(u32),
+    /// What is guaranteed beside readers.
+    BesideReaders,
+    /// Random writes a second with so many under way.
+    Iops(u32),
+    /// The rate of the last lap of a directory's files.
+    LastLap,
+    /// Processor time for a gigabyte with so many columns of parity.
+    Cpu(u32),
 }
 
 /// How a value stands to the one before.
@@ -70,7 +82,7 @@ pub enum Change {
 pub struct Compared {
     /// What it is of.
     pub subject: Subject,
-    /// Bytes a second, or nanoseconds.
+    /// Bytes or writes a second, or nanoseconds.
     pub old: u64,
     /// The same, later.
     pub new: u64,
@@ -166,7 +178,46 @@ impl Diff {
             (PartResult::Reads(old), PartResult::Reads(new)) => {
                 self.percentiles(Subject::ReadLatency, (&old.latency, &new.latency));
             }
+            (PartResult::Mixed(old), PartResult::Mixed(new)) if is_same_load(old, new) => {
+                let rates = (old.beside_bytes_per_s, new.beside_bytes_per_s);
+                self.rate(Subject::BesideReaders, rates);
+            }
+            (PartResult::Mixed(_), PartResult::Mixed(_)) => {
+                self.unmatched.push("mixed: readers asked for something else".to_owned());
+            }
+            (PartResult::Iops(old), PartResult::Iops(new)) => self.iops(old, new),
+            (PartResult::Files(old), PartResult::Files(new)) => self.files(old, new),
+            (PartResult::Cpu(old), PartResult::Cpu(new)) => self.cpu(old, new),
             _ => {}
+        }
+    }
+
+    fn iops(&mut self, old: &Iops, new: &Iops) {
+        for step in &old.steps {
+            if let Some(other) = new.steps.iter().find(|other| other.depth == step.depth) {
+                let rates = (step.writes_per_s(), other.writes_per_s());
+                self.rate(Subject::Iops(step.depth), rates);
+            }
+        }
+    }
+
+    /// A directory ages: laps of the same number are alike.
+    fn files(&mut self, old: &Files, new: &Files) {
+        let is_same = old.file_bytes == new.file_bytes && old.laps.len() == new.laps.len();
+        match old.laps.last().zip(new.laps.last()).filter(|_| is_same) {
+            Some((old, new)) => self.rate(Subject::LastLap, (old.rate(), new.rate())),
+            None => self.unmatched.push("files: other files, or another number of laps".to_owned()),
+        }
+    }
+
+    fn cpu(&mut self, old: &Cpu, new: &Cpu) {
+        for step in &old.steps {
+            let columns = |step: &CpuStep| (step.data_columns, step.parity_columns);
+            if let Some(other) = new.steps.iter().find(|other| columns(other) == columns(step)) {
+                let times = (step.ns_per_gb(), other.ns_per_gb());
+                // A processor's clock goes up and down by more than a disk's rate.
+                self.time(Subject::Cpu(step.parity_columns), times, 2 * self.tolerance_permille);
+            }
         }
     }
 
@@ -242,6 +293,10 @@ impl Diff {
             self.time(subject(share), (before, after), tolerance);
         }
     }
+}
+
+fn is_same_load(old: &Mixed, new: &Mixed) -> bool {
+    old.load == new.load && old.pool_bytes == new.pool_bytes
 }
 
 /// Whether `new` is more (true) or less (false) by more than a tolerance in thousandths.

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use format::superblock::{Qualified, QualifiedBy};
 
+use crate::partial::{Array, Lost};
 use crate::report::Qualification;
-use crate::verdict::Answer;
+use crate::verdict::{Answer, Ask, Verdict};
 
 /// Reading is hardly slower than writing was: below this part of it, in percent, a member has
 /// become slower.
@@ -19,6 +20,8 @@ pub struct VolumeQualification {
     pub path: PathBuf,
     /// Columns with packets: members that share what arrives.
     pub data_columns: u8,
+    /// Columns of parity: as many members may be lost.
+    pub parity_columns: u8,
     /// What the volume keeps.
     pub kept: Option<Qualified>,
     /// Members by number, read only.
@@ -61,7 +64,61 @@ pub fn beside(found: &Qualification, kept: Option<&Qualified>) -> Option<Beside>
     })
 }
 
+impl Ask {
+    /// What one member of a volume is asked, of which each has a share of the traffic and of the
+    /// pool, and `parity_columns` may be lost.
+    #[must_use]
+    pub fn of_member(&self, data_columns: u8, parity_columns: u8) -> Self {
+        let columns = u64::from(data_columns.max(1));
+        Self {
+            pool_bytes: self.pool_bytes / columns,
+            mix: self.mix.clone(),
+            bits_per_s: self.bits_per_s.map(|bits| bits.div_ceil(columns)),
+            array: Some(Array { data_disks: 1, parity_disks: parity_columns }),
+        }
+    }
+}
+
+/// What a volume comes to: the slowest of its members, as often as it has columns with packets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Together {
+    /// The highest constant arrival that never overflows the pool, if it writes as it reads.
+    pub guaranteed_bytes_per_s: u64,
+    /// The same as bits a second on the link.
+    pub guaranteed_traffic_bit_per_s: u64,
+    /// With one and two members lost and replaced, likewise.
+    pub lost: Vec<Lost>,
+}
+
 impl VolumeQualification {
+    /// What all members come to; `None` where a rate of one is not known.
+    pub fn together(&self) -> Option<Together> {
+        let columns = u64::from(self.data_columns);
+        let verdicts: Option<Vec<&Verdict>> =
+            self.members.iter().map(|(_, found)| found.verdict.as_ref()).collect();
+        let verdicts = verdicts.filter(|verdicts| !verdicts.is_empty())?;
+        let least = |of: &dyn Fn(&Verdict) -> Option<u64>| {
+            let of_each: Option<Vec<u64>> = verdicts.iter().map(|verdict| of(verdict)).collect();
+            of_each.and_then(|rates| rates.into_iter().min()).map(|rate| rate * columns)
+        };
+        let guaranteed =
+            least(&|verdict| verdict.judged.first().map(|judged| judged.guaranteed_bytes_per_s))?;
+        let of = |verdict: &Verdict, members: u8| {
+            verdict.lost.iter().find(|lost| lost.members == members).copied()
+        };
+        let lost = |members: u8| Lost {
+            members,
+            guaranteed_bytes_per_s: least(&|verdict| of(verdict, members)?.guaranteed_bytes_per_s),
+            rebuild_ns: verdicts.iter().filter_map(|it| of(it, members)?.rebuild_ns).max(),
+        };
+        let mix = &verdicts.first()?.mix;
+        Some(Together {
+            guaranteed_bytes_per_s: guaranteed,
+            guaranteed_traffic_bit_per_s: mix.bits_of(guaranteed),
+            lost: [1, 2].map(lost).to_vec(),
+        })
+    }
+
     /// Too slow where a member is, or where a rate was asked for that it cannot read. Reading
     /// alone never says that a rate fits.
     pub fn answer(&self) -> Answer {
@@ -153,10 +210,45 @@ mod tests {
     }
 
     #[test]
+    fn a_volume_is_its_slowest_member_as_often_as_it_has_columns() {
+        let lost = |members, rate| Lost {
+            members,
+            guaranteed_bytes_per_s: rate,
+            rebuild_ns: Some(u64::from(members)),
+        };
+        let member = |rate| {
+            let mut found = read_at(rate);
+            found.verdict.as_mut().unwrap().lost = vec![lost(1, Some(rate / 4)), lost(2, None)];
+            found
+        };
+        let members = vec![(0, member(400)), (1, member(200)), (2, member(300))];
+        let mut volume = VolumeQualification {
+            path: PathBuf::new(),
+            data_columns: 2,
+            parity_columns: 1,
+            kept: None,
+            members,
+            absent: Vec::new(),
+        };
+        let together = volume.together().unwrap();
+        assert_eq!(together.guaranteed_bytes_per_s, 200);
+        assert_eq!(together.lost, [lost(1, Some(100)), lost(2, None)]);
+        volume.members[0].1.verdict = None;
+        assert_eq!(volume.together(), None);
+
+        let mix = Mix::named("640").unwrap();
+        let ask = Ask { pool_bytes: 4 << 30, mix, bits_per_s: Some(9), array: None };
+        let of_member = ask.of_member(4, 2);
+        assert_eq!((of_member.pool_bytes, of_member.bits_per_s), (1 << 30, Some(3)));
+        assert_eq!(of_member.array, Some(Array { data_disks: 1, parity_disks: 2 }));
+    }
+
+    #[test]
     fn one_slow_member_makes_the_volume_slow() {
         let volume = |rates: &[u64]| VolumeQualification {
             path: PathBuf::new(),
             data_columns: 1,
+            parity_columns: 0,
             kept: Some(kept(QualifiedBy::Writing)),
             members: (0..).zip(rates.iter().map(|rate| read_at(*rate))).collect(),
             absent: Vec::new(),

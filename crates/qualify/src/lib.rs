@@ -58,7 +58,7 @@ pub use host::disk::Layer;
 pub use host::drive::{Drive, Health, Link, Recording, Unread};
 pub use identity::{Other, other, report_id};
 pub use iops::{Iops, IopsStep};
-pub use kept::{Beside, VolumeQualification, beside};
+pub use kept::{Beside, Together, VolumeQualification, beside};
 pub use mixed::Mixed;
 pub use model::modelled;
 pub use partial::{Array, Lost, Share};

@@ -1,7 +1,9 @@
 //! What the runs of a comparison say: how much targets differ, and why the runs of one do.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use statistics::{
-    Cell, Column, Modes, Sample, Separation, changes, interval, intraclass, modes, paired,
+    Cell, Column, Modes, Sample, Separation, changes, falling, interval, intraclass, modes, paired,
     separations,
 };
 
@@ -44,7 +46,7 @@ pub(super) fn judged(target: Contender, random: &mut Random) -> Contender {
         guaranteed_bytes_per_s: median(guaranteed),
         between_runs: between_runs.map(|share| whole(share * 1000.0)),
         modes,
-        changes: rate_changes(&places, &rates),
+        changes: rate_changes(&places, &levelled(&places, &rates)),
         factors,
         ..target
     }
@@ -61,6 +63,34 @@ fn places(runs: &[Run]) -> Vec<Place<'_>> {
         }
     }
     places
+}
+
+/// Rates without what the place does to them: disks with platters are slower farther in. Their
+/// profile, which never rises, is known where every place was written more than once; else rates
+/// stay as they are, for a change of place and one of time cannot be told apart.
+fn levelled(places: &[Place<'_>], rates: &[f64]) -> Vec<f64> {
+    let mut by_place: BTreeMap<u64, (BTreeSet<usize>, Vec<f64>)> = BTreeMap::new();
+    for (place, rate) in places.iter().zip(rates) {
+        let (runs, rates) = by_place.entry(place.run.offset).or_default();
+        runs.insert(place.at);
+        rates.push(*rate);
+    }
+    let is_known = by_place.len() > 1 && by_place.values().all(|(runs, _)| runs.len() > 1);
+    let medians: Vec<f64> = by_place
+        .values()
+        .filter_map(|(_, rates)| Sample::new(rates.iter().copied()).map(|it| it.median()))
+        .collect();
+    let profile = falling(&medians);
+    let Some(mean) = Sample::new(profile.iter().copied()).map(|it| it.mean()) else {
+        return rates.to_vec();
+    };
+    if !is_known || profile.len() != by_place.len() || profile.iter().any(|rate| *rate <= 0.0) {
+        return rates.to_vec();
+    }
+    let factors: BTreeMap<u64, f64> =
+        by_place.into_keys().zip(profile).map(|(offset, rate)| (offset, mean / rate)).collect();
+    let factor = |place: &Place<'_>| factors.get(&place.run.offset).copied().unwrap_or(1.0);
+    places.iter().zip(rates).map(|(place, rate)| rate * factor(place)).collect()
 }
 
 fn rate_changes(places: &[Place<'_>], rates: &[f64]) -> Vec<RateChange> {
@@ -173,4 +203,44 @@ pub(super) fn effect(target: u32, measure: Measure, pairs: &[(f64, f64)]) -> Opt
         confidence: permille(found.confidence),
         differs: found.differs(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::RateWindow;
+    use super::*;
+
+    /// Runs over four places of a surface that gets slower inwards, twice; in the second lap at
+    /// `later` of the rate.
+    fn two_laps(later: f64) -> Contender {
+        let mut random = Random::new(3);
+        let run = |round: u32| {
+            let place = round % 4;
+            let rate = (200e6 - 30e6 * f64::from(place)) * if round < 4 { 1.0 } else { later };
+            let mut window = || {
+                let chance = 0.99 + real(random.below(2000)) / 100_000.0;
+                RateWindow { bytes: whole(rate * chance), ns: 1_000_000_000 }
+            };
+            let windows: Vec<RateWindow> = (0..12).map(|_| window()).collect();
+            Run {
+                round,
+                begin_ns: u64::from(round) * 12_000_000_000,
+                offset: u64::from(place) << 30,
+                bytes: windows.iter().map(|window| window.bytes).sum(),
+                ns: 12_000_000_000,
+                windows,
+                ..Run::default()
+            }
+        };
+        Contender { runs: (0..8).map(run).collect(), ..Contender::default() }
+    }
+
+    #[test]
+    fn a_surface_that_gets_slower_inwards_does_not_change_and_one_that_gets_slower_does() {
+        let steady = judged(two_laps(1.0), &mut Random::new(1));
+        assert_eq!(steady.changes, []);
+        let slower = judged(two_laps(0.8), &mut Random::new(1));
+        let [change] = &slower.changes[..] else { panic!("{:?}", slower.changes) };
+        assert_eq!((change.round, change.begin_ns), (4, 48_000_000_000));
+    }
 }

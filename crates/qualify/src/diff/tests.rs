@@ -1,6 +1,10 @@
 use units::{Random, Timestamp};
 
 use super::*;
+use crate::cpu::CpuStep;
+use crate::files::FileLap;
+use crate::iops::IopsStep;
+use crate::readers::ReadLoad;
 use crate::report::{Reads, Target, TargetKind, Window};
 use crate::traffic::Mix;
 use crate::verdict::Verdict;
@@ -124,4 +128,48 @@ fn other_targets_and_parts_are_told() {
     let diff = Diff::of(&old, &new, 50);
     assert_eq!(diff.facts, [("bytes", (1_u64 << 40).to_string(), "5".to_owned())]);
     assert_eq!(diff.unmatched, ["fill is only in the old one"]);
+}
+
+#[test]
+fn readers_random_writes_files_and_processor_are_compared_when_they_are_alike() {
+    let parts = |factor: u64| {
+        let mut latency = Latencies::default();
+        (0..100).for_each(|_| latency.add(1000));
+        let iops = IopsStep { depth: 8, ns: 1_000_000_000 * factor, latency };
+        let lap = FileLap { bytes: 1 << 30, ns: 1_000_000_000 * factor, ..FileLap::default() };
+        let step = CpuStep {
+            data_columns: 6,
+            parity_columns: 2,
+            bytes: 1 << 30,
+            cpu_ns: 100_000_000 * factor,
+        };
+        let beside_bytes_per_s = 100_000_000 / factor;
+        let mixed = Mixed { beside_bytes_per_s, ..Mixed::default() };
+        found(
+            1,
+            vec![
+                PartResult::Mixed(Box::new(mixed)),
+                PartResult::Iops(Iops { steps: vec![iops] }),
+                PartResult::Files(Files { laps: vec![lap], ..Files::default() }),
+                PartResult::Cpu(Cpu { steps: vec![step] }),
+            ],
+        )
+    };
+    let subjects = [Subject::BesideReaders, Subject::Iops(8), Subject::LastLap, Subject::Cpu(2)];
+    let (same, worse) = (Diff::of(&parts(1), &parts(1), 50), Diff::of(&parts(1), &parts(2), 50));
+    for subject in subjects {
+        assert_eq!(
+            (change(&same, subject), change(&worse, subject)),
+            (Change::Same, Change::Worse)
+        );
+    }
+    let mut other = parts(1);
+    if let PartResult::Mixed(mixed) = &mut other.parts[0] {
+        mixed.load = ReadLoad { streams: 9, ..mixed.load };
+    }
+    if let PartResult::Files(files) = &mut other.parts[2] {
+        files.laps.clear();
+    }
+    let diff = Diff::of(&parts(1), &other, 50);
+    assert_eq!(diff.unmatched.len(), 2, "{:?}", diff.unmatched);
 }

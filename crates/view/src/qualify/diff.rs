@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::text::rate;
 use crate::page::add;
 use crate::table::{self, Column};
-use crate::text::{nanos, permille, printable};
+use crate::text::{grouped, nanos, permille, printable};
 
 /// What changed; `width` is that of the terminal, if there is one.
 pub fn qualification_diff(diff: &Diff, width: Option<usize>) -> String {
@@ -45,7 +45,10 @@ fn answer(diff: &Diff) -> String {
 
 fn row(compared: &Compared) -> Vec<String> {
     let value = |value: u64| match compared.subject {
-        Subject::Jump | Subject::WriteLatency(_) | Subject::ReadLatency(_) => nanos(value),
+        Subject::Jump | Subject::WriteLatency(_) | Subject::ReadLatency(_) | Subject::Cpu(_) => {
+            nanos(value)
+        }
+        Subject::Iops(_) => format!("{}/s", grouped(value)),
         _ => rate(value),
     };
     let interval = compared.interval_permille;
@@ -87,6 +90,11 @@ fn name(subject: Subject) -> String {
         Subject::Jump => "a jump".to_owned(),
         Subject::WriteLatency(share) => format!("{} of writes", percentile(share)),
         Subject::ReadLatency(share) => format!("{} of reads", percentile(share)),
+        Subject::BesideReaders => "guaranteed beside readers".to_owned(),
+        Subject::Iops(depth) => format!("random writes, {depth} under way"),
+        Subject::LastLap => "last lap of the files".to_owned(),
+        Subject::Cpu(0) => "processor for a gigabyte".to_owned(),
+        Subject::Cpu(parity) => format!("the same with {parity} of parity"),
     }
 }
 
@@ -111,6 +119,8 @@ struct ComparedJson {
     part: Option<&'static str>,
     order: Option<&'static str>,
     percentile: Option<String>,
+    /// Writes under way, or columns of parity.
+    count: Option<u32>,
     old: u64,
     new: u64,
     ratio_permille: u64,
@@ -153,12 +163,21 @@ fn compared_json(compared: &Compared) -> ComparedJson {
         Subject::Jump => ("jump", Some(Part::Extents), None, None),
         Subject::WriteLatency(share) => ("latency", Some(Part::Latency), None, Some(share)),
         Subject::ReadLatency(share) => ("latency", Some(Part::Reads), None, Some(share)),
+        Subject::BesideReaders => ("guaranteed", Some(Part::Mixed), None, None),
+        Subject::Iops(_) => ("writes_per_s", Some(Part::Iops), None, None),
+        Subject::LastLap => ("last_lap", Some(Part::Files), None, None),
+        Subject::Cpu(_) => ("ns_per_gb", Some(Part::Cpu), None, None),
+    };
+    let count = match compared.subject {
+        Subject::Iops(count) | Subject::Cpu(count) => Some(count),
+        _ => None,
     };
     ComparedJson {
         what,
         part: part.map(Part::name),
         order: order.map(order_name),
         percentile: share.map(percentile),
+        count,
         old: compared.old,
         new: compared.new,
         ratio_permille: compared.ratio_permille,

@@ -2,29 +2,34 @@
 
 use core::fmt::Write as _;
 
-use ::qualify::{Beside, VolumeQualification, beside};
+use ::qualify::{Beside, Lost, Together, VolumeQualification, beside};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{disk_rate, qualification, qualification_json};
 use crate::plot::PlotStyle;
-use crate::text::day;
+use crate::replay::bits;
+use crate::text::{Facts, day, nanos, permille, plural};
 use crate::volume::{QualifiedJson, qualified};
 
 /// Each member, and a line that compares it.
 pub fn volume_qualification(report: &VolumeQualification, style: PlotStyle) -> String {
-    let mut text = String::new();
-    let mut add = |name: &str, value: &str| {
-        writeln!(text, "{:<14} {value}", format!("{name}:")).expect("a string takes all text");
-    };
-    add("volume", &report.path.display().to_string());
+    let mut text = Facts::default();
+    text.add("volume", report.path.display());
     match &report.kept {
-        Some(kept) => add("qualified", &qualified(kept)),
-        None => add("qualified", "no: it was made without a qualification"),
+        Some(kept) => text.add("qualified", qualified(kept)),
+        None => text.add("qualified", "no: it was made without a qualification"),
     }
     for number in &report.absent {
-        add("absent", &format!("member {number}"));
+        text.add("absent", format!("member {number}"));
     }
+    if let Some(together) = report.together() {
+        text.add("together", sum(report, &together));
+        for lost in &together.lost {
+            text.add("", gone(report, lost));
+        }
+    }
+    let mut text = text.finish();
     for (number, found) in &report.members {
         let beside = beside(found, report.kept.as_ref());
         let beside = beside.map_or_else(|| "nothing to compare".to_owned(), |it| line(report, it));
@@ -34,6 +39,30 @@ pub fn volume_qualification(report: &VolumeQualification, style: PlotStyle) -> S
     text
 }
 
+fn sum(report: &VolumeQualification, together: &Together) -> String {
+    format!(
+        "{} of {} guarantee {}, {} of traffic, if they write as they read",
+        report.data_columns,
+        plural(u64::try_from(report.members.len()).unwrap_or(u64::MAX), "member"),
+        disk_rate(together.guaranteed_bytes_per_s),
+        bits(together.guaranteed_traffic_bit_per_s),
+    )
+}
+
+fn gone(report: &VolumeQualification, lost: &Lost) -> String {
+    let members = plural(u64::from(lost.members), "member");
+    let Some(guaranteed) = lost.guaranteed_bytes_per_s else {
+        let held = match report.parity_columns {
+            0 => "it has no parity".to_owned(),
+            parity => format!("it has parity for {parity}"),
+        };
+        return format!("{members} lost: what it holds is lost as well, for {held}");
+    };
+    let rebuilt = lost.rebuild_ns.map(|ns| format!("; rebuilt in {}", nanos(ns)));
+    let rebuilt = rebuilt.unwrap_or_default();
+    format!("{members} lost and replaced: guaranteed {}{rebuilt}", disk_rate(guaranteed))
+}
+
 fn line(report: &VolumeQualification, beside: Beside) -> String {
     let now = format!(
         "reads {} in the mean, {} in its slowest place",
@@ -41,7 +70,7 @@ fn line(report: &VolumeQualification, beside: Beside) -> String {
         disk_rate(beside.minimum_bytes_per_s)
     );
     let Some((kept, permille)) = report.kept.as_ref().zip(beside.permille) else { return now };
-    let share = format!("{}.{} %", permille / 10, permille % 10);
+    let share = self::permille(permille);
     let verdict = if beside.is_slower { "; SLOWER THAN IT WAS GUARANTEED TO WRITE" } else { "" };
     format!("{now}: {share} of the mean of {}{verdict}", day(kept.at))
 }
@@ -50,9 +79,20 @@ fn line(report: &VolumeQualification, beside: Beside) -> String {
 struct VolumeJson {
     path: String,
     data_columns: u8,
+    parity_columns: u8,
     qualified: Option<QualifiedJson>,
+    guaranteed_bytes_per_s: Option<u64>,
+    guaranteed_traffic_bit_per_s: Option<u64>,
+    lost: Vec<LostJson>,
     absent: Vec<u8>,
     members: Vec<MemberJson>,
+}
+
+#[derive(Serialize)]
+struct LostJson {
+    members: u8,
+    guaranteed_bytes_per_s: Option<u64>,
+    rebuild_ns: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -77,9 +117,19 @@ pub fn volume_qualification_json(report: &VolumeQualification) -> String {
             qualification: serde_json::from_str(&text).expect("what was just written"),
         }
     });
+    let together = report.together();
+    let lost = together.iter().flat_map(|together| &together.lost).map(|lost| LostJson {
+        members: lost.members,
+        guaranteed_bytes_per_s: lost.guaranteed_bytes_per_s,
+        rebuild_ns: lost.rebuild_ns,
+    });
     crate::pretty(&VolumeJson {
         path: report.path.display().to_string(),
         data_columns: report.data_columns,
+        parity_columns: report.parity_columns,
+        guaranteed_bytes_per_s: together.as_ref().map(|it| it.guaranteed_bytes_per_s),
+        guaranteed_traffic_bit_per_s: together.as_ref().map(|it| it.guaranteed_traffic_bit_per_s),
+        lost: lost.collect(),
         qualified: report.kept.as_ref().map(QualifiedJson::new),
         absent: report.absent.clone(),
         members: members.collect(),

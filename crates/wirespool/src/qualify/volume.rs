@@ -29,6 +29,7 @@ pub(super) fn at(path: &Path) -> Option<Volume> {
     let found = VolumeQualification {
         path: path.to_path_buf(),
         data_columns: superblock.geometry.data_columns,
+        parity_columns: superblock.geometry.parity_columns,
         kept: superblock.qualified,
         members: Vec::new(),
         absent: reader.membership().absent().collect(),
@@ -68,6 +69,7 @@ fn measure(
     stop: &StopFlag,
 ) -> anyhow::Result<VolumeQualification> {
     let Volume { members, mut found } = volume;
+    let ask = &ask.of_member(found.data_columns, found.parity_columns);
     for (number, path) in members {
         if stop.is_set() {
             break;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use tempfile::TempDir;
 
@@ -9,6 +10,10 @@ pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_wirespool");
 /// Set in a test that runs again in a namespace.
 const INSIDE: &str = "WIRESPOOL_TEST_NAMESPACE";
 pub(crate) const CAPTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/demo");
+
+/// Two that look for a free loop device at once open the same one, and who comes too late still has
+/// it open when the other one is measured.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// What a run said.
 #[derive(Debug)]
@@ -185,6 +190,7 @@ impl Loop {
         let file = tempfile::NamedTempFile::new_in(folder).unwrap();
         file.as_file().set_len(size_bytes).unwrap();
         prepare(file.path());
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let mut losetup = Command::new("losetup");
         losetup.args(["--find", "--show"]).args(options).arg(file.path());
         let output = losetup.output().expect("losetup runs");

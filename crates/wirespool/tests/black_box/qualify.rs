@@ -1,6 +1,7 @@
 //! A qualification as its user meets it: a file of its own, devices that are not touched, a model.
 
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -136,7 +137,7 @@ fn a_device_is_written_to_only_by_name_and_only_when_it_is_empty() {
     destroy(&name, &[]).is_refused("holds a wirespool volume; nothing was written");
     destroy(&name, &["--overwrite", "volume"]).done();
     let output = std::fs::OpenOptions::new().write(true).open(&device.path);
-    std::io::Write::write_all(&mut output.unwrap(), &vec![b'x'; 16 << 20]).unwrap();
+    Write::write_all(&mut output.unwrap(), &vec![b'x'; 16 << 20]).unwrap();
     destroy(&name, &[]).is_refused("that no program signed; nothing was written");
     destroy(&name, &["--overwrite", "data"]).done();
 }
@@ -166,7 +167,12 @@ fn a_run_that_is_stopped_removes_its_file_and_says_so() {
 }
 
 /// A group of processes whose writes to one device the kernel throttles; gone in the end.
-struct Throttle(std::path::PathBuf);
+struct Throttle {
+    group: PathBuf,
+    limit: PathBuf,
+    /// Numbers of the device.
+    device: String,
+}
 
 impl Throttle {
     fn new(device: &Loop, bytes_per_s: u64) -> Option<Self> {
@@ -178,15 +184,30 @@ impl Throttle {
             println!("not run: no blkio controller of cgroup v1 at {}", controller.display());
             return None;
         }
-        let number = std::fs::read_to_string(format!("/sys/block/{name}/dev")).unwrap();
-        std::fs::write(limit, format!("{} {bytes_per_s}", number.trim())).unwrap();
-        Some(Self(group))
+        let device = std::fs::read_to_string(format!("/sys/block/{name}/dev")).unwrap();
+        let throttle = Self { group, limit, device: device.trim().to_owned() };
+        throttle.set(bytes_per_s);
+        Some(throttle)
+    }
+
+    fn set(&self, bytes_per_s: u64) {
+        std::fs::write(&self.limit, format!("{} {bytes_per_s}", self.device)).unwrap();
+    }
+
+    /// A command within the group.
+    fn command(&self, arguments: &[&str]) -> Command {
+        // The shell enters the group and becomes the program.
+        let script = "echo $$ > \"$0/cgroup.procs\" && exec \"$@\"";
+        let mut command = Command::new("sh");
+        command.args(["-c", script, self.group.to_str().unwrap(), BINARY]).args(arguments);
+        command.stdin(Stdio::null());
+        command
     }
 }
 
 impl Drop for Throttle {
     fn drop(&mut self) {
-        drop(std::fs::remove_dir(&self.0));
+        drop(std::fs::remove_dir(&self.group));
     }
 }
 
@@ -196,21 +217,69 @@ fn the_limit_of_a_throttled_device_is_found() {
     let limit = 40_000_000;
     let Some(group) = Throttle::new(&device, limit) else { return };
     let name = device.path.trim_start_matches("/dev/");
-    // The shell enters the group and becomes the program.
-    let script = "echo $$ > \"$0/cgroup.procs\" && exec \"$@\"";
-    let group_path = group.0.to_str().unwrap();
-    let words = ["-c", script, group_path, BINARY, "qualify", &device.path];
     // Requests above max_sectors_kb (1280 here) are split, and of those that wait in its queue the
     // controller lets through half the rate: as if it charged them twice.
     let flags = ["--destroy", name, "--part", "fill", "--block", "1M", "--json"];
     let asked = ["--rate", "200M", "--mix", "640"];
-    let output = Command::new("sh").args(words).args(flags).args(asked).output().unwrap();
+    let words = [&["qualify", &device.path], &flags[..], &asked].concat();
+    let output = group.command(&words).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     for rate in ["guaranteed_bytes_per_s", "mean_bytes_per_s"] {
         let found = json[rate].as_u64().unwrap();
         assert!(found.abs_diff(limit) <= limit / 20, "{rate}: {found} of {limit}");
     }
+}
+
+/// The limit is another in each run, and what it is stands in a pipe: it is read when a run begins,
+/// and whoever writes into it sets the limit before.
+#[test]
+fn a_device_with_two_modes_is_found_and_explained_by_what_makes_them() {
+    let devices = [(); 2].map(|()| Loop::in_memory(64 << 20, &[]));
+    let [Some(device), Some(other)] = devices else { return };
+    let Some(group) = Throttle::new(&device, 16_000_000) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = text(folder.path().join("limit"));
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let names = [&device, &other].map(|it| it.path.trim_start_matches("/dev/").to_owned());
+    let flags = ["--rounds", "20", "--run-size", "8M", "--block", "1M", "--json", "--fact", &pipe];
+    let destroy = ["--destroy", &names[0], "--destroy", &names[1]];
+    let targets = ["qualify", "--compare", &device.path, &other.path];
+    let words = [&targets[..], &destroy, &flags].concat();
+    let mut command = group.command(&words);
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut program = command.spawn().unwrap();
+    let mut out = program.stdout.take().unwrap();
+    let read = std::thread::Builder::new()
+        .spawn(move || std::io::read_to_string(&mut out).unwrap())
+        .unwrap();
+    // Neither turns nor rounds: both modes come up in each of them.
+    let pattern = 0b1011_0010_1110_0100_1101_0001_0110_1001_1100_0101_u64;
+    for run in 0..40 {
+        let (limit, word) =
+            if pattern >> run & 1 == 1 { (80_000_000, "wide") } else { (16_000_000, "narrow") };
+        // Opening waits for the reader: the run before is over.
+        let mut pipe = std::fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+        group.set(limit);
+        pipe.write_all(word.as_bytes()).unwrap();
+        drop(pipe);
+        // Until it is closed at the other end, too.
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(program.wait().unwrap().success());
+    let json: Value = serde_json::from_str(&read.join().unwrap()).unwrap();
+    let target = &json["comparison"]["targets"][0];
+    let near = |found: &Value, limit: u64| {
+        let found = found.as_u64().unwrap();
+        // The controller lets the first of a run through at once.
+        assert!(found.abs_diff(limit) <= limit / 4, "{found} of {limit}: {}", target["modes"]);
+    };
+    near(&target["modes"]["lower_bytes_per_s"], 16_000_000);
+    near(&target["modes"]["upper_bytes_per_s"], 80_000_000);
+    let factor = &target["factors"][0];
+    assert_eq!((&factor["name"], &factor["slower"]), (&pipe.as_str().into(), &"narrow".into()));
+    assert!(factor["chance"].as_u64().unwrap() < 10_000, "millionths: {factor}");
+    assert!(json["comparison"]["targets"][1]["modes"].is_null(), "the other one has no limit");
 }
 
 /// A report of a modelled disk, and the volume that is to be made.
@@ -291,11 +360,10 @@ fn a_disk_that_has_become_slower_is_told_of_while_it_is_recorded_to() {
     run(&[&create[..], &qualified].concat()).done();
     let capture = text(folder.path().join("packets.pcap"));
     std::fs::write(&capture, crate::golden::capture(1_700_000_000_000_000_000, 0..9000)).unwrap();
-    let script = "echo $$ > \"$0/cgroup.procs\" && exec \"$@\"";
     let index = text(folder.path().join("index"));
-    let words = ["-c", script, group.0.to_str().unwrap(), BINARY, "record", &device.path];
     let flags = ["--read", &capture, "--index-dir", &index, "--slow-write", "5ms", "--json"];
-    let output = Command::new("sh").args(words).args(flags).output().unwrap();
+    let words = [&["record", &device.path], &flags[..]].concat();
+    let output = group.command(&words).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     let notes = json["notes"].to_string();
@@ -327,6 +395,13 @@ fn a_volume_is_read_and_set_beside_what_it_keeps() {
     assert_eq!((&json["data_columns"], &json["qualified"]["by"]), (&2.into(), &"places".into()));
     let members = json["members"].as_array().unwrap();
     assert_eq!(members.len(), 2);
+    let guaranteed = |json: &Value| {
+        json["qualification"]["guaranteed_bytes_per_s"].as_u64().expect("a rate by reading")
+    };
+    let least = members.iter().map(guaranteed).min().unwrap();
+    assert_eq!(json["guaranteed_bytes_per_s"], least * 2, "two columns of the slowest");
+    assert_eq!(json["lost"][0]["members"], 1);
+    assert!(json["lost"][0]["guaranteed_bytes_per_s"].is_null(), "it has no parity: {json}");
     for member in members {
         assert!(member["read_mean_bytes_per_s"].as_u64().unwrap() > 0, "{member}");
         assert_eq!(member["qualification"]["parts"][0]["part"], "sweep");

@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 use crate::machine::{run, text};
 
 const SCHEMA: &str = include_str!("../../../../docs/qualification.schema.json");
+const COMPARISON: &str = include_str!("../../../../docs/comparison.schema.json");
 const PROFILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../qualify/profiles/single-8tb.csv");
 
 /// The schema allows fields that it does not know, for later programs; here each must be known.
-fn strict() -> Value {
+fn strict(schema: &str) -> Value {
     fn close(schema: &mut Value) {
         match schema {
             Value::Object(object) => {
@@ -22,7 +23,7 @@ fn strict() -> Value {
             _ => {}
         }
     }
-    let mut schema = serde_json::from_str(SCHEMA).unwrap();
+    let mut schema = serde_json::from_str(schema).unwrap();
     close(&mut schema);
     schema
 }
@@ -45,7 +46,7 @@ fn report(arguments: &[&str]) -> Value {
 
 #[test]
 fn reports_are_as_the_schema_says_and_have_nothing_else() {
-    let strict = strict();
+    let strict = strict(SCHEMA);
     let disks = ["--data-disks", "2", "--parity-disks", "1", "--rate", "1G", "--size", "64G"];
     let modelled = report(&[&["--model", PROFILE], &disks[..]].concat());
     assert!(modelled["parts"].as_array().unwrap().len() >= 7);
@@ -57,6 +58,19 @@ fn reports_are_as_the_schema_says_and_have_nothing_else() {
     let file = text(folder.path().join("file"));
     std::fs::write(&file, vec![1; 16 << 20]).unwrap();
     check(&strict, &report(&[&file, "--blocks", "1"]));
+}
+
+#[test]
+fn comparisons_are_as_their_schema_says_and_have_nothing_else() {
+    let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let [one, other] = folders.each_ref().map(|folder| text(folder.path().into()));
+    let flags = ["--rounds", "12", "--run-size", "8M", "--block", "1M", "--fact", "/proc/uptime"];
+    let found = report(&[&["--compare", &one, &other][..], &flags].concat());
+    assert_eq!(found["comparison"]["targets"][1]["runs"].as_array().unwrap().len(), 12);
+    check(&strict(COMPARISON), &found);
+    let strict = strict(COMPARISON);
+    let validator = jsonschema::validator_for(&strict).unwrap();
+    assert!(!validator.is_valid(&serde_json::json!({ "version": 1, "comparison": {} })));
 }
 
 #[test]
