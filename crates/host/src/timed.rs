@@ -61,6 +61,9 @@ pub struct Taken {
     pub code: Option<i32>,
     /// The processor that it was on last.
     pub processor: Option<u32>,
+    /// Time in which its first thread could have run, and others had the processors; `None` where
+    /// the kernel does not count that.
+    pub queued_ns: Option<u64>,
     /// Pages that had to be read from a disk.
     pub major_faults: u64,
     /// Pages that were there, or were made.
@@ -99,7 +102,7 @@ impl Timed<'_> {
             return Err(abandoned(child, errno));
         }
         let wall_ns = SystemClock.boottime_ns().saturating_sub(begin_ns).max(0).unsigned_abs();
-        let processor = processor_of(id);
+        let (processor, queued_ns) = (processor_of(id), queued_ns_of(id));
         let (status, usage) = buried(id)?;
         let count = |count: libc::c_long| u64::try_from(count).unwrap_or(0);
         Ok(Taken {
@@ -109,6 +112,7 @@ impl Timed<'_> {
             memory_floor_bytes,
             code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
             processor,
+            queued_ns,
             major_faults: count(usage.ru_majflt),
             minor_faults: count(usage.ru_minflt),
             blocks_in: count(usage.ru_inblock),
@@ -182,6 +186,13 @@ fn processor_of(id: Pid) -> Option<u32> {
     fields.split(' ').nth(PROCESSOR_FIELD)?.parse().ok()
 }
 
+/// Of a process that has ended and was not waited for: the second number of its schedstat
+/// (Documentation/scheduler/sched-stats.rst).
+fn queued_ns_of(id: Pid) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{}/schedstat", id.as_raw_nonzero())).ok()?;
+    text.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// How it ended, and what it used. It is gone afterwards.
 fn buried(id: Pid) -> Result<(libc::c_int, libc::rusage), Error> {
     let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::uninit());
@@ -249,6 +260,19 @@ mod tests {
         assert!(taken.wall_ns >= 50_000_000 && taken.waiting() >= Duration::from_millis(40));
         assert!(taken.cpu.user > Duration::ZERO && taken.minor_faults > 0, "{taken:?}");
         assert_eq!(allowed_cpus().unwrap(), before, "we are as free as before");
+    }
+
+    /// Beside another program on the same processor it has half of that, and waits for it.
+    #[test]
+    fn time_in_the_queue_is_told() {
+        let last = *allowed_cpus().unwrap().last().unwrap();
+        let burn = "i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done";
+        let taken = shell(&format!("({burn}) & {burn}; wait"), Some(last), &|| false);
+        let Some(queued_ns) = taken.queued_ns else {
+            println!("not run: this kernel counts no time in queues");
+            return;
+        };
+        assert!(queued_ns > taken.wall_ns / 10 && queued_ns < taken.wall_ns, "{taken:?}");
     }
 
     #[test]

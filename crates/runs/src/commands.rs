@@ -190,13 +190,15 @@ fn check(program: &OsStr) -> Result<(), Error> {
     Err(if is_line { Error::Line { name } } else { Error::NoProgram { name } })
 }
 
-/// Where a run was.
-fn places(taken: &Taken) -> [Fact; 2] {
+/// Where a run was, and how long it could not be there.
+fn places(taken: &Taken) -> [Fact; 3] {
     let word = |value: Option<u32>| value.map(|value| Cell::Word(value.to_string()));
+    let queued_ms = taken.queued_ns.map(|ns| (real(ns) / 1e4).round() / 100.0);
     let node = taken.processor.and_then(|cpu| node_of_processor(usize::try_from(cpu).ok()?));
     [
         Fact { name: "processor".to_owned(), value: word(taken.processor) },
         Fact { name: "memory node".to_owned(), value: word(node) },
+        number("ms in which others had its processor", queued_ms),
     ]
 }
 
