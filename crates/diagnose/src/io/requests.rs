@@ -3,6 +3,9 @@
 //! A request is known by its disk and where it begins. Those that were made and then joined to
 //! another before they went to the disk lie within it: the earliest of them is when it began to
 //! wait. What began before the watch has no such time.
+//!
+//! Records may be missing. A disk has one request for a place at a time: another one that is sent
+//! there ends the one before, whose end was not seen, so that no times are made up.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -82,9 +85,9 @@ struct Sent {
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     made: BTreeMap<Place, VecDeque<Made>>,
-    sent: BTreeMap<Place, VecDeque<Sent>>,
+    sent: BTreeMap<Place, Sent>,
     under_way: BTreeMap<DeviceNumber, u32>,
-    /// Completions of what was sent before the watch, or whose record was lost.
+    /// Ends of what was sent before the watch, and requests of which a record is missing.
     unmatched: u64,
 }
 
@@ -106,7 +109,7 @@ impl Requests {
         None
     }
 
-    /// Completions whose beginning was not seen.
+    /// Requests whose beginning or end was not seen.
     pub(super) fn unmatched(&self) -> u64 {
         self.unmatched
     }
@@ -126,6 +129,7 @@ impl Requests {
 
     fn issued(&mut self, event: &TraceEvent, request: BlockRequest) {
         let made = self.made_of(&request);
+        self.unmatched += u64::from(self.unsend(&request).is_some());
         let under_way = self.under_way.entry(request.device).or_default();
         *under_way += 1;
         let sent = Sent {
@@ -136,7 +140,7 @@ impl Requests {
             at_ns: event.time_ns,
             under_way: *under_way,
         };
-        self.sent.entry(place(&request)).or_default().push_back(sent);
+        self.sent.insert(place(&request), sent);
     }
 
     /// Takes those that lie within a request; the earliest of them made it.
@@ -181,9 +185,12 @@ impl Requests {
     }
 
     fn completed(&mut self, event: &TraceEvent, request: BlockRequest) -> Option<Request> {
+        // A write without data ends when the flush has that was sent for it.
+        if request.sectors == 0 && request.purpose.operation != Operation::Flush {
+            return None;
+        }
         let Some(sent) = self.unsend(&request) else {
-            // The end of a flush that was joined to another is no request of the disk.
-            self.unmatched += u64::from(request.sectors > 0);
+            self.unmatched += 1;
             return None;
         };
         let BlockRequest { device, sector, sectors, purpose } = sent.request;
@@ -204,16 +211,11 @@ impl Requests {
     }
 
     fn unsend(&mut self, request: &BlockRequest) -> Option<Sent> {
-        let place = place(request);
-        let waiting = self.sent.get_mut(&place)?;
-        let sent = waiting.pop_front();
-        if waiting.is_empty() {
-            self.sent.remove(&place);
-        }
+        let sent = self.sent.remove(&place(request))?;
         if let Some(under_way) = self.under_way.get_mut(&request.device) {
             *under_way = under_way.saturating_sub(1);
         }
-        sent
+        Some(sent)
     }
 }
 
@@ -297,6 +299,18 @@ mod tests {
         let read = request(8, 8, Operation::Read);
         let (ended, unmatched) = ended(&[at(1, 0, Happened::Completed(read))]);
         assert_eq!((ended.len(), unmatched), (0, 1));
+    }
+
+    #[test]
+    fn a_request_whose_end_is_missing_gives_no_time_to_the_next() {
+        let read = request(8, 8, Operation::Read);
+        let (ended, unmatched) = ended(&[
+            at(10, 7, Happened::Issued(read)),
+            at(1_000_000, 7, Happened::Issued(read)),
+            at(1_000_050, 0, Happened::Completed(read)),
+        ]);
+        assert_eq!((ended.len(), unmatched), (1, 1));
+        assert_eq!((ended[0].device_ns(), ended[0].under_way), (50, 1));
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub trait Machine {
 pub enum Tracing {
     /// One by one.
     Seen {
-        /// Records of requests that did not fit into the rings.
+        /// Records of requests that did not come.
         lost_requests: u64,
         /// Records of pages.
         lost_pages: u64,
@@ -95,10 +95,12 @@ pub struct IoWatch {
     pub filesystems: BTreeMap<DeviceNumber, Filesystem>,
     /// How the machine is set up.
     pub facts: Facts,
-    /// Requests that ended and whose beginning was not seen.
+    /// Requests whose beginning or end was not seen.
     pub unmatched: u64,
     /// Requests of which nobody looked where they went, because there were too many.
     pub unplaced: u64,
+    /// Requests of the process that looks, which are in nothing else.
+    pub own: Amount,
 }
 
 impl IoWatch {
@@ -166,8 +168,8 @@ const PAGES_MAX: usize = 1 << 18;
 const TOUCHED_MAX: usize = 1 << 16;
 /// Files that are looked for on their disks in a round.
 const PLACED_A_ROUND: usize = 2000;
-/// Places at the end of which a file system is asked.
-const ASKED_MAX: usize = 4096;
+/// Places at the end of which a file system is asked: a millisecond each, of a large ext4.
+const ASKED_MAX: usize = 512;
 /// Reads of a part of a page are at most as long as the largest page that files are kept in.
 const PARTIAL_MAX: u64 = 16 << 10;
 
@@ -204,6 +206,7 @@ struct Watcher<'m> {
     changed: BTreeSet<FilePage>,
     commits: BTreeMap<DeviceNumber, Amount>,
     unplaced: u64,
+    own: Amount,
 }
 
 /// Listens for so long, or until `go_on` says no, which is asked fifty times a second.
@@ -232,24 +235,40 @@ pub fn watch(
         clock.sleep_until(now_ns + NAP_NS);
     }
     let ns = clock.boottime_ns() - begun_ns;
+    // Counted at the same moment as the last record, before anything else is asked.
     watcher.machine.events(true, &mut events);
+    let (disks_after, (processes_after, unseen)) =
+        (watcher.machine.disks(), watcher.machine.processes());
     watcher.take_all(&mut events);
     let mut watch = watcher.finish(ns);
-    let is_used = |gained: &DiskCounters| gained.requests() > 0;
-    let after = core::mem::take(&mut watch.counters).into_iter();
-    let gained = after.map(|(device, (name, after))| {
-        let before = disks_before.get(&device).map(|(_, before)| *before).unwrap_or_default();
+    watch.counters = disks_gained(disks_after, &disks_before);
+    watch.process_counters = processes_gained(processes_after, &processes_before);
+    watch.unseen_processes = unseen;
+    watch
+}
+
+type Disks = BTreeMap<DeviceNumber, (String, DiskCounters)>;
+type Processes = BTreeMap<u32, ProcessCounters>;
+
+/// What was added meanwhile, by those where anything was.
+fn disks_gained(after: Disks, before: &Disks) -> Disks {
+    let gained = after.into_iter().map(|(device, (name, after))| {
+        let before = before.get(&device).map(|(_, before)| *before).unwrap_or_default();
         (device, (name, after.since(&before)))
     });
-    watch.counters = gained.filter(|(_, (_, gained))| is_used(gained)).collect();
-    watch.process_counters.retain(|process, after| {
-        let before = processes_before.get(process).cloned().unwrap_or_default();
+    gained.filter(|(_, (_, gained))| gained.requests() > 0).collect()
+}
+
+/// The same of processes.
+fn processes_gained(mut after: Processes, before: &Processes) -> Processes {
+    after.retain(|process, after| {
+        let before = before.get(process).cloned().unwrap_or_default();
         after.read_bytes = after.read_bytes.saturating_sub(before.read_bytes);
         after.written_bytes = after.written_bytes.saturating_sub(before.written_bytes);
         after.cancelled_bytes = after.cancelled_bytes.saturating_sub(before.cancelled_bytes);
         after.read_bytes + after.written_bytes > 0
     });
-    watch
+    after
 }
 
 impl<'m> Watcher<'m> {
@@ -271,6 +290,7 @@ impl<'m> Watcher<'m> {
             changed: BTreeSet::new(),
             commits: BTreeMap::new(),
             unplaced: 0,
+            own: Amount::default(),
         };
         let wanted = watcher.machine.files_wanted();
         watcher.consider(wanted);
@@ -328,8 +348,11 @@ impl<'m> Watcher<'m> {
             let range = scope.begin..scope.begin.saturating_add(scope.len);
             scope.device == request.disk && (request.bytes == 0 || range.contains(&request.begin))
         };
-        let is_outside = self.scope.as_ref().is_some_and(|scope| !is_inside(scope));
-        if is_outside || self.machine.own() == Some(request.process) {
+        if self.scope.as_ref().is_some_and(|scope| !is_inside(scope)) {
+            return;
+        }
+        if self.machine.own() == Some(request.process) {
+            self.own.add(request.bytes);
             return;
         }
         request.process = self.number(request.process);
@@ -389,7 +412,7 @@ impl<'m> Watcher<'m> {
         let mut left = self.give(fresh);
         if !left.is_empty() {
             self.refresh(&left);
-            self.place(PLACED_A_ROUND, false);
+            self.place();
             left = self.give(left);
         }
         let room = WAITING_MAX.saturating_sub(self.waiting.len());
@@ -399,8 +422,12 @@ impl<'m> Watcher<'m> {
 
     /// Processes open files as they go, and take the name of the program that they become.
     fn refresh(&mut self, left: &[Request]) {
-        let of: BTreeSet<u32> = left.iter().map(|request| request.process).collect();
-        for process in of {
+        let mut of: BTreeMap<u32, bool> = BTreeMap::new();
+        for request in left {
+            *of.entry(request.process).or_default() |=
+                request.purpose.operation == Operation::Write;
+        }
+        for (process, is_writing) in of {
             let Some(seen) = self.processes.get_mut(&process).filter(|seen| !seen.is_kernel) else {
                 continue;
             };
@@ -408,7 +435,8 @@ impl<'m> Watcher<'m> {
                 seen.name = found.name;
             }
             let files = self.machine.files_of(process);
-            for file in &files {
+            // Around the page cache a file grows without a page of it being changed.
+            for file in files.iter().filter(|_| is_writing) {
                 let key = FileKey { device: file.device, inode: file.inode };
                 if let Some(candidate) = self.candidates.get_mut(&key) {
                     candidate.is_stale = true;
@@ -419,9 +447,9 @@ impl<'m> Watcher<'m> {
     }
 
     /// Asks where candidates lie that may lie elsewhere than is known.
-    fn place(&mut self, most: usize, all: bool) {
-        let stale = self.candidates.iter_mut().filter(|(_, candidate)| all || candidate.is_stale);
-        for (key, candidate) in stale.take(most) {
+    fn place(&mut self) {
+        let stale = self.candidates.iter_mut().filter(|(_, candidate)| candidate.is_stale);
+        for (key, candidate) in stale.take(PLACED_A_ROUND) {
             candidate.is_stale = false;
             let Some(disk) = self.machine.disk_of(key.device) else { continue };
             if let Some(extents) = self.machine.extents_of(&candidate.file) {
@@ -465,14 +493,13 @@ impl<'m> Watcher<'m> {
         let left = if waiting.is_empty() {
             waiting
         } else {
-            self.place(usize::MAX, true);
+            self.place();
             self.give(waiting)
         };
         let filesystems = self.machine.filesystems();
         self.give_rest(left, &filesystems);
         self.give_touches();
         self.give_later();
-        let (process_counters, unseen_processes) = self.machine.processes();
         let names = self.seen.keys().filter_map(|content| match content {
             Content::File(file) => Some((*file, self.files.name(*file)?.clone())),
             _ => None,
@@ -484,14 +511,13 @@ impl<'m> Watcher<'m> {
             disks: self.disks,
             processes: self.processes,
             files: self.seen,
-            counters: self.machine.disks(),
-            process_counters,
-            unseen_processes,
             commits: self.commits,
             filesystems,
             facts: self.machine.facts(),
             unmatched: self.requests.unmatched(),
             unplaced: self.unplaced,
+            own: self.own,
+            ..IoWatch::default()
         }
     }
 
@@ -501,7 +527,7 @@ impl<'m> Watcher<'m> {
         for (device, filesystem) in filesystems {
             on.extend(self.machine.disk_of(*device).map(|disk| (disk, filesystem)));
         }
-        let mut asked = BTreeMap::new();
+        let mut known = BTreeMap::new();
         for request in left {
             let is_on = |disk: &Disk| {
                 disk.device == request.disk
@@ -510,18 +536,26 @@ impl<'m> Watcher<'m> {
             let content = match on.iter().find(|(disk, _)| is_on(disk)) {
                 None => Content::Raw(request.disk),
                 Some((disk, filesystem)) => {
+                    // What is read for the file system's own use is no journal. A journal is
+                    // large and in one piece: of what is written one place tells of its like.
+                    let is_metadata = request.purpose.is_metadata;
+                    let is_told = is_metadata && request.purpose.operation == Operation::Read;
                     let place = request.begin - disk.begin;
-                    let known = asked.get(&(filesystem.device, place)).copied();
-                    let owner = match known {
-                        Some(owner) => owner,
-                        None if asked.len() >= ASKED_MAX => None,
+                    let key = (
+                        filesystem.device,
+                        is_metadata,
+                        if is_metadata { place >> 20 } else { place },
+                    );
+                    let found = match known.get(&key) {
+                        Some(found) => *found,
+                        None if is_told || known.len() >= ASKED_MAX => None,
                         None => {
-                            let owner = self.machine.owner_of(filesystem, place);
-                            asked.insert((filesystem.device, place), owner);
-                            owner
+                            let found = self.machine.owner_of(filesystem, place);
+                            known.insert(key, found);
+                            found
                         }
                     };
-                    content(filesystem.device, owner, request.purpose.is_metadata)
+                    content(filesystem.device, found, is_metadata)
                 }
             };
             self.seen.entry(content).or_default().add(&request);

@@ -97,9 +97,16 @@ impl Tracer {
         self.take(now_ns.saturating_sub(LATE_NS), into);
     }
 
-    /// Everything that has been read or waits in the rings.
+    /// Ends it: everything that has been read or waits in the rings, and what is missing is
+    /// counted.
     pub fn finish(&mut self, into: &mut Vec<TraceEvent>) {
+        self.sets().for_each(|set| set.stop());
         self.take(u64::MAX, into);
+        self.sets().for_each(Set::count_missing);
+    }
+
+    fn sets(&mut self) -> impl Iterator<Item = &mut Set> {
+        core::iter::once(&mut self.requests).chain(&mut self.pages)
     }
 
     fn take(&mut self, until_ns: u64, into: &mut Vec<TraceEvent>) {
@@ -113,12 +120,12 @@ impl Tracer {
         into.extend(self.waiting.drain(..ready));
     }
 
-    /// Records of requests that did not fit.
+    /// Records of requests that did not come; before the end those that did not fit.
     pub fn lost_requests(&self) -> u64 {
         self.requests.lost()
     }
 
-    /// Records of pages and journals that did not fit.
+    /// The same of pages and journals.
     pub fn lost_pages(&self) -> u64 {
         self.pages.as_ref().map_or(0, Set::lost)
     }

@@ -40,8 +40,9 @@ const SAMPLE: u64 = 1 << 1 | 1 << 2 | 1 << 10;
 /// `disabled` and `use_clockid`, bits of the flags.
 const FLAGS: u64 = 1 | 1 << 25;
 const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 8;
-/// `_IO('$', 0)`, `_IO('$', 5)` and `_IOW('$', 6, char *)`.
+/// `_IO('$', 0)`, `_IO('$', 1)`, `_IO('$', 5)` and `_IOW('$', 6, char *)`.
 const ENABLE: libc::Ioctl = 0x2400;
+const DISABLE: libc::Ioctl = 0x2401;
 const SET_OUTPUT: libc::Ioctl = 0x2405;
 const SET_FILTER: libc::Ioctl = 0x4008_2406;
 /// `enum perf_event_type`
@@ -57,9 +58,11 @@ const SAMPLE_HEADER: usize = HEADER + 8 + 8 + 4;
 pub(super) struct Set {
     decoders: Vec<Decoder>,
     rings: Vec<Ring>,
-    /// They keep the events alive.
-    _events: Vec<OwnedFd>,
+    events: Vec<OwnedFd>,
     scratch: Vec<u8>,
+    /// Records that came.
+    seen: u64,
+    /// Those that the kernel says it had no room for.
     lost: u64,
 }
 
@@ -95,11 +98,27 @@ impl Set {
             }
         }
         for event in &events {
-            // SAFETY: enabling an event touches no memory of ours.
-            let done = unsafe { libc::ioctl(event.as_raw_fd(), ENABLE, 0) };
-            checked(done).map_err(refused)?;
+            switch(event, ENABLE).map_err(refused)?;
         }
-        Ok(Self { decoders, rings, _events: events, scratch: Vec::new(), lost: 0 })
+        Ok(Self { decoders, rings, events, scratch: Vec::new(), seen: 0, lost: 0 })
+    }
+
+    /// Ends it: nothing comes any more. What the rings still have can be read.
+    pub(super) fn stop(&self) {
+        // One that cannot be ended has ended.
+        self.events.iter().for_each(|event| switch(event, DISABLE).unwrap_or_default());
+    }
+
+    /// What has happened and did not come, once it is stopped and all is read. The kernel's records
+    /// of losses are not all: samples that it does not take for reasons of its own are counted by
+    /// the event, and in no such record.
+    pub(super) fn count_missing(&mut self) {
+        let count = |event: &OwnedFd| {
+            let mut bytes = [0; 8];
+            rustix::io::read(event, &mut bytes).map_or(0, |_| from_bytes(bytes))
+        };
+        let happened: u64 = self.events.iter().map(count).sum();
+        self.lost = self.lost.max(happened.saturating_sub(self.seen));
     }
 
     pub(super) fn lost(&self) -> u64 {
@@ -113,7 +132,10 @@ impl Set {
             let mut rest = &*self.scratch;
             while let Some((kind, record)) = next(&mut rest) {
                 match kind {
-                    RECORD_SAMPLE => into.extend(sample(&self.decoders, record)),
+                    RECORD_SAMPLE => {
+                        self.seen += 1;
+                        into.extend(sample(&self.decoders, record));
+                    }
                     RECORD_LOST => self.lost += lost(record).unwrap_or(0),
                     _ => {}
                 }
@@ -174,6 +196,11 @@ fn open(tracepoint: u16, processor: i32) -> io::Result<OwnedFd> {
     let event = event.ok_or_else(io::Error::last_os_error)?;
     // SAFETY: the kernel has just given it to nobody else.
     Ok(unsafe { OwnedFd::from_raw_fd(event) })
+}
+
+fn switch(event: &OwnedFd, to: libc::Ioctl) -> io::Result<()> {
+    // SAFETY: switching an event on or off touches no memory of ours.
+    checked(unsafe { libc::ioctl(event.as_raw_fd(), to, 0) })
 }
 
 fn set_filter(event: &OwnedFd, filter: &str) -> io::Result<()> {

@@ -35,6 +35,7 @@ struct TracingJson<'a> {
     lost_pages: Option<u64>,
     unmatched_requests: u64,
     unplaced_requests: u64,
+    own_requests: u64,
 }
 
 #[derive(Serialize)]
@@ -205,6 +206,7 @@ fn tracing(watch: &IoWatch) -> TracingJson<'_> {
         lost_pages,
         unmatched_requests: watch.unmatched,
         unplaced_requests: watch.unplaced,
+        own_requests: watch.own.count,
     }
 }
 

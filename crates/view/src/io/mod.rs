@@ -120,7 +120,11 @@ fn disks(watch: &IoWatch, width: Option<usize>) -> String {
     let rows: Vec<Vec<String>> = rows.collect();
     let depth = |(disk, seen): (&DeviceNumber, &DiskSeen)| {
         let (disk, mean) = (watch.device_name(*disk), hundredths(seen.device_ns, watch.ns));
-        let most = seen.under_way_max;
+        // Of a request whose end is missing nobody knows how long the disk had it.
+        let most = match watch.tracing {
+            Tracing::Seen { lost_requests: 0, .. } => seen.under_way_max.to_string(),
+            _ => "an unknown number".to_owned(),
+        };
         format!("{disk} had {mean} requests at the same time in the mean, {most} at most\n")
     };
     let depths: String = watch.disks.iter().map(depth).collect();

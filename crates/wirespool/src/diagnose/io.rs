@@ -106,7 +106,10 @@ pub(super) fn run(flags: &IoFlags) -> Outcome {
     let duration_ns = if command.is_some() { i64::MAX } else { nanos(flags.duration)? };
     let mut progress = Progress::new("diagnose");
     let mut watch = io::watch(&mut machine, &SystemClock, duration_ns, &mut |events| {
-        progress.text(&|| view::plural(events, "record"));
+        // A command has the terminal to itself.
+        if command.is_none() {
+            progress.text(&|| view::plural(events, "record"));
+        }
         flow(&stop, command.as_mut())
     });
     progress.finish();

@@ -27,15 +27,13 @@ pub(super) fn unseen(watch: &IoWatch) -> Vec<Unseen> {
             needs,
         ),
         Tracing::Seen { lost_requests, lost_pages } => {
-            let narrower = "a target that narrows it down to one disk";
+            let room = "fewer at the same time: a target that narrows it down to one disk";
             if *lost_requests > 0 {
-                add(
-                    format!("{lost_requests} records of requests that the rings had no room for"),
-                    narrower,
-                );
+                let what = "records of requests that the kernel did not hand out";
+                add(format!("{lost_requests} {what}: counts are too low by so many"), room);
             }
             if *lost_pages > 0 {
-                add(format!("{lost_pages} records of changed or mapped pages"), narrower);
+                add(format!("{lost_pages} records of changed or mapped pages"), room);
             }
         }
     }
