@@ -32,11 +32,11 @@ pub struct Bench<'a> {
     pub(crate) tell: Tell<'a>,
     pub(crate) written: Written,
     pub(crate) is_interrupted: bool,
-    /// The device that is written to, and when it was last looked at.
-    identity: Option<&'a Identity>,
+    /// The devices that are written to, and when they were last looked at.
+    identities: Vec<&'a Identity>,
     looked_ns: i64,
     asked_ns: i64,
-    /// It is not what it was: nothing more is written.
+    /// One is not what it was: nothing more is written.
     pub(crate) changed: Option<Changed>,
 }
 
@@ -65,17 +65,17 @@ impl<'a> Bench<'a> {
             tell,
             written: Written::default(),
             is_interrupted: false,
-            identity: None,
+            identities: Vec::new(),
             looked_ns: i64::MIN,
             asked_ns: i64::MIN,
             changed: None,
         }
     }
 
-    /// Stops when the device is not the same any more.
+    /// Stops when one of the devices is not the same any more.
     #[must_use]
-    pub(crate) fn guarded(self, identity: Option<&'a Identity>) -> Self {
-        Self { identity, ..self }
+    pub(crate) fn guarded(self, devices: impl IntoIterator<Item = &'a Identity>) -> Self {
+        Self { identities: devices.into_iter().collect(), ..self }
     }
 
     /// With a directory beside the target, for the part that writes files.
@@ -111,14 +111,14 @@ impl<'a> Bench<'a> {
     pub(crate) fn is_over(&mut self, part: Part, done: u64, total: u64) -> bool {
         self.is_interrupted |= (self.tell)(part, done, total).is_break();
         let now_ns = self.now_ns();
-        if let Some(identity) = self.identity
-            && now_ns.saturating_sub(self.looked_ns) >= LOOK_NS
-        {
+        if !self.identities.is_empty() && now_ns.saturating_sub(self.looked_ns) >= LOOK_NS {
             self.looked_ns = now_ns;
-            self.changed = identity.changed();
+            let mut devices = self.identities.iter();
+            self.changed = devices.find_map(|device| device.changed());
             if self.changed.is_none() && now_ns.saturating_sub(self.asked_ns) >= ASK_NS {
                 self.asked_ns = now_ns;
-                self.changed = identity.ailing();
+                let mut devices = self.identities.iter();
+                self.changed = devices.find_map(|device| device.ailing());
             }
             self.is_interrupted |= self.changed.is_some();
         }

@@ -15,6 +15,7 @@ use units::{Clock, Random, Sleep};
 use crate::bench::{Bench, Tell};
 use crate::error::Error;
 use crate::folder::OwnFolder;
+use crate::members::Lent;
 use crate::number::{between, rate, to_u64, to_usize};
 use crate::plan::{Part, Plan, Provided};
 use crate::report::{Target, TargetKind};
@@ -67,11 +68,18 @@ impl Opened {
     pub fn bench<'a>(&'a mut self, clock: &'a dyn Sleep, seed: u64, tell: Tell<'a>) -> Bench<'a> {
         let writer = self.writer.as_mut().map(|writer| -> &mut dyn Device { writer.as_mut() });
         let bench = Bench::new((self.reader.as_ref(), writer), clock, seed, tell);
-        let bench = bench.guarded(self.identity.as_ref()).with_processor(&processor_ns);
+        let bench = bench.guarded(&self.identity).with_processor(&processor_ns);
         match &self.folder {
             Some(folder) => bench.with_folder(folder),
             None => bench,
         }
+    }
+
+    /// For contestants that use it in turn.
+    pub fn lend(&mut self) -> Lent<'_> {
+        let writer = self.writer.as_mut().map(|writer| -> &mut dyn Device { writer.as_mut() });
+        let lent = Lent::new(self.reader.as_ref(), writer);
+        lent.of_machine(self.identity.as_ref(), processor_ns)
     }
 
     /// What parts may use.

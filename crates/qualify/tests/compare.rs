@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use device::{Completion, Device, Error, Modelled, Shared, Timeline, Timing, ZoneProfile};
 use qualify::{
-    Ask, Bench, Comparison, Contest, Contestant, Fact, Fill, Measure, Mix, Part, PartResult, Plan,
-    Qualification, Target, TargetKind, compare, compare_reports, run,
+    Ask, Bench, Comparison, Contest, Contestant, Fact, Fill, Lent, Measure, Members, Mix, Part,
+    PartResult, Plan, Protection, Qualification, Target, TargetKind, compare, compare_reports, run,
 };
 use statistics::Draw as _;
 use units::{Random, Timestamp};
@@ -100,10 +100,12 @@ fn contest(
         Contestant {
             name: "steady".to_owned(),
             bench: Bench::new((&steady, Some(&mut steady_writer)), timeline, 1, first),
+            columns: 1,
         },
         Contestant {
             name: "other".to_owned(),
             bench: Bench::new((&steady, Some(writer)), timeline, 1, second),
+            columns: 1,
         },
     ];
     compare(&mut contestants, &CONTEST, facts, 7).unwrap()
@@ -184,6 +186,48 @@ fn a_change_in_the_course_of_runs_is_told() {
 }
 
 #[test]
+fn several_members_are_as_fast_as_their_data_and_the_slowest_of_them() {
+    let timeline = Timeline::new(Timestamp(0));
+    let disks: Vec<Modelled> =
+        (0..4).map(|at| disk(&timeline, if at == 3 { 100e6 } else { 200e6 }, at)).collect();
+    let mut writers = disks.clone();
+    let lent: Vec<Lent<'_>> = disks
+        .iter()
+        .zip(&mut writers)
+        .map(|(reader, writer)| Lent::new(reader, Some(writer)))
+        .collect();
+    let [a, b, c, slow] = &lent[..] else { panic!("four disks") };
+    let mut members = [
+        (&[a][..], Protection::None),
+        (&[a], Protection::Checksums),
+        (&[a, b, c], Protection::None),
+        (&[a, b, c], Protection::Parity),
+        (&[c, b, slow], Protection::Parity),
+        (&[a, b, c, slow], Protection::DoubleParity),
+    ]
+    .map(|(lent, protection)| Members::new(lent, protection, CONTEST.block_bytes).unwrap());
+    let mut hears = [|_, _, _| ControlFlow::Continue(()); 6];
+    let mut contestants: Vec<Contestant<'_>> = members
+        .iter_mut()
+        .zip(&mut hears)
+        .map(|(one, hear)| {
+            let columns = one.data_columns();
+            Contestant { name: String::new(), bench: one.bench(&timeline, 1, hear), columns }
+        })
+        .collect();
+    let contest = Contest { rounds: 6, ..CONTEST };
+    let found = compare(&mut contestants, &contest, &mut Vec::new, 7).unwrap();
+    let rates: Vec<u64> =
+        found.targets.iter().map(|target| target.bytes_per_s / 1_000_000).collect();
+    for (rate, expected) in rates.iter().zip([200, 200, 600, 400, 200, 200]) {
+        assert!(rate.abs_diff(expected) <= expected / 20, "{rates:?}");
+    }
+    // Runs of all are the same whole stripes of one, two and three columns.
+    let bytes = found.targets.iter().flat_map(|target| &target.runs).map(|run| run.bytes);
+    assert!(bytes.eq(core::iter::repeat_n(CONTEST.run_bytes / (12 << 20) * (12 << 20), 36)));
+}
+
+#[test]
 fn an_interrupted_comparison_counts_whole_rounds() {
     let timeline = Timeline::new(Timestamp(0));
     let disks = [disk(&timeline, 200e6, 1), disk(&timeline, 200e6, 2)];
@@ -199,10 +243,12 @@ fn an_interrupted_comparison_counts_whole_rounds() {
         Contestant {
             name: "a".to_owned(),
             bench: Bench::new((&disks[0], Some(first)), &timeline, 1, &mut going_on),
+            columns: 1,
         },
         Contestant {
             name: "b".to_owned(),
             bench: Bench::new((&disks[1], Some(second)), &timeline, 1, &mut stopping),
+            columns: 1,
         },
     ];
     let found = compare(&mut contestants, &CONTEST, &mut Vec::new, 7).unwrap();

@@ -16,7 +16,7 @@ pub use reports::compare_reports;
 
 use crate::bench::Bench;
 use crate::error::Error;
-use crate::number::{between, rate, to_u64, to_usize};
+use crate::number::{between, rate, real, to_u64, to_usize, whole};
 use crate::plan::Part;
 use crate::report::Fill;
 use crate::stream::{DEPTH, Done, Log, Stream, fill};
@@ -31,6 +31,8 @@ pub struct Contestant<'a> {
     pub name: String,
     /// Where it is driven.
     pub bench: Bench<'a>,
+    /// Members that hold its data: each has as many blocks under way as a single one.
+    pub columns: usize,
 }
 
 /// How targets are compared.
@@ -38,14 +40,23 @@ pub struct Contestant<'a> {
 pub struct Contest {
     /// Runs of each target.
     pub rounds: u32,
-    /// Bytes of a run, at most the size of the smallest target.
+    /// Bytes of a run, at most the size of the smallest target; what is less than a stripe of all
+    /// targets is left out.
     pub run_bytes: u64,
-    /// Bytes of a block; 8 are under way.
+    /// Bytes of a block; 8 are under way on each member.
     pub block_bytes: u64,
     /// Memory between capture and disk, for the guaranteed rate of a run.
     pub pool_bytes: u64,
     /// Blocks get stamps of their own, as in a [`crate::Plan`].
     pub verifies: bool,
+}
+
+impl Contest {
+    /// Bytes that are whole stripes of targets with so many columns of data each.
+    pub fn stripe_bytes(&self, columns: impl IntoIterator<Item = usize>) -> u64 {
+        let blocks = columns.into_iter().map(to_u64).fold(1, least_common_multiple);
+        self.block_bytes.saturating_mul(blocks)
+    }
 }
 
 /// What a comparison found.
@@ -179,6 +190,8 @@ pub struct Run {
     pub guaranteed_bytes_per_s: u64,
     /// Its longest write.
     pub latency_ns_max: u64,
+    /// Time of processors that this program had meanwhile; `None` where nothing counts it.
+    pub cpu_ns: Option<u64>,
     /// Windows of at least a quarter of a second.
     pub windows: Vec<RateWindow>,
     /// What was recorded when it began.
@@ -189,6 +202,12 @@ impl Run {
     /// Bytes a second.
     pub fn rate(&self) -> u64 {
         rate(self.bytes, self.ns)
+    }
+
+    /// Nanoseconds of one processor for a gigabyte (10^9 bytes) of data.
+    pub fn cpu_ns_per_gb(&self) -> Option<u64> {
+        let cpu_ns = self.cpu_ns.filter(|_| self.bytes > 0)?;
+        Some(whole(real(cpu_ns) * 1e9 / real(self.bytes)))
     }
 }
 
@@ -232,9 +251,10 @@ pub fn compare(
     let is_write = contestants.iter().all(|contestant| contestant.bench.writer.is_some());
     let sizes = contestants.iter().map(|contestant| contestant.bench.size_bytes());
     let size = sizes.min().expect("there is something to compare");
-    let run_bytes = contest.run_bytes.min(size) / contest.block_bytes * contest.block_bytes;
+    let stripe_bytes = contest.stripe_bytes(contestants.iter().map(|one| one.columns));
+    let run_bytes = contest.run_bytes.min(size) / stripe_bytes * stripe_bytes;
     if run_bytes == 0 {
-        return Err(Error::TooSmall { part: Part::Fill, minimum_bytes: contest.block_bytes });
+        return Err(Error::TooSmall { part: Part::Fill, minimum_bytes: stripe_bytes });
     }
     let mut targets: Vec<Contender> = contestants.iter().map(named).collect();
     let begin_ns = contestants.first().map_or(0, |first| first.bench.now_ns());
@@ -252,9 +272,14 @@ pub fn compare(
             let run = Run { round, turn, offset, facts: facts(), ..Run::default() };
             let run = Run { begin_ns: between(begin_ns, bench.now_ns()), ..run };
             let range = offset..offset + run_bytes;
-            let filled =
-                if is_write { write(bench, contest, range) } else { read(bench, contest, range) };
-            target.runs.push(described(run, &filled?, contest.pool_bytes));
+            let (filled, cpu_ns) = if is_write {
+                let depth = DEPTH * contestant.columns;
+                write(bench, contest, (range, depth))?
+            } else {
+                read(bench, contest, range)?
+            };
+            let run = Run { cpu_ns, ..run };
+            target.runs.push(described(run, &filled, contest.pool_bytes));
             is_interrupted |= bench.is_interrupted;
             if is_interrupted {
                 break;
@@ -283,17 +308,46 @@ fn place(size_bytes: u64, run_bytes: u64, round: u32) -> u64 {
     u64::from(round) % (size_bytes / run_bytes) * run_bytes
 }
 
-fn write(bench: &mut Bench<'_>, contest: &Contest, range: Range<u64>) -> Result<Fill, Error> {
-    let mut stream = Stream::new(contest.block_bytes, DEPTH, contest.verifies, &mut bench.random)?;
-    fill(bench, Part::Fill, &mut stream, &[range])
+/// At most 2^64 - 1, which no size is a multiple of.
+fn least_common_multiple(a: u64, b: u64) -> u64 {
+    let (mut divisor, mut rest) = (a, b);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    a.saturating_mul(b / divisor.max(1))
+}
+
+fn write(
+    bench: &mut Bench<'_>,
+    contest: &Contest,
+    (range, depth): (Range<u64>, usize),
+) -> Result<(Fill, Option<u64>), Error> {
+    let mut stream = Stream::new(contest.block_bytes, depth, contest.verifies, &mut bench.random)?;
+    let begin_ns = processor_ns(bench)?;
+    let filled = fill(bench, Part::Fill, &mut stream, &[range])?;
+    Ok((filled, used(begin_ns, processor_ns(bench)?)))
+}
+
+/// Time of processors so far, where somebody counts it.
+fn processor_ns(bench: &Bench<'_>) -> Result<Option<u64>, Error> {
+    bench.processor.map(|used_ns| used_ns()).transpose()
+}
+
+fn used(begin_ns: Option<u64>, end_ns: Option<u64>) -> Option<u64> {
+    begin_ns.zip(end_ns).map(|(begin, end)| end.saturating_sub(begin))
 }
 
 /// One block after another.
-fn read(bench: &mut Bench<'_>, contest: &Contest, range: Range<u64>) -> Result<Fill, Error> {
+fn read(
+    bench: &mut Bench<'_>,
+    contest: &Contest,
+    range: Range<u64>,
+) -> Result<(Fill, Option<u64>), Error> {
     let block_bytes = contest.block_bytes;
     let pool = device::Pool::new(1, to_usize(block_bytes))?;
     let mut buffer = pool.take().expect("a new pool has its buffer");
     let total = range.end - range.start;
+    let begin_ns = processor_ns(bench)?;
     let mut log = Log::new(bench.now_ns(), total, (block_bytes, 1));
     for (offset, done) in
         range.step_by(to_usize(block_bytes)).zip((0..).step_by(to_usize(block_bytes)))
@@ -307,7 +361,8 @@ fn read(bench: &mut Bench<'_>, contest: &Contest, range: Range<u64>) -> Result<F
             break;
         }
     }
-    Ok(log.finish(bench.now_ns()))
+    let filled = log.finish(bench.now_ns());
+    Ok((filled, used(begin_ns, processor_ns(bench)?)))
 }
 
 /// A run, with what its writes say.

@@ -39,6 +39,11 @@ fn target(lines: &mut Lines, target: &Contender) {
         &format!("{middle} ({low} to {high}), a run guarantees {guaranteed}: {name}"),
     );
     lines.row(&target.runs.iter().map(Run::rate).collect::<Vec<u64>>());
+    let mut processor: Vec<u64> = target.runs.iter().filter_map(Run::cpu_ns_per_gb).collect();
+    processor.sort_unstable();
+    if let Some(middle) = processor.get(processor.len() / 2) {
+        lines.add("", &format!("{} of a processor for a GB", nanos(*middle)));
+    }
     if let Some(modes) = &target.modes {
         let [lower, upper] = [modes.lower_bytes_per_s, modes.upper_bytes_per_s].map(rate);
         let share = permille(modes.lower_share);
@@ -99,6 +104,7 @@ mod tests {
             round,
             bytes: 1 << 30,
             ns: 5_000_000_000 + u64::from(round % 2) * 5_000_000_000,
+            cpu_ns: Some(268_435_456),
             ..Run::default()
         };
         let first = Contender {
@@ -169,6 +175,7 @@ mod tests {
         for expected in [
             "compared:      8 runs of each, written in turn, forth and back\n",
             "data:          214 MB/s (210 MB/s to 215 MB/s), a run guarantees 200 MB/s: /data\n",
+            "250.0 ms of a processor for a GB\n",
             "rate 75.0 % of /data (50.0 % to 99.0 %, confidence 96.1 %): slower\n",
             "two modes: 107 MB/s in 50.0 % of all, 214 MB/s else;",
             "odd round explains 100.0 % of the modes: slower with from 1\n",

@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use ::qualify::{
-    Comparison, Contestant, Fact, Opened, Qualification, compare as compete, compare_reports, open,
+    Comparison, Contest, Contestant, Fact, Lent, Members, Opened, Qualification,
+    compare as compete, compare_reports, open,
 };
 use host::{Output, StopFlag, SystemClock, read_text};
 use units::ByteSize;
 use view::QualifyReport;
 
+use super::contestants::Field;
 use super::{Drafts, Flags};
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::progress::{Progress, say};
@@ -68,33 +70,28 @@ fn report(path: &Path) -> anyhow::Result<Option<Qualification>> {
 
 fn targets(flags: &Flags) -> anyhow::Result<Comparison> {
     let (contest, size_bytes) = flags.contest()?;
+    let field = Field::plan(&flags.compare, (&contest, size_bytes), flags.names())?;
+    let contest = field.fitted(contest)?;
     let stop = StopFlag::install()?;
     let mut opened = Vec::new();
     let mut devices = 0;
-    for path in &flags.compare {
-        let is_device = host::usage::target(path)? == host::usage::Target::BlockDevice;
+    for site in &field.sites {
         let consent =
-            if is_device { flags.consent(devices) } else { ::qualify::Consent::default() };
-        devices += usize::from(is_device);
+            if site.is_device { flags.consent(devices) } else { ::qualify::Consent::default() };
+        devices += usize::from(site.is_device);
         let mut progress = Progress::new("qualify");
-        let one = open(path, size_bytes, &consent, super::seed()?, &mut |done, total| {
-            progress.bytes(done, total);
-            stop.flow()
-        });
+        let one =
+            open(&site.path, site.size_bytes, &consent, super::seed()?, &mut |done, total| {
+                progress.bytes(done, total);
+                stop.flow()
+            });
         progress.finish();
         opened.push(one?);
     }
-    if flags.names() > devices {
-        return Err(Usage("--destroy: more names than devices".into()).into());
-    }
-    let runs = u64::from(contest.rounds) * u64::try_from(opened.len())?;
-    let bytes = runs.saturating_mul(contest.run_bytes);
-    say(&format!(
-        "qualify: {runs} runs of {}, {}",
-        ByteSize(contest.run_bytes),
-        estimate(&opened, bytes)?
-    ));
-    let found = in_turn(flags, &contest, (&mut opened, &stop));
+    let runs = u64::from(contest.rounds) * u64::try_from(field.entries.len())?;
+    let estimate = estimate(&field, &opened, &contest)?;
+    say(&format!("qualify: {runs} runs of {}, {estimate}", ByteSize(contest.run_bytes)));
+    let found = in_turn(flags, (&field, &contest), (&mut opened, &stop));
     // After an error the targets are cleared up as well, and the error is what counts.
     match found {
         Ok(found) => {
@@ -110,27 +107,44 @@ fn targets(flags: &Flags) -> anyhow::Result<Comparison> {
     }
 }
 
-/// By the slowest of a first look at each.
-fn estimate(opened: &[Opened], bytes: u64) -> anyhow::Result<String> {
-    let mut slowest = u64::MAX;
+/// By a first look at each, and the slowest member of each contestant.
+fn estimate(field: &Field, opened: &[Opened], contest: &Contest) -> anyhow::Result<String> {
+    let mut looked = Vec::new();
     for one in opened {
-        slowest = slowest.min(one.first_look(&SystemClock)?);
+        looked.push(one.first_look(&SystemClock)?);
     }
-    Ok(view::qualify_estimate(bytes, slowest, 0))
+    let (mut bytes, mut ns) = (0_u64, 0_u128);
+    for entry in &field.entries {
+        let slowest = entry.members.iter().filter_map(|at| looked.get(*at)).min();
+        let columns = u64::try_from(entry.columns)?;
+        let rate = slowest.map_or(1, |rate| rate.saturating_mul(columns).max(1));
+        let of_all = contest.run_bytes.saturating_mul(u64::from(contest.rounds));
+        bytes = bytes.saturating_add(of_all);
+        ns += u128::from(of_all) * 1_000_000_000 / u128::from(rate);
+    }
+    let rate = u128::from(bytes) * 1_000_000_000 / ns.max(1);
+    Ok(view::qualify_estimate(bytes, u64::try_from(rate).unwrap_or(u64::MAX), 0))
 }
 
 fn in_turn(
     flags: &Flags,
-    contest: &::qualify::Contest,
+    (field, contest): (&Field, &Contest),
     (opened, stop): (&mut [Opened], &StopFlag),
 ) -> anyhow::Result<Comparison> {
+    let lent: Vec<Lent<'_>> = opened.iter_mut().map(Opened::lend).collect();
+    let mut members = Vec::new();
+    for entry in &field.entries {
+        let of_entry: Vec<&Lent<'_>> =
+            entry.members.iter().filter_map(|at| lent.get(*at)).collect();
+        members.push(Members::new(&of_entry, entry.protection, contest.block_bytes)?);
+    }
     let hear = |_, _, _| stop.flow();
-    let mut hears: Vec<_> = opened.iter().map(|_| hear).collect();
+    let mut hears: Vec<_> = members.iter().map(|_| hear).collect();
     let seed = super::seed()?;
     let mut contestants = Vec::new();
-    for ((one, path), hear) in opened.iter_mut().zip(&flags.compare).zip(&mut hears) {
-        let name = path.display().to_string();
-        contestants.push(Contestant { name, bench: one.bench(&SystemClock, seed, hear) });
+    for ((one, entry), hear) in members.iter_mut().zip(&field.entries).zip(&mut hears) {
+        let (name, columns) = (entry.name.clone(), one.data_columns());
+        contestants.push(Contestant { name, bench: one.bench(&SystemClock, seed, hear), columns });
     }
     let mut progress = Progress::new("qualify");
     let runs = u64::from(contest.rounds) * u64::try_from(contestants.len())?;

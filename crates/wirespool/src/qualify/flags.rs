@@ -56,6 +56,7 @@ Examples:
   wirespool qualify --model profile.csv --data-disks 6 --rate 10G --mix 640
   wirespool qualify /dev/sdb --destroy ZA1234 --full --resume data.json
   wirespool qualify --compare /mnt/ext4 /mnt/xfs /mnt/btrfs
+  wirespool qualify --compare /disk1 /disk1:checksums /disk1+/disk2 /disk1+/disk2+/disk3:parity
   wirespool qualify --compare host.json guest.json
   wirespool qualify show data.json
   wirespool qualify diff before.json now.json
@@ -70,7 +71,9 @@ pub(crate) struct Flags {
     /// A directory, a file, or a block device
     #[arg(required_unless_present_any = ["model", "compare"])]
     target: Option<PathBuf>,
-    /// Compare these: targets, each written in turn, forth and back; or reports of --output
+    /// Compare these: targets, each written in turn, forth and back; or reports of --output.
+    /// Several targets joined by + are members side by side; :checksums, :parity or :double-parity
+    /// at the end adds what a volume computes, with parity on the last one or two of them
     #[arg(long, value_name = "TARGET", num_args = 2..,
         conflicts_with_all = ["target", "model", "parts", "quick", "full", "rate", "fio"])]
     pub(super) compare: Vec<PathBuf>,

@@ -1,6 +1,7 @@
 //! `wirespool qualify`.
 
 mod compare;
+mod contestants;
 mod fio;
 mod flags;
 mod keep;

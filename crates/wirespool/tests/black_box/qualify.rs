@@ -543,3 +543,54 @@ fn two_directories_and_two_reports_are_compared() {
     run(&["qualify", "--compare", &output, &reports[0]])
         .is_refused("a comparison, and no report of one target");
 }
+
+#[test]
+fn members_checksums_and_parity_are_compared_on_one_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = text(folder.path().join("disk"));
+    std::fs::create_dir(&place).unwrap();
+    let output = text(folder.path().join("found.json"));
+    let words = [
+        place.clone(),
+        format!("{place}:checksums"),
+        format!("{place}+{place}:parity"),
+        format!("{place}+{place}+{place}:parity"),
+        format!("{place}+{place}+{place}:double-parity"),
+    ];
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let flags = ["--block", "1M", "--run-size", "9M", "--rounds", "6", "-o", &output];
+    let answer = run(&[&["qualify", "--compare"][..], &words, &flags].concat());
+    assert!(answer.done().out.contains("6 runs of each, written in turn"));
+    let json: Value = serde_json::from_str(&std::fs::read_to_string(&output).unwrap()).unwrap();
+    let targets = json["comparison"]["targets"].as_array().unwrap();
+    assert!(targets.iter().map(|target| target["name"].as_str().unwrap()).eq(words));
+    let runs: Vec<&Value> =
+        targets.iter().flat_map(|target| target["runs"].as_array().unwrap()).collect();
+    assert_eq!(runs.len(), 30);
+    assert!(runs.iter().all(|run| run["bytes"] == 8 << 20), "whole stripes of two columns");
+    assert!(runs.iter().all(|run| run["cpu_ns"].as_u64() > Some(0)), "checksums take time");
+    assert_eq!(json["comparison"]["effects"].as_array().unwrap().len(), 8, "two of each");
+    assert!(names(Path::new(&place)).is_empty(), "their files are gone");
+}
+
+#[test]
+fn members_that_make_no_target_are_refused_before_anything_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let (place, file) = (text(folder.path().into()), text(folder.path().join("file")));
+    std::fs::write(&file, [0; 4096]).unwrap();
+    let word = |end: &str| format!("{place}{end}");
+    for (word, flags, said) in [
+        (word(":parity"), &[][..], "at least 2 targets"),
+        (word(":checksum"), &[], "behind the colon comes checksums, parity or double-parity"),
+        (word("+"), &[], "a target on either side of each +"),
+        (format!("{place}/x+{place}/x"), &[], "is in it twice"),
+        (word(":checksums"), &["--block", "4M"], "a column of a volume has 8K to 2M"),
+        (format!("{place}+{place}"), &["--run-size", "2M"], "whole stripes of all targets"),
+    ] {
+        let ran = run(&[&["qualify", "--compare", &place, &word][..], flags].concat());
+        assert!(ran.code == Some(2) && ran.err.contains(said), "{said}: {ran:?}");
+    }
+    let ran = run(&["qualify", "--compare", &file, &word(":checksums")]);
+    ran.is_refused("may only be read");
+    assert_eq!(names(folder.path()), ["file"]);
+}

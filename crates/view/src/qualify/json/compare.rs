@@ -21,6 +21,7 @@ mirror! {
         ns: u64,
         guaranteed_bytes_per_s: u64,
         latency_ns_max: u64,
+        cpu_ns: Option<u64>,
         windows: Vec<RateWindowJson>,
         facts: Vec<FactJson>,
     }
