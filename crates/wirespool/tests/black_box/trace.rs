@@ -193,11 +193,11 @@ fn packets_of_a_program_that_runs_are_told_from_those_of_others() {
     program.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert!(ended.success(), "{said}");
     let found = packets(&file);
-    assert!(found.len() > 20, "{} packets: {said}", found.len());
+    assert!(found.len() >= 8, "{} packets: {said}", found.len());
     assert!(found.iter().all(|(.., ports, _)| ports.contains(&wanted)), "{said}");
     assert!(found.iter().all(|(.., comment)| comment.contains("(process ")), "{said}");
     let report: serde_json::Value = serde_json::from_str(&said).unwrap();
-    assert!(report["left_out"].as_u64().unwrap() > 100, "{said}");
+    assert!(report["left_out"].as_u64().unwrap() > 50, "{said}");
 
     let ran = run(&["trace", "--pid", "4194305", "-o", &file, "--force"]);
     assert_eq!((ran.code, ran.err.as_str()), (Some(3), "wirespool: there is no process 4194305\n"));
