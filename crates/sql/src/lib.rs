@@ -16,7 +16,6 @@ mod plain;
 mod pushed;
 mod sessions;
 mod tables;
-mod write;
 
 use core::ops::ControlFlow;
 use std::path::PathBuf;
@@ -33,7 +32,6 @@ use units::Clock;
 
 pub use error::{Error, QueryError};
 pub use sessions::{SessionBatches, SessionColumns};
-pub use write::ParquetFile;
 
 use tables::Tables;
 

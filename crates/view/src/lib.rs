@@ -16,6 +16,7 @@ mod manifest;
 mod map;
 mod members;
 mod page;
+mod parquet_file;
 mod plot;
 mod prove;
 mod qualify;
@@ -25,6 +26,7 @@ mod replay;
 mod rows;
 mod runs;
 mod salvage;
+mod samples;
 mod scrub;
 mod session;
 mod stenographer;
@@ -49,6 +51,7 @@ pub use members::{
     erased, erased_json, grown, grown_json, joined, joined_json, resilvered, resilvered_json,
     status, status_json,
 };
+pub use parquet_file::ParquetFile;
 pub use plot::{PlotStyle, plot, plot_json};
 pub use prove::{
     ReportError, limit, limit_json, parse_recording, proved, proved_json, trial_in_short,
@@ -66,6 +69,7 @@ pub use replay::{replay_progress, replayed, replayed_json};
 pub use rows::{RowTable, rows_csv, rows_csv_heading, rows_json};
 pub use runs::{Former, FormerError, Held, Ran, held, parse_former, runs, runs_csv, runs_json};
 pub use salvage::{salvaged, salvaged_json};
+pub use samples::{SocketSamples, socket_series};
 pub use scrub::{scrubbed, scrubbed_json};
 pub use session::{SessionTable, csv_heading, csv_line, json_line, session_file_name, session_id};
 pub use stenographer::stenographer_volume;

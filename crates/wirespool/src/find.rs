@@ -11,12 +11,14 @@ use std::sync::Arc;
 
 use ::extract::{Event, FindReport, Found, Options};
 #[cfg(feature = "sql")]
-use ::sql::{ParquetFile, SessionBatches, SessionColumns};
+use ::sql::{SessionBatches, SessionColumns};
 use clap::{Args, ValueEnum};
 #[cfg(feature = "sql")]
 use host::Output;
 use host::{StopFlag, SystemClock};
 use query::Query;
+#[cfg(feature = "sql")]
+use view::ParquetFile;
 use view::SessionTable;
 
 use crate::arguments;

@@ -5,11 +5,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::sql::{Event, ParquetFile, Source};
+use ::sql::{Event, Source};
 use anyhow::bail;
 use clap::Args;
 use host::{Output, StopFlag, SystemClock};
-use view::RowTable;
+use view::{ParquetFile, RowTable};
 
 use crate::failure::{Outcome, Usage, Verdict, of_extract};
 use crate::find::ReadingFlags;

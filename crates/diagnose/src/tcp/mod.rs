@@ -2,9 +2,12 @@
 
 mod findings;
 mod recorded;
+mod series;
 mod watch;
 
+pub use host::sockets::{NamespaceLook, TcpInfo, TcpSocket, TcpState};
 pub use recorded::Handshakes;
+pub use series::{Follower, Point, Series};
 pub use watch::{Key, Live, NamespaceHistory, Place, Source, TcpLook, Track, Watch, watch};
 
 use crate::finding::Diagnosis;

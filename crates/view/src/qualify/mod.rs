@@ -24,6 +24,7 @@ pub use json::{
 };
 pub use page::{comparison_html, comparison_svg, qualification_html, qualification_svg};
 pub use plan::{qualify_plan, qualify_plan_json};
+pub(crate) use spark::sparkline;
 pub(crate) use text::rate as disk_rate;
 pub use text::{qualification, qualify_estimate};
 pub use volume::{volume_qualification, volume_qualification_json};

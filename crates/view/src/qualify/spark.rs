@@ -7,7 +7,7 @@ const RAMP: [char; 9] = [' ', '.', ':', '-', '=', '+', '*', '%', '#'];
 
 /// Values from 0 to the largest of them, each column the smallest of those that it stands for: a
 /// dip is not averaged away. At most `width` columns.
-pub(super) fn sparkline(values: &[u64], width: usize, is_terminal: bool) -> String {
+pub(crate) fn sparkline(values: &[u64], width: usize, is_terminal: bool) -> String {
     let most = values.iter().copied().max().unwrap_or(0).max(1);
     let columns = width.min(values.len());
     let of_column = |column: usize| {

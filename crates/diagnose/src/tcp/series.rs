@@ -1,0 +1,136 @@
+//! What connections did from look to look.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use host::sockets::{Owner, TcpSocket, TcpState};
+
+use super::watch::{Key, TcpLook};
+
+/// Connections that are followed, the first ones that are seen; beyond it nobody reads plots.
+const FOLLOWED_MAX: usize = 4096;
+
+/// A connection at one look.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Point {
+    /// Congestion window in segments.
+    pub congestion_window: u32,
+    /// Smoothed round trip in microseconds.
+    pub rtt_us: u32,
+    /// Latest delivery rate in bytes a second; 0 where the kernel does not tell.
+    pub delivery_rate: u64,
+}
+
+/// A connection through all looks.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Series {
+    /// As it was seen last.
+    pub socket: TcpSocket,
+    /// Whose it is.
+    pub owner: Option<Arc<Owner>>,
+    /// One for each look at which it was there.
+    pub points: Vec<Point>,
+    /// Bytes that it had carried, both ways, when it was seen first.
+    before: u64,
+}
+
+impl Series {
+    /// Bytes that it carried meanwhile, both ways.
+    pub fn carried(&self) -> u64 {
+        carried(&self.socket).saturating_sub(self.before)
+    }
+}
+
+/// Connections as they are looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Follower {
+    series: BTreeMap<Key, Series>,
+}
+
+impl Follower {
+    /// Takes a look in.
+    pub fn take(&mut self, look: &TcpLook) {
+        for (place, seen) in &look.namespaces {
+            let sockets = seen.sockets.iter().filter(|it| it.state == TcpState::Established);
+            for socket in sockets {
+                let key = Key { namespace: place.inode, cookie: socket.cookie };
+                let is_known = self.series.contains_key(&key);
+                let Some(info) = socket.info else { continue };
+                if !is_known && self.series.len() == FOLLOWED_MAX {
+                    continue;
+                }
+                let series = self.series.entry(key).or_insert_with(|| Series {
+                    socket: socket.clone(),
+                    owner: None,
+                    points: Vec::new(),
+                    before: carried(socket),
+                });
+                series.socket = socket.clone();
+                let owner = look.owners.get(&socket.inode);
+                series.owner = series.owner.take().or_else(|| owner.cloned());
+                series.points.push(Point {
+                    congestion_window: info.congestion_window,
+                    rtt_us: info.rtt_us,
+                    delivery_rate: info.delivery_rate.unwrap_or(0),
+                });
+            }
+        }
+    }
+
+    /// The connections that carried most, at most so many.
+    pub fn busiest(self, count: usize) -> Vec<Series> {
+        let mut series: Vec<Series> = self.series.into_values().collect();
+        series.sort_by_key(|series| core::cmp::Reverse(series.carried()));
+        series.truncate(count);
+        series
+    }
+}
+
+fn carried(socket: &TcpSocket) -> u64 {
+    let info = socket.info.unwrap_or_default();
+    info.bytes_acked.unwrap_or(0) + info.bytes_received.unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use host::sockets::{NamespaceLook, TcpInfo};
+
+    use super::super::watch::Place;
+    use super::*;
+
+    fn look(sockets: &[(u64, u64)]) -> TcpLook {
+        let socket = |&(cookie, bytes): &(u64, u64)| TcpSocket {
+            state: TcpState::Established,
+            local: "10.0.0.1:80".parse().unwrap(),
+            remote: "10.0.0.2:4000".parse().unwrap(),
+            inode: 1,
+            cookie,
+            uid: 0,
+            cgroup: None,
+            receive_queue: 0,
+            send_queue: 0,
+            congestion: None,
+            info: Some(TcpInfo {
+                congestion_window: 10,
+                bytes_acked: Some(bytes),
+                ..TcpInfo::default()
+            }),
+        };
+        let sockets = sockets.iter().map(socket).collect();
+        let seen = NamespaceLook { sockets, ..NamespaceLook::default() };
+        TcpLook { namespaces: vec![(Place::default(), seen)], ..TcpLook::default() }
+    }
+
+    #[test]
+    fn the_busiest_connection_is_the_one_that_carried_most_meanwhile() {
+        let mut follower = Follower::default();
+        follower.take(&look(&[(1, 1_000_000), (2, 0)]));
+        follower.take(&look(&[(1, 1_000_001), (2, 500), (3, 900_000)]));
+        let busiest = follower.busiest(2);
+        let seen: Vec<(u64, u64, usize)> = busiest
+            .iter()
+            .map(|series| (series.socket.cookie, series.carried(), series.points.len()))
+            .collect();
+        assert_eq!(seen, [(2, 500, 2), (1, 1, 2)], "what the third carried before is not known");
+    }
+}

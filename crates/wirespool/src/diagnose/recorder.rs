@@ -1,0 +1,93 @@
+//! `wirespool diagnose recorder`.
+
+use core::time::Duration;
+use std::path::PathBuf;
+
+use ::diagnose::recorder::{Recording, Thread, diagnose};
+use clap::Args;
+use host::{StopFlag, SystemClock};
+use units::{Clock, NANOS_PER_SECOND, Sleep, Timestamp};
+
+use super::{nanos, show};
+use crate::arguments::duration;
+use crate::failure::{Outcome, Usage, of_extract};
+use crate::find::ReadingFlags;
+use crate::progress::Progress;
+use crate::recorder;
+
+/// Between two looks whether to stop.
+const LOOK_NS: i64 = NANOS_PER_SECOND / 10;
+
+/// Where a recording lost packets, and what it is near to.
+///
+/// Reads the gaps of the volume and, of a recorder that runs, what it says of its queues and disks:
+/// whether packets were lost for want of processor, disk or memory, or in the card; whether disks
+/// give less than they were qualified for; where slow writes lie; which of its threads has no time
+/// left.
+#[derive(Debug, Args)]
+pub(super) struct Flags {
+    /// The volume
+    volume: PathBuf,
+    /// What `record --json` printed when it ended, instead of a recorder that runs
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// How long to look at the threads of one that runs
+    #[arg(long = "for", value_name = "TIME", value_parser = duration, default_value = "3s",
+          conflicts_with = "report")]
+    duration: Duration,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    reading: ReadingFlags,
+}
+
+pub(super) fn run(flags: &Flags) -> Outcome {
+    let options = flags.reading.options(flags.volume.clone());
+    let parse = |text: &str, from: &str| {
+        view::parse_recorder(text)
+            .map_err(|error| Usage(format!("{from}: not the report of a recording: {error}")))
+    };
+    let told = match &flags.report {
+        Some(path) => Some(parse(&host::read_text(path)?, &path.display().to_string())?),
+        None => recorder::state(&flags.volume, flags.reading.members())
+            .map(|text| parse(&text, "the recorder"))
+            .transpose()?,
+    };
+    let (state, process) = told.map_or((None, None), |(state, process)| (Some(state), process));
+    let threads = match process {
+        Some(process) => threads(process, nanos(flags.duration)?)?,
+        None => Vec::new(),
+    };
+    flags.reading.catch_up(&flags.volume);
+    let all = Timestamp(i64::MIN)..=Timestamp(i64::MAX);
+    let found = ::extract::gaps(&options, &all, &SystemClock)
+        .map_err(|error| of_extract(&flags.volume, error))?;
+    let recording = Recording { gaps: found.gaps, state, threads };
+    show(&diagnose(&recording), flags.json)
+}
+
+/// The threads of the recorder, the busiest first.
+fn threads(process: u32, duration_ns: i64) -> anyhow::Result<Vec<Thread>> {
+    let stop = StopFlag::install()?;
+    let mut progress = Progress::new("diagnose");
+    let before = host::thread_times(process);
+    let begin_ns = SystemClock.boottime_ns();
+    let mut now_ns = begin_ns;
+    while now_ns < begin_ns + duration_ns && !stop.is_set() {
+        progress.text(&|| "looking".to_owned());
+        SystemClock.sleep_until((now_ns + LOOK_NS).min(begin_ns + duration_ns));
+        now_ns = SystemClock.boottime_ns();
+    }
+    progress.finish();
+    let elapsed_ns = u64::try_from(now_ns - begin_ns)?.max(1);
+    let thread = |(number, (name, ran_ns)): (u32, (String, u64))| {
+        let (_, ran_before) = before.get(&number)?;
+        let busy = ran_ns.saturating_sub(*ran_before).saturating_mul(1000) / elapsed_ns;
+        Some(Thread { name, busy })
+    };
+    let mut threads: Vec<Thread> =
+        host::thread_times(process).into_iter().filter_map(thread).collect();
+    threads.sort_by_key(|thread| core::cmp::Reverse(thread.busy));
+    Ok(threads)
+}

@@ -1,0 +1,159 @@
+//! `wirespool diagnose tcp`.
+
+use core::time::Duration;
+use std::path::{Path, PathBuf};
+
+use ::diagnose::tcp::{self, Follower, Handshakes, Live, Source, TcpLook, Watch};
+use ::diagnose::{Diagnosis, Unseen};
+use ::extract::Event;
+use clap::Args;
+use host::{Output, StopFlag, SystemClock};
+use units::Clock as _;
+use view::SocketSamples;
+
+use super::{nanos, show};
+use crate::arguments::{self, duration};
+use crate::failure::{Outcome, of_extract};
+use crate::find::{self, ReadingFlags};
+use crate::progress::Progress;
+use crate::stdout;
+
+/// Connections of a plot.
+const PLOTTED: usize = 10;
+/// Columns where there is no terminal.
+const WIDTH: usize = 100;
+
+/// Why connections are slow, or fail.
+///
+/// Looks at every TCP socket of every network namespace: options that some connections lack and
+/// the listener whose SYN cookies lost them; queues that overflow, losses, small windows, and who
+/// holds a sender up. Without root it sees its own namespace, and names of its own processes only.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+pub(super) struct Flags {
+    /// Look at the handshakes in this volume instead of at this machine
+    volume: Option<PathBuf>,
+    /// Sessions of the volume to look at [default: all]
+    #[arg(requires = "volume")]
+    query: Vec<String>,
+    /// How long to look
+    #[arg(long = "for", value_name = "TIME", value_parser = duration, default_value = "10s",
+          conflicts_with = "volume")]
+    duration: Duration,
+    /// Between two looks
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s",
+          conflicts_with = "volume")]
+    interval: Duration,
+    /// Look at this network namespace only
+    #[arg(long, conflicts_with = "volume")]
+    here: bool,
+    /// Write a row for each socket and look into this Parquet file; `wirespool sql FILE` reads it
+    #[arg(long, value_name = "FILE", conflicts_with = "volume")]
+    save: Option<PathBuf>,
+    /// Replace the file of --save
+    #[arg(long, requires = "save")]
+    force: bool,
+    /// Plot window, round trip and delivery rate of the ten busiest connections over time
+    #[arg(long, conflicts_with_all = ["volume", "json"])]
+    plot: bool,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    reading: ReadingFlags,
+}
+
+pub(super) fn run(flags: &Flags) -> Outcome {
+    if let Some(volume) = &flags.volume {
+        return show(&recorded(flags, volume)?, flags.json);
+    }
+    // What cannot be written is said before anybody waits.
+    let save = flags.save.as_deref().map(|path| Output::create(path, flags.force)).transpose()?;
+    let stop = StopFlag::install()?;
+    let mut progress = Progress::new("diagnose");
+    let times = (nanos(flags.interval)?, nanos(flags.duration)?);
+    let mut sampled = Sampled {
+        live: if flags.here { Live::own() } else { Live::default() },
+        samples: save.map(SocketSamples::new).transpose()?,
+        follower: flags.plot.then(Follower::default),
+        failed: None,
+    };
+    let watch = sockets(&mut sampled, times, &stop, &mut progress)?;
+    progress.finish();
+    if let Some(error) = sampled.failed {
+        return Err(error);
+    }
+    if let Some(samples) = sampled.samples {
+        samples.finish()?.finish()?;
+    }
+    if let Some(follower) = sampled.follower {
+        let width = stdout::width().unwrap_or(WIDTH);
+        let style = view::PlotStyle { width, is_terminal: stdout::is_terminal() };
+        stdout::print(&view::socket_series(&follower.busiest(PLOTTED), style))?;
+    }
+    show(&tcp::diagnose(&watch), flags.json)
+}
+
+/// Looks that are kept besides.
+struct Sampled {
+    live: Live,
+    samples: Option<SocketSamples<Output>>,
+    follower: Option<Follower>,
+    /// Samples could not be written: looking goes on, for what it finds.
+    failed: Option<anyhow::Error>,
+}
+
+impl Source for Sampled {
+    fn look(&mut self) -> Result<TcpLook, host::Error> {
+        let look = self.live.look()?;
+        if let Some(follower) = &mut self.follower {
+            follower.take(&look);
+        }
+        if let Some(samples) = self.samples.as_mut().filter(|_| self.failed.is_none()) {
+            self.failed = samples.add(SystemClock.realtime(), &look).err().map(Into::into);
+        }
+        Ok(look)
+    }
+}
+
+/// What the handshakes of recorded sessions say.
+fn recorded(flags: &Flags, volume: &Path) -> anyhow::Result<Diagnosis> {
+    let text = flags.query.join(" ");
+    let text = if text.is_empty() { "tcp".to_owned() } else { format!("tcp and ({text})") };
+    let query = arguments::query(&text)?;
+    let options = flags.reading.options(volume.to_path_buf());
+    flags.reading.catch_up(volume);
+    let stop = StopFlag::install()?;
+    let mut progress = Progress::new("diagnose");
+    let mut handshakes = Handshakes::default();
+    let found = ::extract::find(&options, &query, None, &SystemClock, &mut |event| {
+        match event {
+            Event::Found(found) => handshakes.take(&found.session),
+            Event::Searched { parts, of } => find::show(&mut progress, parts, of),
+        }
+        stop.flow()
+    });
+    progress.finish();
+    let found = found.map_err(|error| of_extract(volume, error))?;
+    let mut report = handshakes.diagnose();
+    if !found.completeness.is_complete() {
+        let what = format!("a part of the volume: {}", found.completeness);
+        let needs = "the packets that are missing".to_owned();
+        report.unseen.push(Unseen { what, needs });
+    }
+    Ok(report)
+}
+
+/// Looks at them for a while.
+pub(super) fn sockets(
+    source: &mut dyn Source,
+    times: (i64, i64),
+    stop: &StopFlag,
+    progress: &mut Progress,
+) -> anyhow::Result<Watch> {
+    let go_on = &mut |looks| {
+        progress.text(&|| view::plural(looks, "look"));
+        stop.flow()
+    };
+    Ok(tcp::watch(source, &SystemClock, times, go_on)?)
+}
