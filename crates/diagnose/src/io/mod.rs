@@ -40,9 +40,8 @@ pub fn diagnose(watch: &IoWatch) -> Diagnosis {
             watch.seconds(),
         ),
         Tracing::Refused(_) => format!(
-            "counters of {} and {} in {:.1} s: {}",
+            "counters of {} that did anything in {:.1} s: {}",
             plural(watch.counters.len(), "block device"),
-            plural(watch.processes.len(), "process that we may look into"),
             watch.seconds(),
             plural(usize::try_from(requests).unwrap_or(usize::MAX), "request"),
         ),

@@ -45,13 +45,17 @@ fn report(child: Child) -> (Option<i32>, Value) {
     (ran.code, json)
 }
 
-/// Whether requests were seen one by one; else it is said why not.
+/// Whether all requests were seen one by one; else it is said why not. Some kernels keep records
+/// back under load, which is told as such: then there is nothing to compare.
 fn is_traced(json: &Value) -> bool {
     let tracing = &json["tracing"];
     if tracing["is_on"] == false {
         println!("not run: tracing takes {}", tracing["needs"]);
+    } else if tracing["lost_requests"] != 0 {
+        println!("not run: the kernel kept {} records back", tracing["lost_requests"]);
+        assert!(json["unseen"].to_string().contains("did not hand out"), "{json:#}");
     }
-    tracing["is_on"] == true
+    tracing["is_on"] == true && tracing["lost_requests"] == 0
 }
 
 fn of_file<'j>(json: &'j Value, path: &Path) -> &'j Value {
@@ -78,7 +82,6 @@ fn writes_of_parts_of_pages_are_named_with_file_and_process() {
     if !is_traced(&json) {
         return;
     }
-    assert_eq!(json["tracing"]["lost_requests"], 0);
     let of_file = of_file(&json, &path);
     if of_file["partial_pages"]["count"].as_u64().is_none_or(|count| count < 60) {
         println!("not run: this file system reads no pages for parts of them: {of_file:#}");
