@@ -26,6 +26,7 @@ pub mod network;
 mod nic;
 mod notice;
 mod output;
+mod perf;
 mod pipe;
 mod piped;
 mod process;

@@ -10,29 +10,24 @@
 
 mod event;
 mod format;
-mod perf;
-mod ring;
+mod set;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::time::{ClockId, clock_gettime};
-
 pub use event::{BlockRequest, DeviceNumber, FilePage, Happened, Operation, Purpose, TraceEvent};
 use event::{Decoder, Kind};
 use format::Format;
-use perf::Set;
+use set::Set;
+
+use crate::perf::{ring_size, settled_ns};
 
 /// Where tracefs is: by itself, or inside of debugfs.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// Of the rings for requests: at 50 000 a second on one processor, 300 bytes each, 0.14 s.
 const REQUEST_RING: usize = 2 << 20;
 const PAGE_RING: usize = 512 << 10;
-/// Of all rings of a kind together.
-const RINGS_MAX: usize = 64 << 20;
-/// A record is in its ring so long after its time: the kernel writes it with preemption off.
-const LATE_NS: u64 = 5_000_000;
 
 /// Why there is no tracing.
 #[derive(Debug, thiserror::Error)]
@@ -91,10 +86,7 @@ impl Tracer {
 
     /// What happened until a few milliseconds ago, in the order of time.
     pub fn read(&mut self, into: &mut Vec<TraceEvent>) {
-        let now = clock_gettime(ClockId::Monotonic);
-        let now_ns = u64::try_from(now.tv_sec).unwrap_or(0).saturating_mul(1_000_000_000)
-            + u64::try_from(now.tv_nsec).unwrap_or(0);
-        self.take(now_ns.saturating_sub(LATE_NS), into);
+        self.take(settled_ns(), into);
     }
 
     /// Ends it: everything that has been read or waits in the rings, and what is missing is
@@ -166,14 +158,6 @@ fn decoder_of(place: &Path, (kind, name): &(Kind, &'static str)) -> Result<Decod
     decoder.ok_or(NotTraced::NoTracepoint(name))
 }
 
-/// As much as wished, as long as all processors together stay within bounds.
-fn ring_size(wished: usize) -> usize {
-    let processors = perf::online().len().max(1);
-    let share = (RINGS_MAX / processors).max(64 << 10);
-    let bounded = wished.min(share);
-    1 << bounded.ilog2()
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write;
@@ -222,11 +206,5 @@ mod tests {
         };
         assert!(events.iter().any(is_dirtied), "and whose pages were changed");
         assert_eq!(tracer.lost_requests(), 0);
-    }
-
-    #[test]
-    fn rings_are_powers_of_two_within_bounds() {
-        assert!(ring_size(REQUEST_RING).is_power_of_two());
-        assert!(ring_size(REQUEST_RING) <= REQUEST_RING);
     }
 }

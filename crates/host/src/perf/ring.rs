@@ -15,7 +15,7 @@ const HEAD_OFFSET: usize = 1024;
 const TAIL_OFFSET: usize = 1032;
 
 #[derive(Debug)]
-pub(super) struct Ring {
+pub(crate) struct Ring {
     memory: NonNull<u8>,
     page: usize,
     /// Bytes of the ring, a power of two.
@@ -27,7 +27,7 @@ unsafe impl Send for Ring {}
 
 impl Ring {
     /// Maps the ring of an event, `size` bytes: a power of two, and whole pages.
-    pub(super) fn map(event: BorrowedFd<'_>, size: usize) -> io::Result<Self> {
+    pub(crate) fn map(event: BorrowedFd<'_>, size: usize) -> io::Result<Self> {
         // SAFETY: asks for a number, and touches nothing.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
         assert!(size.is_power_of_two() && size >= page, "a ring of a power of two pages");
@@ -58,7 +58,7 @@ impl Ring {
     }
 
     /// Copies out what the kernel has written since the last time, and gives its room back.
-    pub(super) fn take(&self, into: &mut Vec<u8>) {
+    pub(crate) fn take(&self, into: &mut Vec<u8>) {
         into.clear();
         let tail = self.end(TAIL_OFFSET).load(Ordering::Relaxed);
         let head = self.end(HEAD_OFFSET).load(Ordering::Acquire);

@@ -1,0 +1,145 @@
+//! Tracepoints of all processors: one event for each tracepoint and processor, those of a processor
+//! with one ring.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use super::NotTraced;
+use super::event::{Decoder, TraceEvent};
+use crate::netlink::{from_bytes, u32_of};
+use crate::perf::{
+    self, Attributes, HEADER, PERF_RECORD_LOST, PERF_RECORD_SAMPLE, Ring, checked, lost, next,
+};
+
+const PERF_TYPE_TRACEPOINT: u32 = 2;
+/// Which parts a sample has: `PERF_SAMPLE_TID`, `_TIME` and `_RAW`.
+const SAMPLE: u64 = 1 << 1 | 1 << 2 | 1 << 10;
+/// `disabled` and `use_clockid`, bits of the flags.
+const FLAGS: u64 = 1 | 1 << 25;
+/// `_IOW('$', 6, char *)`.
+const SET_FILTER: libc::Ioctl = 0x4008_2406;
+/// Of a sample: process, thread, time, and the length of what follows.
+const SAMPLE_HEADER: usize = HEADER + 8 + 8 + 4;
+
+/// Tracepoints of all processors.
+#[derive(Debug)]
+pub(super) struct Set {
+    decoders: Vec<Decoder>,
+    rings: Vec<Ring>,
+    events: Vec<OwnedFd>,
+    scratch: Vec<u8>,
+    /// Records that came.
+    seen: u64,
+    /// Those that the kernel says it had no room for.
+    lost: u64,
+}
+
+impl Set {
+    /// Listens to all these on every processor, through a ring of `size` bytes each.
+    pub(super) fn open(
+        decoders: Vec<Decoder>,
+        filter: &str,
+        size: usize,
+    ) -> Result<Self, NotTraced> {
+        let (mut rings, mut events) = (Vec::new(), Vec::<OwnedFd>::new());
+        for processor in perf::online() {
+            let mut leader: Option<usize> = None;
+            for decoder in &decoders {
+                let event = open(decoder.id, processor).map_err(refused)?;
+                if !filter.is_empty() {
+                    set_filter(&event, filter).map_err(refused)?;
+                }
+                match leader.and_then(|at| events.get(at)) {
+                    None => {
+                        rings.push(Ring::map(event.as_fd(), size).map_err(refused)?);
+                        leader = Some(events.len());
+                    }
+                    Some(first) => perf::share_ring(&event, first).map_err(refused)?,
+                }
+                events.push(event);
+            }
+        }
+        for event in &events {
+            perf::enable(event).map_err(refused)?;
+        }
+        Ok(Self { decoders, rings, events, scratch: Vec::new(), seen: 0, lost: 0 })
+    }
+
+    /// Ends it: nothing comes any more. What the rings still have can be read.
+    pub(super) fn stop(&self) {
+        // One that cannot be ended has ended.
+        self.events.iter().for_each(|event| perf::disable(event).unwrap_or_default());
+    }
+
+    /// What has happened and did not come, once it is stopped and all is read. The kernel's records
+    /// of losses are not all: samples that it does not take for reasons of its own are counted by
+    /// the event, and in no such record.
+    pub(super) fn count_missing(&mut self) {
+        let count = |event: &OwnedFd| {
+            let mut bytes = [0; 8];
+            rustix::io::read(event, &mut bytes).map_or(0, |_| from_bytes(bytes))
+        };
+        let happened: u64 = self.events.iter().map(count).sum();
+        self.lost = self.lost.max(happened.saturating_sub(self.seen));
+    }
+
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Appends what has come since, ring after ring.
+    pub(super) fn read(&mut self, into: &mut Vec<TraceEvent>) {
+        for ring in &self.rings {
+            ring.take(&mut self.scratch);
+            let mut rest = &*self.scratch;
+            while let Some((kind, record)) = next(&mut rest) {
+                match kind {
+                    PERF_RECORD_SAMPLE => {
+                        self.seen += 1;
+                        into.extend(sample(&self.decoders, record));
+                    }
+                    PERF_RECORD_LOST => self.lost += lost(record).unwrap_or(0),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+fn sample(decoders: &[Decoder], record: &[u8]) -> Option<TraceEvent> {
+    let word = |at: usize| Some(u32_of(*record.get(at..)?.first_chunk()?));
+    let time_ns = from_bytes(*record.get(HEADER + 8..)?.first_chunk()?);
+    let raw = record.get(SAMPLE_HEADER..)?;
+    // Every record of a tracepoint begins with the number of the tracepoint.
+    let id = u16::try_from(u32_of(*raw.first_chunk()?) & 0xffff).ok()?;
+    let decoder = decoders.iter().find(|decoder| decoder.id == id)?;
+    let (process, thread) = (word(HEADER)?, word(HEADER + 4)?);
+    Some(TraceEvent { time_ns, process, thread, happened: decoder.decode(raw)? })
+}
+
+fn open(tracepoint: u16, processor: i32) -> io::Result<OwnedFd> {
+    let attributes = Attributes {
+        kind: PERF_TYPE_TRACEPOINT,
+        config: tracepoint.into(),
+        sample_period: 1,
+        sample_type: SAMPLE,
+        flags: FLAGS,
+        clock: libc::CLOCK_MONOTONIC,
+        ..Attributes::default()
+    };
+    perf::open(&attributes, perf::ALL_PROCESSES, processor)
+}
+
+fn set_filter(event: &OwnedFd, filter: &str) -> io::Result<()> {
+    let text = CString::new(filter).map_err(io::Error::other)?;
+    // SAFETY: the kernel reads a text up to its zero, which lives through the call.
+    checked(unsafe { libc::ioctl(event.as_raw_fd(), SET_FILTER, text.as_ptr()) })
+}
+
+fn refused(error: io::Error) -> NotTraced {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => NotTraced::Forbidden,
+        _ => NotTraced::Failed(error),
+    }
+}
