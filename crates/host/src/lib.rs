@@ -32,6 +32,7 @@ mod piped;
 mod process;
 mod processors;
 mod program;
+pub mod sampling;
 mod signals;
 
 pub mod signature;

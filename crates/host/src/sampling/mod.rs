@@ -1,0 +1,379 @@
+//! What processors do: the kernel notes so many times a second which instruction of which thread
+//! each of them is at (`perf_event_open(2)`).
+//!
+//! A processor's cycles are counted where it can; else the software clock rings, which does not
+//! ring while interrupts are off: what happens then is noted at the next place where they are on.
+//! Each processor has one ring; rings are bounded, and what did not fit is counted. Whose place an
+//! instruction is: [`crate::symbols`].
+
+mod record;
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+
+pub use record::{Mapping, Noted, Record, Sample};
+
+use crate::perf::{self, Attributes, PERF_RECORD_LOST, Ring, lost, next, ring_size, settled_ns};
+
+/// At 997 samples a second of 48 bytes: five seconds.
+const RING: usize = 256 << 10;
+/// With one event for each thread of ours on each processor: no more than this many, a quarter of
+/// the descriptors that a process may have by default.
+const OWN_EVENTS_MAX: usize = 256;
+/// `PERF_TYPE_HARDWARE` with `PERF_COUNT_HW_CPU_CYCLES`, `PERF_TYPE_SOFTWARE` with
+/// `PERF_COUNT_SW_CPU_CLOCK`.
+const CYCLES: (u32, u64) = (0, 0);
+const CLOCK: (u32, u64) = (1, 0);
+/// Bits of the flags: `disabled`, `mmap`, `comm`, `freq`, `task`, `sample_id_all`, `mmap2`,
+/// `comm_exec` and `use_clockid`.
+const FLAGS: u64 = 1 | 1 << 8 | 1 << 9 | 1 << 10 | 1 << 13 | 1 << 18 | 1 << 23 | 1 << 24 | 1 << 25;
+/// `inherit`, `exclude_kernel` and `exclude_hv`.
+const INHERIT: u64 = 1 << 1;
+const EXCLUDE_KERNEL: u64 = 1 << 5 | 1 << 6;
+/// `PERF_RECORD_THROTTLE` and `PERF_RECORD_LOST_SAMPLES`
+const THROTTLE: u32 = 5;
+const LOST_SAMPLES: u32 = 13;
+
+/// Why there is no sampling.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotSampled {
+    /// Not even what is one's own.
+    #[error("CAP_PERFMON, or sysctl kernel.perf_event_paranoid=2 for own processes: run as root")]
+    Forbidden,
+    /// Anything else.
+    #[error("a kernel that grants it ({0})")]
+    Failed(io::Error),
+}
+
+/// What makes a processor note what it does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ticker {
+    /// Its cycles; a sample's weight is in cycles.
+    Cycles,
+    /// The kernel's clock; a sample's weight is in nanoseconds.
+    Clock,
+}
+
+/// Whose work is noted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scope {
+    /// That of all processes.
+    All,
+    /// That of processes of this user, and of those that they start.
+    Own {
+        /// Threads that are looked at.
+        threads: usize,
+        /// Threads of his that are not, for want of descriptors or of leave.
+        left_out: usize,
+    },
+}
+
+/// Processors that note what they do.
+#[derive(Debug)]
+pub struct Sampler {
+    rings: Vec<Ring>,
+    events: Vec<OwnedFd>,
+    ticker: Ticker,
+    scope: Scope,
+    has_kernel: bool,
+    hz: u32,
+    lost: u64,
+    throttled: u64,
+    scratch: Vec<u8>,
+    /// Read, and not yet handed out.
+    waiting: Vec<Record>,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+struct Wish {
+    ticker: Ticker,
+    has_kernel: bool,
+    hz: u32,
+}
+
+impl Sampler {
+    /// So many samples a second of each processor, as far as this process may see: everything, else
+    /// all processes outside of the kernel, else those of this user. No more samples a second than
+    /// the kernel gives out (`kernel.perf_event_max_sample_rate`).
+    pub fn open(hz: u32) -> Result<Self, NotSampled> {
+        let all = |wish| {
+            let events = open_all(wish)?;
+            Self::started(events, wish, Scope::All)
+        };
+        Self::first_granted(hz, &all).or_else(|_| Self::open_own(hz))
+    }
+
+    /// The same of this user's processes only.
+    pub fn open_own(hz: u32) -> Result<Self, NotSampled> {
+        let own = |wish| {
+            let (events, scope) = open_own(wish)?;
+            Self::started(events, wish, scope)
+        };
+        Self::first_granted(hz, &own)
+    }
+
+    /// What tells most of what is granted.
+    fn first_granted(hz: u32, open: &dyn Fn(Wish) -> io::Result<Self>) -> Result<Self, NotSampled> {
+        let hz = hz.clamp(1, max_hz());
+        let mut refused = None;
+        for has_kernel in [true, false] {
+            for ticker in [Ticker::Cycles, Ticker::Clock] {
+                match open(Wish { ticker, has_kernel, hz }) {
+                    Ok(sampler) => return Ok(sampler),
+                    Err(error) => refused = Some(error),
+                }
+            }
+        }
+        Err(match refused {
+            Some(error) if error.kind() != io::ErrorKind::PermissionDenied => {
+                NotSampled::Failed(error)
+            }
+            _ => NotSampled::Forbidden,
+        })
+    }
+
+    /// Events by processor: the first of each has the ring.
+    fn started(events: Vec<Vec<OwnedFd>>, wish: Wish, scope: Scope) -> io::Result<Self> {
+        let mut rings = Vec::new();
+        for of_processor in &events {
+            let mut leader: Option<&OwnedFd> = None;
+            for event in of_processor {
+                match leader {
+                    None => rings.push(Ring::map(event.as_fd(), ring_size(RING))?),
+                    Some(first) => perf::share_ring(event, first)?,
+                }
+                leader = leader.or(Some(event));
+            }
+        }
+        let events: Vec<OwnedFd> = events.into_iter().flatten().collect();
+        events.iter().try_for_each(perf::enable)?;
+        let Wish { ticker, has_kernel, hz } = wish;
+        let (scratch, waiting) = (Vec::new(), Vec::new());
+        let (lost, throttled) = (0, 0);
+        Ok(Self { rings, events, ticker, scope, has_kernel, hz, lost, throttled, scratch, waiting })
+    }
+
+    /// What was noted until a few milliseconds ago, in the order of time.
+    pub fn read(&mut self, into: &mut Vec<Record>) {
+        self.take(settled_ns(), into);
+    }
+
+    /// Ends it: everything that has been read or waits in the rings.
+    pub fn finish(&mut self, into: &mut Vec<Record>) {
+        // One that cannot be ended has ended.
+        self.events.iter().for_each(|event| perf::disable(event).unwrap_or_default());
+        self.take(u64::MAX, into);
+    }
+
+    fn take(&mut self, until_ns: u64, into: &mut Vec<Record>) {
+        for ring in &self.rings {
+            ring.take(&mut self.scratch);
+            let mut rest = &*self.scratch;
+            while let Some((kind, record)) = next(&mut rest) {
+                match kind {
+                    PERF_RECORD_LOST => self.lost += lost(record).unwrap_or(0),
+                    LOST_SAMPLES => self.lost += lost_samples(record).unwrap_or(0),
+                    THROTTLE => self.throttled += 1,
+                    _ => self.waiting.extend(record::decode(kind, record)),
+                }
+            }
+        }
+        // Each ring is in order already, so that this is a merge.
+        self.waiting.sort_by_key(|record| record.time_ns);
+        let ready = self.waiting.partition_point(|record| record.time_ns <= until_ns);
+        into.extend(self.waiting.drain(..ready));
+    }
+
+    /// What a sample's weight counts.
+    pub fn ticker(&self) -> Ticker {
+        self.ticker
+    }
+
+    /// Whose work is noted.
+    pub fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    /// Whether work in the kernel is noted.
+    pub fn has_kernel(&self) -> bool {
+        self.has_kernel
+    }
+
+    /// Samples a second of each processor.
+    pub fn hz(&self) -> u32 {
+        self.hz
+    }
+
+    /// Records that had no room in their ring.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// How many times the kernel stopped sampling for the rest of a tick, because it took too long
+    /// (`kernel.perf_cpu_time_max_percent`).
+    pub fn throttled(&self) -> u64 {
+        self.throttled
+    }
+}
+
+/// The count behind the header.
+fn lost_samples(record: &[u8]) -> Option<u64> {
+    Some(crate::netlink::from_bytes(*record.get(perf::HEADER..)?.first_chunk()?))
+}
+
+fn max_hz() -> u32 {
+    let text = fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate");
+    text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(u32::MAX).max(1)
+}
+
+fn attributes(wish: Wish, more_flags: u64) -> Attributes {
+    let (kind, config) = match wish.ticker {
+        Ticker::Cycles => CYCLES,
+        Ticker::Clock => CLOCK,
+    };
+    let without = if wish.has_kernel { 0 } else { EXCLUDE_KERNEL };
+    Attributes {
+        kind,
+        config,
+        sample_period: wish.hz.into(),
+        sample_type: record::PARTS,
+        flags: FLAGS | without | more_flags,
+        clock: libc::CLOCK_MONOTONIC,
+        ..Attributes::default()
+    }
+}
+
+fn open_all(wish: Wish) -> io::Result<Vec<Vec<OwnedFd>>> {
+    let attributes = attributes(wish, 0);
+    let event = |processor| Ok(vec![perf::open(&attributes, perf::ALL_PROCESSES, processor)?]);
+    perf::online().into_iter().map(event).collect()
+}
+
+/// One event for each thread on each processor, because only events of one processor can share a
+/// ring; what the threads start is noted by the same event.
+fn open_own(wish: Wish) -> io::Result<(Vec<Vec<OwnedFd>>, Scope)> {
+    let attributes = attributes(wish, INHERIT);
+    let processors = perf::online();
+    let mut events: Vec<Vec<OwnedFd>> = processors.iter().map(|_| Vec::new()).collect();
+    let own = own_threads();
+    let (mut threads, mut refused) = (0, None);
+    for thread in &own {
+        if (threads + 1) * processors.len() > OWN_EVENTS_MAX {
+            break;
+        }
+        let open = |&processor| perf::open(&attributes, *thread, processor);
+        match processors.iter().map(open).collect::<io::Result<Vec<_>>>() {
+            Ok(of_thread) => {
+                events.iter_mut().zip(of_thread).for_each(|(all, event)| all.push(event));
+                threads += 1;
+            }
+            // It may have ended, or be another user's by now.
+            Err(error) => refused = Some(error),
+        }
+    }
+    match refused {
+        Some(error) if threads == 0 => Err(error),
+        _ => Ok((events, Scope::Own { threads, left_out: own.len() - threads })),
+    }
+}
+
+/// Threads of this user: the calling one, then those of this process, then the others.
+fn own_threads() -> Vec<i32> {
+    let user = rustix::process::geteuid().as_raw();
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    let numbers = |folder: &str| -> Vec<i32> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    };
+    let is_own = |process: &i32| {
+        fs::metadata(format!("/proc/{process}")).is_ok_and(|found| found.uid() == user)
+    };
+    let mut processes: Vec<i32> = numbers("/proc").into_iter().filter(is_own).collect();
+    processes.sort_by_key(|&process| (process != own, process));
+    let threads = processes.iter().flat_map(|process| numbers(&format!("/proc/{process}/task")));
+    let calling = rustix::thread::gettid().as_raw_nonzero().get();
+    let others = threads.filter(|&thread| thread != calling);
+    core::iter::once(calling).chain(others).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs until the sampler has seen so many samples of this thread, and checks them.
+    fn burn(mut sampler: Sampler) {
+        let thread = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        let process = std::process::id();
+        let mut records = Vec::new();
+        let is_ours = |record: &Record| match record.noted {
+            Noted::Sample(sample) => sample.thread == thread && sample.process == process,
+            _ => false,
+        };
+        while records.iter().filter(|record| is_ours(record)).count() < 20 {
+            sampler.read(&mut records);
+        }
+        sampler.finish(&mut records);
+        assert!(records.is_sorted_by_key(|record| record.time_ns));
+        for record in records.iter().filter(|record| is_ours(record)) {
+            let Noted::Sample(sample) = record.noted else { continue };
+            assert!(sample.weight > 0 && sample.address > 0, "{sample:?}");
+            assert!(sampler.has_kernel() || !sample.is_kernel, "{sample:?}");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_works_is_seen_to_work() {
+        match Sampler::open(997) {
+            Ok(sampler) => burn(sampler),
+            Err(error) => println!("not run: sampling takes {error}"),
+        }
+    }
+
+    #[test]
+    fn what_is_ones_own_is_seen_without_privileges() {
+        match Sampler::open_own(997) {
+            Ok(sampler) => {
+                assert!(matches!(sampler.scope(), Scope::Own { threads: 1.., .. }));
+                burn(sampler);
+            }
+            Err(error) => println!("not run: sampling takes {error}"),
+        }
+    }
+
+    #[test]
+    fn a_process_that_has_ended_has_left_its_name_and_mappings() {
+        let mut sampler = match Sampler::open(99) {
+            Ok(sampler) if sampler.scope() == Scope::All => sampler,
+            Ok(_) => return println!("not run: only own processes can be seen"),
+            Err(error) => return println!("not run: sampling takes {error}"),
+        };
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let number = child.id();
+        child.wait().unwrap();
+        let mut records = Vec::new();
+        sampler.finish(&mut records);
+        let of_child = |noted: &Noted| match noted {
+            Noted::Named { process, .. }
+            | Noted::Forked { process, .. }
+            | Noted::Ended { process }
+            | Noted::Mapped { process, .. } => *process == number,
+            Noted::Sample(_) => false,
+        };
+        let notes: Vec<Noted> =
+            records.into_iter().map(|record| record.noted).filter(of_child).collect();
+        let named = Noted::Named { process: number, name: "true".to_owned(), is_new_program: true };
+        assert!(notes.contains(&named), "{notes:?}");
+        assert!(matches!(notes.first(), Some(Noted::Forked { .. })), "{notes:?}");
+        assert!(matches!(notes.last(), Some(Noted::Ended { .. })), "{notes:?}");
+        let is_program = |noted: &Noted| {
+            matches!(noted, Noted::Mapped { mapping, .. }
+            if mapping.name.ends_with("true") && mapping.inode > 0)
+        };
+        assert!(notes.iter().any(is_program), "{notes:?}");
+        assert_eq!(sampler.lost(), 0);
+    }
+}
