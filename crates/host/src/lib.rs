@@ -1,7 +1,7 @@
 //! The rest of the operating system: clocks, random bytes, signals, what a disk is like, what uses
-//! it and what lies on it, what disks are asked for and by whom, partition tables, the cache
-//! directory, files for the user, the limits of this process, programs beside it and their sockets,
-//! network namespaces of our own.
+//! it and what lies on it, what disks are asked for and by whom, what processors do and in which
+//! function, partition tables, the cache directory, files for the user, the limits of this process,
+//! programs beside it and their sockets, network namespaces of our own.
 //!
 //! Not here: reading and writing of members (`device`) and of packets (`capture`). Nothing here
 //! decides; `upkeep` refuses a target by what this room finds.
@@ -38,6 +38,7 @@ mod signals;
 pub mod signature;
 pub mod sockets;
 mod space;
+pub mod symbols;
 mod tail;
 mod temporary;
 mod threads;

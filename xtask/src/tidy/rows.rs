@@ -27,7 +27,8 @@ pub(crate) const TOOLS: usize = 9;
 
 /// Libraries that belong to certain rows: the operating system to the doors, serialization to
 /// `view` and what shows it, arguments to the binary. Tests may use them anywhere.
-const OWNED: [(&str, &[usize]); 11] = [
+const OWNED: [(&str, &[usize]); 12] = [
+    ("blazesym", &[DOORS]),
     ("libc", &[DOORS]),
     ("rustix", &[DOORS]),
     ("io-uring", &[DOORS]),

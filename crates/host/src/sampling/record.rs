@@ -2,6 +2,7 @@
 
 use crate::netlink::{from_bytes, u32_of};
 use crate::perf::{HEADER, PERF_RECORD_SAMPLE};
+use crate::tracepoints::DeviceNumber;
 
 /// Which parts a sample has: `PERF_SAMPLE_IP`, `_TID`, `_TIME`, `_CPU` and `_PERIOD`. All but the
 /// first and the last also stand at the end of other records.
@@ -90,6 +91,8 @@ pub struct Mapping {
     pub end: u64,
     /// Where it begins in its file.
     pub offset: u64,
+    /// What the file system of its file is on.
+    pub device: DeviceNumber,
     /// The number of the file; 0 of memory without one.
     pub inode: u64,
     /// Path of the file, or a name of the kernel's such as `[vdso]`; empty without either.
@@ -145,6 +148,7 @@ fn mapping(body: &[u8]) -> Option<Mapping> {
         begin,
         end: begin.checked_add(long(body, HEADER + 16)?)?,
         offset: long(body, HEADER + 24)?,
+        device: DeviceNumber { major: word(body, HEADER + 32)?, minor: word(body, HEADER + 36)? },
         inode: long(body, HEADER + 40)?,
         // What the kernel says of memory without a file.
         name: if name == "//anon" { String::new() } else { name },
@@ -232,11 +236,12 @@ mod tests {
     fn a_mapping_has_its_file() {
         let mut words = [0; 16];
         words[..8].copy_from_slice(&[7, 7, 0x4000, 0, 0x2000, 0, 0x1000, 0]);
-        words[10] = 77;
+        words[8..11].copy_from_slice(&[254, 1, 77]);
         let expected = Mapping {
             begin: 0x4000,
             end: 0x6000,
             offset: 0x1000,
+            device: DeviceNumber { major: 254, minor: 1 },
             inode: 77,
             name: "/lib/x.so".to_owned(),
         };
