@@ -30,6 +30,7 @@ mod perf;
 mod pipe;
 mod piped;
 mod process;
+mod processes;
 mod processors;
 mod program;
 pub mod sampling;
@@ -64,6 +65,7 @@ pub use process::{
     CpuTime, cpu_time, keep_freed_memory, memlock_limit_bytes, memory_available_bytes, own_process,
     random_bytes, terminal_columns,
 };
+pub use processes::has_process;
 pub use processors::{
     ProcessorUse, allowed_cpus, keep_thread_on, node_of_processor, pin_thread, processor_mhz,
     processor_temperature_c,

@@ -1,21 +1,15 @@
 //! What the threads of another process do.
 
 use std::collections::BTreeMap;
-use std::fs;
+
+use crate::processes::{Scheduled, name, threads};
 
 /// Nanoseconds of processor time by thread number, with its name; empty of a process that has
 /// ended.
 pub fn thread_times(process: u32) -> BTreeMap<u32, (String, u64)> {
-    let entries = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    let thread = |entry: fs::DirEntry| {
-        let number = entry.file_name().to_str()?.parse().ok()?;
-        // Threads that end meanwhile are not there.
-        let name = fs::read_to_string(entry.path().join("comm")).ok()?;
-        let times = fs::read_to_string(entry.path().join("schedstat")).ok()?;
-        let ran_ns = times.split_whitespace().next()?.parse().ok()?;
-        Some((number, (name.trim_end().to_owned(), ran_ns)))
-    };
-    entries.filter_map(thread).collect()
+    // Threads that end meanwhile are not there.
+    let thread = |number| Some((number, (name(number)?, Scheduled::of(number)?.ran_ns)));
+    threads(process).into_iter().filter_map(thread).collect()
 }
 
 #[cfg(test)]

@@ -20,13 +20,11 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use units::Clock;
 
 use crate::process::duration;
+use crate::processes::{Scheduled, Stat};
 use crate::{CpuTime, Error, SystemClock, allowed_cpus, keep_thread_on};
 
 /// Between two looks whether to stop: seldom enough not to be noticed by what is timed.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
-/// Of the fields behind the name in `/proc/PID/stat`, the one with the processor: the 39th of all
-/// (`proc_pid_stat(5)`).
-const PROCESSOR_FIELD: usize = 36;
 
 /// A program, and how it is to be run.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +100,10 @@ impl Timed<'_> {
             return Err(abandoned(child, errno));
         }
         let wall_ns = SystemClock.boottime_ns().saturating_sub(begin_ns).max(0).unsigned_abs();
-        let (processor, queued_ns) = (processor_of(id), queued_ns_of(id));
+        // It has ended and was not waited for: it is there still.
+        let number = child.id();
+        let processor = Stat::of(number).map(|stat| stat.processor);
+        let queued_ns = Scheduled::of(number).map(|scheduled| scheduled.queued_ns);
         let (status, usage) = buried(id)?;
         let count = |count: libc::c_long| u64::try_from(count).unwrap_or(0);
         Ok(Taken {
@@ -176,21 +177,6 @@ fn abandoned(mut child: Child, errno: Errno) -> Error {
     drop(child.kill());
     drop(child.wait());
     Error::system("wait for a program", errno)
-}
-
-/// Of a process that has ended and was not waited for.
-fn processor_of(id: Pid) -> Option<u32> {
-    let text = fs::read_to_string(format!("/proc/{}/stat", id.as_raw_nonzero())).ok()?;
-    // The name is in parentheses, and may contain any of them.
-    let (_, fields) = text.rsplit_once(") ")?;
-    fields.split(' ').nth(PROCESSOR_FIELD)?.parse().ok()
-}
-
-/// Of a process that has ended and was not waited for: the second number of its schedstat
-/// (Documentation/scheduler/sched-stats.rst).
-fn queued_ns_of(id: Pid) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{}/schedstat", id.as_raw_nonzero())).ok()?;
-    text.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// How it ended, and what it used. It is gone afterwards.

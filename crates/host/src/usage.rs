@@ -13,6 +13,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, major, minor, openat, stat};
 use rustix::io::Errno;
 
 use crate::Error;
+use crate::processes::{self, processes};
 
 /// Who has a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,15 +130,15 @@ pub fn writer_of(path: &Path) -> Result<Option<Use>, Error> {
     let devices: Vec<(String, String)> =
         overlapping(&sysfs(&found)).iter().map(|it| (number_of(it), name_of(it))).collect();
     let own = std::process::id();
-    for process in processes().filter(|process| *process != own) {
-        let place = PathBuf::from(format!("/proc/{process}"));
+    for process in processes().into_iter().filter(|process| *process != own) {
+        let place = processes::place(process);
         for descriptor in children(&place.join("fd")) {
             let Some(number) = number_of_node(&descriptor) else { continue };
             let device = devices.iter().find(|(device, _)| *device == number);
             let Some((_, device)) = device else { continue };
             if may_write(&place.join("fdinfo").join(name_of(&descriptor))) {
-                let program = fs::read_to_string(place.join("comm")).unwrap_or_default();
-                let (device, program) = (device.clone(), program.trim().to_owned());
+                let program = processes::name(process).unwrap_or_default();
+                let device = device.clone();
                 return Ok(Some(Use::Open { device, program, process }));
             }
         }
@@ -215,7 +216,7 @@ fn mounts() -> Result<String, Error> {
     let mut text = fs::read_to_string(own).map_err(|error| Error::path("read", own, error))?;
     let mut seen = vec![fs::read_link("/proc/self/ns/mnt").unwrap_or_default()];
     for process in processes() {
-        let place = PathBuf::from(format!("/proc/{process}"));
+        let place = processes::place(process);
         let Ok(namespace) = fs::read_link(place.join("ns/mnt")) else { continue };
         if !seen.contains(&namespace) {
             seen.push(namespace);
@@ -223,11 +224,6 @@ fn mounts() -> Result<String, Error> {
         }
     }
     Ok(text)
-}
-
-/// Numbers of the processes that are there.
-fn processes() -> impl Iterator<Item = u32> {
-    children(Path::new("/proc")).into_iter().filter_map(|place| name_of(&place).parse().ok())
 }
 
 /// A descriptor's flags, in octal digits: `proc_pid_fdinfo(5)`.

@@ -13,7 +13,7 @@ use capture::{LiveOptions, LiveSource, Source as _};
 use clap::Args;
 use host::network::{Enclosure, Way, interfaces};
 use host::sockets::{Namespace, Owner, Owners, endpoints, family};
-use host::{Launch, Output, StopFlag, SystemClock, User, not_started, read_text};
+use host::{Launch, Output, StopFlag, SystemClock, User, has_process, not_started, read_text};
 use units::ByteSize;
 
 use crate::failure::{Outcome, Usage, Verdict};
@@ -234,7 +234,7 @@ fn of_running(flags: &Flags, process: u32) -> Outcome {
             }
             seen(&mut owners, |owner| processes.contains(&owner), None)
         };
-        let mut is_over = || Ok(stop.is_set() || !Path::new(&format!("/proc/{process}")).exists());
+        let mut is_over = || Ok(stop.is_set() || !has_process(process));
         let watch = Watch { look: &mut look, is_over: &mut is_over, only_known: true };
         capture(flags, (&mut source, &of), sink, watch)?;
         Ok(Verdict::Clean)

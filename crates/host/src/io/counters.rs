@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
+use crate::processes::{self, Stat};
 use crate::tracepoints::DeviceNumber;
 
 /// What a disk, a partition or a device built on others has done since it is there.
@@ -124,11 +125,8 @@ pub struct ProcessCounters {
 /// Processes whose counters we may see, and how many others there are.
 pub fn processes() -> (BTreeMap<u32, ProcessCounters>, usize) {
     let (mut seen, mut unseen) = (BTreeMap::new(), 0);
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(number) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        match fs::read_to_string(entry.path().join("io")) {
+    for number in processes::processes() {
+        match fs::read_to_string(processes::place(number).join("io")) {
             Ok(text) => {
                 let name = process(number).unwrap_or_default().name;
                 seen.insert(number, counters(name, &text));
@@ -163,20 +161,10 @@ pub struct Process {
     pub is_kernel: bool,
 }
 
-/// `PF_KTHREAD` of `include/linux/sched.h`.
-const KERNEL_THREAD: u64 = 0x20_0000;
-
 /// A process, or a thread of the kernel; `None` when it has ended.
 pub fn process(number: u32) -> Option<Process> {
-    process_of(&fs::read_to_string(format!("/proc/{number}/stat")).ok()?)
-}
-
-/// Reads a line of `proc_pid_stat(5)`; a name may have blanks and parentheses.
-fn process_of(line: &str) -> Option<Process> {
-    let (head, rest) = line.rsplit_once(") ")?;
-    let (_, name) = head.split_once(" (")?;
-    let flags: u64 = rest.split(' ').nth(6)?.parse().ok()?;
-    Some(Process { name: name.to_owned(), is_kernel: flags & KERNEL_THREAD != 0 })
+    let Stat { name, is_kernel, .. } = Stat::of(number)?;
+    Some(Process { name, is_kernel })
 }
 
 #[cfg(test)]
@@ -200,10 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn names_may_look_like_the_rest_of_the_line() {
-        let line = "77 (a (b) c) S 2 0 0 0 -1 2129984 0 0";
-        let expected = Process { name: "a (b) c".to_owned(), is_kernel: true };
-        assert_eq!(process_of(line), Some(expected));
+    fn this_process_is_none_of_the_kernel() {
         let own = process(std::process::id()).unwrap();
         assert!(!own.is_kernel && !own.name.is_empty(), "{own:?}");
         assert_eq!(process(u32::MAX), None);

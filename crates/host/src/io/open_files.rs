@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::processes::place;
 use crate::tracepoints::DeviceNumber;
 use crate::usage::children;
 
@@ -26,7 +27,7 @@ const LINKS_MAX: usize = 4096;
 
 /// The regular files that a process has open or mapped, each once; none where we may not look.
 pub fn open_files(process: u32) -> Vec<OpenFile> {
-    let place = PathBuf::from(format!("/proc/{process}"));
+    let place = place(process);
     let mut known = BTreeSet::new();
     let links = ["fd", "map_files"].into_iter().flat_map(|folder| {
         fs::read_dir(place.join(folder)).into_iter().flatten().flatten().take(LINKS_MAX)

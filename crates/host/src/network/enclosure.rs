@@ -9,7 +9,6 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
 use rustix::io::Errno;
-use rustix::process::Pid;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::forwarding::{Forwarding, turn_on_for_good};
@@ -104,8 +103,7 @@ impl Enclosure {
     /// Numbers of the processes inside; who only looks inside by [`Self::within`] is not among
     /// them.
     pub fn processes(&self) -> Vec<u32> {
-        let number = |process: Pid| process.as_raw_nonzero().get().unsigned_abs();
-        processes_in(self.inode).into_iter().map(number).collect()
+        processes_in(self.inode)
     }
 }
 

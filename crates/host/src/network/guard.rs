@@ -11,7 +11,10 @@ use std::os::unix::fs::MetadataExt;
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, setsid, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, setsid, waitpid};
+
+use crate::own_process;
+use crate::processes::{network_of, processes};
 
 /// Between two looks whether the processes of a namespace have ended, and how many looks there are.
 const LOOK: core::time::Duration = core::time::Duration::from_millis(10);
@@ -74,14 +77,12 @@ fn stand_by(ended: &OwnedFd, work: impl FnOnce()) {
 }
 
 /// Processes in a network namespace but this one.
-pub(super) fn processes_in(namespace: u64) -> Vec<Pid> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let number = |entry: fs::DirEntry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?);
-    let is_inside = |process: &Pid| {
-        let path = format!("/proc/{}/ns/net", process.as_raw_nonzero());
-        *process != getpid() && fs::metadata(path).is_ok_and(|found| found.ino() == namespace)
+pub(super) fn processes_in(namespace: u64) -> Vec<u32> {
+    let is_inside = |process: &u32| {
+        let found = || fs::metadata(network_of(*process));
+        *process != own_process() && found().is_ok_and(|found| found.ino() == namespace)
     };
-    entries.filter_map(number).filter(is_inside).collect()
+    processes().into_iter().filter(is_inside).collect()
 }
 
 /// Ends all that is in a network namespace, and waits for it.
@@ -91,7 +92,7 @@ pub(super) fn end_all(namespace: u64) {
         if left.is_empty() {
             return;
         }
-        for process in left {
+        for process in left.into_iter().filter_map(|number| Pid::from_raw(number.cast_signed())) {
             // It may have ended by itself.
             kill_process(process, Signal::KILL).unwrap_or_default();
         }

@@ -12,6 +12,7 @@ use std::path::Path;
 use super::{NamespaceLook, dump, tables};
 use crate::Error;
 use crate::network::within;
+use crate::processes::{network_of, processes};
 
 const NAMED: &str = "/run/netns";
 
@@ -43,9 +44,7 @@ pub struct Namespaces {
 impl Namespaces {
     /// Only the one that we are in.
     pub fn own() -> Result<Self, Error> {
-        let path = Path::new("/proc/thread-self/ns/net");
-        let handle = File::open(path).map_err(|error| Error::path("open", path, error))?;
-        let inode = handle.metadata().map_err(|error| Error::path("look at", path, error))?.ino();
+        let (handle, inode) = opened(Path::new("/proc/thread-self/ns/net"))?;
         let own = Namespace { inode, name: None, process: None, is_own: true, handle };
         Ok(Self { seen: vec![own], ..Self::default() })
     }
@@ -56,10 +55,10 @@ impl Namespaces {
         let mut found: BTreeMap<u64, Namespace> =
             all.seen.drain(..).map(|own| (own.inode, own)).collect();
         for process in processes() {
-            let path = format!("/proc/{process}/ns/net");
+            let path = network_of(process);
             match fs::metadata(&path) {
                 Ok(metadata) => {
-                    if let Some(namespace) = add(&mut found, metadata.ino(), Path::new(&path)) {
+                    if let Some(namespace) = add(&mut found, metadata.ino(), &path) {
                         namespace.process.get_or_insert(process);
                     }
                 }
@@ -87,13 +86,11 @@ impl Namespaces {
     }
 }
 
-/// Numbers of processes, lowest first.
-fn processes() -> Vec<u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let mut numbers: Vec<u32> =
-        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    numbers.sort_unstable();
-    numbers
+/// A namespace at its place, and its number.
+fn opened(path: &Path) -> Result<(File, u64), Error> {
+    let handle = File::open(path).map_err(|error| Error::path("open", path, error))?;
+    let inode = handle.metadata().map_err(|error| Error::path("look at", path, error))?.ino();
+    Ok((handle, inode))
 }
 
 fn add<'f>(
@@ -122,10 +119,7 @@ impl Namespace {
 
     /// The one that a process is in.
     pub fn of_process(process: u32) -> Result<Self, Error> {
-        let path = format!("/proc/{process}/ns/net");
-        let path = Path::new(&path);
-        let handle = File::open(path).map_err(|error| Error::path("open", path, error))?;
-        let inode = handle.metadata().map_err(|error| Error::path("look at", path, error))?.ino();
+        let (handle, inode) = opened(&network_of(process))?;
         Ok(Self { inode, name: None, process: Some(process), is_own: false, handle })
     }
 
@@ -162,7 +156,7 @@ mod tests {
         let other = std::thread::Builder::new().spawn(move || {
             let entered = crate::network::enter_namespace();
             let inode = fs::metadata("/proc/thread-self/ns/net").map(|found| found.ino());
-            let process = rustix::thread::gettid().as_raw_nonzero().get();
+            let process = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
             drop(send.send(entered.map(|()| (inode.unwrap(), process))));
             assert_eq!(ended.recv(), Ok(()));
         });
@@ -174,9 +168,8 @@ mod tests {
             }
         };
         // A thread is not listed among processes; its own folder is there even so.
-        let path = format!("/proc/{thread}/ns/net");
         let mut found = BTreeMap::new();
-        let namespace = add(&mut found, inode, Path::new(&path)).unwrap();
+        let namespace = add(&mut found, inode, &network_of(thread)).unwrap();
         let look = match namespace.look() {
             Ok(look) => look,
             Err(error) => {

@@ -3,8 +3,9 @@
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
 use std::sync::Arc;
+
+use crate::processes;
 
 /// A process.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -18,7 +19,7 @@ pub struct Owner {
 impl Owner {
     /// A process by its number; without a name where it has ended.
     pub fn of_process(process: u32) -> Self {
-        Self { process, name: name_of(Path::new(&format!("/proc/{process}"))) }
+        Self { process, name: processes::name(process).unwrap_or_default() }
     }
 }
 
@@ -63,19 +64,13 @@ impl Owners {
 
     fn list(&mut self, wanted: &BTreeSet<u32>) {
         self.unseen_processes = 0;
-        let Ok(entries) = fs::read_dir("/proc") else { return };
-        for entry in entries.flatten() {
-            let Some(process) = entry.file_name().to_str().and_then(|name| name.parse().ok())
-            else {
-                continue;
-            };
-            match sockets_of(&entry.path()) {
+        for process in processes::processes() {
+            match sockets_of(process) {
                 Ok(inodes) => {
                     let mut owner = None;
                     for inode in inodes.into_iter().filter(|inode| wanted.contains(inode)) {
-                        let owner = owner.get_or_insert_with(|| {
-                            Arc::new(Owner { process, name: name_of(&entry.path()) })
-                        });
+                        let owner =
+                            owner.get_or_insert_with(|| Arc::new(Owner::of_process(process)));
                         self.known.entry(inode).or_insert_with(|| Arc::clone(owner));
                     }
                 }
@@ -89,17 +84,12 @@ impl Owners {
     }
 }
 
-fn name_of(process: &Path) -> String {
-    let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
-    name.trim_end().to_owned()
-}
-
-fn sockets_of(process: &Path) -> std::io::Result<Vec<u32>> {
+fn sockets_of(process: u32) -> std::io::Result<Vec<u32>> {
     let inode = |entry: std::io::Result<fs::DirEntry>| {
         let link = fs::read_link(entry.ok()?.path()).ok()?;
         link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
     };
-    Ok(fs::read_dir(process.join("fd"))?.filter_map(inode).collect())
+    Ok(fs::read_dir(processes::place(process).join("fd"))?.filter_map(inode).collect())
 }
 
 #[cfg(test)]

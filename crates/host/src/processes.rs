@@ -1,0 +1,142 @@
+//! Processes as the kernel shows them below `/proc` (`proc(5)`).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where the kernel tells of a process; a thread has such a place, too, which is not listed.
+pub(crate) fn place(process: u32) -> PathBuf {
+    PathBuf::from(format!("/proc/{process}"))
+}
+
+/// Numbers of the processes that are there, lowest first.
+pub(crate) fn processes() -> Vec<u32> {
+    numbers(Path::new("/proc"))
+}
+
+/// Numbers of the threads of a process, lowest first; none when it has ended.
+pub(crate) fn threads(process: u32) -> Vec<u32> {
+    numbers(&place(process).join("task"))
+}
+
+fn numbers(folder: &Path) -> Vec<u32> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut numbers: Vec<u32> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// Whether a process is there, be it one that has ended and was not waited for.
+pub fn has_process(process: u32) -> bool {
+    place(process).exists()
+}
+
+/// The name of a process or thread, as the kernel has it; `None` when it has ended.
+pub(crate) fn name(process: u32) -> Option<String> {
+    let name = fs::read_to_string(place(process).join("comm")).ok()?;
+    Some(name.trim_end().to_owned())
+}
+
+/// The network namespace that a process is in: a file by which it can be told from others and
+/// entered (`namespaces(7)`).
+pub(crate) fn network_of(process: u32) -> PathBuf {
+    place(process).join("ns/net")
+}
+
+/// What `proc_pid_stat(5)` says of a process.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Stat {
+    /// As the kernel has it.
+    pub(crate) name: String,
+    /// It has not ended. One that has is there until it is waited for.
+    pub(crate) is_alive: bool,
+    /// Who started it, or took it over.
+    pub(crate) parent: u32,
+    /// It is a thread of the kernel.
+    pub(crate) is_kernel: bool,
+    /// The processor that it was on last.
+    pub(crate) processor: u32,
+}
+
+impl Stat {
+    /// Of a process or thread; `None` when it is gone.
+    pub(crate) fn of(process: u32) -> Option<Self> {
+        Self::parse(&fs::read_to_string(place(process).join("stat")).ok()?)
+    }
+
+    /// The name is in parentheses, and may hold blanks and parentheses.
+    fn parse(line: &str) -> Option<Self> {
+        /// `PF_KTHREAD` of `include/linux/sched.h`.
+        const KERNEL_THREAD: u64 = 0x20_0000;
+        let (head, rest) = line.rsplit_once(") ")?;
+        let (_, name) = head.split_once(" (")?;
+        // Fields 3, 4, 9 and 39 of all.
+        let mut fields = rest.split_ascii_whitespace();
+        let state = fields.next()?;
+        let parent = fields.next()?.parse().ok()?;
+        let flags: u64 = fields.nth(4)?.parse().ok()?;
+        let processor = fields.nth(29)?.parse().ok()?;
+        Some(Self {
+            name: name.to_owned(),
+            is_alive: !matches!(state, "Z" | "X"),
+            parent,
+            is_kernel: flags & KERNEL_THREAD != 0,
+            processor,
+        })
+    }
+}
+
+/// How the scheduler served a thread since it is there (Documentation/scheduler/sched-stats.rst).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Scheduled {
+    /// It had a processor.
+    pub(crate) ran_ns: u64,
+    /// It could have run, and others had the processors.
+    pub(crate) queued_ns: u64,
+}
+
+impl Scheduled {
+    /// Of a thread, or of the first one of a process; `None` when it is gone, or the kernel does
+    /// not count that.
+    pub(crate) fn of(thread: u32) -> Option<Self> {
+        let text = fs::read_to_string(place(thread).join("schedstat")).ok()?;
+        let mut numbers = text.split_ascii_whitespace().map_while(|number| number.parse().ok());
+        Some(Self { ran_ns: numbers.next()?, queued_ns: numbers.next()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_may_look_like_the_rest_of_the_line() {
+        let rest = |state, flags| format!("{state} 5 0 0 0 -1 {flags} {}17 3 0 0", "0 ".repeat(28));
+        let parse = |head: &str, rest: String| Stat::parse(&format!("{head} {rest}"));
+        let expected = Stat {
+            name: "a (b) S 2 c".to_owned(),
+            is_alive: true,
+            parent: 5,
+            is_kernel: true,
+            processor: 3,
+        };
+        assert_eq!(parse("77 (a (b) S 2 c)", rest("S", 2_129_984)), Some(expected.clone()));
+        let ended = Stat { is_alive: false, is_kernel: false, ..expected };
+        assert_eq!(parse("77 (a (b) S 2 c)", rest("Z", 4)), Some(ended));
+        assert_eq!(Stat::parse("77 (a"), None);
+        assert_eq!(Stat::parse("77 (a) S 5 0 0"), None);
+    }
+
+    #[test]
+    fn this_process_is_there_with_its_threads() {
+        let us = std::process::id();
+        let own = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        assert!(processes().contains(&us) && threads(us).contains(&own) && has_process(us));
+        assert!(processes().is_sorted());
+        let stat = Stat::of(us).unwrap();
+        assert!(stat.is_alive && !stat.is_kernel, "{stat:?}");
+        assert_eq!(Some(stat.name), name(us));
+        assert_eq!((threads(u32::MAX), name(u32::MAX), Stat::of(u32::MAX)), (vec![], None, None));
+        assert!(!has_process(u32::MAX) && Scheduled::of(u32::MAX).is_none());
+    }
+}
