@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use host::{Program, SystemClock, TemporaryDirectory};
 use serde_json::{Value, json};
+use units::number::real;
 use units::{ByteSize, Clock, NANOS_PER_SECOND, Sleep};
 
 use crate::mix;
@@ -19,7 +20,7 @@ use crate::outcome::Outcome;
 use crate::pair::Pair;
 use crate::program;
 use crate::recorder::Recorder;
-use crate::statistics::{Sample, real};
+use crate::statistics::Sample;
 
 /// Between two looks at the recorder.
 const LOOK_NS: i64 = NANOS_PER_SECOND / 4;

@@ -22,6 +22,7 @@ use host::SystemClock;
 use index::{Encoded, SegmentMeta};
 use serde_json::{Value, json};
 use units::Timestamp;
+use units::number::real;
 use volume::{CreateOptions, Filled, FilledColumn, Identity, Writer, create, mount};
 use wire::LinkType;
 
@@ -29,7 +30,7 @@ use crate::machine::{Workplace, drop_page_cache};
 use crate::outcome::Outcome;
 use crate::program;
 use crate::recorder::Recorder;
-use crate::statistics::{Sample, real};
+use crate::statistics::Sample;
 use sessions::{Needle, Sessions};
 
 const COLD_GOAL_MS: f64 = 200.0;

@@ -9,12 +9,13 @@ use anyhow::{Result, ensure};
 use index::{Columns, Segment, column_sizes};
 use serde_json::json;
 use units::Timestamp;
+use units::number::real;
 
 use crate::machine::Workplace;
 use crate::mix;
 use crate::outcome::Outcome;
 use crate::recorder::Recorder;
-use crate::statistics::{Sample, real};
+use crate::statistics::Sample;
 
 /// Bytes a session.
 const GOAL: f64 = 100.0;

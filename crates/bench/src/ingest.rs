@@ -5,13 +5,14 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use units::number::real;
 
 use crate::machine::{FileSystem, Workplace, settle};
 use crate::mix;
 use crate::outcome::Outcome;
 use crate::program;
 use crate::recorder::Recorder;
-use crate::statistics::{Sample, real};
+use crate::statistics::Sample;
 
 /// A run takes half a second to a second, and single ones differ by 15 %: each side of a pair is
 /// the median of this many, taken in turns, so that what slows the machine for a while slows both.

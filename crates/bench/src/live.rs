@@ -15,6 +15,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use host::{Program, SystemClock, TemporaryDirectory};
 use serde_json::{Value, json};
+use units::number::real;
 use units::{Clock, NANOS_PER_SECOND, Sleep};
 
 use crate::mix;
@@ -23,7 +24,7 @@ use crate::pair::Pair;
 use crate::program;
 use crate::recorder::Recorder;
 use crate::replay::capture;
-use crate::statistics::{Sample, real};
+use crate::statistics::Sample;
 use recorders::{Peer, Recording};
 
 /// Until a recorder has opened its socket and made its memory ready.

@@ -14,10 +14,10 @@ use core::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use units::number::real;
 
 use crate::outcome::Outcome;
 use crate::program::{self, now_seconds};
-use crate::statistics::real;
 
 /// Bytes of a packet and of the header that pcap puts in front.
 const PACKET_BYTES: usize = 1000;

@@ -12,6 +12,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use units::Random;
+use units::number::floor;
 
 /// How much of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::Args)]
@@ -182,13 +183,7 @@ impl Mix {
 fn pareto_rank(unit: f64, last: usize) -> usize {
     let value = unit.powf(-1.0 / 0.6);
     // Most draws are small; the few beyond the last flow go to it.
-    #[expect(
-        clippy::as_conversions,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "as saturates, and the value is at least 1"
-    )]
-    let rank = value as usize - 1;
+    let rank = floor(value) - 1;
     rank.min(last)
 }
 

@@ -9,10 +9,11 @@ use format::checksum::{RowAddress, body_crc};
 use format::head::{BODY_ROWS_MAX, HEAD_BYTES};
 use parity::{Codec, Path};
 use serde_json::json;
+use units::number::real;
 
 use crate::outcome::Outcome;
 use crate::program::now_seconds;
-use crate::statistics::{Sample, real};
+use crate::statistics::Sample;
 
 const REPETITIONS: usize = 7;
 const DATA_COLUMNS: [usize; 5] = [2, 4, 6, 10, 22];

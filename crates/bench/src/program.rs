@@ -9,7 +9,7 @@ use host::SystemClock;
 use serde_json::Value;
 use units::Clock;
 
-use crate::statistics::real;
+use units::number::real;
 
 /// The kernel counts the processor time of children in these, whatever its own tick (proc(5)).
 const TICKS_PER_SECOND: f64 = 100.0;

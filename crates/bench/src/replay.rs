@@ -10,11 +10,12 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 use serde_json::json;
+use units::number::real;
 
 use crate::outcome::Outcome;
 use crate::pair::Pair;
 use crate::program;
-use crate::statistics::{Sample, real};
+use crate::statistics::Sample;
 
 const GOAL: f64 = 1.0;
 /// Ethernet, IPv4 and UDP.

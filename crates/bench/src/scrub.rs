@@ -5,13 +5,14 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use units::number::real;
 
 use crate::machine::{FileSystem, Workplace, settle};
 use crate::mix;
 use crate::outcome::Outcome;
 use crate::program::{self, now_seconds};
 use crate::recorder::Recorder;
-use crate::statistics::{Sample, real};
+use crate::statistics::Sample;
 
 const GOAL: f64 = 0.95;
 

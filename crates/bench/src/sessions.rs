@@ -8,6 +8,7 @@ use format::head::{StripeId, VolumeId};
 use index::SegmentMeta;
 use serde_json::json;
 use session::{Config, PacketView, Slice, Table};
+use units::number::real;
 use units::{Random, Timestamp};
 use wire::{Decoded, LinkType, decode_into};
 
@@ -15,7 +16,7 @@ use crate::mix::Flow;
 use crate::outcome::Outcome;
 use crate::packets::Packets;
 use crate::program::now_seconds;
-use crate::statistics::{Sample, real};
+use crate::statistics::Sample;
 
 const REPETITIONS: usize = 5;
 const FRAME_BYTES: usize = 64;

@@ -47,12 +47,6 @@ impl Sample {
     }
 }
 
-/// A count for division; beyond 2^53 it is rounded, which no rate here notices.
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "there is no From")]
-pub(crate) fn real(count: u64) -> f64 {
-    count as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

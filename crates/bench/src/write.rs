@@ -13,13 +13,14 @@ use format::superblock::MemberEntry;
 use host::SystemClock;
 use parity::Codec;
 use serde_json::{Value, json};
+use units::number::real;
 use units::{ByteSize, Clock, Timestamp};
 use volume::{CreateOptions, Filled, FilledColumn, Identity, Writer};
 
 use crate::machine::{FileSystem, Workplace, settle};
 use crate::outcome::Outcome;
 use crate::program::{self, now_seconds};
-use crate::statistics::{Sample, real};
+use crate::statistics::Sample;
 
 /// Against fio, and with checksums against without.
 const GOAL: f64 = 0.9;

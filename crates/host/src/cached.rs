@@ -9,6 +9,7 @@ use std::path::Path;
 use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, fstat, openat};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use units::number::real;
 
 use crate::Error;
 
@@ -91,12 +92,6 @@ fn window(file: &OwnedFd, offset: u64, bytes: u64) -> Option<u64> {
 
 fn page_bytes() -> u64 {
     u64::try_from(rustix::param::page_size()).unwrap_or(4096)
-}
-
-/// For a share; beyond 2^53 it is rounded.
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "there is no From")]
-fn real(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use host::{ProcessorUse, allowed_cpus};
 use statistics::Cell;
+use units::number::real;
 
 use crate::contest::Fact;
-use crate::number::real;
 
 /// What others did beside a shorter run cannot be told: the kernel counts in steps of 10 ms.
 const NS_MIN: u64 = 100_000_000;

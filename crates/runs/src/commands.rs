@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use host::{Taken, Timed, allowed_cpus, can_start, node_of_processor};
 use statistics::Cell;
+use units::number::real;
 
 use crate::beside::{Beside, number};
 use crate::contest::{Fact, Parameter, Ran, Runner, Setting, Subject, Unit};
 use crate::error::Error;
-use crate::number::real;
 
 /// The variable that makes the environment of each run as long as it likes.
 const PADDING: &str = "WIRESPOOL_BENCH_PADDING";

@@ -4,10 +4,10 @@ use core::ops::ControlFlow;
 
 use host::Taken;
 use statistics::{Cell, Effect};
+use units::number::between;
 use units::{Clock, Random};
 
 use crate::judge::{Judged, effect, judge};
-use crate::number::between;
 use crate::plan::Plan;
 
 /// Bytes that the environment of a program is longer by, at most: where the stack begins, and with

@@ -5,9 +5,9 @@ use statistics::{
     drift, interval, modes, paired, separations,
 };
 use units::Random;
+use units::number::real;
 
 use crate::contest::Run;
-use crate::number::real;
 
 /// A smaller drift or change, as a share of the median, is of no interest.
 pub const EFFECT_LEAST: f64 = CHANGE_LEAST;

@@ -15,7 +15,6 @@ mod contest;
 mod error;
 mod judge;
 mod machine;
-mod number;
 mod plan;
 
 pub use against::{Against, Verdict, against};

@@ -1,7 +1,8 @@
 //! Change points that are worth a word: found by ED-PELT, kept where a test of ranks and the size
 //! of the change say so, too.
 
-use crate::number::real;
+use units::number::real_usize;
+
 use crate::pelt::segments;
 use crate::rank::mann_whitney;
 use crate::sample::Sample;
@@ -48,7 +49,7 @@ pub fn changes(series: &[f64]) -> Vec<Change> {
         .chunks(by)
         .filter_map(|few| Sample::new(few.iter().copied()).map(|few| few.median()))
         .collect();
-    if real(thinned.len()) < real(series.len()) / real(by) {
+    if real_usize(thinned.len()) < real_usize(series.len()) / real_usize(by) {
         // Something in it is no number.
         return Vec::new();
     }

@@ -54,9 +54,9 @@ impl Cusum {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::number::real;
     use crate::random::Draw as _;
     use units::Random;
+    use units::number::real_usize;
 
     /// Mean of the values until an alarm.
     fn length(shift: f64) -> f64 {
@@ -69,7 +69,7 @@ mod tests {
             };
             (1..1_000_000).find(|_| sums.add(next()).is_some()).unwrap()
         };
-        real((0..400).map(|_| run()).sum::<usize>()) / 400.0
+        real_usize((0..400).map(|_| run()).sum::<usize>()) / 400.0
     }
 
     /// Montgomery, Introduction to Statistical Quality Control, table 9.3.

@@ -3,7 +3,7 @@
 
 #![expect(clippy::indexing_slicing, reason = "the published algorithm goes by places of a sample")]
 
-use crate::number::real;
+use units::number::real_usize;
 
 /// The largest distance between the distribution of `ascending` and the nearest one with a single
 /// mode; 0 of no values, at least 1 / 2n of others. Takes a time that grows as n.
@@ -31,7 +31,7 @@ pub fn dip(ascending: &[f64]) -> f64 {
         }
         (low, high) = (next_low, next_high);
     }
-    found / (2.0 * real(ascending.len()))
+    found / (2.0 * real_usize(ascending.len()))
 }
 
 /// Places of a range that a hull of the points (value, place) touches; `bends` says whether the
@@ -42,7 +42,7 @@ fn hull(
     bends: impl Fn(f64, f64) -> bool,
 ) -> Vec<usize> {
     let mut hull: Vec<usize> = Vec::new();
-    let slope = |from: usize, to: usize| real(to - from) / (values[to] - values[from]);
+    let slope = |from: usize, to: usize| real_usize(to - from) / (values[to] - values[from]);
     for place in range {
         while let [.., before, last] = hull[..]
             && !bends(slope(before, last), slope(last, place))
@@ -59,9 +59,9 @@ fn height(values: &[f64], piece: &[usize], place: usize) -> f64 {
     let (from, to) = (piece[0], piece[1]);
     let width = values[to] - values[from];
     if width <= 0.0 {
-        return real(to);
+        return real_usize(to);
     }
-    real(from) + real(to - from) * (values[place] - values[from]) / width
+    real_usize(from) + real_usize(to - from) * (values[place] - values[from]) / width
 }
 
 /// The largest distance between both hulls, a step included, and the ends of what lies between.
@@ -72,7 +72,7 @@ fn farthest(values: &[f64], minorant: &[usize], majorant: &[usize]) -> (f64, usi
         while majorant[at + 1] < place {
             at += 1;
         }
-        let apart = height(values, &majorant[at..], place) - real(place) + 1.0;
+        let apart = height(values, &majorant[at..], place) - real_usize(place) + 1.0;
         if apart > found.0 {
             found = (apart, place, majorant[at + 1]);
         }
@@ -82,7 +82,7 @@ fn farthest(values: &[f64], minorant: &[usize], majorant: &[usize]) -> (f64, usi
         while minorant[at + 1] < place {
             at += 1;
         }
-        let apart = real(place) - height(values, &minorant[at..], place) + 1.0;
+        let apart = real_usize(place) - height(values, &minorant[at..], place) + 1.0;
         if apart > found.0 {
             found = (apart, minorant[at], place);
         }
@@ -98,7 +98,8 @@ fn away(values: &[f64], piece: &[usize], side: f64) -> f64 {
         return 1.0;
     }
     let inside = piece[0]..=piece[1];
-    let distances = inside.map(|place| side * (real(place) - height(values, piece, place)) + 1.0);
+    let distances =
+        inside.map(|place| side * (real_usize(place) - height(values, piece, place)) + 1.0);
     distances.fold(1.0, f64::max)
 }
 

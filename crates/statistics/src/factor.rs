@@ -1,6 +1,7 @@
 //! Which of the things that were recorded separates two modes.
 
-use crate::number::real;
+use units::number::real_usize;
+
 use crate::random::Draw as _;
 use units::Random;
 
@@ -64,8 +65,8 @@ pub fn explain(is_upper: &[bool], factors: &[Factor<'_>], random: &mut Random) -
             random.shuffle(&mut labels);
             separate(&labels).0 >= shared - 1e-12
         });
-        let chance = (1.0 + real(as_much.count())) / (1.0 + real(shuffles));
-        let p = (chance * real(factors.len())).min(1.0);
+        let chance = (1.0 + real_usize(as_much.count())) / (1.0 + real_usize(shuffles));
+        let p = (chance * real_usize(factors.len())).min(1.0);
         if p < P_MAX && shared > 0.0 {
             let (name, share) = (factor.name.to_owned(), shared / whole);
             found.push(Explanation { name, share, p, cut });
@@ -96,7 +97,7 @@ fn separation(order: &[(f64, usize)], is_number: bool, labels: &[bool]) -> (f64,
     });
     let all = [labels.iter().filter(|upper| **upper).count(), labels.len()];
     let shared = |parts: &[[usize; 2]]| {
-        let of_part = |part: &[usize; 2]| real(part[1]) / real(all[1]) * entropy(part);
+        let of_part = |part: &[usize; 2]| real_usize(part[1]) / real_usize(all[1]) * entropy(part);
         entropy(&all) - parts.iter().map(of_part).sum::<f64>()
     };
     if !is_number {
@@ -116,7 +117,7 @@ fn separation(order: &[(f64, usize)], is_number: bool, labels: &[bool]) -> (f64,
 
 /// Of so many out of so many, in nats.
 fn entropy(&[part, whole]: &[usize; 2]) -> f64 {
-    let share = real(part) / real(whole.max(1));
+    let share = real_usize(part) / real_usize(whole.max(1));
     let of = |share: f64| if share > 0.0 { -share * share.ln() } else { 0.0 };
     of(share) + of(1.0 - share)
 }

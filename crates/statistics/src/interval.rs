@@ -1,6 +1,7 @@
 //! How sure a number of a series is, although its neighbours resemble each other.
 
-use crate::number::{floor, real};
+use units::number::{floor, real_usize};
+
 use crate::random::Draw as _;
 use crate::sample::Sample;
 use units::Random;
@@ -29,7 +30,7 @@ pub fn interval(
     random: &mut Random,
 ) -> Option<Interval> {
     let estimate = of(&Sample::new(series.iter().copied())?);
-    let block = floor(real(series.len()).sqrt()).max(1);
+    let block = floor(real_usize(series.len()).sqrt()).max(1);
     let begins = series.len() - block + 1;
     let mut draw = || {
         let blocks = core::iter::repeat_with(|| random.place(begins));
@@ -48,7 +49,7 @@ pub fn interval(
 
 /// Correlation of a series with itself one step later; 0 where there is none to be had.
 pub fn lag_one(series: &[f64]) -> f64 {
-    let mean = series.iter().sum::<f64>() / real(series.len()).max(1.0);
+    let mean = series.iter().sum::<f64>() / real_usize(series.len()).max(1.0);
     let whole: f64 = series.iter().map(|value| (value - mean).powi(2)).sum();
     let pairs = series.iter().zip(series.iter().skip(1));
     let shared: f64 = pairs.map(|(first, second)| (first - mean) * (second - mean)).sum();
@@ -58,7 +59,7 @@ pub fn lag_one(series: &[f64]) -> f64 {
 /// As many independent values say as much as a series of which neighbours resemble each other.
 pub fn effective_count(series: &[f64]) -> f64 {
     let lag = lag_one(series).clamp(0.0, 0.999);
-    real(series.len()) * (1.0 - lag) / (1.0 + lag)
+    real_usize(series.len()) * (1.0 - lag) / (1.0 + lag)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The falling line through values that is nearest to them.
 
+use units::number::real_usize;
+
 /// Of values in their order, the nearest that never rise (pool adjacent violators: Ayer and others
 /// 1955; in the mean of squares). Values that are not finite give an empty answer.
 pub fn falling(values: &[f64]) -> Vec<f64> {
@@ -22,7 +24,7 @@ pub fn falling(values: &[f64]) -> Vec<f64> {
 }
 
 fn mean((sum, len): (f64, usize)) -> f64 {
-    sum / crate::number::real(len)
+    sum / real_usize(len)
 }
 
 #[cfg(test)]

@@ -19,7 +19,6 @@ mod interval;
 mod isotonic;
 mod modes;
 mod normal;
-mod number;
 mod paired;
 mod pelt;
 mod random;

@@ -1,7 +1,8 @@
 //! Whether a sample has two modes, and where they part.
 
+use units::number::{floor, real_usize};
+
 use crate::dip::dip;
-use crate::number::{floor, real};
 use crate::sample::Sample;
 use crate::thresholds::Thresholds;
 
@@ -79,7 +80,7 @@ pub fn modes(values: &[f64]) -> Option<Modes> {
         return None;
     }
     let logs: Vec<f64> = sample.ascending().iter().map(|value| value.ln()).collect();
-    let minority = MINORITY.max(floor((MINORITY_SHARE * real(logs.len())).ceil()));
+    let minority = MINORITY.max(floor((MINORITY_SHARE * real_usize(logs.len())).ceil()));
     let (gap, ashman) = (widest_gap(&logs, minority), best_parting(&logs, minority));
     let dip = dip(&logs);
     let limits = Thresholds::of(logs.len());
@@ -137,7 +138,7 @@ fn best_parting(ascending: &[f64], minority: usize) -> Parting {
         let high = within((all.0 - below.0, all.1 - below.1), count - taken);
         let inside = low.1 + high.1;
         if best.as_ref().is_none_or(|(least, _)| inside < *least) {
-            let width = low.1 / real(taken - 1) + high.1 / real(count - taken - 1);
+            let width = low.1 / real_usize(taken - 1) + high.1 / real_usize(count - taken - 1);
             let score = over(2.0_f64.sqrt() * (high.0 - low.0), width.sqrt());
             best = Some((inside, Parting { below: taken, score }));
         }
@@ -147,7 +148,7 @@ fn best_parting(ascending: &[f64], minority: usize) -> Parting {
 
 /// Mean, and sum of squares around it.
 fn within((sum, squares): (f64, f64), count: usize) -> (f64, f64) {
-    let mean = sum / real(count);
+    let mean = sum / real_usize(count);
     (mean, (squares - sum * mean).max(0.0))
 }
 

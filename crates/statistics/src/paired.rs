@@ -1,6 +1,7 @@
 //! What one thing is of another, measured in turn.
 
-use crate::number::real;
+use units::number::{floor, real_usize};
+
 use crate::sample::Sample;
 
 /// The confidence that is aimed at.
@@ -79,10 +80,10 @@ fn rank_sums(count: usize) -> Vec<f64> {
 
 /// Beyond a thousand pairs.
 fn normal_ends(pairs: usize) -> (usize, f64) {
-    let n = real(pairs);
+    let n = real_usize(pairs);
     let middle = n * (n + 1.0) / 4.0;
     let width = (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
-    (crate::number::floor(middle - 1.96 * width), CONFIDENCE)
+    (floor(middle - 1.96 * width), CONFIDENCE)
 }
 
 #[cfg(test)]

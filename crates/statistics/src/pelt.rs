@@ -1,7 +1,8 @@
 //! Where the distribution of a series changes: ED-PELT (Haynes, Fearnhead and Eckley 2017), which
 //! asks nothing of the distributions and costs little (PELT: Killick, Fearnhead and Eckley 2012).
 
-use crate::number::{floor, real};
+use units::number::{floor, real_usize};
+
 use crate::sample::Sample;
 
 /// Times the logarithm of the length: what a further segment has to save.
@@ -17,12 +18,12 @@ impl Counts {
     fn new(series: &[f64]) -> Option<Self> {
         let sample = Sample::new(series.iter().copied())?;
         let len = series.len();
-        let odds = real(2 * len - 1);
-        let count = (4.0 * real(len).ln()).ceil().max(1.0);
+        let odds = real_usize(2 * len - 1);
+        let count = (4.0 * real_usize(len).ln()).ceil().max(1.0);
         let threshold = |step: usize| {
-            let z = -1.0 + (2.0 * real(step) + 1.0) / count;
+            let z = -1.0 + (2.0 * real_usize(step) + 1.0) / count;
             let share = 1.0 / (1.0 + odds.powf(-z));
-            let place = floor(real(len - 1) * share);
+            let place = floor(real_usize(len - 1) * share);
             sample.ascending().get(place).copied().expect("a share of the last place")
         };
         let below = (0..floor(count)).map(threshold).map(|threshold| {
@@ -38,7 +39,7 @@ impl Counts {
 
     /// What it costs to call `from..to` one distribution.
     fn cost(&self, from: usize, to: usize) -> f64 {
-        let size = real(to - from);
+        let size = real_usize(to - from);
         let entropy = self.below.iter().map(|below| {
             let at = |place: usize| below.get(place).copied().unwrap_or(0);
             let share = f64::from(at(to) - at(from)) / (2.0 * size);
@@ -47,7 +48,9 @@ impl Counts {
             }
             share * share.ln() + (1.0 - share) * (1.0 - share).ln()
         });
-        -2.0 * real(2 * self.len - 1).ln() / real(self.below.len()) * size * entropy.sum::<f64>()
+        -2.0 * real_usize(2 * self.len - 1).ln() / real_usize(self.below.len())
+            * size
+            * entropy.sum::<f64>()
     }
 }
 
@@ -59,7 +62,7 @@ pub fn segments(series: &[f64], least: usize) -> Vec<usize> {
         return Vec::new();
     }
     let Some(counts) = Counts::new(series) else { return Vec::new() };
-    let penalty = PENALTY * real(len).ln();
+    let penalty = PENALTY * real_usize(len).ln();
     // By end: the least cost of all before it, and where its last segment begins.
     let mut best: Vec<(f64, usize)> = vec![(-penalty, 0); least];
     let mut begins = vec![0];

@@ -1,7 +1,8 @@
 //! Ranks of values, and whether two samples come from the same source.
 
+use units::number::real_usize;
+
 use crate::normal::both_tails;
-use crate::number::real;
 
 /// Ranks from 1 on, equal values sharing the mean of theirs; and the sum of t^3 - t over the
 /// groups of equal values.
@@ -11,8 +12,8 @@ pub(crate) fn ranks(values: &[f64]) -> (Vec<f64>, f64) {
     let mut ranks = vec![0.0; values.len()];
     let (mut before, mut ties) = (0, 0.0);
     for group in order.chunk_by(|a, b| a.0.total_cmp(&b.0).is_eq()) {
-        let size = real(group.len());
-        let rank = real(before) + f64::midpoint(1.0, size);
+        let size = real_usize(group.len());
+        let rank = real_usize(before) + f64::midpoint(1.0, size);
         for (_, place) in group {
             if let Some(of_place) = ranks.get_mut(*place) {
                 *of_place = rank;
@@ -27,7 +28,7 @@ pub(crate) fn ranks(values: &[f64]) -> (Vec<f64>, f64) {
 /// The chance of ranks that differ as much or more although both samples come from one source
 /// (Mann and Whitney 1947; normal approximation with ties). 1 where one of them is empty.
 pub fn mann_whitney(first: &[f64], second: &[f64]) -> f64 {
-    let (n1, n2) = (real(first.len()), real(second.len()));
+    let (n1, n2) = (real_usize(first.len()), real_usize(second.len()));
     let all: Vec<f64> = first.iter().chain(second).copied().collect();
     let (ranks, ties) = ranks(&all);
     let n = n1 + n2;

@@ -3,9 +3,9 @@
 use core::fmt;
 
 use units::Random;
+use units::number::real_usize;
 
 use crate::factor::{Explanation, Factor, Levels, explain};
-use crate::number::real;
 
 /// A number, or a word.
 #[derive(Clone, PartialEq, Debug)]
@@ -143,11 +143,11 @@ impl Column {
     /// The cell that a mode has most beyond its share of all of that kind.
     fn typical(&self, is_upper: &[bool], mode: bool) -> String {
         let of_mode = is_upper.iter().filter(|upper| **upper == mode).count();
-        let share = real(of_mode) / real(is_upper.len()).max(1.0);
+        let share = real_usize(of_mode) / real_usize(is_upper.len()).max(1.0);
         let beyond = |cell: &Cell| {
             let alike = || self.cells.iter().zip(is_upper).filter(|(other, _)| *other == cell);
             let here = alike().filter(|(_, upper)| **upper == mode).count();
-            real(here) - share * real(alike().count())
+            real_usize(here) - share * real_usize(alike().count())
         };
         let most = self.cells.iter().max_by(|a, b| beyond(a).total_cmp(&beyond(b)));
         match most {

@@ -1,6 +1,6 @@
 //! Values without their order: the middle, the width, and what lies far outside.
 
-use crate::number::{floor, real};
+use units::number::{floor, real_usize};
 
 /// By this the median absolute deviation of normal values is their standard deviation.
 const MAD_SCALE: f64 = 1.4826;
@@ -46,14 +46,14 @@ impl Sample {
 
     /// Their mean.
     pub fn mean(&self) -> f64 {
-        self.ascending.iter().sum::<f64>() / real(self.count())
+        self.ascending.iter().sum::<f64>() / real_usize(self.count())
     }
 
     /// Root of the mean square distance from the mean, with one value fewer; `None` of one value.
     pub fn standard_deviation(&self) -> Option<f64> {
         let mean = self.mean();
         let squares: f64 = self.ascending.iter().map(|value| (value - mean).powi(2)).sum();
-        (self.count() > 1).then(|| (squares / real(self.count() - 1)).sqrt())
+        (self.count() > 1).then(|| (squares / real_usize(self.count() - 1)).sqrt())
     }
 
     /// The middle one, or the mean of the two in the middle.
@@ -64,15 +64,15 @@ impl Sample {
     /// The value that `share` of them, from 0 to 1, do not exceed: on a straight line between
     /// neighbours (type 7 of Hyndman and Fan 1996).
     pub fn quantile(&self, share: f64) -> f64 {
-        let place = share.clamp(0.0, 1.0) * real(self.count() - 1);
+        let place = share.clamp(0.0, 1.0) * real_usize(self.count() - 1);
         let below = floor(place);
         let (low, high) = (self.at(below), self.at((below + 1).min(self.count() - 1)));
-        low + (high - low) * (place - real(below))
+        low + (high - low) * (place - real_usize(below))
     }
 
     /// The same, where at least ten values lie beyond it: a percentile of fewer is none.
     pub fn tail(&self, share: f64) -> Option<f64> {
-        (real(self.count()) * (1.0 - share) >= 10.0 - 1e-9).then(|| self.quantile(share))
+        (real_usize(self.count()) * (1.0 - share) >= 10.0 - 1e-9).then(|| self.quantile(share))
     }
 
     /// Their width: the median absolute deviation, scaled so that it is the standard deviation of

@@ -3,7 +3,7 @@
 //! `cargo run --release -p statistics --example calibrate` made these numbers; docs/statistics.md
 //! has what it printed.
 
-use crate::number::real;
+use units::number::real_usize;
 
 /// Sizes of samples that the thresholds are known for.
 pub const SIZES: [usize; 12] = [10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 1000];
@@ -30,13 +30,13 @@ impl Thresholds {
     /// For samples of `count` values: between two sizes on a straight line over the logarithm,
     /// beyond them those of the nearest.
     pub fn of(count: usize) -> Self {
-        let at = |table: &[f64; 12]| interpolated(table, real(count).ln());
-        Self { dip: at(&DIP) / real(count).sqrt(), gap: at(&GAP), ashman: at(&ASHMAN) }
+        let at = |table: &[f64; 12]| interpolated(table, real_usize(count).ln());
+        Self { dip: at(&DIP) / real_usize(count).sqrt(), gap: at(&GAP), ashman: at(&ASHMAN) }
     }
 }
 
 fn interpolated(table: &[f64; 12], at: f64) -> f64 {
-    let points = SIZES.iter().map(|&size| real(size).ln()).zip(table.iter().copied());
+    let points = SIZES.iter().map(|&size| real_usize(size).ln()).zip(table.iter().copied());
     let after = points.clone().find(|(size, _)| *size >= at);
     let before = points.rev().find(|(size, _)| *size < at);
     match (before, after) {

@@ -1,8 +1,9 @@
 //! Slow drift.
 
+use units::number::real_usize;
+
 use crate::change::CHANGE_LEAST;
 use crate::normal::both_tails;
-use crate::number::real;
 use crate::sample::Sample;
 
 /// Beyond this, points are thinned: all pairs are looked at.
@@ -70,9 +71,9 @@ pub fn drift(series: &[f64]) -> Option<Drift> {
     }
     let median = Sample::new(series.iter().copied())?.median();
     let points: Vec<(f64, f64)> =
-        series.iter().enumerate().map(|(at, value)| (real(at), *value)).collect();
+        series.iter().enumerate().map(|(at, value)| (real_usize(at), *value)).collect();
     let found = trend(&points)?;
-    let share = found.slope * real(series.len() - 1) / median;
+    let share = found.slope * real_usize(series.len() - 1) / median;
     let counts = found.p < P_MAX && share.abs() > CHANGE_LEAST;
     counts.then_some(Drift { share, p: found.p })
 }
@@ -90,9 +91,11 @@ fn variance(points: &[(f64, f64)]) -> f64 {
     let of = |n: f64| n * (n - 1.0) * (2.0 * n + 5.0) / 18.0;
     let mut values: Vec<f64> = points.iter().map(|(_, y)| *y).collect();
     values.sort_by(f64::total_cmp);
-    let ties: f64 =
-        values.chunk_by(|a, b| a.total_cmp(b).is_eq()).map(|group| of(real(group.len()))).sum();
-    of(real(points.len())) - ties
+    let ties: f64 = values
+        .chunk_by(|a, b| a.total_cmp(b).is_eq())
+        .map(|group| of(real_usize(group.len())))
+        .sum();
+    of(real_usize(points.len())) - ties
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Whether runs differ, or windows within them.
 
-use crate::number::real;
+use units::number::real_usize;
 
 /// The share of all variance that lies between groups (intraclass correlation of one factor,
 /// Shrout and Fleiss 1979): near 1 where each run is steady and runs differ, by placement or by
@@ -8,15 +8,15 @@ use crate::number::real;
 /// groups, or no group of two.
 pub fn intraclass(groups: &[Vec<f64>]) -> Option<f64> {
     let groups: Vec<&Vec<f64>> = groups.iter().filter(|group| !group.is_empty()).collect();
-    let count = real(groups.len());
-    let all: f64 = groups.iter().map(|group| real(group.len())).sum();
+    let count = real_usize(groups.len());
+    let all: f64 = groups.iter().map(|group| real_usize(group.len())).sum();
     if groups.len() < 2 || all <= count {
         return None;
     }
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / real(values.len());
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / real_usize(values.len());
     let grand = groups.iter().flat_map(|group| group.iter()).sum::<f64>() / all;
     let between: f64 =
-        groups.iter().map(|group| real(group.len()) * (mean(group) - grand).powi(2)).sum();
+        groups.iter().map(|group| real_usize(group.len()) * (mean(group) - grand).powi(2)).sum();
     let within: f64 = groups
         .iter()
         .map(|group| {
@@ -24,7 +24,7 @@ pub fn intraclass(groups: &[Vec<f64>]) -> Option<f64> {
             group.iter().map(|value| (value - middle).powi(2)).sum::<f64>()
         })
         .sum();
-    let squares: f64 = groups.iter().map(|group| real(group.len()).powi(2)).sum();
+    let squares: f64 = groups.iter().map(|group| real_usize(group.len()).powi(2)).sum();
     let size = (all - squares / all) / (count - 1.0);
     let (between, within) = (between / (count - 1.0), within / (all - count));
     let of_groups = ((between - within) / size).max(0.0);

@@ -5,6 +5,7 @@
 //! simulator with virtual ones.
 
 mod histogram;
+pub mod number;
 mod random;
 mod size;
 mod time;

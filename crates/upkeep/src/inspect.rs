@@ -11,6 +11,7 @@ use format::head::{Head, Kind, StripeId};
 use format::superblock::Superblock;
 use index::Segment;
 use units::Timestamp;
+use units::number::real;
 use volume::{Reader, Span};
 
 use crate::Error;
@@ -286,7 +287,7 @@ fn share_left(reader: &Reader, epoch: u32, first: u64, last: u64) -> Option<f64>
         return Some(1.0);
     }
     let start = (epoch == superblock.joined_epoch).then_some(superblock.joined_start)?;
-    let count = |from: u64| approximate((last + 1).saturating_sub(from));
+    let count = |from: u64| real((last + 1).saturating_sub(from));
     Some(count(first) / count(start).max(1.0))
 }
 
@@ -306,11 +307,6 @@ fn reach(
     let full = i128::from(lasted) * i128::from(slots) / i128::from(used);
     let full_ns = i64::try_from(full).unwrap_or(i64::MAX);
     Some(Reach { held_ns: to.since(from), full_ns })
-}
-
-#[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "a share for people")]
-fn approximate(count: u64) -> f64 {
-    count as f64
 }
 
 fn to_usize(count: u64) -> usize {

@@ -8,11 +8,11 @@ use format::geometry::ROW_BYTES;
 use format::head::{HeadKey, Kind, VolumeId};
 use format::superblock::{MemberEntry, SUPERBLOCK_COPIES, Superblock, copy_offset};
 use units::Timestamp;
+use units::number::real;
 use volume::{Filled, Writer, mount};
 
 use super::setting::{PIECE_BYTES, Ring};
 use super::trace::Trace;
-use crate::statistics::real;
 
 /// An engine that writes full stripes into a ring of its own.
 struct Engine {

@@ -9,8 +9,10 @@ mod trace;
 
 use std::path::PathBuf;
 
+use units::number::real;
+
 use crate::outcome::Outcome;
-use crate::statistics::{Sample, real};
+use crate::statistics::Sample;
 use anyhow::Result;
 use serde_json::json;
 use setting::{PUBLISHED, Published, Ring};

@@ -4,10 +4,10 @@ use core::time::Duration;
 
 use anyhow::{Context, Result};
 use device::{Device, Pool};
+use units::number::real;
 
 use super::setting::{PIECE_BYTES, Ring};
 use super::trace::Trace;
-use crate::statistics::real;
 
 /// Seconds and bytes of an extent at the rate of its middle, with a jump wherever the next extent
 /// is not the neighbour: what the executable model of the order computes.

@@ -8,7 +8,7 @@ use device::{Modelled, Timeline, Timing, ZoneProfile};
 use format::geometry::{ExtentOrder, Geometry, PIECE_BYTES_MIN, RESERVED_BYTES};
 use units::Timestamp;
 
-use crate::statistics::real;
+use units::number::real;
 
 /// Bytes of a piece on the modelled disk.
 pub(super) const PIECE_BYTES: u32 = PIECE_BYTES_MIN;

@@ -1,6 +1,6 @@
 //! From the times at which writes were done to the rate that a disk guarantees.
 
-use crate::statistics::real;
+use units::number::real;
 
 /// Completed writes: seconds since the one before, and bytes.
 #[derive(Clone, Debug, Default)]

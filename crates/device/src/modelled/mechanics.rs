@@ -7,8 +7,9 @@
 use std::collections::VecDeque;
 
 use units::Random;
+use units::number::real;
 
-use super::profile::{ZoneProfile, nanos, real};
+use super::profile::{ZoneProfile, nanos};
 
 /// The speeds of a disk.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,5 +1,7 @@
 //! The rate of a disk by place on its surface, measured once and read from CSV.
 
+use units::number::real;
+
 use crate::ROW_SIZE;
 
 /// Bytes behind each number in a `seconds` column: 10 000 writes of 2 MiB.
@@ -114,13 +116,6 @@ impl ZoneProfile {
     pub(super) fn share(&self, from: u64, to: u64) -> f64 {
         real(from.abs_diff(to)) / real(self.capacity_bytes.max(crate::to_u64(ROW_SIZE)))
     }
-}
-
-/// Rounded to 53 bits, which no distance on a disk notices.
-pub(super) fn real(value: u64) -> f64 {
-    let [high, low] = [value >> 32, value & u64::from(u32::MAX)]
-        .map(|half| f64::from(u32::try_from(half).expect("half of 64 bits")));
-    high * 4_294_967_296.0 + low
 }
 
 pub(super) fn nanos(seconds: f64) -> u64 {

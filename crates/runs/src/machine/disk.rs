@@ -5,10 +5,10 @@ use std::path::Path;
 
 use device::{Completion, Device, Pool, ROW_SIZE, Read, ReadAt};
 use units::Random;
+use units::number::{between, real, real_usize};
 
 use super::{Figure, Slice, per_second};
 use crate::error::Error;
-use crate::number::{between, length, real};
 
 /// As a recorder writes.
 const BLOCK_BYTES: usize = 2 << 20;
@@ -163,7 +163,7 @@ impl<'a> Disk<'a> {
                 buffers.iter_mut().map(|buffer| Read::new(place(), buffer)).collect();
             self.reader.read_many(&mut reads);
             reads.into_iter().try_for_each(|read| read.result)?;
-            done += length(count);
+            done += real_usize(count);
             let ns = between(begin_ns, slice.now_ns());
             if ns >= slice.ns {
                 return Ok(per_second(done, ns));

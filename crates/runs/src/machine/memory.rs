@@ -5,10 +5,10 @@ use std::thread;
 
 use statistics::Draw as _;
 use units::Random;
+use units::number::{between, real_usize};
 
 use super::processor::sum;
 use super::{Slice, per_second};
-use crate::number::{between, length};
 
 /// Words of a cache line: of 64 bytes on all processors that this builds for, or of a part of one.
 const LINE_WORDS: usize = 8;
@@ -68,7 +68,7 @@ impl Memory {
             let ns = between(begin_ns, slice.now_ns());
             if ns >= slice.ns {
                 self.at = black_box(at);
-                return 1e9 / per_second(length(reads), ns);
+                return 1e9 / per_second(real_usize(reads), ns);
             }
         }
     }
@@ -83,7 +83,7 @@ fn copied(slice: Slice<'_>, from: &[u8], to: &mut [u8]) -> f64 {
             black_box(to);
         }
         place = if range.end < from.len() { range.end } else { 0 };
-        length(range.len())
+        real_usize(range.len())
     })
 }
 

@@ -8,12 +8,12 @@ mod disk;
 mod memory;
 mod processor;
 
+use units::number::{between, real};
 use units::{Clock, Random};
 
 use crate::beside::Beside;
 use crate::contest::{Ran, Runner, Setting, Subject, Unit};
 use crate::error::Error;
-use crate::number::between;
 pub use disk::Disk;
 use memory::Memory;
 use processor::Processor;
@@ -207,5 +207,5 @@ impl Slice<'_> {
 
 /// Of no time at all, as of a nanosecond.
 fn per_second(done: f64, ns: u64) -> f64 {
-    done * 1e9 / crate::number::real(ns.max(1))
+    done * 1e9 / real(ns.max(1))
 }

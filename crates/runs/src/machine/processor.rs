@@ -5,10 +5,10 @@ use std::thread;
 
 use parity::Codec;
 use units::Random;
+use units::number::real_usize;
 
 use super::Slice;
 use crate::error::Error;
-use crate::number::length;
 
 /// Numbers between two looks at the clock.
 const NUMBERS: u32 = 1 << 16;
@@ -97,7 +97,7 @@ impl Stripe {
             core::array::from_fn(|at| self.data.get(at).map_or(&[][..], Vec::as_slice));
         codec.encode(black_box(&data), Some(&mut self.p), Some(&mut self.q));
         black_box((&self.p, &self.q));
-        length(DATA_COLUMNS * COLUMN_BYTES)
+        real_usize(DATA_COLUMNS * COLUMN_BYTES)
     }
 }
 

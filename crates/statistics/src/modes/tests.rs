@@ -13,7 +13,7 @@ fn found(count: usize, share: f64, sigmas: f64) -> [usize; 4] {
     let mut random = Random::new(11);
     let mut counts = [0; 4];
     for _ in 0..100 {
-        let upper = floor(share * real(count));
+        let upper = floor(share * real_usize(count));
         let values = (0..count).map(|at| {
             let shift = if at < upper { sigmas } else { 0.0 };
             ((normal(&mut random) + shift) * 0.05).exp()
@@ -77,8 +77,9 @@ fn the_best_parting_of_normal_values_takes_what_theory_says() {
     let sample = Sample::new(values).unwrap();
     let parting = best_parting(sample.ascending(), 3);
     let (low, high) = sample.ascending().split_at(parting.below);
-    let mean = |side: &[f64]| side.iter().sum::<f64>() / real(side.len());
-    let between = [low, high].map(|side| real(side.len()) * (mean(side) - sample.mean()).powi(2));
+    let mean = |side: &[f64]| side.iter().sum::<f64>() / real_usize(side.len());
+    let between =
+        [low, high].map(|side| real_usize(side.len()) * (mean(side) - sample.mean()).powi(2));
     let all: f64 = sample.ascending().iter().map(|value| (value - sample.mean()).powi(2)).sum();
     let share = between.iter().sum::<f64>() / all;
     assert!((share - 2.0 / core::f64::consts::PI).abs() < 0.01, "{share}");

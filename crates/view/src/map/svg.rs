@@ -3,6 +3,7 @@
 use core::fmt::Write as _;
 
 use units::ByteSize;
+use units::number::real;
 use upkeep::{Cell, Grid, MemberState, RingMap};
 
 use super::{Look, ages, lacks, look, rows};
@@ -363,9 +364,4 @@ fn x(map: &RingMap, number: usize) -> f64 {
 
 fn count(number: usize) -> u64 {
     u64::try_from(number).expect("lengths fit 64 bits")
-}
-
-#[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "places on a drawing")]
-fn real(number: u64) -> f64 {
-    number as f64
 }

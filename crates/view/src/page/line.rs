@@ -117,7 +117,7 @@ impl Mark for Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::real;
+    use units::number::real;
 
     #[test]
     fn a_long_line_keeps_its_peaks_and_dips() {

@@ -24,7 +24,7 @@ pub(crate) use dots::Dots;
 pub(crate) use intervals::{Interval, Intervals};
 pub(crate) use line::Line;
 pub(crate) use rule::Rule;
-pub(crate) use scale::{Quantity, Scale, real};
+pub(crate) use scale::{Quantity, Scale};
 pub(crate) use style::Colour;
 
 /// Appends to a string, which takes all text.

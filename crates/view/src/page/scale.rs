@@ -255,12 +255,6 @@ fn grouped(value: f64, decimals: usize) -> String {
     if fraction.is_empty() { number } else { format!("{number}.{fraction}") }
 }
 
-/// Counts as places on a drawing.
-#[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "places on a drawing")]
-pub(crate) fn real(number: u64) -> f64 {
-    number as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

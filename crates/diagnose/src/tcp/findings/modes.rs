@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use statistics::{Factor, Levels, Modes, explain, modes};
 use units::Random;
+use units::number::{real, whole};
 
 use super::super::watch::Watch;
 use super::group::{Group, Member};
@@ -113,19 +114,4 @@ fn known(flows: &[Flow<'_, '_>]) -> Vec<(&'static str, Vec<u32>)> {
         .map(|(name, read)| (name, levels(read)))
         .filter(|(_, kinds)| few(kinds))
         .collect()
-}
-
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "there is no From")]
-fn real(count: u64) -> f64 {
-    count as f64
-}
-
-#[expect(
-    clippy::as_conversions,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "there is no TryFrom, and the cast saturates"
-)]
-fn whole(value: f64) -> u64 {
-    value.round() as u64
 }

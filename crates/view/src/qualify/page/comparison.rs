@@ -2,9 +2,11 @@
 
 use ::qualify::{Comparison, Contender, EffectFound, Measure, Run};
 
+use units::number::real;
+
 use super::super::text::rate;
 use crate::page::{
-    Axis, Cell, Chart, Colour, Document, Interval, Intervals, Line, Quantity, Scale, Shape, real,
+    Axis, Cell, Chart, Colour, Document, Interval, Intervals, Line, Quantity, Scale, Shape,
 };
 use crate::text::{percent, plural, printable};
 

@@ -2,11 +2,10 @@
 
 use ::qualify::{Latencies, PartResult, Qualification};
 use units::ByteSize;
+use units::number::real;
 
 use super::super::text::rate;
-use crate::page::{
-    Axis, Bars, Cell, Chart, Colour, Document, Line, Quantity, Rule, Scale, Shape, real,
-};
+use crate::page::{Axis, Bars, Cell, Chart, Colour, Document, Line, Quantity, Rule, Scale, Shape};
 use crate::text::{grouped, nanos, percent, plural};
 
 /// Bars for each doubling of the latency.

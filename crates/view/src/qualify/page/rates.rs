@@ -2,9 +2,10 @@
 
 use ::qualify::{Extents, Fill, PartResult, Qualification, Sweep, Window};
 use units::ByteSize;
+use units::number::real;
 
 use super::super::text::{range, rate};
-use crate::page::{Axis, Chart, Colour, Dots, Line, Quantity, Rule, Scale, Shape, real};
+use crate::page::{Axis, Chart, Colour, Dots, Line, Quantity, Rule, Scale, Shape};
 use crate::text::nanos;
 
 /// A window that reaches over more of the surface than this says nothing of a place.
