@@ -7,6 +7,7 @@ use core::ptr::NonNull;
 use core::slice;
 use core::time::Duration;
 
+use format::pcapng::{OptionCode, put_option};
 use units::Timestamp;
 use wire::LinkType;
 
@@ -67,6 +68,22 @@ pub struct Interface {
     /// Further options of its Interface Description Block, in little endian, without
     /// `opt_endofopt`.
     pub options: Vec<u8>,
+}
+
+impl Interface {
+    /// Appends the options that tell of it in its Interface Description Block, but its name and the
+    /// resolution of its times.
+    pub fn put_options(&self, out: &mut Vec<u8>) {
+        if let Some(description) = &self.description {
+            put_option(out, OptionCode::INTERFACE_DESCRIPTION, description.as_bytes());
+        }
+        if let Some(filter) = &self.filter {
+            // The first byte says that a filter text follows (if_filter, pcapng section 4.2).
+            let value = [&[0], filter.as_bytes()].concat();
+            put_option(out, OptionCode::INTERFACE_FILTER, &value);
+        }
+        out.extend_from_slice(&self.options);
+    }
 }
 
 /// Totals of one interface since the start.

@@ -8,8 +8,8 @@ use std::io::{self, ErrorKind, Write};
 
 use format::pcapng::{
     Blocks, ByteOrder, EnhancedPacketFields, OptionCode, OptionScope, Options, View,
-    normalize_options_where, put_enhanced_packet, put_interface_description,
-    put_interface_statistics, put_option, put_section_header,
+    normalize_options_where, put_comment, put_enhanced_packet, put_interface_description,
+    put_interface_statistics, put_own_section_header,
 };
 use format::piece::{InterfaceInPiece, StoredPacket};
 use units::Timestamp;
@@ -28,8 +28,6 @@ const GATHERED_BYTES: usize = 64 << 20;
 const PCAP_MAGIC_NS: u32 = 0xa1b2_3c4d;
 /// What libpcap writes for "all of it".
 const PCAP_SNAPLEN: u32 = 262_144;
-/// Longest comment written: an option's value is shorter than 64 KiB.
-const COMMENT_BYTES: usize = 60_000;
 /// Where an Enhanced Packet Block has its interface's number.
 const INTERFACE_AT: usize = 8;
 
@@ -115,11 +113,8 @@ impl<'a> Stream<'a> {
 
     /// Begins a pcapng section, which says in a comment what it is.
     fn begin(&mut self, comment: &str) -> Result<(), Error> {
-        let mut options = Vec::new();
-        put_option(&mut options, OptionCode::COMMENT, cut(comment).as_bytes());
-        put_option(&mut options, OptionCode::SECTION_USER_APPLICATION, b"wirespool");
         let mut header = Vec::new();
-        put_section_header(&mut header, &options);
+        put_own_section_header(&mut header, comment);
         self.put(&header)
     }
 
@@ -405,7 +400,7 @@ impl<'a> Outputs<'a> {
         if matches!(self.form, Form::Pcapng | Form::BySession(_)) {
             for Lane { stream, number, latest, .. } in &self.lanes {
                 let (mut options, mut block) = (Vec::new(), Vec::new());
-                put_option(&mut options, OptionCode::COMMENT, cut(statement).as_bytes());
+                put_comment(&mut options, statement);
                 put_interface_statistics(&mut block, *number, latest.0.cast_unsigned(), &options);
                 self.streams.get_mut(*stream).expect("a lane has its stream").put(&block)?;
             }
@@ -428,7 +423,7 @@ fn options_of(packet: &StoredPacket<'_>, comment: Option<&str>, is_anonymous: bo
         !is_anonymous || code == OptionCode::PACKET_FLAGS
     });
     if let Some(comment) = comment {
-        put_option(&mut options, OptionCode::COMMENT, cut(comment).as_bytes());
+        put_comment(&mut options, comment);
     }
     options
 }
@@ -463,10 +458,6 @@ fn pcap_header(link_type: LinkType) -> [u8; 24] {
     header
 }
 
-fn cut(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(COMMENT_BYTES)).expect("cut at a boundary")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -477,12 +468,6 @@ mod tests {
         let header = pcap_header(LinkType::LINUX_SLL2);
         assert_eq!(header[..8], [0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0]);
         assert_eq!(header[16..], [0, 0, 4, 0, 0x14, 1, 0, 0]);
-    }
-
-    #[test]
-    fn long_comments_are_cut_at_a_character() {
-        let text = "\u{e9}".repeat(COMMENT_BYTES);
-        assert!(cut(&text).len() <= COMMENT_BYTES && !cut(&text).is_empty());
     }
 
     #[test]

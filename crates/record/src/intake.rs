@@ -9,7 +9,7 @@ use capture::{Counters, Interface, Packet};
 use device::{Buffer, Pool};
 use format::directory::{Gap, GapCause};
 use format::head::Totals;
-use format::pcapng::{OptionCode, put_option};
+use format::pcapng::put_comment;
 use format::piece::{EncodedInterface, InterfaceFields, PacketParts, PieceBuilder};
 use units::{Clock, Timestamp};
 use wire::LinkType;
@@ -368,17 +368,9 @@ fn away_gap(id: u32, since: Timestamp, now: Timestamp) -> Gap {
 fn encode(id: u32, interface: &Interface, note: Option<&str>) -> EncodedInterface {
     let mut options = Vec::new();
     if let Some(note) = note {
-        put_option(&mut options, OptionCode::COMMENT, note.as_bytes());
+        put_comment(&mut options, note);
     }
-    if let Some(description) = &interface.description {
-        put_option(&mut options, OptionCode::INTERFACE_DESCRIPTION, description.as_bytes());
-    }
-    if let Some(filter) = &interface.filter {
-        // The first byte says that a filter text follows (if_filter, pcapng section 4.2).
-        let value = [&[0], filter.as_bytes()].concat();
-        put_option(&mut options, OptionCode::INTERFACE_FILTER, &value);
-    }
-    options.extend_from_slice(&interface.options);
+    interface.put_options(&mut options);
     EncodedInterface::new(&InterfaceFields {
         id,
         link_type: interface.link_type,

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use capture::{Counters, Interface, Packet};
 use format::pcapng::{
-    EnhancedPacketFields, OptionCode, put_enhanced_packet, put_interface_description,
-    put_interface_statistics, put_option, put_section_header,
+    EnhancedPacketFields, OptionCode, put_comment, put_enhanced_packet, put_interface_description,
+    put_interface_statistics, put_option, put_own_section_header,
 };
 use host::sockets::Owner;
 use units::Timestamp;
@@ -24,18 +24,12 @@ impl<W: Write> Output<W> {
     /// Begins the section, which says in a comment what it is of.
     pub fn new(to: W, of: &str, interfaces: &[Interface]) -> io::Result<Self> {
         let mut buffer = Vec::new();
-        let mut options = Vec::new();
-        put_option(&mut options, OptionCode::COMMENT, cut(of).as_bytes());
-        put_option(&mut options, OptionCode::SECTION_USER_APPLICATION, b"wirespool");
-        put_section_header(&mut buffer, &options);
+        put_own_section_header(&mut buffer, of);
         for interface in interfaces {
             let mut options = Vec::new();
             put_option(&mut options, OptionCode::INTERFACE_NAME, interface.name.as_bytes());
             put_option(&mut options, OptionCode::INTERFACE_RESOLUTION, &[NANOSECONDS]);
-            if let Some(filter) = &interface.filter {
-                let text = [&[0], filter.as_bytes()].concat();
-                put_option(&mut options, OptionCode::INTERFACE_FILTER, &text);
-            }
+            interface.put_options(&mut options);
             let Interface { link_type, snaplen, .. } = *interface;
             put_interface_description(&mut buffer, link_type, snaplen, &options);
         }
@@ -48,7 +42,7 @@ impl<W: Write> Output<W> {
     pub fn packet(&mut self, packet: &Packet<'_>, owner: Option<&Owner>) {
         let mut options = packet.options.to_vec();
         if let Some(owner) = owner {
-            put_option(&mut options, OptionCode::COMMENT, owner.to_string().as_bytes());
+            put_comment(&mut options, &owner.to_string());
             // The thread is not known: the first one has the number of the process.
             let number = owner.process.to_le_bytes();
             let value = [number, number].concat();
@@ -93,13 +87,4 @@ impl<W: Write> Output<W> {
 fn units_of(time: Timestamp) -> u64 {
     // Nothing is captured before 1970.
     u64::try_from(time.0).unwrap_or(0)
-}
-
-/// What an option holds, at most.
-fn cut(text: &str) -> &str {
-    let mut len = text.len().min(usize::from(u16::MAX - 1));
-    while !text.is_char_boundary(len) {
-        len -= 1;
-    }
-    text.get(..len).unwrap_or_default()
 }

@@ -7,6 +7,9 @@ use wire::LinkType;
 
 use super::{BYTE_ORDER_MAGIC, OptionCode, block_type, padding};
 
+/// Longest comment written: an option's value is shorter than 64 KiB.
+pub const COMMENT_BYTES: usize = 60_000;
+
 /// The fixed fields and options of an Enhanced Packet Block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EnhancedPacketFields<'a> {
@@ -46,6 +49,14 @@ pub fn put_section_header(out: &mut Vec<u8>, options: &[u8]) {
         out.extend_from_slice(&u64::MAX.to_le_bytes());
         put_options(out, options);
     });
+}
+
+/// Appends the header of a section that we write, which says in a comment what it is.
+pub fn put_own_section_header(out: &mut Vec<u8>, comment: &str) {
+    let mut options = Vec::new();
+    put_comment(&mut options, comment);
+    put_option(&mut options, OptionCode::SECTION_USER_APPLICATION, b"wirespool");
+    put_section_header(out, &options);
 }
 
 /// Appends an Interface Description Block; `snaplen` 0 means no limit.
@@ -106,6 +117,13 @@ pub fn put_option(out: &mut Vec<u8>, code: u16, value: &[u8]) {
     out.extend_from_slice(&len.to_le_bytes());
     out.extend_from_slice(value);
     pad(out);
+}
+
+/// Appends a comment; one that is longer than [`COMMENT_BYTES`] is cut at a character.
+pub fn put_comment(out: &mut Vec<u8>, comment: &str) {
+    let end = comment.floor_char_boundary(COMMENT_BYTES);
+    let cut = comment.get(..end).expect("cut at a boundary");
+    put_option(out, OptionCode::COMMENT, cut.as_bytes());
 }
 
 /// Appends `opt_endofopt`.

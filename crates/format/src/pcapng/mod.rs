@@ -19,8 +19,9 @@ mod view;
 
 pub use block::{Block, BlockError, BlockHeader, Blocks};
 pub use encode::{
-    EnhancedPacketFields, put_block, put_end_of_options, put_enhanced_packet,
-    put_interface_description, put_interface_statistics, put_option, put_section_header,
+    COMMENT_BYTES, EnhancedPacketFields, put_block, put_comment, put_end_of_options,
+    put_enhanced_packet, put_interface_description, put_interface_statistics, put_option,
+    put_own_section_header, put_section_header,
 };
 pub use options::{
     OptionCode, OptionScope, Options, RawOption, normalize_options, normalize_options_where,

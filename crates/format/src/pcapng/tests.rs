@@ -45,6 +45,29 @@ fn an_enhanced_packet_reads_back_as_written() {
 }
 
 #[test]
+fn a_section_of_ours_says_what_it_is_and_who_wrote_it() {
+    let mut bytes = Vec::new();
+    put_own_section_header(&mut bytes, "all");
+    let View::SectionHeader(header) = only(&bytes, ByteOrder::Little).view().unwrap() else {
+        panic!("not a section header");
+    };
+    let read: Vec<_> = header.options.map(|option| (option.code, option.value)).collect();
+    let writer = (OptionCode::SECTION_USER_APPLICATION, &b"wirespool"[..]);
+    assert_eq!(read, [(OptionCode::COMMENT, &b"all"[..]), writer]);
+}
+
+#[test]
+fn long_comments_are_cut_at_a_character() {
+    let mut options = Vec::new();
+    put_comment(&mut options, &"\u{20ac}".repeat(COMMENT_BYTES));
+    put_comment(&mut options, &format!("a{}", "\u{20ac}".repeat(COMMENT_BYTES)));
+    let lengths: Vec<_> = Options::new(&options, ByteOrder::Little)
+        .map(|option| str::from_utf8(option.value).unwrap().len())
+        .collect();
+    assert_eq!(lengths, [COMMENT_BYTES, COMMENT_BYTES - 2]);
+}
+
+#[test]
 fn a_section_header_turns_the_byte_order_for_what_follows() {
     let mut bytes = Vec::new();
     put_section_header(&mut bytes, &[]);
