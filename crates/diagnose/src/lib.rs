@@ -9,6 +9,7 @@
 mod finding;
 pub mod io;
 pub mod machine;
+mod nap;
 pub mod recorder;
 pub mod tcp;
 mod words;

@@ -9,11 +9,12 @@ mod settings;
 use core::ops::ControlFlow;
 
 use host::facts::{Facts, facts, moving_facts};
-use units::{NANOS_PER_SECOND, Sleep};
+use units::Sleep;
 
 pub use compare::{Difference, compare};
 
 use crate::finding::{Diagnosis, Finding};
+use crate::nap::nap;
 
 /// What was seen of a machine.
 #[derive(Clone, Debug, Default)]
@@ -60,20 +61,14 @@ impl MachineWatch {
     }
 }
 
-/// Looks at this machine for so long.
+/// Looks at this machine for so long, or until `go_on` says no, which is asked ten times a second.
 pub fn watch(
     clock: &dyn Sleep,
     duration_ns: i64,
     go_on: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> MachineWatch {
-    const NAP_NS: i64 = NANOS_PER_SECOND / 10;
-    let begun_ns = clock.boottime_ns();
     let (facts, before) = (facts(), moving_facts());
-    let mut now_ns = begun_ns;
-    while now_ns - begun_ns < duration_ns && go_on().is_continue() {
-        clock.sleep_until(now_ns + NAP_NS);
-        now_ns = clock.boottime_ns();
-    }
+    nap(clock, duration_ns, go_on);
     MachineWatch { facts, before, after: moving_facts() }
 }
 

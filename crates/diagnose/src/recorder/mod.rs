@@ -6,11 +6,13 @@
 mod disks;
 mod losses;
 mod threads;
+mod watch;
 
 use format::directory::Gap;
 use units::Timestamp;
 
 use crate::finding::{Diagnosis, Unseen};
+pub use watch::watch;
 
 /// What is known of a recording.
 #[derive(Clone, PartialEq, Debug, Default)]

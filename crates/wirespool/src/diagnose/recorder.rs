@@ -3,10 +3,10 @@
 use core::time::Duration;
 use std::path::PathBuf;
 
-use ::diagnose::recorder::{Recording, Thread, diagnose};
+use ::diagnose::recorder::{Recording, Thread, diagnose, watch};
 use clap::Args;
 use host::{StopFlag, SystemClock};
-use units::{Clock, NANOS_PER_SECOND, Sleep, Timestamp};
+use units::Timestamp;
 
 use super::{nanos, show};
 use crate::arguments::duration;
@@ -14,9 +14,6 @@ use crate::failure::{Outcome, Usage, of_extract};
 use crate::find::ReadingFlags;
 use crate::progress::Progress;
 use crate::recorder;
-
-/// Between two looks whether to stop.
-const LOOK_NS: i64 = NANOS_PER_SECOND / 10;
 
 /// Where a recording lost packets, and what it is near to.
 ///
@@ -71,23 +68,10 @@ pub(super) fn run(flags: &Flags) -> Outcome {
 fn threads(process: u32, duration_ns: i64) -> anyhow::Result<Vec<Thread>> {
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("diagnose");
-    let before = host::thread_times(process);
-    let begin_ns = SystemClock.boottime_ns();
-    let mut now_ns = begin_ns;
-    while now_ns < begin_ns + duration_ns && !stop.is_set() {
+    let threads = watch(process, &SystemClock, duration_ns, &mut || {
         progress.text(&|| "looking".to_owned());
-        SystemClock.sleep_until((now_ns + LOOK_NS).min(begin_ns + duration_ns));
-        now_ns = SystemClock.boottime_ns();
-    }
+        stop.flow()
+    });
     progress.finish();
-    let elapsed_ns = u64::try_from(now_ns - begin_ns)?.max(1);
-    let thread = |(number, (name, ran_ns)): (u32, (String, u64))| {
-        let (_, ran_before) = before.get(&number)?;
-        let busy = ran_ns.saturating_sub(*ran_before).saturating_mul(1000) / elapsed_ns;
-        Some(Thread { name, busy })
-    };
-    let mut threads: Vec<Thread> =
-        host::thread_times(process).into_iter().filter_map(thread).collect();
-    threads.sort_by_key(|thread| core::cmp::Reverse(thread.busy));
     Ok(threads)
 }
