@@ -48,9 +48,20 @@ pub(crate) fn run() -> bool {
         let sim = ["run", "--quiet", "--locked", "--profile", "sim", "-p", "sim", "--"];
         cargo(&[&sim[..], &["--seeds", "4300"]].concat())
     });
+    check("fuzz", &mut tally, fuzz_targets);
     step("lab", &mut tally, |tally| read(tally, &mut lab::command(&["--short"])?));
     licences(&mut tally);
     tally.close()
+}
+
+/// That they compile. They are run by `cargo fuzz`, with the nightly compiler and the sanitizers that
+/// linking them needs.
+fn fuzz_targets() -> Result<bool> {
+    // Not `--locked`: a new library of a crate need not be entered in this second lock file by hand.
+    let mut check =
+        process::cargo(&["check", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--bins"]);
+    // Nothing is linked, so the engine, which is C++, need not be built.
+    passes(check.env("CUSTOM_LIBFUZZER_PATH", "absent/libfuzzer.a"))
 }
 
 fn licences(tally: &mut Tally) {
