@@ -54,10 +54,10 @@ pub(crate) fn run() -> bool {
     tally.close()
 }
 
-/// That they compile. They are run by `cargo fuzz`, with the nightly compiler and the sanitizers that
-/// linking them needs.
+/// That they compile. They are run by `cargo fuzz`, with the nightly compiler and the sanitizers
+/// that linking them needs.
 fn fuzz_targets() -> Result<bool> {
-    // Not `--locked`: a new library of a crate need not be entered in this second lock file by hand.
+    // Not `--locked`: a new library of a crate need not be entered in this second lock by hand.
     let mut check =
         process::cargo(&["check", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--bins"]);
     // Nothing is linked, so the engine, which is C++, need not be built.
