@@ -10,6 +10,7 @@ mod finding;
 pub mod io;
 pub mod machine;
 mod nap;
+pub mod profile;
 pub mod recorder;
 pub mod tcp;
 mod words;

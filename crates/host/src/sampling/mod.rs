@@ -3,8 +3,9 @@
 //!
 //! A processor's cycles are counted where it can; else the software clock rings, which does not
 //! ring while interrupts are off: what happens then is noted at the next place where they are on.
-//! Each processor has one ring; rings are bounded, and what did not fit is counted. Whose place an
-//! instruction is: [`crate::symbols`].
+//! Each processor has a ring for samples and one for what processes do, so that a storm of
+//! processes takes no room from samples; rings are bounded, and what did not fit is counted. Whose
+//! place an instruction is: [`crate::symbols`].
 
 mod record;
 
@@ -18,17 +19,25 @@ pub use record::{Mapping, Noted, Record, Sample};
 use crate::perf::{self, Attributes, PERF_RECORD_LOST, Ring, lost, next, ring_size, settled_ns};
 
 /// At 997 samples a second of 48 bytes: five seconds.
-const RING: usize = 256 << 10;
+const SAMPLE_RING: usize = 256 << 10;
+/// At a thousand programs a second that begin and end on one processor, 1.5 KiB each: 0.7 s.
+const NOTE_RING: usize = 1 << 20;
+/// The same for those who may not lock as much memory (`kernel.perf_event_mlock_kb`).
+const SMALL_NOTE_RING: usize = 128 << 10;
 /// With one event for each thread of ours on each processor: no more than this many, a quarter of
 /// the descriptors that a process may have by default.
 const OWN_EVENTS_MAX: usize = 256;
 /// `PERF_TYPE_HARDWARE` with `PERF_COUNT_HW_CPU_CYCLES`, `PERF_TYPE_SOFTWARE` with
-/// `PERF_COUNT_SW_CPU_CLOCK`.
+/// `PERF_COUNT_SW_CPU_CLOCK` and `PERF_COUNT_SW_DUMMY`.
 const CYCLES: (u32, u64) = (0, 0);
 const CLOCK: (u32, u64) = (1, 0);
-/// Bits of the flags: `disabled`, `mmap`, `comm`, `freq`, `task`, `sample_id_all`, `mmap2`,
-/// `comm_exec` and `use_clockid`.
-const FLAGS: u64 = 1 | 1 << 8 | 1 << 9 | 1 << 10 | 1 << 13 | 1 << 18 | 1 << 23 | 1 << 24 | 1 << 25;
+const NOTHING: (u32, u64) = (1, 9);
+/// Bits of the flags: `disabled`, `sample_id_all` and `use_clockid`.
+const FLAGS: u64 = 1 | 1 << 18 | 1 << 25;
+/// `freq`
+const SAMPLES: u64 = 1 << 10;
+/// `mmap`, `comm`, `task`, `mmap2` and `comm_exec`.
+const NOTES: u64 = 1 << 8 | 1 << 9 | 1 << 13 | 1 << 23 | 1 << 24;
 /// `inherit`, `exclude_kernel` and `exclude_hv`.
 const INHERIT: u64 = 1 << 1;
 const EXCLUDE_KERNEL: u64 = 1 << 5 | 1 << 6;
@@ -74,13 +83,15 @@ pub enum Scope {
 /// Processors that note what they do.
 #[derive(Debug)]
 pub struct Sampler {
-    rings: Vec<Ring>,
+    sample_rings: Vec<Ring>,
+    note_rings: Vec<Ring>,
     events: Vec<OwnedFd>,
     ticker: Ticker,
     scope: Scope,
     has_kernel: bool,
     hz: u32,
-    lost: u64,
+    lost_samples: u64,
+    lost_notes: u64,
     throttled: u64,
     scratch: Vec<u8>,
     /// Read, and not yet handed out.
@@ -101,8 +112,14 @@ impl Sampler {
     /// the kernel gives out (`kernel.perf_event_max_sample_rate`).
     pub fn open(hz: u32) -> Result<Self, NotSampled> {
         let all = |wish| {
-            let events = open_all(wish)?;
-            Self::started(events, wish, Scope::All)
+            let (counters, sample_rings) = open_all(wish)?;
+            let notes = open_notes(NOTE_RING).or_else(|_| open_notes(SMALL_NOTE_RING));
+            let (notes, note_rings) = notes?;
+            let mut sampler = Self::started(counters, sample_rings, wish, Scope::All)?;
+            notes.iter().try_for_each(perf::enable)?;
+            sampler.events.extend(notes);
+            sampler.note_rings = note_rings;
+            Ok(sampler)
         };
         Self::first_granted(hz, &all).or_else(|_| Self::open_own(hz))
     }
@@ -110,8 +127,8 @@ impl Sampler {
     /// The same of this user's processes only.
     pub fn open_own(hz: u32) -> Result<Self, NotSampled> {
         let own = |wish| {
-            let (events, scope) = open_own(wish)?;
-            Self::started(events, wish, scope)
+            let (events, rings, scope) = open_own(wish)?;
+            Self::started(events, rings, wish, scope)
         };
         Self::first_granted(hz, &own)
     }
@@ -136,25 +153,28 @@ impl Sampler {
         })
     }
 
-    /// Events by processor: the first of each has the ring.
-    fn started(events: Vec<Vec<OwnedFd>>, wish: Wish, scope: Scope) -> io::Result<Self> {
-        let mut rings = Vec::new();
-        for of_processor in &events {
-            let mut leader: Option<&OwnedFd> = None;
-            for event in of_processor {
-                match leader {
-                    None => rings.push(Ring::map(event.as_fd(), ring_size(RING))?),
-                    Some(first) => perf::share_ring(event, first)?,
-                }
-                leader = leader.or(Some(event));
-            }
-        }
-        let events: Vec<OwnedFd> = events.into_iter().flatten().collect();
+    fn started(
+        events: Vec<OwnedFd>,
+        sample_rings: Vec<Ring>,
+        wish: Wish,
+        scope: Scope,
+    ) -> io::Result<Self> {
         events.iter().try_for_each(perf::enable)?;
         let Wish { ticker, has_kernel, hz } = wish;
-        let (scratch, waiting) = (Vec::new(), Vec::new());
-        let (lost, throttled) = (0, 0);
-        Ok(Self { rings, events, ticker, scope, has_kernel, hz, lost, throttled, scratch, waiting })
+        Ok(Self {
+            sample_rings,
+            note_rings: Vec::new(),
+            events,
+            ticker,
+            scope,
+            has_kernel,
+            hz,
+            lost_samples: 0,
+            lost_notes: 0,
+            throttled: 0,
+            scratch: Vec::new(),
+            waiting: Vec::new(),
+        })
     }
 
     /// What was noted until a few milliseconds ago, in the order of time.
@@ -170,15 +190,19 @@ impl Sampler {
     }
 
     fn take(&mut self, until_ns: u64, into: &mut Vec<Record>) {
-        for ring in &self.rings {
-            ring.take(&mut self.scratch);
-            let mut rest = &*self.scratch;
-            while let Some((kind, record)) = next(&mut rest) {
-                match kind {
-                    PERF_RECORD_LOST => self.lost += lost(record).unwrap_or(0),
-                    LOST_SAMPLES => self.lost += lost_samples(record).unwrap_or(0),
-                    THROTTLE => self.throttled += 1,
-                    _ => self.waiting.extend(record::decode(kind, record)),
+        for (rings, lost_records) in
+            [(&self.sample_rings, &mut self.lost_samples), (&self.note_rings, &mut self.lost_notes)]
+        {
+            for ring in rings {
+                ring.take(&mut self.scratch);
+                let mut rest = &*self.scratch;
+                while let Some((kind, record)) = next(&mut rest) {
+                    match kind {
+                        PERF_RECORD_LOST => *lost_records += lost(record).unwrap_or(0),
+                        LOST_SAMPLES => *lost_records += lost_samples(record).unwrap_or(0),
+                        THROTTLE => self.throttled += 1,
+                        _ => self.waiting.extend(record::decode(kind, record)),
+                    }
                 }
             }
         }
@@ -208,9 +232,20 @@ impl Sampler {
         self.hz
     }
 
-    /// Records that had no room in their ring.
-    pub fn lost(&self) -> u64 {
-        self.lost
+    /// How many processors are looked at.
+    pub fn processors(&self) -> usize {
+        self.sample_rings.len()
+    }
+
+    /// Samples that had no room in their ring.
+    pub fn lost_samples(&self) -> u64 {
+        self.lost_samples
+    }
+
+    /// Names, mappings, beginnings and ends of processes that had no room in their ring. Names of
+    /// processes that have ended by then are missing, or wrong.
+    pub fn lost_notes(&self) -> u64 {
+        self.lost_notes
     }
 
     /// How many times the kernel stopped sampling for the rest of a tick, because it took too long
@@ -230,35 +265,52 @@ fn max_hz() -> u32 {
     text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(u32::MAX).max(1)
 }
 
-fn attributes(wish: Wish, more_flags: u64) -> Attributes {
-    let (kind, config) = match wish.ticker {
-        Ticker::Cycles => CYCLES,
-        Ticker::Clock => CLOCK,
-    };
-    let without = if wish.has_kernel { 0 } else { EXCLUDE_KERNEL };
+fn attributes((kind, config): (u32, u64), flags: u64) -> Attributes {
     Attributes {
         kind,
         config,
-        sample_period: wish.hz.into(),
         sample_type: record::PARTS,
-        flags: FLAGS | without | more_flags,
+        flags: FLAGS | flags,
         clock: libc::CLOCK_MONOTONIC,
         ..Attributes::default()
     }
 }
 
-fn open_all(wish: Wish) -> io::Result<Vec<Vec<OwnedFd>>> {
-    let attributes = attributes(wish, 0);
-    let event = |processor| Ok(vec![perf::open(&attributes, perf::ALL_PROCESSES, processor)?]);
-    perf::online().into_iter().map(event).collect()
+fn sampling(wish: Wish, more_flags: u64) -> Attributes {
+    let counted = match wish.ticker {
+        Ticker::Cycles => CYCLES,
+        Ticker::Clock => CLOCK,
+    };
+    let without = if wish.has_kernel { 0 } else { EXCLUDE_KERNEL };
+    let attributes = attributes(counted, SAMPLES | without | more_flags);
+    Attributes { sample_period: wish.hz.into(), ..attributes }
+}
+
+/// One event and one ring for each processor.
+fn open_each(attributes: &Attributes, size: usize) -> io::Result<(Vec<OwnedFd>, Vec<Ring>)> {
+    let open = |processor| {
+        let event = perf::open(attributes, perf::ALL_PROCESSES, processor)?;
+        let ring = Ring::map(event.as_fd(), ring_size(size))?;
+        Ok((event, ring))
+    };
+    perf::online().into_iter().map(open).collect()
+}
+
+fn open_all(wish: Wish) -> io::Result<(Vec<OwnedFd>, Vec<Ring>)> {
+    open_each(&sampling(wish, 0), SAMPLE_RING)
+}
+
+fn open_notes(size: usize) -> io::Result<(Vec<OwnedFd>, Vec<Ring>)> {
+    // Without leave for the kernel it would be refused, although it counts nothing there.
+    open_each(&attributes(NOTHING, NOTES | EXCLUDE_KERNEL), size)
 }
 
 /// One event for each thread on each processor, because only events of one processor can share a
-/// ring; what the threads start is noted by the same event.
-fn open_own(wish: Wish) -> io::Result<(Vec<Vec<OwnedFd>>, Scope)> {
-    let attributes = attributes(wish, INHERIT);
+/// ring; what the threads start is noted by the same event. Samples and notes have one ring.
+fn open_own(wish: Wish) -> io::Result<(Vec<OwnedFd>, Vec<Ring>, Scope)> {
+    let attributes = sampling(wish, INHERIT | NOTES);
     let processors = perf::online();
-    let mut events: Vec<Vec<OwnedFd>> = processors.iter().map(|_| Vec::new()).collect();
+    let (mut events, mut rings) = (Vec::<OwnedFd>::new(), Vec::new());
     let own = own_threads();
     let (mut threads, mut refused) = (0, None);
     for thread in &own {
@@ -267,8 +319,18 @@ fn open_own(wish: Wish) -> io::Result<(Vec<Vec<OwnedFd>>, Scope)> {
         }
         let open = |&processor| perf::open(&attributes, *thread, processor);
         match processors.iter().map(open).collect::<io::Result<Vec<_>>>() {
+            Ok(of_thread) if events.is_empty() => {
+                for event in of_thread {
+                    rings.push(Ring::map(event.as_fd(), ring_size(SAMPLE_RING))?);
+                    events.push(event);
+                }
+                threads += 1;
+            }
             Ok(of_thread) => {
-                events.iter_mut().zip(of_thread).for_each(|(all, event)| all.push(event));
+                // The first thread's events have the rings, in the order of processors.
+                let mut shared = of_thread.iter().zip(&events);
+                shared.try_for_each(|(event, leader)| perf::share_ring(event, leader))?;
+                events.extend(of_thread);
                 threads += 1;
             }
             // It may have ended, or be another user's by now.
@@ -277,7 +339,7 @@ fn open_own(wish: Wish) -> io::Result<(Vec<Vec<OwnedFd>>, Scope)> {
     }
     match refused {
         Some(error) if threads == 0 => Err(error),
-        _ => Ok((events, Scope::Own { threads, left_out: own.len() - threads })),
+        _ => Ok((events, rings, Scope::Own { threads, left_out: own.len() - threads })),
     }
 }
 
@@ -374,6 +436,6 @@ mod tests {
             if mapping.name.ends_with("true") && mapping.inode > 0)
         };
         assert!(notes.iter().any(is_program), "{notes:?}");
-        assert_eq!(sampler.lost(), 0);
+        assert_eq!((sampler.lost_samples(), sampler.lost_notes()), (0, 0));
     }
 }
