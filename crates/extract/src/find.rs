@@ -7,7 +7,7 @@
 use core::ops::{ControlFlow, RangeInclusive};
 use std::collections::BTreeMap;
 
-use format::slice::{Direction, Slice};
+use format::slice::Slice;
 use index::Columns;
 use query::Query;
 use units::{Clock, Timestamp};
@@ -308,7 +308,7 @@ impl Joiner {
         if let Some(found) = joined.and_then(|place| self.waiting.get_mut(&place)) {
             found.rows.push(id.to_string());
             found.packets = both(found.packets, held(&row, self.tail));
-            join(&mut found.session, row);
+            found.session.join(row);
         } else {
             self.waiting.insert(place, self.found(id, row));
         }
@@ -356,37 +356,6 @@ fn held(row: &Slice, tail: u64) -> Held {
 
 fn both(one: Held, other: Held) -> Held {
     if one == other { one } else { Held::Partly }
-}
-
-/// Adds a later row to the sum of those before it.
-fn join(sum: &mut Slice, row: Slice) {
-    sum.start = sum.start.min(row.start);
-    sum.end = sum.end.max(row.end);
-    add(&mut sum.orig, &row.orig);
-    add(&mut sum.resp, &row.resp);
-    (sum.state, sum.history, sum.names) = (row.state, row.history, row.names);
-    sum.icmp = sum.icmp.or(row.icmp);
-    sum.handshake_ns = sum.handshake_ns.or(row.handshake_ns);
-    sum.truncated_packets += row.truncated_packets;
-    sum.fragments += row.fragments;
-    sum.continues = row.continues;
-    sum.pieces.extend(row.pieces);
-    sum.pieces.dedup_by_key(|span| span.piece);
-}
-
-fn add(sum: &mut Direction, row: &Direction) {
-    sum.packets += row.packets;
-    sum.frame_bytes += row.frame_bytes;
-    sum.ip_bytes += row.ip_bytes;
-    sum.payload_bytes += row.payload_bytes;
-    sum.tcp_flags |= row.tcp_flags;
-    sum.retransmitted_packets += row.retransmitted_packets;
-    sum.retransmitted_bytes += row.retransmitted_bytes;
-    sum.out_of_order_packets += row.out_of_order_packets;
-    sum.resets += row.resets;
-    sum.zero_windows += row.zero_windows;
-    sum.missed_bytes += row.missed_bytes;
-    sum.syn_options = sum.syn_options.or(row.syn_options);
 }
 
 #[cfg(test)]

@@ -306,4 +306,39 @@ impl Slice {
             pieces: Vec::new(),
         }
     }
+
+    /// Takes a later row of the same session in: counters are added, names and state are the later
+    /// ones.
+    pub fn join(&mut self, row: Self) {
+        self.start = self.start.min(row.start);
+        self.end = self.end.max(row.end);
+        self.orig.add(&row.orig);
+        self.resp.add(&row.resp);
+        (self.state, self.history, self.names) = (row.state, row.history, row.names);
+        self.app = row.app.or(self.app);
+        self.icmp = self.icmp.or(row.icmp);
+        self.handshake_ns = self.handshake_ns.or(row.handshake_ns);
+        self.truncated_packets += row.truncated_packets;
+        self.fragments += row.fragments;
+        self.continues = row.continues;
+        self.pieces.extend(row.pieces);
+        self.pieces.dedup_by_key(|span| span.piece);
+    }
+}
+
+impl Direction {
+    fn add(&mut self, later: &Self) {
+        self.packets += later.packets;
+        self.frame_bytes += later.frame_bytes;
+        self.ip_bytes += later.ip_bytes;
+        self.payload_bytes += later.payload_bytes;
+        self.tcp_flags |= later.tcp_flags;
+        self.retransmitted_packets += later.retransmitted_packets;
+        self.retransmitted_bytes += later.retransmitted_bytes;
+        self.out_of_order_packets += later.out_of_order_packets;
+        self.resets += later.resets;
+        self.zero_windows += later.zero_windows;
+        self.missed_bytes += later.missed_bytes;
+        self.syn_options = self.syn_options.or(later.syn_options);
+    }
 }
