@@ -1,6 +1,6 @@
 //! DNS messages (RFC 1035), over UDP and TCP; mDNS (RFC 6762) and LLMNR (RFC 4795) use the same.
 
-use core::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use wire::Names;
 
@@ -92,6 +92,42 @@ pub(crate) fn is_message(message: &[u8]) -> bool {
         && (1..=260).contains(&kind)
         && matches!(class, 1 | 3 | 255)
         && reader.rest().is_empty() == is_alone
+}
+
+/// What one message asks or answers, without the session around it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DnsMessage {
+    /// By which an answer is matched with its question.
+    pub id: u16,
+    /// It is an answer.
+    pub is_response: bool,
+    /// Its code, of an answer.
+    pub rcode: u16,
+    /// The name asked for, its labels joined by dots.
+    pub name: String,
+    /// The type asked for.
+    pub kind: u16,
+    /// Addresses among the answers.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// Reads the payload of a datagram, or a message of a TCP stream without its length. `None` for
+/// what is no standard query (RFC 1035 4.1.1, opcode 0) with a question, or none of its answers.
+pub fn dns_message(message: &[u8]) -> Option<DnsMessage> {
+    let header = header(message).filter(|header| header.opcode == 0 && is_believed(*header))?;
+    let mut names = Names::default();
+    let reading = Reading { side: Side::Resp, time_ns: 0, is_last: true };
+    let (_, kind, _) = question(message, HEADER_LEN).filter(|_| header.questions > 0)?;
+    read(message, reading, &mut names, &mut None);
+    let addresses = names.dns_answers.iter().filter_map(|answer| answer.parse().ok());
+    Some(DnsMessage {
+        id: header.id,
+        is_response: header.is_response,
+        rcode: header.rcode,
+        addresses: addresses.collect(),
+        name: names.dns_names.into_iter().next()?,
+        kind,
+    })
 }
 
 /// Whether a datagram on a port of its own may be a message: a cheap look.

@@ -31,6 +31,7 @@ mod tls;
 mod values;
 
 pub use datagram::{Datagram, datagram};
+pub use dns::{DnsMessage, dns_message};
 pub use head::Budget;
 pub use search::{Interest, Search, Segment, segment};
 pub use side::Side;

@@ -38,6 +38,7 @@ pub use atlas::{Atlas, AtlasError};
 pub use error::{Error, Problem, nearest};
 pub use field::{FIELDS, Field, Reading};
 pub use kind::Kind;
+pub use names::{dns_rcode_name, dns_type_name, service_name};
 pub use parse::MAXIMUM_DEPTH;
 
 use field::Row;

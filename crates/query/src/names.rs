@@ -140,8 +140,27 @@ pub(crate) fn dns_rcode(name: &str) -> Option<u16> {
     find(&DNS_RCODES, name)
 }
 
+/// The name of a DNS type, if it has a well-known one: `AAAA`.
+pub fn dns_type_name(number: u16) -> Option<&'static str> {
+    name_of(&DNS_TYPES, number)
+}
+
+/// The name of a DNS response code: `NXDOMAIN`.
+pub fn dns_rcode_name(number: u16) -> Option<&'static str> {
+    name_of(&DNS_RCODES, number)
+}
+
+/// The first name of a port, as queries know it: `https`.
+pub fn service_name(port: u16) -> Option<&'static str> {
+    name_of(&SERVICES, port)
+}
+
 pub(crate) fn tls_version(name: &str) -> Option<u16> {
     find(&TLS_VERSIONS, name)
+}
+
+fn name_of(table: &[(&'static str, u16)], number: u16) -> Option<&'static str> {
+    table.iter().find(|(_, known)| *known == number).map(|&(name, _)| name)
 }
 
 fn find(table: &[(&str, u16)], name: &str) -> Option<u16> {
