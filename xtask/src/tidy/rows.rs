@@ -11,7 +11,10 @@ const ROWS: [&[&str]; 10] = [
     &["app", "format", "parity"],
     &["capture", "device", "host"],
     &["guard", "volume", "session", "index", "query"],
-    &["record", "extract", "upkeep", "replay", "prove", "qualify", "diagnose", "trace", "runs"],
+    &[
+        "record", "extract", "upkeep", "replay", "prove", "qualify", "diagnose", "trace", "runs",
+        "talkers",
+    ],
     &["view", "sql"],
     &["tui", "web"],
     &["wirespool"],

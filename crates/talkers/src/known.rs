@@ -1,0 +1,98 @@
+//! The sessions of which something is in the history.
+
+use std::collections::HashMap;
+
+use format::slice::Slice;
+use session::Key;
+
+use crate::history::{Entry, Second};
+
+/// A session.
+#[derive(Debug)]
+struct Session {
+    /// Its rows so far as one: names and state of the newest, counters added up.
+    so_far: Slice,
+    /// Entries of the history that name it.
+    entries: u32,
+}
+
+/// Sessions by number; a number is free again when the history has forgotten it.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    sessions: Vec<Option<Session>>,
+    free: Vec<u32>,
+    numbers: HashMap<Key, u32>,
+}
+
+fn place(number: u32) -> usize {
+    usize::try_from(number).expect("32 bits fit")
+}
+
+impl Known {
+    /// Takes a row in; what it adds to the second in which it was written.
+    pub(crate) fn take(&mut self, mut row: Slice) -> Entry {
+        // Packets are told by their keys.
+        row.pieces.clear();
+        let key = Key::of_slice(&row, false);
+        let number = *self.numbers.entry(key).or_insert_with(|| {
+            self.free.pop().unwrap_or_else(|| {
+                self.sessions.push(None);
+                u32::try_from(self.sessions.len() - 1).expect("bounded by the history")
+            })
+        });
+        let session = self.sessions.get_mut(place(number)).expect("numbers are places");
+        // After a long silence the other side may have begun anew.
+        if session.as_ref().is_some_and(|session| session.so_far.tuple != row.tuple) {
+            core::mem::swap(&mut row.orig, &mut row.resp);
+        }
+        let small = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        let entry = Entry {
+            session: number,
+            packets: [small(row.orig.packets), small(row.resp.packets)],
+            bytes: [row.orig.frame_bytes, row.resp.frame_bytes],
+        };
+        match session {
+            None => *session = Some(Session { so_far: row, entries: 1 }),
+            Some(session) => {
+                session.entries += 1;
+                session.so_far.join(row);
+            }
+        }
+        entry
+    }
+
+    /// Nothing names what this second named any more, so far as it did.
+    pub(crate) fn forget(&mut self, second: &Second) {
+        for entry in &second.entries {
+            let slot = self.sessions.get_mut(place(entry.session)).expect("numbers are places");
+            let session = slot.as_mut().expect("what is named is known");
+            session.entries -= 1;
+            if session.entries == 0 {
+                self.numbers.remove(&Key::of_slice(&session.so_far, false));
+                *slot = None;
+                self.free.push(entry.session);
+            }
+        }
+    }
+
+    /// Numbers are below this.
+    pub(crate) fn bound(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// A session so far.
+    pub(crate) fn get(&self, number: u32) -> &Slice {
+        let session = self.sessions.get(place(number)).and_then(Option::as_ref);
+        &session.expect("what is named is known").so_far
+    }
+
+    /// The session of a key.
+    pub(crate) fn of_key(&self, key: &Key) -> Option<&Slice> {
+        self.numbers.get(key).map(|&number| self.get(number))
+    }
+}
