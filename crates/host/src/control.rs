@@ -1,6 +1,7 @@
 //! The socket of a running program: one question and one answer a connection, a line and a text.
 
 use core::time::Duration;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -105,6 +106,14 @@ pub fn ask(name: &str, question: &str, patience: Duration) -> Result<Option<Stri
     Ok(None)
 }
 
+/// Names of the sockets that there are, our own and those of root; who has one may have ended.
+pub fn control_sockets() -> Vec<String> {
+    let folders = [own_folder(), PathBuf::from(SYSTEM)];
+    let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.collect::<BTreeSet<String>>().into_iter().collect()
+}
+
 fn exchange(path: &Path, question: &str, patience: Duration) -> io::Result<String> {
     let mut stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(patience))?;
@@ -160,6 +169,7 @@ mod tests {
             assert!(ControlSocket::bind(&name).is_err(), "somebody has it");
             is_ending.store(true, Ordering::Relaxed);
         });
+        assert!(control_sockets().contains(&name));
         let path = socket.path.clone();
         drop(socket);
         assert!(!path.exists() && matches!(ask(&name, "anybody?", patience), Ok(None)));

@@ -49,7 +49,7 @@ pub mod usage;
 
 pub use cached::cached_share;
 pub use clock::SystemClock;
-pub use control::{ControlSocket, ask};
+pub use control::{ControlSocket, ask, control_sockets};
 pub use directory::{Directory, OpenFile, default_cache_directory};
 pub use error::Error;
 pub use install::{install_link, wireshark_folders};

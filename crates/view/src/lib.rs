@@ -29,6 +29,7 @@ mod salvage;
 mod samples;
 mod scrub;
 mod session;
+mod sheet;
 mod stenographer;
 mod table;
 mod text;
@@ -72,8 +73,13 @@ pub use salvage::{salvaged, salvaged_json};
 pub use samples::{SocketSamples, socket_series};
 pub use scrub::{scrubbed, scrubbed_json};
 pub use session::{SessionTable, csv_heading, csv_line, json_line, session_file_name, session_id};
+pub use sheet::{
+    Cell, DiskGrouping, HEAD_SECONDS, RecorderGrouping, Sheet, SheetColumn, SheetLine, SheetOrder,
+    SocketGrouping, disks_sheet, dns_sheet, recorders_sheet, sheets_json, sockets_sheet,
+    talkers_sheet, traffic_head,
+};
 pub use stenographer::stenographer_volume;
-pub use text::{duration, plural, printable, rate};
+pub use text::{clock_time, duration, plural, printable, rate};
 pub use top::{top, top_json};
 pub use traced::{traced, traced_json};
 pub use verification::{verification, verification_json};

@@ -87,6 +87,12 @@ pub(crate) fn time(time: Timestamp) -> String {
     whole.get(..23).unwrap_or(&whole).replace('T', " ")
 }
 
+/// A time to the second: `2026-11-20 10:40:22`, UTC.
+pub fn clock_time(time: Timestamp) -> String {
+    let whole = time.to_string();
+    whole.get(..19).unwrap_or(&whole).replace('T', " ")
+}
+
 /// The day of a time: `2026-11-20`, UTC.
 pub(crate) fn day(time: Timestamp) -> String {
     let whole = time.to_string();
