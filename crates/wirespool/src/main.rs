@@ -15,6 +15,7 @@ mod erase;
 mod evidence;
 mod extcap;
 mod extract;
+mod extracted;
 mod failure;
 mod fields;
 mod find;
@@ -37,6 +38,7 @@ mod standing;
 mod stdout;
 mod steno;
 mod tag;
+mod top;
 mod trace;
 mod verify;
 
@@ -90,6 +92,7 @@ enum Verb {
     Prove(Box<prove::Flags>),
     Qualify(Box<qualify::Flags>),
     Diagnose(diagnose::Flags),
+    Top(Box<top::Flags>),
     Trace(trace::Flags),
     Bench(Box<bench::Flags>),
     Inspect(inspect::Flags),
@@ -125,6 +128,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Hold(flags) => hold::run(&flags),
         Verb::Replay(flags) => replay::run(&flags),
         Verb::Diagnose(flags) => diagnose::run(&flags),
+        Verb::Top(flags) => top::run(&flags),
         Verb::Trace(flags) => trace::run(&flags),
         Verb::Bench(flags) => bench::run(&flags),
         Verb::Prove(flags) => prove::run(*flags),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use ::record::{Control, Progress};
-use host::{ControlSocket, SystemClock, ask};
+use host::{ControlSocket, SystemClock, ask, control_sockets};
 use units::{Clock, Sleep};
 
 use crate::progress::say;
@@ -114,4 +114,13 @@ pub(crate) fn catch_up(volume: &Path, members: &[PathBuf]) {
 pub(crate) fn state(volume: &Path, members: &[PathBuf]) -> Option<String> {
     let answer = ask(&socket_of(volume, members)?, STATUS, SYNC_PATIENCE + MARGIN);
     answer.ok().flatten().filter(|state| !state.is_empty())
+}
+
+/// How every recording stands that goes on and may be asked, by the id of its volume.
+pub(crate) fn states() -> Vec<(String, String)> {
+    let state = |id: String| {
+        let answer = ask(&id, STATUS, SYNC_PATIENCE).ok().flatten();
+        answer.filter(|state| !state.is_empty()).map(|state| (id, state))
+    };
+    control_sockets().into_iter().filter_map(state).collect()
 }

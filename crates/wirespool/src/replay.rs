@@ -1,22 +1,18 @@
 //! `wirespool replay`.
 
 use core::num::NonZeroU64;
-use core::ops::ControlFlow;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
 
-use ::extract::{Request, Target};
 use ::replay::{Input, Options, Pace, Report, Rewrite};
 use anyhow::bail;
 use capture::{FileOptions, FileSource, FrameLimits, Outlet, Source, Transmitter, XdpTransmitter};
 use clap::Args;
 use host::{StopFlag, SystemClock};
-use query::Query;
 
 use crate::arguments;
-use crate::failure::{Outcome, Usage, Verdict, of_extract};
+use crate::extracted::{Extract, Extracted};
+use crate::failure::{Outcome, Usage, Verdict};
 use crate::find::ReadingFlags;
 use crate::progress::Progress;
 use crate::stdout;
@@ -152,7 +148,7 @@ fn threads(text: &str) -> Result<usize, String> {
 }
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
-    let source = Volume::asked_for(flags)?;
+    let volume = asked_for(flags)?;
     let (outlets, limits) = open_outlets(flags)?;
     let options = Options {
         pace: flags.pace.pace(),
@@ -163,8 +159,8 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         memory_bytes: flags.memory,
     };
     let extracts = Extracts::default();
-    let input = match source {
-        Some(volume) => volume.input(&extracts),
+    let input = match volume {
+        Some(extracted) => extracts.input(extracted),
         None => file_input(&flags.input),
     };
     let report = send(&options, input, outlets);
@@ -234,66 +230,34 @@ fn file_input(path: &Path) -> Input<'_> {
     Input { open: Box::new(open), is_repeatable: path != Path::new("-") }
 }
 
-/// A query's packets as an input: an extract at the other end of a pipe.
-struct Volume {
-    options: ::extract::Options,
-    query: Query,
-    query_text: String,
+/// What was asked for, where it is packets of a volume.
+fn asked_for(flags: &Flags) -> Result<Option<Extracted>, Usage> {
+    if flags.query.is_empty() {
+        return Ok(None);
+    }
+    let query_text = flags.query.join(" ");
+    Ok(Some(Extracted {
+        options: flags.reading.options(flags.input.clone()),
+        query: arguments::query(&query_text)?,
+        query_text,
+        is_followed: false,
+        stop: StopFlag::default(),
+    }))
 }
-
-impl Volume {
-    /// What was asked for, where it is packets of a volume.
-    fn asked_for(flags: &Flags) -> Result<Option<Self>, Usage> {
-        if flags.query.is_empty() {
-            return Ok(None);
-        }
-        let query_text = flags.query.join(" ");
-        Ok(Some(Self {
-            options: flags.reading.options(flags.input.clone()),
-            query: arguments::query(&query_text)?,
-            query_text,
-        }))
-    }
-
-    fn input(self, extracts: &Extracts) -> Input<'static> {
-        let extracts = extracts.clone();
-        let volume = Arc::new(self);
-        let open = move || extracts.start(Arc::clone(&volume));
-        Input { open: Box::new(open), is_repeatable: true }
-    }
-
-    /// Writes the packets into a pipe; gives what is missing from them. A reader that goes away is
-    /// an orderly end.
-    fn extract(&self, mut to: io::PipeWriter) -> anyhow::Result<Option<String>> {
-        let Self { options, query, query_text } = self;
-        let request = Request::new(query, query_text);
-        let go_on = &mut |_: &::extract::Progress| ControlFlow::Continue(());
-        let report =
-            ::extract::extract(options, &request, Target::Pcapng(&mut to), &SystemClock, go_on);
-        let report = report.map_err(|error| of_extract(&options.volume, error))?;
-        let completeness = report.manifest.completeness;
-        let is_whole = completeness.is_complete() || report.reader_gone;
-        Ok((!is_whole).then(|| completeness.to_string()))
-    }
-}
-
-/// An extract that runs, and in the end what is missing from it.
-type Extract = JoinHandle<anyhow::Result<Option<String>>>;
 
 /// The extracts of all loops.
 #[derive(Clone, Default)]
 struct Extracts(Arc<Mutex<Vec<Extract>>>);
 
 impl Extracts {
-    fn start(&self, volume: Arc<Volume>) -> Result<Box<dyn Source>, capture::Error> {
-        let path = volume.options.volume.clone();
-        let failed = |source| capture::Error::Read { path: path.clone(), source };
-        let (end, writer) = host::pipe().map_err(|error| failed(io::Error::other(error)))?;
-        let thread = thread::Builder::new().name("extract".to_owned());
-        let thread = thread.spawn(move || volume.extract(writer)).map_err(failed)?;
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
-        // Opened anew; our own end goes, so that the extract hears when that one is closed.
-        Ok(Box::new(FileSource::open(&end.path(), FileOptions::default())?))
+    fn input(&self, extracted: Extracted) -> Input<'static> {
+        let extracts = self.clone();
+        let open = move || -> Result<Box<dyn Source>, capture::Error> {
+            let (source, extract) = extracted.clone().start()?;
+            extracts.0.lock().unwrap_or_else(PoisonError::into_inner).push(extract);
+            Ok(Box::new(source))
+        };
+        Input { open: Box::new(open), is_repeatable: true }
     }
 
     /// Adds what is missing to a report. An extract that failed is why there was nothing to send.

@@ -1,0 +1,211 @@
+//! Packets on their way to who adds them up: a thread that reads a source.
+
+use core::ops::RangeInclusive;
+use core::time::Duration;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use anyhow::Context;
+use capture::{FileOptions, FileSource, LiveOptions, LiveSource, Next, Source};
+use host::{StopFlag, SystemClock};
+use query::Query;
+use talkers::{Limits, Moment, Talkers};
+use units::{Clock, NANOS_PER_SECOND, Timestamp};
+
+use crate::extracted::{Extract, Extracted};
+
+const WAIT: Duration = Duration::from_millis(50);
+/// Packets of an interface are here so long after their time: the kernel hands a block out after
+/// 64 ms at the latest.
+const LATE_NS: i64 = 200_000_000;
+/// Between two looks at what was lost.
+const COUNT_NS: i64 = NANOS_PER_SECOND;
+/// Seconds that are read before and behind one that is asked for.
+const AROUND: (i64, i64) = (60, 20);
+
+/// Where packets come from.
+#[derive(Clone, Debug)]
+pub(super) enum Origin {
+    Interfaces(LiveOptions),
+    File(PathBuf),
+    Volume {
+        options: ::extract::Options,
+        /// A recorder adds to it.
+        is_growing: bool,
+    },
+}
+
+/// What was met besides packets.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Met {
+    /// All packets were read.
+    pub(super) is_over: bool,
+    /// Packets that the kernel dropped before we took them.
+    pub(super) dropped: u64,
+    /// What went wrong or is missing.
+    pub(super) notes: Vec<String>,
+}
+
+/// A source that is read.
+#[derive(Debug)]
+pub(super) struct Feed {
+    talkers: Arc<Mutex<Talkers>>,
+    met: Arc<Mutex<Met>>,
+    stop: StopFlag,
+    thread: Option<JoinHandle<()>>,
+    /// Seconds that were asked for.
+    wanted: RangeInclusive<i64>,
+}
+
+fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A source with what is to be waited for in the end.
+type Opened = (Box<dyn Source>, Option<Extract>);
+
+impl Feed {
+    /// Begins to read what is newest, or with `around` what is about a second.
+    pub(super) fn start(
+        origin: &Origin,
+        around: Option<Moment>,
+        limits: Limits,
+    ) -> anyhow::Result<Self> {
+        let (before, behind) = AROUND;
+        let wanted = around.map_or(i64::MIN..=i64::MAX, |Moment(second)| {
+            second.saturating_sub(before)..=second.saturating_add(behind)
+        });
+        let stop = StopFlag::default();
+        let (source, extract) = open(origin, &wanted, &stop)?;
+        let seed = u64::from_le_bytes(host::random_bytes()?);
+        let talkers = Arc::new(Mutex::new(Talkers::new(limits, seed)));
+        let met = Arc::new(Mutex::new(Met::default()));
+        let reading = Reading {
+            source,
+            extract,
+            wanted: wanted.clone(),
+            is_live: matches!(origin, Origin::Interfaces(_)),
+            talkers: Arc::clone(&talkers),
+            met: Arc::clone(&met),
+            stop: stop.clone(),
+        };
+        let thread = thread::Builder::new().name("feed".to_owned());
+        let thread = thread.spawn(move || reading.run()).context("cannot start a thread")?;
+        Ok(Self { talkers, met, stop, thread: Some(thread), wanted })
+    }
+
+    /// What there is so far.
+    pub(super) fn talkers(&self) -> MutexGuard<'_, Talkers> {
+        locked(&self.talkers)
+    }
+
+    pub(super) fn met(&self) -> Met {
+        locked(&self.met).clone()
+    }
+
+    /// Whether the windows that end with a second are read, or are about to be.
+    pub(super) fn covers(&self, Moment(second): Moment) -> bool {
+        let window = talkers::WINDOWS.into_iter().max().unwrap_or(0);
+        let held = self.talkers().held();
+        let oldest = held.seconds.filter(|_| held.has_forgotten).map(|(oldest, _)| oldest.0);
+        let begin = oldest.unwrap_or(i64::MIN).max(*self.wanted.start());
+        let first = second.saturating_sub(window - 1);
+        (begin == i64::MIN || begin <= first) && second <= *self.wanted.end()
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        self.stop.set();
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("a panic aborts");
+        }
+    }
+}
+
+fn open(origin: &Origin, wanted: &RangeInclusive<i64>, stop: &StopFlag) -> anyhow::Result<Opened> {
+    match origin {
+        Origin::Interfaces(options) => Ok((Box::new(LiveSource::open(options)?), None)),
+        Origin::File(path) => Ok((Box::new(FileSource::open(path, FileOptions::default())?), None)),
+        Origin::Volume { options, is_growing } => {
+            let is_followed = *is_growing && *wanted.start() == i64::MIN;
+            let query_text = if is_followed { String::new() } else { between(wanted) };
+            let query = Query::parse(&query_text, SystemClock.realtime());
+            let query = query.expect("times are a query");
+            let (options, stop) = (options.clone(), stop.clone());
+            let extracted = Extracted { options, query, query_text, is_followed, stop };
+            let (source, extract) = extracted.start()?;
+            Ok((Box::new(source), Some(extract)))
+        }
+    }
+}
+
+/// The packets of these seconds.
+pub(super) fn between(seconds: &RangeInclusive<i64>) -> String {
+    let begin = Timestamp(seconds.start().saturating_mul(NANOS_PER_SECOND));
+    let end = Moment(*seconds.end()).end();
+    format!("after {begin} and before {end}")
+}
+
+/// The thread's own.
+struct Reading {
+    source: Box<dyn Source>,
+    extract: Option<Extract>,
+    wanted: RangeInclusive<i64>,
+    is_live: bool,
+    talkers: Arc<Mutex<Talkers>>,
+    met: Arc<Mutex<Met>>,
+    stop: StopFlag,
+}
+
+impl Reading {
+    fn run(mut self) {
+        let mut counted_ns = SystemClock.boottime_ns();
+        while !self.stop.is_set() {
+            let wanted = &self.wanted;
+            match self.source.next_batch(WAIT) {
+                Ok(Next::Packets(batch)) => {
+                    let interfaces = batch.interfaces();
+                    let is_wanted = |packet: &capture::Packet<'_>| {
+                        wanted.contains(&packet.timestamp.unix_seconds())
+                    };
+                    locked(&self.talkers).take(interfaces, batch.filter(is_wanted));
+                }
+                Ok(Next::Idle | Next::Block(_)) => {}
+                Ok(Next::End) => break,
+                Err(error) => locked(&self.met).notes.push(error.to_string()),
+            }
+            let now_ns = SystemClock.boottime_ns();
+            if self.is_live && now_ns - counted_ns >= COUNT_NS {
+                counted_ns = now_ns;
+                // Where nothing comes time goes on, too.
+                let now = SystemClock.realtime().plus_nanos(-LATE_NS);
+                locked(&self.talkers).advance(now);
+                self.count();
+            }
+        }
+        self.finish();
+    }
+
+    fn count(&mut self) {
+        let counters = self.source.counters();
+        let mut met = locked(&self.met);
+        met.dropped = counters.iter().map(|counters| counters.kernel_drops).sum();
+        met.notes.extend(self.source.notes());
+    }
+
+    fn finish(mut self) {
+        self.count();
+        locked(&self.talkers).end();
+        drop(self.source);
+        let missing = self.extract.map(|extract| extract.join().expect("a panic aborts"));
+        let mut met = locked(&self.met);
+        match missing {
+            Some(Ok(Some(missing))) => met.notes.push(missing),
+            Some(Err(error)) => met.notes.push(crate::failure::line(&error)),
+            Some(Ok(None)) | None => {}
+        }
+        met.is_over = true;
+    }
+}

@@ -1,0 +1,287 @@
+//! What each tab shows.
+
+use std::sync::Arc;
+
+use ::diagnose::io::{IoWatch, Live as LiveIo, Target};
+use ::diagnose::tcp::{Live as LiveTcp, Track, Watch};
+use ::tui::{Ask, At, Page, Pages, Tab};
+use format::slice::Slice;
+use host::SystemClock;
+use query::Query;
+use talkers::{Limits, Moment, Talkers};
+use units::{Clock, NANOS_PER_SECOND, Sleep};
+use view::{Sheet, SocketGrouping};
+use wire::{FiveTuple, Protocol};
+
+use super::feed::{Feed, Origin};
+use super::saved;
+use super::tabs::{TABS, Wanted, wanted};
+use super::watcher::{GoOn, Watcher};
+use crate::failure::line;
+use crate::recorder;
+
+/// What disks are looked at for at a time.
+const DISK_NS: i64 = 2 * NANOS_PER_SECOND;
+const SOCKETS_NS: i64 = NANOS_PER_SECOND;
+/// Seconds after which a second is over for certain: of an interface, and of a recorder, which
+/// keeps packets for a second before it writes them.
+const LATE: (i64, i64) = (2, 4);
+
+/// States of recorders now and a moment before.
+type Recorders = [Vec<(String, String)>; 2];
+
+/// Makes the pages.
+pub(super) struct TopPages {
+    title: String,
+    origin: Origin,
+    limits: Limits,
+    /// Why there is no traffic, where there is none.
+    feed: Result<Feed, String>,
+    disks: Watcher<IoWatch>,
+    sockets: Watcher<Result<Watch, String>>,
+    recorders: Watcher<Recorders>,
+}
+
+impl TopPages {
+    pub(super) fn new(title: String, origin: Origin, limits: Limits) -> anyhow::Result<Self> {
+        let newest = newest_of(&origin)?;
+        let feed = match Feed::start(&origin, newest, limits) {
+            Ok(feed) => Ok(feed),
+            // All else can be seen without.
+            Err(error) if matches!(origin, Origin::Interfaces(_)) => Err(line(&error)),
+            Err(error) => return Err(error),
+        };
+        let mut live = LiveTcp::default();
+        let mut before = Vec::new();
+        Ok(Self {
+            title,
+            origin,
+            limits,
+            feed,
+            disks: Watcher::new("disks", look_at_disks)?,
+            sockets: Watcher::new("sockets", move |go_on| look_at_sockets(&mut live, go_on))?,
+            recorders: Watcher::new("recorders", move |_| look_at_recorders(&mut before))?,
+        })
+    }
+
+    /// Packets come as they pass.
+    pub(super) fn is_live(&self) -> bool {
+        match &self.origin {
+            Origin::Interfaces(_) => true,
+            Origin::Volume { is_growing, .. } => *is_growing,
+            Origin::File(_) => false,
+        }
+    }
+
+    /// Whether what a tab shows was looked at once, and all of a file is read.
+    pub(super) fn is_ready(&mut self, ask: &Ask<'_>) -> bool {
+        match wanted(ask.tab, ask.grouping) {
+            Some(Wanted::Talkers(_) | Wanted::Dns(_)) => {
+                self.go_to(ask.at);
+                self.is_live() || self.feed.as_ref().is_ok_and(|feed| feed.met().is_over)
+            }
+            Some(Wanted::Disk(_)) => self.disks.seen().is_some(),
+            Some(Wanted::Sockets(_)) => self.sockets.seen().is_some(),
+            Some(Wanted::Recorder(_)) => self.recorders.seen().is_some(),
+            None => true,
+        }
+    }
+
+    /// Reads what is about another moment, where it is not there already.
+    fn go_to(&mut self, at: At) {
+        let At::Second(second) = at else { return };
+        if matches!(self.origin, Origin::Interfaces(_)) {
+            return;
+        }
+        let moment = Moment(second);
+        if self.feed.as_ref().is_ok_and(|feed| feed.covers(moment)) {
+            return;
+        }
+        self.feed =
+            Feed::start(&self.origin, Some(moment), self.limits).map_err(|error| line(&error));
+    }
+
+    /// The second that is shown: of what is live time goes on where no packet comes, too.
+    fn moment(&self, at: At, newest: Option<Moment>) -> Option<Moment> {
+        let late = match &self.origin {
+            Origin::Interfaces(_) => Some(LATE.0),
+            Origin::Volume { is_growing: true, .. } => Some(LATE.1),
+            _ => None,
+        };
+        let now = late.map(|late| Moment::of(SystemClock.realtime()).plus(-late));
+        match at {
+            At::Second(second) => Some(Moment(second)),
+            At::Now => newest.max(now),
+        }
+    }
+
+    /// A page of what packets tell.
+    fn traffic(
+        &mut self,
+        ask: &Ask<'_>,
+        sheet: impl Fn(&Talkers, Moment, &Query) -> Sheet,
+    ) -> Page {
+        self.go_to(ask.at);
+        let feed = match &self.feed {
+            Ok(feed) => feed,
+            Err(why) => {
+                let notes = vec![format!("packets are not seen: {why}")];
+                return Page { sheet: Sheet { notes, ..Sheet::default() }, ..Page::default() };
+            }
+        };
+        let met = feed.met();
+        let talkers = feed.talkers();
+        let held = talkers.held();
+        let newest = held.seconds.map(|(_, newest)| newest);
+        let Some(moment) = self.moment(ask.at, newest) else {
+            let so_far = if met.is_over { "no packets" } else { "reading" };
+            let sheet = Sheet { notes: met.notes, ..Sheet::default() };
+            return Page { head: vec![so_far.to_owned()], sheet, ..Page::default() };
+        };
+        let query =
+            Query::parse(ask.query, SystemClock.realtime()).unwrap_or_else(|_| Query::all());
+        let by_second = talkers.bytes_by_second(moment, view::HEAD_SECONDS);
+        let mut sheet = sheet(&talkers, moment, &query);
+        sheet.notes.extend(met.notes);
+        let mut time = view::clock_time(moment.end());
+        if !self.is_live() && !met.is_over {
+            time.push_str(" reading");
+        } else if ask.at == At::Now && self.is_live() {
+            time.push_str(" now");
+        }
+        let totals = view::traffic_head(&held, &by_second, met.dropped);
+        Page { head: totals, sheet, second: Some(moment.0), time }
+    }
+}
+
+impl Pages for TopPages {
+    fn title(&self) -> String {
+        self.title.clone()
+    }
+
+    fn tabs(&self) -> &'static [Tab] {
+        &TABS
+    }
+
+    fn page(&mut self, ask: &Ask<'_>) -> Page {
+        match wanted(ask.tab, ask.grouping) {
+            Some(Wanted::Talkers(grouping)) => self.traffic(ask, |talkers, at, query| {
+                view::talkers_sheet(&talkers.talkers(grouping, at, query), grouping)
+            }),
+            Some(Wanted::Dns(grouping)) => self.traffic(ask, |talkers, at, query| {
+                view::dns_sheet(&talkers.asked(grouping, at, query), grouping)
+            }),
+            Some(Wanted::Disk(grouping)) => {
+                seen(self.disks.seen(), |watch| view::disks_sheet(watch, grouping))
+            }
+            Some(Wanted::Sockets(grouping)) => {
+                let query = Query::parse(ask.query, SystemClock.realtime());
+                let query = query.unwrap_or_else(|_| Query::all());
+                seen(self.sockets.seen(), |watch| sockets(watch, grouping, &query))
+            }
+            Some(Wanted::Recorder(grouping)) => seen(self.recorders.seen(), |[now, before]| {
+                view::recorders_sheet(now, before, grouping)
+            }),
+            None => Page::default(),
+        }
+    }
+
+    fn check(&self, query: &str) -> Result<(), String> {
+        let query =
+            Query::parse(query, SystemClock.realtime()).map_err(|error| error.to_string())?;
+        match query.needs_atlas() {
+            Some(field) => Err(format!("{} has no values here", field.name)),
+            None => Ok(()),
+        }
+    }
+
+    fn second(&self, text: &str) -> Result<i64, String> {
+        let text = text.trim();
+        let day = || {
+            let newest = self.feed.as_ref().ok().and_then(|feed| feed.talkers().held().seconds);
+            let now = newest.map_or(SystemClock.realtime(), |(_, newest)| newest.end());
+            now.to_string().split('T').next().unwrap_or_default().to_owned()
+        };
+        // A time of day alone is of the day that is shown.
+        let is_clock = text.len() <= 8 && text.contains(':');
+        let text = if is_clock { format!("{}T{text}", day()) } else { text.to_owned() };
+        let query = Query::parse(&format!("after {text}"), SystemClock.realtime());
+        let query = query.map_err(|_| "write 10:40, 2026-11-20T10:40 or 5m ago".to_owned())?;
+        Ok(query.packet_time_range().0.unix_seconds())
+    }
+
+    fn write(&mut self, ask: &Ask<'_>, line: &str) -> Result<String, String> {
+        let feed = self.feed.as_ref().map_err(Clone::clone)?;
+        let text = if ask.query.is_empty() {
+            line.to_owned()
+        } else {
+            format!("({}) and ({line})", ask.query)
+        };
+        let newest = feed.talkers().held().seconds.map(|(_, newest)| newest);
+        let at = self.moment(ask.at, newest);
+        let at = at.ok_or_else(|| "there are no packets yet".to_owned())?;
+        let written = match &self.origin {
+            Origin::Volume { options, .. } => saved::from_volume(options, &text, at),
+            _ => saved::from_memory(&feed.talkers(), &text),
+        };
+        written.map_err(|error| crate::failure::line(&error))
+    }
+}
+
+/// The newest moment of a volume that nobody records to.
+fn newest_of(origin: &Origin) -> anyhow::Result<Option<Moment>> {
+    match origin {
+        Origin::Volume { options, is_growing: false } => {
+            let inspection = upkeep::inspect(&options.volume, &options.members)?;
+            Ok(inspection.times.map(|(_, newest)| Moment::of(newest)))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn seen<T>(watch: Option<Arc<T>>, sheet: impl FnOnce(&T) -> Sheet) -> Page {
+    match watch {
+        Some(watch) => Page { sheet: sheet(&watch), ..Page::default() },
+        None => Page { head: vec!["looking".to_owned()], ..Page::default() },
+    }
+}
+
+fn look_at_disks(go_on: GoOn<'_>) -> IoWatch {
+    let mut live = LiveIo::new(Target::default());
+    ::diagnose::io::watch(&mut live, &SystemClock, DISK_NS, &mut |_| go_on())
+}
+
+fn look_at_sockets(live: &mut LiveTcp, go_on: GoOn<'_>) -> Result<Watch, String> {
+    let times = (SOCKETS_NS, SOCKETS_NS);
+    let watch = ::diagnose::tcp::watch(live, &SystemClock, times, &mut |_| go_on());
+    watch.map_err(|error| line(&error.into()))
+}
+
+fn look_at_recorders(before: &mut Vec<(String, String)>) -> Recorders {
+    let now = recorder::states();
+    let then = core::mem::replace(before, now.clone());
+    SystemClock.sleep_until(SystemClock.boottime_ns() + NANOS_PER_SECOND);
+    [now, then]
+}
+
+fn sockets(watch: &Result<Watch, String>, grouping: SocketGrouping, query: &Query) -> Sheet {
+    match watch {
+        Ok(watch) => view::sockets_sheet(watch, grouping, &|track| matches(track, query)),
+        Err(why) => Sheet { notes: vec![why.clone()], ..Sheet::default() },
+    }
+}
+
+/// Whether a query selects the session that a socket is an end of, by what is known of it here.
+fn matches(track: &Track, query: &Query) -> bool {
+    let (local, remote) = (track.last.local, track.last.remote);
+    let tuple = FiveTuple {
+        orig: local.ip().to_canonical().into(),
+        resp: remote.ip().to_canonical().into(),
+        orig_port: local.port(),
+        resp_port: remote.port(),
+        proto: Protocol::TCP,
+    };
+    let mut row = Slice::new(tuple, SystemClock.realtime());
+    (row.orig.packets, row.resp.packets) = (1, 1);
+    query.matches(&row, None)
+}

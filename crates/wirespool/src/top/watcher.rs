@@ -1,0 +1,68 @@
+//! Looks at the machine again and again while somebody wants to see it.
+
+use core::ops::ControlFlow;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use host::{StopFlag, SystemClock};
+use units::{Clock, NANOS_PER_SECOND, Sleep};
+
+/// Looking costs something: it ends when nobody has asked for so long.
+const PATIENCE_NS: i64 = 5 * NANOS_PER_SECOND;
+const NAP_NS: i64 = NANOS_PER_SECOND / 20;
+
+/// A thread that looks, and what it saw last.
+#[derive(Debug)]
+pub(super) struct Watcher<T> {
+    seen: Arc<Mutex<Option<Arc<T>>>>,
+    asked_ns: Arc<AtomicI64>,
+    stop: StopFlag,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What a look is to ask whether it goes on.
+pub(super) type GoOn<'a> = &'a mut dyn FnMut() -> ControlFlow<()>;
+
+impl<T: Send + Sync + 'static> Watcher<T> {
+    /// Ready to look; a look takes as long as it needs, a second or so.
+    pub(super) fn new(
+        name: &str,
+        mut look: impl FnMut(GoOn<'_>) -> T + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let seen = Arc::new(Mutex::new(None));
+        let asked_ns = Arc::new(AtomicI64::new(i64::MIN));
+        let stop = StopFlag::default();
+        let (shown, asked, stopping) = (Arc::clone(&seen), Arc::clone(&asked_ns), stop.clone());
+        let body = move || {
+            while !stopping.is_set() {
+                let now_ns = SystemClock.boottime_ns();
+                if now_ns.saturating_sub(asked.load(Ordering::Relaxed)) > PATIENCE_NS {
+                    // What was seen long ago is not shown as the present.
+                    *shown.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                    SystemClock.sleep_until(now_ns + NAP_NS);
+                    continue;
+                }
+                let found = look(&mut || stopping.flow());
+                *shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(found));
+            }
+        };
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(body)?;
+        Ok(Self { seen, asked_ns, stop, thread: Some(thread) })
+    }
+
+    /// What was seen last, if anything was so far.
+    pub(super) fn seen(&self) -> Option<Arc<T>> {
+        self.asked_ns.store(SystemClock.boottime_ns(), Ordering::Relaxed);
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl<T> Drop for Watcher<T> {
+    fn drop(&mut self) {
+        self.stop.set();
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("a panic aborts");
+        }
+    }
+}
