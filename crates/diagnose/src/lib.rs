@@ -13,6 +13,7 @@ mod nap;
 pub mod profile;
 pub mod recorder;
 pub mod tcp;
+pub mod vitals;
 mod words;
 
 pub use finding::{Diagnosis, Finding, Remedy, Severity, Unseen};

@@ -90,7 +90,8 @@ fn window(file: &OwnedFd, offset: u64, bytes: u64) -> Option<u64> {
     (answer == 0).then(|| u64::try_from(cached).unwrap_or(u64::MAX))
 }
 
-fn page_bytes() -> u64 {
+/// What the kernel counts memory in.
+pub fn page_bytes() -> u64 {
     u64::try_from(rustix::param::page_size()).unwrap_or(4096)
 }
 

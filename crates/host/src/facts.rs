@@ -58,8 +58,8 @@ pub fn facts() -> Facts {
     facts
 }
 
-/// What moves: pressure, memory, packets dropped for want of time. Values are of this moment or
-/// counted since the start of the machine.
+/// What moves: pressure, memory, load, packets dropped for want of time. Values are of this moment
+/// or counted since the start of the machine.
 pub fn moving_facts() -> Facts {
     let mut facts = Facts::new();
     for resource in ["cpu", "memory", "io"] {
@@ -83,10 +83,16 @@ pub fn moving_facts() -> Facts {
             }
         }
     }
-    for name in ["pswpin", "pswpout", "allocstall_normal", "oom_kill"] {
+    for name in ["pgpgin", "pgpgout", "pswpin", "pswpout", "allocstall_normal", "oom_kill"] {
         let line = lines("/proc/vmstat").into_iter().find(|line| line.starts_with(name));
         if let Some((name, value)) = line.as_deref().and_then(|line| line.split_once(' ')) {
             set(&mut facts, &["vmstat", name], value);
+        }
+    }
+    // Runnable and waiting tasks in the mean of so many minutes.
+    for line in lines("/proc/loadavg") {
+        for (name, value) in ["1", "5", "15"].iter().zip(line.split(' ')) {
+            set(&mut facts, &["load", name], value);
         }
     }
     facts
@@ -342,5 +348,6 @@ mod tests {
         let facts = moving_facts();
         assert!(facts.contains_key("memory.MemAvailable"));
         assert!(facts.contains_key("softnet.0.processed"));
+        assert!(facts.contains_key("load.15") && facts.contains_key("vmstat.pgpgin"));
     }
 }

@@ -31,6 +31,7 @@ mod pipe;
 mod piped;
 mod process;
 mod processes;
+mod processor_counters;
 mod processors;
 mod program;
 pub mod sampling;
@@ -47,7 +48,7 @@ mod timed;
 pub mod tracepoints;
 pub mod usage;
 
-pub use cached::cached_share;
+pub use cached::{cached_share, page_bytes};
 pub use clock::SystemClock;
 pub use control::{ControlSocket, ask, control_sockets};
 pub use directory::{Directory, OpenFile, default_cache_directory};
@@ -56,7 +57,7 @@ pub use install::{install_link, wireshark_folders};
 pub use launch::{Launch, Launched, User, not_started};
 pub use listing::{files_in, read_text};
 pub use near::MemoryNear;
-pub use nic::receive_queue_count;
+pub use nic::{DirectionCounters, LinkCounters, link_counters, receive_queue_count};
 pub use notice::{Hook, log_warning};
 pub use output::{Appended, Output, OutputFolder, open_input};
 pub use pipe::{NamedEnd, pipe};
@@ -66,6 +67,7 @@ pub use process::{
     random_bytes, terminal_columns,
 };
 pub use processes::has_process;
+pub use processor_counters::{ProcessorCounters, ProcessorTimes, processor_counters};
 pub use processors::{
     ProcessorUse, allowed_cpus, keep_thread_on, node_of_processor, pin_thread, processor_mhz,
     processor_temperature_c,

@@ -6,10 +6,9 @@ use std::path::Path;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::Error;
+use crate::processor_counters::ProcessorTimes;
 use crate::usage::children;
 
-/// What a tick of `/proc/stat` is: `USER_HZ` is 100 wherever this builds (`proc_stat(5)`).
-const TICK_NS: u64 = 10_000_000;
 /// Sensors of processors, by the names of their drivers.
 const SENSORS: [&str; 5] = ["coretemp", "k10temp", "zenpower", "cpu_thermal", "soc_thermal"];
 
@@ -94,16 +93,9 @@ impl ProcessorUse {
         }
     }
 
-    /// The first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal.
     fn of(text: &str) -> Option<Self> {
-        let line = text.lines().next()?.strip_prefix("cpu ")?;
-        let ticks: Vec<u64> =
-            line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        let [user, nice, system, _idle, _waiting, irq, softirq, stolen, ..] = ticks[..] else {
-            return None;
-        };
-        let busy = user + nice + system + irq + softirq;
-        Some(Self { busy_ns: busy * TICK_NS, stolen_ns: stolen * TICK_NS })
+        let times = ProcessorTimes::of(text.lines().next()?.strip_prefix("cpu ")?)?;
+        Some(Self { busy_ns: times.busy_ns(), stolen_ns: times.stolen_ns })
     }
 }
 

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use host::sampling::Ticker;
 use host::symbols::{Function, Library, Place};
+use units::number::real;
 
 pub use live::{Missing, Profiler};
 
@@ -270,10 +271,10 @@ impl Profile {
             Ticker::Clock => (1.0, elapsed_ns),
             Ticker::Cycles => {
                 let busy_ns = self.now.busy_ns.saturating_sub(begin.busy_ns);
-                (float(busy_ns) / float(elapsed_ns.max(1)), tally.all.weight)
+                (real(busy_ns) / real(elapsed_ns.max(1)), tally.all.weight)
             }
         };
-        of * float(weight) / float(whole.max(1))
+        of * real(weight) / real(whole.max(1))
     }
 }
 
@@ -319,11 +320,6 @@ fn is_idle(work: &Work) -> bool {
         _ => true,
     };
     work.process == IDLE && of_idle
-}
-
-#[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "shares need no more")]
-fn float(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::path::Path;
 
 use crate::processes::{self, Stat};
 use crate::tracepoints::DeviceNumber;
@@ -81,6 +82,13 @@ impl DiskCounters {
 pub fn disks() -> BTreeMap<DeviceNumber, (String, DiskCounters)> {
     let text = fs::read_to_string("/proc/diskstats").unwrap_or_default();
     text.lines().filter_map(disk).collect()
+}
+
+/// Whether a device that [`disks`] names is a whole one, not a partition.
+pub fn is_whole_disk(name: &str) -> bool {
+    // Slashes of names, as of `cciss/c0d0`, are exclamation marks here.
+    let folder = Path::new("/sys/block").join(name.replace('/', "!"));
+    folder.is_dir()
 }
 
 fn disk(line: &str) -> Option<(DeviceNumber, (String, DiskCounters))> {
@@ -185,6 +193,7 @@ mod tests {
         assert_eq!((old.flushes, old.requests()), (0, 50));
         assert!(disk("7 0 loop0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0").is_none());
         assert_eq!(counters.since(&old).flushes, 3);
+        assert!(!is_whole_disk("no-such-disk"));
     }
 
     #[test]

@@ -9,7 +9,9 @@ mod owners;
 mod placement;
 mod touched;
 
-pub use counters::{DiskCounters, Process, ProcessCounters, disks, process, processes};
+pub use counters::{
+    DiskCounters, Process, ProcessCounters, disks, is_whole_disk, process, processes,
+};
 pub use open_files::{OpenFile, backing_files, files_below, open_files};
 pub use owners::{Owner, owner_of};
 pub use placement::{
