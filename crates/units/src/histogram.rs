@@ -49,6 +49,12 @@ impl Histogram {
         all.get(first..end).unwrap_or_default().to_vec()
     }
 
+    /// Each step that has any: from, the first latency beyond it, and the count.
+    pub fn steps(&self) -> impl Iterator<Item = (u64, u64, u64)> {
+        let used = self.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
+        used.map(|(at, &count)| (lower_bound(at), upper_bound(at).saturating_add(1), count))
+    }
+
     /// Latencies recorded.
     pub fn count(&self) -> u64 {
         self.count
@@ -133,5 +139,9 @@ mod tests {
         assert_eq!(doublings.first(), Some(&(0, 1)));
         assert_eq!(doublings.last(), Some(&(65_536, 35)));
         assert!(Histogram::default().doublings().is_empty());
+        let steps: Vec<(u64, u64, u64)> = one.steps().collect();
+        assert_eq!(steps.iter().map(|(.., count)| count).sum::<u64>(), 101);
+        assert_eq!((steps[0], steps[1]), ((0, 5, 1), (896, 1024, 1)));
+        assert!(steps.is_sorted_by(|one, next| one.1 <= next.0));
     }
 }

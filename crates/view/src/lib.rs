@@ -12,6 +12,7 @@ mod explain;
 mod facts;
 mod hold;
 mod io;
+mod latency;
 mod manifest;
 mod map;
 mod members;
@@ -38,7 +39,7 @@ mod traced;
 mod verification;
 mod volume;
 
-pub use diagnosis::{diagnosis, diagnosis_json};
+pub use diagnosis::{DiagnosisPage, diagnosis, diagnosis_html, diagnosis_json};
 pub use events::{LogEnds, LogEvent, LogReader, NoLog, log_events, tag_line};
 pub use explain::{explain, explain_json, fields, fields_json};
 pub use facts::{FactsError, differences, differences_json, facts_json, parse_facts};

@@ -216,7 +216,7 @@ mod tests {
         let info = TcpInfo { congestion_window: 80, ..TcpInfo::default() };
         let seen = NamespaceLook { sockets: vec![socket(Some(&info))], ..NamespaceLook::default() };
         follower
-            .take(&TcpLook { namespaces: vec![(Place::default(), seen)], ..TcpLook::default() });
+            .take(0, &TcpLook { namespaces: vec![(Place::default(), seen)], ..TcpLook::default() });
         let mut series = follower.busiest(1);
         series[0].points.extend([point(80), point(10)]);
         let text = socket_series(&series, PlotStyle { width: 60, is_terminal: false });

@@ -8,13 +8,14 @@ use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use ::diagnose::io::{Live as LiveIo, Target};
-use ::diagnose::tcp::Live;
+use ::diagnose::io::{IoWatch, Live as LiveIo, Target};
+use ::diagnose::tcp::{Live, Series};
 use ::diagnose::{Diagnosis, machine};
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use host::facts::Facts;
 use host::{Output, StopFlag, SystemClock};
-use units::NANOS_PER_SECOND;
+use units::{Clock as _, NANOS_PER_SECOND};
+use view::DiagnosisPage;
 
 use crate::arguments::duration;
 use crate::failure::{Outcome, Usage, Verdict};
@@ -32,6 +33,7 @@ use crate::stdout;
     after_help = "\
 Examples:
   wirespool diagnose                          why is this machine slow?
+  wirespool diagnose --for 5m --html monday.html
   wirespool diagnose tcp                      ten seconds of every TCP socket
   wirespool diagnose io                       who reads and writes what on which disk
   wirespool diagnose host --save monday.json
@@ -51,6 +53,8 @@ pub(crate) struct Flags {
 
 #[derive(Debug, Args)]
 struct AllFlags {
+    #[command(flatten)]
+    page: PageFlags,
     /// How long to look
     #[arg(long = "for", value_name = "TIME", value_parser = duration, default_value = "30s")]
     duration: Duration,
@@ -65,6 +69,25 @@ enum What {
     Io(io::IoFlags),
     Host(HostFlags),
     Recorder(recorder::Flags),
+}
+
+/// What is written besides, for others to look at.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("written").multiple(true))]
+struct PageFlags {
+    /// Write a page of HTML with the findings and plots of what was seen to this file
+    #[arg(long, value_name = "FILE", group = "written")]
+    html: Option<PathBuf>,
+    /// Replace a file that is there
+    #[arg(long, requires = "written")]
+    force: bool,
+}
+
+impl PageFlags {
+    /// Begins the file: what cannot be written is said before anybody waits.
+    fn begin(&self) -> Result<Option<Output>, host::Error> {
+        self.html.as_deref().map(|path| Output::create(path, self.force)).transpose()
+    }
 }
 
 /// How this machine is set up, what it is short of, and how it differs from another.
@@ -115,9 +138,11 @@ fn show(report: &Diagnosis, as_json: bool) -> Outcome {
 /// All parts at the same time.
 fn of_all(flags: &AllFlags) -> Outcome {
     let duration_ns = nanos(flags.duration)?;
+    let page = flags.page.begin()?;
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("diagnose");
     let mut disks = LiveIo::new(Target::default());
+    let mut followed = tcp::Followed::new(Live::default(), page.is_some());
     let (sockets, machine, io) = thread::scope(|scope| -> anyhow::Result<_> {
         let machine =
             scope.spawn(|| machine::watch(&SystemClock, duration_ns, &mut || stop.flow()));
@@ -125,7 +150,7 @@ fn of_all(flags: &AllFlags) -> Outcome {
             ::diagnose::io::watch(&mut disks, &SystemClock, duration_ns, &mut |_| stop.flow())
         });
         let times = (NANOS_PER_SECOND, duration_ns);
-        let tcp = tcp::sockets(&mut Live::default(), times, &stop, &mut progress);
+        let tcp = tcp::sockets(&mut followed, times, &stop, &mut progress);
         let (machine, io) = (joined(machine), joined(io));
         Ok((tcp?, machine, io))
     })?;
@@ -135,7 +160,21 @@ fn of_all(flags: &AllFlags) -> Outcome {
         ::diagnose::io::diagnose(&io),
         machine::diagnose(&machine),
     ];
-    show(&Diagnosis::joined(parts), flags.json)
+    let report = Diagnosis::joined(parts);
+    if let Some(page) = page {
+        let sockets = followed.busiest().unwrap_or_default();
+        write_page(page, &report, (Some(&sockets), Some(&io)))?;
+    }
+    show(&report, flags.json)
+}
+
+fn write_page(
+    page: Output,
+    report: &Diagnosis,
+    (sockets, disks): (Option<&[Series]>, Option<&IoWatch>),
+) -> Result<(), host::Error> {
+    let of = DiagnosisPage { at: SystemClock.realtime(), report, sockets, disks };
+    page.finish_with(view::diagnosis_html(&of).as_bytes())
 }
 
 /// What a thread found; its panic is ours.

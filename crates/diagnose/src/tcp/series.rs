@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use host::sockets::{Owner, TcpSocket, TcpState};
+use units::number::between;
 
 use super::watch::{Key, TcpLook};
 
@@ -13,6 +14,8 @@ const FOLLOWED_MAX: usize = 4096;
 /// A connection at one look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Point {
+    /// Nanoseconds since the first look of all.
+    pub after_ns: u64,
     /// Congestion window in segments.
     pub congestion_window: u32,
     /// Smoothed round trip in microseconds.
@@ -44,12 +47,15 @@ impl Series {
 /// Connections as they are looked at.
 #[derive(Clone, Debug, Default)]
 pub struct Follower {
+    /// When the first look was, in time since boot.
+    begun_ns: Option<i64>,
     series: BTreeMap<Key, Series>,
 }
 
 impl Follower {
-    /// Takes a look in.
-    pub fn take(&mut self, look: &TcpLook) {
+    /// Takes a look in, with its time since boot.
+    pub fn take(&mut self, at_ns: i64, look: &TcpLook) {
+        let after_ns = between(*self.begun_ns.get_or_insert(at_ns), at_ns);
         for (place, seen) in &look.namespaces {
             let sockets = seen.sockets.iter().filter(|it| it.state == TcpState::Established);
             for socket in sockets {
@@ -69,6 +75,7 @@ impl Follower {
                 let owner = look.owners.get(&socket.inode);
                 series.owner = series.owner.take().or_else(|| owner.cloned());
                 series.points.push(Point {
+                    after_ns,
                     congestion_window: info.congestion_window,
                     rtt_us: info.rtt_us,
                     delivery_rate: info.delivery_rate.unwrap_or(0),
@@ -124,13 +131,15 @@ mod tests {
     #[test]
     fn the_busiest_connection_is_the_one_that_carried_most_meanwhile() {
         let mut follower = Follower::default();
-        follower.take(&look(&[(1, 1_000_000), (2, 0)]));
-        follower.take(&look(&[(1, 1_000_001), (2, 500), (3, 900_000)]));
+        follower.take(70, &look(&[(1, 1_000_000), (2, 0)]));
+        follower.take(90, &look(&[(1, 1_000_001), (2, 500), (3, 900_000)]));
         let busiest = follower.busiest(2);
         let seen: Vec<(u64, u64, usize)> = busiest
             .iter()
             .map(|series| (series.socket.cookie, series.carried(), series.points.len()))
             .collect();
         assert_eq!(seen, [(2, 500, 2), (1, 1, 2)], "what the third carried before is not known");
+        let times = busiest[0].points.iter().map(|point| point.after_ns);
+        assert_eq!(times.collect::<Vec<_>>(), [0, 20]);
     }
 }

@@ -1,6 +1,7 @@
 //! What disks were asked for, and by whom: tables, histograms and a plot of places, and as JSON.
 
 mod json;
+mod page;
 mod places;
 mod touches;
 
@@ -11,6 +12,7 @@ use diagnose::io::{
 use units::{ByteSize, Histogram};
 
 pub use json::io_json;
+pub(crate) use page::add_disks;
 pub use touches::{touch, touch_json, touches};
 
 use crate::table::{Column, render};
@@ -25,13 +27,12 @@ const BAR: u64 = 24;
 
 /// What was seen, in words; the findings are [`crate::diagnosis`].
 pub fn io(watch: &IoWatch, width: Option<usize>) -> String {
-    let mut text = match &watch.tracing {
-        Tracing::Seen { .. } => disks(watch, width),
-        Tracing::Refused(_) => String::new(),
-    };
-    if text.is_empty() {
-        text.push_str(&counters(watch, width));
+    let mut text = overview(watch).text(width);
+    let depths = depths(watch);
+    for depth in &depths {
+        text.extend([depth, "\n"]);
     }
+    text.push_str(if depths.is_empty() { "" } else { "\n" });
     for (disk, seen) in &watch.disks {
         let name = watch.device_name(*disk);
         for (operation, of) in &seen.operations {
@@ -39,9 +40,17 @@ pub fn io(watch: &IoWatch, width: Option<usize>) -> String {
         }
         text.push_str(&places::plot(&name, &seen.places, width.unwrap_or(WIDTH)));
     }
-    text.push_str(&processes(watch, width));
-    text.push_str(&files(watch, width));
+    text.push_str(&processes(watch).text(width));
+    text.push_str(&files(watch).text(width));
     text
+}
+
+/// What disks did, or, where requests were not seen one by one, what the kernel counted.
+fn overview(watch: &IoWatch) -> Table {
+    match watch.tracing {
+        Tracing::Seen { .. } if !watch.disks.is_empty() => disks(watch),
+        _ => counters(watch),
+    }
 }
 
 pub(super) fn name(operation: Operation) -> &'static str {
@@ -64,26 +73,48 @@ fn plural_name(operation: Operation) -> &'static str {
     }
 }
 
-fn titled(
-    title: &str,
-    columns: &[Column<'_>],
-    rows: &[Vec<String>],
-    width: Option<usize>,
-) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let shown = rows.get(..ROWS_MAX).unwrap_or(rows);
-    let more = rows.len().saturating_sub(ROWS_MAX);
-    let rest = if more > 0 { format!("and {more} more (--json has all)\n") } else { String::new() };
-    format!("{title}\n{}{rest}\n", render(columns, shown, width))
+/// Rows below a title, for a terminal and for a page.
+struct Table {
+    title: String,
+    columns: Vec<Column<'static>>,
+    rows: Vec<Vec<String>>,
 }
 
-fn number(title: &str, rank: u8) -> Column<'_> {
+impl Table {
+    fn new<const N: usize>(
+        title: &str,
+        columns: [Column<'static>; N],
+        rows: impl Iterator<Item = [String; N]>,
+    ) -> Self {
+        let rows = rows.map(Vec::from).collect();
+        Self { title: title.to_owned(), columns: columns.to_vec(), rows }
+    }
+
+    fn shown(&self) -> &[Vec<String>] {
+        self.rows.get(..ROWS_MAX).unwrap_or(&self.rows)
+    }
+
+    /// How many rows are not shown.
+    fn rest(&self) -> Option<String> {
+        let more = self.rows.len().saturating_sub(ROWS_MAX);
+        (more > 0).then(|| format!("and {more} more (--json has all)"))
+    }
+
+    /// Nothing without rows.
+    fn text(&self, width: Option<usize>) -> String {
+        if self.rows.is_empty() {
+            return String::new();
+        }
+        let rest = self.rest().map_or_else(String::new, |rest| rest + "\n");
+        format!("{}\n{}{rest}\n", self.title, render(&self.columns, self.shown(), width))
+    }
+}
+
+fn number(title: &'static str, rank: u8) -> Column<'static> {
     Column { title, is_number: true, least: 0, rank }
 }
 
-fn words(title: &str, least: usize) -> Column<'_> {
+fn words(title: &'static str, least: usize) -> Column<'static> {
     Column { title, is_number: false, least, rank: 0 }
 }
 
@@ -101,7 +132,7 @@ fn bytes(amount: u64) -> String {
     if amount == 0 { "-".to_owned() } else { ByteSize(amount).to_string() }
 }
 
-fn disks(watch: &IoWatch, width: Option<usize>) -> String {
+fn disks(watch: &IoWatch) -> Table {
     let columns = [
         words("DISK", 8),
         words("", 0),
@@ -117,7 +148,11 @@ fn disks(watch: &IoWatch, width: Option<usize>) -> String {
         number("LONGEST", 3),
     ];
     let rows = watch.disks.iter().flat_map(|(disk, seen)| disk_rows(watch, *disk, seen));
-    let rows: Vec<Vec<String>> = rows.collect();
+    Table::new("Disks", columns, rows)
+}
+
+/// How many requests each disk had at the same time, in sentences.
+fn depths(watch: &IoWatch) -> Vec<String> {
     let depth = |(disk, seen): (&DeviceNumber, &DiskSeen)| {
         let (disk, mean) = (watch.device_name(*disk), hundredths(seen.device_ns, watch.ns));
         // Of a request whose end is missing nobody knows how long the disk had it.
@@ -125,11 +160,10 @@ fn disks(watch: &IoWatch, width: Option<usize>) -> String {
             Tracing::Seen { lost_requests: 0, .. } => seen.under_way_max.to_string(),
             _ => "an unknown number".to_owned(),
         };
-        format!("{disk} had {mean} requests at the same time in the mean, {most} at most\n")
+        format!("{disk} had {mean} requests at the same time in the mean, {most} at most")
     };
-    let depths: String = watch.disks.iter().map(depth).collect();
-    let gap = if depths.is_empty() { "" } else { "\n" };
-    titled("Disks", &columns, &rows, width) + &depths + gap
+    let is_traced = matches!(watch.tracing, Tracing::Seen { .. });
+    watch.disks.iter().filter(|_| is_traced).map(depth).collect()
 }
 
 /// `3.14`: nanoseconds of all in nanoseconds of one.
@@ -139,14 +173,18 @@ fn hundredths(part: u64, of: i64) -> String {
     format!("{}.{:02}", hundredths / 100, hundredths % 100)
 }
 
-fn disk_rows(watch: &IoWatch, disk: DeviceNumber, seen: &DiskSeen) -> Vec<Vec<String>> {
-    let row = |(operation, of): (&Operation, &OperationSeen)| {
+fn disk_rows(
+    watch: &IoWatch,
+    disk: DeviceNumber,
+    seen: &DiskSeen,
+) -> impl Iterator<Item = [String; 12]> {
+    let row = move |(operation, of): (&Operation, &OperationSeen)| {
         let Amount { count, bytes: all } = of.all;
         let quantile = |of: &Histogram, permille| match of.count() {
             0 => "-".to_owned(),
             _ => time(of.quantile_ns(permille)),
         };
-        vec![
+        [
             watch.device_name(disk),
             name(*operation).to_owned(),
             grouped(count),
@@ -161,11 +199,11 @@ fn disk_rows(watch: &IoWatch, disk: DeviceNumber, seen: &DiskSeen) -> Vec<Vec<St
             time(of.device.max_ns()),
         ]
     };
-    seen.operations.iter().map(row).collect()
+    seen.operations.iter().map(row)
 }
 
 /// What the kernel counted, where requests could not be seen one by one.
-fn counters(watch: &IoWatch, width: Option<usize>) -> String {
+fn counters(watch: &IoWatch) -> Table {
     let columns = [
         words("DISK", 8),
         number("READS", 0),
@@ -185,7 +223,7 @@ fn counters(watch: &IoWatch, width: Option<usize>) -> String {
     };
     let watch_ms = u64::try_from(watch.ns / 1_000_000).unwrap_or(0);
     let rows = watch.counters.values().map(|(name, gained)| {
-        vec![
+        [
             name.clone(),
             grouped(gained.reads),
             bytes(gained.read_bytes),
@@ -199,7 +237,7 @@ fn counters(watch: &IoWatch, width: Option<usize>) -> String {
             share(gained.busy_ms.min(watch_ms), watch_ms),
         ]
     });
-    titled("Block devices, as the kernel counts", &columns, &rows.collect::<Vec<_>>(), width)
+    Table::new("Block devices, as the kernel counts", columns, rows)
 }
 
 /// Times of one kind of requests: how many waited, and how many were at the disk for how long.
@@ -225,15 +263,14 @@ fn histogram(title: &str, seen: &OperationSeen) -> String {
     ];
     let rows = bounds.into_iter().map(|from| {
         let (waited, took) = (count(&queue, from), count(&device, from));
-        vec![time(from), grouped(waited), bar(waited), grouped(took), bar(took)]
+        [time(from), grouped(waited), bar(waited), grouped(took), bar(took)]
     });
-    let rows: Vec<Vec<String>> = rows.collect();
-    titled(title, &columns, &rows, None)
+    Table::new(title, columns, rows).text(None)
 }
 
-fn processes(watch: &IoWatch, width: Option<usize>) -> String {
+fn processes(watch: &IoWatch) -> Table {
     if matches!(watch.tracing, Tracing::Refused(_)) {
-        return process_counters(watch, width);
+        return process_counters(watch);
     }
     let columns = [
         number("PROCESS", 0),
@@ -255,7 +292,7 @@ fn processes(watch: &IoWatch, width: Option<usize>) -> String {
     seen.sort_by_key(|(_, seen)| core::cmp::Reverse(weight(seen)));
     let row = |(process, seen): (&u32, &ProcessSeen)| {
         let number = if *process == 0 { "-".to_owned() } else { process.to_string() };
-        vec![
+        [
             number,
             printable(&seen.name),
             grouped(seen.reads.count),
@@ -269,23 +306,23 @@ fn processes(watch: &IoWatch, width: Option<usize>) -> String {
             time(seen.total.quantile_ns(990)),
         ]
     };
-    titled("Processes", &columns, &seen.into_iter().map(row).collect::<Vec<_>>(), width)
+    Table::new("Processes", columns, seen.into_iter().map(row))
 }
 
-fn process_counters(watch: &IoWatch, width: Option<usize>) -> String {
+fn process_counters(watch: &IoWatch) -> Table {
     let columns =
         [number("PROCESS", 0), words("NAME", 12), number("READ", 0), number("CHANGED", 0)];
     let mut seen: Vec<_> = watch.process_counters.iter().collect();
     seen.sort_by_key(|(_, seen)| core::cmp::Reverse(seen.read_bytes + seen.written_bytes));
     let rows = seen.into_iter().map(|(process, seen)| {
-        vec![
+        [
             process.to_string(),
             printable(&seen.name),
             bytes(seen.read_bytes),
             bytes(seen.written_bytes),
         ]
     });
-    titled("Processes, as the kernel counts", &columns, &rows.collect::<Vec<_>>(), width)
+    Table::new("Processes, as the kernel counts", columns, rows)
 }
 
 /// Of whom most of the bytes are, in words.
@@ -301,7 +338,7 @@ pub(super) fn most_of(watch: &IoWatch, seen: &FileSeen) -> String {
     }
 }
 
-fn files(watch: &IoWatch, width: Option<usize>) -> String {
+fn files(watch: &IoWatch) -> Table {
     let columns = [
         words("FILE", 24),
         number("READ", 0),
@@ -314,7 +351,7 @@ fn files(watch: &IoWatch, width: Option<usize>) -> String {
     let mut seen: Vec<_> = watch.files.iter().collect();
     seen.sort_by_key(|(_, seen)| core::cmp::Reverse(seen.reads.bytes + seen.writes.bytes));
     let rows = seen.into_iter().map(|(content, seen)| {
-        vec![
+        [
             printable(&watch.content_name(*content)),
             bytes(seen.reads.bytes),
             bytes(seen.readahead.bytes),
@@ -324,7 +361,7 @@ fn files(watch: &IoWatch, width: Option<usize>) -> String {
             printable(&most_of(watch, seen)),
         ]
     });
-    titled("Files", &columns, &rows.collect::<Vec<_>>(), width)
+    Table::new("Files", columns, rows)
 }
 
 #[cfg(test)]

@@ -65,6 +65,49 @@ fn without_tracing_there_are_the_counters() {
     assert!(row.contains("2.0 ms") && row.ends_with("25 %"), "{text}");
 }
 
+fn page(watch: &IoWatch) -> String {
+    let mut page = crate::page::Document::new("x");
+    add_disks(&mut page, watch);
+    page.finish("")
+}
+
+#[test]
+fn a_page_has_plots_of_each_disk_and_the_tables() {
+    let mut watch = watch();
+    let disk = watch.disks.values_mut().next().unwrap();
+    disk.operations.get_mut(&Operation::Read).unwrap().sizes.insert(12, 12);
+    for step in 0..20 {
+        disk.places.cells.insert((step, 100), [4096, 0]);
+        disk.places.cells.insert((step, 300 + step), [0, 8192]);
+    }
+    let html = page(&watch);
+    let titles = html.split("<figcaption><h3>").skip(1);
+    let titles: Vec<&str> = titles.map(|rest| rest.split('<').next().unwrap()).collect();
+    let expected = [
+        "Bytes over time",
+        "Offset over time, read",
+        "Offset over time, written",
+        "Latency of reads, sda",
+        "Sizes of reads, sda",
+    ];
+    assert_eq!(titles, expected);
+    // Reads stay in a row of the plot, which is one area; writes move on, by a
+    // row of the plot in three steps.
+    assert!(html.contains("class=\"point c1\" data-points=\"1\""), "{html}");
+    assert!(html.contains("class=\"point c2\" data-points=\"8\""), "{html}");
+    for words in [
+        "80.0 KiB read; a mark is 3.00 MiB in 50.0 ms.",
+        "12 values, the longest 1.2 ms.",
+        "sda had 0.50 requests at the same time",
+        "<th scope=\"row\" class=\"long\">/data/file</th>",
+        "cat\\u{1b}[2J (process 77)",
+    ] {
+        assert!(html.contains(words), "{words} in {html}");
+    }
+    let nothing = page(&IoWatch::default());
+    assert!(nothing.contains("Nothing.") && !nothing.contains("<svg"), "{nothing}");
+}
+
 #[test]
 fn json_has_everything() {
     let watch = watch();

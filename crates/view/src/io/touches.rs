@@ -6,7 +6,7 @@ use diagnose::io::{Touch, TouchKind, Touches};
 use serde::Serialize;
 use units::Timestamp;
 
-use super::{number, titled, words};
+use super::{Table, number, words};
 use crate::text::{grouped, plural, printable, time};
 
 /// `10:40:22.123  cat (process 77)  open read  /data/file`.
@@ -69,12 +69,12 @@ pub fn touches(all: &Touches, width: Option<usize>) -> String {
         let [opened, read, written, closed] = known.map(count);
         let other = sum(kinds) - opened - read - written - closed;
         let path = printable(&who.path.to_string_lossy());
-        let mut cells = vec![path, printable(&who.name), who.process.to_string()];
-        cells.extend([opened, read, written, closed, other].map(grouped));
-        cells
+        let [opened, read, written, closed, other] =
+            [opened, read, written, closed, other].map(grouped);
+        let (name, process) = (printable(&who.name), who.process.to_string());
+        [path, name, process, opened, read, written, closed, other]
     });
-    let rows: Vec<Vec<String>> = rows.collect();
-    let text = match titled("Touched files", &columns, &rows, width) {
+    let text = match Table::new("Touched files", columns, rows).text(width) {
         text if text.is_empty() => "nothing was touched\n".to_owned(),
         text => text,
     };

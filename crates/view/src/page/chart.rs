@@ -7,7 +7,9 @@ use super::{add, escape};
 /// Pixels of a drawing.
 const WIDE: f64 = 960.0;
 const HALF: f64 = 468.0;
+const THIRD: f64 = 304.0;
 const HEIGHT: f64 = 260.0;
+const LOW: f64 = 200.0;
 /// Left of the plane: labels of the vertical axis.
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = 24.0;
@@ -49,6 +51,8 @@ pub(crate) enum Shape {
     Wide,
     /// Half of that, for two side by side.
     Half,
+    /// A third, for small plots that are alike.
+    Third,
 }
 
 /// How a series looks in the legend.
@@ -156,18 +160,20 @@ impl Chart {
     }
 
     fn svg(&self, id: &str, title_height: f64, style: &str) -> String {
-        let (width, legend) = match self.shape {
-            Shape::Wide => (WIDE, 0.0),
-            Shape::Half => (HALF, LEGEND),
+        let (width, own_height, legend) = match self.shape {
+            Shape::Wide => (WIDE, HEIGHT, 0.0),
+            Shape::Half => (HALF, HEIGHT, LEGEND),
+            // One that is so small has a single series, and no legend.
+            Shape::Third => (THIRD, LOW, 0.0),
         };
-        let height = HEIGHT + legend + title_height;
+        let height = own_height + legend + title_height;
         let plane = Plane {
             x: &self.x.scale,
             y: &self.y.scale,
             left: LEFT,
             top: TOP + legend + title_height,
             width: width - LEFT - RIGHT,
-            height: HEIGHT - TOP - BOTTOM,
+            height: own_height - TOP - BOTTOM,
         };
         let (title, description) = (escape(&self.title), escape(&self.description));
         let mut svg = format!(

@@ -10,6 +10,8 @@ pub(crate) enum Cell {
     Text(String),
     /// Stands right.
     Number(String),
+    /// Of any length: broken where it must be, so that the other columns stay in sight.
+    Long(String),
 }
 
 impl Cell {
@@ -21,10 +23,15 @@ impl Cell {
         Self::Number(text.into())
     }
 
+    pub(crate) fn long(text: impl Into<String>) -> Self {
+        Self::Long(text.into())
+    }
+
     fn parts(&self) -> (&str, &'static str) {
         match self {
             Self::Text(text) => (text, ""),
             Self::Number(text) => (text, " class=\"n\""),
+            Self::Long(text) => (text, " class=\"long\""),
         }
     }
 }
@@ -50,6 +57,11 @@ impl Document {
         add(&mut self.body, format_args!("<h2>{}</h2>\n", escape(text)));
     }
 
+    /// Below a section.
+    pub(crate) fn subsection(&mut self, text: &str) {
+        add(&mut self.body, format_args!("<h3 class=\"sub\">{}</h3>\n", escape(text)));
+    }
+
     pub(crate) fn paragraph(&mut self, text: &str) {
         add(&mut self.body, format_args!("<p>{}</p>\n", escape(text)));
     }
@@ -70,6 +82,36 @@ impl Document {
             self.paragraph(sentence);
         }
         self.body.push_str("</section>\n");
+    }
+
+    /// Something that is said of the whole, and what belongs to it: `tone` as of a verdict.
+    pub(crate) fn panel(&mut self, tone: &str, words: &str, fill: impl FnOnce(&mut Self)) {
+        let words = escape(words);
+        add(
+            &mut self.body,
+            format_args!("<section class=\"verdict part {tone}\"><h3>{words}</h3>\n"),
+        );
+        fill(self);
+        self.body.push_str("</section>\n");
+    }
+
+    /// What the next lines are.
+    pub(crate) fn label(&mut self, text: &str) {
+        add(&mut self.body, format_args!("<h4>{}</h4>\n", escape(text)));
+    }
+
+    pub(crate) fn list(&mut self, items: &[String]) {
+        self.body.push_str("<ul>\n");
+        for item in items {
+            add(&mut self.body, format_args!("<li>{}</li>\n", escape(item)));
+        }
+        self.body.push_str("</ul>\n");
+    }
+
+    /// Lines to be copied.
+    pub(crate) fn commands(&mut self, lines: &[String]) {
+        let lines = escape(&lines.join("\n"));
+        add(&mut self.body, format_args!("<pre>{lines}</pre>\n"));
     }
 
     /// Names and large numbers.
@@ -122,7 +164,11 @@ impl Document {
         self.body.push_str("<div class=\"figures\">\n");
         for chart in charts {
             self.charts += 1;
-            let class = if chart.shape() == Shape::Half { " class=\"half\"" } else { "" };
+            let class = match chart.shape() {
+                Shape::Wide => "",
+                Shape::Half => " class=\"half\"",
+                Shape::Third => " class=\"third\"",
+            };
             let (title, description) = (escape(chart.title()), escape(chart.description()));
             let svg = chart.inline(&format!("plot-{}", self.charts));
             add(

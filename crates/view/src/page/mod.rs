@@ -1,12 +1,14 @@
 //! Plots as SVG, and pages of HTML around them, without scripts and without anything to fetch.
 //!
 //! A [`Chart`] has two axes ([`scale`]) and marks on them, one module for each kind: [`Line`],
-//! [`Bars`], [`Dots`], [`Intervals`] and [`Rule`]. It knows nothing of what is plotted; the reports
-//! choose quantities, names and colours. Colours are variables of the page ([`style`]), for a light
-//! and a dark background and for paper; each series of a chart differs by more than its colour.
+//! [`Bars`], [`Areas`], [`Dots`], [`Intervals`] and [`Rule`]. It knows nothing of what is plotted;
+//! the reports choose quantities, names and colours. Colours are variables of the page ([`style`]),
+//! for a light and a dark background and for paper; each series of a chart differs by more than its
+//! colour.
 //!
 //! Each mark says in `data-points` how many of its values are drawn: tests count them.
 
+mod areas;
 mod bars;
 mod chart;
 mod document;
@@ -17,6 +19,7 @@ mod rule;
 mod scale;
 mod style;
 
+pub(crate) use areas::Areas;
 pub(crate) use bars::Bars;
 pub(crate) use chart::{Axis, Chart, Shape};
 pub(crate) use document::{Cell, Document, escape};

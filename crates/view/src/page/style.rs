@@ -81,10 +81,20 @@ p { margin: .5rem 0; max-width: 46rem }
 .verdict p { margin: .25rem 0 0 }
 .verdict strong { font-size: 1.3rem; line-height: 1.3; color: var(--tone, var(--ink)) }
 .good { --tone: var(--good) } .bad { --tone: var(--bad) } .open { --tone: var(--open) }
-.figures { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1.75rem 1.5rem;
+.part { margin: 1rem 0; overflow-wrap: anywhere }
+.part h3 { font-size: 1.05rem; line-height: 1.35; color: var(--tone, var(--ink)) }
+.part p, .part ul, pre { margin: .15rem 0 }
+.part ul { padding-left: 1.1rem }
+h3.sub { margin-top: 2rem; overflow-wrap: anywhere }
+h4 { font-size: .85rem; font-weight: 600; color: var(--dim); margin: .7rem 0 0 }
+pre { font: 13px/1.5 ui-monospace, monospace; background: var(--paper); padding: .35rem .6rem;
+  border-radius: 4px; overflow-x: auto; overflow-wrap: normal }
+.figures { display: grid; grid-template-columns: repeat(6, minmax(0, 1fr)); gap: 1.75rem 1.5rem;
   margin-top: 1rem }
-figure { margin: 0; grid-column: span 2; break-inside: avoid }
-figure.half { grid-column: span 1 }
+figure { margin: 0; grid-column: span 6; break-inside: avoid; display: flex;
+  flex-direction: column; justify-content: space-between }
+figure.half { grid-column: span 3 }
+figure.third { grid-column: span 2 }
 figure svg { display: block; width: 100%; height: auto; margin-top: .25rem }
 figcaption p { margin: 0; color: var(--dim); font-size: .9rem }
 .facts { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; margin: 1.25rem 0 0; padding: 0 }
@@ -101,13 +111,20 @@ th:last-child, td:last-child { padding-right: 0 }
 tbody th { vertical-align: top; font-size: inherit; color: inherit; font-weight: 400;
   white-space: nowrap }
 .n { text-align: right; white-space: nowrap }
+tbody .long { min-width: 11rem; white-space: normal; overflow-wrap: anywhere }
 footer { margin-top: 3rem; color: var(--dim); font-size: .85rem }
-@media (max-width: 44rem) { figure.half { grid-column: span 2 } }
+@media (max-width: 44rem) {
+  figure.half, figure.third { grid-column: span 6 }
+  figure.third svg { max-width: 26rem }
+  figure { overflow-x: auto }
+  figure:not([class]) svg { min-width: 46rem }
+}
 @media print {
   body { max-width: none; padding: 0; font-size: 10pt }
   h2 { break-after: avoid; margin-top: 1.5rem }
   table, .verdict { break-inside: avoid }
   .wide { overflow: visible }
+  pre { white-space: pre-wrap }
   table { font-size: 7.5pt }
   th { font-size: inherit }
   th, td { padding-right: .4rem }

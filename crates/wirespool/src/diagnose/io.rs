@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use host::{Launch, Launched, StopFlag, SystemClock};
 use units::Clock as _;
 
-use super::nanos;
+use super::{PageFlags, nanos, write_page};
 use crate::arguments::duration;
 use crate::failure::{Outcome, Verdict};
 use crate::progress::Progress;
@@ -42,7 +42,7 @@ pub(super) struct IoFlags {
           conflicts_with = "command")]
     duration: Duration,
     /// Tell who touches which file, by fanotify(7)
-    #[arg(long)]
+    #[arg(long, conflicts_with = "html")]
     files: bool,
     /// With --files: these kinds of touches only
     #[arg(long = "kind", value_name = "KIND", value_delimiter = ',', requires = "files")]
@@ -61,6 +61,8 @@ pub(super) struct IoFlags {
     /// Report as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    page: PageFlags,
     /// A command that is run meanwhile; the watch ends with it
     #[arg(last = true)]
     command: Vec<OsString>,
@@ -99,6 +101,7 @@ pub(super) fn run(flags: &IoFlags) -> Outcome {
     if flags.files {
         return touches(flags, &target, &stop);
     }
+    let page = flags.page.begin()?;
     let below = target.below.clone();
     // Listening begins before the command.
     let mut machine = Live::new(target);
@@ -118,6 +121,9 @@ pub(super) fn run(flags: &IoFlags) -> Outcome {
         watch.keep_below(&below);
     }
     let report = io::diagnose(&watch);
+    if let Some(page) = page {
+        write_page(page, &report, (None, Some(&watch)))?;
+    }
     let text = if flags.json {
         view::io_json(&watch, &report)
     } else {

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::path::{Path, PathBuf};
 
-use ::diagnose::tcp::{self, Follower, Handshakes, Live, Source, TcpLook, Watch};
+use ::diagnose::tcp::{self, Follower, Handshakes, Live, Series, Source, TcpLook, Watch};
 use ::diagnose::{Diagnosis, Unseen};
 use ::extract::Event;
 use clap::Args;
@@ -11,7 +11,7 @@ use host::{Output, StopFlag, SystemClock};
 use units::Clock as _;
 use view::SocketSamples;
 
-use super::{nanos, show};
+use super::{PageFlags, nanos, show, write_page};
 use crate::arguments::{self, duration};
 use crate::failure::{Outcome, of_extract};
 use crate::find::{self, ReadingFlags};
@@ -29,7 +29,6 @@ const WIDTH: usize = 100;
 /// the listener whose SYN cookies lost them; queues that overflow, losses, small windows, and who
 /// holds a sender up. Without root it sees its own namespace, and names of its own processes only.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(super) struct Flags {
     /// Look at the handshakes in this volume instead of at this machine
     volume: Option<PathBuf>,
@@ -48,11 +47,10 @@ pub(super) struct Flags {
     #[arg(long, conflicts_with = "volume")]
     here: bool,
     /// Write a row for each socket and look into this Parquet file; `wirespool sql FILE` reads it
-    #[arg(long, value_name = "FILE", conflicts_with = "volume")]
+    #[arg(long, value_name = "FILE", conflicts_with = "volume", group = "written")]
     save: Option<PathBuf>,
-    /// Replace the file of --save
-    #[arg(long, requires = "save")]
-    force: bool,
+    #[command(flatten)]
+    page: PageFlags,
     /// Plot window, round trip and delivery rate of the ten busiest connections over time
     #[arg(long, conflicts_with_all = ["volume", "json"])]
     plot: bool,
@@ -65,17 +63,24 @@ pub(super) struct Flags {
 
 pub(super) fn run(flags: &Flags) -> Outcome {
     if let Some(volume) = &flags.volume {
-        return show(&recorded(flags, volume)?, flags.json);
+        let page = flags.page.begin()?;
+        let report = recorded(flags, volume)?;
+        if let Some(page) = page {
+            write_page(page, &report, (None, None))?;
+        }
+        return show(&report, flags.json);
     }
     // What cannot be written is said before anybody waits.
-    let save = flags.save.as_deref().map(|path| Output::create(path, flags.force)).transpose()?;
+    let page = flags.page.begin()?;
+    let save =
+        flags.save.as_deref().map(|path| Output::create(path, flags.page.force)).transpose()?;
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("diagnose");
     let times = (nanos(flags.interval)?, nanos(flags.duration)?);
+    let live = if flags.here { Live::own() } else { Live::default() };
     let mut sampled = Sampled {
-        live: if flags.here { Live::own() } else { Live::default() },
+        followed: Followed::new(live, flags.plot || page.is_some()),
         samples: save.map(SocketSamples::new).transpose()?,
-        follower: flags.plot.then(Follower::default),
         failed: None,
     };
     let watch = sockets(&mut sampled, times, &stop, &mut progress)?;
@@ -86,29 +91,58 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     if let Some(samples) = sampled.samples {
         samples.finish()?.finish()?;
     }
-    if let Some(follower) = sampled.follower {
+    let busiest = sampled.followed.busiest().unwrap_or_default();
+    if flags.plot {
         let width = stdout::width().unwrap_or(WIDTH);
         let style = view::PlotStyle { width, is_terminal: stdout::is_terminal() };
-        stdout::print(&view::socket_series(&follower.busiest(PLOTTED), style))?;
+        stdout::print(&view::socket_series(&busiest, style))?;
     }
-    show(&tcp::diagnose(&watch), flags.json)
+    let report = tcp::diagnose(&watch);
+    if let Some(page) = page {
+        write_page(page, &report, (Some(&busiest), None))?;
+    }
+    show(&report, flags.json)
+}
+
+/// Sockets, and what connections did from look to look.
+pub(super) struct Followed {
+    live: Live,
+    follower: Option<Follower>,
+}
+
+impl Followed {
+    /// Looks only, or follows connections as well.
+    pub(super) fn new(live: Live, follows: bool) -> Self {
+        Self { live, follower: follows.then(Follower::default) }
+    }
+
+    /// The connections that carried most; `None` where none was followed.
+    pub(super) fn busiest(self) -> Option<Vec<Series>> {
+        Some(self.follower?.busiest(PLOTTED))
+    }
+}
+
+impl Source for Followed {
+    fn look(&mut self) -> Result<TcpLook, host::Error> {
+        let look = self.live.look()?;
+        if let Some(follower) = &mut self.follower {
+            follower.take(SystemClock.boottime_ns(), &look);
+        }
+        Ok(look)
+    }
 }
 
 /// Looks that are kept besides.
 struct Sampled {
-    live: Live,
+    followed: Followed,
     samples: Option<SocketSamples<Output>>,
-    follower: Option<Follower>,
     /// Samples could not be written: looking goes on, for what it finds.
     failed: Option<anyhow::Error>,
 }
 
 impl Source for Sampled {
     fn look(&mut self) -> Result<TcpLook, host::Error> {
-        let look = self.live.look()?;
-        if let Some(follower) = &mut self.follower {
-            follower.take(&look);
-        }
+        let look = self.followed.look()?;
         if let Some(samples) = self.samples.as_mut().filter(|_| self.failed.is_none()) {
             self.failed = samples.add(SystemClock.realtime(), &look).err().map(Into::into);
         }

@@ -12,6 +12,7 @@ mod bench;
 mod demo;
 mod diagnose;
 mod diagnose_io;
+mod diagnose_page;
 mod discards;
 mod evidence;
 mod golden;

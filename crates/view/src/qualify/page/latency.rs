@@ -5,7 +5,8 @@ use units::ByteSize;
 use units::number::real;
 
 use super::super::text::rate;
-use crate::page::{Axis, Bars, Cell, Chart, Colour, Document, Line, Quantity, Rule, Scale, Shape};
+use crate::latency::{Kind, latency_chart};
+use crate::page::{Cell, Chart, Colour, Document, Rule};
 use crate::text::{grouped, nanos, percent, plural};
 
 /// Bars for each doubling of the latency.
@@ -119,52 +120,17 @@ fn steps(latencies: &Latencies) -> Vec<(f64, f64, f64)> {
 
 /// Bars of one kind of latency; another is seen as a line of steps over them.
 fn histogram(title: &str, bars: &Latencies, outline: Option<&Latencies>) -> Chart {
-    let of_bars = steps(bars);
-    let of_outline = outline.map(steps).unwrap_or_default();
-    let all = || of_bars.iter().chain(&of_outline);
-    let low = all().map(|(from, _, _)| *from).fold(f64::INFINITY, f64::min);
-    let high = all().map(|(_, to, _)| *to).fold(1.0, f64::max);
-    let most = all().map(|(_, _, count)| *count).fold(1.0, f64::max);
-    let low = if low.is_finite() { low } else { 1.0 };
-    let axes = (
-        Axis::new("latency", Scale::within_decades(Quantity::Time, (low, high))),
-        Axis::new("count", Scale::decades(Quantity::Count, (1.0, most * 1.1))),
-    );
-    let said = format!(
-        "{}, the longest {}. Both scales are logarithmic.",
-        plural(bars.count(), "value"),
-        nanos(bars.max_ns().max(outline.map_or(0, Latencies::max_ns)))
-    );
-    let mut chart = Chart::new(title, &said, Shape::Half, axes);
-    let name = if outline.is_some() { "device" } else { "" };
-    chart.add(Bars::new(name, Colour::First, of_bars));
-    if !of_outline.is_empty() {
-        chart.add(Line::new("from arrival", Colour::Second, edges(&of_outline)).stepped());
-    }
+    let kind = |name, of: &Latencies| Kind {
+        name,
+        ranges: steps(of),
+        count: of.count(),
+        max_ns: of.max_ns(),
+    };
     let marked = outline.unwrap_or(bars);
-    for (down, (share, name)) in
-        (0..).zip([(500_000, "p50"), (990_000, "p99"), (999_900, "p99.99")])
-    {
-        if let Some(ns) = marked.quantile_ns(share) {
-            chart.add(Rule::vertical(name, Colour::Quiet, real(ns)).lower(down));
-        }
-    }
-    chart
-}
-
-/// The outline of steps; where none lies between two of them it goes down.
-fn edges(steps: &[(f64, f64, f64)]) -> Vec<(f64, f64)> {
-    let mut points = Vec::new();
-    let mut behind = None;
-    for (from, to, count) in steps {
-        if let Some(behind) = behind
-            && behind < *from * 0.999
-        {
-            points.push((behind, 0.0));
-        }
-        points.push((*from, *count));
-        behind = Some(*to);
-    }
-    points.extend(behind.map(|behind| (behind, 0.0)));
-    points
+    let marks: Vec<(&str, u64)> = [(500_000, "p50"), (990_000, "p99"), (999_900, "p99.99")]
+        .into_iter()
+        .filter_map(|(share, name)| Some((name, marked.quantile_ns(share)?)))
+        .collect();
+    let outline = outline.map(|of| kind("from arrival", of));
+    latency_chart(title, kind("device", bars), outline, &marks)
 }

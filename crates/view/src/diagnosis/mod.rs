@@ -1,7 +1,13 @@
-//! What a diagnosis found: numbered findings with evidence, cause and remedies; and as JSON.
+//! What a diagnosis found: numbered findings with evidence, cause and remedies; as
+//! JSON, and as a page with plots of what was seen.
+
+mod page;
+mod sockets;
 
 use diagnose::{Diagnosis, Finding, Remedy, Unseen};
 use serde::Serialize;
+
+pub use page::{DiagnosisPage, diagnosis_html};
 
 use crate::pretty;
 use crate::text::{printable, wrapped};
