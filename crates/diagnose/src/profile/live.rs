@@ -36,11 +36,10 @@ impl Profiler {
         Ok(Self::of(Sampler::open(hz)?, clock))
     }
 
-    /// Counts only what this process does.
-    #[must_use]
-    pub fn only(mut self, process: u32) -> Self {
-        self.process = Some(process);
-        self
+    /// The same of one process.
+    pub fn open_for(hz: u32, process: u32, clock: &dyn Clock) -> Result<Self, NotSampled> {
+        let of_all = Self::of(Sampler::open_for(hz, process)?, clock);
+        Ok(Self { process: Some(process), ..of_all })
     }
 
     fn of(sampler: Sampler, clock: &dyn Clock) -> Self {
@@ -103,13 +102,12 @@ impl Profiler {
             unseen.push(Unseen { what: what.to_owned(), needs: needs.to_owned() });
         };
         if let Scope::Own { left_out, .. } = self.sampler.scope() {
-            add(
-                "processes of other users, and of one's own those that began elsewhere meanwhile",
-                "CAP_PERFMON, or sysctl kernel.perf_event_paranoid=0",
-            );
+            let needs = "CAP_PERFMON, or sysctl kernel.perf_event_paranoid=0";
+            if self.process.is_none() {
+                add("processes of others, and those of one's own that began meanwhile", needs);
+            }
             if left_out > 0 {
-                let what = format!("{left_out} more threads of one's own");
-                add(&what, "CAP_PERFMON, or sysctl kernel.perf_event_paranoid=0");
+                add(&format!("what {left_out} more threads do"), needs);
             }
         }
         if !self.sampler.has_kernel() {

@@ -193,7 +193,7 @@ mod tests {
         };
         let losses = vec![loss(false, 0), loss(true, 90)];
         let state = State { losses, pool_columns: 128, ..State::default() };
-        let found = diagnose(&Recording { gaps, state: Some(state), threads: vec![] });
+        let found = diagnose(&Recording { gaps, state: Some(state), ..Recording::default() });
         let kinds: Vec<&str> = found.findings.iter().map(|finding| finding.kind).collect();
         assert_eq!(kinds, ["recorder.writer_drops", "recorder.kernel_drops"]);
         assert!(found.findings[0].what.starts_with("15 packets were taken"), "{found:?}");
@@ -212,7 +212,7 @@ mod tests {
         };
         let state = State { interfaces: vec![interface], ..State::default() };
         let gaps = vec![gap(GapCause::KernelDrops, Some(100))];
-        let found = diagnose(&Recording { gaps, state: Some(state), threads: vec![] });
+        let found = diagnose(&Recording { gaps, state: Some(state), ..Recording::default() });
         assert!(found.findings[0].evidence[1].contains("one of 2 queues has 99 %"), "{found:?}");
         assert!(found.findings[0].cause.contains("One of several threads"), "{found:?}");
     }

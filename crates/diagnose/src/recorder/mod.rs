@@ -4,6 +4,7 @@
 //! ended, and from the processor time of its threads.
 
 mod disks;
+mod functions;
 mod losses;
 mod threads;
 mod watch;
@@ -23,6 +24,8 @@ pub struct Recording {
     pub state: Option<State>,
     /// Its threads; none of a recording that has ended.
     pub threads: Vec<Thread>,
+    /// In which functions they worked; of a recording that goes on.
+    pub functions: Option<Functions>,
 }
 
 /// What a recorder says of itself.
@@ -132,6 +135,30 @@ pub struct Thread {
     pub busy: u64,
 }
 
+/// Where the processor time of a recorder went while it was looked at.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Functions {
+    /// Thousandths of one processor's time, all of it.
+    pub busy: u64,
+    /// Samples that this was found from.
+    pub samples: u64,
+    /// The hottest ones, the hottest first.
+    pub hottest: Vec<HotFunction>,
+    /// What could not be seen.
+    pub unseen: Vec<Unseen>,
+}
+
+/// A function that a recorder worked in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HotFunction {
+    /// The program or library that it is in, or the kernel.
+    pub library: String,
+    /// Its name, or a place in that.
+    pub function: String,
+    /// Thousandths of one processor's time.
+    pub busy: u64,
+}
+
 /// Names what is wrong with a recording, and what could not be seen of it.
 pub fn diagnose(recording: &Recording) -> Diagnosis {
     let mut looked_at = vec![format!("{} gaps of the volume", recording.gaps.len())];
@@ -149,6 +176,8 @@ pub fn diagnose(recording: &Recording) -> Diagnosis {
         .into_iter()
         .chain(recording.state.iter().flat_map(disks::findings))
         .chain(threads::findings(recording))
+        .chain(recording.functions.iter().filter_map(functions::finding))
         .collect();
+    unseen.extend(recording.functions.iter().flat_map(|it| it.unseen.clone()));
     Diagnosis { looked_at, findings, unseen }.ranked()
 }

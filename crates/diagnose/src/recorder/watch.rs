@@ -6,23 +6,46 @@ use std::collections::BTreeMap;
 
 use units::Sleep;
 
-use super::Thread;
+use super::{Functions, Thread, functions};
+use crate::finding::Unseen;
 use crate::nap::nap;
+use crate::profile::Profiler;
 
 /// Processor time so far by number of the thread, with its name.
 type Times = BTreeMap<u32, (String, u64)>;
 
-/// The threads of a process while it is looked at, the busiest first: for so long, or until `go_on`
-/// says no, which is asked ten times a second.
+/// Samples a second. A prime: what happens a hundred times a second is not always missed or always
+/// met.
+const HZ: u32 = 997;
+
+/// The threads of a process while it is looked at, the busiest first, and the functions that they
+/// work in: for so long, or until `go_on` says no, which is asked ten times a second.
 pub fn watch(
     process: u32,
     clock: &dyn Sleep,
     duration_ns: i64,
     go_on: &mut dyn FnMut() -> ControlFlow<()>,
-) -> Vec<Thread> {
+) -> (Vec<Thread>, Functions) {
+    let mut profiler = Profiler::open_for(HZ, process, clock);
     let before = host::thread_times(process);
-    let elapsed_ns = nap(clock, duration_ns, go_on);
-    threads(&before, host::thread_times(process), elapsed_ns)
+    let elapsed_ns = nap(clock, duration_ns, &mut || {
+        if let Ok(profiler) = &mut profiler {
+            profiler.look(clock);
+        }
+        go_on()
+    });
+    let threads = threads(&before, host::thread_times(process), elapsed_ns);
+    let functions = match &mut profiler {
+        Ok(profiler) => {
+            profiler.look(clock);
+            functions::of_profiler(profiler)
+        }
+        Err(error) => {
+            let (what, needs) = ("in which functions it works".to_owned(), error.to_string());
+            Functions { unseen: vec![Unseen { what, needs }], ..Functions::default() }
+        }
+    };
+    (threads, functions)
 }
 
 /// Those that were there the whole time.
@@ -60,7 +83,7 @@ mod tests {
     fn our_own_threads_are_seen() {
         let clock = ManualClock::new(Timestamp(0));
         let mut asked = 0;
-        let found = watch(std::process::id(), &clock, 300_000_000, &mut || {
+        let (found, _) = watch(std::process::id(), &clock, 300_000_000, &mut || {
             asked += 1;
             ControlFlow::Continue(())
         });

@@ -71,11 +71,11 @@ pub enum Ticker {
 pub enum Scope {
     /// That of all processes.
     All,
-    /// That of processes of this user, and of those that they start.
+    /// That of processes of this user, or of one process, and of those that they start.
     Own {
         /// Threads that are looked at.
         threads: usize,
-        /// Threads of his that are not, for want of descriptors or of leave.
+        /// Threads of them that are not, for want of descriptors or of leave.
         left_out: usize,
     },
 }
@@ -108,9 +108,13 @@ struct Wish {
 
 impl Sampler {
     /// So many samples a second of each processor, as far as this process may see: everything, else
-    /// all processes outside of the kernel, else those of this user. No more samples a second than
-    /// the kernel gives out (`kernel.perf_event_max_sample_rate`).
+    /// processes of this user, with the kernel or without. No more samples a second than the kernel
+    /// gives out (`kernel.perf_event_max_sample_rate`).
     pub fn open(hz: u32) -> Result<Self, NotSampled> {
+        Self::open_all(hz).or_else(|_| Self::open_own(hz))
+    }
+
+    fn open_all(hz: u32) -> Result<Self, NotSampled> {
         let all = |wish| {
             let (counters, sample_rings) = open_all(wish)?;
             let notes = open_notes(NOTE_RING).or_else(|_| open_notes(SMALL_NOTE_RING));
@@ -121,13 +125,22 @@ impl Sampler {
             sampler.note_rings = note_rings;
             Ok(sampler)
         };
-        Self::first_granted(hz, &all).or_else(|_| Self::open_own(hz))
+        Self::first_granted(hz, &all)
     }
 
     /// The same of this user's processes only.
     pub fn open_own(hz: u32) -> Result<Self, NotSampled> {
+        Self::open_threads(hz, &own_threads())
+    }
+
+    /// Everything, if that may be seen, else at least this process.
+    pub fn open_for(hz: u32, process: u32) -> Result<Self, NotSampled> {
+        Self::open_all(hz).or_else(|_| Self::open_threads(hz, &threads_of(process)))
+    }
+
+    fn open_threads(hz: u32, threads: &[i32]) -> Result<Self, NotSampled> {
         let own = |wish| {
-            let (events, rings, scope) = open_own(wish)?;
+            let (events, rings, scope) = open_threads(wish, threads)?;
             Self::started(events, rings, wish, scope)
         };
         Self::first_granted(hz, &own)
@@ -307,13 +320,12 @@ fn open_notes(size: usize) -> io::Result<(Vec<OwnedFd>, Vec<Ring>)> {
 
 /// One event for each thread on each processor, because only events of one processor can share a
 /// ring; what the threads start is noted by the same event. Samples and notes have one ring.
-fn open_own(wish: Wish) -> io::Result<(Vec<OwnedFd>, Vec<Ring>, Scope)> {
+fn open_threads(wish: Wish, own: &[i32]) -> io::Result<(Vec<OwnedFd>, Vec<Ring>, Scope)> {
     let attributes = sampling(wish, INHERIT | NOTES);
     let processors = perf::online();
     let (mut events, mut rings) = (Vec::<OwnedFd>::new(), Vec::new());
-    let own = own_threads();
     let (mut threads, mut refused) = (0, None);
-    for thread in &own {
+    for thread in own {
         if (threads + 1) * processors.len() > OWN_EVENTS_MAX {
             break;
         }
@@ -347,19 +359,25 @@ fn open_own(wish: Wish) -> io::Result<(Vec<OwnedFd>, Vec<Ring>, Scope)> {
 fn own_threads() -> Vec<i32> {
     let user = rustix::process::geteuid().as_raw();
     let own = i32::try_from(std::process::id()).unwrap_or(0);
-    let numbers = |folder: &str| -> Vec<i32> {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
-    };
     let is_own = |process: &i32| {
         fs::metadata(format!("/proc/{process}")).is_ok_and(|found| found.uid() == user)
     };
-    let mut processes: Vec<i32> = numbers("/proc").into_iter().filter(is_own).collect();
+    let mut processes: Vec<i32> = numbers_in("/proc").into_iter().filter(is_own).collect();
     processes.sort_by_key(|&process| (process != own, process));
-    let threads = processes.iter().flat_map(|process| numbers(&format!("/proc/{process}/task")));
+    let number = |process: &i32| u32::try_from(*process).ok();
+    let threads = processes.iter().filter_map(number).flat_map(threads_of);
     let calling = rustix::thread::gettid().as_raw_nonzero().get();
     let others = threads.filter(|&thread| thread != calling);
     core::iter::once(calling).chain(others).collect()
+}
+
+fn threads_of(process: u32) -> Vec<i32> {
+    numbers_in(&format!("/proc/{process}/task"))
+}
+
+fn numbers_in(folder: &str) -> Vec<i32> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 #[cfg(test)]

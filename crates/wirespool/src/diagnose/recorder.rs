@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::path::PathBuf;
 
-use ::diagnose::recorder::{Recording, Thread, diagnose, watch};
+use ::diagnose::recorder::{Functions, Recording, Thread, diagnose, watch};
 use clap::Args;
 use host::{StopFlag, SystemClock};
 use units::Timestamp;
@@ -20,7 +20,7 @@ use crate::recorder;
 /// Reads the gaps of the volume and, of a recorder that runs, what it says of its queues and disks:
 /// whether packets were lost for want of processor, disk or memory, or in the card; whether disks
 /// give less than they were qualified for; where slow writes lie; which of its threads has no time
-/// left.
+/// left, and in which functions they work.
 #[derive(Debug, Args)]
 pub(super) struct Flags {
     /// The volume
@@ -52,26 +52,29 @@ pub(super) fn run(flags: &Flags) -> Outcome {
             .transpose()?,
     };
     let (state, process) = told.map_or((None, None), |(state, process)| (Some(state), process));
-    let threads = match process {
-        Some(process) => threads(process, nanos(flags.duration)?)?,
-        None => Vec::new(),
+    let (threads, functions) = match process {
+        Some(process) => {
+            let (threads, functions) = look(process, nanos(flags.duration)?)?;
+            (threads, Some(functions))
+        }
+        None => (Vec::new(), None),
     };
     flags.reading.catch_up(&flags.volume);
     let all = Timestamp(i64::MIN)..=Timestamp(i64::MAX);
     let found = ::extract::gaps(&options, &all, &SystemClock)
         .map_err(|error| of_extract(&flags.volume, error))?;
-    let recording = Recording { gaps: found.gaps, state, threads };
+    let recording = Recording { gaps: found.gaps, state, threads, functions };
     show(&diagnose(&recording), flags.json)
 }
 
-/// The threads of the recorder, the busiest first.
-fn threads(process: u32, duration_ns: i64) -> anyhow::Result<Vec<Thread>> {
+/// The threads of the recorder, and in which functions they work.
+fn look(process: u32, duration_ns: i64) -> anyhow::Result<(Vec<Thread>, Functions)> {
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("diagnose");
-    let threads = watch(process, &SystemClock, duration_ns, &mut || {
+    let found = watch(process, &SystemClock, duration_ns, &mut || {
         progress.text(&|| "looking".to_owned());
         stop.flow()
     });
     progress.finish();
-    Ok(threads)
+    Ok(found)
 }
