@@ -3,6 +3,7 @@
 
 mod disks;
 mod dns;
+mod profile;
 mod recorders;
 mod sockets;
 mod talkers;
@@ -14,6 +15,7 @@ use units::ByteSize;
 
 pub use disks::{DiskGrouping, disks_sheet};
 pub use dns::dns_sheet;
+pub use profile::{profile_head, profile_sheet};
 pub use recorders::{RecorderGrouping, recorders_sheet};
 pub use sockets::{SocketGrouping, sockets_sheet};
 pub use talkers::{HEAD_SECONDS, talkers_sheet, traffic_head};

@@ -6,6 +6,7 @@ mod pages;
 mod saved;
 mod tabs;
 mod watcher;
+mod watchers;
 
 use core::time::Duration;
 use std::path::{Path, PathBuf};

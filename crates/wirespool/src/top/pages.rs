@@ -2,33 +2,26 @@
 
 use std::sync::Arc;
 
-use ::diagnose::io::{IoWatch, Live as LiveIo, Target};
-use ::diagnose::tcp::{Live as LiveTcp, Track, Watch};
+use ::diagnose::profile::By;
+use ::diagnose::tcp::{Track, Watch};
 use ::tui::{Ask, At, Page, Pages, Tab};
 use format::slice::Slice;
 use host::SystemClock;
 use query::Query;
 use talkers::{Limits, Moment, Talkers};
-use units::{Clock, NANOS_PER_SECOND, Sleep};
+use units::Clock;
 use view::{Sheet, SocketGrouping};
 use wire::{FiveTuple, Protocol};
 
 use super::feed::{Feed, Origin};
 use super::saved;
 use super::tabs::{TABS, Wanted, wanted};
-use super::watcher::{GoOn, Watcher};
+use super::watchers::{Watchers, Worked};
 use crate::failure::line;
-use crate::recorder;
 
-/// What disks are looked at for at a time.
-const DISK_NS: i64 = 2 * NANOS_PER_SECOND;
-const SOCKETS_NS: i64 = NANOS_PER_SECOND;
 /// Seconds after which a second is over for certain: of an interface, and of a recorder, which
 /// keeps packets for a second before it writes them.
 const LATE: (i64, i64) = (2, 4);
-
-/// States of recorders now and a moment before.
-type Recorders = [Vec<(String, String)>; 2];
 
 /// Makes the pages.
 pub(super) struct TopPages {
@@ -37,9 +30,7 @@ pub(super) struct TopPages {
     limits: Limits,
     /// Why there is no traffic, where there is none.
     feed: Result<Feed, String>,
-    disks: Watcher<IoWatch>,
-    sockets: Watcher<Result<Watch, String>>,
-    recorders: Watcher<Recorders>,
+    watchers: Watchers,
 }
 
 impl TopPages {
@@ -51,17 +42,7 @@ impl TopPages {
             Err(error) if matches!(origin, Origin::Interfaces(_)) => Err(line(&error)),
             Err(error) => return Err(error),
         };
-        let mut live = LiveTcp::default();
-        let mut before = Vec::new();
-        Ok(Self {
-            title,
-            origin,
-            limits,
-            feed,
-            disks: Watcher::new("disks", look_at_disks)?,
-            sockets: Watcher::new("sockets", move |go_on| look_at_sockets(&mut live, go_on))?,
-            recorders: Watcher::new("recorders", move |_| look_at_recorders(&mut before))?,
-        })
+        Ok(Self { title, origin, limits, feed, watchers: Watchers::new()? })
     }
 
     /// Packets come as they pass.
@@ -80,9 +61,10 @@ impl TopPages {
                 self.go_to(ask.at);
                 self.is_live() || self.feed.as_ref().is_ok_and(|feed| feed.met().is_over)
             }
-            Some(Wanted::Disk(_)) => self.disks.seen().is_some(),
-            Some(Wanted::Sockets(_)) => self.sockets.seen().is_some(),
-            Some(Wanted::Recorder(_)) => self.recorders.seen().is_some(),
+            Some(Wanted::Disk(_)) => self.watchers.disks.seen().is_some(),
+            Some(Wanted::Cpu(..)) => self.watchers.processors.seen().is_some(),
+            Some(Wanted::Sockets(_)) => self.watchers.sockets.seen().is_some(),
+            Some(Wanted::Recorder(_)) => self.watchers.recorders.seen().is_some(),
             None => true,
         }
     }
@@ -172,16 +154,22 @@ impl Pages for TopPages {
                 view::dns_sheet(&talkers.asked(grouping, at, query), grouping)
             }),
             Some(Wanted::Disk(grouping)) => {
-                seen(self.disks.seen(), |watch| view::disks_sheet(watch, grouping))
+                seen(self.watchers.disks.seen(), |watch| view::disks_sheet(watch, grouping))
             }
+            Some(Wanted::Cpu(place, by)) => match self.watchers.processors.seen() {
+                Some(worked) => processors(&worked, place, by),
+                None => looking(),
+            },
             Some(Wanted::Sockets(grouping)) => {
                 let query = Query::parse(ask.query, SystemClock.realtime());
                 let query = query.unwrap_or_else(|_| Query::all());
-                seen(self.sockets.seen(), |watch| sockets(watch, grouping, &query))
+                seen(self.watchers.sockets.seen(), |watch| sockets(watch, grouping, &query))
             }
-            Some(Wanted::Recorder(grouping)) => seen(self.recorders.seen(), |[now, before]| {
-                view::recorders_sheet(now, before, grouping)
-            }),
+            Some(Wanted::Recorder(grouping)) => {
+                seen(self.watchers.recorders.seen(), |[now, before]| {
+                    view::recorders_sheet(now, before, grouping)
+                })
+            }
             None => Page::default(),
         }
     }
@@ -242,32 +230,34 @@ fn newest_of(origin: &Origin) -> anyhow::Result<Option<Moment>> {
 fn seen<T>(watch: Option<Arc<T>>, sheet: impl FnOnce(&T) -> Sheet) -> Page {
     match watch {
         Some(watch) => Page { sheet: sheet(&watch), ..Page::default() },
-        None => Page { head: vec!["looking".to_owned()], ..Page::default() },
+        None => looking(),
     }
 }
 
-fn look_at_disks(go_on: GoOn<'_>) -> IoWatch {
-    let mut live = LiveIo::new(Target::default());
-    ::diagnose::io::watch(&mut live, &SystemClock, DISK_NS, &mut |_| go_on())
+fn looking() -> Page {
+    Page { head: vec!["looking".to_owned()], ..Page::default() }
 }
 
-fn look_at_sockets(live: &mut LiveTcp, go_on: GoOn<'_>) -> Result<Watch, String> {
-    let times = (SOCKETS_NS, SOCKETS_NS);
-    let watch = ::diagnose::tcp::watch(live, &SystemClock, times, &mut |_| go_on());
-    watch.map_err(|error| line(&error.into()))
+/// What processors worked at, by the place of a grouping.
+fn processors(worked: &Result<Worked, String>, place: usize, by: By) -> Page {
+    match worked {
+        Ok(worked) => {
+            let rows = worked.rows.get(place).map_or(&[][..], Vec::as_slice);
+            let sheet = view::profile_sheet(rows, by, &worked.missing, &worked.unseen);
+            Page { head: view::profile_head(&worked.summary), sheet, ..Page::default() }
+        }
+        Err(why) => Page { sheet: noted(why), ..Page::default() },
+    }
 }
 
-fn look_at_recorders(before: &mut Vec<(String, String)>) -> Recorders {
-    let now = recorder::states();
-    let then = core::mem::replace(before, now.clone());
-    SystemClock.sleep_until(SystemClock.boottime_ns() + NANOS_PER_SECOND);
-    [now, then]
+fn noted(why: &str) -> Sheet {
+    Sheet { notes: vec![why.to_owned()], ..Sheet::default() }
 }
 
 fn sockets(watch: &Result<Watch, String>, grouping: SocketGrouping, query: &Query) -> Sheet {
     match watch {
         Ok(watch) => view::sockets_sheet(watch, grouping, &|track| matches(track, query)),
-        Err(why) => Sheet { notes: vec![why.clone()], ..Sheet::default() },
+        Err(why) => noted(why),
     }
 }
 

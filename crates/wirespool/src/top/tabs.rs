@@ -1,11 +1,12 @@
 //! The tabs and by what their lines go.
 
+use ::diagnose::profile::By;
 use ::tui::{Filter, Tab};
 use talkers::{DnsGrouping, Grouping};
 use view::{DiskGrouping, RecorderGrouping, SocketGrouping};
 
 /// All tabs.
-pub(super) static TABS: [Tab; 5] = [
+pub(super) static TABS: [Tab; 6] = [
     Tab {
         name: "talkers",
         groupings: &["session", "pair", "host", "port", "protocol"],
@@ -17,6 +18,7 @@ pub(super) static TABS: [Tab; 5] = [
         filter: Filter::Query,
     },
     Tab { name: "disk", groupings: &["process", "file", "device"], filter: Filter::Words },
+    Tab { name: "cpu", groupings: &["process", "library", "function"], filter: Filter::Words },
     Tab {
         name: "sockets",
         groupings: &["socket", "process", "peer", "listener"],
@@ -31,6 +33,8 @@ pub(super) enum Wanted {
     Talkers(Grouping),
     Dns(DnsGrouping),
     Disk(DiskGrouping),
+    /// Processors, by the place of the grouping.
+    Cpu(usize, By),
     Sockets(SocketGrouping),
     Recorder(RecorderGrouping),
 }
@@ -46,6 +50,7 @@ const DNS: [DnsGrouping; 6] = [
     DnsGrouping::Rcode,
 ];
 const DISK: [DiskGrouping; 3] = [DiskGrouping::Process, DiskGrouping::File, DiskGrouping::Device];
+const CPU: [By; 3] = [By::Process, By::Library, By::Function];
 const SOCKETS: [SocketGrouping; 4] = [
     SocketGrouping::Socket,
     SocketGrouping::Process,
@@ -61,8 +66,9 @@ pub(super) fn wanted(tab: usize, grouping: usize) -> Option<Wanted> {
         0 => Wanted::Talkers(*TALKERS.get(grouping)?),
         1 => Wanted::Dns(*DNS.get(grouping)?),
         2 => Wanted::Disk(*DISK.get(grouping)?),
-        3 => Wanted::Sockets(*SOCKETS.get(grouping)?),
-        4 => Wanted::Recorder(*RECORDER.get(grouping)?),
+        3 => Wanted::Cpu(grouping, *CPU.get(grouping)?),
+        4 => Wanted::Sockets(*SOCKETS.get(grouping)?),
+        5 => Wanted::Recorder(*RECORDER.get(grouping)?),
         _ => return None,
     })
 }

@@ -25,24 +25,28 @@ pub(super) struct Watcher<T> {
 pub(super) type GoOn<'a> = &'a mut dyn FnMut() -> ControlFlow<()>;
 
 impl<T: Send + Sync + 'static> Watcher<T> {
-    /// Ready to look; a look takes as long as it needs, a second or so.
-    pub(super) fn new(
+    /// Ready to look. What looks is made when somebody begins to ask, and goes when nobody does any
+    /// more; a look takes as long as it needs, a second or so.
+    pub(super) fn new<L: FnMut(GoOn<'_>) -> T>(
         name: &str,
-        mut look: impl FnMut(GoOn<'_>) -> T + Send + 'static,
+        make: impl Fn() -> L + Send + 'static,
     ) -> std::io::Result<Self> {
         let seen = Arc::new(Mutex::new(None));
         let asked_ns = Arc::new(AtomicI64::new(i64::MIN));
         let stop = StopFlag::default();
         let (shown, asked, stopping) = (Arc::clone(&seen), Arc::clone(&asked_ns), stop.clone());
         let body = move || {
+            let mut eyes: Option<L> = None;
             while !stopping.is_set() {
                 let now_ns = SystemClock.boottime_ns();
                 if now_ns.saturating_sub(asked.load(Ordering::Relaxed)) > PATIENCE_NS {
                     // What was seen long ago is not shown as the present.
                     *shown.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                    eyes = None;
                     SystemClock.sleep_until(now_ns + NAP_NS);
                     continue;
                 }
+                let look = eyes.get_or_insert_with(&make);
                 let found = look(&mut || stopping.flow());
                 *shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(found));
             }

@@ -1,0 +1,108 @@
+//! What is looked at besides packets: disks, processors, sockets, recorders.
+
+use ::diagnose::Unseen;
+use ::diagnose::io::{IoWatch, Live as LiveIo, Target};
+use ::diagnose::profile::{By, Missing, Profiler, Row, Span, Summary};
+use ::diagnose::tcp::{Live as LiveTcp, Watch};
+use host::SystemClock;
+use units::{Clock, NANOS_PER_SECOND, Sleep};
+
+use super::watcher::{GoOn, Watcher};
+use crate::failure::line;
+use crate::recorder;
+
+/// What disks are looked at for at a time.
+const DISK_NS: i64 = 2 * NANOS_PER_SECOND;
+const SOCKETS_NS: i64 = NANOS_PER_SECOND;
+/// Samples a second of each processor: not a divisor of what programs do things at.
+const HZ: u32 = 99;
+/// Between two looks at the samples, so that processes that end soon keep their names.
+const SAMPLES_NS: i64 = NANOS_PER_SECOND / 10;
+/// Looks until what they saw is shown anew.
+const SAMPLE_LOOKS: u32 = 10;
+
+/// What processors worked at, by the groupings of the tab.
+#[derive(Debug)]
+pub(super) struct Worked {
+    pub(super) rows: [Vec<Row>; 3],
+    pub(super) summary: Summary,
+    pub(super) missing: Missing,
+    pub(super) unseen: Vec<Unseen>,
+}
+
+/// States of recorders now and a moment before, by the ids of their volumes.
+pub(super) type Recorders = [Vec<(String, String)>; 2];
+
+pub(super) struct Watchers {
+    pub(super) disks: Watcher<IoWatch>,
+    pub(super) processors: Watcher<Result<Worked, String>>,
+    pub(super) sockets: Watcher<Result<Watch, String>>,
+    pub(super) recorders: Watcher<Recorders>,
+}
+
+impl Watchers {
+    pub(super) fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            disks: Watcher::new("disks", || look_at_disks)?,
+            processors: Watcher::new("processors", || {
+                let mut profiler = Profiler::open(HZ, &SystemClock);
+                move |go_on: GoOn<'_>| match &mut profiler {
+                    Ok(profiler) => Ok(look_at_processors(profiler, go_on)),
+                    Err(refused) => {
+                        rest(NANOS_PER_SECOND);
+                        Err(format!("samples take {refused}"))
+                    }
+                }
+            })?,
+            sockets: Watcher::new("sockets", || {
+                let mut live = LiveTcp::default();
+                move |go_on: GoOn<'_>| look_at_sockets(&mut live, go_on)
+            })?,
+            recorders: Watcher::new("recorders", || {
+                let mut before = Vec::new();
+                move |_: GoOn<'_>| look_at_recorders(&mut before)
+            })?,
+        })
+    }
+}
+
+fn rest(ns: i64) {
+    SystemClock.sleep_until(SystemClock.boottime_ns() + ns);
+}
+
+fn look_at_disks(go_on: GoOn<'_>) -> IoWatch {
+    let mut live = LiveIo::new(Target::default());
+    ::diagnose::io::watch(&mut live, &SystemClock, DISK_NS, &mut |_| go_on())
+}
+
+fn look_at_processors(profiler: &mut Profiler, go_on: GoOn<'_>) -> Worked {
+    for _ in 0..SAMPLE_LOOKS {
+        rest(SAMPLES_NS);
+        profiler.look(&SystemClock);
+        if go_on().is_break() {
+            break;
+        }
+    }
+    let unseen = profiler.unseen();
+    let profile = profiler.profile();
+    let rows = |by| profile.rows(by, Span::Recent);
+    Worked {
+        rows: [rows(By::Process), rows(By::Library), rows(By::Function)],
+        summary: profile.summary(Span::Recent),
+        missing: profiler.missing(),
+        unseen,
+    }
+}
+
+fn look_at_sockets(live: &mut LiveTcp, go_on: GoOn<'_>) -> Result<Watch, String> {
+    let times = (SOCKETS_NS, SOCKETS_NS);
+    let watch = ::diagnose::tcp::watch(live, &SystemClock, times, &mut |_| go_on());
+    watch.map_err(|error| line(&error.into()))
+}
+
+fn look_at_recorders(before: &mut Vec<(String, String)>) -> Recorders {
+    let now = recorder::states();
+    let then = core::mem::replace(before, now.clone());
+    rest(NANOS_PER_SECOND);
+    [now, then]
+}
