@@ -263,10 +263,14 @@ impl Exchange {
     }
 }
 
-/// The last two labels.
+/// Below these the label that tells is the third from the end.
+const REVERSE: [&str; 2] = [".in-addr.arpa", ".ip6.arpa"];
+
+/// The last two labels, three of a name for an address.
 fn domain(name: &Arc<str>) -> Arc<str> {
+    let is_reverse = REVERSE.iter().any(|end| name.ends_with(end));
     let mut dots = name.rmatch_indices('.');
-    match dots.nth(1) {
+    match dots.nth(if is_reverse { 2 } else { 1 }) {
         Some((at, _)) => name.get(at + 1..).map_or_else(|| Arc::clone(name), Arc::from),
         None => Arc::clone(name),
     }

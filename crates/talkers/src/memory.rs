@@ -199,7 +199,8 @@ mod tests {
     #[test]
     fn small_packets_fill_records_before_bytes() {
         let mut memory = Memory::new(0);
-        let count = (0..).take_while(|&number| memory.push(&packet(number, &[1; 20]))).count();
+        let count =
+            (0..1_000_000).take_while(|&number| memory.push(&packet(number, &[1; 20]))).count();
         assert_eq!(count, CHUNK_PACKETS);
     }
 }

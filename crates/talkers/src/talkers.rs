@@ -136,8 +136,11 @@ impl Talkers {
         }
     }
 
-    /// No packet will come any more: the present second is over, too.
+    /// No packet will come any more: the present second is over, too, and what was not answered by
+    /// now will not be.
     pub fn end(&mut self) {
+        self.look();
+        self.dns.expire(Timestamp::MAX, &mut self.exchanges);
         self.close();
     }
 

@@ -76,8 +76,8 @@ pub use scrub::{scrubbed, scrubbed_json};
 pub use session::{SessionTable, csv_heading, csv_line, json_line, session_file_name, session_id};
 pub use sheet::{
     Cell, DiskGrouping, HEAD_SECONDS, RecorderGrouping, Sheet, SheetColumn, SheetLine, SheetOrder,
-    SocketGrouping, disks_sheet, dns_sheet, profile_head, profile_sheet, recorders_sheet,
-    sheets_json, sockets_sheet, talkers_sheet, traffic_head,
+    SocketGrouping, VitalsGrouping, disks_sheet, dns_sheet, profile_head, profile_sheet,
+    recorders_sheet, sheets_json, sockets_sheet, talkers_sheet, traffic_head, vitals_sheet,
 };
 pub use stenographer::stenographer_volume;
 pub use text::{clock_time, duration, plural, printable, rate};

@@ -141,7 +141,7 @@ fn devices(watch: &IoWatch) -> Weighed {
         SheetColumn::number("write_mean_ns", "WRITE MEAN", 2),
         SheetColumn::number("read_p99_ns", "READ 99%", 2),
         SheetColumn::number("write_p99_ns", "WRITE 99%", 2),
-        SheetColumn::number("depth_thousandths", "DEPTH", 4),
+        SheetColumn::number("depth", "DEPTH", 4),
         SheetColumn::number("busy_permille", "BUSY", 1),
     ];
     let watch_ms = u64::try_from(watch.ns / 1_000_000).unwrap_or(0).max(1);
@@ -164,7 +164,7 @@ fn devices(watch: &IoWatch) -> Weighed {
             mean(gained.write_ms, gained.writes),
             p99(Operation::Read),
             p99(Operation::Write),
-            Cell::Thousandths(gained.weighted_ms.saturating_mul(1000) / watch_ms),
+            Cell::Real(units::number::real(gained.weighted_ms) / units::number::real(watch_ms)),
             Cell::Permille(gained.busy_ms.min(watch_ms) * 1000 / watch_ms),
         ];
         (gained.read_bytes + gained.written_bytes, cells)

@@ -7,6 +7,7 @@ mod profile;
 mod recorders;
 mod sockets;
 mod talkers;
+mod vitals;
 
 use core::cmp::Ordering;
 
@@ -19,12 +20,13 @@ pub use profile::{profile_head, profile_sheet};
 pub use recorders::{RecorderGrouping, recorders_sheet};
 pub use sockets::{SocketGrouping, sockets_sheet};
 pub use talkers::{HEAD_SECONDS, talkers_sheet, traffic_head};
+pub use vitals::{VitalsGrouping, vitals_sheet};
 
 use crate::table::{Column, Layout};
 use crate::text::{grouped, nanos, permille, printable};
 
 /// A value.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Cell {
     /// Not known, or there is none.
     Absent,
@@ -46,8 +48,8 @@ pub enum Cell {
     Nanos(u64),
     /// Thousandths of a whole.
     Permille(u64),
-    /// Thousandths of one thing.
-    Thousandths(u64),
+    /// A number with a fraction, in the unit that its column or line names.
+    Real(f64),
 }
 
 impl Cell {
@@ -61,9 +63,10 @@ impl Cell {
         ns.map_or(Self::Absent, Self::Nanos)
     }
 
+    /// Of those that are whole.
     fn number(&self) -> Option<u64> {
         match *self {
-            Self::Absent | Self::Text(_) => None,
+            Self::Absent | Self::Text(_) | Self::Real(_) => None,
             Self::Id(number)
             | Self::Count(number)
             | Self::PerSecond(number)
@@ -71,8 +74,7 @@ impl Cell {
             | Self::BytesPerSecond(number)
             | Self::BitsPerSecond(number)
             | Self::Nanos(number)
-            | Self::Permille(number)
-            | Self::Thousandths(number) => Some(number),
+            | Self::Permille(number) => Some(number),
         }
     }
 
@@ -88,7 +90,7 @@ impl Cell {
             Self::BitsPerSecond(bits) => format!("{}bit/s", decimal(*bits)),
             Self::Nanos(ns) => nanos(*ns),
             Self::Permille(share) => permille(*share),
-            Self::Thousandths(count) => format!("{}.{:02}", count / 1000, count % 1000 / 10),
+            Self::Real(number) => format!("{number:.2}"),
         }
     }
 
@@ -96,6 +98,7 @@ impl Cell {
         match self {
             Self::Absent => Value::Null,
             Self::Text(text) => json!(text),
+            Self::Real(number) => json!(number),
             other => json!(other.number()),
         }
     }
@@ -143,7 +146,7 @@ impl SheetColumn {
 }
 
 /// A line of a sheet.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct SheetLine {
     /// A value for each column.
     pub cells: Vec<Cell>,
@@ -152,7 +155,7 @@ pub struct SheetLine {
 }
 
 /// A table that lives.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Sheet {
     /// Its columns.
     pub columns: Vec<SheetColumn>,
@@ -266,6 +269,7 @@ fn compare(one: &Cell, other: &Cell, is_reversed: bool) -> Ordering {
         (Cell::Absent, _) => return Ordering::Greater,
         (_, Cell::Absent) => return Ordering::Less,
         (Cell::Text(one), Cell::Text(other)) => one.cmp(other),
+        (Cell::Real(one), Cell::Real(other)) => other.total_cmp(one),
         _ => other.number().cmp(&one.number()),
     };
     if is_reversed { order.reverse() } else { order }

@@ -33,8 +33,9 @@ pub fn talkers_sheet(talkers: &[Talker], grouping: Grouping) -> Sheet {
     columns.extend([
         SheetColumn::number("sent_bits_per_s_10s", "SENT", 4),
         SheetColumn::number("received_bits_per_s_10s", "RECEIVED", 4),
-        SheetColumn::number("packets_per_s_10s", "PACKETS", 3),
+        SheetColumn::number("packets_per_s_10s", "RATE", 3),
         SheetColumn::number("bytes_40s", "BYTES", 7),
+        SheetColumn::number("packets_40s", "PACKETS", 8),
     ]);
     let lines = talkers.iter().map(|talker| line(talker, grouping, has_name)).collect();
     Sheet { columns, lines, notes: Vec::new() }
@@ -44,19 +45,15 @@ pub fn talkers_sheet(talkers: &[Talker], grouping: Grouping) -> Sheet {
 pub const HEAD_SECONDS: usize = 60;
 
 /// All traffic in words, and as a line of the last [`HEAD_SECONDS`], from their bytes.
-pub fn traffic_head(held: &Held, by_second: &[u64], dropped: u64) -> Vec<String> {
+pub fn traffic_head(held: &Held, by_second: &[u64]) -> Vec<String> {
     let now = by_second.last().copied().unwrap_or(0).saturating_mul(8);
     let most = by_second.iter().copied().max().unwrap_or(0).saturating_mul(8);
     let rates = [now, most].map(|bits| Cell::BitsPerSecond(bits).shown());
     let [now, most] = rates;
-    let lost = match dropped {
-        0 => String::new(),
-        dropped => format!(", {} not seen: the kernel dropped them", plural(dropped, "packet")),
-    };
     let sessions = u64::try_from(held.sessions).unwrap_or(u64::MAX);
     vec![
         format!(
-            "{now} now, at most {most}; {}, {}{lost}",
+            "{now} now, at most {most}; {}, {}",
             plural(held.packets, "packet"),
             plural(sessions, "session"),
         ),
@@ -87,7 +84,7 @@ fn line(talker: &Talker, grouping: Grouping, has_name: bool) -> SheetLine {
         Grouping::Session => cells.push(Cell::text(talker.app)),
         _ => cells.push(Cell::Count(u64::try_from(talker.sessions).unwrap_or(u64::MAX))),
     }
-    let [_, packets, _] = sums.packets;
+    let [_, packets, all_packets] = sums.packets;
     let [_, _, all] = bytes;
     cells.extend((0..WINDOWS.len()).map(|window| bits(bytes, window)));
     cells.extend([
@@ -95,6 +92,7 @@ fn line(talker: &Talker, grouping: Grouping, has_name: bool) -> SheetLine {
         bits(sums.received, 1),
         Cell::PerSecond(per_second(packets, 1)),
         Cell::Bytes(all),
+        Cell::Count(all_packets),
     ]);
     SheetLine { cells, query: Some(who.query()) }
 }

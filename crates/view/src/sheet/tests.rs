@@ -35,7 +35,7 @@ fn text_marks_the_order_and_escapes_what_came_from_outside() {
     let order = SheetOrder { column: 1, is_reversed: false };
     let (heading, lines) = sheet().shown(0..3, 40, Some(order));
     assert_eq!(heading, "NAME           BYTESv");
-    assert_eq!(lines[2], "c\\u{1b}[31m   2 KiB");
+    assert_eq!(lines[2], "c\\u{1b}[31m  2.00 KiB");
     assert_eq!(
         sheet().text(1, None),
         "NAME  BYTES\na       1 B\nand 2 more\nsomething was not seen\n"
@@ -71,5 +71,5 @@ fn large_numbers_have_three_figures_and_a_prefix() {
     assert_eq!(shown(999_950_000), "1.0 Gbit/s");
     assert_eq!(shown(u64::MAX), "18446 Pbit/s");
     assert_eq!(Cell::Permille(125).shown(), "12.5 %");
-    assert_eq!(Cell::Thousandths(1250).shown(), "1.25");
+    assert_eq!(Cell::Real(1.251).shown(), "1.25");
 }
