@@ -1,5 +1,5 @@
 //! Benchmarks that anyone can rerun: `cargo run --release -p bench --
-//! ingest|extract|find|index|sessions|parity|zones|low-rate|write|scrub|replay|live|endure`.
+//! ingest|extract|find|index|sessions|parity|zones|low-rate|write|scrub|replay|live|top|endure`.
 //!
 //! They drive the installed recorder and its peers as programs, on a disk of the user's choice, and
 //! print the machine, every repetition's spread, and what the numbers do not prove. A ratio whose
@@ -25,6 +25,7 @@ mod scrub;
 mod sessions;
 mod statistics;
 mod stenographer;
+mod top;
 mod write;
 mod zones;
 
@@ -73,6 +74,8 @@ enum Benchmark {
     Replay(replay::Options),
     /// Recording from a veth pair, against tcpdump, dumpcap, netsniff-ng, stenotype; needs root
     Live(live::Options),
+    /// `top` beside a recorder, against iftop and bandwhich; needs root
+    Top(top::Options),
     /// Recording a steady rate for half an hour, round and round; needs root
     Endure(endure::Options),
     /// Only write the synthetic mix to a file
@@ -105,6 +108,7 @@ fn main() -> Result<ExitCode> {
         Benchmark::Scrub(options) => scrub::run(&options)?,
         Benchmark::Replay(options) => replay::run(&options)?,
         Benchmark::Live(options) => live::run(&options)?,
+        Benchmark::Top(options) => top::run(&options)?,
         Benchmark::Endure(options) => endure::run(&options)?,
         Benchmark::Mix { file, amount } => {
             mix::write(&file, amount)?;
