@@ -45,7 +45,7 @@ pub struct Ask<'a> {
 }
 
 /// What there is to show.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Page {
     /// Lines above the table, safe for a terminal.
     pub head: Vec<String>,

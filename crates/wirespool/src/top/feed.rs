@@ -16,9 +16,6 @@ use units::{Clock, NANOS_PER_SECOND, Timestamp};
 use crate::extracted::{Extract, Extracted};
 
 const WAIT: Duration = Duration::from_millis(50);
-/// Packets of an interface are here so long after their time: the kernel hands a block out after
-/// 64 ms at the latest.
-const LATE_NS: i64 = 200_000_000;
 /// Between two looks at what was lost.
 const COUNT_NS: i64 = NANOS_PER_SECOND;
 /// Seconds that are read before and behind one that is asked for.
@@ -100,6 +97,11 @@ impl Feed {
         locked(&self.talkers)
     }
 
+    /// Seconds up to this one are over: where nothing comes, nobody else tells.
+    pub(super) fn advance(&self, to: Moment) {
+        locked(&self.talkers).advance(to.end());
+    }
+
     pub(super) fn met(&self) -> Met {
         locked(&self.met).clone()
     }
@@ -179,9 +181,6 @@ impl Reading {
             let now_ns = SystemClock.boottime_ns();
             if self.is_live && now_ns - counted_ns >= COUNT_NS {
                 counted_ns = now_ns;
-                // Where nothing comes time goes on, too.
-                let now = SystemClock.realtime().plus_nanos(-LATE_NS);
-                locked(&self.talkers).advance(now);
                 self.count();
             }
         }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use ::tui::{Pages as _, State};
 use anyhow::bail;
-use capture::LiveOptions;
+use capture::{FileOptions, FileSource, LiveOptions, Source as _};
 use clap::Args;
 use host::network::interfaces;
 use host::usage::{Target, target};
@@ -163,6 +163,9 @@ fn origin(flags: &Flags) -> anyhow::Result<(String, Origin)> {
         let is_growing = recorder::state(source, flags.reading.members()).is_some();
         return Ok((name, Origin::Volume { options, is_growing }));
     }
+    // What is no capture is said before anything is shown.
+    let mut file = FileSource::open(source, FileOptions::default())?;
+    let _packets = file.next_batch(Duration::ZERO)?;
     Ok((name, Origin::File(source.clone())))
 }
 

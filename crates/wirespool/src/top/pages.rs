@@ -64,6 +64,7 @@ impl TopPages {
             Some(Wanted::Disk(_)) => self.watchers.disks.seen().is_some(),
             Some(Wanted::Cpu(..)) => self.watchers.processors.seen().is_some(),
             Some(Wanted::Sockets(_)) => self.watchers.sockets.seen().is_some(),
+            Some(Wanted::Host(_)) => self.watchers.vitals.seen().is_some(),
             Some(Wanted::Recorder(_)) => self.watchers.recorders.seen().is_some(),
             None => true,
         }
@@ -83,17 +84,22 @@ impl TopPages {
             Feed::start(&self.origin, Some(moment), self.limits).map_err(|error| line(&error));
     }
 
-    /// The second that is shown: of what is live time goes on where no packet comes, too.
-    fn moment(&self, at: At, newest: Option<Moment>) -> Option<Moment> {
+    /// The last second that is over for certain, of what is live: time goes on where no packet
+    /// comes, too.
+    fn now(&self) -> Option<Moment> {
         let late = match &self.origin {
-            Origin::Interfaces(_) => Some(LATE.0),
-            Origin::Volume { is_growing: true, .. } => Some(LATE.1),
-            _ => None,
+            Origin::Interfaces(_) => LATE.0,
+            Origin::Volume { is_growing: true, .. } => LATE.1,
+            _ => return None,
         };
-        let now = late.map(|late| Moment::of(SystemClock.realtime()).plus(-late));
+        Some(Moment::of(SystemClock.realtime()).plus(-late))
+    }
+
+    /// The second that is shown.
+    fn moment(&self, at: At, newest: Option<Moment>) -> Option<Moment> {
         match at {
             At::Second(second) => Some(Moment(second)),
-            At::Now => newest.max(now),
+            At::Now => newest.max(self.now()),
         }
     }
 
@@ -111,6 +117,9 @@ impl TopPages {
                 return Page { sheet: Sheet { notes, ..Sheet::default() }, ..Page::default() };
             }
         };
+        if let Some(now) = self.now() {
+            feed.advance(now);
+        }
         let met = feed.met();
         let talkers = feed.talkers();
         let held = talkers.held();
@@ -125,13 +134,17 @@ impl TopPages {
         let by_second = talkers.bytes_by_second(moment, view::HEAD_SECONDS);
         let mut sheet = sheet(&talkers, moment, &query);
         sheet.notes.extend(met.notes);
+        if met.dropped > 0 {
+            let packets = view::plural(met.dropped, "packet");
+            sheet.notes.push(format!("{packets} not seen: the kernel dropped them here"));
+        }
         let mut time = view::clock_time(moment.end());
         if !self.is_live() && !met.is_over {
             time.push_str(" reading");
         } else if ask.at == At::Now && self.is_live() {
             time.push_str(" now");
         }
-        let totals = view::traffic_head(&held, &by_second, met.dropped);
+        let totals = view::traffic_head(&held, &by_second);
         Page { head: totals, sheet, second: Some(moment.0), time }
     }
 }
@@ -164,6 +177,9 @@ impl Pages for TopPages {
                 let query = Query::parse(ask.query, SystemClock.realtime());
                 let query = query.unwrap_or_else(|_| Query::all());
                 seen(self.watchers.sockets.seen(), |watch| sockets(watch, grouping, &query))
+            }
+            Some(Wanted::Host(grouping)) => {
+                seen(self.watchers.vitals.seen(), |vitals| view::vitals_sheet(vitals, grouping))
             }
             Some(Wanted::Recorder(grouping)) => {
                 seen(self.watchers.recorders.seen(), |[now, before]| {

@@ -3,10 +3,10 @@
 use ::diagnose::profile::By;
 use ::tui::{Filter, Tab};
 use talkers::{DnsGrouping, Grouping};
-use view::{DiskGrouping, RecorderGrouping, SocketGrouping};
+use view::{DiskGrouping, RecorderGrouping, SocketGrouping, VitalsGrouping};
 
 /// All tabs.
-pub(super) static TABS: [Tab; 6] = [
+pub(super) static TABS: [Tab; 7] = [
     Tab {
         name: "talkers",
         groupings: &["session", "pair", "host", "port", "protocol"],
@@ -24,6 +24,11 @@ pub(super) static TABS: [Tab; 6] = [
         groupings: &["socket", "process", "peer", "listener"],
         filter: Filter::Query,
     },
+    Tab {
+        name: "host",
+        groupings: &["memory", "system", "processor", "pressure", "disk", "interface", "figure"],
+        filter: Filter::Words,
+    },
     Tab { name: "recorder", groupings: &["recorder", "interface", "disk"], filter: Filter::Words },
 ];
 
@@ -36,6 +41,7 @@ pub(super) enum Wanted {
     /// Processors, by the place of the grouping.
     Cpu(usize, By),
     Sockets(SocketGrouping),
+    Host(VitalsGrouping),
     Recorder(RecorderGrouping),
 }
 
@@ -57,6 +63,15 @@ const SOCKETS: [SocketGrouping; 4] = [
     SocketGrouping::Peer,
     SocketGrouping::Listener,
 ];
+const HOST: [VitalsGrouping; 7] = [
+    VitalsGrouping::Memory,
+    VitalsGrouping::System,
+    VitalsGrouping::Processors,
+    VitalsGrouping::Pressure,
+    VitalsGrouping::Disks,
+    VitalsGrouping::Network,
+    VitalsGrouping::Everything,
+];
 const RECORDER: [RecorderGrouping; 3] =
     [RecorderGrouping::Recorder, RecorderGrouping::Interface, RecorderGrouping::Disk];
 
@@ -68,7 +83,8 @@ pub(super) fn wanted(tab: usize, grouping: usize) -> Option<Wanted> {
         2 => Wanted::Disk(*DISK.get(grouping)?),
         3 => Wanted::Cpu(grouping, *CPU.get(grouping)?),
         4 => Wanted::Sockets(*SOCKETS.get(grouping)?),
-        5 => Wanted::Recorder(*RECORDER.get(grouping)?),
+        5 => Wanted::Host(*HOST.get(grouping)?),
+        6 => Wanted::Recorder(*RECORDER.get(grouping)?),
         _ => return None,
     })
 }

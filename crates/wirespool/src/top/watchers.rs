@@ -4,6 +4,7 @@ use ::diagnose::Unseen;
 use ::diagnose::io::{IoWatch, Live as LiveIo, Target};
 use ::diagnose::profile::{By, Missing, Profiler, Row, Span, Summary};
 use ::diagnose::tcp::{Live as LiveTcp, Watch};
+use ::diagnose::vitals::{Look, Vitals, vitals};
 use host::SystemClock;
 use units::{Clock, NANOS_PER_SECOND, Sleep};
 
@@ -37,6 +38,7 @@ pub(super) struct Watchers {
     pub(super) disks: Watcher<IoWatch>,
     pub(super) processors: Watcher<Result<Worked, String>>,
     pub(super) sockets: Watcher<Result<Watch, String>>,
+    pub(super) vitals: Watcher<Vitals>,
     pub(super) recorders: Watcher<Recorders>,
 }
 
@@ -57,6 +59,14 @@ impl Watchers {
             sockets: Watcher::new("sockets", || {
                 let mut live = LiveTcp::default();
                 move |go_on: GoOn<'_>| look_at_sockets(&mut live, go_on)
+            })?,
+            vitals: Watcher::new("vitals", || {
+                let mut before = Look::now(&SystemClock);
+                move |_: GoOn<'_>| {
+                    rest(NANOS_PER_SECOND);
+                    let now = Look::now(&SystemClock);
+                    vitals(Some(&core::mem::replace(&mut before, now.clone())), &now)
+                }
             })?,
             recorders: Watcher::new("recorders", || {
                 let mut before = Vec::new();

@@ -34,6 +34,7 @@ mod running;
 mod schema;
 mod selection;
 mod strangers;
+mod top;
 mod trace;
 mod turnover;
 mod verbs;
