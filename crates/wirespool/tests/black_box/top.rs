@@ -1,7 +1,5 @@
 //! `top`: beside other tools on the same packets, over a volume, with keys in a terminal.
 
-#![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::UdpSocket;
