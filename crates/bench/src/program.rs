@@ -93,10 +93,20 @@ fn children_cpu_seconds() -> Result<f64> {
     children_ticks(&stat).map(|ticks| real(ticks) / TICKS_PER_SECOND).context("odd /proc/self/stat")
 }
 
-/// Fields 16 and 17 of stat (proc(5)); the second one, a name in brackets, may hold anything.
+/// User and system time of the process that a line of stat is of.
+pub(crate) fn own_cpu_seconds(stat: &str) -> Option<f64> {
+    ticks(stat, 11).map(|ticks| real(ticks) / TICKS_PER_SECOND)
+}
+
+/// Fields 16 and 17 of stat (proc(5)).
 fn children_ticks(stat: &str) -> Option<u64> {
+    ticks(stat, 13)
+}
+
+/// Two fields so far behind the name in brackets, which may hold anything.
+fn ticks(stat: &str, skipped: usize) -> Option<u64> {
     let (_, behind_name) = stat.rsplit_once(')')?;
-    let mut fields = behind_name.split_whitespace().skip(13);
+    let mut fields = behind_name.split_whitespace().skip(skipped);
     let user: u64 = fields.next()?.parse().ok()?;
     let system: u64 = fields.next()?.parse().ok()?;
     Some(user + system)
@@ -109,7 +119,8 @@ mod tests {
     #[test]
     fn ticks_of_children_stand_behind_any_name() {
         let stat = "7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 30 4 20 0 1";
-        assert_eq!(children_ticks(stat), Some(34));
+        assert_eq!((children_ticks(stat), ticks(stat, 0)), (Some(34), None));
+        assert_eq!(ticks(stat, 1), Some(3));
         assert_eq!(children_ticks("7 (a"), None);
     }
 

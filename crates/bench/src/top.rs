@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use host::{Ended, Program, SystemClock, TemporaryDirectory};
+use host::{Program, SystemClock, TemporaryDirectory};
 use serde_json::{Value, json};
 use units::number::real;
 use units::{Clock, NANOS_PER_SECOND, Sleep};
@@ -74,7 +74,8 @@ impl Watcher {
 
 struct Stage {
     pair: Pair,
-    folder: TemporaryDirectory,
+    /// Where what the recorder and the watcher say is kept.
+    folders: [TemporaryDirectory; 2],
     recorder: Recorder,
     wirespool: PathBuf,
     load: PathBuf,
@@ -89,8 +90,6 @@ struct Seen {
     share: f64,
     /// Of the packets offered, that the recorder stored.
     stored: f64,
-    /// Of the packets offered, that `top` did not see.
-    missed: f64,
 }
 
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
@@ -120,7 +119,7 @@ impl Stage {
     fn new(options: &Options) -> Result<Self> {
         let count = std::thread::available_parallelism()?.get();
         ensure!(count > 1, "the sender needs a processor of its own");
-        let folder = TemporaryDirectory::new("wirespool-bench")?;
+        let folder = || TemporaryDirectory::new("wirespool-bench");
         let dir = options.dir.join(format!("bench-top-{}", std::process::id()));
         fs::create_dir(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
         let load = dir.join("load.pcap");
@@ -132,7 +131,7 @@ impl Stage {
             recorder: Recorder::new(options.wirespool.as_deref(), volume, index_dir)?,
             wirespool: program::wirespool(options.wirespool.as_deref())?,
             options: options.clone(),
-            folder,
+            folders: [folder()?, folder()?],
             load,
             dir,
         })
@@ -147,25 +146,28 @@ impl Stage {
     }
 
     /// A program in the namespace, away from the sender's processor.
-    fn start(&self, words: Vec<OsString>) -> Result<Program> {
+    fn start(&self, words: Vec<OsString>, folder: &TemporaryDirectory) -> Result<Program> {
         let mut arguments = self.pair.entering().to_vec();
         arguments.extend(["taskset", "-c", "1"].map(OsString::from));
         arguments.extend(words);
-        Ok(Program::start(Path::new("ip"), &arguments, self.folder.path())?)
+        Ok(Program::start(Path::new("ip"), &arguments, folder.path())?)
     }
 
     fn watch(&self, watcher: Watcher) -> Result<Option<Program>> {
         let seconds = (self.options.seconds + 4).to_string();
+        let [_, folder] = &self.folders;
         let line = match watcher {
             Watcher::Nobody => return Ok(None),
             Watcher::Top => {
+                // On a terminal, as people use it; it asks what passed once a second.
                 let ours = self.wirespool.display();
-                format!("{ours} top right --once --json --tab talkers --for {seconds}s")
+                let words = ["script", "-qec", &format!("{ours} top right"), "/dev/null"];
+                return self.start(words.map(OsString::from).into(), folder).map(Some);
             }
             Watcher::Iftop => format!("iftop -t -s {seconds} -L 20 -n -N -P -i right"),
             Watcher::Bandwhich => "bandwhich --raw --no-resolve --interface right".to_owned(),
         };
-        self.start(line.split(' ').map(OsString::from).collect()).map(Some)
+        self.start(line.split(' ').map(OsString::from).collect(), folder).map(Some)
     }
 
     fn run(&self, watcher: Watcher) -> Result<Seen> {
@@ -176,34 +178,44 @@ impl Stage {
             words.push((&self.recorder.volume).into());
             words.extend(["--interface", "right", "--json", "--index-dir"].map(OsString::from));
             words.push((&self.recorder.index_dir).into());
-            self.start(words)?
+            let [folder, _] = &self.folders;
+            self.start(words, folder)?
         };
         let watching = self.watch(watcher)?;
         wait(START_NS);
         let sent = self.send()?;
         wait(NANOS_PER_SECOND);
+        let cpu_of_top = self.cpu_seconds_of_top()?;
         recording.interrupt();
         let recorded = recording.wait(STOP_MAX)?;
         let stored = count(&serde_json::from_str(&recorded.output)?, "stored")?;
         let ended = watching
             .map(|program| {
-                // iftop and top end by themselves.
-                if watcher == Watcher::Bandwhich {
+                // iftop ends by itself.
+                if watcher != Watcher::Iftop {
                     program.interrupt();
                 }
                 program.wait(STOP_MAX)
             })
             .transpose()?;
-        let cpu = ended.as_ref().map_or(0.0, |ended| ended.cpu.total().as_secs_f64());
-        let seen = match (watcher, &ended) {
-            (Watcher::Top, Some(ended)) => seen(ended)?,
-            _ => sent,
+        let cpu = match watcher {
+            Watcher::Top => cpu_of_top,
+            _ => ended.as_ref().map_or(0.0, |ended| ended.cpu.total().as_secs_f64()),
         };
-        Ok(Seen {
-            share: cpu / f64::from(self.options.seconds),
-            stored: real(stored) / real(sent),
-            missed: 1.0 - real(seen) / real(sent),
-        })
+        Ok(Seen { share: cpu / f64::from(self.options.seconds), stored: real(stored) / real(sent) })
+    }
+
+    /// Of `top`, while it runs: its terminal does not wait for it.
+    fn cpu_seconds_of_top(&self) -> Result<f64> {
+        let name = format!("{}\0top\0", self.wirespool.display());
+        let entries = fs::read_dir("/proc")?.flatten().map(|entry| entry.path());
+        let is_top = |path: &PathBuf| {
+            let line = fs::read(path.join("cmdline")).unwrap_or_default();
+            line.starts_with(name.as_bytes())
+        };
+        let Some(top) = entries.filter(is_top).last() else { return Ok(0.0) };
+        let stat = fs::read_to_string(top.join("stat"))?;
+        program::own_cpu_seconds(&stat).context("odd stat of a process")
     }
 
     /// Sends everything on the first processor; how many packets that were.
@@ -232,32 +244,21 @@ fn count(report: &Value, name: &str) -> Result<u64> {
     value.with_context(|| format!("a report has no {name}"))
 }
 
-/// Packets that `top` saw in its longest window, which is longer than the run.
-fn seen(ended: &Ended) -> Result<u64> {
-    let report: Value = serde_json::from_str(&ended.output)
-        .with_context(|| format!("wirespool said: {}", ended.errors.trim()))?;
-    let lines = report.pointer("/tabs/talkers/protocol/lines").and_then(Value::as_array);
-    let lines = lines.context("no lines by protocol")?.iter();
-    Ok(lines.filter_map(|line| line.get("packets_40s")?.as_u64()).sum())
-}
-
 fn tell(outcome: &mut Outcome, watcher: Watcher, runs: &[Seen]) -> Result<()> {
     let of = |value: fn(&Seen) -> f64| Sample::new(runs.iter().map(value));
-    let (share, stored, missed) =
-        (of(|run| run.share)?, of(|run| run.stored)?, of(|run| run.missed)?);
+    let stored = of(|run| run.stored)?;
     let name = watcher.name();
-    outcome.line(format!(
-        "{name:13}: {:5.1} % of a core (spread {:.0} %), did not see {:.2} %; \
-         the recorder lost {:.3} %",
-        share.median() * 100.0,
-        share.spread() * 100.0,
-        missed.median() * 100.0,
-        (1.0 - stored.median()) * 100.0,
-    ));
-    let each: Vec<Value> = runs
-        .iter()
-        .map(|run| json!({ "share": run.share, "stored": run.stored, "missed": run.missed }))
-        .collect();
+    let lost = (1.0 - stored.median()) * 100.0;
+    let cost = if watcher == Watcher::Nobody {
+        String::new()
+    } else {
+        let share = of(|run| run.share)?;
+        let (median, spread) = (share.median() * 100.0, share.spread() * 100.0);
+        format!("{median:5.1} % of a core (spread {spread:.0} %); ")
+    };
+    outcome.line(format!("{name:13}: {cost}the recorder lost {lost:.3} %"));
+    let each: Vec<Value> =
+        runs.iter().map(|run| json!({ "share": run.share, "stored": run.stored })).collect();
     outcome.push_json("watchers", json!({ "name": name, "runs": each }));
     if watcher == Watcher::Top {
         let room = Sample::new(runs.iter().map(|run| GOAL / run.share.max(f64::MIN_POSITIVE)))?;

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use format::slice::Slice;
 use session::Key;
+use units::Timestamp;
+use wire::FiveTuple;
 
 use crate::history::{Entry, Second};
 
@@ -89,6 +91,12 @@ impl Known {
     pub(crate) fn get(&self, number: u32) -> &Slice {
         let session = self.sessions.get(place(number)).and_then(Option::as_ref);
         &session.expect("what is named is known").so_far
+    }
+
+    /// The session of these ends.
+    pub(crate) fn of_tuple(&self, tuple: &FiveTuple) -> Option<&Slice> {
+        let row = Slice::new(*tuple, Timestamp::default());
+        self.of_key(&Key::of_slice(&row, false))
     }
 
     /// The session of a key.

@@ -29,7 +29,7 @@ pub enum Grouping {
 }
 
 /// Whose traffic it is.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Who {
     /// Originator and responder.
     Session(FiveTuple),
@@ -216,25 +216,56 @@ fn by_session(history: &History, known: &Known, at: Moment) -> Vec<Sums> {
     sums
 }
 
-/// Who talks in the windows that end at a moment, most in the middle one first.
+/// Who talks in the windows that end at a moment, most in the middle one first, at most so many;
+/// and how many more there are.
 pub(crate) fn talkers(
     (history, known, names): (&History, &Known, &Names),
     grouping: Grouping,
     at: Moment,
-    query: &Query,
+    (query, limit): (&Query, usize),
+) -> (Vec<Talker>, usize) {
+    let sums = by_session(history, known, at);
+    let active = (0..).zip(sums).filter(|(_, sums)| sums.packets != [0; 3]);
+    let sessions = active.map(|(number, sums)| (known.get(number), sums));
+    let sessions = sessions.filter(|(session, _)| query.matches(session, None));
+    let mut talkers = if grouping == Grouping::Session {
+        // Each is a group of its own.
+        sessions.map(|(session, sums)| of_session(session, sums)).collect()
+    } else {
+        put_together(sessions, grouping)
+    };
+    talkers.sort_unstable_by_key(|talker| {
+        let [_, middle, longest] = talker.sums.bytes();
+        (Reverse(middle), Reverse(longest), talker.who)
+    });
+    let more = talkers.len().saturating_sub(limit);
+    talkers.truncate(limit);
+    for talker in &mut talkers {
+        talker.name = match talker.who {
+            Who::Host(address) => names.get(address),
+            Who::Session(tuple) => {
+                known.of_tuple(&tuple).and_then(|session| session_name(session, names))
+            }
+            _ => None,
+        };
+    }
+    (talkers, more)
+}
+
+fn of_session(session: &Slice, sums: Sums) -> Talker {
+    let who = Who::Session(session.tuple);
+    Talker { who, name: None, app: app(session), sums, sessions: 1 }
+}
+
+fn put_together<'s>(
+    sessions: impl Iterator<Item = (&'s Slice, Sums)>,
+    grouping: Grouping,
 ) -> Vec<Talker> {
     let mut groups: HashMap<Who, Talker> = HashMap::new();
-    for (number, sums) in (0..).zip(by_session(history, known, at)) {
-        if sums.packets == [0; 3] {
-            continue;
-        }
-        let session = known.get(number);
-        if !query.matches(session, None) {
-            continue;
-        }
+    for (session, sums) in sessions {
         for (who, sums) in groups_of(session, grouping, sums) {
-            let talker = groups.entry(who).or_insert_with_key(|who| Talker {
-                who: who.clone(),
+            let talker = groups.entry(who).or_insert_with(|| Talker {
+                who,
                 name: None,
                 app: None,
                 sums: Sums::default(),
@@ -242,24 +273,9 @@ pub(crate) fn talkers(
             });
             talker.sums.add(&sums);
             talker.sessions += 1;
-            if grouping == Grouping::Session {
-                (talker.name, talker.app) = (session_name(session, names), app(session));
-            }
         }
     }
-    let mut talkers: Vec<Talker> = groups.into_values().collect();
-    if matches!(grouping, Grouping::Host) {
-        for talker in &mut talkers {
-            if let Who::Host(address) = talker.who {
-                talker.name = names.get(address);
-            }
-        }
-    }
-    talkers.sort_by_cached_key(|talker| {
-        let [_, middle, longest] = talker.sums.bytes();
-        (Reverse(middle), Reverse(longest), talker.who.to_string())
-    });
-    talkers
+    groups.into_values().collect()
 }
 
 fn app(session: &Slice) -> Option<&'static str> {

@@ -200,9 +200,17 @@ impl Talkers {
         Held { sessions: self.known.count(), seconds, ..self.held }
     }
 
-    /// The sessions that match, put together, most in the middle window first.
-    pub fn talkers(&self, grouping: Grouping, at: Moment, query: &Query) -> Vec<Talker> {
-        sums::talkers((&self.history, &self.known, &self.names), grouping, at, query)
+    /// The sessions that match, put together, most in the middle window first, at most so many; and
+    /// how many more there are.
+    pub fn talkers(
+        &self,
+        grouping: Grouping,
+        at: Moment,
+        query: &Query,
+        limit: usize,
+    ) -> (Vec<Talker>, usize) {
+        let of = (&self.history, &self.known, &self.names);
+        sums::talkers(of, grouping, at, (query, limit))
     }
 
     /// The questions to DNS that match, put together, most first. Of a query that tells about

@@ -95,7 +95,7 @@ fn the_query_of_a_line_selects_its_questions() {
 
 #[test]
 fn hosts_have_the_names_that_were_asked_for() {
-    let talkers = taken().talkers(Grouping::Host, Moment(9), &Query::all());
+    let talkers = taken().talkers(Grouping::Host, Moment(9), &Query::all(), 100).0;
     let named = talkers.iter().find(|talker| talker.who.to_string() == "10.0.0.9").unwrap();
     assert_eq!(named.name.as_deref(), Some("www.example.com"));
 }

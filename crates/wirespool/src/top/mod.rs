@@ -31,6 +31,8 @@ use crate::{recorder, stdout};
 
 /// Kernel memory for packets of each interface.
 const RING: ByteSize = ByteSize(32 << 20);
+/// Lines that somebody may scroll through; a query finds what is beyond.
+const LINES_MAX: usize = 1000;
 
 /// Who talks, who asks DNS, who uses disks, processors and sockets: live, or at any past moment.
 ///
@@ -112,7 +114,8 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         packet_bytes: usize::try_from(flags.memory).unwrap_or(usize::MAX),
         ..Limits::default()
     };
-    let mut pages = TopPages::new(title, origin, limits)?;
+    let lines_max = if flags.once { usize::MAX } else { LINES_MAX };
+    let mut pages = TopPages::new(title, origin, limits, lines_max)?;
     let at = flags.at.as_deref().map(|text| pages.second(text)).transpose().map_err(Usage)?;
     if flags.once {
         return once::run(flags, &mut pages, at, &stop);

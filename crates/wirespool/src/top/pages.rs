@@ -28,13 +28,20 @@ pub(super) struct TopPages {
     title: String,
     origin: Origin,
     limits: Limits,
+    /// Lines of who talks; what has least is left out.
+    lines_max: usize,
     /// Why there is no traffic, where there is none.
     feed: Result<Feed, String>,
     watchers: Watchers,
 }
 
 impl TopPages {
-    pub(super) fn new(title: String, origin: Origin, limits: Limits) -> anyhow::Result<Self> {
+    pub(super) fn new(
+        title: String,
+        origin: Origin,
+        limits: Limits,
+        lines_max: usize,
+    ) -> anyhow::Result<Self> {
         let newest = newest_of(&origin)?;
         let feed = match Feed::start(&origin, newest, limits) {
             Ok(feed) => Ok(feed),
@@ -42,7 +49,7 @@ impl TopPages {
             Err(error) if matches!(origin, Origin::Interfaces(_)) => Err(line(&error)),
             Err(error) => return Err(error),
         };
-        Ok(Self { title, origin, limits, feed, watchers: Watchers::new()? })
+        Ok(Self { title, origin, limits, lines_max, feed, watchers: Watchers::new()? })
     }
 
     /// Packets come as they pass.
@@ -160,9 +167,17 @@ impl Pages for TopPages {
 
     fn page(&mut self, ask: &Ask<'_>) -> Page {
         match wanted(ask.tab, ask.grouping) {
-            Some(Wanted::Talkers(grouping)) => self.traffic(ask, |talkers, at, query| {
-                view::talkers_sheet(&talkers.talkers(grouping, at, query), grouping)
-            }),
+            Some(Wanted::Talkers(grouping)) => {
+                let limit = self.lines_max;
+                self.traffic(ask, |talkers, at, query| {
+                    let (lines, more) = talkers.talkers(grouping, at, query, limit);
+                    let mut sheet = view::talkers_sheet(&lines, grouping);
+                    if more > 0 {
+                        sheet.notes.push(format!("and {more} more that have less"));
+                    }
+                    sheet
+                })
+            }
             Some(Wanted::Dns(grouping)) => self.traffic(ask, |talkers, at, query| {
                 view::dns_sheet(&talkers.asked(grouping, at, query), grouping)
             }),
