@@ -3,7 +3,7 @@
 
 /// IP protocols (IANA, Protocol Numbers) and the `EtherTypes` that sessions without IP are filed
 /// by.
-const PROTOCOLS: [(&str, u16); 26] = [
+const PROTOCOLS: [(&str, u16); 27] = [
     ("icmp", 1),
     ("igmp", 2),
     ("ipip", 4),
@@ -30,6 +30,8 @@ const PROTOCOLS: [(&str, u16); 26] = [
     ("udplite", 136),
     ("arp", 0x0806),
     ("rarp", 0x8035),
+    // A packet of which not even the link layer could be read (`Protocol::UNPARSED`).
+    ("unparsed", 256),
 ];
 
 /// Ports by the names that pcap-filter users write (IANA, Service Name and Port Number Registry).

@@ -172,7 +172,7 @@ impl Who {
 
 fn host(address: Address) -> String {
     match address {
-        Address::None => "proto 256".to_owned(),
+        Address::None => "proto = unparsed".to_owned(),
         Address::Mac(_) => format!("ether host {address}"),
         Address::V4(_) | Address::V6(_) => format!("host {address}"),
     }
@@ -188,7 +188,11 @@ fn pair(one: Address, other: Address) -> String {
 }
 
 fn proto_query(proto: Protocol) -> String {
-    format!("proto = {}", proto.0)
+    match proto {
+        Protocol::UNPARSED => "proto = unparsed".to_owned(),
+        Protocol(number @ 0x600..) => format!("ether proto {number}"),
+        Protocol(number) => format!("proto = {number}"),
+    }
 }
 
 /// Sums of each session in the windows that end at a moment, by its number.
