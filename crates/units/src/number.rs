@@ -39,9 +39,23 @@ pub fn between(from_ns: i64, to_ns: i64) -> u64 {
     to_ns.saturating_sub(from_ns).max(0).unsigned_abs()
 }
 
+/// How many a second, rounded down, of a count over a length of time; one of no length is taken for
+/// a nanosecond.
+pub fn per_second(count: u64, ns: u64) -> u64 {
+    let rate = u128::from(count) * 1_000_000_000 / u128::from(ns.max(1));
+    u64::try_from(rate).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_are_whole_and_bounded() {
+        assert_eq!(per_second(3, 2_000_000_000), 1);
+        assert_eq!(per_second(7, 0), 7_000_000_000);
+        assert_eq!(per_second(u64::MAX, 1), u64::MAX);
+    }
 
     #[test]
     fn counts_become_fractions_and_come_back() {

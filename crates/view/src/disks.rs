@@ -3,6 +3,7 @@
 use ::record::{DiskWatch, Disks, Headroom, Level, SlowWrite};
 use serde::Serialize;
 use units::ByteSize;
+use units::number::per_second;
 
 use crate::qualify::disk_rate;
 use crate::text::{nanos, plural, printable, time};
@@ -30,8 +31,7 @@ fn disk(disk: &DiskWatch) -> String {
     let loaded = match watch.loaded_ns {
         0 => String::new(),
         ns => {
-            let rate = u128::from(watch.loaded_bytes) * 1_000_000_000 / u128::from(ns);
-            let rate = disk_rate(u64::try_from(rate).unwrap_or(u64::MAX));
+            let rate = disk_rate(per_second(watch.loaded_bytes, ns));
             format!("; at full load for {}, {rate}", nanos(ns))
         }
     };

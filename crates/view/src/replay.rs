@@ -5,6 +5,7 @@ use core::time::Duration;
 use ::replay::{Progress, Report};
 use serde::Serialize;
 use units::ByteSize;
+use units::number::{between, per_second};
 
 use crate::pretty;
 use crate::text::{duration, grouped, plural, printable, took};
@@ -96,9 +97,7 @@ pub fn replay_progress(progress: &Progress) -> String {
     if progress.packets == 0 && progress.loaded_packets > 0 {
         return format!("{} read", plural(progress.loaded_packets, "packet"));
     }
-    let nanos = u128::try_from(progress.elapsed_ns).unwrap_or(0).max(1);
-    let rate =
-        |count: u64| u64::try_from(u128::from(count) * 1_000_000_000 / nanos).unwrap_or(u64::MAX);
+    let rate = |count: u64| per_second(count, between(0, progress.elapsed_ns));
     format!(
         "{} sent, {} packets/s, {}",
         plural(progress.packets, "packet"),

@@ -3,6 +3,7 @@
 use core::fmt::Write as _;
 use core::time::Duration;
 
+use units::number::{between, per_second};
 use units::{ByteSize, NANOS_PER_SECOND, Timestamp};
 
 /// Text from traffic or files, safe for a terminal: control and invisible characters are escaped.
@@ -57,9 +58,7 @@ pub(crate) fn took(time: Duration) -> String {
 
 /// Bytes in a length of time: `812 MiB/s`.
 pub fn rate(bytes: u64, nanos: i64) -> String {
-    let nanos = u128::try_from(nanos).unwrap_or(0).max(1);
-    let per_second = u128::from(bytes) * 1_000_000_000 / nanos;
-    format!("{}/s", ByteSize(u64::try_from(per_second).unwrap_or(u64::MAX)))
+    format!("{}/s", ByteSize(per_second(bytes, between(0, nanos))))
 }
 
 /// A count with its noun: `1 packet`, `12 packets`.
@@ -83,14 +82,18 @@ pub(crate) fn grouped(count: u64) -> String {
 
 /// A time in milliseconds: `2026-11-20 10:40:22.123`, UTC.
 pub(crate) fn time(time: Timestamp) -> String {
-    let whole = time.to_string();
-    whole.get(..23).unwrap_or(&whole).replace('T', " ")
+    cut(time, 23)
 }
 
 /// A time to the second: `2026-11-20 10:40:22`, UTC.
 pub fn clock_time(time: Timestamp) -> String {
+    cut(time, 19)
+}
+
+/// So many letters of a time, with a blank before the clock.
+fn cut(time: Timestamp, letters: usize) -> String {
     let whole = time.to_string();
-    whole.get(..19).unwrap_or(&whole).replace('T', " ")
+    whole.get(..letters).unwrap_or(&whole).replace('T', " ")
 }
 
 /// The day of a time: `2026-11-20`, UTC.

@@ -10,6 +10,7 @@ use host::io::{
     Disk, DiskCounters, FileExtent, Filesystem, OpenFile, Owner, Process, ProcessCounters,
 };
 use host::tracepoints::{DeviceNumber, FilePage, Happened, Operation, TraceEvent};
+use units::number::{between, per_second};
 use units::{NANOS_PER_SECOND, Sleep};
 
 use super::files::{FileKey, Files};
@@ -107,6 +108,11 @@ impl IoWatch {
     /// How long it took, in seconds.
     pub fn seconds(&self) -> f64 {
         core::time::Duration::from_nanos(u64::try_from(self.ns).unwrap_or(0)).as_secs_f64()
+    }
+
+    /// How many a second, of so many during the watch.
+    pub fn per_second(&self, count: u64) -> u64 {
+        per_second(count, between(0, self.ns))
     }
 
     /// Leaves out what is not below a folder, or not this file.

@@ -17,6 +17,7 @@ use std::os::unix::fs::MetadataExt;
 pub use record::{Mapping, Noted, Record, Sample};
 
 use crate::perf::{self, Attributes, PERF_RECORD_LOST, Ring, lost, next, ring_size, settled_ns};
+use crate::processes::{place, processes, threads};
 
 /// At 997 samples a second of 48 bytes: five seconds.
 const SAMPLE_RING: usize = 256 << 10;
@@ -358,26 +359,19 @@ fn open_threads(wish: Wish, own: &[i32]) -> io::Result<(Vec<OwnedFd>, Vec<Ring>,
 /// Threads of this user: the calling one, then those of this process, then the others.
 fn own_threads() -> Vec<i32> {
     let user = rustix::process::geteuid().as_raw();
-    let own = i32::try_from(std::process::id()).unwrap_or(0);
-    let is_own = |process: &i32| {
-        fs::metadata(format!("/proc/{process}")).is_ok_and(|found| found.uid() == user)
-    };
-    let mut processes: Vec<i32> = numbers_in("/proc").into_iter().filter(is_own).collect();
-    processes.sort_by_key(|&process| (process != own, process));
-    let number = |process: &i32| u32::try_from(*process).ok();
-    let threads = processes.iter().filter_map(number).flat_map(threads_of);
+    let is_own =
+        |process: &u32| fs::metadata(place(*process)).is_ok_and(|found| found.uid() == user);
+    let mut processes: Vec<u32> = processes().into_iter().filter(is_own).collect();
+    // The others stay in the order of their numbers.
+    processes.sort_by_key(|&process| process != std::process::id());
+    let threads = processes.into_iter().flat_map(threads_of);
     let calling = rustix::thread::gettid().as_raw_nonzero().get();
     let others = threads.filter(|&thread| thread != calling);
     core::iter::once(calling).chain(others).collect()
 }
 
 fn threads_of(process: u32) -> Vec<i32> {
-    numbers_in(&format!("/proc/{process}/task"))
-}
-
-fn numbers_in(folder: &str) -> Vec<i32> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    threads(process).into_iter().filter_map(|thread| i32::try_from(thread).ok()).collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::fs;
 use std::sync::Arc;
 
 use crate::io::process;
+use crate::processes::place;
 use crate::sampling::Mapping;
 use crate::tracepoints::DeviceNumber;
 
@@ -88,7 +89,7 @@ impl Spaces {
             return found.cloned();
         }
         known.read_ns = time_ns;
-        let text = fs::read_to_string(format!("/proc/{number}/maps")).unwrap_or_default();
+        let text = fs::read_to_string(place(number).join("maps")).unwrap_or_default();
         let read: Vec<Mapping> = text.lines().filter_map(line).take(MAPPINGS_MAX).collect();
         if !read.is_empty() || known.mappings.is_none() {
             known.mappings = Some(Arc::new(read));

@@ -46,13 +46,8 @@ pub fn disks_sheet(watch: &IoWatch, grouping: DiskGrouping) -> Sheet {
 
 type Weighed = (Vec<SheetColumn>, Vec<(u64, Vec<Cell>)>);
 
-fn per_second(watch: &IoWatch, count: u64) -> u64 {
-    let ns = u128::try_from(watch.ns).unwrap_or(0).max(1);
-    u64::try_from(u128::from(count) * 1_000_000_000 / ns).unwrap_or(u64::MAX)
-}
-
 fn rate(watch: &IoWatch, bytes: u64) -> Cell {
-    Cell::BytesPerSecond(per_second(watch, bytes))
+    Cell::BytesPerSecond(watch.per_second(bytes))
 }
 
 fn processes(watch: &IoWatch) -> Weighed {
@@ -77,8 +72,8 @@ fn processes(watch: &IoWatch) -> Weighed {
             rate(watch, seen.reads.bytes),
             rate(watch, seen.writes.bytes),
             rate(watch, seen.later.bytes),
-            Cell::PerSecond(per_second(watch, seen.reads.count)),
-            Cell::PerSecond(per_second(watch, seen.writes.count)),
+            Cell::PerSecond(watch.per_second(seen.reads.count)),
+            Cell::PerSecond(watch.per_second(seen.writes.count)),
             Cell::Nanos(seen.total.quantile_ns(500)),
             Cell::Nanos(seen.total.quantile_ns(990)),
         ];
@@ -119,7 +114,7 @@ fn files(watch: &IoWatch) -> Weighed {
             Cell::Text(watch.content_name(*content)),
             rate(watch, seen.reads.bytes),
             rate(watch, seen.writes.bytes),
-            Cell::PerSecond(per_second(watch, requests)),
+            Cell::PerSecond(watch.per_second(requests)),
             Cell::Nanos(seen.total.quantile_ns(990)),
             Cell::Text(most_of(watch, seen)),
         ];
@@ -157,9 +152,9 @@ fn devices(watch: &IoWatch) -> Weighed {
             Cell::Text(name.clone()),
             rate(watch, gained.read_bytes),
             rate(watch, gained.written_bytes),
-            Cell::PerSecond(per_second(watch, gained.reads)),
-            Cell::PerSecond(per_second(watch, gained.writes)),
-            Cell::PerSecond(per_second(watch, gained.flushes)),
+            Cell::PerSecond(watch.per_second(gained.reads)),
+            Cell::PerSecond(watch.per_second(gained.writes)),
+            Cell::PerSecond(watch.per_second(gained.flushes)),
             mean(gained.read_ms, gained.reads),
             mean(gained.write_ms, gained.writes),
             p99(Operation::Read),

@@ -11,6 +11,7 @@ mod vitals;
 
 use core::cmp::Ordering;
 
+use diagnose::Unseen;
 use serde_json::{Map, Value, json};
 use units::ByteSize;
 
@@ -260,6 +261,11 @@ impl Sheet {
         };
         json!({ "lines": self.lines.iter().map(line).collect::<Vec<_>>(), "notes": self.notes })
     }
+}
+
+/// A note on what could not be seen.
+fn unseen(unseen: &Unseen) -> String {
+    format!("not seen: {}; {}", unseen.what, unseen.needs)
 }
 
 fn compare(one: &Cell, other: &Cell, is_reversed: bool) -> Ordering {

@@ -23,10 +23,7 @@ pub fn profile_sheet(rows: &[Row], by: By, missing: &Missing, unseen: &[Unseen])
         SheetColumn::number("all_permille", "OF ALL", 1),
         SheetColumn::number("samples", "SAMPLES", 2),
     ]);
-    let mut notes: Vec<String> = unseen
-        .iter()
-        .map(|unseen| format!("not seen: {}; {}", unseen.what, unseen.needs))
-        .collect();
+    let mut notes: Vec<String> = unseen.iter().map(super::unseen).collect();
     if missing.samples + missing.throttled > 0 {
         notes.push(format!(
             "{} had no room, {} sampling took too long",

@@ -1,6 +1,7 @@
 //! Recorders that run, by what they say of themselves.
 
 use serde::Deserialize;
+use units::number::per_second;
 
 use super::{Cell, Sheet, SheetColumn, SheetLine};
 
@@ -68,9 +69,7 @@ impl Pair {
     fn per_second(&self, now: u64, of: impl Fn(&Going) -> Option<u64>) -> u64 {
         let before = self.before.as_ref().and_then(of).unwrap_or(0);
         let before_ns = self.before.as_ref().map_or(0, |before| before.elapsed_ns);
-        let ns = u128::from(self.now.elapsed_ns.saturating_sub(before_ns)).max(1);
-        let rate = u128::from(now.saturating_sub(before)) * 1_000_000_000 / ns;
-        u64::try_from(rate).unwrap_or(u64::MAX)
+        per_second(now.saturating_sub(before), self.now.elapsed_ns.saturating_sub(before_ns))
     }
 }
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use diagnose::tcp::{TcpInfo, TcpState, Track, Watch};
+use units::number::{between, per_second};
 
-use super::{Cell, Sheet, SheetColumn, SheetLine};
+use super::{Cell, Sheet, SheetColumn, SheetLine, unseen};
 
 /// By what sockets are put together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,8 +39,7 @@ pub fn sockets_sheet(
             together(watch, ("peer", "PEER"), wanted.filter(|it| !listens(it)), peer)
         }
     };
-    let needs = |unseen: &diagnose::Unseen| format!("not seen: {}; {}", unseen.what, unseen.needs);
-    sheet.notes.extend(watch.unseen.iter().map(needs));
+    sheet.notes.extend(watch.unseen.iter().map(unseen));
     sheet
 }
 
@@ -86,9 +86,7 @@ fn owner(track: &Track) -> String {
 }
 
 fn bits(watch: &Watch, bytes: u64) -> Cell {
-    let ns = u128::try_from(watch.ns).unwrap_or(0).max(1);
-    let bits = u128::from(bytes) * 8 * 1_000_000_000 / ns;
-    Cell::BitsPerSecond(u64::try_from(bits).unwrap_or(u64::MAX))
+    Cell::BitsPerSecond(per_second(bytes.saturating_mul(8), between(0, watch.ns)))
 }
 
 fn micros(us: Option<u32>) -> Cell {

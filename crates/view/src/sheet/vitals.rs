@@ -2,7 +2,7 @@
 
 use diagnose::vitals::{Entry, Figure, Unit, Vitals};
 
-use super::{Cell, Sheet, SheetColumn, SheetLine};
+use super::{Cell, Sheet, SheetColumn, SheetLine, unseen};
 
 /// Which of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,8 +42,7 @@ pub fn vitals_sheet(vitals: &Vitals, grouping: VitalsGrouping) -> Sheet {
             figures(alone.into_iter().chain(named))
         }
     };
-    let unseen = vitals.unseen.iter();
-    sheet.notes.extend(unseen.map(|it| format!("not seen: {}; {}", it.what, it.needs)));
+    sheet.notes.extend(vitals.unseen.iter().map(unseen));
     sheet
 }
 

@@ -22,11 +22,6 @@ pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
     of_disks.chain(of_systems).collect()
 }
 
-fn per_second(watch: &IoWatch, count: u64) -> u64 {
-    let ns = u128::try_from(watch.ns).unwrap_or(0).max(1);
-    u64::try_from(u128::from(count) * 1_000_000_000 / ns).unwrap_or(u64::MAX)
-}
-
 /// Whether so many nanoseconds are at least so many hundredths of the watch.
 fn is_share(watch: &IoWatch, nanos: u64, hundredths: u64) -> bool {
     let all = u128::try_from(watch.ns).unwrap_or(0).max(1);
@@ -38,7 +33,7 @@ fn flushes(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
     let of = seen.operations.get(&Operation::Flush)?;
     let typical_ns = of.device.quantile_ns(500);
     let spent_ns = typical_ns.saturating_mul(of.all.count);
-    if per_second(watch, of.all.count) < A_SECOND || !is_share(watch, spent_ns, 20) {
+    if watch.per_second(of.all.count) < A_SECOND || !is_share(watch, spent_ns, 20) {
         return None;
     }
     let mut by: Vec<(u64, String)> = Vec::new();
@@ -54,7 +49,7 @@ fn flushes(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
         reach: usize::try_from(of.all.count).unwrap_or(usize::MAX),
         what: format!(
             "{disk} is asked {} times a second to make its cache durable, {} each time",
-            per_second(watch, of.all.count),
+            watch.per_second(of.all.count),
             us(typical_ns)
         ),
         evidence: vec![
@@ -168,7 +163,7 @@ fn journal(watch: &IoWatch, filesystem: &Filesystem) -> Option<Finding> {
     let written: u64 = of.map(|(_, seen)| seen.writes.bytes).sum();
     let commits = watch.commits.get(&device).copied().unwrap_or_default();
     let is_much = bytes >= 1 << 20 && bytes * 4 >= written;
-    if !is_much || per_second(watch, commits.count) < A_SECOND {
+    if !is_much || watch.per_second(commits.count) < A_SECOND {
         return None;
     }
     let who = changers(watch, device);
@@ -185,7 +180,7 @@ fn journal(watch: &IoWatch, filesystem: &Filesystem) -> Option<Finding> {
             format!(
                 "{} commits, {} a second, {} blocks each in the mean",
                 commits.count,
-                per_second(watch, commits.count),
+                watch.per_second(commits.count),
                 commits.bytes / commits.count.max(1)
             ),
             format!("files are changed by: {who}"),
