@@ -33,7 +33,7 @@ use crate::filter::{Instruction, LONGEST_PACKET, Libpcap};
 use crate::source::Record;
 use crate::{Batch, Counters, Error, Interface, Next, Source};
 use port::Port;
-use ring::KernelRing;
+use ring::{Cursor, KernelRing, RingPacket};
 use socket::PacketSocket;
 
 pub use sender::FrameSender;
@@ -111,6 +111,8 @@ pub struct LiveSource {
     records: Vec<Record>,
     /// The queue to look at first, so that a busy one does not starve the others.
     next: usize,
+    /// The queue whose block is not used up.
+    under_way: Option<usize>,
     /// An interface that was removed, until it is told.
     removed: Option<String>,
     state: State,
@@ -121,13 +123,24 @@ pub struct LiveSource {
 struct Queue {
     // The ring is unmapped before the port's socket is closed.
     ring: KernelRing,
+    /// In the block that was taken last.
+    cursor: Cursor,
     port: Port,
     link_type: LinkType,
-    is_loopback: bool,
-    snaplen: usize,
+    frames: Frames,
     counters: Counters,
     /// What the socket lets in once it has started.
     program: Vec<Instruction>,
+}
+
+/// What must be known of an interface to read its frames.
+#[derive(Clone, Copy, Debug)]
+struct Frames {
+    /// The number of the interface.
+    interface: u32,
+    is_loopback: bool,
+    can_be_tagged: bool,
+    snaplen: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -184,11 +197,12 @@ impl LiveSource {
             notes: Vec::new(),
             records: Vec::new(),
             next: 0,
+            under_way: None,
             removed: None,
             state: State::Running,
         };
-        for name in &options.interfaces {
-            let queue = Queue::open(name, options, is_first, &mut source.notes)?;
+        for (number, name) in (0..).zip(&options.interfaces) {
+            let queue = Queue::open((number, name), options, is_first, &mut source.notes)?;
             source.interfaces.push(Interface {
                 name: name.clone(),
                 description: None,
@@ -290,19 +304,27 @@ impl Source for LiveSource {
     }
 
     fn next_batch(&mut self, wait: Duration) -> Result<Next<'_>, Error> {
-        for queue in &mut self.queues {
-            queue.ring.release();
-        }
-        let mut ready = self.ready();
-        if ready.is_none() {
-            if self.idle(wait)? {
-                return Ok(Next::End);
+        if self.under_way.is_none() {
+            for queue in &mut self.queues {
+                queue.ring.release();
             }
-            ready = self.ready();
+            let mut ready = self.ready();
+            if ready.is_none() {
+                if self.idle(wait)? {
+                    return Ok(Next::End);
+                }
+                ready = self.ready();
+            }
+            let Some(at) = ready else { return Ok(Next::Idle) };
+            self.queues.get_mut(at).expect("the position is that of a queue").take_block();
+            self.under_way = Some(at);
         }
-        let Some(at) = ready else { return Ok(Next::Idle) };
+        let at = self.under_way.expect("a block was taken");
         let queue = self.queues.get_mut(at).expect("the position is that of a queue");
-        queue.take_block(at, &mut self.records);
+        queue.take_packets(&mut self.records);
+        if queue.cursor.is_at_end() {
+            self.under_way = None;
+        }
         if self.records.is_empty() {
             return Ok(Next::Idle);
         }
@@ -346,7 +368,7 @@ impl Source for LiveSource {
 impl Queue {
     /// Opens one interface; reception starts later, when all of them are open.
     fn open(
-        name: &str,
+        (interface, name): (u32, &str),
         options: &LiveOptions,
         is_first: bool,
         notes: &mut Vec<String>,
@@ -381,41 +403,31 @@ impl Queue {
         let port = Port::new(name, socket, is_first)?;
         Ok(Self {
             ring,
+            cursor: Cursor::default(),
             port,
             link_type,
-            is_loopback,
-            snaplen: usize::try_from(limit).unwrap_or(usize::MAX),
+            frames: Frames {
+                interface,
+                is_loopback,
+                can_be_tagged: link_type == LinkType::ETHERNET,
+                snaplen: usize::try_from(limit).unwrap_or(usize::MAX),
+            },
             counters: Counters::default(),
             program,
         })
     }
 
-    /// Takes the next block of the ring and finds its packets.
-    fn take_block(&mut self, at: usize, records: &mut Vec<Record>) {
+    /// Takes the next block of the ring.
+    fn take_block(&mut self) {
+        self.cursor = Cursor::new(self.ring.next_block().unwrap_or_default());
+    }
+
+    /// Finds the next packets of the block.
+    fn take_packets(&mut self, records: &mut Vec<Record>) {
         records.clear();
-        let (is_loopback, snaplen) = (self.is_loopback, self.snaplen);
-        let can_be_tagged = self.link_type == LinkType::ETHERNET;
-        let interface = u32::try_from(at).expect("few interfaces are captured at once");
-        let block = self.ring.next_block().unwrap_or_default();
-        records.extend(ring::packets(block).map(|packet| {
-            let mut bytes = packet.bytes;
-            let tag = packet.tag.filter(|_| can_be_tagged && bytes.len() >= BEFORE_TAG);
-            let mut original_len = packet.original_len;
-            if tag.is_some() {
-                original_len = original_len.saturating_add(4);
-                let room = snaplen.saturating_sub(TAG_SIZE).max(BEFORE_TAG);
-                bytes.end = bytes.end.min(bytes.start + room);
-            }
-            Record {
-                timestamp: packet.timestamp,
-                interface,
-                original_len,
-                outbound: (!is_loopback).then_some(packet.outbound),
-                tag,
-                bytes,
-                options: if packet.outbound { 0..OUTBOUND.len() } else { 0..0 },
-            }
-        }));
+        let frames = self.frames;
+        let packets = self.cursor.next_packets(self.ring.lent_block());
+        records.extend(packets.map(|packet| frames.record(packet)));
         self.port.see_longest(records.iter().map(|record| record.original_len).max());
         let count = u64::try_from(records.len()).expect("a block holds few packets");
         self.counters.delivered += count;
@@ -443,6 +455,28 @@ impl Queue {
     }
 }
 
+impl Frames {
+    #[inline]
+    fn record(self, packet: RingPacket) -> Record {
+        let (mut bytes, mut original_len) = (packet.bytes, packet.original_len);
+        let tag = packet.tag.filter(|_| self.can_be_tagged && bytes.len() >= BEFORE_TAG);
+        if tag.is_some() {
+            original_len = original_len.saturating_add(4);
+            let room = self.snaplen.saturating_sub(TAG_SIZE).max(BEFORE_TAG);
+            bytes.end = bytes.end.min(bytes.start + room);
+        }
+        Record {
+            timestamp: packet.timestamp,
+            interface: self.interface,
+            original_len,
+            outbound: (!self.is_loopback).then_some(packet.outbound),
+            tag,
+            bytes,
+            options: if packet.outbound { 0..OUTBOUND.len() } else { 0..0 },
+        }
+    }
+}
+
 /// Starts the queues of one interface: as the members of a group, if there are several. What comes
 /// meanwhile goes to all of them, so none lets anything in before the group is complete.
 fn start(queues: &[&Queue]) -> Result<(), Error> {
@@ -450,7 +484,7 @@ fn start(queues: &[&Queue]) -> Result<(), Error> {
     for queue in queues {
         queue.port.socket.start().map_err(|source| queue.port.error("bind", source))?;
         if queues.len() > 1 {
-            let joined = queue.port.socket.join(group, queue.is_loopback);
+            let joined = queue.port.socket.join(group, queue.frames.is_loopback);
             let joined = joined.map_err(|source| queue.port.error("PACKET_FANOUT", source))?;
             group = Some(joined);
         }
