@@ -47,7 +47,7 @@ pub fn datagram(
         return;
     }
     let found = interest.has_search && is_in(search, |search| search.names.app.is_some());
-    if !found && !is_dns_port {
+    if !found {
         interest.attempts = (interest.attempts + 1).min(ATTEMPT_COUNT_MAX);
     }
 }

@@ -61,8 +61,8 @@ impl Hash for Key {
 
 /// The address as a number, which sorts as addresses of its kind do.
 #[inline]
-fn number(address: Address) -> (Kind, u128) {
-    match address {
+fn number(address: &Address) -> (Kind, u128) {
+    match *address {
         Address::None => (Kind::None, 0),
         Address::Mac(octets) => {
             (Kind::Mac, octets.iter().fold(0, |all, &octet| all << 8 | u128::from(octet)))
@@ -83,9 +83,13 @@ fn address(kind: Kind, number: [u8; 16]) -> Address {
 
 impl Key {
     /// The key of `tuple`, and whether making it canonical turned the tuple round.
+    ///
+    /// The tuple is not copied: it was just written field by field, and a copy reads it in words
+    /// that lie across those, which waits until they have all left for the cache.
     #[inline]
-    pub(crate) fn new(tuple: FiveTuple, vlan: Option<[Option<u16>; 2]>) -> (Self, bool) {
+    pub(crate) fn new(tuple: &FiveTuple, vlan: Option<&[Option<u16>; 2]>) -> (Self, bool) {
         let FiveTuple { orig, resp, orig_port, resp_port, proto } = tuple;
+        let (orig_port, resp_port, proto) = (*orig_port, *resp_port, *proto);
         let (orig, resp) = (number(orig), number(resp));
         // The order of `FiveTuple::canonical`.
         let turned = (orig, orig_port) > (resp, resp_port);
@@ -98,7 +102,7 @@ impl Key {
             addresses: ends.map(|(_, number)| number.to_be_bytes()),
             ports,
             proto,
-            vlan: vlan.unwrap_or_default().map(|id| id.unwrap_or(VLAN_NONE)),
+            vlan: vlan.map_or([VLAN_NONE; 2], |ids| ids.map(|id| id.unwrap_or(VLAN_NONE))),
             kinds: ends.map(|(kind, _)| kind),
         };
         (key, turned)
@@ -106,7 +110,7 @@ impl Key {
 
     /// The key under which a row's session was kept.
     pub fn of_slice(slice: &Slice, vlan_in_key: bool) -> Self {
-        Self::new(slice.tuple, vlan_in_key.then_some(slice.vlan)).0
+        Self::new(&slice.tuple, vlan_in_key.then_some(&slice.vlan)).0
     }
 
     /// What its session speaks.
@@ -167,11 +171,11 @@ impl Keyer {
         timestamp: Timestamp,
         decoded: &Decoded<'_>,
     ) -> (Key, bool) {
-        let tuple = match decoded.fragment {
-            None => decoded.tuple,
-            Some(_) => self.with_ports(timestamp, decoded),
-        };
-        Key::new(tuple, self.vlan_in_key.then_some(decoded.vlan))
+        let vlan = self.vlan_in_key.then_some(&decoded.vlan);
+        match decoded.fragment {
+            None => Key::new(&decoded.tuple, vlan),
+            Some(_) => Key::new(&self.with_ports(timestamp, decoded), vlan),
+        }
     }
 
     #[cold]
@@ -232,9 +236,9 @@ mod tests {
             proto: u16,
         ) {
             let tuple = FiveTuple { orig, resp, orig_port, resp_port, proto: Protocol(proto) };
-            let (key, turned) = Key::new(tuple, None);
+            let (key, turned) = Key::new(&tuple, None);
             prop_assert_eq!((key.tuple(), turned), tuple.canonical());
-            prop_assert_eq!(key, Key::new(tuple.reversed(), None).0);
+            prop_assert_eq!(key, Key::new(&tuple.reversed(), None).0);
         }
     }
 }

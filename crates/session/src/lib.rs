@@ -51,6 +51,20 @@ pub struct PacketView<'a> {
     pub end: u32,
 }
 
+impl PacketView<'_> {
+    /// Fills places that no packet has been put into yet.
+    const NOTHING: Self = Self {
+        timestamp: Timestamp(0),
+        interface: 0,
+        link_type: LinkType::ETHERNET,
+        original_len: 0,
+        data: &[],
+        piece: PieceId { sequence: 0, sub: 0, column: 0 },
+        begin: 0,
+        end: 0,
+    };
+}
+
 /// What ends a session and what bounds the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {

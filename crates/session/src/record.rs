@@ -75,8 +75,14 @@ pub(crate) struct Detail {
 /// One packet with what was found out about it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival<'a> {
-    pub(crate) packet: PacketView<'a>,
+    pub(crate) packet: &'a PacketView<'a>,
     pub(crate) decoded: &'a Decoded<'a>,
+    pub(crate) address: &'a Addressed,
+}
+
+/// Where a packet belongs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Addressed {
     pub(crate) key: Key,
     /// The sender is the second end of the key.
     pub(crate) turned: bool,
@@ -97,11 +103,11 @@ impl Hot {
     /// The record of a session that begins with `arrival`, without counting it.
     pub(crate) fn new(arrival: &Arrival<'_>) -> Self {
         Self {
-            key: arrival.key,
+            key: arrival.address.key,
             steady: Steady::default(),
-            turned: arrival.turned ^ begins_with_answer(arrival.decoded),
+            turned: arrival.address.turned ^ begins_with_answer(arrival.decoded),
             answered: false,
-            interest: Interest::of(arrival.key.proto()),
+            interest: Interest::of(arrival.address.key.proto()),
             is_over: false,
             is_live: true,
             looked: 0,
@@ -115,16 +121,26 @@ impl Hot {
         }
     }
 
-    /// Something of each of its cache lines, so that they are read; and whether a packet is likely
-    /// to touch the detail.
+    /// Something of each of its cache lines, so that they are read; and whether the packet is
+    /// likely to touch the detail.
     #[inline]
-    pub(crate) fn warm(&self) -> bool {
+    pub(crate) fn warm(&self, turned: bool, decoded: &Decoded<'_>) -> bool {
         core::hint::black_box(self.latest);
-        self.key.proto() == Protocol::TCP && !self.steady.is_any()
+        match &decoded.transport {
+            Transport::Tcp(header) => {
+                !self.steady.is_plain(self.side_of(turned), header, decoded.payload_len)
+            }
+            _ => false,
+        }
     }
 
     pub(crate) fn side(&self, arrival: &Arrival<'_>) -> Side {
-        if arrival.turned == self.turned { Side::Orig } else { Side::Resp }
+        self.side_of(arrival.address.turned)
+    }
+
+    /// The sender of a packet that is turned against the key, or is not.
+    fn side_of(&self, turned: bool) -> Side {
+        if turned == self.turned { Side::Orig } else { Side::Resp }
     }
 
     /// Originator and responder.
@@ -250,7 +266,7 @@ impl Detail {
 
     /// Something of what a TCP segment touches, so that its memory is read.
     #[inline]
-    pub(crate) fn warm(&self) -> u64 {
+    pub(crate) fn warm(&self) -> u8 {
         self.tcp.orig.warm() ^ self.tcp.resp.warm()
     }
 

@@ -11,7 +11,7 @@ use wire::{Decoded, Protocol, TcpHeader, Transport, decode_into};
 
 use crate::lookup::Lookup;
 use crate::pieces::{self, Pieces};
-use crate::record::{Arrival, Detail, Hot, carrier};
+use crate::record::{Addressed, Arrival, Detail, Hot, carrier};
 use crate::tcp::{RST, SYN};
 use crate::wheel::Wheel;
 use crate::{Config, Keyer, PacketView};
@@ -119,21 +119,25 @@ impl Table {
         out: &mut Vec<Slice>,
     ) {
         let mut packets = packets.into_iter();
+        let mut views = [PacketView::NOTHING; BATCH];
         let mut decoded = [Decoded::default(); BATCH];
-        let mut is_last = false;
-        while !is_last {
-            let mut arrivals = [None; BATCH];
+        let mut addresses = [self.address(Timestamp(0), &Decoded::default()); BATCH];
+        let mut count = BATCH;
+        while count == BATCH {
+            count = 0;
             // The packets come last: a full batch must not take one more.
-            let lanes = decoded.iter_mut().zip(&mut arrivals).zip(packets.by_ref());
-            for ((decoded, arrival), packet) in lanes {
+            let lanes = views.iter_mut().zip(&mut decoded).zip(&mut addresses);
+            for (((view, decoded), address), packet) in lanes.zip(packets.by_ref()) {
+                *view = packet;
                 decode_into(decoded, packet.link_type, packet.data, packet.original_len);
-                *arrival = Some(self.arrival(packet, decoded));
+                *address = self.address(packet.timestamp, decoded);
+                count += 1;
             }
-            self.warm(&arrivals);
-            for arrival in arrivals.iter().flatten() {
-                self.take(arrival, out);
+            self.warm(addresses.get(..count).expect("at most a batch"), &decoded);
+            let lanes = views.iter().zip(&decoded).zip(&addresses).take(count);
+            for ((packet, decoded), address) in lanes {
+                self.take(&Arrival { packet, decoded, address }, out);
             }
-            is_last = arrivals.last().is_none_or(Option::is_none);
         }
     }
 
@@ -197,9 +201,10 @@ impl Table {
         Stats { heads_refused: self.budget.refused, ..self.stats }
     }
 
-    fn arrival<'a>(&mut self, packet: PacketView<'a>, decoded: &'a Decoded<'a>) -> Arrival<'a> {
-        let (key, turned) = self.keyer.key_and_turn(packet.timestamp, decoded);
-        Arrival { packet, decoded, key, turned, hash: self.hasher.hash_one(key) }
+    #[inline]
+    fn address(&mut self, timestamp: Timestamp, decoded: &Decoded<'_>) -> Addressed {
+        let (key, turned) = self.keyer.key_and_turn(timestamp, decoded);
+        Addressed { key, turned, hash: self.hasher.hash_one(key) }
     }
 
     fn push_decoded(
@@ -208,29 +213,30 @@ impl Table {
         decoded: &Decoded<'_>,
         out: &mut Vec<Slice>,
     ) {
-        let arrival = self.arrival(*packet, decoded);
-        self.take(&arrival, out);
+        let address = self.address(packet.timestamp, decoded);
+        self.take(&Arrival { packet, decoded, address: &address }, out);
     }
 
-    fn find(&self, arrival: &Arrival<'_>) -> Option<u32> {
-        self.slots.find(arrival.hash, |slot| self.hot(slot).key == arrival.key)
+    fn find(&self, address: &Addressed) -> Option<u32> {
+        self.slots.find(address.hash, |slot| self.hot(slot).key == address.key)
     }
 
     /// Reads what the packets will need. The answers are of no use, for the packets before may
     /// still change them, but the memory is there when it is wanted. Each loop goes one step
     /// further from the table and is short, so that the processor waits for the memory of many
     /// packets at once.
-    fn warm(&self, arrivals: &[Option<Arrival<'_>>; BATCH]) {
-        for arrival in arrivals.iter().flatten() {
-            core::hint::black_box(self.slots.warm(arrival.hash));
+    fn warm(&self, addresses: &[Addressed], decoded: &[Decoded<'_>]) {
+        for address in addresses {
+            core::hint::black_box(self.slots.warm(address.hash));
         }
         let mut slots = [None; BATCH];
-        for (arrival, slot) in arrivals.iter().flatten().zip(&mut slots) {
-            *slot = self.slots.find(arrival.hash, |_| true);
+        for (address, slot) in addresses.iter().zip(&mut slots) {
+            *slot = self.slots.find(address.hash, |_| true);
         }
         let mut detailed = [None; BATCH];
-        for (&slot, detailed) in slots.iter().flatten().zip(&mut detailed) {
-            *detailed = self.hot(slot).warm().then_some(slot);
+        let packets = slots.iter().zip(addresses).zip(decoded);
+        for (((slot, address), decoded), detailed) in packets.zip(&mut detailed) {
+            *detailed = slot.filter(|&slot| self.hot(slot).warm(address.turned, decoded));
         }
         for &slot in detailed.iter().flatten() {
             core::hint::black_box(self.detail(slot).warm());
@@ -245,7 +251,7 @@ impl Table {
         }
         self.wheel.advance(packet.timestamp);
         self.expire(packet.timestamp, out);
-        let mut slot = self.find(arrival);
+        let mut slot = self.find(arrival.address);
         if let Some(old) = slot
             && self.is_another_session(old, arrival)
         {
@@ -324,7 +330,7 @@ impl Table {
             self.detail.push(detail);
             number(self.hot.len() - 1)
         };
-        self.slots.insert(arrival.hash, slot);
+        self.slots.insert(arrival.address.hash, slot);
         self.wheel.place(slot, self.deadline(slot));
         slot
     }

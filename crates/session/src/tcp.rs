@@ -38,6 +38,8 @@ mod once {
     pub(super) const ACK: u8 = 16;
     pub(super) const MULTI_FLAG: u8 = 32;
     pub(super) const FIN_RST: u8 = 64;
+    /// No letter: payload was seen, whatever the flags beside it.
+    pub(super) const PAYLOAD: u8 = 128;
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -90,9 +92,9 @@ pub(crate) struct Evidence {
     pub(crate) resets: u32,
 }
 
-/// One direction of a connection; what segments out of order touch comes first.
+/// One direction of a connection; what segments out of order touch comes first, in one cache line.
 #[derive(Debug, Default)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub(crate) struct Flow {
     seen: Seen,
     /// The initial sequence number, seen or inferred from the first segment of either side.
@@ -100,7 +102,8 @@ pub(crate) struct Flow {
     state: End,
     state_before: End,
     once: u8,
-    has_payload: bool,
+    /// The other direction's SYN-ACK was seen.
+    is_answered: bool,
     gaps: Scaled,
     pub(crate) evidence: Evidence,
     retransmissions: Scaled,
@@ -111,10 +114,12 @@ pub(crate) struct Flow {
     pub(crate) syn_options: Option<TcpOptions>,
 }
 
+const _: () = assert!(core::mem::offset_of!(Flow, evidence.retransmitted_bytes) == 64);
+
 impl Flow {
     /// Something of it, so that its memory is read.
-    pub(crate) fn warm(&self) -> u64 {
-        u64::from(self.once) ^ self.evidence.missed_bytes
+    pub(crate) fn warm(&self) -> u8 {
+        self.once
     }
 
     fn enter(&mut self, state: End) {
@@ -140,7 +145,6 @@ pub(crate) struct Tcp {
     pub(crate) resp: Flow,
     pub(crate) history: History,
     syn_time: Option<Timestamp>,
-    syn_ack_seen: bool,
     pub(crate) handshake_ns: Option<u64>,
 }
 
@@ -169,8 +173,13 @@ impl Tcp {
             && flow.initial.is_some_and(|initial| initial != header.tcp_seq)
     }
 
-    /// Whether bytes before this number are missing so far, near the beginning of the stream.
+    /// Whether bytes before this number are missing so far, near the beginning of the stream. Of a
+    /// connection without a SYN it is not known where that is: its first segment may come from
+    /// anywhere, and what is missing before the next ones begins no message.
     pub(crate) fn is_ahead(&self, side: Side, start: u32) -> bool {
+        if (self.orig.once | self.resp.once) & once::SYN == 0 {
+            return false;
+        }
         let flow = side.of([&self.orig, &self.resp]);
         let offset = flow.initial.map(|initial| start.wrapping_sub(initial));
         offset.is_some_and(|offset| offset <= BEGINNING_LEN)
@@ -194,7 +203,7 @@ impl Tcp {
         self.handshake(side, timestamp, flags);
         let (me, peer, _) = self.ends(side);
         me.initial.get_or_insert(header.tcp_seq.wrapping_sub(u32::from(flags & SYN == 0)));
-        me.has_payload |= len > 0;
+        me.once |= if len > 0 { once::PAYLOAD } else { 0 };
         if flags & ACK != 0 {
             peer.initial.get_or_insert(header.tcp_ack.wrapping_sub(1));
         }
@@ -213,9 +222,9 @@ impl Tcp {
     /// From the last SYN before the SYN-ACK to the ACK of the SYN-ACK, where all three were seen.
     fn handshake(&mut self, side: Side, timestamp: Timestamp, flags: u8) {
         match (side, flags & (SYN | ACK)) {
-            (Side::Orig, SYN) if !self.syn_ack_seen => self.syn_time = Some(timestamp),
-            (Side::Resp, both) if both == SYN | ACK => self.syn_ack_seen = true,
-            (Side::Orig, ACK) if self.syn_ack_seen && self.handshake_ns.is_none() => {
+            (Side::Orig, SYN) if !self.orig.is_answered => self.syn_time = Some(timestamp),
+            (Side::Resp, both) if both == SYN | ACK => self.orig.is_answered = true,
+            (Side::Orig, ACK) if self.orig.is_answered && self.handshake_ns.is_none() => {
                 let elapsed = self.syn_time.map(|syn_time| timestamp.since(syn_time));
                 self.handshake_ns = elapsed.and_then(|elapsed| u64::try_from(elapsed).ok());
             }
@@ -295,13 +304,19 @@ impl Tcp {
             me.seen = Seen::default();
         }
         let start = header.tcp_seq.wrapping_add(u32::from(syn));
-        me.evidence.resets += u32::from(header.flags & RST != 0);
-        if header.flags & RST != 0 || me.state == End::Reset {
+        // Evidence is written only where there is some: most of it lies in memory of its own.
+        if header.flags & RST != 0 {
+            me.evidence.resets += 1;
+            return;
+        }
+        if me.state == End::Reset {
             return;
         }
         let is_behind = me.seen.is_behind(start);
         let repeated = me.seen.add(start, len);
-        me.evidence.out_of_order_packets += u32::from(is_behind && repeated < len);
+        if is_behind && repeated < len {
+            me.evidence.out_of_order_packets += 1;
+        }
         if header.flags & FIN != 0 {
             me.seen.add_fin(start.wrapping_add(len));
         }
@@ -374,7 +389,7 @@ impl Tcp {
         let (orig, resp) = (&self.orig, &self.resp);
         match (orig.state, resp.state) {
             (End::SynSent | End::SynAckSent, End::Reset) => State::Rej,
-            (End::Reset, End::Reset) if !orig.has_payload && !resp.has_payload => State::Rej,
+            (End::Reset, End::Reset) if (orig.once | resp.once) & once::PAYLOAD == 0 => State::Rej,
             (_, End::Reset) => {
                 if quiet(orig) {
                     State::Rstrh

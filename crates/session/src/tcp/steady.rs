@@ -26,26 +26,32 @@ impl Steady {
         self.letters != [0; 2]
     }
 
-    /// Takes the segment into account if that changes nothing but the next number; else changes
-    /// nothing and is false.
+    /// Whether taking the segment into account changes nothing but the next number.
     #[inline]
-    pub(crate) fn take(&mut self, side: Side, header: &TcpHeader, len: u32) -> bool {
-        let ([orig, resp], [orig_letters, resp_letters]) = (&mut self.next, self.letters);
+    pub(crate) fn is_plain(&self, side: Side, header: &TcpHeader, len: u32) -> bool {
+        let ([orig, resp], [orig_letters, resp_letters]) = (self.next, self.letters);
         let (mine, peer, letters) = match side {
-            Side::Orig => (orig, *resp, orig_letters),
-            Side::Resp => (resp, *orig, resp_letters),
+            Side::Orig => (orig, resp, orig_letters),
+            Side::Resp => (resp, orig, resp_letters),
         };
         let letter = if len > 0 { once::DATA } else { once::ACK };
         let after = mine.wrapping_add(len);
-        let is_plain = header.flags & (SYN | FIN | RST | ACK) == ACK
+        header.flags & (SYN | FIN | RST | ACK) == ACK
             && header.window != 0
             && letters & letter != 0
-            && (len == 0 || header.tcp_seq == *mine)
+            && (len == 0 || header.tcp_seq == mine)
             && len <= SEGMENT_MAX
-            && *mine >> STRIDE_SHIFT == after >> STRIDE_SHIFT
-            && header.tcp_ack.wrapping_sub(peer).cast_signed() <= 0;
+            && mine >> STRIDE_SHIFT == after >> STRIDE_SHIFT
+            && header.tcp_ack.wrapping_sub(peer).cast_signed() <= 0
+    }
+
+    /// Takes the segment into account if it is plain; else changes nothing and is false.
+    #[inline]
+    pub(crate) fn take(&mut self, side: Side, header: &TcpHeader, len: u32) -> bool {
+        let is_plain = self.is_plain(side, header, len);
         if is_plain {
-            *mine = after;
+            let mine = side.of(&mut self.next);
+            *mine = mine.wrapping_add(len);
         }
         is_plain
     }
@@ -62,8 +68,7 @@ impl Tcp {
     /// From here on, until [`Self::resume`], segments may take the short way.
     pub(crate) fn steady(&self) -> Steady {
         let (orig, resp) = (&self.orig, &self.resp);
-        let is_shaken =
-            !self.syn_ack_seen || self.handshake_ns.is_some() || self.syn_time.is_none();
+        let is_shaken = !orig.is_answered || self.handshake_ns.is_some() || self.syn_time.is_none();
         match (orig.seen.next_in_order(), resp.seen.next_in_order()) {
             (Some(orig_next), Some(resp_next))
                 if is_shaken && orig.is_steady() && resp.is_steady() =>
