@@ -91,6 +91,7 @@ pub struct BlockHeader {
 impl BlockHeader {
     /// Reads type and length from the first 8 bytes (12 of a Section Header Block), and checks the
     /// length.
+    #[inline]
     pub fn read(bytes: &[u8], order: ByteOrder) -> Result<Self, BlockError> {
         let mut rest = bytes;
         let (Some(kind), Some(len)) = (take(&mut rest), take(&mut rest)) else {
@@ -115,6 +116,7 @@ impl BlockHeader {
 
     /// The block at the start of `bytes`, with its trailer's verdict apart: the body of a block
     /// whose trailing length is wrong may still hold a packet.
+    #[inline]
     pub fn split<'a>(
         &self,
         bytes: &'a [u8],

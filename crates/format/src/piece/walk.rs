@@ -146,7 +146,7 @@ impl<'a> Packets<'a> {
     }
 
     /// Reads something of each cache line that holds headers of the next packets.
-    #[inline]
+    #[inline(never)]
     fn warm(&mut self) {
         // The end of the block before, then link, network and transport headers.
         const LINES: [usize; 3] = [0, 48, 92];
@@ -184,6 +184,7 @@ impl<'a> Packets<'a> {
         self.extra_blocks.iter().filter_map(move |range| body.get(range.clone()))
     }
 
+    #[cold]
     fn note(&mut self, offset: usize, block: &Block<'a>) -> Option<()> {
         let end = self.blocks.offset();
         match block.view().ok()? {
@@ -212,6 +213,7 @@ impl<'a> Packets<'a> {
         Some(())
     }
 
+    #[inline]
     fn packet(&mut self, begin: usize, block: &Block<'a>) -> Option<StoredPacket<'a>> {
         let (fields, rest) = block.body.split_at_checked(20)?;
         let high = u64::from(get_u32(fields, 4));
