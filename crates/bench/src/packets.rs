@@ -80,6 +80,11 @@ impl Packets {
 
     /// The packets, as if they lay in pieces of a volume.
     pub(crate) fn views(&self) -> Vec<PacketView<'_>> {
+        self.views_from(0)
+    }
+
+    /// The same for pieces that begin with this number: behind those of other packets.
+    pub(crate) fn views_from(&self, first_piece: usize) -> Vec<PacketView<'_>> {
         let within = |place| u32::try_from(place).expect("at most 20 000");
         let view = |(number, place): (usize, &Place)| PacketView {
             timestamp: place.timestamp,
@@ -88,7 +93,8 @@ impl Packets {
             original_len: place.original_len,
             data: self.bytes.get(place.start..place.end).expect("a place lies in the bytes"),
             piece: PieceId {
-                sequence: u64::try_from(number / PIECE_PACKETS).expect("lengths fit 64 bits"),
+                sequence: u64::try_from(first_piece + number / PIECE_PACKETS)
+                    .expect("lengths fit 64 bits"),
                 sub: 0,
                 column: 0,
             },
@@ -96,6 +102,11 @@ impl Packets {
             end: BLOCK_BYTES * within(number % PIECE_PACKETS + 1),
         };
         self.places.iter().enumerate().map(view).collect()
+    }
+
+    /// Pieces that they fill, the last one perhaps in part.
+    pub(crate) fn piece_count(&self) -> usize {
+        self.places.len().div_ceil(PIECE_PACKETS)
     }
 
     /// Each packet's timestamp and bytes, in an order that does not depend on where they lay.

@@ -102,8 +102,8 @@ fn measure(
     opening: Option<&Packets>,
     packets: &Packets,
 ) -> Result<Sample> {
+    let views = packets.views_from(opening.map_or(0, Packets::piece_count));
     let opening = opening.map(Packets::views).unwrap_or_default();
-    let views = packets.views();
     let count = real(u64::try_from(views.len())?);
     let mut rows = Vec::new();
     let decoding = Sample::new((0..REPETITIONS).map(|_| decode(&views) * NANOS / count))?;
@@ -153,9 +153,8 @@ fn measure(
 /// What it costs to turn the sessions' rows into a segment's file.
 fn encode(outcome: &mut Outcome, opening: &Packets, packets: &Packets) -> Result<()> {
     let (mut table, mut rows): (Table, Vec<Slice>) = (Table::new(Config::default(), 1), Vec::new());
-    for packets in [opening, packets] {
-        table.push_all(packets.views(), &mut rows);
-    }
+    table.push_all(opening.views(), &mut rows);
+    table.push_all(packets.views_from(opening.piece_count()), &mut rows);
     table.finish(&mut rows);
     let stripe = |sequence| StripeId { sequence, sub: 0 };
     let meta = SegmentMeta::new(VolumeId([1; 16]), 1, stripe(1), stripe(2));

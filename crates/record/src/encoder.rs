@@ -1,5 +1,5 @@
 //! The threads that turn rows into Parquet while the next segment fills: one while packets come,
-//! all at the end.
+//! all at the end, whoever makes the rows among them.
 //!
 //! Rows come a row group at a time, in the order of their start, as fast as the table makes them:
 //! encoding has begun long before the last row is made.
@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use index::{Encoded, EncodedGroup, GROUP_ROWS, GroupEncoder, SegmentMeta};
 use session::Slice;
@@ -15,6 +15,9 @@ use units::Timestamp;
 
 /// Row groups that may wait to be encoded: those of the largest segment. Each has about 4 MB.
 const WAITING_MAX: usize = 64;
+/// The same at the end, when nobody is held up by waiting: memory that is used again need not be
+/// cleared by the kernel.
+const WAITING_AT_END_MAX: usize = 2;
 /// Memory of encoded row groups that is kept for the next ones.
 const SPARE_MAX: usize = 8;
 
@@ -25,12 +28,15 @@ struct File {
     is_encoded: Condvar,
 }
 
+/// Rows on their way into a file.
+struct Group {
+    file: Arc<File>,
+    number: usize,
+    rows: Vec<Slice>,
+}
+
 enum Work {
-    Group {
-        file: Arc<File>,
-        number: usize,
-        rows: Vec<Slice>,
-    },
+    Group(Group),
     /// All groups were handed over before.
     Finish {
         file: Arc<File>,
@@ -50,7 +56,25 @@ struct Queue {
 struct Waiting {
     work: VecDeque<Work>,
     spare: Vec<Vec<Slice>>,
+    /// No packet needs the processors any more.
+    is_end_near: bool,
+    /// No further group will come.
+    has_all: bool,
     has_ended: bool,
+}
+
+impl Waiting {
+    fn groups(&self) -> usize {
+        self.work.iter().filter(|work| matches!(work, Work::Group(_))).count()
+    }
+
+    fn take_group(&mut self) -> Option<Group> {
+        let at = self.work.iter().position(|work| matches!(work, Work::Group(_)))?;
+        match self.work.remove(at) {
+            Some(Work::Group(group)) => Some(group),
+            _ => unreachable!("it was found there"),
+        }
+    }
 }
 
 impl Queue {
@@ -58,11 +82,24 @@ impl Queue {
         self.state.lock().expect("a panic aborts")
     }
 
-    /// Waits while too much is waiting.
-    fn push(&self, work: Work) {
-        let is_full = |waiting: &mut Waiting| waiting.work.len() >= WAITING_MAX;
+    /// Waits while too much is waiting; near the end the caller does some of it instead.
+    fn push(&self, group: Group) {
+        let is_full =
+            |waiting: &mut Waiting| !waiting.is_end_near && waiting.groups() >= WAITING_MAX;
         let waiting = self.changed.wait_while(self.lock(), is_full);
-        waiting.expect("a panic aborts").work.push_back(work);
+        let mut waiting = waiting.expect("a panic aborts");
+        waiting.work.push_back(Work::Group(group));
+        let is_too_much = waiting.is_end_near && waiting.groups() > WAITING_AT_END_MAX;
+        let mine = if is_too_much { waiting.take_group() } else { None };
+        drop(waiting);
+        self.changed.notify_all();
+        if let Some(group) = mine {
+            self.encode(group);
+        }
+    }
+
+    fn finish(&self, work: Work) {
+        self.lock().work.push_back(work);
         self.changed.notify_all();
     }
 
@@ -75,18 +112,16 @@ impl Queue {
         work
     }
 
-    /// The next row group, if one is waiting.
-    fn take_group(&self) -> Option<(Arc<File>, usize, Vec<Slice>)> {
-        let mut waiting = self.lock();
-        let at = waiting.work.iter().position(|work| matches!(work, Work::Group { .. }))?;
-        let Some(Work::Group { file, number, rows }) = waiting.work.remove(at) else {
-            unreachable!("it was found there")
-        };
+    /// The next row group, waiting for it; `None` when there will be none.
+    fn take_group(&self) -> Option<Group> {
+        let is_idle = |waiting: &mut Waiting| waiting.groups() == 0 && !waiting.has_all;
+        let waiting = self.changed.wait_while(self.lock(), is_idle);
+        let group = waiting.expect("a panic aborts").take_group();
         self.changed.notify_all();
-        Some((file, number, rows))
+        group
     }
 
-    fn encode(&self, file: &File, number: usize, mut rows: Vec<Slice>) {
+    fn encode(&self, Group { file, number, mut rows }: Group) {
         let group = file.encoder.encode(number, &rows.iter().collect::<Vec<_>>());
         file.groups.lock().expect("a panic aborts").push((number, group));
         file.is_encoded.notify_all();
@@ -97,10 +132,10 @@ impl Queue {
         }
     }
 
-    /// Encodes row groups until none is waiting.
+    /// Encodes row groups until no further one will come.
     fn help(&self) {
-        while let Some((file, number, rows)) = self.take_group() {
-            self.encode(&file, number, rows);
+        while let Some(group) = self.take_group() {
+            self.encode(group);
         }
     }
 
@@ -108,7 +143,7 @@ impl Queue {
     fn run(&self, results: &SyncSender<Result<Encoded, index::Error>>) {
         while let Some(work) = self.take() {
             match work {
-                Work::Group { file, number, rows } => self.encode(&file, number, rows),
+                Work::Group(group) => self.encode(group),
                 Work::Finish { file, groups, meta } => {
                     if results.send(file.finish(groups, &meta)).is_err() {
                         return;
@@ -137,6 +172,7 @@ pub(crate) struct Encoder {
     queue: Arc<Queue>,
     encoded: Receiver<Result<Encoded, index::Error>>,
     outstanding: usize,
+    helpers: Vec<JoinHandle<()>>,
 }
 
 impl Encoder {
@@ -146,7 +182,7 @@ impl Encoder {
         let of_thread = Arc::clone(&queue);
         let body = move || of_thread.run(&results);
         thread::Builder::new().name("encode".to_owned()).spawn(body)?;
-        Ok(Self { queue, encoded, outstanding: 0 })
+        Ok(Self { queue, encoded, outstanding: 0, helpers: Vec::new() })
     }
 
     /// Begins a file. `ended` are rows that came out of the table before, in any order.
@@ -157,19 +193,28 @@ impl Encoder {
         Ok(Rows { file: Arc::new(file), ended: Ended::new(ended), group, groups: 0, encoder: self })
     }
 
-    /// Encodes what is waiting, with so many threads in all; for the end, when no packet needs the
-    /// processors any more.
-    pub(crate) fn help(&self, threads: usize) {
-        let queue = &*self.queue;
-        thread::scope(|scope| {
-            // Besides this thread and the encoder's own.
-            for _ in 2..threads {
-                let helper = thread::Builder::new().name("encode".to_owned());
-                // Where there can be no more threads, these do it all.
-                drop(helper.spawn_scoped(scope, || queue.help()));
-            }
-            queue.help();
-        });
+    /// No packet needs the processors any more: from here on so many threads in all encode, this
+    /// one when it has made more rows than the others take.
+    pub(crate) fn hire(&mut self, threads: usize) {
+        self.queue.lock().is_end_near = true;
+        self.queue.changed.notify_all();
+        // Besides this thread and the encoder's own.
+        for _ in 2..threads {
+            let queue = Arc::clone(&self.queue);
+            let helper = thread::Builder::new().name("encode".to_owned());
+            // Where there can be no more threads, these do it all.
+            self.helpers.extend(helper.spawn(move || queue.help()));
+        }
+    }
+
+    /// All rows were made: helps until they are encoded.
+    pub(crate) fn complete(&mut self) {
+        self.queue.lock().has_all = true;
+        self.queue.changed.notify_all();
+        self.queue.help();
+        for helper in self.helpers.drain(..) {
+            helper.join().expect("a panic aborts");
+        }
     }
 
     /// The next file: waits for it as long as one is under way, or takes only what is there.
@@ -195,7 +240,9 @@ impl Encoder {
 
 impl Drop for Encoder {
     fn drop(&mut self) {
-        self.queue.lock().has_ended = true;
+        let mut waiting = self.queue.lock();
+        (waiting.has_all, waiting.has_ended) = (true, true);
+        drop(waiting);
         self.queue.changed.notify_all();
     }
 }
@@ -229,7 +276,8 @@ impl Rows<'_> {
         if !self.group.is_empty() {
             self.hand_over();
         }
-        self.encoder.queue.push(Work::Finish { file: self.file, groups: self.groups, meta });
+        let Self { file, groups, .. } = self;
+        self.encoder.queue.finish(Work::Finish { file, groups, meta });
         self.encoder.outstanding += 1;
     }
 
@@ -246,7 +294,7 @@ impl Rows<'_> {
 
     fn hand_over(&mut self) {
         let (file, rows) = (Arc::clone(&self.file), core::mem::take(&mut self.group));
-        self.encoder.queue.push(Work::Group { file, number: self.groups, rows });
+        self.encoder.queue.push(Group { file, number: self.groups, rows });
         self.groups += 1;
     }
 }

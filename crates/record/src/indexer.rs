@@ -138,8 +138,9 @@ impl<'a> Run<'a> {
             self.cache_durable()?;
         }
         self.index_rest();
+        self.parts.encoder.hire(thread::available_parallelism().map_or(1, NonZero::get));
         self.close(Rest::Last)?;
-        self.parts.encoder.help(thread::available_parallelism().map_or(1, NonZero::get));
+        self.parts.encoder.complete();
         self.write_encoded(true)?;
         // Tens of MB, and the disk takes its time.
         self.parts.table = None;

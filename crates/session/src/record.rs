@@ -51,7 +51,7 @@ const _: () = assert!(size_of::<Hot>() == 128);
 
 /// What most packets do not touch, TCP's first.
 #[derive(Debug)]
-#[repr(C, align(128))]
+#[repr(C, align(64))]
 pub(crate) struct Detail {
     /// Of a TCP session; else it stays as it was made.
     pub(crate) tcp: Tcp,
@@ -60,8 +60,9 @@ pub(crate) struct Detail {
     carried: Option<Box<[Sums<u64>; 2]>>,
     pub(crate) watch: Watch,
     tunnel: Option<Box<Tunnel>>,
-    truncated_packets: u64,
-    fragments: u64,
+    /// Of the slice, which has fewer than 2^32 packets.
+    truncated_packets: u32,
+    fragments: u32,
     /// Frozen by the first row, so that it joins the rows of a session even if time runs
     /// backwards.
     session_start: Timestamp,
@@ -71,6 +72,8 @@ pub(crate) struct Detail {
     icmp: Option<(u8, u8)>,
     has_row: bool,
 }
+
+const _: () = assert!(size_of::<Detail>() == 448);
 
 /// One packet with what was found out about it.
 #[derive(Clone, Copy, Debug)]
@@ -121,11 +124,15 @@ impl Hot {
         }
     }
 
-    /// Something of each of its cache lines, so that they are read; and whether the packet is
-    /// likely to touch the detail.
+    /// Something of each of its cache lines, so that they are read.
     #[inline]
-    pub(crate) fn warm(&self, turned: bool, decoded: &Decoded<'_>) -> bool {
-        core::hint::black_box(self.latest);
+    pub(crate) fn warm(&self) -> i64 {
+        i64::from(self.looked) ^ self.latest.0
+    }
+
+    /// Whether a packet is likely to touch the detail.
+    #[inline]
+    pub(crate) fn needs_detail(&self, turned: bool, decoded: &Decoded<'_>) -> bool {
         match &decoded.transport {
             Transport::Tcp(header) => {
                 !self.steady.is_plain(self.side_of(turned), header, decoded.payload_len)
@@ -322,8 +329,8 @@ impl Detail {
             state,
             history,
             handshake_ns: self.tcp.handshake_ns,
-            truncated_packets: core::mem::take(&mut self.truncated_packets),
-            fragments: core::mem::take(&mut self.fragments),
+            truncated_packets: core::mem::take(&mut self.truncated_packets).into(),
+            fragments: core::mem::take(&mut self.fragments).into(),
             continues,
             app: self.app(hot, state),
             names: self.names(continues),

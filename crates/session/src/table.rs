@@ -233,10 +233,13 @@ impl Table {
         for (address, slot) in addresses.iter().zip(&mut slots) {
             *slot = self.slots.find(address.hash, |_| true);
         }
+        for &slot in slots.iter().flatten() {
+            core::hint::black_box(self.hot(slot).warm());
+        }
         let mut detailed = [None; BATCH];
         let packets = slots.iter().zip(addresses).zip(decoded);
         for (((slot, address), decoded), detailed) in packets.zip(&mut detailed) {
-            *detailed = slot.filter(|&slot| self.hot(slot).warm(address.turned, decoded));
+            *detailed = slot.filter(|&slot| self.hot(slot).needs_detail(address.turned, decoded));
         }
         for &slot in detailed.iter().flatten() {
             core::hint::black_box(self.detail(slot).warm());

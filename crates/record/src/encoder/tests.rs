@@ -42,8 +42,11 @@ fn rows(count: usize) -> (Vec<Slice>, Vec<Slice>) {
 
 #[test]
 fn rows_become_the_file_that_encoding_them_at_once_makes() {
-    for helpers in [0, 3] {
+    for threads in [None, Some(1), Some(4)] {
         let mut encoder = Encoder::start().unwrap();
+        if let Some(threads) = threads {
+            encoder.hire(threads);
+        }
         let mut expected = Vec::new();
         for (sequence, count) in [(1, 0), (2, 1), (3, GROUP_ROWS), (4, 3 * GROUP_ROWS + 5)] {
             let (ended, last) = rows(count);
@@ -53,7 +56,9 @@ fn rows_become_the_file_that_encoding_them_at_once_makes() {
             rows.extend(last);
             rows.finish(meta(sequence));
         }
-        encoder.help(helpers);
+        if threads.is_some() {
+            encoder.complete();
+        }
         for file in expected {
             assert_eq!(encoder.next(true).unwrap(), Some(file));
         }
