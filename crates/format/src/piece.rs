@@ -33,6 +33,9 @@ pub const CAPTURED_LENGTH_MAX: usize = 262_144;
 
 /// Enhanced Packet Block without data and options.
 const PACKET_FRAME_BYTES: usize = 32;
+/// Its fields: interface, both halves of the time, both lengths.
+const PACKET_FIELDS_AT: usize = 8;
+const PACKET_DATA_AT: usize = 28;
 /// Statistics block with all our counters and no gaps.
 const STATISTICS_BYTES: usize = 136;
 /// Room kept for gaps in every piece.
@@ -433,22 +436,21 @@ fn to_rows(bytes: usize) -> u16 {
 fn write_packet(space: &mut [u8], interface: u32, packet: &PacketParts<'_>, captured: usize) {
     let length = u32::try_from(space.len()).expect("a block is shorter than a piece").to_le_bytes();
     let nanos = packet.timestamp.0.cast_unsigned();
-    let [n0, n1, n2, n3, n4, n5, n6, n7] = nanos.to_le_bytes();
+    let high = u32::try_from(nanos >> 32).expect("32 bits are left");
+    let low = u32::try_from(nanos & u64::from(u32::MAX)).expect("32 bits are left");
     let captured_len = u32::try_from(captured).expect("a packet is shorter than a piece");
+    let fields = [interface, high, low, captured_len, packet.original_len].map(u32::to_le_bytes);
+    let padded = PACKET_DATA_AT + captured.next_multiple_of(4);
+    // First, for the packet's last bytes come over it, or the fields where there are none.
+    put(space, padded - 4, &[0; 4]);
     put(space, 0, &block_type::ENHANCED_PACKET.to_le_bytes());
     put(space, 4, &length);
-    put(space, 8, &interface.to_le_bytes());
-    put(space, 12, &[n4, n5, n6, n7]);
-    put(space, 16, &[n0, n1, n2, n3]);
-    put(space, 20, &captured_len.to_le_bytes());
-    put(space, 24, &packet.original_len.to_le_bytes());
-    let mut at = 28;
-    for part in packet.parts {
+    put(space, PACKET_FIELDS_AT, fields.as_flattened());
+    let mut at = PACKET_DATA_AT;
+    for part in packet.parts.iter().filter(|part| !part.is_empty()) {
         put(space, at, part);
         at += part.len();
     }
-    let padded = 28 + captured.next_multiple_of(4);
-    space.get_mut(at..padded).expect("the block was measured").fill(0);
     if !packet.options.is_empty() {
         put(space, padded, packet.options);
         put(space, padded + packet.options.len(), &[0; 4]);
