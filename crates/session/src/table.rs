@@ -118,6 +118,17 @@ impl Table {
         packets: impl IntoIterator<Item = PacketView<'a>>,
         out: &mut Vec<Slice>,
     ) {
+        self.push_each(packets, |_, _| {}, out);
+    }
+
+    /// The same, for whoever wants to look at the decoded packets too: each is shown before it is
+    /// taken.
+    pub fn push_each<'a>(
+        &mut self,
+        packets: impl IntoIterator<Item = PacketView<'a>>,
+        mut look: impl FnMut(&PacketView<'a>, &Decoded<'a>),
+        out: &mut Vec<Slice>,
+    ) {
         let mut packets = packets.into_iter();
         let mut views = [PacketView::NOTHING; BATCH];
         let mut decoded = [Decoded::default(); BATCH];
@@ -136,6 +147,7 @@ impl Table {
             self.warm(addresses.get(..count).expect("at most a batch"), &decoded);
             let lanes = views.iter().zip(&decoded).zip(&addresses).take(count);
             for ((packet, decoded), address) in lanes {
+                look(packet, decoded);
                 self.take(&Arrival { packet, decoded, address }, out);
             }
         }

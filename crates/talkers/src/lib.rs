@@ -20,6 +20,5 @@ mod talkers;
 
 pub use dns::{Asked, DnsGrouping, DnsKey};
 pub use history::{Moment, WINDOWS};
-pub use memory::Kept;
 pub use sums::{Grouping, Sums, Talker, Who};
 pub use talkers::{Held, Limits, Talkers};

@@ -13,19 +13,6 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// Packets of a chunk: of the shortest frames that there are.
 const CHUNK_PACKETS: usize = CHUNK_BYTES / 60;
 
-/// A packet that is kept.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Kept<'a> {
-    /// When it was captured.
-    pub timestamp: Timestamp,
-    /// The number of its interface.
-    pub interface: u32,
-    /// Its length on the wire.
-    pub original_len: u32,
-    /// The captured bytes.
-    pub data: &'a [u8],
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Record {
     timestamp: Timestamp,
@@ -37,6 +24,8 @@ struct Record {
 
 #[derive(Debug)]
 struct Chunk {
+    /// Counts the chunks that were begun.
+    number: u64,
     bytes: Box<[u8]>,
     filled: usize,
     records: Vec<Record>,
@@ -45,7 +34,7 @@ struct Chunk {
 impl Chunk {
     fn new() -> Self {
         let bytes = vec![0; CHUNK_BYTES].into_boxed_slice();
-        Self { bytes, filled: 0, records: Vec::with_capacity(CHUNK_PACKETS) }
+        Self { number: 0, bytes, filled: 0, records: Vec::with_capacity(CHUNK_PACKETS) }
     }
 
     fn clear(&mut self) {
@@ -53,10 +42,21 @@ impl Chunk {
         self.records.clear();
     }
 
-    fn data(&self, record: &Record) -> &[u8] {
+    /// A packet as the session table wants it: a chunk stands for a piece.
+    fn view(&self, record: &Record, link_types: &[LinkType]) -> PacketView<'_> {
         let place = |at: u32| usize::try_from(at).expect("32 bits fit");
         let range = place(record.begin)..place(record.end);
-        self.bytes.get(range).expect("a record lies in its chunk")
+        let link_type = link_types.get(place(record.interface)).copied();
+        PacketView {
+            timestamp: record.timestamp,
+            interface: record.interface,
+            link_type: link_type.unwrap_or(LinkType::ETHERNET),
+            original_len: record.original_len,
+            data: self.bytes.get(range).expect("a record lies in its chunk"),
+            piece: PieceId { sequence: self.number, sub: 0, column: 0 },
+            begin: record.begin,
+            end: record.end,
+        }
     }
 }
 
@@ -66,8 +66,6 @@ pub(crate) struct Memory {
     /// Oldest first; packets go into the last one.
     chunks: VecDeque<Chunk>,
     chunks_max: usize,
-    /// Chunks that were begun.
-    number: u64,
     /// Records of the last chunk that [`Self::fresh`] has handed out.
     done: usize,
 }
@@ -76,7 +74,7 @@ impl Memory {
     /// Room for so many bytes, at least two chunks.
     pub(crate) fn new(bytes: usize) -> Self {
         let chunks_max = bytes.div_ceil(CHUNK_BYTES).max(2);
-        Self { chunks: VecDeque::from([Chunk::new()]), chunks_max, number: 0, done: 0 }
+        Self { chunks: VecDeque::from([Chunk::new()]), chunks_max, done: 0 }
     }
 
     /// Keeps a packet, cut to a chunk's size. False, and it is not kept, when the last chunk is
@@ -105,15 +103,16 @@ impl Memory {
     /// Begins a chunk, of the memory of the oldest one where there is no more.
     pub(crate) fn turn(&mut self) {
         assert!(self.fresh_count() == 0, "what is turned away from was looked at");
-        let chunk = if self.chunks.len() < self.chunks_max {
+        let number = self.chunks.back().map_or(0, |chunk| chunk.number + 1);
+        let mut chunk = if self.chunks.len() < self.chunks_max {
             Chunk::new()
         } else {
             let mut oldest = self.chunks.pop_front().expect("there is always one");
             oldest.clear();
             oldest
         };
+        chunk.number = number;
         self.chunks.push_back(chunk);
-        self.number += 1;
         self.done = 0;
     }
 
@@ -121,41 +120,26 @@ impl Memory {
         self.chunks.back().map_or(0, |chunk| chunk.records.len()) - self.done
     }
 
-    /// The packets since the last time, as the session table wants them.
+    /// The packets since the last time.
     pub(crate) fn fresh<'m>(
         &'m mut self,
         link_types: &'m [LinkType],
-    ) -> impl Iterator<Item = PacketView<'m>> + Clone {
+    ) -> impl Iterator<Item = PacketView<'m>> {
         let chunk = self.chunks.back().expect("there is always one");
         let records = chunk.records.get(self.done..).expect("never more than there are");
         self.done = chunk.records.len();
-        let piece = PieceId { sequence: self.number, sub: 0, column: 0 };
-        records.iter().map(move |record| {
-            let link_type =
-                usize::try_from(record.interface).ok().and_then(|at| link_types.get(at));
-            PacketView {
-                timestamp: record.timestamp,
-                interface: record.interface,
-                link_type: link_type.copied().unwrap_or(LinkType::ETHERNET),
-                original_len: record.original_len,
-                data: chunk.data(record),
-                piece,
-                begin: record.begin,
-                end: record.end,
-            }
-        })
+        records.iter().map(move |record| chunk.view(record, link_types))
     }
 
     /// All packets that are kept, in the order in which they came.
-    pub(crate) fn packets(&self) -> impl Iterator<Item = Kept<'_>> {
-        self.chunks.iter().flat_map(|chunk| {
-            chunk.records.iter().map(|record| Kept {
-                timestamp: record.timestamp,
-                interface: record.interface,
-                original_len: record.original_len,
-                data: chunk.data(record),
-            })
-        })
+    pub(crate) fn packets<'m>(
+        &'m self,
+        link_types: &'m [LinkType],
+    ) -> impl Iterator<Item = PacketView<'m>> {
+        let views = move |chunk: &'m Chunk| {
+            chunk.records.iter().map(move |record| chunk.view(record, link_types))
+        };
+        self.chunks.iter().flat_map(views)
     }
 }
 
@@ -191,9 +175,9 @@ mod tests {
         fresh.extend(memory.fresh(&[]).map(|view| view.timestamp.0));
         assert_eq!(fresh, (0..100).collect::<Vec<_>>());
         assert_eq!(memory.fresh(&[]).count(), 0);
-        let kept: Vec<i64> = memory.packets().map(|kept| kept.timestamp.0).collect();
+        let kept: Vec<i64> = memory.packets(&[]).map(|kept| kept.timestamp.0).collect();
         assert_eq!(kept, (70..100).collect::<Vec<_>>(), "ten in each of three chunks");
-        assert!(memory.packets().all(|kept| kept.data == data));
+        assert!(memory.packets(&[]).all(|kept| kept.data == data));
     }
 
     #[test]

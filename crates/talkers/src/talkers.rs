@@ -3,14 +3,14 @@
 use capture::{Interface, Packet};
 use format::slice::Slice;
 use query::Query;
-use session::{Config, Keyer, Table};
+use session::{Config, Keyer, PacketView, Table};
 use units::Timestamp;
-use wire::{LinkType, decode};
+use wire::{Decoded, LinkType, decode};
 
 use crate::dns::{self, Asked, Dns, DnsGrouping, Exchange};
 use crate::history::{History, Moment, Second};
 use crate::known::Known;
-use crate::memory::{Kept, Memory};
+use crate::memory::Memory;
 use crate::names::Names;
 use crate::sums::{self, Grouping, Talker};
 
@@ -55,6 +55,13 @@ pub struct Held {
     pub restarts: u64,
     /// Questions to DNS that are in no second because there were too many.
     pub questions_left_out: u64,
+}
+
+impl Held {
+    /// The last second that can be asked about.
+    pub fn newest(&self) -> Option<Moment> {
+        self.seconds.map(|(_, newest)| newest)
+    }
 }
 
 /// Who talks.
@@ -164,11 +171,10 @@ impl Talkers {
     /// Looks at the packets since the last time.
     fn look(&mut self) {
         let fresh = self.memory.fresh(&self.link_types);
-        for packet in fresh.clone() {
-            let decoded = decode(packet.link_type, packet.data, packet.original_len);
-            self.dns.take(packet.timestamp, &decoded, &mut self.names, &mut self.exchanges);
-        }
-        self.table.push_all(fresh, &mut self.rows);
+        let look = |packet: &PacketView<'_>, decoded: &Decoded<'_>| {
+            self.dns.take(packet.timestamp, decoded, &mut self.names, &mut self.exchanges);
+        };
+        self.table.push_each(fresh, look, &mut self.rows);
     }
 
     fn close(&mut self) {
@@ -233,13 +239,10 @@ impl Talkers {
     }
 
     /// The packets still held of the sessions that match, in the order in which they came.
-    pub fn packets<'t>(&'t self, query: &'t Query) -> impl Iterator<Item = Kept<'t>> {
+    pub fn packets<'t>(&'t self, query: &'t Query) -> impl Iterator<Item = PacketView<'t>> {
         let mut keyer = Keyer::new(false);
-        self.memory.packets().filter(move |packet| {
-            let place = usize::try_from(packet.interface).ok();
-            let link_type = place.and_then(|place| self.link_types.get(place));
-            let link_type = link_type.copied().unwrap_or(LinkType::ETHERNET);
-            let decoded = decode(link_type, packet.data, packet.original_len);
+        self.memory.packets(&self.link_types).filter(move |packet| {
+            let decoded = decode(packet.link_type, packet.data, packet.original_len);
             let key = keyer.key(packet.timestamp, &decoded);
             self.known.of_key(&key).is_some_and(|session| query.matches(session, None))
         })
