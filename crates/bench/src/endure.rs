@@ -13,12 +13,12 @@ use anyhow::{Context, Result, ensure};
 use host::{Program, SystemClock, TemporaryDirectory};
 use serde_json::{Value, json};
 use units::number::real;
-use units::{ByteSize, Clock, NANOS_PER_SECOND, Sleep};
+use units::{ByteSize, Clock, NANOS_PER_SECOND};
 
 use crate::mix;
 use crate::outcome::Outcome;
 use crate::pair::Pair;
-use crate::program;
+use crate::program::wait;
 use crate::recorder::Recorder;
 use crate::statistics::Sample;
 
@@ -79,8 +79,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 fn run_in(dir: &Path, options: &Options) -> Result<Outcome> {
     let file = dir.join("mix.pcap");
     mix::write(&file, mix::Amount { packets: options.packets, flows: options.flows })?;
-    let wirespool = program::wirespool(options.wirespool.as_deref())?;
-    let recorder = Recorder::new(Some(&wirespool), dir.join("volume"), dir.join("index"))?;
+    let given = options.wirespool.as_deref();
+    let recorder = Recorder::new(given, dir.join("volume"), dir.join("index"))?;
     recorder.create(&options.size.0.to_string(), &[])?;
     let pair = Pair::new()?;
     let folders = [TemporaryDirectory::new("recorder")?, TemporaryDirectory::new("sender")?];
@@ -90,9 +90,9 @@ fn run_in(dir: &Path, options: &Options) -> Result<Outcome> {
         arguments.extend(command);
         Program::start(Path::new("ip"), &arguments, folder.path())
     };
-    let recording = inside(recording(&wirespool, &recorder, options.pool), for_recorder)?;
+    let recording = inside(recording(&recorder, options.pool), for_recorder)?;
     wait(START_NS);
-    let sending = inside(sending(&wirespool, &file, options.gbit), for_sender)?;
+    let sending = inside(sending(&recorder, &file, options.gbit), for_sender)?;
     let looks = watch(&recording, options.minutes)?;
     sending.interrupt();
     let sent = sending.wait(STOP_MAX)?;
@@ -106,23 +106,18 @@ fn run_in(dir: &Path, options: &Options) -> Result<Outcome> {
     report(options, &looks, (&sent, &stored))
 }
 
-fn recording(wirespool: &Path, recorder: &Recorder, pool: Option<ByteSize>) -> Vec<OsString> {
-    let mut command: Vec<OsString> = vec![wirespool.into(), "record".into()];
-    command.push(recorder.volume.clone().into());
-    command.extend(["--interface", "right", "--json", "--index-dir"].map(OsString::from));
-    command.push(recorder.index_dir.clone().into());
+fn recording(recorder: &Recorder, pool: Option<ByteSize>) -> Vec<OsString> {
+    let mut command = recorder.recording();
     if let Some(pool) = pool {
         command.extend(["--pool".into(), pool.0.to_string().into()]);
     }
     command
 }
 
-fn sending(wirespool: &Path, file: &Path, gbit: f64) -> Vec<OsString> {
-    let mut command: Vec<OsString> = vec![wirespool.into(), "replay".into(), file.into()];
-    let gbit = gbit.to_string();
-    let options = ["--interface", "left", "--json", "--memory", "4G", "--loops", "0", "--unique"];
-    command.extend(options.map(OsString::from));
-    command.extend(["--gbit".into(), gbit.into()]);
+fn sending(recorder: &Recorder, file: &Path, gbit: f64) -> Vec<OsString> {
+    let mut command = recorder.sending(file);
+    command.extend(["--loops", "0", "--unique", "--gbit"].map(OsString::from));
+    command.push(gbit.to_string().into());
     command
 }
 
@@ -222,10 +217,6 @@ fn report(
     outcome.json("recorded", recorded.clone());
     outcome.not_proven("what a real card does: a pair has no receive ring of its own");
     Ok(outcome)
-}
-
-fn wait(nanos: i64) {
-    SystemClock.sleep_until(SystemClock.boottime_ns() + nanos);
 }
 
 #[cfg(test)]

@@ -13,15 +13,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use host::{Program, SystemClock, TemporaryDirectory};
+use host::{ProcessorUse, Program, TemporaryDirectory};
 use serde_json::{Value, json};
+use units::NANOS_PER_SECOND;
 use units::number::real;
-use units::{Clock, NANOS_PER_SECOND, Sleep};
 
 use crate::mix;
 use crate::outcome::Outcome;
 use crate::pair::Pair;
-use crate::program;
+use crate::program::{self, wait};
 use crate::recorder::Recorder;
 use crate::replay::capture;
 use crate::statistics::Sample;
@@ -37,8 +37,6 @@ const STOP_MAX: Duration = Duration::from_secs(15);
 const MIX: &str = "mix";
 /// A volume in which segments have their full size, as on disks.
 const VOLUME: &str = "72G";
-/// What the sender holds in memory, so that nothing is read meanwhile.
-const SENDER_MEMORY: &str = "4G";
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Options {
@@ -83,7 +81,6 @@ struct Stage {
     pair: Pair,
     folder: TemporaryDirectory,
     recorder: Recorder,
-    wirespool: PathBuf,
     /// Processors of the recorders; the sender has the first.
     processors: String,
     packets: u32,
@@ -136,7 +133,6 @@ impl Stage {
             pair: Pair::new()?,
             folder,
             recorder,
-            wirespool: program::wirespool(options.wirespool.as_deref())?,
             processors: if count > 2 { format!("1-{}", count - 1) } else { "1".to_owned() },
             packets: options.packets,
             pps: options.pps,
@@ -161,7 +157,7 @@ impl Stage {
     fn ours(&self, options: &str) -> Result<Recording> {
         drop(fs::remove_file(&self.recorder.volume));
         self.recorder.create(VOLUME, &["--sparse"])?;
-        Ok(recorders::ours(&self.wirespool, &self.recorder, options))
+        Ok(recorders::ours(&self.recorder, options))
     }
 
     fn peer(&self, peer: Peer) -> Recording {
@@ -178,12 +174,13 @@ impl Stage {
         arguments.extend(recording.command.iter().cloned());
         let program = Program::start(Path::new("ip"), &arguments, self.folder.path())?;
         wait(START_NS);
-        let busy_before = busy_seconds()?;
+        let before = ProcessorUse::now().context("no /proc/stat")?;
         let sent = self.send(file)?;
         wait(SETTLE_NS);
         program.interrupt();
         let ended = program.wait(STOP_MAX)?;
-        let machine = busy_seconds()? - busy_before - sent.cpu_seconds;
+        let busy = ProcessorUse::now().context("no /proc/stat")?.since(before);
+        let machine = real(busy.busy_ns + busy.stolen_ns) / 1e9 - sent.cpu_seconds;
         let stored = (recording.count)(&ended, &output)?;
         drop(fs::remove_dir_all(&output));
         let gigabytes = sent.bytes / 1e9;
@@ -202,8 +199,7 @@ impl Stage {
         let is_one = fs::metadata(file)?.len() < 10_000;
         let loops = if is_one { self.packets } else { 1 };
         let mut command = self.pair.program("taskset");
-        command.args(["-c", "0"]).arg(&self.wirespool).arg("replay").arg(file);
-        command.args(["--interface", "left", "--json", "--memory", SENDER_MEMORY]);
+        command.args(["-c", "0"]).args(self.recorder.sending(file));
         command.args(["--loops", &loops.to_string()]);
         match self.pps {
             Some(pps) => command.args(["--pps", &pps.to_string()]),
@@ -242,20 +238,6 @@ struct Sent {
     bytes: f64,
     seconds: f64,
     cpu_seconds: f64,
-}
-
-fn wait(nanos: i64) {
-    SystemClock.sleep_until(SystemClock.boottime_ns() + nanos);
-}
-
-/// What all processors were busy since the machine was started (`proc_stat(5)`), in hundredths.
-fn busy_seconds() -> Result<f64> {
-    let stat = fs::read_to_string("/proc/stat")?;
-    let fields = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);
-    let ticks = fields.map(str::parse).collect::<Result<Vec<u64>, _>>()?;
-    // user, nice, system, (idle, iowait,) irq, softirq, steal.
-    let busy = ticks.iter().enumerate().filter(|(at, _)| matches!(at, 0..=2 | 5..=7));
-    Ok(real(busy.map(|(_, ticks)| ticks).sum()) / 100.0)
 }
 
 /// Ours, and the others in their order.

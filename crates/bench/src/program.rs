@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use host::SystemClock;
 use serde_json::Value;
-use units::Clock;
+use units::{Clock, Sleep};
 
 use units::number::real;
 
@@ -37,6 +37,11 @@ impl Run {
 pub(crate) fn now_seconds() -> f64 {
     let now_ns = u64::try_from(SystemClock.boottime_ns()).expect("time since boot is positive");
     real(now_ns) / 1e9
+}
+
+/// Does nothing for a while.
+pub(crate) fn wait(nanos: i64) {
+    SystemClock.sleep_until(SystemClock.boottime_ns() + nanos);
 }
 
 /// Runs a program to its end and takes its standard output; an exit code other than 0 is an error.

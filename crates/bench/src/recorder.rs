@@ -1,6 +1,6 @@
 //! The recorder under measurement, driven as anyone would drive it.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -8,6 +8,9 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::program::{self, Run};
+
+/// What a sender holds in memory, so that nothing is read meanwhile.
+const SENDER_MEMORY: &str = "4G";
 
 /// The program, and what is common to its runs.
 #[derive(Clone, Debug)]
@@ -48,6 +51,24 @@ impl Recorder {
         let (offered, stored) = (recorded.count("offered")?, recorded.count("stored")?);
         ensure!(offered == stored, "{stored} of {offered} packets stored: nothing was measured");
         Ok(recorded)
+    }
+
+    /// The command that records what comes out of a pair.
+    pub(crate) fn recording(&self) -> Vec<OsString> {
+        let mut command: Vec<OsString> = vec![(&self.program).into(), "record".into()];
+        command.push((&self.volume).into());
+        command.extend(["--interface", "right", "--json"].map(OsString::from));
+        command.extend(self.index_options().map(OsString::from));
+        command
+    }
+
+    /// The command that sends a file's packets into a pair.
+    pub(crate) fn sending(&self, file: &Path) -> Vec<OsString> {
+        let mut command: Vec<OsString> = vec![(&self.program).into(), "replay".into()];
+        command.push(file.into());
+        let options = ["--interface", "left", "--json", "--memory", SENDER_MEMORY];
+        command.extend(options.map(OsString::from));
+        command
     }
 
     /// Runs `find` or `extract`.

@@ -8,12 +8,12 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use host::{Program, SystemClock, TemporaryDirectory};
+use host::{Program, TemporaryDirectory};
 use serde_json::{Value, json};
-use units::{Clock, NANOS_PER_SECOND, Sleep};
+use units::NANOS_PER_SECOND;
 
 use crate::pair::Pair;
-use crate::program::{self, Run};
+use crate::program::{self, Run, wait};
 
 /// Inside of a namespace nobody else has it.
 const PORT: u16 = 1234;
@@ -129,8 +129,4 @@ fn configure(folder: &Path) -> Result<PathBuf> {
     program::run(keys.args(["root", "root"]).env("STENOGRAPHER_CONFIG", path("config")))
         .context("stenokeys (Debian package stenographer) makes the keys, with jq and openssl")?;
     Ok(path("config"))
-}
-
-fn wait(nanos: i64) {
-    SystemClock.sleep_until(SystemClock.boottime_ns() + nanos);
 }

@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use host::{Program, SystemClock, TemporaryDirectory};
+use host::{Program, TemporaryDirectory};
 use serde_json::{Value, json};
+use units::NANOS_PER_SECOND;
 use units::number::real;
-use units::{Clock, NANOS_PER_SECOND, Sleep};
 
 use crate::mix;
 use crate::outcome::Outcome;
 use crate::pair::Pair;
-use crate::program;
+use crate::program::{self, wait};
 use crate::recorder::Recorder;
 use crate::statistics::Sample;
 
@@ -26,8 +26,6 @@ use crate::statistics::Sample;
 const START_NS: i64 = 3 * NANOS_PER_SECOND / 2;
 const STOP_MAX: Duration = Duration::from_secs(20);
 const VOLUME: &str = "24G";
-/// What the sender holds in memory, so that nothing is read meanwhile.
-const SENDER_MEMORY: &str = "4G";
 /// Half of one processor.
 const GOAL: f64 = 0.5;
 
@@ -173,14 +171,8 @@ impl Stage {
     fn run(&self, watcher: Watcher) -> Result<Seen> {
         drop(fs::remove_file(&self.recorder.volume));
         self.recorder.create(VOLUME, &["--sparse"])?;
-        let recording = {
-            let mut words: Vec<OsString> = vec![(&self.wirespool).into(), "record".into()];
-            words.push((&self.recorder.volume).into());
-            words.extend(["--interface", "right", "--json", "--index-dir"].map(OsString::from));
-            words.push((&self.recorder.index_dir).into());
-            let [folder, _] = &self.folders;
-            self.start(words, folder)?
-        };
+        let [folder, _] = &self.folders;
+        let recording = self.start(self.recorder.recording(), folder)?;
         let watching = self.watch(watcher)?;
         wait(START_NS);
         let sent = self.send()?;
@@ -221,8 +213,7 @@ impl Stage {
     /// Sends everything on the first processor; how many packets that were.
     fn send(&self) -> Result<u64> {
         let mut command = self.pair.program("taskset");
-        command.args(["-c", "0"]).arg(&self.wirespool).arg("replay").arg(&self.load);
-        command.args(["--interface", "left", "--json", "--memory", SENDER_MEMORY]);
+        command.args(["-c", "0"]).args(self.recorder.sending(&self.load));
         command.args(["--pps", &self.options.pps.to_string()]);
         count(&program::run(&mut command)?.json()?, "packets")
     }
@@ -233,10 +224,6 @@ impl Drop for Stage {
         // What cannot be removed the user finds in the directory that was named.
         drop(fs::remove_dir_all(&self.dir));
     }
-}
-
-fn wait(nanos: i64) {
-    SystemClock.sleep_until(SystemClock.boottime_ns() + nanos);
 }
 
 fn count(report: &Value, name: &str) -> Result<u64> {

@@ -84,11 +84,8 @@ impl Peer {
 }
 
 /// Ours, with checksums and an index.
-pub(crate) fn ours(wirespool: &Path, recorder: &Recorder, options: &str) -> Recording {
-    let mut command: Vec<OsString> = vec![wirespool.into(), "record".into()];
-    command.push(recorder.volume.clone().into());
-    command.extend(["--interface", "right", "--json", "--index-dir"].map(OsString::from));
-    command.push(recorder.index_dir.clone().into());
+pub(crate) fn ours(recorder: &Recorder, options: &str) -> Recording {
+    let mut command = recorder.recording();
     command.extend(options.split_whitespace().map(OsString::from));
     Recording { command, count: count_ours }
 }
