@@ -130,14 +130,12 @@ impl TopPages {
         let met = feed.met();
         let talkers = feed.talkers();
         let held = talkers.held();
-        let newest = held.seconds.map(|(_, newest)| newest);
-        let Some(moment) = self.moment(ask.at, newest) else {
+        let Some(moment) = self.moment(ask.at, held.newest()) else {
             let so_far = if met.is_over { "no packets" } else { "reading" };
             let sheet = Sheet { notes: met.notes, ..Sheet::default() };
             return Page { head: vec![so_far.to_owned()], sheet, ..Page::default() };
         };
-        let query =
-            Query::parse(ask.query, SystemClock.realtime()).unwrap_or_else(|_| Query::all());
+        let query = query_of(ask);
         let by_second = talkers.bytes_by_second(moment, view::HEAD_SECONDS);
         let mut sheet = sheet(&talkers, moment, &query);
         sheet.notes.extend(met.notes);
@@ -189,8 +187,7 @@ impl Pages for TopPages {
                 None => looking(),
             },
             Some(Wanted::Sockets(grouping)) => {
-                let query = Query::parse(ask.query, SystemClock.realtime());
-                let query = query.unwrap_or_else(|_| Query::all());
+                let query = query_of(ask);
                 seen(self.watchers.sockets.seen(), |watch| sockets(watch, grouping, &query))
             }
             Some(Wanted::Host(grouping)) => {
@@ -217,8 +214,8 @@ impl Pages for TopPages {
     fn second(&self, text: &str) -> Result<i64, String> {
         let text = text.trim();
         let day = || {
-            let newest = self.feed.as_ref().ok().and_then(|feed| feed.talkers().held().seconds);
-            let now = newest.map_or(SystemClock.realtime(), |(_, newest)| newest.end());
+            let newest = self.feed.as_ref().ok().and_then(|feed| feed.talkers().held().newest());
+            let now = newest.map_or(SystemClock.realtime(), Moment::end);
             now.to_string().split('T').next().unwrap_or_default().to_owned()
         };
         // A time of day alone is of the day that is shown.
@@ -236,8 +233,7 @@ impl Pages for TopPages {
         } else {
             format!("({}) and ({line})", ask.query)
         };
-        let newest = feed.talkers().held().seconds.map(|(_, newest)| newest);
-        let at = self.moment(ask.at, newest);
+        let at = self.moment(ask.at, feed.talkers().held().newest());
         let at = at.ok_or_else(|| "there are no packets yet".to_owned())?;
         let written = match &self.origin {
             Origin::Volume { options, .. } => saved::from_volume(options, &text, at),
@@ -245,6 +241,11 @@ impl Pages for TopPages {
         };
         written.map_err(|error| crate::failure::line(&error))
     }
+}
+
+/// What is asked for; all of it where the words are not a query, which whoever types them is told.
+fn query_of(ask: &Ask<'_>) -> Query {
+    Query::parse(ask.query, SystemClock.realtime()).unwrap_or_else(|_| Query::all())
 }
 
 /// The newest moment of a volume that nobody records to.

@@ -45,47 +45,43 @@ pub(super) enum Wanted {
     Recorder(RecorderGrouping),
 }
 
-const TALKERS: [Grouping; 5] =
-    [Grouping::Session, Grouping::Pair, Grouping::Host, Grouping::Port, Grouping::Protocol];
-const DNS: [DnsGrouping; 6] = [
-    DnsGrouping::Name,
-    DnsGrouping::Domain,
-    DnsGrouping::Source,
-    DnsGrouping::Destination,
-    DnsGrouping::Type,
-    DnsGrouping::Rcode,
-];
-const DISK: [DiskGrouping; 3] = [DiskGrouping::Process, DiskGrouping::File, DiskGrouping::Device];
-const CPU: [By; 3] = [By::Process, By::Library, By::Function];
-const SOCKETS: [SocketGrouping; 4] = [
-    SocketGrouping::Socket,
-    SocketGrouping::Process,
-    SocketGrouping::Peer,
-    SocketGrouping::Listener,
-];
-const HOST: [VitalsGrouping; 7] = [
-    VitalsGrouping::Memory,
-    VitalsGrouping::System,
-    VitalsGrouping::Processors,
-    VitalsGrouping::Pressure,
-    VitalsGrouping::Disks,
-    VitalsGrouping::Network,
-    VitalsGrouping::Everything,
-];
-const RECORDER: [RecorderGrouping; 3] =
-    [RecorderGrouping::Recorder, RecorderGrouping::Interface, RecorderGrouping::Disk];
-
 /// A grouping of a tab, by their places.
 pub(super) fn wanted(tab: usize, grouping: usize) -> Option<Wanted> {
-    Some(match tab {
-        0 => Wanted::Talkers(*TALKERS.get(grouping)?),
-        1 => Wanted::Dns(*DNS.get(grouping)?),
-        2 => Wanted::Disk(*DISK.get(grouping)?),
-        3 => Wanted::Cpu(grouping, *CPU.get(grouping)?),
-        4 => Wanted::Sockets(*SOCKETS.get(grouping)?),
-        5 => Wanted::Host(*HOST.get(grouping)?),
-        6 => Wanted::Recorder(*RECORDER.get(grouping)?),
-        _ => return None,
+    let tab = TABS.get(tab)?;
+    let name = *tab.groupings.get(grouping)?;
+    Some(match (tab.name, name) {
+        ("talkers", "session") => Wanted::Talkers(Grouping::Session),
+        ("talkers", "pair") => Wanted::Talkers(Grouping::Pair),
+        ("talkers", "host") => Wanted::Talkers(Grouping::Host),
+        ("talkers", "port") => Wanted::Talkers(Grouping::Port),
+        ("talkers", "protocol") => Wanted::Talkers(Grouping::Protocol),
+        ("dns", "name") => Wanted::Dns(DnsGrouping::Name),
+        ("dns", "domain") => Wanted::Dns(DnsGrouping::Domain),
+        ("dns", "source") => Wanted::Dns(DnsGrouping::Source),
+        ("dns", "destination") => Wanted::Dns(DnsGrouping::Destination),
+        ("dns", "type") => Wanted::Dns(DnsGrouping::Type),
+        ("dns", "answer") => Wanted::Dns(DnsGrouping::Rcode),
+        ("disk", "process") => Wanted::Disk(DiskGrouping::Process),
+        ("disk", "file") => Wanted::Disk(DiskGrouping::File),
+        ("disk", "device") => Wanted::Disk(DiskGrouping::Device),
+        ("cpu", "process") => Wanted::Cpu(grouping, By::Process),
+        ("cpu", "library") => Wanted::Cpu(grouping, By::Library),
+        ("cpu", "function") => Wanted::Cpu(grouping, By::Function),
+        ("sockets", "socket") => Wanted::Sockets(SocketGrouping::Socket),
+        ("sockets", "process") => Wanted::Sockets(SocketGrouping::Process),
+        ("sockets", "peer") => Wanted::Sockets(SocketGrouping::Peer),
+        ("sockets", "listener") => Wanted::Sockets(SocketGrouping::Listener),
+        ("host", "memory") => Wanted::Host(VitalsGrouping::Memory),
+        ("host", "system") => Wanted::Host(VitalsGrouping::System),
+        ("host", "processor") => Wanted::Host(VitalsGrouping::Processors),
+        ("host", "pressure") => Wanted::Host(VitalsGrouping::Pressure),
+        ("host", "disk") => Wanted::Host(VitalsGrouping::Disks),
+        ("host", "interface") => Wanted::Host(VitalsGrouping::Network),
+        ("host", "figure") => Wanted::Host(VitalsGrouping::Everything),
+        ("recorder", "recorder") => Wanted::Recorder(RecorderGrouping::Recorder),
+        ("recorder", "interface") => Wanted::Recorder(RecorderGrouping::Interface),
+        ("recorder", "disk") => Wanted::Recorder(RecorderGrouping::Disk),
+        (tab, grouping) => unreachable!("{tab} has no grouping {grouping}"),
     })
 }
 
