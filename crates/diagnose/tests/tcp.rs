@@ -14,18 +14,13 @@ const WHOLE: SynOptions = SynOptions { timestamps: true, sack: true, window_scal
 
 fn socket(cookie: u64, local: &str, remote: &str, info: impl Into<Option<TcpInfo>>) -> TcpSocket {
     let info = info.into();
+    let state = if info.is_some() { TcpState::Established } else { TcpState::Listen };
     TcpSocket {
-        state: if info.is_some() { TcpState::Established } else { TcpState::Listen },
-        local: local.parse().unwrap(),
-        remote: remote.parse().unwrap(),
         inode: u32::try_from(cookie).unwrap(),
         cookie,
-        uid: 0,
-        cgroup: None,
-        receive_queue: 0,
         send_queue: 5,
-        congestion: None,
         info,
+        ..TcpSocket::new(state, [local, remote].map(|end| end.parse().unwrap()))
     }
 }
 

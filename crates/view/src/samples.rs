@@ -177,18 +177,13 @@ mod tests {
     use super::*;
 
     fn socket(info: Option<&TcpInfo>) -> TcpSocket {
+        let ends = ["10.0.0.1:80", "10.0.0.2:4000"].map(|end| end.parse().unwrap());
         TcpSocket {
-            state: TcpState::Established,
-            local: "10.0.0.1:80".parse().unwrap(),
-            remote: "10.0.0.2:4000".parse().unwrap(),
-            inode: 0,
             cookie: 1,
-            uid: 0,
-            cgroup: None,
             receive_queue: 3,
-            send_queue: 0,
             congestion: Some("cubic".to_owned()),
             info: info.copied(),
+            ..TcpSocket::new(TcpState::Established, ends)
         }
     }
 

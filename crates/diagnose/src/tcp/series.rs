@@ -106,22 +106,16 @@ mod tests {
     use super::*;
 
     fn look(sockets: &[(u64, u64)]) -> TcpLook {
+        let ends = ["10.0.0.1:80", "10.0.0.2:4000"].map(|end| end.parse().unwrap());
         let socket = |&(cookie, bytes): &(u64, u64)| TcpSocket {
-            state: TcpState::Established,
-            local: "10.0.0.1:80".parse().unwrap(),
-            remote: "10.0.0.2:4000".parse().unwrap(),
             inode: 1,
             cookie,
-            uid: 0,
-            cgroup: None,
-            receive_queue: 0,
-            send_queue: 0,
-            congestion: None,
             info: Some(TcpInfo {
                 congestion_window: 10,
                 bytes_acked: Some(bytes),
                 ..TcpInfo::default()
             }),
+            ..TcpSocket::new(TcpState::Established, ends)
         };
         let sockets = sockets.iter().map(socket).collect();
         let seen = NamespaceLook { sockets, ..NamespaceLook::default() };

@@ -128,18 +128,14 @@ fn socket_of(body: &[u8]) -> Option<TcpSocket> {
             SocketAddrV6::new(ip, port, 0, scope).into()
         })
     };
+    let ends = [address(8, port(4)?)?, address(24, port(6)?)?];
     let mut socket = TcpSocket {
-        state: state(*body.get(1)?)?,
-        local: address(8, port(4)?)?,
-        remote: address(24, port(6)?)?,
         cookie: from_bytes(*body.get(44..)?.first_chunk()?),
         receive_queue: word(56)?,
         send_queue: word(60)?,
         uid: word(64)?,
         inode: word(68)?,
-        cgroup: None,
-        congestion: None,
-        info: None,
+        ..TcpSocket::new(state(*body.get(1)?)?, ends)
     };
     for (kind, value) in attributes(body.get(MESSAGE..)?) {
         match kind {

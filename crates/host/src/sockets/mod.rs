@@ -60,6 +60,25 @@ pub struct TcpSocket {
     pub info: Option<TcpInfo>,
 }
 
+impl TcpSocket {
+    /// One of which nothing is known but its state and its ends, its own first.
+    pub fn new(state: TcpState, [local, remote]: [SocketAddr; 2]) -> Self {
+        Self {
+            state,
+            local,
+            remote,
+            inode: 0,
+            cookie: 0,
+            uid: 0,
+            cgroup: None,
+            receive_queue: 0,
+            send_queue: 0,
+            congestion: None,
+            info: None,
+        }
+    }
+}
+
 /// Where a socket of TCP or UDP ends, and whose it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Endpoint {

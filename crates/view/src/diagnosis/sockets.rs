@@ -126,23 +126,17 @@ mod tests {
     use super::*;
 
     fn look(windows: [u32; 2], rate: u64) -> TcpLook {
+        let ends = ["10.0.0.1:80", "10.0.0.2:4000"].map(|end| end.parse().unwrap());
         let socket = |(cookie, window): (u64, u32)| TcpSocket {
-            state: TcpState::Established,
-            local: "10.0.0.1:80".parse().unwrap(),
-            remote: "10.0.0.2:4000".parse().unwrap(),
             inode: 7,
             cookie,
-            uid: 0,
-            cgroup: None,
-            receive_queue: 0,
-            send_queue: 0,
-            congestion: None,
             info: Some(TcpInfo {
                 congestion_window: window,
                 rtt_us: 250,
                 delivery_rate: (cookie == 0).then_some(rate),
                 ..TcpInfo::default()
             }),
+            ..TcpSocket::new(TcpState::Established, ends)
         };
         let sockets = (0..).zip(windows).map(socket).collect();
         let seen = NamespaceLook { sockets, ..NamespaceLook::default() };
