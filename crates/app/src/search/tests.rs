@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::datagram::{Datagram, datagram};
+use crate::dns;
 use crate::values::{VALUE_COUNT_MAX, VALUE_LEN_MAX};
 
 const ROOM: usize = 1 << 20;
@@ -197,6 +198,19 @@ fn datagrams(payloads: &[&[u8]], ports: (u16, u16)) -> Names {
     search.finish(&mut budget);
     assert_eq!(budget.free_bytes, ROOM, "room is given back");
     search.names
+}
+
+#[test]
+fn a_session_that_speaks_something_else_on_the_port_of_dns_is_given_up() {
+    let garbage = [0xff; 40];
+    let ports = (4000, dns::PORT);
+    let mut payloads = vec![&garbage[..]; usize::from(ATTEMPT_COUNT_MAX) - 1];
+    payloads.push(ANSWER);
+    assert!(!datagrams(&payloads, ports).dns_names.is_empty(), "there was patience left");
+    payloads.insert(0, &garbage);
+    assert_eq!(datagrams(&payloads, ports), Names::default());
+    let readable = vec![ANSWER; 30];
+    assert!(!datagrams(&readable, ports).dns_names.is_empty());
 }
 
 #[test]

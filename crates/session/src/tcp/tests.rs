@@ -36,6 +36,17 @@ fn play(script: &str) -> Tcp {
 }
 
 #[test]
+fn a_gap_is_before_a_message_only_where_the_stream_was_seen_to_begin() {
+    // Bytes 1101 to 1200 of the originator are missing.
+    let (opened, met) = (play(">S <SA >AP >AP+100"), play(">AP >AP+100"));
+    assert!(opened.is_ahead(Side::Orig, 1201));
+    assert!(!opened.is_ahead(Side::Orig, 1101), "it is the next that is wanted");
+    assert!(!opened.is_ahead(Side::Orig, 1001 + BEGINNING_LEN), "too far behind the beginning");
+    assert!(!met.is_ahead(Side::Orig, 1200));
+    assert!(play("<SA >AP >AP+100").is_ahead(Side::Orig, 1200), "the SYN-ACK tells it, too");
+}
+
+#[test]
 fn states_and_histories_are_those_of_zeek() {
     for (script, state, history) in [
         (">S", State::S0, "S"),
