@@ -194,7 +194,7 @@ pub(super) struct Cursor {
     left: u32,
     /// Where the next one begins.
     offset: usize,
-    /// Where the last one ends.
+    /// Where the last one ends; only for reading ahead.
     end: usize,
 }
 
@@ -223,11 +223,11 @@ impl Cursor {
         &mut self,
         block: &'b [u8],
     ) -> impl Iterator<Item = RingPacket> + use<'_, 'b> {
-        let end = self.offset.saturating_add(SPAN).min(self.end);
-        let span = block.get(self.offset..end).unwrap_or_default();
+        let until = self.offset.saturating_add(SPAN);
+        let span = block.get(self.offset..until.min(self.end)).unwrap_or_default();
         let touched = span.iter().step_by(CACHE_LINE).fold(0, |all, &byte| all ^ byte);
         core::hint::black_box(touched);
-        core::iter::from_fn(move || if self.offset < end { self.next(block) } else { None })
+        core::iter::from_fn(move || if self.offset < until { self.next(block) } else { None })
     }
 
     /// Offsets come from the kernel; one that leads out of the block ends the walk.
@@ -276,4 +276,72 @@ fn tag(header: &tpacket3_hdr) -> Option<[u8; 4]> {
 
 fn index(value: u32) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLOCK: usize = 128 << 10;
+    const FIRST: usize = 48;
+    const FRAME: usize = 1600;
+    const LEN: usize = 1500;
+
+    fn put(block: &mut [u8], at: usize, value: usize) {
+        let bytes = u32::try_from(value).unwrap().to_le_bytes();
+        block[at..at + 4].copy_from_slice(&bytes);
+    }
+
+    /// As the kernel fills it; a packet has its number as nanoseconds and in each of its bytes.
+    fn block(packets: u8) -> Vec<u8> {
+        let mut block = vec![0; BLOCK];
+        let end = FIRST + usize::from(packets) * FRAME;
+        for (field, value) in [(1, usize::from(packets)), (2, FIRST), (3, end)] {
+            put(&mut block, STATUS_OFFSET + 4 * field, value);
+        }
+        for number in 0..packets {
+            let at = FIRST + usize::from(number) * FRAME;
+            let next = if number + 1 == packets { 0 } else { FRAME };
+            // The bytes lie 82 behind the header.
+            let fields = [next, 0, number.into(), LEN, LEN + 1, 0, 82];
+            for (place, value) in fields.into_iter().enumerate() {
+                put(&mut block, at + 4 * place, value);
+            }
+            block[at + 82..at + 82 + LEN].fill(number);
+        }
+        block
+    }
+
+    /// Nanoseconds of the packets, by what is handed out at a time.
+    fn walk(block: &[u8]) -> Vec<Vec<i64>> {
+        let (mut cursor, mut all) = (Cursor::new(block), Vec::new());
+        while !cursor.is_at_end() {
+            let packets = cursor.next_packets(block).map(|packet| {
+                let number = packet.timestamp.0;
+                let bytes = &block[packet.bytes];
+                assert_eq!((bytes.len(), packet.original_len), (LEN, 1501));
+                assert!(bytes.iter().all(|&byte| i64::from(byte) == number));
+                number
+            });
+            all.push(packets.collect());
+        }
+        all
+    }
+
+    #[test]
+    fn all_packets_of_a_block_are_handed_out_in_spans() {
+        let spans = walk(&block(70));
+        assert_eq!(spans.iter().map(Vec::len).collect::<Vec<_>>(), [21, 21, 21, 7]);
+        assert_eq!(spans.concat(), (0..70).collect::<Vec<_>>());
+        assert!(walk(&block(0)).is_empty());
+    }
+
+    #[test]
+    fn an_offset_that_leads_out_of_the_block_ends_the_walk() {
+        for far in [BLOCK - 10, BLOCK, usize::try_from(u32::MAX).unwrap()] {
+            let mut block = block(9);
+            put(&mut block, FIRST + 3 * FRAME, far);
+            assert_eq!(walk(&block).concat(), [0, 1, 2, 3], "{far}");
+        }
+    }
 }
