@@ -1,8 +1,7 @@
 //! UDP payload: each is a message of its own.
 
-use crate::head::Budget;
-use crate::search::{ATTEMPT_COUNT_MAX, Interest, Search, is_in, with};
-use crate::{Reading, Side, Step, dhcp, dns, http, ntp, quic};
+use crate::search::{ATTEMPT_COUNT_MAX, Interest, LOOK_LEN_MAX, Search, is_in, with};
+use crate::{Budget, Reading, Side, Step, dhcp, dns, http, ntp, quic};
 
 const DNS_PORTS: [u16; 3] = [dns::PORT, 5353, 5355];
 
@@ -29,21 +28,29 @@ pub fn datagram(
     datagram: &Datagram<'_>,
     budget: &mut Budget,
 ) {
+    let payload = datagram.payload.get(..LOOK_LEN_MAX).unwrap_or(datagram.payload);
+    let datagram = &Datagram { payload, ..*datagram };
     let (from, to) = datagram.ports;
     let on = |port| from == port || to == port;
     let is_dns_port = DNS_PORTS.into_iter().any(on);
     if is_dns_port || !on(NETBIOS_NAME_PORT) && dns::is_message(datagram.payload) {
         if dns::may_be_message(datagram.payload)
-            && with(search, interest, |search| read_dns(search, datagram))
+            && with(search, interest, budget, |search, _| read_dns(search, datagram)) != Some(false)
         {
             return;
         }
-    } else if quic::begins(datagram.payload) {
-        if with(search, interest, |search| read_quic(search, datagram, budget)) {
+    } else if quic::begins(datagram.payload)
+        && (quic::may_begin_connection(datagram.payload)
+            || interest.has_search && is_in(search, |search| search.quic.is_some()))
+    {
+        let read = |search: &mut Search, budget: &mut Budget| read_quic(search, datagram, budget);
+        if with(search, interest, budget, read) == Some(true) {
             *interest = Interest::NONE;
         }
         return;
-    } else if begins(datagram) && with(search, interest, |search| read_other(search, datagram)) {
+    } else if begins(datagram)
+        && with(search, interest, budget, |search, _| read_other(search, datagram)) != Some(false)
+    {
         return;
     }
     let found = interest.has_search && is_in(search, |search| search.names.app.is_some());

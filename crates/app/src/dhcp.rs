@@ -11,12 +11,17 @@ use crate::values::{detail, detail_text};
 const FIXED_LEN: usize = 236;
 const COOKIE: [u8; 4] = [99, 130, 83, 99];
 
+/// Options of a message that are kept; a message repeats only what did not fit one.
+const KEPT_COUNT_MAX: usize = 8;
+
 const PAD: u8 = 0;
 const HOST_NAME: u8 = 12;
 const REQUESTED_ADDRESS: u8 = 50;
 const MESSAGE_TYPE: u8 = 53;
 const VENDOR_CLASS: u8 = 60;
 const END: u8 = 255;
+
+const KEPT: [u8; 4] = [HOST_NAME, REQUESTED_ADDRESS, MESSAGE_TYPE, VENDOR_CLASS];
 
 const TYPES: [&str; 8] =
     ["discover", "offer", "request", "decline", "ack", "nak", "release", "inform"];
@@ -34,9 +39,14 @@ pub(crate) fn read(payload: &[u8], names: &mut Names) {
         detail_text(names, "dhcp.assigned", &Ipv4Addr::from([a, b, c, d]).to_string());
     }
     let mut reader = Reader::new(payload.get(FIXED_LEN + 4..).unwrap_or_default());
+    let mut kept = 0;
     while let Some(kind) = reader.u8() {
         if kind == PAD {
             continue;
+        }
+        kept += usize::from(KEPT.contains(&kind));
+        if kept > KEPT_COUNT_MAX {
+            return;
         }
         let Some(value) = reader.vector8().filter(|_| kind != END) else {
             return;

@@ -3,20 +3,30 @@
 
 use wire::Names;
 
-use crate::values::{detail, detail_text};
+use crate::reader::find;
+use crate::values::detail;
 use crate::{Reading, Side, Step};
 
+/// Lines of one payload that are read; the others are left out.
+const LINES_AT_ONCE: usize = 32;
+
 /// Lines of one session that are read.
-const LINE_COUNT_MAX: u16 = 200;
+const LINE_COUNT_MAX: u8 = 200;
 
 /// Longer lines are no commands (RFC 5321 4.5.3.1 has 512 bytes).
 const LINE_LEN_MAX: usize = 1024;
+
+/// Longer words are no commands that are known.
+const VERB_LEN_MAX: usize = 8;
+
+/// Bytes of a greeting's line in which the protocol may stand.
+const GREETING_LEN_MAX: usize = 256;
 
 /// What is known of a dialog.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Dialog {
     stage: Stage,
-    lines: u16,
+    lines: u8,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -52,18 +62,22 @@ pub(crate) fn read(bytes: &[u8], reading: Reading, names: &mut Names, dialog: &m
         }
         dialog.stage = Stage::Greeted;
     }
+    if !dialog.is_open() {
+        return Step::Foreign;
+    }
     let Some(end) = bytes.iter().rposition(|&byte| byte == b'\n') else {
-        let may_grow = dialog.is_open() && !reading.is_last && bytes.len() < LINE_LEN_MAX;
+        let may_grow = !reading.is_last && bytes.len() < LINE_LEN_MAX;
         return if may_grow { Step::More } else { Step::Foreign };
     };
-    for line in bytes.get(..end).unwrap_or_default().split(|&byte| byte == b'\n') {
-        dialog.lines += 1;
-        if dialog.lines > LINE_COUNT_MAX || line.len() > LINE_LEN_MAX {
+    let lines = bytes.get(..end).unwrap_or_default().split(|&byte| byte == b'\n');
+    for line in lines.take(LINES_AT_ONCE) {
+        if dialog.lines == LINE_COUNT_MAX || line.len() > LINE_LEN_MAX {
             dialog.stage = Stage::Over;
         }
         if !dialog.is_open() {
             break;
         }
+        dialog.lines += 1;
         let line = line.trim_ascii();
         match reading.side {
             Side::Orig => command(line, names, dialog),
@@ -82,7 +96,8 @@ pub(crate) fn read(bytes: &[u8], reading: Reading, names: &mut Names, dialog: &m
 fn command(line: &[u8], names: &mut Names, dialog: &mut Dialog) {
     let verb_len = line.iter().position(|&byte| byte == b' ').unwrap_or(line.len());
     let (verb, argument) = line.split_at(verb_len);
-    let (verb, argument) = (verb.to_ascii_uppercase(), argument.trim_ascii());
+    let verb = verb.get(..VERB_LEN_MAX).unwrap_or(verb).to_ascii_uppercase();
+    let argument = argument.trim_ascii();
     if dialog.stage == Stage::Greeted {
         dialog.stage = match &verb[..] {
             b"EHLO" | b"HELO" => Stage::Smtp,
@@ -117,8 +132,8 @@ fn ftp_command(verb: &[u8], (line, argument): (&[u8], &[u8]), names: &mut Names)
 /// A reply: the greeting may tell what is spoken; of the others the codes of failures are kept.
 fn reply(line: &[u8], names: &mut Names, dialog: &mut Dialog) {
     if dialog.stage == Stage::Greeted {
-        let greeting = line.to_ascii_uppercase();
-        let says = |word: &[u8]| greeting.windows(word.len()).any(|window| window == word);
+        let greeting = line.get(..GREETING_LEN_MAX).unwrap_or(line).to_ascii_uppercase();
+        let says = |word: &[u8]| find(&greeting, word).is_some();
         // Servers name their software: what runs both would name both.
         match (says(b"SMTP"), says(b"FTP")) {
             (true, false) => dialog.stage = Stage::Smtp,
@@ -138,7 +153,7 @@ fn reply(line: &[u8], names: &mut Names, dialog: &mut Dialog) {
     }
     if line.starts_with(b"220 ") && dialog.lines == 1 {
         let key = if dialog.stage == Stage::Ftp { "ftp.greeting" } else { "smtp.greeting" };
-        detail_text(names, key, &String::from_utf8_lossy(line.get(4..).unwrap_or_default()));
+        detail(names, key, line.get(4..).unwrap_or_default());
     }
 }
 

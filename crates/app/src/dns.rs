@@ -4,9 +4,12 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use wire::Names;
 
+mod name;
+
 use crate::reader::Reader;
-use crate::values::{keep, keep_text};
+use crate::values::{VALUE_COUNT_MAX, keep, keep_text};
 use crate::{Reading, Side, Step};
+use name::NameReader;
 
 /// Its port, on which every payload is one of its messages.
 pub(crate) const PORT: u16 = 53;
@@ -15,9 +18,6 @@ const HEADER_LEN: usize = 12;
 
 /// Records read of one section; more are of no use as names.
 const RECORD_COUNT_MAX: u16 = 64;
-
-/// A compressed name takes at most as many labels as fit into 255 bytes; more hops are a loop.
-const LABEL_COUNT_MAX: usize = 128;
 
 const A: u16 = 1;
 const NS: u16 = 2;
@@ -79,7 +79,8 @@ pub(crate) fn is_message(message: &[u8]) -> bool {
     {
         return false;
     }
-    let Some((name, after)) = name(message, HEADER_LEN) else {
+    let mut names = NameReader::new(message);
+    let Some((name, after)) = names.text(HEADER_LEN).zip(names.skip(HEADER_LEN)) else {
         return false;
     };
     let is_plain = |&byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -117,7 +118,8 @@ pub fn dns_message(message: &[u8]) -> Option<DnsMessage> {
     let header = header(message).filter(|header| header.opcode == 0 && is_believed(*header))?;
     let mut names = Names::default();
     let reading = Reading { side: Side::Resp, time_ns: 0, is_last: true };
-    let (_, kind, _) = question(message, HEADER_LEN).filter(|_| header.questions > 0)?;
+    let after = NameReader::new(message).skip(HEADER_LEN).filter(|_| header.questions > 0)?;
+    let (kind, _) = question(message, after)?;
     read(message, reading, &mut names, &mut None);
     let addresses = names.dns_answers.iter().filter_map(|answer| answer.parse().ok());
     Some(DnsMessage {
@@ -199,25 +201,54 @@ pub(crate) fn read(
         return false;
     }
     time(header, reading, names, query);
+    let mut texts = NameReader::new(message);
+    let Some(at) = read_questions((message, header.questions), &mut texts, names) else {
+        return false;
+    };
+    if header.is_response {
+        keep(&mut names.dns_rcodes, header.rcode);
+        read_answers((message, at), header.answers, names, &mut texts);
+    }
+    true
+}
+
+/// Keeps the questions, as far as they go, and gives the offset after them; nothing when not even
+/// the first can be read.
+fn read_questions(
+    (message, count): (&[u8], u16),
+    texts: &mut NameReader<'_>,
+    names: &mut Names,
+) -> Option<usize> {
     let mut at = HEADER_LEN;
-    for _ in 0..header.questions {
-        let Some((name, kind, after)) = question(message, at) else {
-            return at > HEADER_LEN;
+    for number in 0..count {
+        let Some((kind, after)) = texts.skip(at).and_then(|after| question(message, after)) else {
+            return (number > 0).then_some(message.len());
         };
-        keep_text(&mut names.dns_names, &name);
+        let name = texts.text(at);
+        if number == 0 && name.is_none() {
+            return None;
+        }
+        keep_text(&mut names.dns_names, &name.unwrap_or_default());
         keep(&mut names.dns_types, kind);
         at = after;
     }
-    if header.is_response {
-        keep(&mut names.dns_rcodes, header.rcode);
-        for _ in 0..header.answers.min(RECORD_COUNT_MAX) {
-            let Some(after) = read_answer(message, at, names) else {
-                break;
-            };
-            at = after;
-        }
+    Some(at)
+}
+
+fn read_answers(
+    (message, mut at): (&[u8], usize),
+    count: u16,
+    names: &mut Names,
+    texts: &mut NameReader<'_>,
+) {
+    // What was asked for may be answered, too.
+    texts.forget();
+    for _ in 0..count.min(RECORD_COUNT_MAX) {
+        let Some(after) = read_answer((message, at), texts, names) else {
+            break;
+        };
+        at = after;
     }
-    true
 }
 
 /// Measures from the first query to its answer, by the id, once.
@@ -233,18 +264,21 @@ fn time(header: Header, reading: Reading, names: &mut Names, query: &mut Option<
     }
 }
 
-/// Name, type and the offset after the class.
-fn question(message: &[u8], at: usize) -> Option<(Vec<u8>, u16, usize)> {
-    let (name, after) = name(message, at)?;
-    let mut reader = Reader::new(message.get(after..)?);
+/// Type and the offset after the class, which follow a question's name.
+fn question(message: &[u8], at: usize) -> Option<(u16, usize)> {
+    let mut reader = Reader::new(message.get(at..)?);
     let kind = reader.u16()?;
     reader.u16()?;
-    Some((name, kind, after + 4))
+    Some((kind, at + 4))
 }
 
 /// Keeps an answer that is an address or a name; gives the offset after it.
-fn read_answer(message: &[u8], at: usize, names: &mut Names) -> Option<usize> {
-    let (_, after) = name(message, at)?;
+fn read_answer(
+    (message, at): (&[u8], usize),
+    texts: &mut NameReader<'_>,
+    names: &mut Names,
+) -> Option<usize> {
+    let after = texts.skip(at)?;
     let mut reader = Reader::new(message.get(after..)?);
     let kind = reader.u16()?;
     reader.take(6)?; // Class and time to live.
@@ -267,58 +301,10 @@ fn read_answer(message: &[u8], at: usize, names: &mut Names) -> Option<usize> {
         _ => None,
     };
     if let Some(prefix_len) = prefix_len
-        && let Some((target, _)) = name(message, data_at + prefix_len)
+        && names.dns_answers.len() < VALUE_COUNT_MAX
+        && let Some(target) = texts.text(data_at + prefix_len)
     {
         keep_text(&mut names.dns_answers, &target);
     }
     Some(data_at + data.len())
-}
-
-/// The name at an offset, its labels joined by dots, and the offset after it; the root is a dot.
-/// Labels are text in UTF-8 (RFC 6762 16) or else their bytes beyond ASCII are written as `\DDD`
-/// (RFC 1035 5.1).
-fn name(message: &[u8], at: usize) -> Option<(Vec<u8>, usize)> {
-    let mut text = Vec::new();
-    let mut at = at;
-    let mut after = None;
-    for _ in 0..LABEL_COUNT_MAX {
-        let &len = message.get(at)?;
-        at += 1;
-        match len {
-            0 => {
-                if text.is_empty() {
-                    text.push(b'.');
-                }
-                return Some((text, after.unwrap_or(at)));
-            }
-            1..=63 => {
-                let label = message.get(at..at + usize::from(len))?;
-                at += label.len();
-                if !text.is_empty() {
-                    text.push(b'.');
-                }
-                push_label(&mut text, label);
-            }
-            0xc0.. => {
-                // A pointer (RFC 1035 4.1.4); the name in the message ends here.
-                let &low = message.get(at)?;
-                after = after.or(Some(at + 1));
-                at = usize::from(u16::from_be_bytes([len & 0x3f, low]));
-            }
-            _ => return None,
-        }
-    }
-    None
-}
-
-fn push_label(text: &mut Vec<u8>, label: &[u8]) {
-    let is_utf8 = core::str::from_utf8(label).is_ok();
-    for &byte in label {
-        let is_plain = byte == b' ' || byte.is_ascii_graphic() && byte != b'.' && byte != b'\\';
-        if is_plain || is_utf8 && !byte.is_ascii() {
-            text.push(byte);
-        } else {
-            text.extend_from_slice(format!("\\{byte:03}").as_bytes());
-        }
-    }
 }

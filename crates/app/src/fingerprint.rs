@@ -7,6 +7,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::hello::{APPLICATION_LAYER_PROTOCOLS, Carrier, SERVER_NAME};
 
+/// Numbers of an offer that are still hashed: about 350 cipher suites and 60 kinds of extensions
+/// are registered, and hellos with more are made to keep somebody busy.
+const OFFER_COUNT_MAX: usize = 512;
+
 /// What a client hello offers, in its order, without reserved values.
 #[derive(Debug, Default)]
 pub(crate) struct Offer {
@@ -20,6 +24,17 @@ pub(crate) struct Offer {
     pub(crate) signatures: Vec<u16>,
     /// The first ALPN protocol.
     pub(crate) alpn: Option<Vec<u8>>,
+    /// There was a list of such; another one says nothing.
+    pub(crate) has_alpn: bool,
+}
+
+impl Offer {
+    /// Whether there is more in it than fingerprints are made of.
+    pub(crate) fn is_too_long(&self) -> bool {
+        let Self { ciphers, extensions, groups, point_formats, signatures, .. } = self;
+        let lens = [ciphers, extensions, groups, signatures].map(Vec::len);
+        lens.into_iter().sum::<usize>() + point_formats.len() > OFFER_COUNT_MAX
+    }
 }
 
 /// MD5 of version, ciphers, extensions, groups and point formats in decimal.
@@ -43,8 +58,8 @@ pub(crate) fn md5_hex(text: &str) -> String {
 fn joined(values: &[impl Display]) -> String {
     let mut text = String::with_capacity(6 * values.len());
     for (at, value) in values.iter().enumerate() {
-        let dash = if at == 0 { "" } else { "-" };
-        write!(text, "{dash}{value}").expect("writing to a string cannot fail");
+        text.extend((at > 0).then_some('-'));
+        write!(text, "{value}").expect("writing to a string cannot fail");
     }
     text
 }
@@ -109,8 +124,13 @@ fn sorted_hex(values: &[u16]) -> String {
 }
 
 fn hex_list(values: &[u16]) -> String {
-    let texts: Vec<String> = values.iter().map(|value| format!("{value:04x}")).collect();
-    texts.join(",")
+    let digit = |value: u16| char::from_digit(u32::from(value & 15), 16).expect("four bits");
+    let mut text = String::with_capacity(5 * values.len());
+    for (at, &value) in values.iter().enumerate() {
+        text.extend((at > 0).then_some(','));
+        text.extend([value >> 12, value >> 8, value >> 4, value].map(digit));
+    }
+    text
 }
 
 /// The first 12 digits of SHA-256; zeros for nothing.

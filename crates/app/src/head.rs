@@ -1,39 +1,22 @@
 //! The beginning of a message that spans segments, put together in order.
 
+use crate::Budget;
+
 /// Bytes of one head.
 const HEAD_LEN_MAX: usize = 16 << 10;
 
 /// Segments of one head; bounds the work of a sender of tiny ones.
 const SEGMENT_COUNT_MAX: u8 = 64;
 
-/// The room that all messages in parts share, over all sessions of a table.
-#[derive(Debug)]
-pub struct Budget {
-    /// Bytes that may still be taken.
-    pub free_bytes: usize,
-    /// Messages and segments given up because there was no room.
-    pub refused: u64,
-}
-
-impl Budget {
-    /// Takes room for so many bytes; false, and counted, when there is none.
-    pub(crate) fn take(&mut self, bytes: usize) -> bool {
-        let rest = self.free_bytes.checked_sub(bytes);
-        self.refused += u64::from(rest.is_none());
-        self.free_bytes = rest.unwrap_or(self.free_bytes);
-        rest.is_some()
-    }
-
-    pub(crate) fn give(&mut self, bytes: usize) {
-        self.free_bytes += bytes;
-    }
-}
+/// A head that has grown is read again so often; from then on when it has doubled, so that all
+/// readings together cost a constant for each byte.
+const READING_COUNT_MAX: u8 = 8;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Progress {
-    /// More bytes are there.
+    /// More bytes are there, and are worth a look.
     Grown,
-    /// Nothing new.
+    /// Nothing new, or too little to look again.
     Waiting,
     /// No room, or bytes before these will not come.
     Full,
@@ -45,12 +28,16 @@ pub(crate) struct Head<K> {
     next: u32,
     bytes: Vec<u8>,
     segments: u8,
+    readings: u8,
+    /// Bytes that are there when it is read the next time.
+    read_at: usize,
 }
 
 impl<K> Head<K> {
     /// Starts with `payload`, unless there is no room for it.
     pub(crate) fn begin(kind: K, start: u32, payload: &[u8], budget: &mut Budget) -> Option<Self> {
-        let mut head = Self { kind, next: start, bytes: Vec::new(), segments: 0 };
+        let mut head =
+            Self { kind, next: start, bytes: Vec::new(), segments: 0, readings: 0, read_at: 0 };
         (head.add(start, payload, budget) != Progress::Full).then_some(head)
     }
 
@@ -74,17 +61,26 @@ impl<K> Head<K> {
         let Some(fresh) = payload.get(known..).filter(|fresh| !fresh.is_empty()) else {
             return Progress::Waiting;
         };
-        if self.bytes.len() + fresh.len() > HEAD_LEN_MAX || !budget.take(fresh.len()) {
+        if self.bytes.len() + fresh.len() > HEAD_LEN_MAX || !budget.heads.take(fresh.len()) {
             return Progress::Full;
         }
+        // No more room than was taken from the budget.
+        self.bytes.reserve_exact(fresh.len());
         self.bytes.extend_from_slice(fresh);
         let len = u32::try_from(fresh.len()).expect("a head is at most 16 KiB");
         self.next = self.next.wrapping_add(len);
+        if self.bytes.len() < self.read_at {
+            return Progress::Waiting;
+        }
+        self.readings += 1;
+        if self.readings >= READING_COUNT_MAX {
+            self.read_at = self.bytes.len() * 2;
+        }
         Progress::Grown
     }
 
     /// Gives the room back.
     pub(crate) fn free(self, budget: &mut Budget) {
-        budget.give(self.bytes.len());
+        budget.heads.give(self.bytes.len());
     }
 }

@@ -16,6 +16,9 @@ const SUPPORTED_VERSIONS: u16 = 43;
 /// Extensions of one hello that are looked at; there are about 60 kinds.
 const EXTENSION_COUNT_MAX: usize = 256;
 
+/// ALPN protocols of one hello that are looked at.
+const PROTOCOL_COUNT_MAX: usize = 32;
+
 /// What carries the handshake, as JA4 tells it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Carrier {
@@ -63,7 +66,7 @@ pub(crate) fn read_client(hello: &[u8], is_whole: bool, carrier: Carrier, names:
     }
     let version = offer.supported.or(Some(offer.version)).filter(|&version| version > 0);
     names.tls_version = names.tls_version.or(version);
-    if is_whole && has_head {
+    if is_whole && has_head && !offer.is_too_long() {
         let tls = tls(names);
         if tls.ja3.is_none() {
             tls.ja3 = Some(fingerprint::ja3(&offer));
@@ -90,12 +93,16 @@ fn read_offer(kind: u16, mut body: Reader<'_>, offer: &mut Offer, names: &mut Na
         APPLICATION_LAYER_PROTOCOLS => {
             // RFC 7301 3.1.
             body.u16();
-            while let Some(protocol) = body.vector8() {
+            for _ in 0..PROTOCOL_COUNT_MAX {
+                let Some(protocol) = body.vector8().filter(|_| !offer.has_alpn) else {
+                    break;
+                };
                 if offer.alpn.is_none() {
                     offer.alpn = Some(protocol.into());
                 }
                 keep_text(&mut names.alpn, protocol);
             }
+            offer.has_alpn = true;
         }
         // RFC 8446 4.2.1: the best offer.
         SUPPORTED_VERSIONS => {
@@ -125,7 +132,7 @@ pub(crate) fn read_server(hello: &[u8], is_whole: bool, names: &mut Names) -> Op
     let cipher = head();
     reader.u16();
     let mut extensions = Reader::new(reader.rest());
-    let mut kinds = Vec::new();
+    let (mut kinds, mut has_alpn) = (Vec::new(), false);
     for _ in 0..EXTENSION_COUNT_MAX {
         let (Some(kind), Some(len)) = (extensions.u16(), extensions.u16()) else {
             break;
@@ -137,7 +144,8 @@ pub(crate) fn read_server(hello: &[u8], is_whole: bool, names: &mut Names) -> Op
         kinds.push(kind);
         match kind {
             SUPPORTED_VERSIONS => version = body.u16().or(version),
-            APPLICATION_LAYER_PROTOCOLS => {
+            APPLICATION_LAYER_PROTOCOLS if !has_alpn => {
+                has_alpn = true;
                 body.u16();
                 if let Some(protocol) = body.vector8().filter(|protocol| !protocol.is_empty()) {
                     tls(names).alpn_chosen = Some(text(protocol));

@@ -12,8 +12,15 @@ use crate::values::{keep, keep_text};
 /// The longest method registered is 17 letters.
 const METHOD_LEN_MAX: usize = 20;
 
+/// Lines of a head that are looked at, and of those the ones that say something.
+const LINE_COUNT_MAX: usize = 256;
+const FIELD_COUNT_MAX: usize = 16;
+
 /// A first line shows ` HTTP/` within this many bytes of its end.
 const VERSION_LEN: usize = 8;
+
+/// Of the names of fields that say something.
+const NAME_LEN_MAX: usize = 12;
 
 const METHODS: [&[u8]; 9] = [
     b"GET ",
@@ -96,21 +103,31 @@ fn read_head(head: &[u8], names: &mut Names) -> bool {
     if !lines.next().is_some_and(|line| read_first_line(line, names)) {
         return false;
     }
-    for line in lines {
-        let mut parts = line.splitn(2, |&byte| byte == b':');
-        let (Some(name), Some(value)) = (parts.next(), parts.next()) else {
-            continue;
-        };
-        let value = value.trim_ascii();
-        if name.eq_ignore_ascii_case(b"host") {
-            keep_text(&mut names.http_host, value);
-        } else if name.eq_ignore_ascii_case(b"user-agent") {
-            keep_text(&mut names.http_user_agent, value);
-        } else if name.eq_ignore_ascii_case(b"content-type") {
-            keep_text(&mut names.http_content_type, value);
-        }
+    let fields = lines.take(LINE_COUNT_MAX).filter_map(|line| field(line));
+    for (list, value) in fields.take(FIELD_COUNT_MAX) {
+        keep_text(list(names), value.trim_ascii());
     }
     true
+}
+
+/// The list that the values of a field go into.
+type List = fn(&mut Names) -> &mut Vec<String>;
+
+fn names_of_field(name: &[u8]) -> Option<List> {
+    let fields: [(&[u8], List); 3] = [
+        (b"host", |names| &mut names.http_host),
+        (b"user-agent", |names| &mut names.http_user_agent),
+        (b"content-type", |names| &mut names.http_content_type),
+    ];
+    let known = fields.into_iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
+    known.map(|(_, list)| list)
+}
+
+/// Field and value of a line that says something.
+fn field(line: &[u8]) -> Option<(List, &[u8])> {
+    // No further than the longest name reaches.
+    let colon = line.iter().take(NAME_LEN_MAX + 1).position(|&byte| byte == b':')?;
+    Some((names_of_field(line.get(..colon)?)?, line.get(colon + 1..)?))
 }
 
 /// Up to and with the empty line; line ends may be bare (RFC 9112 2.2).

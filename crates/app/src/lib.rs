@@ -7,6 +7,7 @@
 //! here.
 
 mod application;
+mod budget;
 mod certificate;
 mod datagram;
 mod dhcp;
@@ -30,10 +31,10 @@ mod ssh;
 mod tls;
 mod values;
 
+pub use budget::{Budget, Room};
 pub use datagram::{Datagram, datagram};
 pub use dns::{DnsMessage, dns_message};
-pub use head::Budget;
-pub use search::{Interest, Search, Segment, segment};
+pub use search::{Interest, SEARCH_BYTES_MAX, Search, Segment, segment};
 pub use side::Side;
 
 /// How a message is to be read.

@@ -1,5 +1,19 @@
 //! Reads big-endian fields off the front of a slice; every read says whether the bytes were there.
 
+/// Where the words stand first. Their first byte is looked for on its own, which is fast.
+pub(crate) fn find(bytes: &[u8], words: &[u8]) -> Option<usize> {
+    let &first = words.first()?;
+    let mut at = 0;
+    loop {
+        let rest = bytes.get(at..)?;
+        at += rest.iter().position(|&byte| byte == first)?;
+        if bytes.get(at..)?.starts_with(words) {
+            return Some(at);
+        }
+        at += 1;
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a>(&'a [u8]);
 

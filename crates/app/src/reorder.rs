@@ -4,7 +4,7 @@
 //! or near the beginning of a stream. Held bytes are bounded for each session and, through the
 //! budget, for all of them.
 
-use crate::head::Budget;
+use crate::Budget;
 use crate::{Segment, Side};
 
 /// Payload held for one session, both sides together.
@@ -42,6 +42,11 @@ pub(crate) struct Reorder {
 }
 
 impl Reorder {
+    /// Bytes of memory for the places of what is held.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.held.capacity() * size_of::<Held>()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
@@ -50,7 +55,10 @@ impl Reorder {
     pub(crate) fn hold(&mut self, segment: &Segment<'_>, budget: &mut Budget) -> bool {
         let bytes: usize = self.held.iter().map(|held| held.payload.len()).sum();
         let len = segment.payload.len();
-        if self.held.len() == HELD_COUNT_MAX || bytes + len > HELD_BYTES_MAX || !budget.take(len) {
+        if self.held.len() == HELD_COUNT_MAX
+            || bytes + len > HELD_BYTES_MAX
+            || !budget.heads.take(len)
+        {
             return false;
         }
         let Segment { side, start, is_truncated, .. } = *segment;
@@ -65,14 +73,14 @@ impl Reorder {
         let (at, _) =
             mine.min_by_key(|(_, held)| ahead(held)).filter(|(_, held)| ahead(held) <= 0)?;
         let held = self.held.swap_remove(at);
-        budget.give(held.payload.len());
+        budget.heads.give(held.payload.len());
         Some(held)
     }
 
     /// Gives up what still waits: what lies between was never seen, so it begins nowhere.
     pub(crate) fn clear(&mut self, budget: &mut Budget) {
         for held in self.held.drain(..) {
-            budget.give(held.payload.len());
+            budget.heads.give(held.payload.len());
         }
     }
 }

@@ -9,10 +9,22 @@
 use wire::{Names, Protocol};
 
 use crate::application::{Application, Memory};
-use crate::head::{Budget, Head, Progress};
+use crate::head::{Head, Progress};
 use crate::quic::Quic;
 use crate::reorder::Reorder;
-use crate::{Reading, Side, Step, tls};
+use crate::{Budget, Reading, Side, Step, tls};
+
+/// Bytes of a segment or datagram that are looked at. Offloading hands over segments of up to
+/// 512 KiB; what names a session stands at their beginning.
+pub(crate) const LOOK_LEN_MAX: usize = 16 << 10;
+
+/// Messages of a segment that are read.
+const MESSAGE_COUNT_MAX: usize = 32;
+
+/// Bytes of memory that the search of one session takes at most, besides what it holds of payload:
+/// 8 lists of 16 values and one of 32 details, each of up to 256 bytes and a key, and 10 KiB for
+/// texts of TLS and SSH, keys of QUIC and places of what is held.
+pub const SEARCH_BYTES_MAX: usize = 64 << 10;
 
 /// UDP packets of a session looked at before it is taken for something else.
 pub(crate) const ATTEMPT_COUNT_MAX: u8 = 8;
@@ -28,6 +40,8 @@ pub struct Search {
     reorder: Reorder,
     /// The last hello of a TLS handshake was read, or SSH's key exchange, by side.
     openings: [bool; 2],
+    /// Bytes that were taken for it from the room of the names.
+    taken: usize,
 }
 
 /// Whether anything of the session is still looked at; small, so that it can lie in the hot record.
@@ -79,17 +93,23 @@ pub fn segment(
     segment: &Segment<'_>,
     budget: &mut Budget,
 ) {
+    let (payload, is_cut) = match segment.payload.get(..LOOK_LEN_MAX) {
+        Some(start) => (start, segment.payload.len() > LOOK_LEN_MAX),
+        None => (segment.payload, false),
+    };
+    let is_truncated = segment.is_truncated || is_cut;
+    let segment = &Segment { payload, is_truncated, ..*segment };
     let is_looked_at = segment.is_ahead
         || Application::of_segment(segment.payload, segment.ports).is_some()
         || interest.has_search && is_in(search, |search| search.awaits(segment.side));
     if !is_looked_at {
         return;
     }
-    let is_complete = with(search, interest, |search| {
+    let is_complete = with(search, interest, budget, |search, budget| {
         search.push(segment, budget);
         search.is_complete()
     });
-    if is_complete {
+    if is_complete == Some(true) {
         *interest = Interest::NONE;
     }
 }
@@ -104,35 +124,56 @@ pub(crate) fn is_in(search: &Option<Box<Search>>, test: impl Fn(&Search) -> bool
 }
 
 /// Works on the session's search. One that is new is kept only when there is something in it: much
-/// of what is looked at is nothing that is known.
+/// of what is looked at is nothing that is known. `None`, and counted, where it might take more
+/// memory than there is for all.
 pub(crate) fn with<T>(
     search: &mut Option<Box<Search>>,
     interest: &mut Interest,
-    work: impl FnOnce(&mut Search) -> T,
-) -> T {
+    budget: &mut Budget,
+    work: impl FnOnce(&mut Search, &mut Budget) -> T,
+) -> Option<T> {
+    if !budget.names.has(SEARCH_BYTES_MAX) {
+        return None;
+    }
     if interest.has_search
         && let Some(search) = search
     {
-        return work(search);
+        let result = work(search, budget);
+        search.account(budget);
+        return Some(result);
     }
     let mut fresh = Search::default();
-    let result = work(&mut fresh);
+    let result = work(&mut fresh, budget);
     if !fresh.is_empty() {
+        fresh.account(budget);
         *search = Some(Box::new(fresh));
         interest.has_search = true;
     }
-    result
+    Some(result)
 }
 
 impl Search {
     fn is_empty(&self) -> bool {
-        let Self { names, memory, quic, heads, reorder, openings } = self;
+        let Self { names, memory, quic, heads, reorder, openings, taken: _ } = self;
         *openings == [false; 2]
             && heads.iter().all(Option::is_none)
             && reorder.is_empty()
             && quic.is_none()
             && *memory == Memory::default()
             && *names == Names::default()
+    }
+
+    /// Bytes of memory that it takes, besides what it holds of payload.
+    fn memory_bytes(&self) -> usize {
+        let quic = self.quic.as_deref().map_or(0, Quic::memory_bytes);
+        size_of::<Self>() + self.names.heap_bytes() + self.reorder.memory_bytes() + quic
+    }
+
+    /// Takes from the room of the names what it has grown.
+    fn account(&mut self, budget: &mut Budget) {
+        let bytes = self.memory_bytes();
+        budget.names.change(self.taken, bytes);
+        self.taken = bytes;
     }
 
     /// Whether the next segment of this side is looked at whatever it begins with.
@@ -207,9 +248,11 @@ impl Search {
     /// complete.
     fn begin(&mut self, segment: &Segment<'_>, budget: &mut Budget) {
         let (mut payload, mut start) = (segment.payload, segment.start);
-        while !payload.is_empty()
-            && let Some(kind) = self.kind(payload, segment.ports)
-        {
+        for _ in 0..MESSAGE_COUNT_MAX {
+            let Some(kind) = self.kind(payload, segment.ports).filter(|_| !payload.is_empty())
+            else {
+                return;
+            };
             let is_last = segment.is_truncated || !kind.is_collected();
             match self.read(segment, kind, payload, is_last) {
                 Step::Done(len) => {
@@ -276,6 +319,7 @@ impl Search {
         if let Some(quic) = self.quic.take() {
             quic.free(budget);
         }
+        budget.names.give(core::mem::take(&mut self.taken));
     }
 }
 

@@ -4,8 +4,8 @@
 use wire::Names;
 
 use crate::Step;
-use crate::reader::Reader;
-use crate::values::{detail, detail_text};
+use crate::reader::{Reader, find};
+use crate::values::{VALUE_LEN_MAX, detail, detail_text};
 
 /// Length prefix of the `NetBIOS` session service (RFC 1002 4.3.1), with type 0.
 const PREFIX_LEN: usize = 4;
@@ -105,7 +105,7 @@ fn read_1(message: &[u8], names: &mut Names) -> Option<()> {
 
 /// Domain, user and workstation of NTLM's last message (MS-NLMP 2.2.1.3).
 fn read_logon(message: &[u8], names: &mut Names) -> Option<()> {
-    let at = message.windows(NTLM.len()).position(|window| window == NTLM)?;
+    let at = find(message, NTLM)?;
     let message = message.get(at..)?;
     let is_unicode = message.get(60)? & 1 != 0;
     for (place, key) in [(28, "smb.domain"), (36, "smb.user"), (44, "smb.host")] {
@@ -120,7 +120,9 @@ fn read_logon(message: &[u8], names: &mut Names) -> Option<()> {
     Some(())
 }
 
+/// As far as a value is kept.
 fn utf16(bytes: &[u8]) -> String {
-    let units = bytes.as_chunks::<2>().0.iter().map(|&unit| u16::from_le_bytes(unit));
+    let units =
+        bytes.as_chunks::<2>().0.iter().take(VALUE_LEN_MAX).map(|&unit| u16::from_le_bytes(unit));
     char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }

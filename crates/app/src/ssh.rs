@@ -14,6 +14,9 @@ const LINE_LEN_MAX: usize = 255;
 
 const KEY_EXCHANGE_INIT: u8 = 20;
 
+/// Longer offers are not hashed: they have some 1.5 KiB.
+const OFFER_LEN_MAX: usize = 8 << 10;
+
 /// Lists in an offer up to compression (RFC 4253 7.1).
 const LIST_COUNT: usize = 8;
 
@@ -44,7 +47,11 @@ pub(crate) fn read(bytes: &[u8], reading: Reading, names: &mut Names) -> Step {
     let Some(body) = packet.u32().and_then(|len| packet.take(usize::try_from(len).ok()?)) else {
         return if is_version_2 && !reading.is_last { Step::More } else { Step::Done(bytes.len()) };
     };
-    if let Some(offer) = hassh(body, reading.side) {
+    let is_known = reading.side.of([&ssh.hassh, &ssh.hassh_server]).is_some();
+    if !is_known
+        && body.len() <= OFFER_LEN_MAX
+        && let Some(offer) = hassh(body, reading.side)
+    {
         keep(ssh, reading.side, (String::new(), Some(offer)));
     }
     Step::Done(bytes.len() - packet.rest().len())

@@ -18,15 +18,23 @@ pub(crate) fn keep<T: PartialEq>(list: &mut Vec<T>, value: T) {
     }
 }
 
-/// The value as text of bounded length: characters that cannot be shown are replaced.
+/// The value as text of bounded length, which takes no more memory than it has bytes: characters
+/// that cannot be shown are replaced.
 pub(crate) fn text(bytes: &[u8]) -> String {
+    const REPLACED: char = char::REPLACEMENT_CHARACTER;
     let bytes = bytes.get(..VALUE_LEN_MAX).unwrap_or(bytes);
-    let mut text = String::from_utf8_lossy(bytes).replace(|c: char| c.is_control(), "\u{fffd}");
-    let mut end = text.len().min(VALUE_LEN_MAX);
-    while !text.is_char_boundary(end) {
-        end -= 1;
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        let invalid = (!chunk.invalid().is_empty()).then_some(REPLACED);
+        let valid = chunk.valid().chars().map(|c| if c.is_control() { REPLACED } else { c });
+        for c in valid.chain(invalid) {
+            if text.len() + c.len_utf8() > VALUE_LEN_MAX {
+                break;
+            }
+            text.push(c);
+        }
     }
-    text.truncate(end);
+    text.shrink_to_fit();
     text
 }
 
@@ -37,18 +45,20 @@ pub(crate) fn keep_text(list: &mut Vec<String>, bytes: &[u8]) {
     }
 }
 
-/// Adds `key=value` to the details.
-pub(crate) fn detail(names: &mut Names, key: &str, value: &[u8]) {
-    detail_text(names, key, &text(value));
+/// Adds `key=value` to the details, for a value that is text already.
+pub(crate) fn detail_text(names: &mut Names, key: &str, value: &str) {
+    detail(names, key, value.as_bytes());
 }
 
 /// Adds `key=value` to the details; a value that is empty says nothing.
-pub(crate) fn detail_text(names: &mut Names, key: &str, value: &str) {
+pub(crate) fn detail(names: &mut Names, key: &str, value: &[u8]) {
     let list = &mut names.app_detail;
     if value.is_empty() || list.len() >= DETAIL_COUNT_MAX {
         return;
     }
-    let detail = format!("{key}={}", text(value.as_bytes()));
+    let value = text(value);
+    let mut detail = String::with_capacity(key.len() + 1 + value.len());
+    detail.extend([key, "=", &value]);
     if !list.contains(&detail) {
         list.push(detail);
     }

@@ -78,7 +78,54 @@ pub struct Ssh {
     pub hassh_server: Option<String>,
 }
 
+impl Tls {
+    /// Bytes of the heap that its texts take.
+    fn heap_bytes(&self) -> usize {
+        let Self { alpn_chosen, ja3, ja3s, ja4, cert_subject, cert_issuer, .. } = self;
+        texts([alpn_chosen, ja3, ja3s, ja4, cert_subject, cert_issuer])
+    }
+}
+
+impl Ssh {
+    /// Bytes of the heap that its texts take.
+    fn heap_bytes(&self) -> usize {
+        let Self { client, server, hassh, hassh_server } = self;
+        texts([client, server, hassh, hassh_server])
+    }
+}
+
+fn texts<const COUNT: usize>(texts: [&Option<String>; COUNT]) -> usize {
+    texts.into_iter().flatten().map(String::capacity).sum()
+}
+
+fn list(list: &Vec<String>) -> usize {
+    let texts: usize = list.iter().map(String::capacity).sum();
+    texts + list.capacity() * size_of::<String>()
+}
+
 impl Names {
+    /// Bytes of the heap that lists and texts take, as requested of the allocator: what stands
+    /// in the struct itself is not among them.
+    pub fn heap_bytes(&self) -> usize {
+        let lists = [
+            &self.alpn,
+            &self.http_host,
+            &self.http_method,
+            &self.http_path,
+            &self.http_user_agent,
+            &self.http_content_type,
+            &self.dns_names,
+            &self.dns_answers,
+            &self.app_detail,
+        ];
+        let numbers = [&self.http_status, &self.dns_types, &self.dns_rcodes];
+        let tls = self.tls.as_deref().map_or(0, |tls| size_of::<Tls>() + tls.heap_bytes());
+        let ssh = self.ssh.as_deref().map_or(0, |ssh| size_of::<Ssh>() + ssh.heap_bytes());
+        let numbers: usize =
+            numbers.map(|numbers| numbers.capacity() * size_of::<u16>()).iter().sum();
+        lists.map(list).iter().sum::<usize>() + numbers + texts([&self.sni]) + tls + ssh
+    }
+
     /// Nothing found.
     pub const NONE: Self = Self {
         app: None,
@@ -100,4 +147,26 @@ impl Names {
         ssh: None,
         app_detail: Vec::new(),
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_heap_of_names_is_what_their_lists_and_texts_reserve() {
+        assert_eq!(Names::NONE.heap_bytes(), 0);
+        let mut host = String::with_capacity(100);
+        host.push('a');
+        let tls = Tls { ja3: Some("abc".into()), ..Tls::default() };
+        let names = Names {
+            sni: Some("abcd".into()),
+            http_host: vec![host],
+            http_status: vec![200, 404],
+            tls: Some(Box::new(tls)),
+            ..Names::NONE
+        };
+        let host_bytes = 100 + size_of::<String>();
+        assert_eq!(names.heap_bytes(), 4 + host_bytes + 4 + size_of::<Tls>() + 3);
+    }
 }

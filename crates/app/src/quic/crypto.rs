@@ -1,7 +1,7 @@
 //! CRYPTO frames put together to a stream (RFC 9000 19.6).
 
 use super::packet::integer;
-use crate::head::Budget;
+use crate::Budget;
 use crate::reader::Reader;
 
 /// Bytes kept of one direction's stream: hellos with several post-quantum keys have 4 KiB.
@@ -9,6 +9,9 @@ const STREAM_LEN_MAX: usize = 16 << 10;
 
 /// Parts that wait for those before them.
 const PART_COUNT_MAX: usize = 64;
+
+/// CRYPTO frames of one packet that are taken; browsers that shuffle their hello send about ten.
+const FRAME_COUNT_MAX: usize = 64;
 
 const PADDING: u64 = 0;
 const PING: u64 = 1;
@@ -20,11 +23,15 @@ const CRYPTO: u64 = 6;
 /// may not have.
 pub(crate) fn each(frames: &[u8], mut take: impl FnMut(u64, &[u8])) {
     let mut reader = Reader::new(frames);
+    let mut taken = 0;
     while let Some(kind) = integer(&mut reader) {
         let is_read = match kind {
             PADDING | PING => Some(()),
             ACK | ACK_WITH_COUNTS => skip_ack(&mut reader, kind == ACK_WITH_COUNTS),
-            CRYPTO => data(&mut reader).map(|(offset, data)| take(offset, data)),
+            CRYPTO if taken < FRAME_COUNT_MAX => {
+                taken += 1;
+                data(&mut reader).map(|(offset, data)| take(offset, data))
+            }
             _ => None,
         };
         if is_read.is_none() {
@@ -67,6 +74,11 @@ impl Crypto {
         &self.bytes
     }
 
+    /// Bytes of memory for the places of parts that wait.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.early.capacity() * size_of::<(usize, Vec<u8>)>()
+    }
+
     /// Adds a part; one without room is left out.
     pub(crate) fn add(&mut self, offset: u64, data: &[u8], budget: &mut Budget) {
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -75,7 +87,7 @@ impl Crypto {
             || end > STREAM_LEN_MAX
             || self.early.len() == PART_COUNT_MAX
             || self.held + data.len() > 2 * STREAM_LEN_MAX
-            || !budget.take(data.len())
+            || !budget.heads.take(data.len())
         {
             return;
         }
@@ -83,12 +95,14 @@ impl Crypto {
         self.early.push((offset, data.to_vec()));
         while let Some(at) = self.early.iter().position(|(start, _)| *start <= self.bytes.len()) {
             let (start, part) = self.early.swap_remove(at);
-            self.bytes.extend_from_slice(part.get(self.bytes.len() - start..).unwrap_or_default());
+            let fresh = part.get(self.bytes.len() - start..).unwrap_or_default();
+            self.bytes.reserve_exact(fresh.len());
+            self.bytes.extend_from_slice(fresh);
         }
     }
 
     /// Gives the room back.
     pub(crate) fn free(self, budget: &mut Budget) {
-        budget.give(self.held);
+        budget.heads.give(self.held);
     }
 }

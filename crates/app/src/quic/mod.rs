@@ -10,8 +10,7 @@ mod packet;
 
 use wire::Names;
 
-use crate::head::Budget;
-use crate::{Datagram, Side, tls};
+use crate::{Budget, Datagram, Side, tls};
 
 use crypto::Crypto;
 use keys::{Keys, Version};
@@ -22,6 +21,10 @@ const PACKET_COUNT_MAX: u8 = 24;
 
 /// Derivations of keys for one session: each costs as much as some hundred packets elsewhere.
 const DERIVATION_COUNT_MAX: u8 = 4;
+
+/// A client's Initial comes in a datagram of at least so many bytes (RFC 9000 14.1): who wants keys
+/// to be derived has to send as much each time.
+const DATAGRAM_LEN_MIN: usize = 1200;
 
 /// Whether the datagram begins with a packet of a long header, with the fixed bit, of a version
 /// whose keys are known.
@@ -34,12 +37,19 @@ pub(crate) fn begins(payload: &[u8]) -> bool {
     }
 }
 
+/// Whether the datagram is as long as one that begins a connection.
+pub(crate) fn may_begin_connection(payload: &[u8]) -> bool {
+    payload.len() >= DATAGRAM_LEN_MIN
+}
+
 /// The beginning of one QUIC connection.
 #[derive(Debug, Default)]
 pub(crate) struct Quic {
     /// The keys, and who is the client.
     keys: Option<(Keys, Side)>,
     derivations: u8,
+    /// The datagram is one that may give keys, and has not done so yet.
+    may_derive: bool,
     packets: u8,
     streams: [Crypto; 2],
     has_hello: [bool; 2],
@@ -54,6 +64,8 @@ impl Quic {
         budget: &mut Budget,
     ) -> bool {
         let mut rest = datagram.payload;
+        // One derivation a datagram: all that is in it belongs to one connection.
+        self.may_derive = may_begin_connection(rest);
         while let Some((initial, after)) = packet::next(rest) {
             rest = after;
             if let Some(initial) = initial {
@@ -79,7 +91,7 @@ impl Quic {
                 return Some(frames);
             }
         }
-        if self.derivations == DERIVATION_COUNT_MAX {
+        if self.derivations == DERIVATION_COUNT_MAX || !core::mem::take(&mut self.may_derive) {
             return None;
         }
         self.derivations += 1;
@@ -96,6 +108,12 @@ impl Quic {
         if !*side.of(&mut self.has_hello) && tls::read_bare(bytes, names) {
             *side.of(&mut self.has_hello) = !tls::is_bare_retry_request(bytes);
         }
+    }
+
+    /// Bytes of memory that it takes, besides the streams' data.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let [orig, resp] = &self.streams;
+        size_of::<Self>() + orig.memory_bytes() + resp.memory_bytes()
     }
 
     /// Gives the room back.

@@ -56,9 +56,15 @@ fn client_initial(version: u32, frames: &[u8]) -> Vec<u8> {
     packet
 }
 
+/// As long as a client's first datagram.
+fn padded(mut datagram: Vec<u8>) -> Vec<u8> {
+    datagram.resize(datagram.len().max(DATAGRAM_LEN_MIN), 0);
+    datagram
+}
+
 /// What is read of datagrams, each with its sender.
 fn names_of(datagrams: &[(Side, &[u8])]) -> (Names, bool) {
-    let mut budget = Budget { free_bytes: ROOM, refused: 0 };
+    let mut budget = Budget::new(ROOM, ROOM);
     let (mut quic, mut names) = (Quic::default(), Names::default());
     let mut is_over = false;
     for &(side, payload) in datagrams {
@@ -66,7 +72,7 @@ fn names_of(datagrams: &[(Side, &[u8])]) -> (Names, bool) {
         is_over |= quic.read(&datagram, &mut names, &mut budget);
     }
     quic.free(&mut budget);
-    assert_eq!(budget.free_bytes, ROOM, "room is given back");
+    assert_eq!(budget.heads.free_bytes, ROOM, "room is given back");
     (names, is_over)
 }
 
@@ -113,11 +119,10 @@ fn a_hello_in_several_packets_in_any_order_is_read() {
         [&[0, 1][..], &ack, &[6, 0x40 | high, low, 0x40, len], &hello[from..to], &[0; 20]].concat()
     };
     let end = hello.len();
-    let packets: Vec<Vec<u8>> = [part(200, end), part(0, 90), part(80, 210)]
-        .iter()
-        .map(|frames| client_initial(1, frames))
-        .collect();
-    let together = packets.concat();
+    let packets = [part(200, end), part(0, 90), part(80, 210)];
+    let packets = packets.map(|frames| client_initial(1, &frames));
+    let together = padded(packets.concat());
+    let packets = packets.map(padded);
     for datagrams in [
         vec![(Side::Resp, &together[..])],
         packets.iter().map(|packet| (Side::Orig, &packet[..])).collect(),
@@ -131,7 +136,24 @@ fn a_hello_in_several_packets_in_any_order_is_read() {
 fn a_damaged_packet_says_nothing_and_tries_end() {
     let mut damaged = client_initial(1, &bytes(CLIENT_FRAME));
     *damaged.last_mut().unwrap() ^= 1;
+    let damaged = padded(damaged);
     let datagrams = vec![(Side::Orig, &damaged[..]); usize::from(DERIVATION_COUNT_MAX)];
     let (names, is_over) = names_of(&datagrams);
     assert_eq!((names, is_over), (Names::default(), true));
+}
+
+#[test]
+fn keys_are_derived_once_a_datagram_and_for_none_that_is_short() {
+    let initial = client_initial(1, &bytes(CLIENT_FRAME));
+    let (names, _) = names_of(&[(Side::Orig, &initial)]);
+    assert_eq!(names, Names::default(), "a client's first datagram is not as short");
+    // The first packet has another id, so that its keys do not fit the second.
+    let mut other = initial.clone();
+    other[6] ^= 1;
+    let two = padded([&other[..], &initial].concat());
+    let mut quic = Quic::default();
+    let mut budget = Budget::new(ROOM, ROOM);
+    let datagram = Datagram { side: Side::Orig, time_ns: 0, ports: (50000, 443), payload: &two };
+    quic.read(&datagram, &mut Names::default(), &mut budget);
+    assert_eq!((quic.packets, quic.derivations), (2, 1));
 }

@@ -7,10 +7,14 @@ use crate::values::{VALUE_COUNT_MAX, VALUE_LEN_MAX};
 
 const ROOM: usize = 1 << 20;
 
+fn rooms(budget: &Budget) -> [usize; 2] {
+    [budget.heads.free_bytes, budget.names.free_bytes]
+}
+
 /// Everything seen of a TCP session whose segments are given as (side, offset in that side's
 /// stream, payload).
 fn names_of(segments: &[(Side, usize, &[u8])], ports: (u16, u16)) -> Names {
-    let mut budget = Budget { free_bytes: ROOM, refused: 0 };
+    let mut budget = Budget::new(ROOM, ROOM);
     let (mut search, mut interest) = (None, Interest::of(Protocol::TCP));
     let mut seen: [Vec<(usize, usize)>; 2] = [Vec::new(), Vec::new()];
     for (time_ns, &(side, offset, payload)) in (0..).zip(segments) {
@@ -31,7 +35,7 @@ fn names_of(segments: &[(Side, usize, &[u8])], ports: (u16, u16)) -> Names {
     }
     let mut search: Box<Search> = search.unwrap_or_default();
     search.finish(&mut budget);
-    assert_eq!(budget.free_bytes, ROOM, "room is given back");
+    assert_eq!(rooms(&budget), [ROOM; 2], "room is given back");
     search.names
 }
 
@@ -160,7 +164,7 @@ fn lists_and_values_are_bounded() {
 
 #[test]
 fn a_message_without_room_is_given_up_and_counted() {
-    let mut budget = Budget { free_bytes: 10, refused: 0 };
+    let mut budget = Budget::new(10, ROOM);
     let (mut search, mut interest) = (None, Interest::of(Protocol::TCP));
     let payload = b"GET /a HTTP/1.1\r\nHost:";
     let side = Side::Orig;
@@ -174,7 +178,7 @@ fn a_message_without_room_is_given_up_and_counted() {
         ports: (1, 2),
     };
     segment(&mut search, &mut interest, &part, &mut budget);
-    assert_eq!((budget.free_bytes, budget.refused), (10, 1));
+    assert_eq!((budget.heads.free_bytes, budget.heads.refused), (10, 1));
 }
 
 /// Example.COM asked for by A, answered by an alias and two addresses, with a compressed name in
@@ -186,7 +190,7 @@ const ANSWER: &[u8] = b"\x12\x34\x81\x80\0\x01\0\x03\0\0\0\0\x07Example\x03COM\0
 
 fn datagrams(payloads: &[&[u8]], ports: (u16, u16)) -> Names {
     let (mut search, mut interest) = (None, Interest::of(Protocol::UDP));
-    let mut budget = Budget { free_bytes: ROOM, refused: 0 };
+    let mut budget = Budget::new(ROOM, ROOM);
     for (time_ns, payload) in (0..).zip(payloads) {
         let side = if time_ns % 2 == 0 { Side::Orig } else { Side::Resp };
         let part = Datagram { side, time_ns: 1000 * time_ns, ports, payload };
@@ -196,7 +200,7 @@ fn datagrams(payloads: &[&[u8]], ports: (u16, u16)) -> Names {
     }
     let mut search: Box<Search> = search.unwrap_or_default();
     search.finish(&mut budget);
-    assert_eq!(budget.free_bytes, ROOM, "room is given back");
+    assert_eq!(rooms(&budget), [ROOM; 2], "room is given back");
     search.names
 }
 
@@ -237,6 +241,14 @@ fn dns_names_types_codes_and_answers_are_kept() {
 }
 
 #[test]
+fn a_name_asked_for_is_also_kept_as_an_answer() {
+    let pointer = b"\x12\x34\x81\x80\0\x01\0\x01\0\0\0\0\x03web\0\0\x0c\0\x01\
+        \xc0\x0c\0\x0c\0\x01\0\0\0\x3c\0\x02\xc0\x0c";
+    let names = datagrams(&[pointer], (1, 53));
+    assert_eq!((names.dns_names, names.dns_answers), (vec!["web".into()], vec!["web".into()]));
+}
+
+#[test]
 fn labels_that_are_no_text_are_escaped_and_the_root_is_a_dot() {
     let ask = |name: &[u8]| {
         let header = [0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
@@ -255,7 +267,7 @@ fn other_datagrams_are_given_up_after_a_few() {
         assert!(!interest.is_none());
         let (ports, payload) = ((4000, 4001), &[0x55; 100][..]);
         let part = Datagram { side: Side::Orig, time_ns: 0, ports, payload };
-        let mut budget = Budget { free_bytes: ROOM, refused: 0 };
+        let mut budget = Budget::new(ROOM, ROOM);
         datagram(&mut search, &mut interest, &part, &mut budget);
     }
     assert!(interest.is_none() && search.is_none());
@@ -564,4 +576,99 @@ fn dhcp_and_ntp_say_who_and_what() {
     let names = datagrams(&[&question, &ntp], (123, 123));
     let expected = ["ntp.version=4", "ntp.mode=client", "ntp.mode=server", "ntp.stratum=2"];
     assert_eq!((names.app, details(&names)), (Some("ntp"), expected.to_vec()));
+}
+
+#[test]
+fn greetings_after_the_end_of_a_dialog_are_not_counted() {
+    let mut budget = Budget::new(ROOM, ROOM);
+    let (mut search, mut interest) = (None, Interest::of(Protocol::TCP));
+    // The first dialog ends with an unknown command; more greetings than any counter of lines has
+    // numbers follow.
+    for number in 0..70_000 {
+        let (side, payload) =
+            if number == 1 { (Side::Orig, &b"X\n"[..]) } else { (Side::Resp, &b"220 \n"[..]) };
+        let part = Segment {
+            side,
+            time_ns: 0,
+            start: number * 5,
+            payload,
+            is_truncated: false,
+            is_ahead: false,
+            ports: (40000, 21),
+        };
+        segment(&mut search, &mut interest, &part, &mut budget);
+    }
+    search.unwrap().finish(&mut budget);
+    assert_eq!(rooms(&budget), [ROOM; 2], "room is given back");
+}
+
+#[test]
+fn the_most_that_a_search_can_find_is_within_its_bound() {
+    let values = || vec!["x".repeat(VALUE_LEN_MAX); VALUE_COUNT_MAX];
+    let value = || Some("x".repeat(VALUE_LEN_MAX));
+    let tls = wire::Tls {
+        alpn_chosen: value(),
+        ja3: value(),
+        ja3s: value(),
+        ja4: value(),
+        cert_subject: value(),
+        cert_issuer: value(),
+        ..wire::Tls::default()
+    };
+    let names = Names {
+        sni: value(),
+        alpn: values(),
+        tls: Some(Box::new(tls)),
+        http_host: values(),
+        http_method: values(),
+        http_path: values(),
+        http_status: vec![0; VALUE_COUNT_MAX],
+        http_user_agent: values(),
+        http_content_type: values(),
+        dns_names: values(),
+        dns_types: vec![0; VALUE_COUNT_MAX],
+        dns_rcodes: vec![0; VALUE_COUNT_MAX],
+        dns_answers: values(),
+        ssh: Some(Box::new(wire::Ssh {
+            client: value(),
+            server: value(),
+            hassh: value(),
+            hassh_server: value(),
+        })),
+        app_detail: vec!["x".repeat(VALUE_LEN_MAX + 20); crate::values::DETAIL_COUNT_MAX],
+        ..Names::default()
+    };
+    let search = Search { names, quic: Some(Box::default()), ..Search::default() };
+    // 64 parts of each stream of QUIC wait, and 32 segments.
+    let most = search.memory_bytes() + 2 * 64 * 32 + 32 * 64;
+    assert!((48 << 10..SEARCH_BYTES_MAX).contains(&most), "{most}");
+}
+
+#[test]
+fn without_room_for_names_nothing_is_looked_at_and_it_is_counted() {
+    let mut budget = Budget::new(ROOM, SEARCH_BYTES_MAX + 5000);
+    let payload = b"GET /a HTTP/1.1\r\nHost: b\r\n\r\n";
+    let mut searches: Vec<Box<Search>> = Vec::new();
+    for number in 0..10 {
+        let (mut search, mut interest) = (None, Interest::of(Protocol::TCP));
+        let part = Segment {
+            side: Side::Orig,
+            time_ns: number,
+            start: 0,
+            payload,
+            is_truncated: false,
+            is_ahead: false,
+            ports: (1, 2),
+        };
+        segment(&mut search, &mut interest, &part, &mut budget);
+        searches.extend(search);
+    }
+    let taken: usize = searches.iter().map(|search| search.memory_bytes()).sum();
+    assert_eq!(budget.names.free_bytes, SEARCH_BYTES_MAX + 5000 - taken);
+    assert!((2..9).contains(&searches.len()), "{}", searches.len());
+    assert_eq!(budget.names.refused, 10 - u64::try_from(searches.len()).unwrap());
+    for mut search in searches {
+        search.finish(&mut budget);
+    }
+    assert_eq!(budget.names.free_bytes, SEARCH_BYTES_MAX + 5000, "room is given back");
 }

@@ -116,6 +116,9 @@ struct Hints {
     series: [Option<(App, u64)>; 2],
 }
 
+/// Bytes of the heap that a [`Watch`] takes at most.
+pub const HINT_BYTES: usize = size_of::<Hints>();
+
 impl Watch {
     /// What was recognised.
     pub fn found(&self) -> Option<Recognised> {

@@ -125,5 +125,20 @@ pub(super) fn is_random(bytes: &[u8]) -> bool {
 
 /// Whether the words stand somewhere in the text, in any case.
 pub(super) fn contains(text: &[u8], words: &[u8]) -> bool {
-    text.windows(words.len()).any(|window| window.eq_ignore_ascii_case(words))
+    let Some(first) = words.first() else {
+        return true;
+    };
+    let (lower, upper) = (first.to_ascii_lowercase(), first.to_ascii_uppercase());
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|&byte| byte == lower || byte == upper) {
+        rest = rest.get(at..).unwrap_or_default();
+        let Some(start) = rest.get(..words.len()) else {
+            return false;
+        };
+        if start.eq_ignore_ascii_case(words) {
+            return true;
+        }
+        rest = rest.get(1..).unwrap_or_default();
+    }
+    false
 }
