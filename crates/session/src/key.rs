@@ -5,12 +5,13 @@
 //! follow. A later fragment that comes before its first one, or long after it, is keyed without
 //! ports.
 
-use core::hash::{BuildHasher, Hash, Hasher};
+use core::hash::{Hash, Hasher};
 
-use foldhash::fast::FixedState;
 use format::slice::Slice;
 use units::Timestamp;
 use wire::{Address, Decoded, FiveTuple, Protocol};
+
+use crate::siphash::SipHasher;
 
 /// A VLAN id has 12 bits, so this is none.
 const VLAN_NONE: u16 = u16::MAX;
@@ -28,6 +29,18 @@ enum Kind {
     Mac,
     V4,
     V6,
+}
+
+impl Kind {
+    #[inline]
+    fn number(self) -> u8 {
+        match self {
+            Self::None => 0,
+            Self::Mac => 1,
+            Self::V4 => 2,
+            Self::V6 => 3,
+        }
+    }
 }
 
 /// A session's key: its five-tuple in canonical order and, when asked for, its VLAN ids; compact,
@@ -108,6 +121,24 @@ impl Key {
         (key, turned)
     }
 
+    /// Its hash under a table's secret.
+    #[inline]
+    pub(crate) fn hashed(&self, hasher: &SipHasher) -> u64 {
+        let Self { addresses, ports: [first, second], proto, vlan: [outer, inner], kinds } = self;
+        let numbers = [*first, *second, proto.0, *outer];
+        let numbers = numbers.into_iter().fold(0, |word, number| word << 16 | u64::from(number));
+        let [first_kind, second_kind] = kinds.map(Kind::number);
+        let tail = u32::from(*inner) << 16 | u32::from(first_kind) << 8 | u32::from(second_kind);
+        let halves: &[[u8; 8]; 4] =
+            addresses.as_flattened().as_chunks().0.try_into().expect("two addresses of 16 bytes");
+        let [_, first, _, second] = halves.map(u64::from_be_bytes);
+        if *kinds == [Kind::V4; 2] {
+            return hasher.hash(&[first << 32 | second, numbers], tail);
+        }
+        let [first_high, _, second_high, _] = halves.map(u64::from_be_bytes);
+        hasher.hash(&[first_high, first, second_high, second, numbers], tail)
+    }
+
     /// The key under which a row's session was kept.
     pub fn of_slice(slice: &Slice, vlan_in_key: bool) -> Self {
         Self::new(&slice.tuple, vlan_in_key.then_some(&slice.vlan)).0
@@ -145,6 +176,9 @@ struct Datagram {
 #[derive(Clone, Debug)]
 pub struct Keyer {
     vlan_in_key: bool,
+    /// For fragments. It is the same in every keyer, so that recording and extraction forget the
+    /// same datagrams; two in one place cost the older one its ports, and no time.
+    hasher: SipHasher,
     /// Empty until the first fragment is seen, then of `DATAGRAM_COUNT` places.
     datagrams: Vec<Option<Datagram>>,
 }
@@ -156,7 +190,7 @@ impl Keyer {
 
     /// A keyer without memory; `vlan_in_key` makes the VLAN ids part of the key.
     pub fn new(vlan_in_key: bool) -> Self {
-        Self { vlan_in_key, datagrams: Vec::new() }
+        Self { vlan_in_key, hasher: SipHasher::new(0), datagrams: Vec::new() }
     }
 
     /// The session of one packet. Packets are to be given in the order in which they were recorded.
@@ -187,8 +221,11 @@ impl Keyer {
         if self.datagrams.is_empty() {
             self.datagrams = vec![None; DATAGRAM_COUNT];
         }
-        let hash =
-            FixedState::with_seed(0).hash_one((tuple.orig, tuple.resp, tuple.proto, fragment.id));
+        let ends = FiveTuple { orig_port: 0, resp_port: 0, ..tuple };
+        let mut key = Key::new(&ends, None).0;
+        let [low, high] = [fragment.id & 0xffff, fragment.id >> 16];
+        key.vlan = [low, high].map(|half| u16::try_from(half).expect("16 bits"));
+        let hash = key.hashed(&self.hasher);
         let count = u64::try_from(DATAGRAM_COUNT).expect("a small constant");
         let place = usize::try_from(hash % count).expect("below a small constant");
         let slot = self.datagrams.get_mut(place).expect("the remainder is below the length");

@@ -18,6 +18,7 @@ mod lookup;
 mod pieces;
 mod record;
 mod seen;
+mod siphash;
 mod table;
 mod tcp;
 mod wheel;
@@ -89,6 +90,12 @@ pub struct Config {
     /// Bytes of payload held back, over all sessions, while names are put together from several
     /// segments and datagrams, or early ones wait for those before them.
     pub head_bytes_max: usize,
+    /// Bytes for names of live sessions, and for what it takes to find them. Less than
+    /// [`app::SEARCH_BYTES_MAX`], and there are no names.
+    pub names_bytes_max: usize,
+    /// Bytes for the lists of pieces that hold the packets of open rows; each session has room for
+    /// one piece, whatever this is.
+    pub piece_bytes_max: usize,
 }
 
 /// Zeek's inactivity timeouts and close delay; rows of 60 s.
@@ -104,6 +111,28 @@ impl Default for Config {
             vlan_in_key: false,
             session_count_max: 1 << 20,
             head_bytes_max: 64 << 20,
+            names_bytes_max: 256 << 20,
+            piece_bytes_max: 128 << 20,
         }
+    }
+}
+
+impl Config {
+    /// Bytes of memory that a [`Table`] takes at most, as requested of the allocator, whatever the
+    /// packets are; rows that it has handed out are the caller's.
+    ///
+    /// What gives way: where there are too many sessions the idlest one's row is written early
+    /// ([`Stats::evicted`]); a message whose parts have no room is not put together
+    /// ([`Stats::heads_refused`]); where there is no room for more names those that are known stay
+    /// and payloads are not looked at ([`Stats::names_refused`]); where lists of pieces have no
+    /// room rows are written early ([`Stats::crowded`]).
+    pub fn memory_bytes_max(&self) -> usize {
+        let names = self.names_bytes_max;
+        let pieces = self.piece_bounds().memory_bytes_max(self.session_count_max);
+        table::memory_bytes_max(self) + self.head_bytes_max + names + pieces
+    }
+
+    fn piece_bounds(&self) -> pieces::Bounds {
+        pieces::Bounds::new(self.piece_bytes_max, self.session_count_max)
     }
 }

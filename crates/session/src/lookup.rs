@@ -35,6 +35,12 @@ impl Lookup {
         Self { places: vec![Place { tag: 0, slot: FREE }; PLACE_COUNT_MIN], count: 0 }
     }
 
+    /// Bytes that each slot of a full table needs at most, also while the table grows: at least a
+    /// fourth of the places is taken then, and there are half as many of before.
+    pub(crate) const fn session_bytes_max() -> usize {
+        6 * size_of::<Place>()
+    }
+
     /// Slots in the table.
     pub(crate) fn len(&self) -> usize {
         self.count
@@ -82,23 +88,44 @@ impl Lookup {
         self.locate(hash, is_it).map(|(_, slot)| slot)
     }
 
-    /// Adds a slot that is not in the table.
-    pub(crate) fn insert(&mut self, hash: u64, slot: u32) {
+    /// Adds a slot that is not in the table; says how many places it lies from where it should be.
+    pub(crate) fn insert(&mut self, hash: u64, slot: u32) -> usize {
         assert!(slot != FREE, "slots have smaller numbers");
         if (self.count + 1) * 2 > self.places.len() {
             self.grow();
         }
         self.count += 1;
-        self.settle(Place { tag: tag(hash), slot });
+        self.settle(Place { tag: tag(hash), slot })
     }
 
-    fn settle(&mut self, place: Place) {
+    fn settle(&mut self, place: Place) -> usize {
         let mask = self.mask();
         let mut at = wide(place.tag) & mask;
+        let mut passed = 0;
         while self.place(at).slot != FREE {
             at = (at + 1) & mask;
+            passed += 1;
         }
         self.put(at, place);
+        passed
+    }
+
+    /// Places all slots anew, by other hashes.
+    pub(crate) fn place_anew(&mut self, slots: impl Iterator<Item = (u64, u32)>) {
+        self.places.fill(Place { tag: 0, slot: FREE });
+        let mut count = 0;
+        for (hash, slot) in slots {
+            self.settle(Place { tag: tag(hash), slot });
+            count += 1;
+        }
+        assert!(count == self.count, "the same slots are in the table");
+    }
+
+    /// Places of the longest stretch without a free one: as many as a lookup passes at most.
+    #[cfg(test)]
+    pub(crate) fn longest_stretch(&self) -> usize {
+        let stretches = self.places.split(|place| place.slot == FREE);
+        stretches.map(<[Place]>::len).max().unwrap_or(0)
     }
 
     fn grow(&mut self) {

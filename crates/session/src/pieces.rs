@@ -9,6 +9,13 @@ use format::slice::{PieceId, PieceSpan};
 /// No link has this number.
 const NIL: u32 = u32::MAX;
 
+/// Pieces of one list: a longer one makes a row at once, so that no packet has to wait for a list
+/// to be written out that took many packets to grow; four may be due at a packet.
+pub(crate) const PIECE_COUNT_MAX: u16 = 1024;
+
+/// Links that are made room for, at least.
+const LINKS_AT_ONCE: usize = 1024;
+
 /// Lists walked side by side by [`Pieces::warm`]: about as many as a core waits for at once.
 pub(crate) const WARM_COUNT: usize = 16;
 
@@ -49,6 +56,38 @@ pub(crate) struct Pieces {
     ascending_since: u32,
     /// For lists on their way out.
     scratch: Vec<Taken>,
+    /// Links that are in lists.
+    used: usize,
+    bounds: Bounds,
+}
+
+/// What the lists may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Links from which on a list begins anew instead of growing.
+    pub(crate) links: usize,
+    /// Pieces since all lists were empty.
+    pub(crate) entered: usize,
+}
+
+impl Bounds {
+    /// For lists of so many sessions within so many bytes. Each has room for one link, whatever the
+    /// bytes are; an eighth is for the pieces themselves.
+    pub(crate) fn new(bytes: usize, session_count: usize) -> Self {
+        // Of vectors that grow by doubling, and by a fourth.
+        let entered = (bytes / 8 / 2 / size_of::<PieceId>()).max(1);
+        let links = (bytes - bytes / 8) / size_of::<Link>() / 5 * 4;
+        Self { links: links.saturating_sub(session_count), entered }
+    }
+
+    /// Bytes that the lists take at most.
+    pub(crate) fn memory_bytes_max(self, session_count: usize) -> usize {
+        let links = (self.links + session_count) / 4 * 5 + LINKS_AT_ONCE;
+        let entered = 2 * (self.entered + 2);
+        let scratch = 2 * usize::from(PIECE_COUNT_MAX);
+        let scratch = scratch * size_of::<Taken>();
+        links * size_of::<Link>() + entered * size_of::<PieceId>() + scratch
+    }
 }
 
 /// The pieces of one slice, ascending.
@@ -72,8 +111,10 @@ impl Places {
 }
 
 impl Pieces {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(bounds: Bounds) -> Self {
         Self {
+            bounds,
+            used: 0,
             links: Vec::new(),
             free: NIL,
             entered: Vec::new(),
@@ -81,6 +122,20 @@ impl Pieces {
             ascending_since: 1,
             scratch: Vec::new(),
         }
+    }
+
+    /// So many pieces were entered that all lists should end before the next one is.
+    pub(crate) fn is_full_for(&self, piece: PieceId) -> bool {
+        self.entered.len() > self.bounds.entered && self.entered.last() != Some(&piece)
+    }
+
+    /// Whether a list should end before a packet of the present piece is noted: it has grown long,
+    /// or all of them have.
+    #[inline]
+    pub(crate) fn should_end(&self, places: &Places, count: u16) -> bool {
+        places.number != self.number
+            && places.last != NIL
+            && (count >= PIECE_COUNT_MAX || self.used >= self.bounds.links)
     }
 
     /// Packets come from `piece` from here on. False when the numbers of pieces have begun anew and
@@ -101,18 +156,20 @@ impl Pieces {
     }
 
     /// Notes a packet of the present piece, whose block lies from the first to the second place.
+    /// True when the list may be a piece longer.
     #[inline]
-    pub(crate) fn note(&mut self, places: &mut Places, (begin, end): (u32, u32)) {
+    pub(crate) fn note(&mut self, places: &mut Places, (begin, end): (u32, u32)) -> bool {
         if places.number == self.number {
             places.end = end;
-            return;
+            return false;
         }
         if places.last != NIL && places.number < self.ascending_since {
             self.note_anywhere(places, (begin, end));
-            return;
+            return true;
         }
         self.push(places, Taken { piece: self.present(), begin, end });
         places.number = self.number;
+        true
     }
 
     /// The same where the present piece may lie before the list's last one.
@@ -149,6 +206,7 @@ impl Pieces {
     }
 
     fn push(&mut self, places: &mut Places, taken: Taken) {
+        self.used += 1;
         let Taken { piece, begin, end } = taken;
         let link = Link { piece, previous: places.last, begin, previous_end: places.end };
         if let Some(free) = self.links.get_mut(index(self.free)) {
@@ -156,6 +214,9 @@ impl Pieces {
             *free = link;
         } else {
             places.last = u32::try_from(self.links.len()).expect("links have 32-bit numbers");
+            if self.links.len() == self.links.capacity() {
+                self.links.reserve_exact((self.links.len() / 4).max(LINKS_AT_ONCE));
+            }
             self.links.push(link);
         }
         places.end = end;
@@ -164,6 +225,7 @@ impl Pieces {
     /// All lists are empty: their links begin anew, side by side. The present piece stays.
     pub(crate) fn clear(&mut self) {
         self.links.clear();
+        self.used = 0;
         self.free = NIL;
         let before = self.entered.len().saturating_sub(1);
         self.entered.drain(..before);
@@ -202,6 +264,7 @@ impl Pieces {
         let (mut at, mut end) = (places.last, places.end);
         while let Some(link) = self.links.get_mut(index(at)) {
             self.scratch.push(Taken { piece: link.piece, begin: link.begin, end });
+            self.used -= 1;
             end = link.previous_end;
             let free = core::mem::replace(&mut self.free, at);
             at = core::mem::replace(&mut link.previous, free);
@@ -231,7 +294,8 @@ mod tests {
             ),
             start in prop_oneof![Just(0), Just(u32::MAX - 5)],
         ) {
-            let mut pieces = Pieces { number: start, ..Pieces::new() };
+            let bounds = Bounds { links: usize::MAX, entered: usize::MAX };
+            let mut pieces = Pieces { number: start, ..Pieces::new(bounds) };
             let mut sessions = vec![(Places::NONE, BTreeMap::new()); 4];
             let mut sequence = 0;
             for (begin, (session, piece)) in (0_u32..).step_by(4).zip(notes) {
@@ -251,6 +315,7 @@ mod tests {
             for (mut places, seen) in sessions {
                 prop_assert_eq!(pieces.take(&mut places), seen.into_values().collect::<Vec<_>>());
             }
+            prop_assert_eq!(pieces.used, 0);
             // Every link is free again.
             let (mut at, mut free) = (pieces.free, 0);
             while let Some(link) = pieces.links.get(index(at)) {

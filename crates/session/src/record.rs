@@ -37,6 +37,8 @@ pub(crate) struct Hot {
     pub(crate) has_sight: bool,
     /// TCP flags of both directions of the slice.
     flags: [u8; 2],
+    /// Pieces of the slice, or a few more.
+    piece_count: u16,
     places: Places,
     /// Earliest packet of the slice.
     start: Timestamp,
@@ -60,7 +62,7 @@ pub(crate) struct Detail {
     carried: Option<Box<[Sums<u64>; 2]>>,
     pub(crate) watch: Watch,
     tunnel: Option<Box<Tunnel>>,
-    /// Of the slice, which has fewer than 2^32 packets.
+    /// Of the slice, both directions together; each has fewer than 2^32 packets.
     truncated_packets: u32,
     fragments: u32,
     /// Frozen by the first row, so that it joins the rows of a session even if time runs
@@ -89,8 +91,10 @@ pub(crate) struct Addressed {
     pub(crate) key: Key,
     /// The sender is the second end of the key.
     pub(crate) turned: bool,
-    /// Of the key, by the table's hasher.
+    /// Of the key, by the table's secret.
     pub(crate) hash: u64,
+    /// Which of its secrets that was.
+    pub(crate) epoch: u64,
 }
 
 /// What carries payload that may be looked at.
@@ -116,6 +120,7 @@ impl Hot {
             looked: 0,
             has_sight: false,
             flags: [0; 2],
+            piece_count: 0,
             places: Places::NONE,
             start: arrival.packet.timestamp,
             latest: arrival.packet.timestamp,
@@ -165,6 +170,13 @@ impl Hot {
         self.packets == [0, 0]
     }
 
+    /// The slice must end before a packet of the present piece because lists of pieces have grown
+    /// long.
+    #[inline]
+    pub(crate) fn is_crowded(&self, pieces: &Pieces) -> bool {
+        pieces.should_end(&self.places, self.piece_count)
+    }
+
     /// The slice must end before a packet at `time`: it has lived its time, or a counter is full.
     pub(crate) fn is_slice_over(&self, time: Timestamp, slice_ns: Option<i64>) -> bool {
         !self.is_empty()
@@ -184,7 +196,9 @@ impl Hot {
         }
         *side.of(&mut self.packets) += 1;
         self.answered |= side == Side::Resp;
-        pieces.note(&mut self.places, (packet.begin, packet.end));
+        if pieces.note(&mut self.places, (packet.begin, packet.end)) {
+            self.piece_count = self.piece_count.saturating_add(1);
+        }
     }
 
     /// Adds the packet's bytes; false, and nothing is added, when they do not fit.
@@ -252,6 +266,13 @@ fn begins_with_answer(decoded: &Decoded<'_>) -> bool {
 }
 
 impl Detail {
+    /// Bytes of the heap that a session's detail takes at most, besides its search: sums, a tunnel,
+    /// hints of its protocol, and holes in both directions.
+    pub(crate) const HEAP_BYTES_MAX: usize = size_of::<[Sums<u64>; 2]>()
+        + size_of::<Tunnel>()
+        + signature::HINT_BYTES
+        + 2 * Flow::HEAP_BYTES_MAX;
+
     pub(crate) fn new(arrival: &Arrival<'_>) -> Self {
         let Arrival { packet, decoded, .. } = arrival;
         Self {
@@ -283,19 +304,19 @@ impl Detail {
         let sums = core::mem::take(&mut hot.sums);
         let carried = self.carried.get_or_insert_default().as_flattened_mut();
         for (carried, sum) in carried.iter_mut().zip(sums.as_flattened()) {
-            *carried += u64::from(*sum);
+            *carried = carried.saturating_add(u64::from(*sum));
         }
     }
 
     pub(crate) fn count(&mut self, arrival: &Arrival<'_>) {
         let Arrival { packet, decoded, .. } = arrival;
         if packet.data.len() < usize::try_from(packet.original_len).unwrap_or(usize::MAX) {
-            self.truncated_packets += 1;
+            self.truncated_packets = self.truncated_packets.saturating_add(1);
         }
         // Written only when there is something to write: most packets leave the detail's memory
         // alone.
         if decoded.fragment.is_some() {
-            self.fragments += 1;
+            self.fragments = self.fragments.saturating_add(1);
         }
         if let Transport::Icmp(header) = decoded.transport {
             self.icmp.get_or_insert((header.kind, header.code));
@@ -340,6 +361,7 @@ impl Detail {
         hot.sums = [[0; 3]; 2];
         hot.packets = [0; 2];
         hot.flags = [0; 2];
+        hot.piece_count = 0;
         self.tcp.orig.evidence = Evidence::default();
         self.tcp.resp.evidence = Evidence::default();
         row
@@ -388,5 +410,23 @@ impl Detail {
             None => return SparseNames::default(),
         };
         Names { app: None, ..names }.into()
+    }
+}
+
+#[cfg(test)]
+impl Hot {
+    /// One packet before its counters are full.
+    pub(crate) fn fill_counters(&mut self) {
+        self.packets = [u32::MAX - 1; 2];
+        self.sums = [[u32::MAX; 3]; 2];
+    }
+}
+
+#[cfg(test)]
+impl Detail {
+    pub(crate) fn fill_counters(&mut self) {
+        (self.truncated_packets, self.fragments) = (u32::MAX, u32::MAX);
+        self.tcp.orig.fill_counters();
+        self.carried = Some(Box::new([[u64::MAX; 3]; 2]));
     }
 }

@@ -39,6 +39,9 @@ fn size(range: Range) -> u32 {
 }
 
 impl Seen {
+    /// Bytes of the heap that it takes at most, also while its holes move.
+    pub(crate) const HEAP_BYTES_MAX: usize = 2 * HOLE_COUNT_MAX * size_of::<Range>();
+
     /// The number that follows the newest byte, where nothing is missing before it.
     pub(crate) fn next_in_order(&self) -> Option<u32> {
         self.range.filter(|_| self.holes.is_empty()).map(|range| range.next)

@@ -1,10 +1,7 @@
 //! The table of live sessions.
 
-use core::hash::BuildHasher;
-
 use app::signature::{self, Payload};
 use app::{Budget, Datagram, Segment, Side};
-use foldhash::fast::FixedState;
 use format::slice::Slice;
 use units::Timestamp;
 use wire::{Decoded, Protocol, TcpHeader, Transport, decode_into};
@@ -12,6 +9,7 @@ use wire::{Decoded, Protocol, TcpHeader, Transport, decode_into};
 use crate::lookup::Lookup;
 use crate::pieces::{self, Pieces};
 use crate::record::{Addressed, Arrival, Detail, Hot, carrier};
+use crate::siphash::SipHasher;
 use crate::tcp::{RST, SYN};
 use crate::wheel::Wheel;
 use crate::{Config, Keyer, PacketView};
@@ -26,6 +24,14 @@ const EVICTION_TRIES: usize = 16;
 /// Sessions for which address space is reserved at the start: growing would copy them all while
 /// packets wait. Memory is taken as it is touched.
 const RESERVED_COUNT_MAX: usize = 1 << 20;
+
+/// A session lies at most so many places from where it should be, or all are hashed by another
+/// secret: 2^24 sessions in twice as many places, hashed by chance, lie within 90 of theirs.
+const PASSED_COUNT_MAX: usize = 256;
+
+/// For what is there once: datagrams in fragments, and what the parsers take while they read one
+/// payload.
+const FIXED_BYTES: usize = 4 << 20;
 
 /// Packets whose sessions are looked up together, so that the cache misses of one batch overlap.
 const BATCH: usize = 32;
@@ -43,17 +49,24 @@ pub struct Stats {
     /// Messages and early segments that were not kept for the names in them because the room for
     /// such was used up.
     pub heads_refused: u64,
+    /// Payloads that were not looked at for names because the room for such was used up.
+    pub names_refused: u64,
+    /// Rows that were written early because lists of pieces had grown long.
+    pub crowded: u64,
+    /// Times that all sessions were hashed by another secret because too many had met in one place.
+    pub reseeded: u64,
     /// Packets that were not looked at for names ([`Table::find_names`]), where there might have
     /// been some.
     pub unread: u64,
 }
 
-/// The live sessions. Memory is bounded by `session_count_max` records of about half a KiB,
-/// `head_bytes_max`, and the bounded names of each session.
+/// The live sessions. Memory is bounded: [`Config::memory_bytes_max`].
 #[derive(Debug)]
 pub struct Table {
     config: Config,
-    hasher: FixedState,
+    hasher: SipHasher,
+    /// Sessions begun since the hasher's secret was last exchanged.
+    hashed: usize,
     keyer: Keyer,
     /// Slots of live sessions, found by key.
     slots: Lookup,
@@ -75,7 +88,8 @@ impl Table {
     }
 
     /// An empty table. The seed, secret and random in production, keeps senders from choosing
-    /// tuples that collide; it does not change the rows.
+    /// tuples that collide (SipHash-1-3, and another secret where too many do); it does not change
+    /// the rows.
     ///
     /// # Panics
     /// When `session_count_max` is 0 or does not fit 32 bits.
@@ -85,15 +99,16 @@ impl Table {
         let reserved = config.session_count_max.min(RESERVED_COUNT_MAX);
         Self {
             config,
-            hasher: FixedState::with_seed(hash_seed),
+            hasher: SipHasher::new(hash_seed),
+            hashed: 0,
             keyer: Keyer::new(config.vlan_in_key),
             slots: Lookup::new(),
             hot: Vec::with_capacity(reserved),
             detail: Vec::with_capacity(reserved),
             free: Vec::new(),
             wheel: Wheel::new(),
-            budget: Budget { free_bytes: config.head_bytes_max, refused: 0 },
-            pieces: Pieces::new(),
+            budget: Budget::new(config.head_bytes_max, config.names_bytes_max),
+            pieces: Pieces::new(config.piece_bounds()),
             stats: Stats::default(),
             finds_names: true,
         }
@@ -210,13 +225,14 @@ impl Table {
 
     /// What happened so far.
     pub fn stats(&self) -> Stats {
-        Stats { heads_refused: self.budget.refused, ..self.stats }
+        let Budget { heads, names } = &self.budget;
+        Stats { heads_refused: heads.refused, names_refused: names.refused, ..self.stats }
     }
 
     #[inline]
     fn address(&mut self, timestamp: Timestamp, decoded: &Decoded<'_>) -> Addressed {
         let (key, turned) = self.keyer.key_and_turn(timestamp, decoded);
-        Addressed { key, turned, hash: self.hasher.hash_one(key) }
+        Addressed { key, turned, hash: key.hashed(&self.hasher), epoch: self.stats.reseeded }
     }
 
     fn push_decoded(
@@ -229,8 +245,10 @@ impl Table {
         self.take(&Arrival { packet, decoded, address: &address }, out);
     }
 
-    fn find(&self, address: &Addressed) -> Option<u32> {
-        self.slots.find(address.hash, |slot| self.hot(slot).key == address.key)
+    fn find(&self, arrival: &Arrival<'_>) -> Option<u32> {
+        let (hash, address) = (self.hash_of(arrival), arrival.address);
+        let is_it = |slot| self.hot(slot).key == address.key;
+        self.slots.find(hash, is_it)
     }
 
     /// Reads what the packets will need. The answers are of no use, for the packets before may
@@ -261,12 +279,16 @@ impl Table {
     fn take(&mut self, arrival: &Arrival<'_>, out: &mut Vec<Slice>) {
         self.stats.packets += 1;
         let packet = &arrival.packet;
+        if self.pieces.is_full_for(packet.piece) {
+            self.stats.crowded += 1;
+            self.cut(out);
+        }
         if !self.pieces.enter(packet.piece) {
             self.hot.iter_mut().for_each(Hot::forget_piece_number);
         }
         self.wheel.advance(packet.timestamp);
         self.expire(packet.timestamp, out);
-        let mut slot = self.find(arrival.address);
+        let mut slot = self.find(arrival);
         if let Some(old) = slot
             && self.is_another_session(old, arrival)
         {
@@ -345,9 +367,36 @@ impl Table {
             self.detail.push(detail);
             number(self.hot.len() - 1)
         };
-        self.slots.insert(arrival.address.hash, slot);
+        self.hashed += 1;
+        if self.slots.insert(self.hash_of(arrival), slot) > PASSED_COUNT_MAX {
+            self.exchange_secret();
+        }
         self.wheel.place(slot, self.deadline(slot));
         slot
+    }
+
+    /// The hash of a packet's key. The one that came with it may be of the secret before.
+    fn hash_of(&self, arrival: &Arrival<'_>) -> u64 {
+        if arrival.address.epoch == self.stats.reseeded {
+            arrival.address.hash
+        } else {
+            arrival.address.key.hashed(&self.hasher)
+        }
+    }
+
+    /// Hashes all sessions by another secret, if as many have begun since the last time: then the
+    /// work is a constant for each session.
+    #[cold]
+    fn exchange_secret(&mut self) {
+        if self.hashed < self.slots.len() {
+            return;
+        }
+        self.hashed = 0;
+        self.stats.reseeded += 1;
+        self.hasher = self.hasher.next();
+        let live = self.hot.iter().zip(0..).filter(|(hot, _)| hot.is_live);
+        let hashed = live.map(|(hot, slot)| (hot.key.hashed(&self.hasher), slot));
+        self.slots.place_anew(hashed);
     }
 
     /// Closes the idlest session, as far as a few looks tell.
@@ -367,7 +416,7 @@ impl Table {
 
     /// Removes a session; writes its last row if it has packets without one.
     fn close(&mut self, slot: u32, out: &mut Vec<Slice>) {
-        let hash = self.hasher.hash_one(self.hot(slot).key);
+        let hash = self.hot(slot).key.hashed(&self.hasher);
         self.slots.remove(hash, slot);
         self.wheel.remove(slot);
         self.free.push(slot);
@@ -379,7 +428,9 @@ impl Table {
     fn count(&mut self, slot: u32, arrival: &Arrival<'_>, out: &mut Vec<Slice>) {
         let hot = self.hot.get_mut(index(slot)).expect("a live slot");
         let detail = self.detail.get_mut(index(slot)).expect("a live slot");
-        if hot.is_slice_over(arrival.packet.timestamp, self.config.slice_ns) {
+        let is_crowded = hot.is_crowded(&self.pieces);
+        if is_crowded || hot.is_slice_over(arrival.packet.timestamp, self.config.slice_ns) {
+            self.stats.crowded += u64::from(is_crowded);
             out.push(detail.row(hot, &mut self.pieces, true));
         }
         let side = hot.side(arrival);
@@ -502,6 +553,19 @@ fn last_row(
     let row = (!hot.is_empty()).then(|| detail.row(hot, pieces, false));
     detail.search = None;
     row
+}
+
+/// Bytes of the sessions' records and of what finds them, of a table that is full. Vectors have at
+/// most twice the room that they need; where more than what is reserved is needed, the room before
+/// is there while they grow.
+pub(crate) fn memory_bytes_max(config: &Config) -> usize {
+    let count = config.session_count_max;
+    let times = if count <= RESERVED_COUNT_MAX { 1 } else { 3 };
+    let records = times * (size_of::<Hot>() + size_of::<Detail>());
+    let found = Lookup::session_bytes_max() + 3 * (Wheel::SESSION_BYTES + size_of::<u32>());
+    // What `by_start` sorts.
+    let sorted = size_of::<(Timestamp, u32)>() + size_of::<u32>();
+    count * (records + Detail::HEAP_BYTES_MAX + found + sorted) + FIXED_BYTES
 }
 
 fn index(slot: u32) -> usize {

@@ -116,7 +116,26 @@ pub(crate) struct Flow {
 
 const _: () = assert!(core::mem::offset_of!(Flow, evidence.retransmitted_bytes) == 64);
 
+#[cfg(test)]
 impl Flow {
+    pub(crate) fn fill_counters(&mut self) {
+        self.evidence = Evidence {
+            missed_bytes: u64::MAX,
+            retransmitted_bytes: u64::MAX,
+            retransmitted_packets: u32::MAX,
+            zero_windows: u32::MAX,
+            out_of_order_packets: u32::MAX,
+            resets: u32::MAX,
+        };
+        let full = || Scaled(u32::MAX);
+        (self.gaps, self.retransmissions, self.zero_windows) = (full(), full(), full());
+    }
+}
+
+impl Flow {
+    /// Bytes of the heap that it takes at most.
+    pub(crate) const HEAP_BYTES_MAX: usize = Seen::HEAP_BYTES_MAX;
+
     /// Something of it, so that its memory is read.
     pub(crate) fn warm(&self) -> u8 {
         self.once
@@ -288,7 +307,7 @@ impl Tcp {
             && peer.state != End::Closed
             && me.state != End::Reset
         {
-            me.evidence.zero_windows += 1;
+            me.evidence.zero_windows = me.evidence.zero_windows.saturating_add(1);
             if me.zero_windows.count() {
                 note(history, side, b'W');
             }
@@ -306,7 +325,7 @@ impl Tcp {
         let start = header.tcp_seq.wrapping_add(u32::from(syn));
         // Evidence is written only where there is some: most of it lies in memory of its own.
         if header.flags & RST != 0 {
-            me.evidence.resets += 1;
+            me.evidence.resets = me.evidence.resets.saturating_add(1);
             return;
         }
         if me.state == End::Reset {
@@ -315,14 +334,15 @@ impl Tcp {
         let is_behind = me.seen.is_behind(start);
         let repeated = me.seen.add(start, len);
         if is_behind && repeated < len {
-            me.evidence.out_of_order_packets += 1;
+            me.evidence.out_of_order_packets = me.evidence.out_of_order_packets.saturating_add(1);
         }
         if header.flags & FIN != 0 {
             me.seen.add_fin(start.wrapping_add(len));
         }
         if repeated > 0 {
-            me.evidence.retransmitted_packets += 1;
-            me.evidence.retransmitted_bytes += u64::from(repeated);
+            me.evidence.retransmitted_packets = me.evidence.retransmitted_packets.saturating_add(1);
+            me.evidence.retransmitted_bytes =
+                me.evidence.retransmitted_bytes.saturating_add(repeated.into());
             if me.retransmissions.count() {
                 note(history, side, b'T');
             }
@@ -336,7 +356,7 @@ impl Tcp {
         if missed == 0 {
             return;
         }
-        sender.evidence.missed_bytes += u64::from(missed);
+        sender.evidence.missed_bytes = sender.evidence.missed_bytes.saturating_add(missed.into());
         let at_the_end = matches!(sender.state, End::Closed | End::Reset)
             || matches!(receiver.state, End::Closed | End::Reset);
         if !at_the_end && sender.gaps.count() {

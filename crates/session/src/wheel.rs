@@ -44,6 +44,9 @@ fn bucket_of(tick: i64) -> usize {
 }
 
 impl Wheel {
+    /// Bytes for each session.
+    pub(crate) const SESSION_BYTES: usize = size_of::<Link>();
+
     pub(crate) fn new() -> Self {
         let (heads, occupied) = ([NIL; BUCKET_COUNT], [0; BUCKET_COUNT / 64]);
         Self { heads, occupied, links: Vec::new(), hand: 0, now: 0 }

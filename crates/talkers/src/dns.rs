@@ -24,6 +24,32 @@ const PATIENCE_NS: i64 = 5 * NANOS_PER_SECOND;
 /// Queries that wait for their answers; the oldest goes as not answered when one more comes.
 const WAITING_MAX: usize = 1 << 16;
 
+/// Questions that are kept of a second.
+const ENDED_MAX: usize = 1 << 14;
+
+/// What came to an end in a second, as far as there is room for it.
+#[derive(Debug, Default)]
+pub(crate) struct Ended {
+    exchanges: Vec<Exchange>,
+    /// Those that had no room, since the beginning.
+    pub(crate) left_out: u64,
+}
+
+impl Ended {
+    fn push(&mut self, exchange: Exchange) {
+        if self.exchanges.len() < ENDED_MAX {
+            self.exchanges.push(exchange);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// Those so far; a second begins.
+    pub(crate) fn take(&mut self) -> Vec<Exchange> {
+        core::mem::take(&mut self.exchanges)
+    }
+}
+
 /// A query and what came of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Exchange {
@@ -164,13 +190,17 @@ fn message(decoded: &Decoded<'_>) -> Option<DnsMessage> {
 }
 
 impl Dns {
+    /// Bytes of the questions that wait, at most: names have up to 256.
+    pub(crate) const MEMORY_BYTES_MAX: usize =
+        WAITING_MAX * 2 * (size_of::<(Asker, Question)>() + size_of::<(Timestamp, Asker)>() + 300);
+
     /// Takes a packet in; what came to an end with it goes to `ended`.
     pub(crate) fn take(
         &mut self,
         time: Timestamp,
         decoded: &Decoded<'_>,
         names: &mut Names,
-        ended: &mut Vec<Exchange>,
+        ended: &mut Ended,
     ) {
         let Some(message) = message(decoded) else { return };
         let name: Arc<str> = message.name.to_ascii_lowercase().into();
@@ -200,26 +230,38 @@ impl Dns {
                 self.order.push_back((time, asker));
                 Question { time, name, kind: message.kind }
             });
+            if self.order.len() > WAITING_MAX {
+                self.give_up_oldest(ended);
+            }
+        }
+    }
+
+    fn give_up_oldest(&mut self, ended: &mut Ended) {
+        let Some((time, asker)) = self.order.pop_front() else { return };
+        // The same numbers may have been used again.
+        if self.waiting.get(&asker).is_some_and(|question| question.time == time)
+            && let Some(Question { name, kind, .. }) = self.waiting.remove(&asker)
+        {
+            ended.push(Exchange::new(&asker.0, (name, kind), None, None));
         }
     }
 
     /// Gives up on questions that have waited too long.
-    pub(crate) fn expire(&mut self, now: Timestamp, ended: &mut Vec<Exchange>) {
-        while let Some(&(time, asker)) = self.order.front()
-            && (now.since(time) > PATIENCE_NS || self.order.len() > WAITING_MAX)
+    pub(crate) fn expire(&mut self, now: Timestamp, ended: &mut Ended) {
+        while let Some(&(time, _)) = self.order.front()
+            && now.since(time) > PATIENCE_NS
         {
-            self.order.pop_front();
-            // The same numbers may have been used again.
-            if self.waiting.get(&asker).is_some_and(|question| question.time == time)
-                && let Some(Question { name, kind, .. }) = self.waiting.remove(&asker)
-            {
-                ended.push(Exchange::new(&asker.0, (name, kind), None, None));
-            }
+            self.give_up_oldest(ended);
         }
     }
 }
 
 impl Exchange {
+    /// Bytes that it takes; its name counts fully, though others may have the same.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        size_of::<Self>() + self.name.len() + 2 * size_of::<usize>()
+    }
+
     fn new(
         tuple: &FiveTuple,
         (name, kind): (Arc<str>, u16),

@@ -31,6 +31,8 @@ impl Moment {
     }
 }
 
+const _: () = assert!(size_of::<Entry>() == 32, "a line, as `Limits` says");
+
 /// What a session had in a second.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
@@ -51,8 +53,10 @@ pub(crate) struct Second {
 }
 
 impl Second {
+    /// In lines: an entry is one, an exchange as many as its bytes make.
     fn weight(&self) -> usize {
-        self.entries.len() + self.exchanges.len() + 1
+        let bytes: usize = self.exchanges.iter().map(Exchange::memory_bytes).sum();
+        self.entries.len() + bytes.div_ceil(size_of::<Entry>()) + 1
     }
 }
 
@@ -65,7 +69,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Room for so many entries, exchanges and seconds together.
+    /// Room for so many lines of 32 bytes.
     pub(crate) fn new(weight_max: usize) -> Self {
         Self { seconds: VecDeque::new(), weight: 0, weight_max }
     }
@@ -76,10 +80,16 @@ impl History {
         self.weight += second.weight();
         self.seconds.push_back(second);
         while self.weight > self.weight_max && self.seconds.len() > 1 {
-            let oldest = self.seconds.pop_front().expect("there is more than one");
-            self.weight -= oldest.weight();
-            forget(&oldest);
+            self.forget_oldest(&mut forget);
         }
+    }
+
+    /// Removes the oldest second; false when there is none.
+    pub(crate) fn forget_oldest(&mut self, mut forget: impl FnMut(&Second)) -> bool {
+        let Some(oldest) = self.seconds.pop_front() else { return false };
+        self.weight -= oldest.weight();
+        forget(&oldest);
+        true
     }
 
     pub(crate) fn oldest(&self) -> Option<Moment> {

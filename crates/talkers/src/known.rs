@@ -24,6 +24,13 @@ pub(crate) struct Known {
     sessions: Vec<Option<Session>>,
     free: Vec<u32>,
     numbers: HashMap<Key, u32>,
+    /// Of the rows' heap.
+    heap_bytes: usize,
+}
+
+/// What a row takes besides itself.
+fn heap_bytes(row: &Slice) -> usize {
+    row.memory_bytes() - size_of::<Slice>()
 }
 
 fn place(number: u32) -> usize {
@@ -31,10 +38,25 @@ fn place(number: u32) -> usize {
 }
 
 impl Known {
+    /// Bytes that a session takes besides what is on the heap of its row: vectors and tables have
+    /// at most twice the room that they need.
+    pub(crate) const SESSION_BYTES: usize =
+        2 * (size_of::<Option<Session>>() + size_of::<(Key, u32)>() + size_of::<u32>());
+
+    /// Bytes that the sessions take.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.numbers.len() * Self::SESSION_BYTES + self.heap_bytes
+    }
+
+    /// Whether it is known already.
+    pub(crate) fn has(&self, row: &Slice) -> bool {
+        self.numbers.contains_key(&Key::of_slice(row, false))
+    }
+
     /// Takes a row in; what it adds to the second in which it was written.
     pub(crate) fn take(&mut self, mut row: Slice) -> Entry {
         // Packets are told by their keys.
-        row.pieces.clear();
+        row.pieces = Vec::new();
         let key = Key::of_slice(&row, false);
         let number = *self.numbers.entry(key).or_insert_with(|| {
             self.free.pop().unwrap_or_else(|| {
@@ -54,10 +76,15 @@ impl Known {
             bytes: [row.orig.frame_bytes, row.resp.frame_bytes],
         };
         match session {
-            None => *session = Some(Session { so_far: row, entries: 1 }),
+            None => {
+                self.heap_bytes += heap_bytes(&row);
+                *session = Some(Session { so_far: row, entries: 1 });
+            }
             Some(session) => {
                 session.entries += 1;
+                self.heap_bytes -= heap_bytes(&session.so_far);
                 session.so_far.join(row);
+                self.heap_bytes += heap_bytes(&session.so_far);
             }
         }
         entry
@@ -70,6 +97,7 @@ impl Known {
             let session = slot.as_mut().expect("what is named is known");
             session.entries -= 1;
             if session.entries == 0 {
+                self.heap_bytes -= heap_bytes(&session.so_far);
                 self.numbers.remove(&Key::of_slice(&session.so_far, false));
                 *slot = None;
                 self.free.push(entry.session);

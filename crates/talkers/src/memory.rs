@@ -71,6 +71,12 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
+    /// Bytes that it takes at most for so many of packets.
+    pub(crate) fn bytes_max(bytes: usize) -> usize {
+        let chunk = CHUNK_BYTES + CHUNK_PACKETS * size_of::<Record>() + size_of::<Chunk>();
+        (bytes.div_ceil(CHUNK_BYTES).max(2) + 1) * chunk
+    }
+
     /// Room for so many bytes, at least two chunks.
     pub(crate) fn new(bytes: usize) -> Self {
         let chunks_max = bytes.div_ceil(CHUNK_BYTES).max(2);

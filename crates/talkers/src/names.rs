@@ -14,6 +14,10 @@ const NAMES_MAX: usize = 1 << 16;
 pub(crate) struct Names(HashMap<Address, Arc<str>>);
 
 impl Names {
+    /// Bytes at most: names have up to 256.
+    pub(crate) const MEMORY_BYTES_MAX: usize =
+        NAMES_MAX * 2 * (size_of::<(Address, Arc<str>)>() + 300);
+
     /// Somebody asked for the name and was given the address.
     pub(crate) fn learn(&mut self, address: IpAddr, name: &Arc<str>) {
         if self.0.len() >= NAMES_MAX {

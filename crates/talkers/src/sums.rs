@@ -60,7 +60,8 @@ impl Sums {
     /// Bytes both ways.
     pub fn bytes(&self) -> [u64; 3] {
         let mut sum = self.sent;
-        sum.iter_mut().zip(self.received).for_each(|(sum, received)| *sum += received);
+        let pairs = sum.iter_mut().zip(self.received);
+        pairs.for_each(|(sum, received)| *sum = sum.saturating_add(received));
         sum
     }
 
@@ -70,7 +71,7 @@ impl Sums {
 
     fn add(&mut self, other: &Self) {
         let add = |to: &mut [u64; 3], from: &[u64; 3]| {
-            to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = to.saturating_add(*from));
         };
         add(&mut self.sent, &other.sent);
         add(&mut self.received, &other.received);
@@ -208,7 +209,7 @@ fn by_session(history: &History, known: &Known, at: Moment) -> Vec<Sums> {
             for window in WINDOWS.len() - count..WINDOWS.len() {
                 let add = |to: &mut [u64; 3], count| {
                     if let Some(to) = to.get_mut(window) {
-                        *to += count;
+                        *to = to.saturating_add(count);
                     }
                 };
                 add(&mut sums.sent, orig);

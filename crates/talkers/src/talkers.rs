@@ -7,8 +7,8 @@ use session::{Config, Keyer, PacketView, Table};
 use units::Timestamp;
 use wire::{Decoded, LinkType, decode};
 
-use crate::dns::{self, Asked, Dns, DnsGrouping, Exchange};
-use crate::history::{History, Moment, Second};
+use crate::dns::{self, Asked, Dns, DnsGrouping, Ended};
+use crate::history::{Entry, History, Moment, Second};
 use crate::known::Known;
 use crate::memory::Memory;
 use crate::names::Names;
@@ -17,24 +17,52 @@ use crate::sums::{self, Grouping, Talker};
 /// Packets so much before the present second belong to another time: a clock was set back, or
 /// another file begins.
 const BACK_MAX: i64 = 60;
-/// Questions to DNS that are kept of a second.
-const EXCHANGES_A_SECOND: usize = 1 << 14;
+/// Bytes for the names of live sessions. Each second their rows have a copy of them.
+const NAMES_BYTES: usize = 32 << 20;
+/// Bytes of known sessions for each line of history.
+const KNOWN_BYTES_A_LINE: usize = 128;
 
 /// What bounds memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Bytes of packets that are kept.
     pub packet_bytes: usize,
-    /// Lines of history: a session in a second is one of 32 bytes.
+    /// Lines of history: a session in a second is one of 32 bytes. The sessions themselves have
+    /// 128 bytes for each line.
     pub lines: usize,
     /// Sessions at a time.
     pub sessions: usize,
 }
 
-/// 64 MiB of packets, about as much of history; 2^18 sessions of half a KiB.
+/// 64 MiB of packets, about as much of history, four times as much of its sessions; 2^18 sessions
+/// of half a KiB at a time.
 impl Default for Limits {
     fn default() -> Self {
         Self { packet_bytes: 64 << 20, lines: 1 << 21, sessions: 1 << 18 }
+    }
+}
+
+impl Limits {
+    fn config(&self) -> Config {
+        Config {
+            session_count_max: self.sessions,
+            slice_ns: None,
+            names_bytes_max: NAMES_BYTES,
+            piece_bytes_max: NAMES_BYTES,
+            ..Config::default()
+        }
+    }
+
+    /// Bytes of memory that [`Talkers`] take at most, as requested of the allocator, whatever the
+    /// packets are; while something is asked, as much as the known sessions again.
+    pub fn memory_bytes_max(&self) -> usize {
+        let known = self.lines.saturating_mul(KNOWN_BYTES_A_LINE);
+        let lines = self.lines.saturating_mul(3 * size_of::<Entry>());
+        // Rows of all sessions, with their names, until they are absorbed.
+        let rows = self.sessions * 2 * size_of::<Slice>() + 2 * NAMES_BYTES;
+        let table = self.config().memory_bytes_max();
+        let dns = Dns::MEMORY_BYTES_MAX + Names::MEMORY_BYTES_MAX;
+        table + rows + known + lines + dns + Memory::bytes_max(self.packet_bytes)
     }
 }
 
@@ -55,6 +83,8 @@ pub struct Held {
     pub restarts: u64,
     /// Questions to DNS that are in no second because there were too many.
     pub questions_left_out: u64,
+    /// Sessions that are not in the second in which they were, because there were too many.
+    pub sessions_left_out: u64,
 }
 
 impl Held {
@@ -80,7 +110,9 @@ pub struct Talkers {
     /// Of the second that is not over.
     open: Option<i64>,
     rows: Vec<Slice>,
-    exchanges: Vec<Exchange>,
+    /// Of the second that is not over.
+    entries: Vec<Entry>,
+    exchanges: Ended,
     held: Held,
 }
 
@@ -101,7 +133,8 @@ impl Talkers {
             dns: Dns::default(),
             open: None,
             rows: Vec::new(),
-            exchanges: Vec::new(),
+            entries: Vec::new(),
+            exchanges: Ended::default(),
             held: Held::default(),
         }
     }
@@ -165,6 +198,8 @@ impl Talkers {
         self.table = table(&self.limits, self.seed);
         self.history = History::new(self.limits.lines);
         self.known = Known::default();
+        self.rows.clear();
+        self.entries.clear();
         self.dns = Dns::default();
     }
 
@@ -175,24 +210,41 @@ impl Talkers {
             self.dns.take(packet.timestamp, decoded, &mut self.names, &mut self.exchanges);
         };
         self.table.push_each(fresh, look, &mut self.rows);
+        self.absorb();
+    }
+
+    /// Makes entries of the present second of the rows there are. Where there is no room for a
+    /// session the oldest seconds go first; if it is the present one that is too large, the session
+    /// is left out.
+    fn absorb(&mut self) {
+        let known_bytes_max = self.limits.lines.saturating_mul(KNOWN_BYTES_A_LINE);
+        for row in self.rows.drain(..) {
+            let bytes = row.memory_bytes() + Known::SESSION_BYTES;
+            let (known, has_forgotten) = (&mut self.known, &mut self.held.has_forgotten);
+            while known.memory_bytes() + bytes > known_bytes_max
+                && self.history.forget_oldest(|gone| known.forget(gone))
+            {
+                *has_forgotten = true;
+            }
+            let has_room = known.memory_bytes() + bytes <= known_bytes_max || known.has(&row);
+            if has_room && self.entries.len() < self.limits.lines.max(1) {
+                self.entries.push(known.take(row));
+            } else {
+                self.held.sessions_left_out += 1;
+            }
+        }
     }
 
     fn close(&mut self) {
         let Some(number) = self.open.take() else { return };
         self.look();
         self.table.cut(&mut self.rows);
+        self.absorb();
         self.dns.expire(Moment(number).end(), &mut self.exchanges);
-        let left_out = self.exchanges.len().saturating_sub(EXCHANGES_A_SECOND);
-        self.exchanges.truncate(EXCHANGES_A_SECOND);
-        self.held.questions_left_out += u64::try_from(left_out).unwrap_or(u64::MAX);
         let known = &mut self.known;
-        let entries: Vec<_> = self.rows.drain(..).map(|row| known.take(row)).collect();
-        let second = Second {
-            number,
-            bytes: entries.iter().flat_map(|entry| entry.bytes).sum(),
-            entries,
-            exchanges: core::mem::take(&mut self.exchanges),
-        };
+        let entries = core::mem::take(&mut self.entries);
+        let bytes = entries.iter().flat_map(|entry| entry.bytes).fold(0, u64::saturating_add);
+        let second = Second { number, bytes, entries, exchanges: self.exchanges.take() };
         let has_forgotten = &mut self.held.has_forgotten;
         self.history.push(second, |gone| {
             *has_forgotten = true;
@@ -203,7 +255,8 @@ impl Talkers {
     /// How much is there.
     pub fn held(&self) -> Held {
         let seconds = self.history.oldest().zip(self.history.newest());
-        Held { sessions: self.known.count(), seconds, ..self.held }
+        let questions_left_out = self.exchanges.left_out;
+        Held { sessions: self.known.count(), seconds, questions_left_out, ..self.held }
     }
 
     /// The sessions that match, put together, most in the middle window first, at most so many; and
@@ -251,6 +304,5 @@ impl Talkers {
 
 /// Each session in one row a second, as [`Table::cut`] writes them.
 fn table(limits: &Limits, seed: u64) -> Table {
-    let config = Config { session_count_max: limits.sessions, slice_ns: None, ..Config::default() };
-    Table::new(config, seed)
+    Table::new(limits.config(), seed)
 }

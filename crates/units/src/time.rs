@@ -35,8 +35,7 @@ impl Timestamp {
     /// beyond the ninth are cut. `None` for anything else, and for times that are none here.
     pub fn from_unix_text(text: &str) -> Option<Self> {
         let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
-        let whole = seconds.parse::<i64>().ok()?.checked_mul(NANOS_PER_SECOND)?;
-        Some(Self(whole.checked_add(fraction_nanos(fraction)?)?))
+        at_second(seconds.parse().ok()?, fraction_nanos(fraction)?)
     }
 
     /// Seconds since 1970, rounded down.
@@ -121,7 +120,13 @@ fn parse_rfc3339(text: &str) -> Option<Timestamp> {
         return None;
     }
     let seconds = midnight + hour * 3600 + minute * 60 + second - offset_seconds;
-    Some(Timestamp(seconds.checked_mul(NANOS_PER_SECOND)?.checked_add(fraction_nanos(fraction)?)?))
+    at_second(seconds, fraction_nanos(fraction)?)
+}
+
+/// The first second is not whole: its nanoseconds alone are no time, those added to them are.
+fn at_second(seconds: i64, nanos: i64) -> Option<Timestamp> {
+    let sum = i128::from(seconds) * i128::from(NANOS_PER_SECOND) + i128::from(nanos);
+    i64::try_from(sum).ok().map(Timestamp)
 }
 
 /// Splits `10:40:22+01:00` into the clock and its offset from UTC in seconds.
@@ -289,7 +294,10 @@ mod tests {
 
     #[test]
     fn display_and_parse_are_inverse() {
-        for nanos in [0, -1, 1_795_171_222_123_456_789, i64::MIN / 2, 951_782_399_999_999_999] {
+        let extremes = [i64::MIN, i64::MIN / 2, i64::MAX];
+        for nanos in
+            [0, -1, 1_795_171_222_123_456_789, 951_782_399_999_999_999].into_iter().chain(extremes)
+        {
             let time = Timestamp(nanos);
             assert_eq!(time.to_string().parse(), Ok(time));
         }

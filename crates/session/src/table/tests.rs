@@ -308,8 +308,10 @@ fn op() -> impl Strategy<Value = Op> {
 
 fn config() -> impl Strategy<Value = Config> {
     let nanos = || prop::option::of(0_i64..200 * SECOND);
-    ((nanos(), nanos(), nanos(), nanos()), 1_usize..40, any::<bool>()).prop_map(
-        |((tcp, udp, other, slice_ns), session_count_max, vlan_in_key)| Config {
+    let bytes = || prop_oneof![Just(0_usize), 0..4000_usize, Just(1 << 20)];
+    let bounds = (1_usize..40, any::<bool>(), bytes());
+    ((nanos(), nanos(), nanos(), nanos()), bounds).prop_map(
+        |((tcp, udp, other, slice_ns), (session_count_max, vlan_in_key, bytes))| Config {
             tcp_timeout_ns: tcp,
             udp_timeout_ns: udp,
             icmp_timeout_ns: other,
@@ -317,6 +319,7 @@ fn config() -> impl Strategy<Value = Config> {
             slice_ns,
             session_count_max,
             vlan_in_key,
+            piece_bytes_max: bytes,
             ..Config::default()
         },
     )
@@ -374,7 +377,7 @@ proptest! {
         }
         prop_assert_eq!(found, expected);
         prop_assert_eq!(bench.table.session_count(), 0);
-        prop_assert_eq!(bench.table.budget.free_bytes, config.head_bytes_max);
+        prop_assert_eq!(bench.table.budget.heads.free_bytes, config.head_bytes_max);
     }
 
     #[test]
@@ -415,4 +418,79 @@ proptest! {
         let counted: u64 = rows.iter().map(|row| row.orig.packets + row.resp.packets).sum();
         prop_assert_eq!(counted, u64::try_from(packets.len()).unwrap());
     }
+}
+
+fn between(first: u128, second: u128, ports: [u16; 2]) -> Made {
+    let [orig_port, resp_port] = ports;
+    let (orig, resp) = (Address::V6(first.into()), Address::V6(second.into()));
+    let tuple = FiveTuple { orig, resp, orig_port, resp_port, proto: Protocol::UDP };
+    Made { tuple, ..udp(0, 1, 2) }
+}
+
+#[test]
+fn sessions_with_a_network_that_multiplies_by_zero_do_not_meet_in_one_place() {
+    // The half of the address that a folded multiplication by its own constants makes zero, and
+    // others that are special.
+    for half in [0xc0ac_29b7_c97c_50dd_u64, 0, u64::MAX, 0x2001_0db8_0000_0000] {
+        for in_low_half in [false, true] {
+            let mut bench = Bench::new(off());
+            for number in 0..4000_u32 {
+                let (half, number) = (u128::from(half), u128::from(number));
+                let second = if in_low_half { number << 64 | half } else { half << 64 | number };
+                bench.push(&between(1, second, [4000, 4000]));
+            }
+            assert_eq!(bench.table.session_count(), 4000);
+            let stretch = bench.table.slots.longest_stretch();
+            assert!(stretch < 100, "{half:x}: {stretch}");
+        }
+    }
+}
+
+#[test]
+fn sessions_that_meet_in_one_place_are_hashed_by_another_secret() {
+    let mut bench = Bench::new(off());
+    let hasher = bench.table.hasher;
+    // Who knew the secret could choose ports that meet in one of 4096 places.
+    let meets = |made: &Made| Key::new(&made.tuple, None).0.hashed(&hasher).is_multiple_of(1 << 12);
+    let all = (1..=u16::MAX).flat_map(|port| (0..32).map(move |last| between(1, last, [port, 9])));
+    let chosen: Vec<Made> = all.filter(meets).take(500).collect();
+    for made in chosen.iter().chain(&chosen) {
+        bench.push(made);
+    }
+    let stats = bench.table.stats();
+    assert_eq!((stats.sessions, stats.reseeded), (500, 1), "each was found again");
+    assert!(bench.table.slots.longest_stretch() < PASSED_COUNT_MAX);
+}
+
+#[test]
+fn counters_at_their_maximum_stay_there_or_begin_another_row() {
+    let mut bench = Bench::new(off());
+    bench.push(&tcp(1, 1, 2, ACK, 5));
+    let (hot, detail) = (&mut bench.table.hot[0], &mut bench.table.detail[0]);
+    hot.fill_counters();
+    detail.fill_counters();
+    let full = Made {
+        len: u32::MAX,
+        fragment: Some(Fragment { id: 1, offset: 8, more: true }),
+        ..tcp(1, 1, 2, ACK, 5)
+    };
+    bench.push(&Made { fragment: None, ..full });
+    bench.push(&Made { fragment: None, ..full });
+    assert_eq!(bench.rows.len(), 1, "the packets of a row have 32 bits");
+    bench.table.finish(&mut bench.rows);
+    assert_eq!(bench.rows.len(), 2);
+    assert_eq!(bench.rows[0].truncated_packets, u64::from(u32::MAX));
+}
+
+#[test]
+fn a_long_list_of_pieces_makes_a_row() {
+    let mut bench = Bench::new(off());
+    for piece in 0..5000 {
+        bench.piece = piece;
+        bench.push(&udp(1, 1, 2));
+    }
+    let long = usize::from(pieces::PIECE_COUNT_MAX);
+    assert_eq!(bench.rows.iter().map(|row| row.pieces.len()).collect::<Vec<_>>(), [long; 4]);
+    assert!(bench.rows.iter().all(|row| row.continues));
+    assert_eq!(bench.table.stats().crowded, 4);
 }
