@@ -16,12 +16,14 @@ use std::collections::BTreeMap;
 use crc_fast::{CrcAlgorithm, Digest, checksum};
 use units::Timestamp;
 
-use crate::head::StripeId;
+use crate::head::{SEQUENCE_MAX, StripeId};
 
 /// Type of the pcapng block of an INDEX part: local use, "WS".
 pub const BLOCK_TYPE: u32 = 0x8000_5753;
 /// Most segments that one directory lists.
 pub const DIRECTORY_MAX: usize = 1024;
+/// Most sessions, and packets, of a segment: sums over a ring stay below 64 bits.
+pub const COUNT_MAX: u64 = 1 << 48;
 /// Smallest capacity that [`split`] accepts.
 pub const PART_CAPACITY_MIN: usize = 512;
 
@@ -110,9 +112,13 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// A segment without packets has no times.
-    fn is_in_range(&self) -> bool {
-        self.first <= self.last && (self.packets == 0 || self.time_min <= self.time_max)
+    /// Whether numbers and times are such as a segment has; one without packets has no times.
+    pub fn is_in_range(&self) -> bool {
+        self.first <= self.last
+            && self.last.sequence <= SEQUENCE_MAX
+            && self.packets <= COUNT_MAX
+            && self.sessions <= COUNT_MAX
+            && (self.packets == 0 || self.time_min <= self.time_max)
     }
 }
 
@@ -430,7 +436,7 @@ fn decode_entry(bytes: &[u8; ENTRY_SIZE]) -> Result<SegmentEntry, PartError> {
         gaps: flags & 2 != 0,
         unread: flags & 4 != 0,
     };
-    if !summary.is_in_range() || parts == 0 {
+    if !summary.is_in_range() || parts == 0 || index > SEQUENCE_MAX {
         return Err(PartError::Range { field: "directory entry" });
     }
     Ok(SegmentEntry {

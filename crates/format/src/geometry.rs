@@ -11,6 +11,8 @@ pub const PIECE_BYTES_MIN: u32 = 16 << 10;
 pub const PIECE_BYTES_MAX: u32 = 2 << 20;
 /// Bytes kept at each end of a member for superblocks and keys.
 pub const RESERVED_BYTES: u64 = 2 << 20;
+/// Highest end of a ring on a member: offsets of files are signed, and more lies behind the ring.
+const RING_END_MAX: u64 = 1 << 62;
 /// Most members of a volume.
 pub const MEMBERS_MAX: usize = 24;
 
@@ -149,7 +151,8 @@ impl Geometry {
                 .checked_mul(u64::from(piece))
                 .and_then(|bytes| bytes.checked_add(self.slot0_offset))
                 .is_some_and(|end| {
-                    self.usable_begin <= self.slot0_offset && end <= self.usable_end
+                    let is_usable = self.usable_begin <= self.slot0_offset;
+                    is_usable && end <= self.usable_end && end <= RING_END_MAX
                 });
         if sound { Ok(()) } else { Err(HeadError::Geometry) }
     }

@@ -141,6 +141,15 @@ impl Kind {
     }
 }
 
+/// Highest sequence: a ring that writes a million stripes a second comes there in 36 000 years. A
+/// higher one is damage, or made to overflow what is computed with it.
+pub const SEQUENCE_MAX: u64 = 1 << 60;
+/// Highest number of an opening; some are left above, so that the next one can be computed.
+pub const EPOCH_MAX: u32 = u32::MAX - 16;
+/// Most packets, and bytes, that a stripe tells of as stored or lost: sums over a ring stay below
+/// 64 bits.
+const TOTAL_MAX: u64 = 1 << 40;
+
 /// A stripe: which slot's life, and which of the stripes in that slot. Orders as written.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct StripeId {
@@ -151,6 +160,25 @@ pub struct StripeId {
 }
 
 impl StripeId {
+    /// The first place behind it; the last place of all has none, and stays.
+    #[must_use]
+    pub fn after(self) -> Self {
+        match (self.sub.checked_add(1), self.sequence.checked_add(1)) {
+            (Some(sub), _) => Self { sub, ..self },
+            (None, Some(sequence)) => Self { sequence, sub: 0 },
+            (None, None) => self,
+        }
+    }
+
+    /// The place in front of it; every stripe there is not behind it.
+    #[must_use]
+    pub fn before(self) -> Self {
+        match self.sub.checked_sub(1) {
+            Some(sub) => Self { sub, ..self },
+            None => Self { sequence: self.sequence.saturating_sub(1), sub: u16::MAX },
+        }
+    }
+
     fn encode(self, page: &mut [u8], offset: usize) {
         put(page, offset, &self.sequence.to_le_bytes());
         put(page, offset + 8, &self.sub.to_le_bytes());
@@ -202,6 +230,24 @@ pub struct Totals {
     pub kernel_drops: u64,
     /// Lost because no column was free, since the stripe before.
     pub writer_drops: u64,
+}
+
+impl Totals {
+    fn decode(page: &[u8; HEAD_BYTES]) -> Self {
+        Self {
+            packets: get_u64(page, at::PACKETS),
+            captured_bytes: get_u64(page, at::CAPTURED_BYTES),
+            interface_drops: get_u64(page, at::INTERFACE_DROPS),
+            kernel_drops: get_u64(page, at::KERNEL_DROPS),
+            writer_drops: get_u64(page, at::WRITER_DROPS),
+        }
+    }
+
+    fn is_in_range(&self) -> bool {
+        let Self { packets, captured_bytes, interface_drops, kernel_drops, writer_drops } = *self;
+        let all = [packets, captured_bytes, interface_drops, kernel_drops, writer_drops];
+        all.into_iter().all(|total| total <= TOTAL_MAX)
+    }
 }
 
 /// The common part: the same in every head of a stripe. Its hash identifies the stripe.
@@ -434,6 +480,19 @@ impl StripeHead {
         }
         let columns = usize::from(geometry.data_columns + geometry.parity_columns);
         let previous = StripeId::decode(page, at::PREVIOUS);
+        let epoch = get_u32(page, at::EPOCH);
+        let stripe = StripeId::decode(page, at::STRIPE);
+        let [acknowledged, index] =
+            [at::ACKNOWLEDGED, at::INDEX].map(|place| StripeId::decode(page, place));
+        let totals = Totals::decode(page);
+        let named = [stripe, previous, acknowledged, index];
+        if named.into_iter().any(|stripe| stripe.sequence > SEQUENCE_MAX)
+            || stripe.sub >= geometry.rows_per_slot()
+            || epoch > EPOCH_MAX
+            || !totals.is_in_range()
+        {
+            return Err(HeadError::Counts);
+        }
         let previous_columns = if previous.sequence == 0 { 0 } else { columns };
         Ok(Self {
             volume_id: VolumeId(get(page, at::VOLUME_ID)),
@@ -441,24 +500,18 @@ impl StripeHead {
             kind,
             clean_stop: get_u16(page, at::FLAGS) & FLAG_CLEAN_STOP != 0,
             extra_blocks: get_u16(page, at::FLAGS) & FLAG_EXTRA_BLOCKS != 0,
-            epoch: get_u32(page, at::EPOCH),
-            stripe: StripeId::decode(page, at::STRIPE),
+            epoch,
+            stripe,
             first_row,
             rows,
-            acknowledged: StripeId::decode(page, at::ACKNOWLEDGED),
+            acknowledged,
             previous,
-            index: StripeId::decode(page, at::INDEX),
+            index,
             time_min: Timestamp(get_i64(page, at::TIME_MIN)),
             time_max: Timestamp(get_i64(page, at::TIME_MAX)),
             realtime: Timestamp(get_i64(page, at::REALTIME)),
             boottime_ns: get_i64(page, at::BOOTTIME),
-            totals: Totals {
-                packets: get_u64(page, at::PACKETS),
-                captured_bytes: get_u64(page, at::CAPTURED_BYTES),
-                interface_drops: get_u64(page, at::INTERFACE_DROPS),
-                kernel_drops: get_u64(page, at::KERNEL_DROPS),
-                writer_drops: get_u64(page, at::WRITER_DROPS),
-            },
+            totals,
             previous_cid: get(page, at::PREVIOUS_CID),
             manifest: get_manifest(page, at::MANIFEST, columns),
             previous_manifest: get_manifest(page, at::PREVIOUS_MANIFEST, previous_columns),

@@ -15,7 +15,7 @@ use crate::directory::{Gap, GapCause};
 use crate::field::put;
 use crate::head::{ENTERPRISE_NUMBER, HEAD_BYTES};
 use crate::local::{LOCAL_FRAME_BYTES, fill_with_padding};
-use crate::pcapng::{self, OptionCode, block_type};
+use crate::pcapng::{self, ByteOrder, OptionCode, Options, block_type};
 
 mod walk;
 
@@ -88,13 +88,24 @@ pub struct InterfaceFields<'a> {
 impl EncodedInterface {
     /// Encodes the Interface Description Block: nanoseconds, the common snap length, and our option
     /// with the number and the real snap length.
+    ///
+    /// A custom option of ours among the further ones is left out: it would be taken for the one
+    /// that says the number.
     pub fn new(fields: &InterfaceFields<'_>) -> Self {
         let mut options = Vec::with_capacity(64 + fields.name.len() + fields.options.len());
         if !fields.name.is_empty() {
-            pcapng::put_option(&mut options, OptionCode::INTERFACE_NAME, fields.name.as_bytes());
+            let end = fields.name.floor_char_boundary(pcapng::COMMENT_BYTES);
+            let name = fields.name.get(..end).unwrap_or_default();
+            pcapng::put_option(&mut options, OptionCode::INTERFACE_NAME, name.as_bytes());
         }
         pcapng::put_option(&mut options, OptionCode::INTERFACE_RESOLUTION, &[9]);
-        options.extend_from_slice(fields.options);
+        for option in Options::new(fields.options, ByteOrder::Little) {
+            let is_ours = option.code == OptionCode::CUSTOM_BYTES_NO_COPY
+                && option.value.starts_with(&ENTERPRISE_NUMBER.to_le_bytes());
+            if !is_ours {
+                pcapng::put_option(&mut options, option.code, option.value);
+            }
+        }
         let mut ours = ENTERPRISE_NUMBER.to_le_bytes().to_vec();
         ours.extend_from_slice(&[OPTION_INTERFACE, 0, 0, 0]);
         ours.extend_from_slice(&fields.id.to_le_bytes());
@@ -104,6 +115,11 @@ impl EncodedInterface {
         let link_type = fields.link_type;
         pcapng::put_interface_description(&mut block, link_type, SNAPLEN_WRITTEN, &options);
         Self { id: fields.id, block }
+    }
+
+    /// Bytes of the description, which every piece with a packet of the interface has.
+    pub fn len_bytes(&self) -> usize {
+        self.block.len()
     }
 }
 
@@ -203,10 +219,22 @@ impl PieceBuilder {
         self.starts
     }
 
-    /// Longest packet that fits an empty column of this capacity behind `interface`.
-    pub fn captured_len_max(&self, interface: &EncodedInterface) -> usize {
+    /// Room for the captured bytes, padded to words, and the options of one packet of `interface`
+    /// in an empty column of this capacity. Options take four bytes more than they are.
+    pub fn packet_room(&self, interface: &EncodedInterface) -> usize {
         let taken = ROW + interface.block.len() + reserve(1) + PACKET_FRAME_BYTES;
-        CAPTURED_LENGTH_MAX.min(self.capacity.saturating_sub(taken) / 4 * 4)
+        self.capacity.saturating_sub(taken) / 4 * 4
+    }
+
+    /// Longest packet without options that fits an empty column of this capacity behind
+    /// `interface`.
+    pub fn captured_len_max(&self, interface: &EncodedInterface) -> usize {
+        CAPTURED_LENGTH_MAX.min(self.packet_room(interface))
+    }
+
+    /// Longest block (name resolution, secrets) that fits an empty column of this capacity.
+    pub fn block_len_max(&self) -> usize {
+        self.capacity.saturating_sub(ROW + reserve(0))
     }
 
     /// Copies one packet into `column`; false, and nothing changed, when it does not fit any more.
@@ -300,9 +328,7 @@ impl PieceBuilder {
         let mut blocks = Vec::with_capacity(reserve(self.interfaces.len()));
         let mut room = Self::GAPS_PER_PIECE;
         for (local, known) in self.interfaces.iter().enumerate() {
-            let Some(totals) = statistics.iter().find(|totals| totals.interface == known.id) else {
-                continue;
-            };
+            let Some(totals) = statistics_of(statistics, known.id) else { continue };
             let mine = gaps.drain(..room.min(gaps.len())).collect::<Vec<_>>();
             room -= mine.len();
             let local = u32::try_from(local).expect("few interfaces");
@@ -420,6 +446,15 @@ fn push_into(
     let builder = builders.get_mut(place).expect("as much room as before");
     let column = into.get_mut(place).expect("as many columns as builders");
     builder.push(column, interface, packet)
+}
+
+/// The totals of an interface; usually they lie at its number.
+fn statistics_of(all: &[Statistics], interface: u32) -> Option<&Statistics> {
+    let place = usize::try_from(interface).ok();
+    let there = place.and_then(|place| all.get(place));
+    there
+        .filter(|totals| totals.interface == interface)
+        .or_else(|| all.iter().find(|totals| totals.interface == interface))
 }
 
 /// Room for what [`PieceBuilder::finish`] adds behind the packets of `interfaces` interfaces.

@@ -202,6 +202,13 @@ impl From<Names> for SparseNames {
     }
 }
 
+impl SparseNames {
+    /// Bytes of the heap that they take; none while there are no names.
+    pub fn heap_bytes(&self) -> usize {
+        self.0.as_deref().map_or(0, |names| size_of::<Names>() + names.heap_bytes())
+    }
+}
+
 impl Deref for SparseNames {
     type Target = Names;
 
@@ -307,6 +314,13 @@ impl Slice {
         }
     }
 
+    /// Bytes of memory that the row takes, those of its names and its list of pieces included, as
+    /// requested of the allocator.
+    pub fn memory_bytes(&self) -> usize {
+        let pieces = self.pieces.capacity() * size_of::<PieceSpan>();
+        size_of::<Self>() + self.names.heap_bytes() + pieces
+    }
+
     /// Takes a later row of the same session in: counters are added, names and state are the later
     /// ones.
     pub fn join(&mut self, row: Self) {
@@ -318,8 +332,8 @@ impl Slice {
         self.app = row.app.or(self.app);
         self.icmp = self.icmp.or(row.icmp);
         self.handshake_ns = self.handshake_ns.or(row.handshake_ns);
-        self.truncated_packets += row.truncated_packets;
-        self.fragments += row.fragments;
+        self.truncated_packets = self.truncated_packets.saturating_add(row.truncated_packets);
+        self.fragments = self.fragments.saturating_add(row.fragments);
         self.continues = row.continues;
         self.pieces.extend(row.pieces);
         self.pieces.dedup_by_key(|span| span.piece);
@@ -328,17 +342,54 @@ impl Slice {
 
 impl Direction {
     fn add(&mut self, later: &Self) {
-        self.packets += later.packets;
-        self.frame_bytes += later.frame_bytes;
-        self.ip_bytes += later.ip_bytes;
-        self.payload_bytes += later.payload_bytes;
+        // Rows may come from a file, so their numbers may be any.
+        let add = |sum: &mut u64, count: u64| *sum = sum.saturating_add(count);
+        add(&mut self.packets, later.packets);
+        add(&mut self.frame_bytes, later.frame_bytes);
+        add(&mut self.ip_bytes, later.ip_bytes);
+        add(&mut self.payload_bytes, later.payload_bytes);
         self.tcp_flags |= later.tcp_flags;
-        self.retransmitted_packets += later.retransmitted_packets;
-        self.retransmitted_bytes += later.retransmitted_bytes;
-        self.out_of_order_packets += later.out_of_order_packets;
-        self.resets += later.resets;
-        self.zero_windows += later.zero_windows;
-        self.missed_bytes += later.missed_bytes;
+        add(&mut self.retransmitted_packets, later.retransmitted_packets);
+        add(&mut self.retransmitted_bytes, later.retransmitted_bytes);
+        add(&mut self.out_of_order_packets, later.out_of_order_packets);
+        add(&mut self.resets, later.resets);
+        add(&mut self.zero_windows, later.zero_windows);
+        add(&mut self.missed_bytes, later.missed_bytes);
         self.syn_options = self.syn_options.or(later.syn_options);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::{Address, Protocol};
+
+    use super::*;
+
+    fn row() -> Slice {
+        let (orig, resp) = (Address::None, Address::None);
+        let tuple = FiveTuple { orig, resp, orig_port: 0, resp_port: 0, proto: Protocol::UDP };
+        Slice::new(tuple, Timestamp(0))
+    }
+
+    #[test]
+    fn the_memory_of_a_row_has_its_names_and_its_pieces() {
+        let mut row = row();
+        assert_eq!(row.memory_bytes(), size_of::<Slice>());
+        row.pieces.reserve_exact(3);
+        row.names.dns_types.reserve_exact(2);
+        let names = size_of::<Names>() + 2 * size_of::<u16>();
+        assert_eq!(row.memory_bytes(), size_of::<Slice>() + 3 * size_of::<PieceSpan>() + names);
+    }
+
+    #[test]
+    fn counters_of_joined_rows_stay_at_their_maximum() {
+        let mut full = row();
+        let counters = [&mut full.orig.packets, &mut full.resp.frame_bytes, &mut full.fragments];
+        for counter in counters {
+            *counter = u64::MAX;
+        }
+        let mut joined = full.clone();
+        joined.join(full.clone());
+        assert_eq!(joined, full);
     }
 }

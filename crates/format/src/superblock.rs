@@ -8,7 +8,7 @@
 use crate::checksum::crc32c;
 use crate::field::{get, get_i64, get_u16, get_u32, get_u64, put};
 use crate::geometry::{GEOMETRY_BYTES, Geometry, MEMBERS_MAX, RESERVED_BYTES, ROW_BYTES};
-use crate::head::{HeadError, HeadKey, VolumeId};
+use crate::head::{EPOCH_MAX, HeadError, HeadKey, SEQUENCE_MAX, VolumeId};
 use thiserror::Error;
 use units::Timestamp;
 
@@ -80,6 +80,9 @@ mod earlier {
     /// Data columns, parity columns.
     pub(super) const COLUMNS: usize = 8;
 }
+
+/// Highest generation; some are left above, so that the next one can be computed.
+pub const GENERATION_MAX: u64 = 1 << 60;
 
 /// `clean_from` of a member that took no part in the newest epoch.
 pub const NEVER: u64 = u64::MAX;
@@ -415,12 +418,13 @@ impl Superblock {
         if usize::from(member) >= members.len() + spares.len()
             || members.len() != usize::from(geometry.columns())
             || window == 0
+            || u64::from(window) >= geometry.slots
             || max_age_ns < 0
             || erases > 1
         {
             return Err(SuperblockError::Values);
         }
-        Ok(Self {
+        let superblock = Self {
             volume_id: VolumeId(get(page, at::VOLUME_ID)),
             head_key: HeadKey(get(page, at::HEAD_KEY)),
             member,
@@ -445,7 +449,23 @@ impl Superblock {
             members,
             spares,
             earlier: decode_earlier(page, &geometry)?,
-        })
+        };
+        superblock.is_in_range().then_some(superblock).ok_or(SuperblockError::Values)
+    }
+
+    /// Whether all that is counted on from it can be counted on.
+    fn is_in_range(&self) -> bool {
+        let sequences = [self.joined_start, self.previous_start, self.given_up_before];
+        let shapes = self.earlier.iter().map(|shape| shape.until);
+        let gaps = self.members.iter().flat_map(|member| {
+            [member.stale_from, if member.clean_from == NEVER { 0 } else { member.clean_from }]
+        });
+        let epochs = [self.prepared_epoch, self.joined_epoch, self.previous_epoch];
+        let mut sequences = sequences.into_iter().chain([self.erased_before]);
+        sequences.all(|sequence| sequence <= SEQUENCE_MAX)
+            && shapes.chain(gaps).all(|sequence| sequence <= SEQUENCE_MAX)
+            && epochs.into_iter().all(|epoch| epoch <= EPOCH_MAX)
+            && self.generation <= GENERATION_MAX
     }
 
     /// Identity of the member or spare that it lies on.

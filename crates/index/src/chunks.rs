@@ -9,6 +9,7 @@ use parquet::file::reader::{ChunkReader, Length};
 use crate::content::Source;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
+use crate::shape;
 
 /// Chunks closer together are read at once: what lies between costs less than another read.
 const GAP_BYTES: u64 = 32 << 10;
@@ -30,7 +31,8 @@ impl Chunks {
         group: usize,
         mask: &ProjectionMask,
     ) -> Result<Self> {
-        let columns = metadata.row_group(group).columns().iter().enumerate();
+        let row_group = metadata.row_group(group);
+        let columns = row_group.columns().iter().enumerate();
         let mut wanted: Vec<(u64, u64, usize)> = columns
             .filter(|(column, _)| mask.leaf_included(*column))
             .map(|(column, chunk)| {
@@ -44,15 +46,15 @@ impl Chunks {
         };
         let mut chunks = Vec::with_capacity(wanted.len());
         for run in wanted.chunk_by(near) {
-            let (Some(&(begin, ..)), Some(&(_, end, _))) = (run.first(), run.last()) else {
-                continue;
-            };
+            let Some(&(begin, ..)) = run.first() else { continue };
+            let end = run.iter().map(|&(_, end, _)| end).max().unwrap_or(begin);
             let bytes = source.read(begin, to_usize(end - begin))?;
             for &(offset, end, column) in run {
                 let chunk = bytes.slice(to_usize(offset - begin)..to_usize(end - begin));
                 if filter.is_some_and(|filter| !filter.vouches(group, column, &chunk)) {
                     return Err(Error::Checksum { part: "column chunk" });
                 }
+                shape::check_pages(&chunk, row_group, column)?;
                 chunks.push((offset, chunk));
             }
         }

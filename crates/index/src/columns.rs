@@ -6,6 +6,8 @@
 //! because no distributed engine reads unsigned ones without a declaration; a count above 2^63
 //! would show as negative there and is exact here.
 
+use format::geometry::MEMBERS_MAX;
+use format::head::SEQUENCE_MAX;
 use format::slice::{Direction, PieceId, PieceSpan, Slice};
 use units::Timestamp;
 use wire::{Address, App, AppBy, FiveTuple, Protocol, Recognised, TcpOptions, Tunnel, TunnelKind};
@@ -564,7 +566,8 @@ pub(crate) static COLUMNS: &[Column] = &[
             Presence::Always,
             |span| span.piece.sequence.store(),
             |span, stored| {
-                span.piece.sequence = Stored::load(stored)?;
+                let sequence = u64::load(stored).filter(|sequence| *sequence <= SEQUENCE_MAX);
+                span.piece.sequence = sequence?;
                 Some(())
             },
         ),
@@ -588,7 +591,8 @@ pub(crate) static COLUMNS: &[Column] = &[
             Presence::UnlessZero,
             |span| span.piece.column.store(),
             |span, stored| {
-                span.piece.column = Stored::load(stored)?;
+                let column = u8::load(stored).filter(|column| usize::from(*column) < MEMBERS_MAX);
+                span.piece.column = column?;
                 Some(())
             },
         ),

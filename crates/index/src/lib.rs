@@ -25,7 +25,9 @@ mod group;
 mod meta;
 mod names;
 mod segment;
+mod shape;
 mod table;
+mod thrift;
 
 pub use catalog::{Catalog, IdentitiesOf, LookUp, Packets, RuledOut};
 pub use columns::is_name;
@@ -35,6 +37,6 @@ pub use error::{Error, Result};
 pub use file_name::Identity;
 pub use files::{Files, MemoryFiles};
 pub use filter::Needed;
-pub use meta::{Interface, SegmentMeta};
+pub use meta::{Interface, LeftOut, SegmentMeta};
 pub use segment::{Columns, Segment, column_sizes};
 pub use table::{column_names, column_of, schema};

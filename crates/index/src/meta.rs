@@ -8,7 +8,7 @@ use core::fmt::Write as _;
 use core::str::FromStr;
 
 use format::directory::{Gap, GapCause, Summary};
-use format::head::{StripeId, VolumeId};
+use format::head::{SEQUENCE_MAX, StripeId, VolumeId};
 use units::Timestamp;
 use wire::LinkType;
 
@@ -60,6 +60,26 @@ pub struct SegmentMeta {
     pub recording: Option<String>,
     /// VLAN ids are part of the rows' keys.
     pub vlan_in_key: bool,
+    /// Stripes among those without rows that shall have none: they ended the indexer twice.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Stripes that stay without rows for good.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LeftOut {
+    /// First of them.
+    pub first: StripeId,
+    /// Last of them.
+    pub last: StripeId,
+    /// Packets in them.
+    pub packets: u64,
+}
+
+impl LeftOut {
+    /// Whether it is one of them.
+    pub fn contains(&self, stripe: StripeId) -> bool {
+        (self.first..=self.last).contains(&stripe)
+    }
 }
 
 impl SegmentMeta {
@@ -79,6 +99,7 @@ impl SegmentMeta {
             interfaces: Vec::new(),
             recording: None,
             vlan_in_key: false,
+            left_out: Vec::new(),
         }
     }
 
@@ -127,6 +148,10 @@ impl SegmentMeta {
         if self.vlan_in_key {
             text.push_str("vlan_in_key yes\n");
         }
+        for LeftOut { first, last, packets } in &self.left_out {
+            writeln!(text, "left_out {first} {last} {packets}")
+                .expect("writing to a string cannot fail");
+        }
         if let Some(recording) = &self.recording {
             text.push_str("recording ");
             text.push_str(&escape(recording));
@@ -164,6 +189,7 @@ impl SegmentMeta {
             recording: all(text, "recording", unescape)?.pop(),
             vlan_in_key: !all(text, "vlan_in_key", |value| (value == "yes").then_some(()))?
                 .is_empty(),
+            left_out: all(text, "left_out", left_out)?,
         })
     }
 }
@@ -215,6 +241,12 @@ fn gap(line: &str) -> Option<Gap> {
     })
 }
 
+fn left_out(line: &str) -> Option<LeftOut> {
+    let mut words = line.split(' ');
+    let (first, last) = (stripe_id(words.next()?)?, stripe_id(words.next()?)?);
+    Some(LeftOut { first, last, packets: number(&mut words)? })
+}
+
 fn interface(line: &str) -> Option<Interface> {
     let (id, rest) = line.split_once(' ')?;
     let (link_type, name) = rest.split_once(' ')?;
@@ -227,7 +259,8 @@ fn interface(line: &str) -> Option<Interface> {
 
 fn stripe_id(word: &str) -> Option<StripeId> {
     let (sequence, sub) = word.split_once('.')?;
-    Some(StripeId { sequence: sequence.parse().ok()?, sub: sub.parse().ok()? })
+    let sequence = sequence.parse().ok().filter(|sequence| *sequence <= SEQUENCE_MAX)?;
+    Some(StripeId { sequence, sub: sub.parse().ok()? })
 }
 
 fn volume_id(word: &str) -> Option<VolumeId> {

@@ -3,8 +3,9 @@
 //! A file is read in parts: its end, the filter's answers, and the columns asked for of the row
 //! groups left; each is verified by its checksum before the Parquet reader sees it.
 //!
-//! Nothing here panics on a damaged file that the Parquet reader lets through: columns of another
-//! type and values that no writer writes are errors.
+//! Nothing here panics on a damaged or forged file that the Parquet reader lets through: columns of
+//! another type and values that no writer writes are errors, and what the footer and the pages
+//! claim is checked before that reader reserves memory for it ([`shape`]).
 
 use core::net::IpAddr;
 use core::ops::{ControlFlow, RangeInclusive};
@@ -14,7 +15,7 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType};
 use arrow_array::{Array as _, ArrayRef, ArrowPrimitiveType, RecordBatch};
 use bytes::Bytes;
-use format::directory::Summary;
+use format::directory::{COUNT_MAX, Summary};
 use format::head::{StripeId, VolumeId};
 use format::slice::{PieceSpan, Slice};
 use parquet::arrow::ProjectionMask;
@@ -33,6 +34,7 @@ use crate::content::{Content, Source, to_u64};
 use crate::error::{Error, Result};
 use crate::filter::{Filter, Needed, Trailer};
 use crate::meta::{KEY, SegmentMeta};
+use crate::shape;
 
 /// Rows decoded at a time: bounds the memory of a reading to about 1 MB beside the compressed file.
 const BATCH_ROWS: usize = 1024;
@@ -96,13 +98,21 @@ impl Segment {
             .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll)
             .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
             .with_column_stats_policy(ParquetStatisticsPolicy::skip_except(&time_leaves()));
+        shape::check_footer(footer)?;
         let footer = ArrowReaderMetadata::load(footer, options)?;
+        shape::check_metadata(footer.metadata(), source.size_bytes())?;
         let pairs = footer.metadata().file_metadata().key_value_metadata();
         let text = pairs
             .and_then(|pairs| pairs.iter().find(|pair| pair.key == KEY)?.value.as_deref())
             .ok_or(Error::Metadata { field: KEY })?;
         let meta = SegmentMeta::from_text(text)?;
         let version = SegmentMeta::version(text)?;
+        let rows = footer.metadata().row_groups().iter().map(rows_of).sum();
+        let parts = [meta.unindexed_packets, meta.unread_packets];
+        let is_sound = parts.into_iter().all(|packets| packets <= COUNT_MAX);
+        if !meta.summary(rows).is_in_range() || !is_sound {
+            return Err(Error::Metadata { field: "range" });
+        }
         Ok(Self { source: Arc::new(source), filter, footer, meta, version })
     }
 

@@ -9,14 +9,18 @@
 use core::ops::Range;
 
 use device::Pool;
-use format::head::{HEAD_BYTES, Kind, StripeHead, StripeId};
-use format::superblock::{MemberEntry, NEVER, Superblock};
+use format::head::{EPOCH_MAX, HEAD_BYTES, Kind, SEQUENCE_MAX, StripeHead, StripeId};
+use format::superblock::{GENERATION_MAX, MemberEntry, NEVER, Superblock};
 use units::Clock;
 
+use crate::Error;
 use crate::lanes::{Failed, Lanes};
 use crate::membership::Membership;
 use crate::seal::{Previous, Sealed, empty_head, rest, row_offset};
 use crate::steps::Step;
+
+/// The last epoch that is begun: what can be read goes on a little further.
+const EPOCH_LAST: u32 = EPOCH_MAX - (1 << 16);
 
 /// PREPARE: a new epoch above `seen` and every number that the superblocks know.
 pub(crate) fn prepare(lanes: &mut Lanes, seen: u32, clock: &dyn Clock) -> Result<u32, Failed> {
@@ -24,7 +28,12 @@ pub(crate) fn prepare(lanes: &mut Lanes, seen: u32, clock: &dyn Clock) -> Result
         let superblock = lane.superblock();
         superblock.prepared_epoch.max(superblock.joined_epoch)
     });
+    // Readable numbers have successors: see `EPOCH_MAX` and `GENERATION_MAX`.
     let epoch = numbers.fold(seen, u32::max) + 1;
+    let generation = lanes.iter().map(|lane| lane.superblock().generation).max().unwrap_or(0);
+    if epoch > EPOCH_LAST || generation > GENERATION_MAX / 2 {
+        return Err(Failed::of_nobody(Error::Exhausted("openings")));
+    }
     lanes.store(clock, |own| Superblock { prepared_epoch: epoch, ..own.successor() })?;
     Ok(epoch)
 }
@@ -54,6 +63,9 @@ pub(crate) fn join(
 ) -> Result<Previous, Failed> {
     let Beginning { epoch, gone, judged_from, last, index } = beginning;
     let start = StripeId { sequence: last.sequence + 1, sub: 0 };
+    if start.sequence > SEQUENCE_MAX / 2 {
+        return Err(Failed::of_nobody(Error::Exhausted("stripes")));
+    }
     let superblock = Superblock { prepared_epoch: epoch, ..before.superblock().clone() };
     // The watermark covers everything that is about to be shown.
     let head = empty_head(&superblock, Kind::Epoch, (start, 0), clock);

@@ -269,6 +269,12 @@ pub enum Error {
     /// The writer has lost too many members before.
     #[error("recording has stopped: too few members are left")]
     Stopped,
+    /// A counter of the volume is so high that no volume comes there by itself.
+    #[error(
+        "its superblocks count more {0} than any volume has; it can be read, but not recorded \
+         into: extract what is needed and create a new one"
+    )]
+    Exhausted(&'static str),
     /// The piece size is no power of two between 16 KiB and 2 MiB.
     #[error("piece size {0} is no power of two between 16 KiB and 2 MiB")]
     PieceBytes(u32),

@@ -1,5 +1,7 @@
 //! Heads at their places: reading them, and believing only those that are where they belong.
 
+use core::ops::Range;
+
 use format::checksum::{RowAddress, body_crc};
 use format::geometry::{Geometry, ROW_BYTES};
 use format::head::{HEAD_BYTES, Head, Kind, StripeHead};
@@ -235,8 +237,13 @@ pub(crate) fn bad_rows(head: &Head, slot: &[u8]) -> Vec<u16> {
 
 /// The body of a piece within the bytes of its slot.
 pub(crate) fn body_in<'a>(head: &Head, slot: &'a [u8]) -> Option<&'a [u8]> {
+    slot.get(body_range(head))
+}
+
+/// Where the body of a stripe lies in its slot.
+pub(crate) fn body_range(head: &Head) -> Range<usize> {
     let begin = (usize::from(head.stripe.first_row) + 1) * HEAD_BYTES;
-    slot.get(begin..begin + usize::from(head.stripe.rows) * HEAD_BYTES)
+    begin..begin + usize::from(head.stripe.rows) * HEAD_BYTES
 }
 
 pub(crate) fn row_address(head: &Head) -> RowAddress {

@@ -326,8 +326,11 @@ impl Verdict {
             if above && (!whole || stripe.behind_damage) {
                 // Behind damage the length of what was acknowledged is unknown; this head is surely
                 // beyond it.
-                let first_above =
-                    if acknowledged.sequence == sequence { acknowledged.sub + 1 } else { 0 };
+                let first_above = if acknowledged.sequence == sequence {
+                    acknowledged.sub.saturating_add(1)
+                } else {
+                    0
+                };
                 let sub = if stripe.behind_damage { first_above } else { id.sub };
                 verdict.void = Some((StripeId { sequence, sub }, first_row));
                 return verdict;

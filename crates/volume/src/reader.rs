@@ -5,6 +5,7 @@
 //! newer sequence than asked for means overwritten, not damaged. What the member of a column cannot
 //! give is computed from the others; what they cannot give either is named, never guessed.
 
+use core::ops::{Range, RangeInclusive};
 use std::sync::{Mutex, PoisonError};
 
 use device::ReadAt;
@@ -13,7 +14,7 @@ use format::head::{HEAD_BYTES, Head, StripeId};
 use format::superblock::{SUPERBLOCK_COPIES, Superblock};
 
 use crate::ahead::Ahead;
-use crate::heads::{Heads, Unreadable, bad_rows, body_in};
+use crate::heads::{Heads, Unreadable, bad_rows, body_in, body_range};
 use crate::membership::Membership;
 use crate::repair::rebuild;
 use crate::search::{self, Known, Newest};
@@ -209,8 +210,7 @@ impl Reader {
     /// The watermark as the later heads of the newest slots say it, those that name the hash of the
     /// head before them: first heads alone lag behind.
     pub(crate) fn watermark_of_newest(&self, newest: &Newest) -> StripeId {
-        let sequences = newest.acknowledged.sequence..=newest.sequence;
-        sequences.fold(newest.acknowledged, |watermark, sequence| {
+        self.unproven(newest).fold(newest.acknowledged, |watermark, sequence| {
             let view = self.with_heads(|heads| {
                 let bytes = SlotBytes::read(heads, sequence);
                 SlotView::walk(heads, sequence, newest.acknowledged, &bytes)
@@ -222,12 +222,19 @@ impl Reader {
         })
     }
 
+    /// The slots from the watermark to the newest head, a lap at most: heads that say otherwise are
+    /// forged.
+    fn unproven(&self, newest: &Newest) -> RangeInclusive<u64> {
+        let lap = newest.sequence.saturating_sub(self.geometry().slots);
+        newest.acknowledged.sequence.max(lap)..=newest.sequence
+    }
+
     /// Shows the stripes above the watermark, too, as far as they are whole one after the other: a
     /// mount would keep them.
     pub(crate) fn show_whole_stripes_behind(&mut self) {
         let Some(newest) = self.newest.clone() else { return };
         let mut shown = newest.acknowledged;
-        for sequence in newest.acknowledged.sequence..=newest.sequence {
+        for sequence in self.unproven(&newest) {
             let view = self.with_heads(|heads| {
                 let bytes = SlotBytes::read(heads, sequence);
                 SlotView::walk(heads, sequence, newest.acknowledged, &bytes)
@@ -301,8 +308,10 @@ impl Reader {
     pub fn span(&self) -> Option<Span> {
         let newest = self.newest.as_ref()?;
         let tail = tail_behind(newest.sequence, self.superblock());
-        (newest.acknowledged.sequence >= tail)
-            .then_some(Span { tail, acknowledged: newest.acknowledged })
+        // Nothing is behind the newest head, whatever a forged one says is acknowledged.
+        let last = StripeId { sequence: newest.sequence, sub: u16::MAX };
+        let acknowledged = newest.acknowledged.min(last);
+        (acknowledged.sequence >= tail).then_some(Span { tail, acknowledged })
     }
 
     /// Reads and verifies one column of the acknowledged stripes of a slot. Rows that the column's
@@ -531,6 +540,11 @@ impl Reader {
     /// The body of a stripe found by [`Reader::slot`] in the same buffer.
     pub fn body<'a>(head: &Head, buffer: &'a [u8]) -> &'a [u8] {
         body_in(head, buffer).unwrap_or_default()
+    }
+
+    /// Where that body lies in the buffer.
+    pub fn body_range(head: &Head) -> Range<usize> {
+        body_range(head)
     }
 
     pub(crate) fn device(&self, member: u8) -> Option<&dyn ReadAt> {

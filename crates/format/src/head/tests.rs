@@ -137,3 +137,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn places_of_stripes_follow_one_another() {
+    let at = |sequence, sub| StripeId { sequence, sub };
+    assert_eq!((at(7, 3).after(), at(7, 3).before()), (at(7, 4), at(7, 2)));
+    assert_eq!((at(7, u16::MAX).after(), at(8, 0).before()), (at(8, 0), at(7, u16::MAX)));
+    let last = at(u64::MAX, u16::MAX);
+    assert_eq!((last.after(), at(0, 0).before()), (last, at(0, u16::MAX)));
+}

@@ -173,6 +173,11 @@ impl<'a> Packets<'a> {
         &self.interfaces
     }
 
+    /// The same, for another walk of the same piece.
+    pub fn into_interfaces(self) -> Vec<InterfaceInPiece> {
+        self.interfaces
+    }
+
     /// Gaps named so far; complete when the iterator has ended.
     pub fn gaps(&self) -> &[Gap] {
         &self.gaps

@@ -1,5 +1,6 @@
 //! Arbitrary rows.
 
+use format::head::SEQUENCE_MAX;
 use format::slice::{Direction, History, Names, PieceId, PieceSpan, Slice, State};
 use proptest::collection::vec;
 use proptest::option::of;
@@ -219,11 +220,8 @@ fn names() -> impl Strategy<Value = Names> {
 
 fn pieces() -> impl Strategy<Value = Vec<PieceSpan>> {
     let plain = (0_u64..2000).prop_map(|sequence| PieceId { sequence, sub: 0, column: 0 });
-    let other = any::<(u64, u16, u8)>().prop_map(|(sequence, sub, column)| PieceId {
-        sequence,
-        sub,
-        column,
-    });
+    let other = (0..=SEQUENCE_MAX, any::<u16>(), 0..24_u8)
+        .prop_map(|(sequence, sub, column)| PieceId { sequence, sub, column });
     let pieces = prop_oneof![vec(plain, 0..20), vec(other, 0..20)];
     // Blocks lie at multiples of 4.
     let words = (0..u32::MAX / 8, 0..u32::MAX / 8);

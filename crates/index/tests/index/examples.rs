@@ -3,7 +3,7 @@
 use format::directory::{Gap, GapCause};
 use format::head::{StripeId, VolumeId};
 use format::slice::{PieceId, PieceSpan, Slice, State};
-use index::{Interface, SegmentMeta};
+use index::{Interface, LeftOut, SegmentMeta};
 use units::Timestamp;
 use wire::{FiveTuple, LinkType};
 
@@ -29,6 +29,11 @@ pub(crate) fn meta() -> SegmentMeta {
         interfaces: vec![Interface { id: 0, link_type: LinkType::ETHERNET, name: "eth0".into() }],
         recording: None,
         vlan_in_key: true,
+        left_out: vec![LeftOut {
+            first: StripeId { sequence: 11, sub: 0 },
+            last: StripeId { sequence: 11, sub: 3 },
+            packets: 4,
+        }],
     }
 }
 

@@ -9,6 +9,8 @@ mod documents;
 #[cfg(test)]
 mod examples;
 #[cfg(test)]
+mod forged;
+#[cfg(test)]
 mod groups;
 #[cfg(test)]
 mod parts;

@@ -7,6 +7,7 @@
     reason = "a test may stop at once"
 )]
 
+mod forged;
 mod ring;
 mod salvage;
 mod scrub;
