@@ -1,14 +1,16 @@
 //! Many small reads at a time: a device answers them in hardly more time than one.
 //!
 //! The kernel writes into memory of this module until a completion says that it is done, whatever
-//! becomes of the caller; if the ring itself fails, that can never be known, and the memory is
-//! leaked. Where there is no ring, threads read.
+//! becomes of the caller. So that memory is taken out of its place while reads are in flight, and
+//! put back only when every one has arrived: after anything else, a ring that fails or a panic,
+//! nobody knows when they end, and it is leaked. Where there is no ring, threads read.
 
 #![expect(
     unsafe_code,
     reason = "the kernel is given addresses, which only this module keeps alive"
 )]
 
+use core::mem::ManuallyDrop;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::{Mutex, PoisonError};
@@ -18,6 +20,7 @@ use io_uring::types::Fd;
 use io_uring::{IoUring, opcode};
 use rustix::io::Errno;
 
+use crate::rings::restricted;
 use crate::target::{Bounce, Target};
 use crate::{Error, Read, to_usize};
 
@@ -32,11 +35,9 @@ const THREADS: usize = 8;
 pub(crate) struct Batch(Mutex<Parts>);
 
 struct Parts {
-    /// Declared first: it is gone before the memory is.
     ring: IoUring,
-    arena: Bounce,
-    /// The ring failed with reads in flight: nobody knows when they end.
-    broken: bool,
+    /// Nothing is in flight. `None` where that is not known: then the ring is not used again.
+    arena: Option<Bounce>,
 }
 
 impl core::fmt::Debug for Batch {
@@ -48,23 +49,23 @@ impl core::fmt::Debug for Batch {
 impl Batch {
     /// Fails where `io_uring` is missing or forbidden.
     pub(crate) fn start() -> io::Result<Self> {
-        let ring = IoUring::new(ENTRIES)?;
-        Ok(Self(Mutex::new(Parts { ring, arena: Bounce::default(), broken: false })))
+        let ring = restricted(&mut IoUring::builder(), ENTRIES, &[opcode::Read::CODE])?;
+        Ok(Self(Mutex::new(Parts { ring, arena: Some(Bounce::default()) })))
     }
 
     /// Reads all of them.
     pub(crate) fn read(&self, target: &Target, reads: &mut [Read<'_>]) {
-        // Whoever panicked inside left nothing in flight: the waiting is free of panics.
+        // Who panicked inside has left no memory.
         let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut rest = reads;
         while !rest.is_empty() {
             let count = fitting(rest);
             let (now, later) = rest.split_at_mut(count.max(1));
             rest = later;
-            if count == 0 || parts.broken {
-                read_each(target, now);
-            } else {
-                parts.read(target, now);
+            let arena = if count == 0 { None } else { parts.arena.take() };
+            match arena {
+                None => read_each(target, now),
+                Some(arena) => parts.read(target, now, arena),
             }
         }
     }
@@ -82,63 +83,82 @@ fn fitting(reads: &[Read<'_>]) -> usize {
 }
 
 impl Parts {
-    fn read(&mut self, target: &Target, reads: &mut [Read<'_>]) {
+    /// Puts the memory back if nothing can be in flight any more.
+    fn read(&mut self, target: &Target, reads: &mut [Read<'_>], arena: Bounce) {
+        let mut arena = ManuallyDrop::new(arena);
         let total = reads.iter().map(|read| read.into.len()).sum();
-        let mut rest = self.arena.aligned(total);
-        let file = Fd(target.as_fd().as_raw_fd());
-        for (read, number) in reads.iter().zip(0..) {
-            let (place, behind) = rest.split_at_mut(read.into.len());
-            rest = behind;
-            let len = u32::try_from(place.len()).expect("it fits the arena");
-            let entry = opcode::Read::new(file, place.as_mut_ptr(), len).offset(read.offset);
-            let entry = entry.build().user_data(number);
-            // SAFETY: the arena stays where it is until every completion has arrived, or is leaked;
-            // the places do not overlap, and each has `len` bytes.
-            let pushed = unsafe { self.ring.submission().push(&entry) };
-            pushed.expect("at most as many as the ring has entries");
-        }
-        let results = match self.wait(reads.len()) {
+        let results = self.push(target, reads, arena.aligned(total)).and_then(|()| {
+            // Not before: an entry that waits has an address, too.
+            self.wait(reads.len())
+        });
+        let results = match results {
             Ok(results) => results,
             Err(errno) => {
-                self.broken = true;
-                core::mem::forget(core::mem::take(&mut self.arena));
                 for read in reads {
                     read.result = Err(Error::io("read", read.offset, errno));
                 }
                 return;
             }
         };
-        let mut arena = &*self.arena.aligned(total);
+        let mut arena = ManuallyDrop::into_inner(arena);
+        let mut bytes = &*arena.aligned(total);
         for (read, result) in reads.iter_mut().zip(results) {
-            let (bytes, behind) = arena.split_at(read.into.len());
-            arena = behind;
-            if usize::try_from(result) == Ok(bytes.len()) {
-                read.into.copy_from_slice(bytes);
+            let (found, behind) = bytes.split_at(read.into.len());
+            bytes = behind;
+            if usize::try_from(result) == Ok(found.len()) {
+                read.into.copy_from_slice(found);
                 read.result = Ok(());
             } else {
                 // Cut short, interrupted or refused: the ordinary way has the reason.
                 read.result = target.read_at(read.offset, read.into);
             }
         }
+        self.arena = Some(arena);
     }
 
-    /// What the kernel says of each read.
+    /// Queues reads, one after the other into `rest`, with their places as numbers.
+    fn push(
+        &mut self,
+        target: &Target,
+        reads: &[Read<'_>],
+        mut rest: &mut [u8],
+    ) -> Result<(), Errno> {
+        let file = Fd(target.as_fd().as_raw_fd());
+        for (read, number) in reads.iter().zip(0..) {
+            let (place, behind) = rest.split_at_mut_checked(read.into.len()).ok_or(Errno::INVAL)?;
+            rest = behind;
+            let len = u32::try_from(place.len()).map_err(|_| Errno::INVAL)?;
+            let entry = opcode::Read::new(file, place.as_mut_ptr(), len).offset(read.offset);
+            let entry = entry.build().user_data(number);
+            // SAFETY: the places do not overlap, and each has `len` bytes. They are those of an
+            // arena that `read`, the only caller, neither frees nor touches unless `wait` has found
+            // that every read has arrived; whatever else happens it is leaked. The descriptor is
+            // open until then, or the kernel holds the file.
+            let pushed = unsafe { self.ring.submission().push(&entry) };
+            pushed.map_err(|_| Errno::NOMEM)?;
+        }
+        Ok(())
+    }
+
+    /// What the kernel says of each read, once all have arrived.
     fn wait(&mut self, count: usize) -> Result<Vec<i32>, Errno> {
-        let mut results = vec![0; count];
-        let mut arrived = 0;
-        while arrived < count {
-            match self.ring.submit_and_wait(count - arrived) {
+        let mut results: Vec<Option<i32>> = vec![None; count];
+        let mut left = count;
+        while left > 0 {
+            match self.ring.submit_and_wait(left) {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
             }
             for completion in self.ring.completion() {
-                let place = results.get_mut(to_usize(completion.user_data()));
-                *place.expect("a number of ours") = completion.result();
-                arrived += 1;
+                let number = usize::try_from(completion.user_data()).map_err(|_| Errno::IO)?;
+                // Each number once: what is said twice says nothing of the one that is missing.
+                let place = results.get_mut(number).filter(|place| place.is_none());
+                *place.ok_or(Errno::IO)? = Some(completion.result());
+                left -= 1;
             }
         }
-        Ok(results)
+        Ok(results.into_iter().flatten().collect())
     }
 }
 
@@ -213,6 +233,26 @@ mod tests {
         let (_file, target) = file(250);
         check(&target, &|reads| target.read_many(reads));
         check(&target, &|reads| read_in_threads(&target, reads));
+    }
+
+    #[test]
+    fn a_ring_that_failed_is_not_used_again_and_the_reads_are_done_all_the_same() {
+        let (_file, target) = file(250);
+        let batch = match Batch::start() {
+            Ok(batch) => batch,
+            Err(error) => return println!("not run: no io_uring here: {error}"),
+        };
+        let mut parts = batch.0.into_inner().unwrap();
+        let mut buffers = vec![[0xff; ROW_SIZE]; 129];
+        let mut reads: Vec<Read<'_>> = buffers.iter_mut().map(|into| Read::new(0, into)).collect();
+        // More than it has room for: some are queued, and would be sent with the next.
+        let arena = parts.arena.take().unwrap();
+        parts.read(&target, &mut reads, arena);
+        assert!(reads.iter().all(|read| read.result.is_err()));
+        assert!(parts.arena.is_none());
+        let batch = Batch(Mutex::new(parts));
+        check(&target, &|reads| batch.read(&target, reads));
+        assert!(batch.0.into_inner().unwrap().arena.is_none());
     }
 
     #[test]

@@ -5,29 +5,45 @@
 //! buffer decides. A buffer keeps its old content when it is taken again. The last one to come back
 //! is the first to be taken: as long as few are in use it is always the same few, warm in the
 //! caches, and the others have not even pages yet.
+//!
+//! A pool may lie in memory that another process maps to read ([`Pool::shared`], [`SharedPool`]).
 
 #![expect(unsafe_code, reason = "one mapping is cut into buffers with their own life times")]
 
 mod ahead;
+#[cfg(not(miri))]
 mod mapping;
+#[cfg(miri)]
+#[path = "pool/heap.rs"]
+mod mapping;
+mod shared;
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
 use core::time::Duration;
+use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 
 pub use ahead::Ahead;
 use mapping::Mapping;
+pub use shared::{SharedPool, SharedPoolError};
 
 use crate::{Error, ROW_SIZE, to_u64};
 
 /// Free memory that is touched before anybody takes it: what a link of 100 Gbit/s fills in 1 ms,
 /// or one of 10 Gbit/s in 13 ms.
 const AHEAD_BYTES: usize = 16 << 20;
+
+/// Most holders of one buffer. Half of what the counter can hold, so that threads which pass it at
+/// the same moment do not overflow it.
+const HOLDERS_MAX: u32 = u32::MAX / 2;
+/// Holders of a buffer that a [`Buffer`] has: nobody else may.
+const OWNED: u32 = u32::MAX;
+const _: () = assert!(HOLDERS_MAX < OWNED);
 
 /// A handle on a fixed number of buffers of one size; clones share them.
 #[derive(Clone, Debug)]
@@ -39,8 +55,8 @@ struct Inner {
     /// Who may touch which part of it is decided by `Buffer` (unique) and `Shared` (read-only).
     memory: Mapping,
     size: usize,
-    /// Holders of each buffer: 0 while it is free, 1 for a `Buffer`, the number of clones for
-    /// `Shared`.
+    /// Holders of each buffer: 0 while it is free, [`OWNED`] for a `Buffer`, the number of clones
+    /// for `Shared`.
     holders: Box<[AtomicU32]>,
     free: Mutex<Free>,
     /// Fewest that were ever free.
@@ -88,6 +104,25 @@ impl Pool {
     /// # Panics
     /// If `count` is 0 or beyond `u32`, or `size` is 0 or no multiple of [`ROW_SIZE`].
     pub fn new(count: usize, size: usize) -> Result<Self, Error> {
+        Self::in_memory(count, size, Mapping::new)
+    }
+
+    /// As [`Pool::new`], in memory that another process can map to read ([`SharedPool`]), where the
+    /// kernel has such memory; where not, it is a pool without ([`Pool::memory_fd`]). In huge
+    /// pages like that, transparent ones from Linux 6.1 on.
+    ///
+    /// # Panics
+    /// As [`Pool::new`].
+    pub fn shared(count: usize, size: usize) -> Result<Self, Error> {
+        let in_file = |len| Mapping::in_file(len).or_else(|_| Mapping::new(len));
+        Self::in_memory(count, size, in_file)
+    }
+
+    fn in_memory(
+        count: usize,
+        size: usize,
+        map: impl FnOnce(usize) -> Result<Mapping, Errno>,
+    ) -> Result<Self, Error> {
         assert!(u32::try_from(count).is_ok(), "a pool has fewer than 2^32 buffers");
         assert!(count > 0, "a pool has at least one buffer");
         assert!(size > 0 && size.is_multiple_of(ROW_SIZE), "buffers are whole rows");
@@ -99,7 +134,7 @@ impl Pool {
         let free =
             Free { returned: Vec::with_capacity(count), fresh: 0, untouched: 0, is_ending: false };
         let inner = Inner {
-            memory: Mapping::new(len).map_err(no_memory)?,
+            memory: map(len).map_err(no_memory)?,
             size,
             holders: (0..count).map(|_| AtomicU32::new(0)).collect(),
             free: Mutex::new(free),
@@ -118,6 +153,15 @@ impl Pool {
     /// Whether the buffers lie in huge pages that were set aside.
     pub fn is_in_huge_pages(&self) -> bool {
         self.inner.memory.is_huge()
+    }
+
+    /// The sealed file that is the memory of the buffers, for [`SharedPool::map`] in another
+    /// process; `None` for a pool that is not shared. Buffer `n` begins at byte `n * buffer_size`.
+    ///
+    /// Nobody who has it can write to the buffers, change the length or take the seals off. It
+    /// shows all buffers, at all times.
+    pub fn memory_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.inner.memory.memory_fd()
     }
 
     /// A free buffer with whatever it held before, or `None` if all are in use.
@@ -139,9 +183,19 @@ impl Pool {
     }
 
     fn hand_out(&self, index: u32) -> Buffer {
-        let before = self.inner.holders(index).swap(1, Ordering::Relaxed);
+        let before = self.inner.holders(index).swap(OWNED, Ordering::Relaxed);
         assert_eq!(before, 0, "a free buffer has no holder");
         Buffer { held: Held { pool: Arc::clone(&self.inner), index } }
+    }
+
+    /// Another hold on the buffer at this place, if it is shared at this moment: for a part of this
+    /// process that was told of it in a message.
+    pub fn shared_at(&self, index: u32) -> Option<Shared> {
+        let holders = self.inner.holders.get(usize_of(index))?;
+        let more = |count| (1..HOLDERS_MAX).contains(&count).then(|| count + 1);
+        // Pairs with the Release of `freeze`, through whatever was counted since.
+        holders.fetch_update(Ordering::Acquire, Ordering::Relaxed, more).ok()?;
+        Some(Shared { held: Held { pool: Arc::clone(&self.inner), index } })
     }
 
     /// Buffers that nobody holds at this moment.
@@ -236,15 +290,25 @@ struct Held {
 impl Held {
     fn bytes(&self) -> &[u8] {
         let address = self.pool.address(usize_of(self.index));
-        // SAFETY: the buffer is mapped and initialised (anonymous memory), and while a count is
-        // held only the one `Buffer` may change it, through `&mut`.
+        // SAFETY: the buffer is mapped and initialised (the kernel gives zeros), and stays mapped
+        // while `pool` is held. While a count is held only the one `Buffer` may change it, through
+        // `&mut`: `hand_out` asserts that there was no count before, and no other process can
+        // write (`Mapping::of_file`). Nothing else in this process maps it (`SharedPool::map`).
         unsafe { core::slice::from_raw_parts(address.as_ptr(), self.pool.size) }
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if self.pool.holders(self.index).fetch_sub(1, Ordering::Release) == 1 {
+        let holders = self.pool.holders(self.index);
+        // Nobody else can make it owned, or end that, while a count is held.
+        let is_last = if holders.load(Ordering::Relaxed) == OWNED {
+            holders.store(0, Ordering::Release);
+            true
+        } else {
+            holders.fetch_sub(1, Ordering::Release) == 1
+        };
+        if is_last {
             // Pairs with the Release of the other holders: their reads end before the buffer is
             // reused.
             fence(Ordering::Acquire);
@@ -260,8 +324,16 @@ pub struct Buffer {
 }
 
 impl Buffer {
+    /// Its place in the pool, from 0.
+    pub fn index(&self) -> u32 {
+        self.held.index
+    }
+
     /// Gives up writing for sharing.
     pub fn freeze(self) -> Shared {
+        let holders = self.held.pool.holders(self.held.index);
+        let before = holders.swap(1, Ordering::Release);
+        assert_eq!(before, OWNED, "a buffer has one owner");
         Shared { held: self.held }
     }
 }
@@ -277,8 +349,8 @@ impl Deref for Buffer {
 impl DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [u8] {
         let address = self.held.pool.address(usize_of(self.held.index));
-        // SAFETY: as in `Held::bytes`; a `Buffer` is the only holder, so this borrow is the only
-        // one.
+        // SAFETY: as in `Held::bytes`; a `Buffer` is the only holder (it cannot be cloned, and
+        // `freeze` consumes it), so this borrow is the only one.
         unsafe { core::slice::from_raw_parts_mut(address.as_ptr(), self.held.pool.size) }
     }
 }
@@ -295,13 +367,22 @@ pub struct Shared {
     held: Held,
 }
 
+impl Shared {
+    /// Its place in the pool, from 0.
+    pub fn index(&self) -> u32 {
+        self.held.index
+    }
+}
+
 impl Clone for Shared {
     fn clone(&self) -> Self {
-        let before = self.held.pool.holders(self.held.index).fetch_add(1, Ordering::Relaxed);
-        assert!(
-            (1..u32::MAX).contains(&before),
-            "a held buffer has a count, and room for one more"
-        );
+        let holders = self.held.pool.holders(self.held.index);
+        let before = holders.fetch_add(1, Ordering::Relaxed);
+        if !(1..HOLDERS_MAX).contains(&before) {
+            // The count must not come round to 0 by clones that were forgotten.
+            holders.fetch_sub(1, Ordering::Relaxed);
+            panic!("a held buffer has a count, and room for one more");
+        }
         Self { held: Held { pool: Arc::clone(&self.held.pool), index: self.held.index } }
     }
 }
@@ -361,6 +442,22 @@ mod tests {
     }
 
     #[test]
+    fn only_what_is_shared_can_be_held_by_its_place() {
+        let pool = Pool::new(2, 4096).unwrap();
+        let buffer = pool.take().unwrap();
+        let index = buffer.index();
+        assert!(pool.shared_at(index).is_none() && pool.shared_at(7).is_none());
+        let shared = buffer.freeze();
+        let other = pool.shared_at(index).unwrap();
+        drop(shared);
+        assert_eq!(pool.free_count(), 1);
+        drop(other);
+        assert!(pool.free_count() == 2 && pool.shared_at(index).is_none());
+        drop(pool.take());
+        assert_eq!(pool.free_count(), 2);
+    }
+
+    #[test]
     fn a_taker_waits_for_a_buffer_to_come_back() {
         let pool = Pool::new(1, 4096).unwrap();
         let buffer = pool.take().unwrap();
@@ -370,6 +467,29 @@ mod tests {
             drop(buffer);
             assert!(waiter.join().unwrap());
         });
+    }
+
+    /// Threads that take, write, share and give back at the same time never see another's bytes.
+    #[test]
+    fn buffers_change_hands_between_threads() {
+        let turns = if cfg!(miri) { 20 } else { 20_000 };
+        let pool = Pool::new(3, 4096).unwrap();
+        let work = |own: u8| {
+            for _ in 0..turns {
+                let Some(mut buffer) = pool.take_timeout(Duration::from_mins(1)) else { continue };
+                buffer[..64].fill(own);
+                let shared = buffer.freeze();
+                let clone = shared.clone();
+                drop(shared);
+                assert!(clone[..64].iter().all(|&byte| byte == own));
+            }
+        };
+        std::thread::scope(|scope| {
+            for own in 1..5 {
+                scope.spawn(move || work(own));
+            }
+        });
+        assert_eq!(pool.free_count(), 3);
     }
 
     #[test]
@@ -390,16 +510,19 @@ mod tests {
             println!("not run: needs 2 free huge pages (vm.nr_hugepages)");
             return;
         }
-        // Not a whole number of huge pages.
-        let pool = Pool::new(3, 1 << 20).unwrap();
-        assert!(pool.is_in_huge_pages());
-        let mut held: Vec<Buffer> = core::iter::from_fn(|| pool.take()).collect();
-        for buffer in &mut held {
-            buffer.fill(7);
+        for pool in [Pool::new, Pool::shared] {
+            // Not a whole number of huge pages.
+            let pool = pool(3, 1 << 20).unwrap();
+            assert!(pool.is_in_huge_pages());
+            let mut held: Vec<Buffer> = core::iter::from_fn(|| pool.take()).collect();
+            for buffer in &mut held {
+                buffer.fill(7);
+            }
+            assert!(held.len() == 3 && pool.take().is_none());
         }
-        assert!(held.len() == 3 && pool.take().is_none());
-        drop((held, pool));
-        assert!(!Pool::new(free + 1, HUGE_PAGE_SIZE).unwrap().is_in_huge_pages());
+        for pool in [Pool::new, Pool::shared] {
+            assert!(!pool(free + 1, HUGE_PAGE_SIZE).unwrap().is_in_huge_pages());
+        }
     }
 
     #[test]

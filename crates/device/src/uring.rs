@@ -25,7 +25,7 @@ use rustix::io::Errno;
 use crate::clock::monotonic_ns;
 use crate::discard::Discards;
 use crate::target::Target;
-use crate::{Completion, Device, Error, Shared, assert_range, to_u64, to_usize};
+use crate::{Completion, Device, Error, Shared, assert_range, rings, to_u64, to_usize};
 
 /// Submissions are handed over at once, so this bounds nothing.
 const RING_ENTRIES: u32 = 64;
@@ -36,7 +36,8 @@ const COMPLETION_ENTRIES: u32 = 1024;
 
 /// A device behind a ring.
 pub(crate) struct Uring {
-    ring: IoUring,
+    /// There until it is dropped.
+    ring: Option<IoUring>,
     target: Arc<Target>,
     /// By user data of the ring; `None` is free.
     slots: Vec<Option<Slot>>,
@@ -69,23 +70,24 @@ enum Operation {
 impl Uring {
     /// Fails where `io_uring` is missing, forbidden, or older than Linux 5.11.
     pub(crate) fn start(target: Arc<Target>, notes: Vec<String>) -> io::Result<Self> {
-        // COOP_TASKRUN spares interrupts of the submitting thread, from Linux 5.19.
-        let mut plain = IoUring::builder();
-        plain.setup_cqsize(COMPLETION_ENTRIES);
-        let ring =
-            plain.clone().setup_coop_taskrun().setup_taskrun_flag().build(RING_ENTRIES).or_else(
-                |error| match error.raw_os_error() {
-                    Some(libc::EINVAL) => plain.build(RING_ENTRIES),
-                    _ => Err(error),
-                },
-            )?;
-        if !ring.params().is_feature_ext_arg() {
-            return Err(io::Error::from_raw_os_error(libc::ENOSYS));
-        }
+        let ring = make_ring().or_else(|error| rings::take().ok_or(error))?;
         let slots = Vec::with_capacity(to_usize(u64::from(RING_ENTRIES)));
         let (unsent, in_flight) = (Vec::new(), 0);
         let discards = Discards::new();
-        Ok(Self { ring, target, slots, in_flight, discards, unsent, broken: None, notes })
+        Ok(Self {
+            ring: Some(ring),
+            target,
+            slots,
+            in_flight,
+            discards,
+            unsent,
+            broken: None,
+            notes,
+        })
+    }
+
+    fn ring(&mut self) -> &mut IoUring {
+        self.ring.as_mut().expect("it is there until this is dropped")
     }
 
     fn submit(&mut self, token: u64, operation: Operation) {
@@ -114,7 +116,7 @@ impl Uring {
         let entry = slot.operation.entry(file).user_data(to_u64(index));
         loop {
             // SAFETY: the buffer that the entry points to is held by the slot until its completion.
-            if unsafe { self.ring.submission().push(&entry) }.is_ok() {
+            if unsafe { self.ring().submission().push(&entry) }.is_ok() {
                 return;
             }
             if self.broken.is_some() {
@@ -126,7 +128,7 @@ impl Uring {
 
     /// Whether the kernel has something to do for this ring that only a system call lets it do.
     fn needs_entering(&mut self) -> bool {
-        let queue = self.ring.submission();
+        let queue = self.ring().submission();
         queue.taskrun() || queue.cq_overflow() || !queue.is_empty()
     }
 
@@ -138,7 +140,7 @@ impl Uring {
         let timespec = Timespec::from(wait.unwrap_or_default());
         let arguments = SubmitArgs::new().timespec(&timespec);
         let least = usize::from(wait.is_some());
-        match self.ring.submitter().submit_with_args(least, &arguments) {
+        match self.ring().submitter().submit_with_args(least, &arguments) {
             Ok(_) => {}
             // A signal, the time is over, or the kernel is short of memory for the moment: what is
             // queued stays queued.
@@ -167,7 +169,7 @@ impl Uring {
     /// Takes what has arrived; a part of a write that was not done is sent again.
     fn collect(&mut self, out: &mut Vec<Completion>) {
         loop {
-            let entry = self.ring.completion().next();
+            let entry = self.ring().completion().next();
             let Some(entry) = entry else { return };
             let index = to_usize(entry.user_data());
             let Some(slot) = self.slots.get_mut(index).and_then(Option::as_mut) else {
@@ -189,6 +191,28 @@ impl Uring {
                 }
             }
         }
+    }
+}
+
+/// A ring that writes and flushes; fails where this process can make none.
+pub(crate) fn make_ring() -> io::Result<IoUring> {
+    // COOP_TASKRUN spares interrupts of the submitting thread, from Linux 5.19.
+    let mut plain = IoUring::builder();
+    plain.setup_cqsize(COMPLETION_ENTRIES);
+    let mut newer = plain.clone();
+    newer.setup_coop_taskrun().setup_taskrun_flag();
+    let operations = [opcode::Write::CODE, opcode::Fsync::CODE];
+    let ring =
+        rings::restricted(&mut newer, RING_ENTRIES, &operations).or_else(|error| {
+            match error.raw_os_error() {
+                Some(libc::EINVAL) => rings::restricted(&mut plain, RING_ENTRIES, &operations),
+                _ => Err(error),
+            }
+        })?;
+    if ring.params().is_feature_ext_arg() {
+        Ok(ring)
+    } else {
+        Err(io::Error::from_raw_os_error(libc::ENOSYS))
     }
 }
 
@@ -297,6 +321,9 @@ impl Drop for Uring {
             self.reap(Some(Duration::from_secs(1)), &mut ignored);
             ignored.clear();
         }
+        if let Some(ring) = self.ring.take().filter(|_| self.broken.is_none()) {
+            rings::put_back(ring);
+        }
     }
 }
 
@@ -307,5 +334,52 @@ impl core::fmt::Debug for Uring {
             .field("in_flight", &self.in_flight)
             .field("broken", &self.broken)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The answer of a ring to one entry.
+    fn answer(ring: &mut IoUring, entry: squeue::Entry) -> i32 {
+        // SAFETY: the entries of these tests have no addresses but of texts that stay.
+        unsafe { ring.submission().push(&entry) }.unwrap();
+        ring.submit_and_wait(1).unwrap();
+        ring.completion().next().unwrap().result()
+    }
+
+    #[test]
+    fn a_ring_writes_and_flushes_and_does_nothing_else() {
+        let Ok(mut ring) = make_ring() else { return println!("not run: no io_uring here") };
+        let file = tempfile::tempfile().unwrap();
+        let fd = Fd(file.as_raw_fd());
+        assert_eq!(
+            answer(&mut ring, opcode::Write::new(fd, c"text".as_ptr().cast(), 4).build()),
+            4
+        );
+        assert_eq!(answer(&mut ring, opcode::Fsync::new(fd).build()), 0);
+        let here = Fd(libc::AT_FDCWD);
+        let forbidden = [
+            opcode::Nop::new().build(),
+            opcode::OpenAt::new(here, c"/dev/null".as_ptr()).build(),
+            opcode::UnlinkAt::new(here, c"/nonexistent".as_ptr()).build(),
+            opcode::Socket::new(libc::AF_INET, libc::SOCK_STREAM, 0).build(),
+            opcode::Write::new(fd, c"text".as_ptr().cast(), 4).build().flags(squeue::Flags::ASYNC),
+        ];
+        for entry in forbidden {
+            assert_eq!(answer(&mut ring, entry), -libc::EACCES);
+        }
+        assert!(ring.submitter().register_files(&[fd.0]).is_err(), "nothing is registered later");
+    }
+
+    #[test]
+    fn rings_that_were_made_ahead_come_back() {
+        rings::reserve_rings(1);
+        let Some(ring) = rings::take() else { return println!("not run: no io_uring here") };
+        assert!(rings::take().is_none());
+        rings::put_back(ring);
+        assert!(rings::take().is_some());
+        rings::reserve_rings(0);
     }
 }

@@ -1,21 +1,37 @@
-//! Anonymous memory whose pages come when they are touched.
+//! Memory whose pages come when they are touched: anonymous, or that of a file in memory which
+//! other processes may map to read.
 
 use core::ffi::c_void;
 use core::ptr::NonNull;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::Errno;
 use rustix::mm::{
-    Advice, MapFlags, MlockFlags, ProtFlags, madvise, mlock_with, mmap_anonymous, munmap,
+    Advice, MapFlags, MlockFlags, ProtFlags, madvise, mlock_with, mmap, mmap_anonymous, munmap,
 };
+
+use super::shared::{self, FileId};
+use crate::to_u64;
 
 /// Below one huge page the advice would be meaningless.
 pub(super) const HUGE_PAGE_SIZE: usize = 2 << 20;
+const PAGE_SIZE: usize = 4096;
 
-/// A private range, unmapped when dropped. Who may touch which part of it is the owner's to say.
+/// A range that nobody else in this process has mapped, unmapped when dropped. Who may touch which
+/// part of it is the owner's to say.
 pub(super) struct Mapping {
     start: NonNull<u8>,
     len: usize,
     is_huge: bool,
+    /// What the range shows, where that is a file.
+    file: Option<File>,
+}
+
+/// A sealed file in memory: only through the mapping that made it is it ever written.
+struct File {
+    fd: OwnedFd,
+    id: FileId,
 }
 
 // SAFETY: the range has no affinity to a thread.
@@ -31,12 +47,54 @@ impl Mapping {
         if let Some(huge) = Self::huge(len) {
             return Ok(huge);
         }
-        let mapping = Self { start: map(len, MapFlags::PRIVATE)?, len, is_huge: false };
-        if len >= HUGE_PAGE_SIZE {
-            mapping.advise((0, len), Advice::LinuxHugepage)?;
-            mapping.lock();
-        }
+        let start = map(len, MapFlags::PRIVATE)?;
+        let mapping = Self { start, len, is_huge: false, file: None };
+        mapping.settle()?;
         Ok(mapping)
+    }
+
+    /// As [`Self::new`], in a file that other processes may map to read, and not otherwise. Fails
+    /// where the kernel has no such files, or none with these seals (before Linux 5.1).
+    pub(super) fn in_file(len: usize) -> Result<Self, Errno> {
+        if let Some(huge) = Self::huge_in_file(len) {
+            return Ok(huge);
+        }
+        let mapping = Self::of_file(len, MemfdFlags::empty())?;
+        mapping.settle()?;
+        Ok(mapping)
+    }
+
+    /// The memory of a new file, mapped for writing and then sealed.
+    fn of_file(len: usize, pages: MemfdFlags) -> Result<Self, Errno> {
+        let fd = file(pages)?;
+        ftruncate(&fd, to_u64(len))?;
+        let id = shared::file_id(&fd)?.0;
+        let is_huge = pages.contains(MemfdFlags::HUGETLB);
+        shared::register(id);
+        let start = map_file(&fd, len).inspect_err(|_| shared::forget(id))?;
+        let mapping = Self { start, len, is_huge, file: Some(File { fd, id }) };
+        // It keeps its length, so that no page of a mapping is ever taken away, and the mapping
+        // above stays the only one that can be written through: F_ADD_SEALS, fcntl(2).
+        let file = mapping.memory_fd().expect("it is that of a file");
+        fcntl_add_seals(file, shared::SEALS & !SealFlags::SEAL)?;
+        fcntl_add_seals(file, SealFlags::SEAL)?;
+        // A forked process would have that mapping too.
+        mapping.advise((0, len), Advice::LinuxDontFork)?;
+        Ok(mapping)
+    }
+
+    /// For a range in pages that the kernel finds.
+    fn settle(&self) -> Result<(), Errno> {
+        if self.len >= HUGE_PAGE_SIZE {
+            self.advise((0, self.len), Advice::LinuxHugepage)?;
+            self.lock();
+        }
+        Ok(())
+    }
+
+    /// What other processes may map.
+    pub(super) fn memory_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.file.as_ref().map(|file| file.fd.as_fd())
     }
 
     /// What was touched stays in memory, however little of it there is. Whoever may not lock so
@@ -48,13 +106,21 @@ impl Mapping {
     }
 
     fn huge(len: usize) -> Option<Self> {
-        // A small pool would take a whole one away from those that need many.
-        let len = len.checked_next_multiple_of(HUGE_PAGE_SIZE).filter(|_| len >= HUGE_PAGE_SIZE)?;
+        let len = whole_huge_pages(len)?;
         let flags = MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::HUGE_2MB;
-        let mapping = Self { start: map(len, flags).ok()?, len, is_huge: true };
+        let start = map(len, flags).ok()?;
+        Self { start, len, is_huge: true, file: None }.populated()
+    }
+
+    fn huge_in_file(len: usize) -> Option<Self> {
+        let pages = MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB;
+        Self::of_file(whole_huge_pages(len)?, pages).ok()?.populated()
+    }
+
+    fn populated(self) -> Option<Self> {
         // They are reserved, but a control group may still refuse them: then on first touch, with a
         // signal.
-        mapping.advise((0, len), Advice::LinuxPopulateWrite).is_ok().then_some(mapping)
+        self.advise((0, self.len), Advice::LinuxPopulateWrite).is_ok().then_some(self)
     }
 
     /// Whether it lies in huge pages that were set aside; then all of it has been touched.
@@ -69,7 +135,25 @@ impl Mapping {
     /// Gives the pages of a range of whole pages memory, so that nobody waits for it later. What
     /// they hold does not change, whoever writes to them meanwhile.
     pub(super) fn touch(&self, offset: usize, len: usize) -> Result<(), Errno> {
+        if self.file.is_some() {
+            let first = offset - offset % HUGE_PAGE_SIZE;
+            (first..offset + len).step_by(HUGE_PAGE_SIZE).for_each(|at| self.collapse(at));
+        }
         self.advise((offset, len), Advice::LinuxPopulateWrite)
+    }
+
+    /// One large page instead of many small ones, where the kernel can: it gives them to a file by
+    /// itself only if `shmem_enabled` in `/sys/kernel/mm/transparent_hugepage` says so, which it
+    /// seldom does, and on request always, unless that says `deny`. From Linux 6.1.
+    fn collapse(&self, offset: usize) {
+        if offset + HUGE_PAGE_SIZE > self.len {
+            return;
+        }
+        // A range without any page is not collapsed.
+        if self.advise((offset, PAGE_SIZE), Advice::LinuxPopulateWrite).is_ok() {
+            // SAFETY: the range is ours, and what it holds does not change.
+            unsafe { libc::madvise(self.address(offset), HUGE_PAGE_SIZE, libc::MADV_COLLAPSE) };
+        }
     }
 
     fn address(&self, offset: usize) -> *mut c_void {
@@ -79,7 +163,7 @@ impl Mapping {
     /// A kernel that does not know an advice (EINVAL) only costs speed.
     fn advise(&self, (offset, len): (usize, usize), advice: Advice) -> Result<(), Errno> {
         assert!(offset + len <= self.len, "the range lies in the mapping");
-        // SAFETY: the range is ours, and neither advice in use changes its content.
+        // SAFETY: the range is ours, and none of the advices in use changes its content.
         match unsafe { madvise(self.address(offset), len, advice) } {
             Err(errno) if errno != Errno::INVAL => Err(errno),
             _ => Ok(()),
@@ -92,7 +176,56 @@ impl Drop for Mapping {
         // SAFETY: the owner has made sure that nothing points into it.
         let unmapped = unsafe { munmap(self.address(0), self.len) };
         assert!(unmapped.is_ok(), "a mapping is unmapped once, as it was mapped");
+        if let Some(file) = &self.file {
+            shared::forget(file.id);
+        }
     }
+}
+
+/// A small pool would take a whole one away from those that need many.
+fn whole_huge_pages(len: usize) -> Option<usize> {
+    len.checked_next_multiple_of(HUGE_PAGE_SIZE).filter(|_| len >= HUGE_PAGE_SIZE)
+}
+
+/// A file in memory that nobody has opened yet. It holds no program: kernels that know it (Linux
+/// 6.3) are told so, and may be configured to refuse files that do not say (`vm.memfd_noexec`).
+fn file(pages: MemfdFlags) -> Result<OwnedFd, Errno> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | pages;
+    let strict = memfd_create(c"wirespool", flags | MemfdFlags::NOEXEC_SEAL);
+    strict.or_else(|errno| match errno {
+        Errno::INVAL => memfd_create(c"wirespool", flags),
+        _ => Err(errno),
+    })
+}
+
+/// Maps a file where large pages of it may lie: the kernel does not care for that by itself where
+/// `shmem_enabled` says `never`.
+fn map_file(fd: &OwnedFd, len: usize) -> Result<NonNull<u8>, Errno> {
+    let read_write = ProtFlags::READ | ProtFlags::WRITE;
+    let room = len.checked_add(HUGE_PAGE_SIZE).ok_or(Errno::NOMEM)?;
+    // SAFETY: without a hint and without FIXED the kernel chooses an unused range.
+    let reserved = unsafe {
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        mmap_anonymous(core::ptr::null_mut(), room, ProtFlags::empty(), flags)
+    }?;
+    let before = reserved.align_offset(HUGE_PAGE_SIZE);
+    let start = reserved.wrapping_byte_add(before);
+    // SAFETY: `before` is less than a large page, so all of the range lies in what was reserved,
+    // which nobody else uses.
+    let mapped = unsafe { mmap(start, len, read_write, MapFlags::SHARED | MapFlags::FIXED, fd, 0) };
+    // What is left of the reservation on both sides; all of it after a failure.
+    let whole = len.next_multiple_of(PAGE_SIZE);
+    let rest = match mapped {
+        Ok(_) => [(0, before), (before + whole, room - before - whole)],
+        Err(_) => [(0, room), (0, 0)],
+    };
+    for (at, len) in rest.into_iter().filter(|(_, len)| *len > 0) {
+        // SAFETY: it was reserved above, and nothing was mapped over it.
+        let unmapped = unsafe { munmap(reserved.wrapping_byte_add(at), len) };
+        assert!(unmapped.is_ok(), "what was reserved can be given back");
+    }
+    mapped?;
+    Ok(NonNull::new(start.cast::<u8>()).expect("mmap never returns null"))
 }
 
 fn map(len: usize, flags: MapFlags) -> Result<NonNull<u8>, Errno> {
