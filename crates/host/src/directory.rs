@@ -4,12 +4,13 @@
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Advice, fadvise};
+use rustix::fs::{Advice, OFlags, fadvise};
 
 use crate::Error;
+use crate::draft::draft_file;
 
 /// A directory whose files are replaced atomically. Names that begin with a dot are its own.
 #[derive(Debug, Clone)]
@@ -19,13 +20,21 @@ pub struct Directory {
 
 impl Directory {
     /// Opens the directory, making it and its parents if need be; only its owner may look inside
-    /// what is made.
+    /// what is made. One that everybody may write to is refused: its files are read back, and could
+    /// be anybody's.
     pub fn open(path: &Path) -> Result<Self, Error> {
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(path)
             .map_err(|error| Error::path("make the directory", path, error))?;
+        let found = fs::metadata(path).map_err(|error| Error::path("examine", path, error))?;
+        if found.mode() & 0o002 != 0 {
+            return Err(Error::UnsafeFolder {
+                path: path.to_path_buf(),
+                why: "everybody may write to it",
+            });
+        }
         Ok(Self { path: path.to_path_buf() })
     }
 
@@ -51,7 +60,7 @@ impl Directory {
     pub fn open_file(&self, name: &str) -> Result<Option<OpenFile>, Error> {
         let path = self.entry(name);
         let fail = |error| Error::path("read", &path, error);
-        let file = match fs::File::open(&path) {
+        let file = match open_plain(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(fail)?,
         };
@@ -103,14 +112,13 @@ impl Directory {
         write: &mut dyn FnMut(&mut fs::File) -> std::io::Result<()>,
     ) -> Result<(), Error> {
         let path = self.entry(name);
-        let draft = self.path.join(format!(".{name}.{}", std::process::id()));
-        let written = create(&draft)
-            .and_then(|mut file| write(&mut file))
-            .and_then(|()| fs::rename(&draft, &path));
+        let fail = |error| Error::path("write", &path, error);
+        let (draft, mut file) = draft_file(&path).map_err(fail)?;
+        let written = write(&mut file).and_then(|()| fs::rename(&draft, &path));
         written.map_err(|error| {
             // The cause is worth more than a second error.
             drop(fs::remove_file(&draft));
-            Error::path("write", &path, error)
+            fail(error)
         })
     }
 
@@ -184,7 +192,7 @@ impl OpenFile {
 /// Asks for the whole file at once before it reads: a cold file then comes at the disk's speed, not
 /// window by window.
 fn read_whole(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut file = fs::File::open(path)?;
+    let mut file = open_plain(path)?;
     let size = usize::try_from(file.metadata()?.len()).unwrap_or(0);
     // Advice only: a file system that does not take it reads as ever.
     fadvise(&file, 0, None, Advice::WillNeed).unwrap_or_default();
@@ -193,8 +201,10 @@ fn read_whole(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn create(path: &Path) -> std::io::Result<fs::File> {
-    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+/// A link has no place here: it would lead elsewhere.
+fn open_plain(path: &Path) -> std::io::Result<fs::File> {
+    let flags = OFlags::NOFOLLOW.bits().cast_signed();
+    fs::OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
 /// Where caches go: `/var/cache/wirespool` for root, else by the XDG Base Directory Specification,
@@ -243,6 +253,21 @@ mod tests {
         fs::create_dir_all(directory.path().join("x/inner")).unwrap();
         assert!(directory.write_atomic("x", b"new").is_err());
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_directory_that_everybody_may_write_to_is_refused_and_links_in_it_are_not_followed() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let parent = tempfile::tempdir().unwrap();
+        let directory = Directory::open(parent.path()).unwrap();
+        fs::write(parent.path().join("theirs"), b"theirs").unwrap();
+        symlink(parent.path().join("theirs"), parent.path().join("x")).unwrap();
+        assert!(directory.read("x").is_err() && directory.open_file("x").is_err());
+        directory.write_atomic("x", b"ours").unwrap();
+        assert_eq!(directory.read("theirs").unwrap().as_deref(), Some(b"theirs".as_slice()));
+        fs::set_permissions(parent.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+        let error = Directory::open(parent.path()).unwrap_err().to_string();
+        assert!(error.ends_with("is not used: everybody may write to it"), "{error}");
     }
 
     #[test]

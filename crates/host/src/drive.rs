@@ -16,7 +16,7 @@ use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 
 use crate::usage::children;
@@ -166,7 +166,11 @@ impl Drive {
 }
 
 fn open(node: &Path) -> Result<OwnedFd, Errno> {
-    openat(CWD, node, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let fd = openat(CWD, node, flags, Mode::empty())?;
+    // To anything else the number of a command may mean something else.
+    let kind = FileType::from_raw_mode(fstat(&fd)?.st_mode);
+    if kind == FileType::BlockDevice { Ok(fd) } else { Err(Errno::NOTTY) }
 }
 
 fn reason(errno: Errno) -> String {
@@ -224,6 +228,15 @@ unsafe fn ioctl<T>(fd: &OwnedFd, request: libc::c_ulong, argument: &mut T) -> Re
     } else {
         Ok(answer)
     }
+}
+
+/// For tests that give any bytes: what a drive answers.
+pub(crate) fn read_any_answer(bytes: &[u8]) -> [(Health, Option<i32>); 2] {
+    let mut sector = [0; 512];
+    for (to, from) in sector.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+    [nvme::decode(&sector), ata::decode(&sector)]
 }
 
 #[cfg(test)]

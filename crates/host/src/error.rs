@@ -59,6 +59,40 @@ pub enum Error {
         /// The disk.
         path: PathBuf,
     },
+    /// A folder that others could change is not trusted with what lies in it.
+    #[error("{} is not used: {why}", path.display())]
+    UnsafeFolder {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A file of which only its owner may know, and others may read it.
+    #[error(
+        "others may read or change the key {} (mode {mode:04o}): chmod 600, or make another one",
+        path.display()
+    )]
+    ReadableKey {
+        /// The file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// A key that somebody else can exchange.
+    #[error("the key {} belongs to another user, who could exchange it", path.display())]
+    ForeignKey {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A pipe that somebody else has put where a file should go.
+    #[error("{} is a pipe of another user, who would read it", path.display())]
+    ForeignPipe {
+        /// The pipe.
+        path: PathBuf,
+    },
+    /// There is no folder of the user's own for sockets.
+    #[error("no folder for a socket: none of XDG_RUNTIME_DIR, XDG_CACHE_HOME and HOME is set")]
+    NoSocketFolder,
     /// Neither `XDG_CACHE_HOME` nor `HOME` is set to an absolute path.
     #[error("no cache directory: neither XDG_CACHE_HOME nor HOME is set")]
     NoCacheDirectory,

@@ -2,9 +2,8 @@
 
 #![expect(unsafe_code, reason = "a child changes its mounts and its user before it runs")]
 
-use std::ffi::{CStr, CString, OsString};
+use std::ffi::{CStr, OsString};
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -15,6 +14,7 @@ use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::Error;
+use crate::user::User;
 
 /// Signals count on from here in the exit code of a shell.
 const SIGNALLED: i32 = 128;
@@ -25,46 +25,6 @@ const RESOLVER: &CStr = c"/etc/resolv.conf";
 /// A folder that is there everywhere, covered while the file is made.
 const COVERED: &CStr = c"/tmp";
 const COVERED_RESOLVER: &CStr = c"/tmp/resolv.conf";
-/// Room for what the system keeps of a user.
-const USER_BYTES: usize = 16 << 10;
-const GROUPS_MAX: usize = 1 << 10;
-
-/// A user to run as.
-#[derive(Clone, Debug)]
-pub struct User {
-    uid: libc::uid_t,
-    gid: libc::gid_t,
-    groups: Vec<libc::gid_t>,
-}
-
-impl User {
-    /// The user of this name, with all of its groups.
-    pub fn named(name: &str) -> Result<Self, Error> {
-        let unknown = || Error::NoUser { name: name.to_owned() };
-        let text = CString::new(name).map_err(|_| unknown())?;
-        let mut entry = MaybeUninit::<libc::passwd>::uninit();
-        let mut room = vec![0; USER_BYTES];
-        let mut found = ptr::null_mut();
-        // SAFETY: all pointers are to values that live as long as the call, with their true length.
-        let failed = unsafe {
-            let room = (room.as_mut_ptr(), room.len());
-            libc::getpwnam_r(text.as_ptr(), entry.as_mut_ptr(), room.0, room.1, &raw mut found)
-        };
-        if failed != 0 || found.is_null() {
-            return Err(unknown());
-        }
-        // SAFETY: the call succeeded and filled it.
-        let entry = unsafe { entry.assume_init() };
-        let mut groups = vec![0; GROUPS_MAX];
-        let mut count = libc::c_int::try_from(GROUPS_MAX).expect("few groups");
-        // SAFETY: as above; the count is that of the room.
-        let filled = unsafe {
-            libc::getgrouplist(text.as_ptr(), entry.pw_gid, groups.as_mut_ptr(), &raw mut count)
-        };
-        groups.truncate(usize::try_from(filled).unwrap_or(0));
-        Ok(Self { uid: entry.pw_uid, gid: entry.pw_gid, groups })
-    }
-}
 
 /// How a program is started.
 #[derive(Clone, Debug)]
@@ -73,7 +33,7 @@ pub struct Launch<'a> {
     pub program: &'a Path,
     /// Its arguments.
     pub arguments: &'a [OsString],
-    /// As whom; as ourselves where nobody is named.
+    /// As whom, with that user's home; as ourselves where nobody is named.
     pub user: Option<&'a User>,
     /// What it finds in `/etc/resolv.conf`; what is there where nothing is given. Others do not
     /// see it, and nothing of it stays.
@@ -98,13 +58,16 @@ impl Launch<'_> {
             let errors = errors.map_err(|error| Error::system("copy a descriptor", error))?;
             command.stdout(Stdio::from(errors));
         }
+        if let Some(user) = self.user {
+            command.envs(user.environment());
+        }
         let (user, resolver) = (self.user.cloned(), self.resolver.map(str::to_owned));
         let prepare = move || {
             if let Some(resolver) = &resolver {
                 cover_resolver(resolver.as_bytes())?;
             }
             if let Some(user) = &user {
-                become_user(user)?;
+                user.take_on()?;
             }
             // Behind the change of user, which takes it back.
             Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
@@ -188,16 +151,6 @@ fn write_file(path: &CStr, text: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-fn become_user(user: &User) -> io::Result<()> {
-    let done = |answer| if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
-    // SAFETY: the list has the length that is given.
-    done(unsafe { libc::setgroups(user.groups.len(), user.groups.as_ptr()) })?;
-    // SAFETY: a number.
-    done(unsafe { libc::setgid(user.gid) })?;
-    // SAFETY: a number.
-    done(unsafe { libc::setuid(user.uid) })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,14 +191,5 @@ mod tests {
         }
         assert_eq!(std::fs::read("/etc/resolv.conf").ok(), before.ok());
         assert!(!Path::new("/tmp/resolv.conf").exists());
-    }
-
-    #[test]
-    fn a_user_has_its_number_and_groups() {
-        let root = User::named("root").unwrap();
-        assert_eq!((root.uid, root.gid), (0, 0));
-        assert!(root.groups.contains(&0));
-        let error = User::named("nobody-of-this-name").unwrap_err();
-        assert_eq!(error.to_string(), "there is no user \"nobody-of-this-name\"");
     }
 }

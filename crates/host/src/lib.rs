@@ -11,7 +11,9 @@ mod clock;
 mod control;
 mod directory;
 pub mod disk;
+mod draft;
 pub mod drive;
+mod duplex;
 mod error;
 pub mod facts;
 pub mod gpt;
@@ -29,6 +31,7 @@ mod output;
 mod perf;
 mod pipe;
 mod piped;
+mod private;
 mod process;
 mod processes;
 mod processor_counters;
@@ -46,22 +49,27 @@ mod temporary;
 mod threads;
 mod timed;
 pub mod tracepoints;
+#[doc(hidden)]
+pub mod untrusted;
 pub mod usage;
+mod user;
 
 pub use cached::{cached_share, page_bytes};
 pub use clock::SystemClock;
 pub use control::{ControlSocket, ask, control_sockets};
 pub use directory::{Directory, OpenFile, default_cache_directory};
+pub use duplex::{Duplex, Heard};
 pub use error::Error;
 pub use install::{install_link, wireshark_folders};
-pub use launch::{Launch, Launched, User, not_started};
+pub use launch::{Launch, Launched, not_started};
 pub use listing::{files_in, read_text};
 pub use near::MemoryNear;
 pub use nic::{DirectionCounters, LinkCounters, link_counters, receive_queue_count};
-pub use notice::{Hook, log_warning};
-pub use output::{Appended, Output, OutputFolder, open_input};
+pub use notice::log_warning;
+pub use output::{Appended, Output, OutputFolder, open_input, write_file};
 pub use pipe::{NamedEnd, pipe};
 pub use piped::Piped;
+pub use private::read_key;
 pub use process::{
     CpuTime, cpu_time, keep_freed_memory, memlock_limit_bytes, memory_available_bytes, own_process,
     random_bytes, terminal_columns,
@@ -76,6 +84,7 @@ pub use program::{Ended, Program};
 pub use signals::StopFlag;
 pub use space::{extents, free_bytes};
 pub use tail::Tail;
-pub use temporary::{TemporaryDirectory, write_file};
+pub use temporary::TemporaryDirectory;
 pub use threads::thread_times;
 pub use timed::{Taken, Timed, can_start};
+pub use user::User;

@@ -50,6 +50,11 @@ pub(crate) fn error_in(answer: &[u8]) -> Option<i32> {
     (first.kind == NLMSG_ERROR).then(|| i32_of(errno))
 }
 
+/// The error that an answer's number means, which is negative as the kernel gives it.
+pub(crate) fn refusal(number: i32) -> io::Error {
+    io::Error::from_raw_os_error(number.checked_neg().unwrap_or(i32::MAX))
+}
+
 /// struct rtattr with its value, padded to four bytes.
 pub(crate) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let len = u16::try_from(ATTRIBUTE_HEADER + value.len()).expect("names and numbers are short");
@@ -93,6 +98,11 @@ pub(crate) fn to_bytes(value: u32) -> [u8; 4] {
 #[expect(clippy::host_endian_bytes, reason = "the kernel of this machine answers")]
 pub(crate) fn u32_of(bytes: [u8; 4]) -> u32 {
     u32::from_ne_bytes(bytes)
+}
+
+#[expect(clippy::host_endian_bytes, reason = "the kernel of this machine asks")]
+pub(crate) fn word_bytes(value: u64) -> [u8; 8] {
+    value.to_ne_bytes()
 }
 
 #[expect(clippy::host_endian_bytes, reason = "the kernel of this machine answers")]

@@ -133,17 +133,33 @@ pub fn link_counters(name: &str) -> Result<LinkCounters, Error> {
     let fail = |source| Error::system("read the counters of an interface", source);
     let asked = [link_header(0, 0), attribute(IFLA_IFNAME, &text(name))].concat();
     let answer = request(RTM_GETLINK, 0, &asked).map_err(fail)?;
+    counters_in(&answer).ok_or_else(|| fail(io::ErrorKind::InvalidData.into()))
+}
+
+/// Those of an answer to `RTM_GETLINK`.
+fn counters_in(answer: &[u8]) -> Option<LinkCounters> {
     let attributes = answer.get(MESSAGE_HEADER + LINK_HEADER..).unwrap_or_default();
-    let stats = find_attribute(attributes, IFLA_STATS64);
-    let stats = stats.ok_or_else(|| fail(io::ErrorKind::InvalidData.into()))?;
+    let stats = find_attribute(attributes, IFLA_STATS64)?;
     // struct rtnl_link_stats64: missed are those for which the card had no room.
     let at = |place: usize| stats.as_chunks().0.get(place).copied().map_or(0, from_bytes);
-    Ok(LinkCounters {
+    Some(LinkCounters {
         received: at(0),
         sent: at(1),
-        receive_drops: at(6) + at(15),
+        receive_drops: at(6).saturating_add(at(15)),
         send_drops: at(7),
     })
+}
+
+/// For tests that give any bytes: an answer of `rtnetlink(7)`.
+pub(crate) fn read_any_answer(answer: &[u8]) -> Option<LinkCounters> {
+    crate::netlink::error_in(answer);
+    counters_in(answer)
+}
+
+/// For tests that give any text: that of `/proc/net/route`.
+pub(crate) fn read_any_routes(text: &str) -> bool {
+    let routes = route::routes_in(text);
+    routes.iter().any(|route| route.is_default() || route.meets(std::net::Ipv4Addr::LOCALHOST, 30))
 }
 
 #[cfg(test)]

@@ -1,9 +1,6 @@
-//! Telling others: the system log, and commands of the user's.
+//! Telling others: the system log.
 
 use std::os::unix::net::UnixDatagram;
-use std::process::{Child, Command, Stdio};
-
-use crate::Error;
 
 /// Where the system log takes messages.
 const SYSTEM_LOG: &str = "/dev/log";
@@ -18,35 +15,5 @@ pub fn log_warning(line: &str) {
         // A log that does not keep up must not hold a recorder.
         drop(socket.set_nonblocking(true));
         drop(socket.send_to(message.as_bytes(), SYSTEM_LOG));
-    }
-}
-
-/// A command of the user's that is run on events, without waiting for it.
-#[derive(Debug, Default)]
-pub struct Hook {
-    running: Vec<Child>,
-}
-
-impl Hook {
-    /// Starts `command` in a shell with further environment variables. It gets no input, and its
-    /// output goes to standard error.
-    pub fn start(&mut self, command: &str, environment: &[(&str, String)]) -> Result<(), Error> {
-        self.running.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
-        let child = Command::new("/bin/sh")
-            .args(["-c", command])
-            .envs(environment.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .stdout(std::io::stderr())
-            .spawn()
-            .map_err(|error| Error::system("run the command of --on-member-change", error))?;
-        self.running.push(child);
-        Ok(())
-    }
-
-    /// Waits until every command has ended.
-    pub fn finish(mut self) {
-        for child in &mut self.running {
-            drop(child.wait());
-        }
     }
 }

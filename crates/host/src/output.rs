@@ -4,20 +4,17 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
+use rustix::process::geteuid;
 
 use crate::Error;
+use crate::draft::{draft_file, draft_folder};
 use crate::usage::{Target, target};
-
-/// The hidden name beside a place; a path that ends in `..` has none.
-fn draft(path: &Path) -> Option<PathBuf> {
-    let name = path.file_name()?;
-    Some(path.with_file_name(format!(".{}.{}", name.to_string_lossy(), std::process::id())))
-}
+use crate::user::calling_user;
 
 /// A new file under a hidden name beside its place until [`Output::finish`]; dropped before, it is
 /// removed. Pipes and devices are written to as they are.
@@ -34,18 +31,15 @@ impl Output {
     pub fn create(path: &Path, overwrite: bool) -> Result<Self, Error> {
         let fail = |error| Error::path("create", path, error);
         let found = target(path)?;
-        let mut options = OpenOptions::new();
-        options.write(true);
         if found == Target::Other && !path.is_dir() {
-            let file = options.open(path).map_err(fail)?;
+            let file = open_stream(path)?;
             return Ok(Self { path: path.to_path_buf(), file, draft: None, overwrite });
         }
         let is_free = overwrite && matches!(found, Target::File { .. });
         if found != Target::Absent && !is_free {
             return Err(fail(io::ErrorKind::AlreadyExists.into()));
         }
-        let draft = draft(path).ok_or_else(|| fail(io::ErrorKind::IsADirectory.into()))?;
-        let file = options.create(true).truncate(true).mode(0o600).open(&draft).map_err(fail)?;
+        let (draft, file) = draft_file(path).map_err(fail)?;
         Ok(Self { path: path.to_path_buf(), file, draft: Some(draft), overwrite })
     }
 
@@ -56,7 +50,7 @@ impl Output {
         self.finish()
     }
 
-    /// Gives the file its name.
+    /// Gives the file its name. A link that has it is replaced, not followed.
     pub fn finish(mut self) -> Result<(), Error> {
         let fail = |error| Error::path("write", &self.path, error);
         let Some(draft) = &self.draft else { return Ok(()) };
@@ -108,8 +102,7 @@ impl OutputFolder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(fail(error)),
         }
-        let draft = draft(path).ok_or_else(|| fail(io::ErrorKind::InvalidInput.into()))?;
-        std::fs::DirBuilder::new().mode(0o700).create(&draft).map_err(fail)?;
+        let draft = draft_folder(path).map_err(fail)?;
         Ok(Self { path: path.to_path_buf(), draft: Some(draft) })
     }
 
@@ -164,13 +157,51 @@ impl Write for Appended {
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut options = OpenOptions::new();
-        let file = options.append(true).create(true).mode(0o600).open(&self.path);
+        options.append(true).create(true).mode(0o600);
+        let file = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(&self.path);
         file?.write_all(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Opens what is no file and is there already: a pipe, a terminal, `/dev/null`. A pipe that another
+/// user has put there is refused: it would hand packets to whoever reads it.
+fn open_stream(path: &Path) -> Result<File, Error> {
+    let fail = |error| Error::path("create", path, error);
+    let seen = std::fs::metadata(path).map_err(fail)?;
+    let owner = seen.uid();
+    let is_foreign = owner != geteuid().as_raw() && owner != 0 && Some(owner) != calling_user();
+    if seen.file_type().is_fifo() && is_foreign {
+        return Err(Error::ForeignPipe { path: path.to_path_buf() });
+    }
+    let file = OpenOptions::new().write(true).open(path).map_err(fail)?;
+    let opened = file.metadata().map_err(fail)?;
+    if (seen.dev(), seen.ino()) != (opened.dev(), opened.ino()) {
+        return Err(fail(io::Error::other("it was exchanged meanwhile")));
+    }
+    Ok(file)
+}
+
+/// Writes a small file whole, in place of one that is there; who may read it is up to the umask.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let output = Output::create(path, true)?;
+    let mode = std::fs::Permissions::from_mode(0o666 & !umask());
+    let permitted = output.draft.is_none() || output.file.set_permissions(mode).is_ok();
+    if !permitted {
+        return Err(Error::path("write", path, io::ErrorKind::PermissionDenied));
+    }
+    output.finish_with(bytes)
+}
+
+/// The mask of this process, which there is no other way to read without changing it
+/// (`proc_pid_status(5)`); all of others where the kernel does not say.
+fn umask() -> u32 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let found = text.lines().find_map(|line| line.strip_prefix("Umask:"));
+    found.and_then(|octal| u32::from_str_radix(octal.trim(), 8).ok()).unwrap_or(0o077)
 }
 
 /// Opens a file to be read.
@@ -230,6 +261,59 @@ mod tests {
         output.finish().unwrap();
         assert_eq!(std::fs::read(path.join("one")).unwrap(), b"12");
         assert!(OutputFolder::create(&path).is_err(), "what is there stays");
+    }
+
+    #[test]
+    fn a_link_is_replaced_and_what_it_leads_to_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, theirs) = (folder.path().join("out"), folder.path().join("theirs"));
+        std::fs::write(&theirs, b"theirs").unwrap();
+        std::os::unix::fs::symlink(&theirs, &path).unwrap();
+        assert!(Output::create(&path, false).is_err(), "a name is taken");
+        Output::create(&path, true).unwrap().finish_with(b"ours").unwrap();
+        assert!(!path.is_symlink());
+        let read = |path| std::fs::read(path).unwrap();
+        assert_eq!((read(&path), read(&theirs)), (b"ours".to_vec(), b"theirs".to_vec()));
+
+        // One that leads nowhere: what it names is not made.
+        let absent = folder.path().join("absent");
+        std::fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(&absent, &path).unwrap();
+        let finished = Output::create(&path, false).unwrap().finish_with(b"ours");
+        assert!(finished.is_err() && !absent.exists());
+        write_file(&path, b"ours").unwrap();
+        assert!(!absent.exists() && !path.is_symlink());
+    }
+
+    #[test]
+    fn nobody_else_reads_a_file_before_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let output = Output::create(&path, false).unwrap();
+        assert_eq!(mode(output.draft.as_deref().unwrap()), 0o600);
+        output.finish().unwrap();
+        assert_eq!(mode(&path), 0o600);
+        write_file(&path, b"x").unwrap();
+        assert_eq!(mode(&path), 0o666 & !umask());
+    }
+
+    #[test]
+    fn a_pipe_of_another_user_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        let mode = rustix::fs::Mode::from_raw_mode(0o666);
+        rustix::fs::mkfifoat(CWD, &path, mode).unwrap();
+        let reader = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        drop(Output::create(&path, false).unwrap());
+        if !geteuid().is_root() {
+            println!("not run: needs root to give a pipe to another user");
+            return;
+        }
+        std::os::unix::fs::chown(&path, Some(12_345), None).unwrap();
+        let error = Output::create(&path, true).unwrap_err().to_string();
+        assert!(error.ends_with("is a pipe of another user, who would read it"), "{error}");
+        drop(reader);
     }
 
     #[test]

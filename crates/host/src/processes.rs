@@ -65,7 +65,7 @@ impl Stat {
     }
 
     /// The name is in parentheses, and may hold blanks and parentheses.
-    fn parse(line: &str) -> Option<Self> {
+    pub(crate) fn parse(line: &str) -> Option<Self> {
         /// `PF_KTHREAD` of `include/linux/sched.h`.
         const KERNEL_THREAD: u64 = 0x20_0000;
         let (head, rest) = line.rsplit_once(") ")?;

@@ -55,7 +55,8 @@ impl ProcessorTimes {
 
     /// Time of work, for whomever.
     pub fn busy_ns(&self) -> u64 {
-        self.user_ns + self.nice_ns + self.system_ns + self.irq_ns + self.softirq_ns
+        let parts = [self.user_ns, self.nice_ns, self.system_ns, self.irq_ns, self.softirq_ns];
+        parts.into_iter().fold(0, u64::saturating_add)
     }
 
     /// What was added since an earlier look; what went back, as idle time may, is 0.
@@ -100,7 +101,7 @@ pub fn processor_counters() -> Option<ProcessorCounters> {
     counters(&fs::read_to_string("/proc/stat").ok()?)
 }
 
-fn counters(text: &str) -> Option<ProcessorCounters> {
+pub(crate) fn counters(text: &str) -> Option<ProcessorCounters> {
     let mut found = ProcessorCounters::default();
     let mut has_all = false;
     for line in text.lines() {

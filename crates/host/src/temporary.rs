@@ -1,8 +1,10 @@
 //! A directory that goes away again.
 
 use std::fs;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+
+use rustix::process::geteuid;
 
 use crate::{Error, random_bytes};
 
@@ -28,10 +30,13 @@ impl TemporaryDirectory {
         Ok(Self { path })
     }
 
-    /// One that a killed process left: it goes with all that is in it when this is dropped.
+    /// One that a killed process of this user left: it goes with all that is in it when this is
+    /// dropped. Folders of others stay, and what a link leads to.
     pub fn left_at(path: PathBuf) -> Option<Self> {
         let found = fs::symlink_metadata(&path).ok()?;
-        found.is_dir().then_some(Self { path })
+        let is_own = found.uid() == geteuid().as_raw();
+        // Only then is there one to be dropped: it takes the folder along.
+        (found.is_dir() && is_own).then(|| Self { path })
     }
 
     /// Where it is.
@@ -47,11 +52,6 @@ impl Drop for TemporaryDirectory {
     }
 }
 
-/// Writes a small file.
-pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    fs::write(path, bytes).map_err(|error| Error::path("write", path, error))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,9 +60,25 @@ mod tests {
     fn it_goes_away_with_everything_in_it() {
         let directory = TemporaryDirectory::new("wirespool-test-").unwrap();
         let path = directory.path().to_path_buf();
-        write_file(&path.join("file"), b"x").unwrap();
+        fs::write(path.join("file"), b"x").unwrap();
         assert_eq!(fs::read(path.join("file")).unwrap(), b"x");
         drop(directory);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_a_killed_process_left_goes_and_what_is_anybody_elses_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let (left, link) = (folder.path().join("left"), folder.path().join("link"));
+        fs::create_dir_all(left.join("in")).unwrap();
+        std::os::unix::fs::symlink(&left, &link).unwrap();
+        assert!(TemporaryDirectory::left_at(link).is_none());
+        if geteuid().is_root() {
+            std::os::unix::fs::chown(&left, Some(12_345), None).unwrap();
+            assert!(TemporaryDirectory::left_at(left.clone()).is_none());
+            std::os::unix::fs::chown(&left, Some(0), None).unwrap();
+        }
+        drop(TemporaryDirectory::left_at(left.clone()));
+        assert!(!left.exists());
     }
 }

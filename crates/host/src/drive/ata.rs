@@ -148,6 +148,15 @@ fn command(fd: &OwnedFd, ask: &[u8; 16]) -> Result<([u8; SECTOR], [u8; SENSE]), 
     if is_sense_only && is_done { Ok((data, sense)) } else { Err(Errno::OPNOTSUPP) }
 }
 
+/// A sector, read as all that it might be.
+pub(super) fn decode(sector: &[u8; SECTOR]) -> (Health, Option<i32>) {
+    let (mut health, temperature_c) = decode_attributes(sector);
+    let turns = decode_identity(sector).turns_per_min;
+    let sense = sector.first_chunk().is_some_and(is_failing);
+    health.is_failing = sense || turns == Some(0);
+    (health, temperature_c)
+}
+
 /// ACS-4, IDENTIFY DEVICE data: word 217 is the nominal media rotation rate, word 69 has the zoned
 /// capabilities in its lowest two bits.
 fn decode_identity(data: &[u8; SECTOR]) -> Identity {

@@ -62,7 +62,7 @@ pub(super) fn health(fd: &OwnedFd) -> Result<(Health, Option<i32>), Errno> {
 }
 
 /// NVM Express Base Specification, SMART / Health Information log page.
-fn decode(log: &[u8; LOG_BYTES]) -> (Health, Option<i32>) {
+pub(super) fn decode(log: &[u8; LOG_BYTES]) -> (Health, Option<i32>) {
     let wide = |at: usize| {
         let bytes: Option<&[u8; 16]> = log.get(at..).and_then(<[u8]>::first_chunk);
         u64::try_from(u128::from_le_bytes(*bytes.expect("inside the log"))).unwrap_or(u64::MAX)

@@ -74,7 +74,8 @@ impl DiskCounters {
 
     /// Requests of all kinds.
     pub fn requests(&self) -> u64 {
-        self.reads + self.writes + self.discards + self.flushes
+        let parts = [self.reads, self.writes, self.discards, self.flushes];
+        parts.into_iter().fold(0, u64::saturating_add)
     }
 }
 
@@ -173,6 +174,12 @@ pub struct Process {
 pub fn process(number: u32) -> Option<Process> {
     let Stat { name, is_kernel, .. } = Stat::of(number)?;
     Some(Process { name, is_kernel })
+}
+
+/// For tests that give any text: that of the disks, and that of a process.
+pub(crate) fn read_any_text(text: &str) -> usize {
+    let process = counters(String::new(), text);
+    text.lines().filter_map(disk).count() + usize::from(process.read_bytes > 0)
 }
 
 #[cfg(test)]

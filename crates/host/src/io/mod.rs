@@ -18,3 +18,7 @@ pub use placement::{
     Disk, FileExtent, Filesystem, TargetPlace, disk_of, extents_of, filesystems, place_of,
 };
 pub use touched::{Touch, TouchKind, Watched};
+
+pub(crate) use counters::read_any_text;
+pub(crate) use placement::filesystem;
+pub(crate) use touched::read_any_events;

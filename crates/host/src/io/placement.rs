@@ -34,13 +34,14 @@ pub fn disk_of(device: DeviceNumber) -> Option<Disk> {
     let number = |name: &str| -> Option<u64> {
         fs::read_to_string(place.join(name)).ok()?.trim().parse().ok()
     };
-    let len = number("size")? * 512;
+    let len = number("size")?.checked_mul(512)?;
     if !place.join("partition").exists() {
         return Some(Disk { device, begin: 0, len });
     }
     let disk = fs::read_to_string(place.parent()?.join("dev")).ok()?;
     // Units of 512 bytes, whatever the disk's own are: Documentation/ABI/stable/sysfs-block.
-    Some(Disk { device: disk.parse().ok()?, begin: number("start")? * 512, len })
+    let begin = number("start")?.checked_mul(512)?;
+    Some(Disk { device: disk.parse().ok()?, begin, len })
 }
 
 /// Where something is that somebody names.
@@ -123,7 +124,7 @@ pub fn filesystems() -> BTreeMap<DeviceNumber, Filesystem> {
     found
 }
 
-fn filesystem(line: &str) -> Option<Filesystem> {
+pub(crate) fn filesystem(line: &str) -> Option<Filesystem> {
     let (fields, rest) = line.split_once(" - ")?;
     let mut fields = fields.split(' ').skip(2);
     let device = fields.next()?.parse().ok()?;
@@ -215,10 +216,12 @@ pub fn extents_of(path: &Path, most: usize) -> Result<Vec<FileExtent>, Error> {
             FileExtent { logical: extent.logical, physical: extent.physical, len: extent.len }
         }));
         let Some(last) = found.last().filter(|last| last.flags & LAST == 0) else { break };
-        start = last.logical.saturating_add(last.len);
-        if extents.len() >= most {
+        let next = last.logical.saturating_add(last.len);
+        // A file system that goes back would keep us here.
+        if extents.len() >= most || next <= start {
             break;
         }
+        start = next;
     }
     extents.truncate(most);
     Ok(extents)

@@ -187,14 +187,14 @@ impl Watched {
 
     /// What has happened since the last time; what this process did itself is left out.
     pub fn read(&mut self, into: &mut Vec<Touch>) {
-        let mut bytes = Vec::new();
+        let mut told = Told::default();
         if let Some(group) = &self.handles {
-            group.read(&mut bytes);
+            group.read(&mut told);
         }
-        self.mounts.read(&mut bytes);
+        self.mounts.read(&mut told);
         let mut names = BTreeMap::new();
-        for event in events(&bytes) {
-            into.extend(self.touch(&event, &mut names));
+        for (event, file) in events(&told.bytes).zip(told.files) {
+            into.extend(self.touch(&event, file, &mut names));
         }
     }
 
@@ -203,12 +203,13 @@ impl Watched {
         self.overflows
     }
 
-    fn touch(&mut self, event: &Event<'_>, names: &mut BTreeMap<u32, String>) -> Option<Touch> {
-        // Of a mount, the file comes open.
-        let open = (event.fd >= 0).then(|| {
-            // SAFETY: the kernel has opened it for this process, and it is closed once, here.
-            unsafe { OwnedFd::from_raw_fd(event.fd) }
-        });
+    /// Of a mount, the file comes open.
+    fn touch(
+        &mut self,
+        event: &Event<'_>,
+        open: Option<OwnedFd>,
+        names: &mut BTreeMap<u32, String>,
+    ) -> Option<Touch> {
         if event.mask & OVERFLOW != 0 {
             self.overflows += 1;
             return None;
@@ -233,15 +234,7 @@ impl Watched {
 
     /// The folder's handle and the name in it.
     fn path(&mut self, information: &[u8]) -> Option<PathBuf> {
-        let kind = *information.first()?;
-        if ![INFO_FOLDER_AND_NAME, INFO_FOLDER].contains(&kind) {
-            return None;
-        }
-        let filesystem = from_bytes(*information.get(4..)?.first_chunk()?);
-        let handle_len = usize::try_from(u32_of(*information.get(INFO..)?.first_chunk()?)).ok()?;
-        let handle = information.get(INFO..INFO + HANDLE + handle_len)?;
-        let name = information.get(INFO + HANDLE + handle_len..)?;
-        let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
+        let Named { filesystem, handle, name } = Named::in_information(information)?;
         let key = [information.get(4..INFO)?, handle].concat();
         let folder = if let Some(folder) = self.folders.get(&key) {
             folder.clone()
@@ -272,12 +265,18 @@ impl Group {
     }
 
     /// Appends what waits; at most so much that a storm does not keep us here.
-    fn read(&self, into: &mut Vec<u8>) {
+    fn read(&self, into: &mut Told) {
         let mut bytes = vec![0; READ_BYTES];
         for _ in 0..READS_MAX {
-            match rustix::io::read(&self.0, &mut *bytes) {
-                Ok(len) if len > 0 => into.extend_from_slice(bytes.get(..len).unwrap_or_default()),
-                _ => break,
+            let len = rustix::io::read(&self.0, &mut *bytes).unwrap_or(0);
+            let Some(new) = bytes.get(..len).filter(|new| !new.is_empty()) else { break };
+            for event in events(new) {
+                into.bytes.extend_from_slice(event.whole);
+                into.files.push((event.fd >= 0).then(|| {
+                    // SAFETY: the bytes have just come from a fanotify group, which a `Group` is:
+                    // the kernel has opened this file for us alone, and names it in one event.
+                    unsafe { OwnedFd::from_raw_fd(event.fd) }
+                }));
             }
         }
     }
@@ -309,6 +308,11 @@ fn number_of_filesystem(root: &OwnedFd) -> io::Result<u64> {
 
 /// The path of a folder by its handle (`open_by_handle_at(2)`).
 fn open_by_handle(root: &OwnedFd, handle: &[u8]) -> Option<PathBuf> {
+    // The first word is the length of what stands behind the handle's head.
+    let len = usize::try_from(u32_of(*handle.first_chunk()?)).ok()?;
+    if handle.len() != HANDLE.checked_add(len)? {
+        return None;
+    }
     // The kernel wants it aligned to four bytes.
     let mut words = vec![0_u64; handle.len().div_ceil(8)];
     for (word, bytes) in words.iter_mut().zip(handle.chunks(8)) {
@@ -317,7 +321,7 @@ fn open_by_handle(root: &OwnedFd, handle: &[u8]) -> Option<PathBuf> {
         *word = from_bytes(whole);
     }
     let flags = libc::O_PATH | libc::O_CLOEXEC;
-    // SAFETY: the kernel reads a handle as long as its first word says, which is what came.
+    // SAFETY: the kernel reads a handle as long as its first word says, which was compared above.
     let folder = unsafe {
         libc::syscall(libc::SYS_open_by_handle_at, root.as_raw_fd(), words.as_ptr(), flags)
     };
@@ -327,7 +331,49 @@ fn open_by_handle(root: &OwnedFd, handle: &[u8]) -> Option<PathBuf> {
     fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd())).ok()
 }
 
+/// What the kernel has told, and the files that it opened for it.
+#[derive(Debug, Default)]
+struct Told {
+    /// Whole events.
+    bytes: Vec<u8>,
+    /// One for each event.
+    files: Vec<Option<OwnedFd>>,
+}
+
+/// A name in a folder, as an event has it.
+struct Named<'a> {
+    filesystem: u64,
+    handle: &'a [u8],
+    name: &'a [u8],
+}
+
+impl<'a> Named<'a> {
+    fn in_information(information: &'a [u8]) -> Option<Self> {
+        let kind = *information.first()?;
+        if ![INFO_FOLDER_AND_NAME, INFO_FOLDER].contains(&kind) {
+            return None;
+        }
+        let filesystem = from_bytes(*information.get(4..)?.first_chunk()?);
+        let handle_len = usize::try_from(u32_of(*information.get(INFO..)?.first_chunk()?)).ok()?;
+        let behind = handle_len.checked_add(INFO + HANDLE)?;
+        let handle = information.get(INFO..behind)?;
+        let name = information.get(behind..)?;
+        Some(Self { filesystem, handle, name: name.split(|&byte| byte == 0).next()? })
+    }
+}
+
+/// For tests that give any bytes: the events of a read, and how many of them have a name.
+pub(crate) fn read_any_events(bytes: &[u8]) -> (usize, usize) {
+    let named = |event: &Event<'_>| {
+        let named = Named::in_information(event.information);
+        named.is_some_and(|named| named.handle.len() >= HANDLE && named.filesystem != 0)
+    };
+    (events(bytes).count(), events(bytes).filter(named).count())
+}
+
 struct Event<'a> {
+    /// All of it.
+    whole: &'a [u8],
     mask: u64,
     fd: i32,
     process: i32,
@@ -341,6 +387,7 @@ fn events(mut rest: &[u8]) -> impl Iterator<Item = Event<'_>> {
         let (event, behind) = rest.split_at_checked(len).filter(|_| len >= METADATA)?;
         rest = behind;
         Some(Event {
+            whole: event,
             mask: from_bytes(*event.get(8..)?.first_chunk()?),
             fd: i32_of(*event.get(16..)?.first_chunk()?),
             process: i32_of(*event.get(20..)?.first_chunk()?),

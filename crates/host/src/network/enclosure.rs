@@ -54,7 +54,10 @@ pub struct Enclosure {
 }
 
 impl Enclosure {
-    /// Makes one. To be called while this process has one thread.
+    /// Makes one.
+    ///
+    /// # Errors
+    /// This process has several threads; or something of it cannot be made.
     pub fn new(way: &Way) -> Result<Self, Error> {
         let fail = |operation| move |error: io::Error| Error::system(operation, error);
         let (ours, theirs) = free_network().map_err(fail("find a free network"))?;

@@ -12,8 +12,10 @@ use std::path::PathBuf;
 
 use rustix::fs::{FlockOperation, flock};
 
+use crate::control;
+
 /// Where notes lie.
-const NOTES: &str = "/run/wirespool";
+const NOTES: &str = control::SYSTEM;
 
 /// An interface of the namespace that this thread is in, which forwards.
 #[derive(Debug)]
@@ -29,7 +31,7 @@ impl Forwarding {
     /// Turns it on where it is not.
     pub(super) fn turn_on(interface: &str) -> io::Result<Self> {
         let namespace = fs::metadata("/proc/thread-self/ns/net")?.ino();
-        fs::create_dir_all(NOTES)?;
+        control::make_system_folder().map_err(io::Error::other)?;
         let note_path = PathBuf::from(format!("{NOTES}/forwarding-{namespace}-{interface}"));
         let setting = setting(interface);
         let (note, is_first) = lock(&note_path)?;
@@ -112,7 +114,7 @@ mod tests {
             println!("not run: {error}");
             return;
         }
-        if fs::create_dir_all(NOTES).is_err() {
+        if control::make_system_folder().is_err() {
             println!("not run: nobody but root writes to {NOTES}");
             return;
         }

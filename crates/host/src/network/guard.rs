@@ -31,11 +31,15 @@ pub(super) struct Guard {
 impl Guard {
     /// Starts it; it has a copy of everything that is there now.
     ///
-    /// To be called while this process has one thread: `work` runs in a copy that has only that
-    /// one.
+    /// # Errors
+    /// This process has another thread: `work` runs in a copy that has only this one, where what
+    /// another one had locked or half done would stay so.
     pub(super) fn start(work: impl FnOnce()) -> io::Result<Self> {
         let (ended, alive) = pipe_with(PipeFlags::CLOEXEC)?;
-        // SAFETY: there is no other thread that could hold a lock which the copy then waits for.
+        is_alone()?;
+        // SAFETY: this process has one thread, this one, so none can come up between the look and
+        // the copy. Of a process with one thread the copy may do all that the process may
+        // (fork(2), POSIX): no lock is held and no state half changed.
         let process = match unsafe { libc::fork() } {
             -1 => return Err(io::Error::last_os_error()),
             0 => {
@@ -56,6 +60,23 @@ impl Drop for Guard {
         drop(self.alive.take());
         while matches!(waitpid(Some(self.process), WaitOptions::empty()), Err(Errno::INTR)) {}
     }
+}
+
+/// That this process has one thread. One that was waited for may be there for a moment longer.
+fn is_alone() -> io::Result<()> {
+    for _ in 0..LOOKS {
+        let status = fs::read_to_string("/proc/self/status")?;
+        if threads_in(&status) == Some(1) {
+            return Ok(());
+        }
+        std::thread::sleep(LOOK);
+    }
+    Err(io::Error::other("this process has several threads"))
+}
+
+/// `Threads` of `proc_pid_status(5)`.
+fn threads_in(status: &str) -> Option<u32> {
+    status.lines().find_map(|line| line.strip_prefix("Threads:"))?.trim().parse().ok()
 }
 
 /// In the copy: sleeps until the other process is gone.
@@ -97,5 +118,19 @@ pub(super) fn end_all(namespace: u64) {
             kill_process(process, Signal::KILL).unwrap_or_default();
         }
         std::thread::sleep(LOOK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_with_several_threads_is_not_copied() {
+        // Tests run beside the thread that waits for them.
+        let refused = Guard::start(|| unreachable!("nothing was started")).unwrap_err();
+        assert!(refused.to_string().contains("several threads"), "{refused}");
+        assert_eq!(threads_in("Name:\tx\nThreads:\t17\n"), Some(17));
+        assert_eq!(threads_in("Threads:\n"), None);
     }
 }

@@ -11,7 +11,7 @@ use rustix::net::{
 
 use crate::netlink::{
     MESSAGE_HEADER, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, attribute, error_in,
-    header, to_bytes, u32_of,
+    header, refusal, to_bytes, u32_of,
 };
 
 /// `linux/rtnetlink.h`
@@ -121,7 +121,7 @@ pub(super) fn routes() -> io::Result<Vec<Route>> {
 }
 
 /// `/proc/net/route`: addresses are hexadecimal, in the order of the machine.
-fn routes_in(table: &str) -> Vec<Route> {
+pub(crate) fn routes_in(table: &str) -> Vec<Route> {
     let line = |line: &str| {
         let mut words = line.split_whitespace();
         let interface = words.next()?.to_owned();
@@ -147,7 +147,7 @@ pub(super) fn request(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<u8>>
     answer.truncate(len);
     let errno = error_in(&answer).unwrap_or(0);
     // The kernel gives it negative; 0 is an acknowledgement.
-    if errno == 0 { Ok(answer) } else { Err(io::Error::from_raw_os_error(-errno)) }
+    if errno == 0 { Ok(answer) } else { Err(refusal(errno)) }
 }
 
 /// struct ifinfomsg, for a link that is told by its name.

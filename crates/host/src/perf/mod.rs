@@ -55,6 +55,8 @@ const DISABLE: libc::Ioctl = 0x2401;
 const SET_OUTPUT: libc::Ioctl = 0x2405;
 /// A record is in its ring so long after its time: the kernel writes it with preemption off.
 const LATE_NS: u64 = 5_000_000;
+/// More than a kernel can be built for (`NR_CPUS`).
+const PROCESSORS_MAX: usize = 1 << 14;
 /// Of all rings of a kind together.
 const RINGS_MAX: usize = 64 << 20;
 
@@ -141,12 +143,12 @@ pub(crate) fn online() -> Vec<i32> {
     listed(&text)
 }
 
-fn listed(text: &str) -> Vec<i32> {
+pub(crate) fn listed(text: &str) -> Vec<i32> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         Some(first.parse::<i32>().ok()?..=last.parse::<i32>().ok()?)
     };
-    text.trim().split(',').filter_map(range).flatten().collect()
+    text.trim().split(',').filter_map(range).flatten().take(PROCESSORS_MAX).collect()
 }
 
 #[cfg(test)]
@@ -158,6 +160,7 @@ mod tests {
         assert_eq!(listed("0-3,6\n"), [0, 1, 2, 3, 6]);
         assert_eq!(listed("0"), [0]);
         assert!(listed("").is_empty());
+        assert_eq!(listed("0-2147483647").len(), PROCESSORS_MAX);
     }
 
     #[test]

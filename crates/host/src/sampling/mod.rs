@@ -374,6 +374,16 @@ fn threads_of(process: u32) -> Vec<i32> {
     threads(process).into_iter().filter_map(|thread| i32::try_from(thread).ok()).collect()
 }
 
+/// For tests that give any bytes: records of the kernel.
+pub(crate) fn read_any_records(mut rest: &[u8]) -> Vec<Record> {
+    let mut records = Vec::new();
+    while let Some((kind, record)) = next(&mut rest) {
+        lost(record);
+        records.extend(record::decode(kind, record));
+    }
+    records
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

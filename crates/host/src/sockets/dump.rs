@@ -12,7 +12,7 @@ use rustix::net::{
 use super::{Endpoint, TcpInfo, TcpSocket, TcpState};
 use crate::netlink::{
     NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, attributes, from_bytes, header, i32_of,
-    messages, to_bytes, u32_of,
+    messages, refusal, to_bytes, u32_of,
 };
 
 /// `linux/sock_diag.h`
@@ -84,21 +84,29 @@ fn dump_once(asked: [u8; 3], sockets: &mut Vec<TcpSocket>) -> io::Result<()> {
             Err(Errno::INTR) => continue,
             Err(errno) => return Err(errno.into()),
         };
-        for message in messages(answer.get(..len).unwrap_or_default()) {
-            match message.kind {
-                NLMSG_DONE => return Ok(()),
-                NLMSG_ERROR => {
-                    let errno = message.body.first_chunk().copied().map_or(0, i32_of);
-                    return Err(io::Error::from_raw_os_error(-errno));
-                }
-                SOCK_DIAG_BY_FAMILY => sockets.extend(socket_of(message.body)),
-                _ => {}
-            }
+        if take(answer.get(..len).unwrap_or_default(), sockets)? {
+            return Ok(());
         }
         if len == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
     }
+}
+
+/// Takes the sockets of one datagram; true where it is the last.
+pub(crate) fn take(datagram: &[u8], sockets: &mut Vec<TcpSocket>) -> io::Result<bool> {
+    for message in messages(datagram) {
+        match message.kind {
+            NLMSG_DONE => return Ok(true),
+            NLMSG_ERROR => {
+                let errno = message.body.first_chunk().copied().map_or(0, i32_of);
+                return Err(refusal(errno));
+            }
+            SOCK_DIAG_BY_FAMILY => sockets.extend(socket_of(message.body)),
+            _ => {}
+        }
+    }
+    Ok(false)
 }
 
 /// `struct inet_diag_req_v2`, for all states and any socket.

@@ -107,3 +107,15 @@ pub struct NamespaceLook {
     /// Its settings.
     pub settings: Settings,
 }
+
+/// For tests that give any bytes: a datagram of `sock_diag(7)`.
+pub(crate) fn read_any_datagram(datagram: &[u8]) -> Vec<TcpSocket> {
+    let mut sockets = Vec::new();
+    dump::take(datagram, &mut sockets).unwrap_or_default();
+    sockets
+}
+
+/// For tests that give any text: a table of counters.
+pub(crate) fn read_any_table(text: &str) -> Counters {
+    tables::parse(text)
+}

@@ -28,7 +28,7 @@ pub(super) fn counters() -> Counters {
 }
 
 /// Pairs of lines, names and values, each behind the name of its protocol.
-fn parse(text: &str) -> Counters {
+pub(super) fn parse(text: &str) -> Counters {
     let mut counters = Counters::new();
     let mut lines = text.lines();
     while let (Some(names), Some(values)) = (lines.next(), lines.next()) {

@@ -36,7 +36,7 @@ impl Kernel {
     }
 
     /// `ffffffff81000000 T name [module]`; only what can be run has a name.
-    fn parse(text: &str) -> Self {
+    pub(super) fn parse(text: &str) -> Self {
         let mut kernel = Self::default();
         for line in text.lines() {
             let mut words = line.split_ascii_whitespace();

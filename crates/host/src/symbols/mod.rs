@@ -154,6 +154,17 @@ fn library_of(mapping: &Mapping) -> Library {
     }
 }
 
+/// For tests that give any text: names of the kernel, and a process's mappings.
+pub(crate) fn read_any_text(text: &str) -> usize {
+    let kernel = Kernel::parse(text);
+    let mut mappings = spaces::read(text);
+    for mapping in spaces::read(text) {
+        drop(kernel.place(mapping.begin));
+        spaces::insert(&mut mappings, &mapping);
+    }
+    mappings.len()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

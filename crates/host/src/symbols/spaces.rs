@@ -90,7 +90,7 @@ impl Spaces {
         }
         known.read_ns = time_ns;
         let text = fs::read_to_string(place(number).join("maps")).unwrap_or_default();
-        let read: Vec<Mapping> = text.lines().filter_map(line).take(MAPPINGS_MAX).collect();
+        let read = read(&text);
         if !read.is_empty() || known.mappings.is_none() {
             known.mappings = Some(Arc::new(read));
         }
@@ -135,8 +135,13 @@ fn at(mappings: &[Mapping], address: u64) -> Option<&Mapping> {
     found.filter(|mapping| address < mapping.end)
 }
 
+/// What the lines of `proc_pid_maps(5)` say.
+pub(super) fn read(text: &str) -> Vec<Mapping> {
+    text.lines().filter_map(line).take(MAPPINGS_MAX).collect()
+}
+
 /// In the place of what was there: the kernel has taken it away, and says nothing of that.
-fn insert(mappings: &mut Vec<Mapping>, new: &Mapping) {
+pub(super) fn insert(mappings: &mut Vec<Mapping>, new: &Mapping) {
     mappings.retain(|old| old.end <= new.begin || new.end <= old.begin);
     if mappings.len() < MAPPINGS_MAX {
         let place = mappings.partition_point(|old| old.begin < new.begin);

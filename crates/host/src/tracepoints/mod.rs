@@ -158,6 +158,26 @@ fn decoder_of(place: &Path, (kind, name): &(Kind, &'static str)) -> Result<Decod
     decoder.ok_or(NotTraced::NoTracepoint(name))
 }
 
+/// For tests that give any bytes: the layout of a tracepoint, and records of it.
+pub(crate) fn read_any_records(layout: &str, records: &[u8]) -> Vec<TraceEvent> {
+    let kinds = [
+        Kind::Queued,
+        Kind::Issued,
+        Kind::Requeued,
+        Kind::Completed,
+        Kind::Dirtied,
+        Kind::Faulted,
+        Kind::Committed,
+    ];
+    let Some(format) = Format::parse(layout) else { return Vec::new() };
+    let mut events = Vec::new();
+    for kind in kinds {
+        let decoders: Vec<_> = Decoder::new(kind, &format).into_iter().collect();
+        set::take(&decoders, records, &mut events);
+    }
+    events
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;

@@ -92,19 +92,31 @@ impl Set {
     pub(super) fn read(&mut self, into: &mut Vec<TraceEvent>) {
         for ring in &self.rings {
             ring.take(&mut self.scratch);
-            let mut rest = &*self.scratch;
-            while let Some((kind, record)) = next(&mut rest) {
-                match kind {
-                    PERF_RECORD_SAMPLE => {
-                        self.seen += 1;
-                        into.extend(sample(&self.decoders, record));
-                    }
-                    PERF_RECORD_LOST => self.lost += lost(record).unwrap_or(0),
-                    _ => {}
-                }
-            }
+            let (seen, lost) = take(&self.decoders, &self.scratch, into);
+            self.seen += seen;
+            self.lost = self.lost.saturating_add(lost);
         }
     }
+}
+
+/// Takes the events of records; gives how many samples there were, and how many were lost.
+pub(super) fn take(
+    decoders: &[Decoder],
+    mut rest: &[u8],
+    into: &mut Vec<TraceEvent>,
+) -> (u64, u64) {
+    let (mut seen, mut missed) = (0, 0_u64);
+    while let Some((kind, record)) = next(&mut rest) {
+        match kind {
+            PERF_RECORD_SAMPLE => {
+                seen += 1;
+                into.extend(sample(decoders, record));
+            }
+            PERF_RECORD_LOST => missed = missed.saturating_add(lost(record).unwrap_or(0)),
+            _ => {}
+        }
+    }
+    (seen, missed)
 }
 
 fn sample(decoders: &[Decoder], record: &[u8]) -> Option<TraceEvent> {

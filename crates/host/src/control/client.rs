@@ -1,0 +1,104 @@
+//! The end that asks.
+
+use core::time::Duration;
+use std::collections::BTreeSet;
+use std::io;
+
+use rustix::event::PollFlags;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, recv, send, socket_with,
+};
+use units::{Clock as _, NANOS_PER_SECOND, Sleep as _};
+
+use super::place::Place;
+use super::{after, wait};
+use crate::{Error, SystemClock};
+
+/// Between two attempts to connect to a program with too many who ask.
+const AGAIN_NS: i64 = NANOS_PER_SECOND / 100;
+/// More than any answer has.
+const ANSWER_BYTES_MAX: usize = 4 << 20;
+
+/// Asks the program that has the socket of this name; `None` where there is none. All of it takes
+/// no longer than `patience`, whatever the other end does.
+///
+/// # Errors
+/// When it may not be asked, may not be believed, or does not answer in time.
+pub fn ask(name: &str, question: &str, patience: Duration) -> Result<Option<String>, Error> {
+    let until_ns = after(patience);
+    for place in Place::all() {
+        match ask_in(&place, name, (question, until_ns)) {
+            Ok(answer) => return Ok(Some(answer)),
+            Err(error) if is_nobody(&error) => {}
+            Err(error) => return Err(Error::path("ask", &place.path_of(name), error)),
+        }
+    }
+    Ok(None)
+}
+
+/// Names of the sockets that there are, our own and those of root and of services; who has one may
+/// have ended.
+pub fn control_sockets() -> Vec<String> {
+    let names: BTreeSet<String> = Place::all().iter().flat_map(Place::sockets).collect();
+    names.into_iter().collect()
+}
+
+pub(super) fn ask_in(
+    place: &Place,
+    name: &str,
+    (question, until_ns): (&str, i64),
+) -> io::Result<String> {
+    let socket = connected(place, name, until_ns)?;
+    if !place.trusts(&socket_peercred(&socket)?) {
+        return Err(io::Error::other("it is answered by another user than the folder's"));
+    }
+    let question = format!("{question}\n");
+    let mut rest = question.as_bytes();
+    while !rest.is_empty() {
+        in_time(&socket, PollFlags::OUT, until_ns)?;
+        match send(&socket, rest, SendFlags::NOSIGNAL) {
+            Ok(len) => rest = rest.get(len..).unwrap_or_default(),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    let mut answer = Vec::new();
+    let mut bytes = vec![0; 64 << 10];
+    while answer.len() <= ANSWER_BYTES_MAX {
+        in_time(&socket, PollFlags::IN, until_ns)?;
+        match recv(&socket, &mut bytes[..], RecvFlags::empty()) {
+            Ok((_, 0)) => return String::from_utf8(answer).map_err(io::Error::other),
+            Ok((_, len)) => answer.extend(bytes.iter().take(len)),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Err(io::Error::other("the answer is too long"))
+}
+
+fn connected(place: &Place, name: &str, until_ns: i64) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let address = place.address(name)?;
+    loop {
+        match connect(&socket, &address) {
+            Ok(()) => return Ok(socket),
+            Err(Errno::AGAIN) if SystemClock.boottime_ns() < until_ns => {
+                SystemClock.sleep_until(SystemClock.boottime_ns() + AGAIN_NS);
+            }
+            Err(Errno::AGAIN) => return Err(io::ErrorKind::TimedOut.into()),
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+fn in_time(socket: &OwnedFd, what: PollFlags, until_ns: i64) -> io::Result<()> {
+    if wait(socket, what, until_ns) { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) }
+}
+
+fn is_nobody(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
+}

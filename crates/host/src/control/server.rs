@@ -1,0 +1,219 @@
+//! The end that answers.
+
+use core::time::Duration;
+use std::io::{self, Read};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{AtFlags, Mode, chmodat};
+use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
+use rustix::net::{
+    AddressFamily, SendFlags, SocketFlags, SocketType, bind, connect, listen, send, socket_with,
+};
+use rustix::process::geteuid;
+use units::{Clock as _, Sleep as _};
+
+use super::place::Place;
+use super::{after, timespec, wait};
+use crate::{Error, SystemClock};
+
+/// Between two looks whether the program ends.
+const LOOK: Duration = Duration::from_millis(100);
+/// A question is asked as soon as somebody connects: all of it, and not each byte of it.
+const QUESTION_PATIENCE: Duration = Duration::from_secs(1);
+const QUESTION_BYTES_MAX: usize = 4096;
+/// So long may the answer as a whole take to be read.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
+/// Who have not yet asked; of more the first one goes.
+const CLIENTS_MAX: usize = 64;
+/// Questions that are answered at the same time, and those that wait for it.
+const ANSWERED_AT_ONCE: usize = 8;
+const WAITING_MAX: usize = 64;
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 128;
+
+/// What answers a question.
+pub(super) type Answer<'a> = dyn Fn(&str) -> String + Sync + 'a;
+
+/// A socket that answers.
+#[derive(Debug)]
+pub struct ControlSocket {
+    listener: UnixListener,
+    place: Place,
+    name: String,
+}
+
+/// Somebody who has connected.
+struct Client {
+    stream: UnixStream,
+    question: Vec<u8>,
+    until_ns: i64,
+}
+
+/// What comes of a client after a look.
+enum Step {
+    Wait,
+    Answer,
+    Drop,
+}
+
+impl ControlSocket {
+    /// The socket of this name, which belongs to whoever runs the program; that user and root may
+    /// ask.
+    ///
+    /// # Errors
+    /// When there is no folder that only this user can change, the socket cannot be made, or a
+    /// running program has it.
+    pub fn bind(name: &str) -> Result<Self, Error> {
+        Self::bind_in(Place::own()?, name)
+    }
+
+    pub(super) fn bind_in(place: Place, name: &str) -> Result<Self, Error> {
+        let listener = listen_at(&place, name);
+        let fail = |error| Error::path("open the socket", &place.path_of(name), error);
+        Ok(Self { listener: listener.map_err(fail)?, place, name: name.to_owned() })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> std::path::PathBuf {
+        self.place.path_of(&self.name)
+    }
+
+    /// Answers questions until `is_ending`, which is asked ten times a second. `answer` is called
+    /// on several threads: one that takes its time holds up nobody but who asked.
+    pub fn serve(&self, answer: &Answer<'_>, is_ending: &dyn Fn() -> bool) {
+        let (sender, receiver) = sync_channel(WAITING_MAX);
+        let receiver = Mutex::new(receiver);
+        thread::scope(|scope| {
+            for number in 0..ANSWERED_AT_ONCE {
+                let builder = thread::Builder::new().name(format!("answer-{number}"));
+                // With fewer threads answers come later.
+                drop(builder.spawn_scoped(scope, || answer_all(&receiver, answer)));
+            }
+            self.hear(sender, is_ending);
+        });
+    }
+
+    /// Hears questions and hands them on.
+    fn hear(&self, heard: SyncSender<Client>, is_ending: &dyn Fn() -> bool) {
+        let mut clients: Vec<Client> = Vec::new();
+        while !is_ending() {
+            let streams = clients.iter().map(|client| PollFd::new(&client.stream, PollFlags::IN));
+            let listener = PollFd::new(&self.listener, PollFlags::IN);
+            let mut ready: Vec<PollFd<'_>> = [listener].into_iter().chain(streams).collect();
+            let look_ns = i64::try_from(LOOK.as_nanos()).unwrap_or(i64::MAX);
+            poll(&mut ready, Some(&timespec(look_ns))).unwrap_or_default();
+            let now_ns = SystemClock.boottime_ns();
+            for mut client in core::mem::take(&mut clients) {
+                match client.look(now_ns) {
+                    Step::Wait => clients.push(client),
+                    // More questions than can wait: the asker goes on without an answer.
+                    Step::Answer => drop(heard.try_send(client)),
+                    Step::Drop => {}
+                }
+            }
+            self.accept(&mut clients);
+        }
+        drop(heard);
+    }
+
+    fn accept(&self, clients: &mut Vec<Client>) {
+        for _ in 0..CLIENTS_MAX {
+            match self.listener.accept() {
+                Ok((stream, _)) if is_allowed(&stream) && stream.set_nonblocking(true).is_ok() => {
+                    if clients.len() == CLIENTS_MAX {
+                        clients.remove(0);
+                    }
+                    let until_ns = after(QUESTION_PATIENCE);
+                    clients.push(Client { stream, question: Vec::new(), until_ns });
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // Without descriptors, for one: the listener stays ready, and would be asked again
+                // at once.
+                Err(_) => return SystemClock.sleep_until(after(LOOK)),
+            }
+        }
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        // What is left behind answers nobody, and the next one replaces it.
+        self.place.remove(&self.name).unwrap_or_default();
+    }
+}
+
+impl Client {
+    /// Reads what is there.
+    fn look(&mut self, now_ns: i64) -> Step {
+        let mut bytes = [0; 512];
+        loop {
+            match self.stream.read(&mut bytes) {
+                Ok(0) => return Step::Drop,
+                Ok(len) => self.question.extend(bytes.iter().take(len)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Step::Drop,
+            }
+            if self.question.contains(&b'\n') {
+                return Step::Answer;
+            }
+            if self.question.len() > QUESTION_BYTES_MAX {
+                return Step::Drop;
+            }
+        }
+        if now_ns >= self.until_ns { Step::Drop } else { Step::Wait }
+    }
+}
+
+fn answer_all(questions: &Mutex<Receiver<Client>>, answer: &Answer<'_>) {
+    loop {
+        let next = questions.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(Client { stream, question, .. }) = next else { return };
+        let line = question.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        if let Ok(line) = core::str::from_utf8(line) {
+            say(&stream, answer(line.trim_end()).as_bytes());
+        }
+    }
+}
+
+/// Who asks and goes away before the answer does not want it.
+fn say(stream: &UnixStream, mut answer: &[u8]) {
+    let until_ns = after(ANSWER_PATIENCE);
+    while !answer.is_empty() && wait(stream, PollFlags::OUT, until_ns) {
+        match send(stream, answer, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            Ok(len) => answer = answer.get(len..).unwrap_or_default(),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// The same user, and root.
+fn is_allowed(stream: &UnixStream) -> bool {
+    socket_peercred(stream).is_ok_and(|peer| peer.uid == geteuid() || peer.uid.is_root())
+}
+
+fn listen_at(place: &Place, name: &str) -> io::Result<UnixListener> {
+    let address = place.address(name)?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let open = || socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
+    match connect(open()?, &address) {
+        Err(Errno::NOENT) => {}
+        // A program that was killed leaves its socket behind.
+        Err(Errno::CONNREFUSED) => place.remove(name)?,
+        Ok(()) | Err(Errno::AGAIN) => return Err(io::ErrorKind::AddrInUse.into()),
+        Err(errno) => return Err(errno.into()),
+    }
+    let socket = open()?;
+    bind(&socket, &address)?;
+    // Nobody connects before it listens.
+    chmodat(place.folder(), name, Mode::from_raw_mode(0o600), AtFlags::empty())?;
+    listen(&socket, BACKLOG)?;
+    Ok(UnixListener::from(socket))
+}

@@ -1,0 +1,91 @@
+//! Files and folders under hidden names beside their place, until they are whole.
+//!
+//! The name has 64 random bits, and whatever has it already is refused, a link above all: nobody
+//! who may write to the folder, too, can have us write elsewhere.
+
+#![expect(clippy::disallowed_methods, reason = "a door opens files")]
+
+use std::ffi::OsString;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use crate::random_bytes;
+
+/// So much of the name of the place is in that of the draft: a name has at most 255 bytes.
+const NAME_BYTES_MAX: usize = 200;
+/// Somebody has a random name already: not twice in a row.
+const ATTEMPTS: usize = 4;
+
+/// An empty file beside a place, for the owner's eyes only, and its name. A path that ends in `..`
+/// has none.
+pub(crate) fn draft_file(path: &Path) -> io::Result<(PathBuf, File)> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    attempts(path, &|draft| options.open(draft))
+}
+
+/// The same of a folder.
+pub(crate) fn draft_folder(path: &Path) -> io::Result<PathBuf> {
+    let made = attempts(path, &|draft| DirBuilder::new().mode(0o700).create(draft));
+    made.map(|(draft, ())| draft)
+}
+
+fn attempts<T>(path: &Path, make: &dyn Fn(&Path) -> io::Result<T>) -> io::Result<(PathBuf, T)> {
+    let mut left = ATTEMPTS;
+    loop {
+        let draft = beside(path)?;
+        left -= 1;
+        match make(&draft) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && left > 0 => {}
+            tried => return tried.map(|it| (draft, it)),
+        }
+    }
+}
+
+fn beside(path: &Path) -> io::Result<PathBuf> {
+    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+    let random: [u8; 8] = random_bytes().map_err(io::Error::other)?;
+    let part = name.as_bytes().iter().copied().take(NAME_BYTES_MAX);
+    let number = format!(".{:016x}.draft", u64::from_le_bytes(random));
+    let bytes: Vec<u8> = [b'.'].into_iter().chain(part).chain(number.into_bytes()).collect();
+    Ok(path.with_file_name(OsString::from_vec(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn names_of_drafts_cannot_be_known_before_and_fit_into_a_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x".repeat(255));
+        let names: BTreeSet<PathBuf> = (0..50).map(|_| draft_file(&path).unwrap().0).collect();
+        assert_eq!(names.len(), 50);
+        let draft = draft_folder(&path).unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&draft), mode(names.first().unwrap())), (0o700, 0o600));
+        assert!(draft_file(&folder.path().join("..")).is_err());
+    }
+
+    #[test]
+    fn what_has_the_name_of_a_draft_is_never_written_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, theirs) = (folder.path().join("out"), folder.path().join("theirs"));
+        std::fs::write(&theirs, "theirs").unwrap();
+        let planted = |draft: &Path| {
+            std::os::unix::fs::symlink(&theirs, draft).unwrap();
+            let mut options = OpenOptions::new();
+            options.write(true).create_new(true).open(draft)
+        };
+        assert!(attempts(&path, &planted).is_err());
+        assert_eq!(std::fs::read(&theirs).unwrap(), b"theirs");
+    }
+}
