@@ -237,6 +237,12 @@ pub enum Damage {
     /// A block of stenotype has packets that do not lie in it.
     #[error("the block of stenotype is not one of the kernel's ring")]
     KernelBlock,
+    /// More interfaces than any capture has.
+    #[error("more than {limit} interfaces are described")]
+    Interfaces {
+        /// So many are read.
+        limit: usize,
+    },
     /// A pcapng block is broken.
     #[error(transparent)]
     Block(#[from] BlockError),

@@ -37,6 +37,11 @@ struct Handle {
 }
 
 type BpfFilter = unsafe extern "C" fn(*const Instruction, *const u8, c_uint, c_uint) -> c_uint;
+type BpfValidate = unsafe extern "C" fn(*const Instruction, c_int) -> c_int;
+
+/// More instructions than libpcap makes of any expression that the kernel would take (4096,
+/// `BPF_MAXINSNS`), and of those for files that it could not.
+const LONGEST_PROGRAM: usize = 1 << 20;
 
 /// The functions that are used, resolved once.
 #[derive(Debug)]
@@ -52,6 +57,7 @@ pub(crate) struct Libpcap {
     error: unsafe extern "C" fn(*mut Handle) -> *mut c_char,
     close: unsafe extern "C" fn(*mut Handle),
     bpf_filter: BpfFilter,
+    bpf_validate: BpfValidate,
 }
 
 /// Compiling was not reentrant before libpcap 1.8, and costs nothing that would make waiting
@@ -59,6 +65,9 @@ pub(crate) struct Libpcap {
 static COMPILER: Mutex<()> = Mutex::new(());
 
 /// A compiled filter.
+///
+/// Invariant: `bpf_validate` has found that every jump of `instructions` stays inside, that they
+/// use no scratch memory that is not there, and that they end in a return.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     instructions: Vec<Instruction>,
@@ -74,8 +83,8 @@ impl Program {
     /// Whether a packet passes, of which `bytes` were captured.
     pub(crate) fn accepts(&self, bytes: &[u8], original_len: u32) -> bool {
         let captured = c_uint::try_from(bytes.len()).unwrap_or(c_uint::MAX);
-        // SAFETY: libpcap compiled the program, so that its jumps stay inside and it ends in a
-        // return; bpf_filter reads at most `captured` bytes of the packet.
+        // SAFETY: the program was validated, which is all that bpf_filter relies on, and nobody
+        // changes it; of the packet it reads at most `captured` bytes, which are borrowed.
         let kept = unsafe {
             (self.bpf_filter)(self.instructions.as_ptr(), bytes.as_ptr(), original_len, captured)
         };
@@ -157,7 +166,17 @@ impl Libpcap {
             error: function!(b"pcap_geterr\0"),
             close: function!(b"pcap_close\0"),
             bpf_filter: function!(b"bpf_filter\0"),
+            bpf_validate: function!(b"bpf_validate\0"),
         })
+    }
+
+    /// A program of these instructions, if they are one.
+    fn validated(&self, instructions: &[Instruction]) -> Option<Program> {
+        let len = c_int::try_from(instructions.len()).ok().filter(|len| *len > 0)?;
+        // SAFETY: it reads `len` instructions, which are borrowed.
+        let is_valid = unsafe { (self.bpf_validate)(instructions.as_ptr(), len) } != 0;
+        let instructions = instructions.to_vec();
+        is_valid.then_some(Program { instructions, bpf_filter: self.bpf_filter })
     }
 
     /// Compiles a filter for packets of files.
@@ -200,6 +219,32 @@ impl Libpcap {
     }
 }
 
+/// A program as libpcap has made it, freed when dropped.
+struct Code {
+    library: &'static Libpcap,
+    /// Filled by `pcap_compile`, which has succeeded.
+    raw: RawProgram,
+}
+
+impl Code {
+    fn instructions(&self) -> &[Instruction] {
+        let len = usize::try_from(self.raw.len).unwrap_or(usize::MAX);
+        if self.raw.instructions.is_null() || len > LONGEST_PROGRAM {
+            return &[];
+        }
+        // SAFETY: after success there is an array of `len` instructions, which nobody changes and
+        // which lives until `drop`; the borrow ends before.
+        unsafe { std::slice::from_raw_parts(self.raw.instructions, len) }
+    }
+}
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        // SAFETY: the program came from libpcap and is freed once.
+        unsafe { (self.library.free_code)(&raw mut self.raw) };
+    }
+}
+
 /// An open handle, closed when dropped.
 struct Session {
     library: &'static Libpcap,
@@ -234,21 +279,24 @@ impl Session {
         if status != 0 {
             return Err(self.error(expression));
         }
-        let len = usize::try_from(raw.len).expect("a program fits into memory");
-        // SAFETY: after success, libpcap's array of `len` instructions is valid until it is freed
-        // below.
-        let instructions = unsafe { std::slice::from_raw_parts(raw.instructions, len) }.to_vec();
-        // SAFETY: the program came from libpcap and is freed once.
-        unsafe { (self.library.free_code)(&raw mut raw) };
-        Ok(Program { instructions, bpf_filter: self.library.bpf_filter })
+        let code = Code { library: self.library, raw };
+        self.library.validated(code.instructions()).ok_or_else(|| {
+            let message = "libpcap made a program of it that is none".to_owned();
+            Error::Filter { expression: expression.to_owned(), message }
+        })
     }
 
     /// The handle's last error.
     fn error(&self, expression: &str) -> Error {
         // SAFETY: the handle is open.
         let message = unsafe { (self.library.error)(self.handle) };
-        // SAFETY: libpcap's message ends in NUL and lives as long as the handle.
-        let message = unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned();
+        let message = if message.is_null() {
+            "libpcap does not say why".to_owned()
+        } else {
+            // SAFETY: libpcap's message ends in NUL and lives as long as the handle; it is copied
+            // before the handle is used again.
+            unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned()
+        };
         Error::Filter { expression: expression.to_owned(), message }
     }
 }
@@ -306,6 +354,23 @@ mod tests {
         let raw = library.compile(LinkType(101), "udp port 53").unwrap();
         assert!(raw.accepts(&frame[18..], len - 18));
         assert!(!raw.accepts(&frame[18..30], len - 18), "the ports were not captured");
+    }
+
+    #[test]
+    fn what_is_no_program_is_not_run() {
+        let Ok(library) = Libpcap::get() else {
+            println!("not run: libpcap is not installed");
+            return;
+        };
+        let end = Instruction { code: 0x06, jt: 0, jf: 0, k: 1 };
+        let program = library.validated(&[end]).unwrap();
+        assert!(program.accepts(&[], 0) && program.accepts(&[1; 60], 60));
+        // An empty one, one without an end, a jump out of it, a word of scratch memory beyond 16.
+        let store = Instruction { code: 0x02, jt: 0, jf: 0, k: 16 };
+        let jump = Instruction { code: 0x15, jt: 7, jf: 0, k: 0 };
+        for wrong in [&[][..], &[store], &[jump, end], &[store, end]] {
+            assert!(library.validated(wrong).is_none(), "{wrong:?}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! was handed out.
 
 #![expect(unsafe_code, reason = "kernel rings, socket options, bpf(2) and libpcap are C")]
+#![expect(non_ascii_idents, reason = "names inside of what zerocopy derives; the text is ASCII")]
 
 mod error;
 mod file;
@@ -18,6 +19,8 @@ mod filter;
 mod live;
 mod packet_filter;
 mod source;
+#[doc(hidden)]
+pub mod untrusted;
 
 pub use error::{Damage, Error};
 pub use file::{FileOptions, FileSource};

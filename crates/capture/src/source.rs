@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 use core::slice;
 use core::time::Duration;
 
-use format::pcapng::{OptionCode, put_option};
+use format::pcapng::{COMMENT_BYTES, OptionCode, put_option};
 use units::Timestamp;
 use wire::LinkType;
 
@@ -75,9 +75,12 @@ impl Interface {
     /// resolution of its times.
     pub fn put_options(&self, out: &mut Vec<u8>) {
         if let Some(description) = &self.description {
-            put_option(out, OptionCode::INTERFACE_DESCRIPTION, description.as_bytes());
+            let end = description.floor_char_boundary(COMMENT_BYTES);
+            let text = description.get(..end).unwrap_or_default();
+            put_option(out, OptionCode::INTERFACE_DESCRIPTION, text.as_bytes());
         }
-        if let Some(filter) = &self.filter {
+        // A part of an expression means something else.
+        if let Some(filter) = self.filter.as_ref().filter(|text| text.len() <= COMMENT_BYTES) {
             // The first byte says that a filter text follows (if_filter, pcapng section 4.2).
             let value = [&[0], filter.as_bytes()].concat();
             put_option(out, OptionCode::INTERFACE_FILTER, &value);
@@ -178,7 +181,7 @@ pub(crate) struct Record {
 /// Not a slice: of memory that is shared with the kernel, parts between the packets of a batch may
 /// be written meanwhile. Only the packets themselves are ever slices.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Memory<'a> {
+struct Memory<'a> {
     start: NonNull<u8>,
     len: usize,
     bytes: PhantomData<&'a [u8]>,
@@ -188,30 +191,21 @@ pub(crate) struct Memory<'a> {
 unsafe impl Send for Memory<'_> {}
 
 impl<'a> Memory<'a> {
-    /// # Safety
-    /// The memory is mapped for `'a`, and nobody writes into the range of a batch's record
-    /// meanwhile.
-    pub(crate) unsafe fn shared(start: NonNull<u8>, len: usize) -> Self {
-        Self { start, len, bytes: PhantomData }
-    }
-
     /// The bytes of a record; `None` where it does not lie in this memory.
+    ///
+    /// # Safety
+    /// The memory is a slice, or the range that of a record of the batch it was given for.
     #[inline]
-    fn get(self, range: &Range<usize>) -> Option<&'a [u8]> {
+    unsafe fn get(self, range: &Range<usize>) -> Option<&'a [u8]> {
         let len = range.end.checked_sub(range.start)?;
         if range.end > self.len {
             return None;
         }
         // SAFETY: the range is inside.
         let start = unsafe { self.start.add(range.start) };
-        // SAFETY: a record's bytes are initialised, and not written during `'a`.
+        // SAFETY: a record's bytes are initialised, and not written during `'a`: a slice's never
+        // are, for the others it was promised to `Batch::shared`.
         Some(unsafe { slice::from_raw_parts(start.as_ptr(), len) })
-    }
-}
-
-impl<'a> From<&'a [u8]> for Memory<'a> {
-    fn from(bytes: &'a [u8]) -> Self {
-        Self { start: NonNull::from(bytes).cast(), len: bytes.len(), bytes: PhantomData }
     }
 }
 
@@ -232,11 +226,27 @@ impl<'a> Batch<'a> {
     /// The ranges of `records` lie in `data` and `options`.
     pub(crate) fn new(
         interfaces: &'a [Interface],
-        data: Memory<'a>,
+        data: &'a [u8],
         options: &'a [u8],
         records: &'a [Record],
     ) -> Self {
+        let (start, len) = (NonNull::from(data).cast(), data.len());
+        let data = Memory { start, len, bytes: PhantomData };
         Self { interfaces, data, options, records: records.iter() }
+    }
+
+    /// Of packets in memory that somebody else may write to beside them; they have no options.
+    ///
+    /// # Safety
+    /// So many bytes are mapped there and initialised during `'a`, and nobody writes into the
+    /// range of any of the records meanwhile.
+    pub(crate) unsafe fn shared(
+        interfaces: &'a [Interface],
+        (start, len): (NonNull<u8>, usize),
+        records: &'a [Record],
+    ) -> Self {
+        let data = Memory { start, len, bytes: PhantomData };
+        Self { interfaces, data, options: &[], records: records.iter() }
     }
 
     /// As [`Source::interfaces`], those of this batch included.
@@ -251,7 +261,8 @@ impl<'a> Iterator for Batch<'a> {
     #[inline]
     fn next(&mut self) -> Option<Packet<'a>> {
         let record = self.records.next()?;
-        let bytes = self.data.get(&record.bytes).expect("a record lies in its batch");
+        // SAFETY: the record is one of those that this batch was made with.
+        let bytes = unsafe { self.data.get(&record.bytes) }.expect("a record lies in its batch");
         let options = self.options.get(record.options.clone());
         let (head, tail) = match record.tag {
             Some(_) => bytes.split_at_checked(BEFORE_TAG).unwrap_or((bytes, &[])),

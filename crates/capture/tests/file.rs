@@ -354,3 +354,95 @@ fn a_cut_anywhere_keeps_the_packets_before_it() {
         }
     }
 }
+
+/// A block of stenotype with packets at these places: offset of the header, distance to the next
+/// one, distance and length of the bytes.
+fn kernel_block(packets: &[(usize, u32, u16, u32)]) -> Vec<u8> {
+    let mut block = vec![0; 1 << 20];
+    let mut put = |at: usize, bytes: &[u8]| {
+        block.get_mut(at..at + bytes.len()).unwrap().copy_from_slice(bytes);
+    };
+    let count = u32::try_from(packets.len()).unwrap();
+    for (at, word) in [(0, 2), (4, 48), (12, count), (16, 48)] {
+        put(at, &u32::to_le_bytes(word));
+    }
+    for &(at, next, offset, len) in packets {
+        for (field, word) in [(0, next), (12, len), (16, len)] {
+            put(at + field, &word.to_le_bytes());
+        }
+        put(at + 24, &offset.to_le_bytes());
+    }
+    block
+}
+
+#[test]
+fn packets_of_stenotype_do_not_lie_on_one_another() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("packets");
+    let read = |packets: &[(usize, u32, u16, u32)]| {
+        fs::write(&path, kernel_block(packets)).unwrap();
+        let seen = drain(&mut open(&path, None, 0));
+        (seen.packets.iter().map(|(_, _, bytes)| bytes.len()).sum::<usize>(), seen.errors.len())
+    };
+    assert_eq!(read(&[(48, 200, 80, 100), (248, 0, 80, 60)]), (160, 0));
+    // Into the next one, into its own header, on itself, and each over all that follow.
+    assert_eq!(read(&[(48, 200, 80, 121), (248, 0, 80, 60)]), (0, 1));
+    assert_eq!(read(&[(48, 200, 47, 100), (248, 0, 80, 60)]), (0, 1));
+    assert_eq!(read(&[(48, 0, 80, 100), (48, 0, 80, 100)]), (0, 1));
+    let nested: Vec<_> = (0..10_000).map(|at| (48 + at * 48, 48, 48, 500_000)).collect();
+    let (bytes, errors) = read(&nested);
+    assert!(bytes <= 1 << 20 && errors == 1, "{bytes} bytes of one block");
+}
+
+#[test]
+fn a_call_takes_few_steps_whatever_it_is_given() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in 0..2000 {
+        fs::write(directory.path().join(format!("{name}")), b"no capture").unwrap();
+    }
+    let mut source = open(directory.path(), None, 0);
+    let seen = drain(&mut source);
+    assert!(seen.idle >= 50, "{} pauses", seen.idle);
+    let notes = source.notes();
+    assert_eq!(notes.len(), 101);
+    assert_eq!(notes[100], "1900 further notes on the files are left out");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_says_so_once() {
+    // Reading at its beginning is an error, whoever asks.
+    let seen = drain(&mut open(Path::new("/proc/self/mem"), None, 0));
+    assert_eq!((seen.errors.len(), seen.packets.len()), (1, 0));
+}
+
+#[test]
+fn interfaces_beyond_a_bound_share_one_for_each_link_type() {
+    let mut file = Vec::new();
+    put_section_header(&mut file, &[]);
+    for number in 0..1500_u32 {
+        let mut options = Vec::new();
+        put_option(&mut options, OptionCode::INTERFACE_NAME, format!("if{number}").as_bytes());
+        put_interface_description(&mut file, LinkType::ETHERNET, 0, &options);
+        let fields =
+            EnhancedPacketFields { interface: number, time: 0, original_len: 1, options: &[] };
+        put_enhanced_packet(&mut file, &fields, [&[1], &[], &[]]);
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file.pcapng");
+    fs::write(&path, &file).unwrap();
+    let mut source = open(&path, None, 0);
+    let seen = drain(&mut source);
+    assert_eq!((seen.packets.len(), seen.errors.len()), (1500, 0));
+    assert_eq!(source.interfaces().len(), 1025);
+    let shared = source.interfaces().last().unwrap();
+    assert_eq!((shared.name.as_str(), shared.link_type), ("", LinkType::ETHERNET));
+    assert!(seen.packets[1024..].iter().all(|(interface, _, _)| *interface == 1024));
+    assert!(source.notes()[0].contains("more interfaces than are kept apart"));
+    // Link types are more than interfaces that are kept, and then it is no capture any more.
+    let mut file = Vec::new();
+    put_section_header(&mut file, &[]);
+    (0..3000_u16).for_each(|kind| put_interface_description(&mut file, LinkType(kind), 0, &[]));
+    fs::write(&path, &file).unwrap();
+    let seen = drain(&mut open(&path, None, 0));
+    assert!(seen.errors[0].contains("more than 1536 interfaces"), "{:?}", seen.errors);
+}

@@ -70,8 +70,12 @@ impl Input {
         if self.waits && !self.is_ready(wait)? {
             return Ok(Filled::Nothing);
         }
-        self.buffer.copy_within(self.start..self.end, 0);
-        (self.start, self.end) = (0, self.end - self.start);
+        if self.start > 0 {
+            // Not for nothing: a writer that gives single bytes of a large block would cost a copy
+            // of the block for each.
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
         if needed > self.buffer.len() {
             // A size in a damaged file is no reason to take that much memory: it grows with what is
             // really there.

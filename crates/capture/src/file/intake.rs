@@ -1,9 +1,14 @@
-//! What the parsers of both formats fill: the batch under way, the interfaces and their counters.
+//! What the parsers of all formats fill: the batch under way, the interfaces and their counters.
+//!
+//! What a file says of interfaces is repeated in whatever stores its packets, and kept for as long
+//! as it is read. So it is bounded: texts and options of one interface, those of all, and their
+//! number.
 
 use std::collections::HashMap;
+use std::mem;
 use std::path::PathBuf;
 
-use format::pcapng::BlockError;
+use format::pcapng::{BlockError, ByteOrder, Options, put_option};
 use wire::LinkType;
 
 use crate::filter::Programs;
@@ -11,6 +16,22 @@ use crate::source::Record;
 use crate::{Counters, Damage, Error, Interface};
 
 use super::FileOptions;
+
+/// Packets of one batch: as many as a buffer without large blocks has, 32 bytes each.
+const BATCH_PACKETS_MAX: usize = 8192;
+/// Interfaces that are kept as they are described. Those that follow share one for each link type.
+const DESCRIBED_MAX: usize = 1024;
+/// Bytes of all their descriptions: a quarter of a piece, in which they are repeated.
+const DESCRIPTIONS_BYTES_MAX: usize = 256 << 10;
+/// Interfaces in all, the shared ones among them: there are fewer than 300 link types.
+const INTERFACES_MAX: usize = DESCRIBED_MAX + 512;
+/// Bytes of an interface's name, description, filter expression and further options.
+const NAME_BYTES_MAX: usize = 256;
+const DESCRIPTION_BYTES_MAX: usize = 1024;
+const FILTER_BYTES_MAX: usize = 4096;
+const OPTIONS_BYTES_MAX: usize = 4096;
+/// Notes of one source; the rest is counted.
+const NOTES_MAX: usize = 100;
 
 /// Largest packet that libpcap and Wireshark read and write, with the exceptions that both make: a
 /// larger size can only be damage.
@@ -92,7 +113,15 @@ impl Parsed {
 #[derive(Debug, Default)]
 pub(super) struct Intake {
     pub(super) interfaces: Vec<Interface>,
-    pub(super) notes: Vec<String>,
+    notes: Vec<String>,
+    /// Notes given so far, and those left out.
+    noted: usize,
+    unnoted: u64,
+    /// Bytes of all descriptions kept.
+    described_bytes: usize,
+    /// What was shortened or shared was said.
+    is_shortening_noted: bool,
+    is_sharing_noted: bool,
     /// The file under way, for notes.
     pub(super) path: PathBuf,
     pub(super) records: Vec<Record>,
@@ -117,6 +146,33 @@ impl Intake {
         self.options.clear();
     }
 
+    /// The batch is to be handed out before more is parsed.
+    pub(super) fn is_full(&self) -> bool {
+        self.records.len() >= BATCH_PACKETS_MAX
+    }
+
+    /// Keeps a note, unless there were many.
+    pub(super) fn note(&mut self, text: impl FnOnce() -> String) {
+        if self.noted < NOTES_MAX {
+            self.noted += 1;
+            self.notes.push(text());
+        } else {
+            self.unnoted += 1;
+        }
+    }
+
+    /// Tells how many notes were left out.
+    pub(super) fn end_notes(&mut self) {
+        let unnoted = mem::take(&mut self.unnoted);
+        if unnoted > 0 {
+            self.notes.push(format!("{unnoted} further notes on the files are left out"));
+        }
+    }
+
+    pub(super) fn take_notes(&mut self) -> Vec<String> {
+        mem::take(&mut self.notes)
+    }
+
     pub(super) fn counters(&self) -> Vec<Counters> {
         self.counters.clone()
     }
@@ -128,7 +184,11 @@ impl Intake {
         &mut self,
         position: usize,
         mut interface: Interface,
-    ) -> Result<u32, Error> {
+    ) -> Result<u32, Refused> {
+        if shorten(&mut interface) && !mem::replace(&mut self.is_shortening_noted, true) {
+            let path = self.path.display().to_string();
+            self.note(|| format!("{path}: what it says of interfaces is too long and is cut"));
+        }
         if self.settings.snaplen != 0 && is_longer(interface.snaplen, self.settings.snaplen) {
             interface.snaplen = self.settings.snaplen;
         }
@@ -141,16 +201,50 @@ impl Intake {
                 None => expression.to_owned(),
             });
         }
-        let key = (position, interface);
+        let mut key = (position, interface);
         if let Some(&number) = self.known.get(&key) {
             return Ok(number);
         }
-        let number = u32::try_from(self.interfaces.len()).expect("each interface took 20 bytes");
+        let bytes = len_bytes(&key.1);
+        let is_one_too_many = self.known.len() >= DESCRIBED_MAX
+            || self.described_bytes + bytes > DESCRIPTIONS_BYTES_MAX;
+        if is_one_too_many {
+            key = self.shared(&key.1);
+            if let Some(&number) = self.known.get(&key) {
+                return Ok(number);
+            }
+            if self.interfaces.len() >= INTERFACES_MAX {
+                let limit = INTERFACES_MAX;
+                return Err(Damage::Interfaces { limit }.into());
+            }
+        } else {
+            self.described_bytes += bytes;
+        }
+        let number = u32::try_from(self.interfaces.len()).expect("they are few");
         self.interfaces.push(key.1.clone());
         self.program_of.extend(program);
         self.counters.push(Counters { filter_rejects: Some(0), ..Counters::default() });
         self.known.insert(key, number);
         Ok(number)
+    }
+
+    /// What is kept of an interface for which there is no room: the link type.
+    fn shared(&mut self, interface: &Interface) -> (usize, Interface) {
+        if !mem::replace(&mut self.is_sharing_noted, true) {
+            let path = self.path.display().to_string();
+            self.note(|| {
+                format!(
+                    "{path}: more interfaces than are kept apart ({DESCRIBED_MAX}, in 256 KiB); \
+                     packets of the others are stored with their link type alone"
+                )
+            });
+        }
+        let filter = self.programs.as_ref().map(|programs| programs.expression().to_owned());
+        let (link_type, snaplen) = (interface.link_type, 0);
+        let (name, options) = (String::new(), Vec::new());
+        let shared = Interface { name, description: None, link_type, snaplen, filter, options };
+        // No interface of a file is at that position.
+        (usize::MAX, shared)
     }
 
     /// Adds a packet of `data` to the batch, unless the filter refuses it.
@@ -176,6 +270,33 @@ impl Intake {
         }
         self.records.push(record);
     }
+}
+
+/// Cuts what is too long in an interface's description; true when anything was.
+fn shorten(interface: &mut Interface) -> bool {
+    let before = len_bytes(interface);
+    interface.name.truncate(interface.name.floor_char_boundary(NAME_BYTES_MAX));
+    if let Some(text) = &mut interface.description {
+        text.truncate(text.floor_char_boundary(DESCRIPTION_BYTES_MAX));
+    }
+    // A part of an expression means something else.
+    interface.filter.take_if(|text| text.len() > FILTER_BYTES_MAX);
+    if interface.options.len() > OPTIONS_BYTES_MAX {
+        let all = mem::take(&mut interface.options);
+        for option in Options::new(&all, ByteOrder::Little) {
+            if interface.options.len() + 4 + option.value.len() <= OPTIONS_BYTES_MAX {
+                put_option(&mut interface.options, option.code, option.value);
+            }
+        }
+    }
+    len_bytes(interface) < before
+}
+
+/// Bytes of an interface's texts and options.
+fn len_bytes(interface: &Interface) -> usize {
+    let Interface { name, description, filter, options, .. } = interface;
+    let texts = [description, filter].map(|text| text.as_ref().map_or(0, String::len));
+    name.len() + texts.iter().sum::<usize>() + options.len()
 }
 
 /// A frame as it was on the wire: the tag stands behind both addresses (IEEE 802.1Q, 9.3).

@@ -5,6 +5,10 @@
 //! a file that is cut while it is read is an error, not a signal. Every packet before a damaged
 //! place is handed out; the error then names the place. Memory is the read buffer of 256 KiB, or
 //! one block (16 MiB at most) where that is larger.
+//!
+//! A call takes a few steps at most, whatever a file or a pipe gives, so that whoever calls can
+//! stop: a file of blocks without packets, a directory of files that are no captures and a pipe
+//! that gives a byte at a time are idle in between.
 
 mod input;
 mod intake;
@@ -14,17 +18,24 @@ mod stenotype;
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::mem;
 use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use format::pcapng::block_type;
+use rustix::fs::OFlags;
 
 use crate::{Batch, Counters, Damage, Error, Interface, Next, Source};
 use input::{Filled, Input};
 use intake::{Intake, Parsed, Refused, Stop};
+
+/// Files opened, buffers parsed and filled within one call, at most. A block of 16 MiB takes seven,
+/// for the buffer doubles.
+const STEPS_MAX: usize = 16;
 
 /// How files are read.
 #[derive(Clone, Default, Debug)]
@@ -38,6 +49,7 @@ pub struct FileOptions {
 /// Reads captures from files.
 #[derive(Debug)]
 pub struct FileSource {
+    /// Files and directories, in the order of their paths.
     waiting: VecDeque<PathBuf>,
     /// A file of a directory that is no capture is passed over; one that was named is an error.
     is_directory: bool,
@@ -94,37 +106,75 @@ impl FileSource {
         let metadata = fs::metadata(path).map_err(read_error(path))?;
         if metadata.is_dir() {
             source.is_directory = true;
-            source.waiting = list(path)?.into();
+            source.enter(path)?;
         } else {
-            source.open_file(path.to_owned())?;
+            source.open_file(path)?;
         }
         Ok(source)
     }
 
+    /// Opens a file; a pipe without blocking, whose writer may come later or never.
     #[expect(clippy::disallowed_methods, reason = "this door opens capture files")]
-    fn open_file(&mut self, path: PathBuf) -> Result<(), Error> {
-        let file = File::open(&path).map_err(read_error(&path))?;
-        self.start(path, file)
+    fn open_file(&mut self, path: &Path) -> Result<(), Error> {
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
+        self.start(path.to_owned(), file.map_err(read_error(path))?)
+    }
+
+    /// Puts what is in a directory in front of what waits. Links to directories are not followed,
+    /// and hidden files are left out: somebody is still writing them.
+    fn enter(&mut self, directory: &Path) -> Result<(), Error> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(directory).map_err(read_error(directory))? {
+            let path = entry.map_err(read_error(directory))?.path();
+            let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
+            if !name.starts_with(b".") {
+                found.push(path);
+            }
+        }
+        found.sort_unstable_by(|left, right| right.cmp(left));
+        for path in found {
+            self.waiting.push_front(path);
+        }
+        Ok(())
+    }
+
+    /// Opens the next file, or lists the next directory.
+    fn advance(&mut self, path: &Path) -> Result<(), Error> {
+        if self.is_directory {
+            let kind = fs::symlink_metadata(path).map_err(read_error(path))?.file_type();
+            if kind.is_dir() {
+                return self.enter(path);
+            }
+            if !path.is_file() {
+                return Ok(());
+            }
+        }
+        self.open_file(path)
     }
 
     fn start(&mut self, path: PathBuf, file: File) -> Result<(), Error> {
-        let buffer = std::mem::take(&mut self.buffer);
+        let buffer = mem::take(&mut self.buffer);
         let input = Input::new(file, buffer).map_err(read_error(&path))?;
         self.intake.path.clone_from(&path);
         self.open = Some(Open { path, input, parser: Parser::Unknown, lent: 0 });
         Ok(())
     }
 
-    /// Reads on until there is something to hand out, one buffer at most.
+    /// Reads on until there is something to hand out, or enough was done for one call.
     fn step(&mut self, wait: Duration) -> Result<Step, Error> {
         self.intake.clear();
-        loop {
+        let mut wait = wait;
+        for _ in 0..STEPS_MAX {
             let Some(open) = &mut self.open else {
-                let Some(path) = self.waiting.pop_front() else { return Ok(Step::End) };
-                self.open_file(path)?;
+                let Some(path) = self.waiting.pop_front() else {
+                    self.intake.end_notes();
+                    return Ok(Step::End);
+                };
+                self.advance(&path)?;
                 continue;
             };
-            open.input.consume(std::mem::take(&mut open.lent));
+            open.input.consume(mem::take(&mut open.lent));
             let Parsed { consumed, stop } = open.parse(&mut self.intake);
             if !self.intake.records.is_empty() {
                 open.lent = consumed;
@@ -135,17 +185,23 @@ impl FileSource {
                 Stop::HandOut => {}
                 Stop::Block(block) => return Ok(Step::Block(block)),
                 Stop::Refused(refused) => self.refuse(refused)?,
-                Stop::More { what, needed } => {
-                    match open.input.fill(needed, wait).map_err(read_error(&open.path))? {
-                        // All that was read so far may have been refused by the filter.
-                        Filled::Some if consumed > 0 => return Ok(Step::Idle),
-                        Filled::Some => {}
-                        Filled::Nothing => return Ok(Step::Idle),
-                        Filled::End => self.end_file(what, needed)?,
+                Stop::More { what, needed } => match open.input.fill(needed, wait) {
+                    // All that was read so far may have been refused by the filter.
+                    Ok(Filled::Some) if consumed > 0 => return Ok(Step::Idle),
+                    // The call has waited once: the rest of a block may be long in coming.
+                    Ok(Filled::Some) => wait = Duration::ZERO,
+                    Ok(Filled::Nothing) => return Ok(Step::Idle),
+                    Ok(Filled::End) => self.end_file(what, needed)?,
+                    Err(error) => {
+                        let path = mem::take(&mut open.path);
+                        // It would say so for ever.
+                        self.open = None;
+                        return Err(read_error(&path)(error));
                     }
-                }
+                },
             }
         }
+        Ok(Step::Idle)
     }
 
     /// Leaves the file at its end, which is damage unless a record, or a header, ends there.
@@ -170,7 +226,7 @@ impl FileSource {
         let open = self.open.take().expect("only an open file is read");
         match refused {
             Refused::Error(Error::NotACapture { path, .. }) if self.is_directory => {
-                self.intake.notes.push(format!("{}: passed over, not a capture", path.display()));
+                self.intake.note(|| format!("{}: passed over, not a capture", path.display()));
                 Ok(())
             }
             Refused::Error(error) => {
@@ -246,7 +302,7 @@ impl Source for FileSource {
             Step::Packets => {
                 let open = self.open.as_ref().expect("packets come from an open file");
                 let Intake { interfaces, options, records, .. } = &self.intake;
-                Next::Packets(Batch::new(interfaces, open.input.bytes().into(), options, records))
+                Next::Packets(Batch::new(interfaces, open.input.bytes(), options, records))
             }
             Step::Block(block) => Next::Block(block),
             Step::Idle => Next::Idle,
@@ -259,7 +315,7 @@ impl Source for FileSource {
     }
 
     fn notes(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.intake.notes)
+        self.intake.take_notes()
     }
 
     fn begin_stop(&mut self) {
@@ -271,28 +327,4 @@ impl Source for FileSource {
 fn read_error(path: &Path) -> impl FnOnce(io::Error) -> Error {
     let path = path.to_owned();
     |source| Error::Read { path, source }
-}
-
-/// The regular files below a directory, sorted by path; links to directories are not followed, and
-/// hidden files are left out: somebody is still writing them.
-fn list(directory: &Path) -> Result<Vec<PathBuf>, Error> {
-    let mut files = Vec::new();
-    let mut directories = vec![directory.to_owned()];
-    while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(&directory).map_err(read_error(&directory))? {
-            let path = entry.map_err(read_error(&directory))?.path();
-            let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
-            if name.starts_with(b".") {
-                continue;
-            }
-            let kind = fs::symlink_metadata(&path).map_err(read_error(&path))?.file_type();
-            if kind.is_dir() {
-                directories.push(path);
-            } else if path.is_file() {
-                files.push(path);
-            }
-        }
-    }
-    files.sort();
-    Ok(files)
 }

@@ -5,7 +5,7 @@ use format::pcapng::ByteOrder;
 use units::{NANOS_PER_SECOND, Timestamp};
 use wire::LinkType;
 
-use super::intake::{Intake, Parsed, Refused, largest_packet, too_large};
+use super::intake::{Intake, Parsed, Refused, Stop, largest_packet, too_large};
 use crate::source::Record;
 use crate::{Damage, Interface};
 
@@ -94,6 +94,9 @@ impl Pcap {
     pub(super) fn parse(&mut self, bytes: &[u8], intake: &mut Intake) -> Parsed {
         let mut at = 0;
         loop {
+            if intake.is_full() {
+                return Parsed { consumed: at, stop: Stop::HandOut };
+            }
             let rest = bytes.get(at..).unwrap_or_default();
             let Some((fields, _)) = rest.split_first_chunk::<RECORD_HEADER_SIZE>() else {
                 return Parsed::more(at, "a record header", self.header_size);

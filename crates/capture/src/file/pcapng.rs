@@ -16,6 +16,11 @@ use crate::{Damage, Interface};
 
 /// Larger blocks are refused by libpcap and Wireshark too.
 const LARGEST_BLOCK: usize = 16 << 20;
+/// The earliest time of a packet: a volume without a maximum age counts what is not later than
+/// `Timestamp::MIN` as expired.
+const EARLIEST_NS: i64 = i64::MIN + 1;
+/// Interfaces of a section: a description takes 20 bytes in the file, and more in memory.
+const SECTION_INTERFACES_MAX: usize = 1 << 16;
 
 /// Type and total length before the body.
 const BODY_OFFSET: usize = 8;
@@ -72,6 +77,9 @@ impl Pcapng {
     pub(super) fn parse(&mut self, bytes: &[u8], intake: &mut Intake) -> Parsed {
         let mut at = 0;
         loop {
+            if intake.is_full() {
+                return Parsed { consumed: at, stop: Stop::HandOut };
+            }
             let rest = bytes.get(at..).unwrap_or_default();
             let header = match BlockHeader::read(rest, self.order) {
                 Ok(header) => header,
@@ -211,6 +219,7 @@ impl Pcapng {
         }
         // A Simple Packet Block has no time: 1970 marks it, as in libpcap.
         let nanos = packet.time.map_or(0, |units| interface.resolution.to_nanos(units));
+        let nanos = nanos.max(EARLIEST_NS);
         let record = Record {
             timestamp: Timestamp(nanos),
             interface: interface.number,
@@ -260,6 +269,9 @@ impl Pcapng {
             filter,
             options,
         };
+        if self.interfaces.len() >= SECTION_INTERFACES_MAX {
+            return Err(Damage::Interfaces { limit: SECTION_INTERFACES_MAX }.into());
+        }
         let number = intake.describe(self.interfaces.len(), interface)?;
         self.interfaces.push(Described {
             number,
@@ -275,12 +287,13 @@ impl Pcapng {
     pub(super) fn end_section(&mut self, intake: &mut Intake) {
         for (position, interface) in self.interfaces.drain(..).enumerate() {
             if interface.lost > 0 {
-                intake.notes.push(format!(
-                    "{}: as it says itself, {} packets of its interface {position} were lost when \
-                     it was captured",
-                    intake.path.display(),
-                    interface.lost
-                ));
+                let (path, lost) = (intake.path.display().to_string(), interface.lost);
+                intake.note(|| {
+                    format!(
+                        "{path}: as it says itself, {lost} packets of its interface {position} \
+                         were lost when it was captured"
+                    )
+                });
             }
         }
     }

@@ -1,8 +1,9 @@
 //! Packet files of Stenographer: blocks of the kernel ring as stenotype found them
 //! (`TPACKET_V3`, `linux/if_packet.h`), 1 MiB each, one behind the other.
 //!
-//! What a block says of itself is not trusted: a packet that does not lie in its block is damage,
-//! and what lies behind the last packet is whatever the ring held before.
+//! What a block says of itself is not trusted: a packet that does not lie in its block, or over the
+//! one behind it, is damage, and what lies behind the last packet is whatever the ring held before.
+//! So a block gives no more bytes than it has.
 
 use units::{NANOS_PER_SECOND, Timestamp};
 use wire::LinkType;
@@ -94,22 +95,25 @@ impl Stenotype {
             return None;
         }
         let mut at = size(word(block, 16)?);
-        for _ in 0..count {
-            let next = self.packet(block, at, intake)?;
-            // A packet that is its own successor would be taken again and again.
-            at = at.checked_add(size(next).max(PACKET_HEADER_SIZE))?;
+        for left in (0..count).rev() {
+            // The last packet has no successor, and nothing where it would be (tp_next_offset).
+            let next = size(word(block.get(at..)?, 0)?);
+            let end = if left == 0 { block.len() } else { at.checked_add(next)? };
+            self.packet(block.get(..end)?, at, intake)?;
+            at = end;
         }
         Some(())
     }
 
-    /// Takes the packet whose header is at `at`; says how far away the next one is.
-    fn packet(&self, block: &[u8], at: usize, intake: &mut Intake) -> Option<u32> {
+    /// Takes the packet whose header is at `at` of what ends with it.
+    fn packet(&self, block: &[u8], at: usize, intake: &mut Intake) -> Option<()> {
         let header = block.get(at..at.checked_add(PACKET_HEADER_SIZE)?)?;
-        let [next, seconds, nanos, captured, original_len, status] =
-            [0, 4, 8, 12, 16, 20].map(|field| word(header, field).unwrap_or(0));
-        let begin = at + usize::from(half(header, 24)?);
+        let [seconds, nanos, captured, original_len, status] =
+            [4, 8, 12, 16, 20].map(|field| word(header, field).unwrap_or(0));
+        let offset = usize::from(half(header, 24)?);
+        let begin = at + offset;
         let bytes = begin..begin.checked_add(size(captured))?;
-        block.get(bytes.clone())?;
+        block.get(bytes.clone()).filter(|_| offset >= PACKET_HEADER_SIZE)?;
         let can_be_tagged = status & VLAN_VALID != 0 && bytes.len() >= BEFORE_TAG;
         let tag = can_be_tagged.then(|| {
             let control = half(header, 32).unwrap_or(0);
@@ -133,6 +137,6 @@ impl Stenotype {
             options: options..intake.options.len(),
         };
         intake.push(block, record);
-        Some(next)
+        Some(())
     }
 }

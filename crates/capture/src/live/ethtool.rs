@@ -55,6 +55,24 @@ pub(super) struct Losses {
     places: Vec<usize>,
 }
 
+impl Losses {
+    /// By the answer to a question for `count` names.
+    fn named(answer: &[u32], count: usize) -> Option<Self> {
+        let names = answer.get(3..)?.chunks_exact(NAME_BYTES / 4).map(name_of).take(count);
+        let places = names.enumerate().filter(|(_, name)| is_loss(name)).map(|(place, _)| place);
+        Some(Self { count, places: places.collect() })
+    }
+
+    /// Their values in the answer to a question for as many.
+    fn counted(&self, answer: &[u32]) -> Option<Vec<u64>> {
+        let counts: Vec<u64> = answer.get(2..)?.chunks_exact(2).map(number_of).collect();
+        // Another number of them, and the places are no longer those of the names.
+        let given = answer.get(1).and_then(|&count| usize::try_from(count).ok());
+        let values = || self.places.iter().filter_map(|&at| counts.get(at).copied()).collect();
+        (given == Some(self.count)).then(values)
+    }
+}
+
 /// One interface, asked through a socket.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Card<'a> {
@@ -144,9 +162,7 @@ impl Card<'_> {
         let mut strings = vec![0; 3 + with_room(count) * NAME_BYTES / 4];
         strings.get_mut(..3)?.copy_from_slice(&[GET_STRINGS, STATISTICS_SET, given]);
         self.ask(&mut strings)?;
-        let names = strings.get(3..)?.chunks_exact(NAME_BYTES / 4).map(name_of).take(count);
-        let places = names.enumerate().filter(|(_, name)| is_loss(name)).map(|(place, _)| place);
-        Some(Losses { count, places: places.collect() })
+        Losses::named(&strings, count)
     }
 
     fn ask_losses(self, losses: &Losses) -> Option<Vec<u64>> {
@@ -158,10 +174,7 @@ impl Card<'_> {
         let given = u32::try_from(losses.count).ok()?;
         values.get_mut(..2)?.copy_from_slice(&[GET_STATISTICS, given]);
         self.ask(&mut values)?;
-        let counts: Vec<u64> = values.get(2..)?.chunks_exact(2).map(number_of).collect();
-        // Another number of them, and the places are no longer those of the names.
-        let is_same = values.get(1).is_some_and(|&count| count == given);
-        is_same.then(|| losses.places.iter().filter_map(|&at| counts.get(at).copied()).collect())
+        losses.counted(&values)
     }
 
     fn ask(self, request: &mut [u32]) -> Option<()> {
@@ -236,6 +249,17 @@ impl Card<'_> {
             )
         })
     }
+}
+
+/// For tests that give any bytes: a driver's answers. Gives how many losses it names.
+pub(crate) fn read_any_answer(bytes: &[u8]) -> usize {
+    let words: Vec<u32> =
+        bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    let count = words.get(2).and_then(|&count| usize::try_from(count).ok()).unwrap_or(0);
+    let Some(losses) = Losses::named(&words, count) else { return 0 };
+    let counted = losses.counted(&words).unwrap_or_default();
+    assert!(counted.len() <= losses.places.len() && losses.places.len() <= words.len() / 8);
+    losses.places.len()
 }
 
 /// Which are on, and the command that switches them off.

@@ -13,7 +13,9 @@
 mod dedicated;
 mod ethtool;
 mod fanout;
+mod option;
 mod port;
+mod question;
 mod ring;
 mod sender;
 mod socket;
@@ -39,6 +41,10 @@ use socket::PacketSocket;
 pub use sender::FrameSender;
 pub use transmit::{FrameLimits, Outlet, Transmitter, Unfit};
 pub use xdp::{XdpSource, XdpTransmitter};
+
+pub(crate) use ethtool::read_any_answer;
+pub(crate) use ring::read_any_block;
+pub(crate) use xdp::read_any_descriptors;
 
 /// `epb_flags` in little endian: outbound.
 pub(crate) const OUTBOUND: [u8; 8] = [2, 0, 4, 0, 2, 0, 0, 0];
@@ -169,15 +175,15 @@ impl LiveSource {
     /// No interface is named.
     pub fn open_queues(options: &LiveOptions, count: NonZeroUsize) -> Result<Vec<Self>, Error> {
         assert!(!options.interfaces.is_empty(), "a capture needs an interface");
-        let mut sources = (0..count.get())
+        let sources = (0..count.get())
             .map(|number| Self::open_queue(options, number == 0))
             .collect::<Result<Vec<_>, _>>()?;
         for place in 0..options.interfaces.len() {
             let queues = sources.iter().filter_map(|source| source.queues.get(place));
             start(&queues.collect::<Vec<_>>())?;
         }
-        for queue in sources.iter_mut().flat_map(|source| &mut source.queues) {
-            let attached = queue.port.socket.attach(&mut queue.program);
+        for queue in sources.iter().flat_map(|source| &source.queues) {
+            let attached = queue.port.socket.attach(&queue.program);
             attached.map_err(|source| queue.port.error("SO_ATTACH_FILTER", source))?;
         }
         Ok(sources)
@@ -329,7 +335,7 @@ impl Source for LiveSource {
             return Ok(Next::Idle);
         }
         let block = queue.ring.lent_block();
-        Ok(Next::Packets(Batch::new(&self.interfaces, block.into(), &OUTBOUND, &self.records)))
+        Ok(Next::Packets(Batch::new(&self.interfaces, block, &OUTBOUND, &self.records)))
     }
 
     fn counters(&mut self) -> Vec<Counters> {
@@ -438,9 +444,9 @@ impl Queue {
     fn count(&mut self, is_last: bool) -> Result<(), Error> {
         let new = self.port.socket.statistics();
         let new = new.map_err(|source| self.port.error("PACKET_STATISTICS", source))?;
-        self.counters.received += u64::from(new.tp_packets);
-        self.counters.kernel_drops += u64::from(new.tp_drops);
-        self.counters.ring_freezes += u64::from(new.tp_freeze_q_cnt);
+        self.counters.received += u64::from(new.packets);
+        self.counters.kernel_drops += u64::from(new.drops);
+        self.counters.ring_freezes += u64::from(new.freezes);
         self.port.count(&mut self.counters, is_last);
         Ok(())
     }
@@ -490,8 +496,8 @@ fn start(queues: &[&Queue]) -> Result<(), Error> {
         }
     }
     if let (Some(_), Some(first)) = (group, queues.first()) {
-        let mut program = fanout::program(first.link_type == LinkType::ETHERNET);
-        let chosen = first.port.socket.choose_by(&mut program);
+        let program = fanout::program(first.link_type == LinkType::ETHERNET);
+        let chosen = first.port.socket.choose_by(&program);
         chosen.map_err(|source| first.port.error("PACKET_FANOUT_DATA", source))?;
     }
     Ok(())

@@ -6,17 +6,19 @@
 //! this program and the moment it is given back. [`KernelRing::next_block`] gives back the block
 //! handed out before, and its borrow ends every use of that one.
 
-use core::mem::size_of;
+use core::mem::{offset_of, size_of};
 use core::ops::Range;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use libc::{sockaddr_ll, tpacket_block_desc, tpacket_hdr_v1, tpacket_req3, tpacket3_hdr};
+use libc::{sockaddr_ll, tpacket_block_desc, tpacket_hdr_v1, tpacket3_hdr};
 use units::{NANOS_PER_SECOND, Timestamp};
+use zerocopy::{FromBytes, Immutable, KnownLayout};
 
-use super::socket::set_option;
+use super::option::{PACKET_RX_RING, PACKET_VERSION, RingRequest};
+use super::socket::TPACKET_V3;
 
 /// How long the kernel waits for more packets before it hands over a block that is not full.
 const RETIRE_TIMEOUT_MS: u32 = 50;
@@ -71,16 +73,18 @@ impl KernelRing {
         let block_count = (size / block_size).max(FEWEST_BLOCKS);
         let size = block_size * block_count;
         let number = |value: usize| u32::try_from(value).map_err(|_| io::ErrorKind::OutOfMemory);
-        let mut request = tpacket_req3 {
-            tp_block_size: number(block_size)?,
-            tp_block_nr: number(block_count)?,
-            tp_frame_size: number(FRAME_SIZE)?,
-            tp_frame_nr: number(size / FRAME_SIZE)?,
-            tp_retire_blk_tov: RETIRE_TIMEOUT_MS,
-            tp_sizeof_priv: 0,
-            tp_feature_req_word: 0,
+        let request = RingRequest {
+            block_size: number(block_size)?,
+            block_count: number(block_count)?,
+            frame_size: number(FRAME_SIZE)?,
+            frame_count: number(size / FRAME_SIZE)?,
+            retire_timeout_ms: RETIRE_TIMEOUT_MS,
+            private_bytes: 0,
+            features: 0,
         };
-        set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+        // Rings of other versions change hands in other ways.
+        PACKET_VERSION.set(socket, &TPACKET_V3)?;
+        PACKET_RX_RING.set(socket, &request)?;
         // SAFETY: a new mapping at an address the kernel chooses, of the size the ring was set up
         // with.
         let memory = unsafe {
@@ -95,9 +99,8 @@ impl KernelRing {
         };
         if memory == libc::MAP_FAILED {
             let error = io::Error::last_os_error();
-            // No blocks: takes the ring away, so that a smaller one can be tried.
-            (request.tp_block_nr, request.tp_frame_nr) = (0, 0);
-            set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+            // A smaller one can be tried.
+            PACKET_RX_RING.set(socket, &RingRequest::default())?;
             return Err(error);
         }
         let memory = NonNull::new(memory.cast()).expect("a mapping is not at address zero");
@@ -169,22 +172,65 @@ impl Drop for KernelRing {
     }
 }
 
-/// Structures of the kernel that may be read from any bytes.
-///
-/// # Safety
-/// Every bit pattern is a value.
-unsafe trait Plain: Copy {}
-// SAFETY: all fields are integers.
-unsafe impl Plain for tpacket3_hdr {}
-// SAFETY: all fields are integers.
-unsafe impl Plain for tpacket_hdr_v1 {}
-// SAFETY: all fields are integers or arrays of them.
-unsafe impl Plain for sockaddr_ll {}
+/// What a block begins with: `struct tpacket_hdr_v1`, as far as it is used.
+#[derive(Clone, Copy, Debug, FromBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct BlockHeader {
+    status: u32,
+    packets: u32,
+    first_packet: u32,
+    used_bytes: u32,
+}
 
-fn read<T: Plain>(bytes: &[u8], offset: usize) -> Option<T> {
-    let bytes = bytes.get(offset..)?.get(..size_of::<T>())?;
-    // SAFETY: the slice has the size of `T`, whose every bit pattern is a value.
-    Some(unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
+const _: () = {
+    use tpacket_hdr_v1 as C;
+    assert!(offset_of!(BlockHeader, status) == offset_of!(C, block_status));
+    assert!(offset_of!(BlockHeader, packets) == offset_of!(C, num_pkts));
+    assert!(offset_of!(BlockHeader, first_packet) == offset_of!(C, offset_to_first_pkt));
+    assert!(offset_of!(BlockHeader, used_bytes) == offset_of!(C, blk_len));
+};
+
+/// What a packet begins with: `struct tpacket3_hdr`, and behind it the beginning of a `struct
+/// sockaddr_ll`.
+#[derive(Clone, Copy, Debug, FromBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct PacketHeader {
+    next_offset: u32,
+    seconds: u32,
+    nanos: u32,
+    captured_len: u32,
+    original_len: u32,
+    status: u32,
+    /// Where its bytes begin.
+    bytes_offset: u16,
+    network_offset: u16,
+    hash: u32,
+    tag_control: u32,
+    tag_protocol: u16,
+    padding: [u8; 10],
+    address: [u8; 10],
+    /// `PACKET_HOST` and so on.
+    kind: u8,
+    address_len: u8,
+}
+
+const _: () = {
+    use tpacket3_hdr as C;
+    assert!(offset_of!(PacketHeader, seconds) == offset_of!(C, tp_sec));
+    assert!(offset_of!(PacketHeader, nanos) == offset_of!(C, tp_nsec));
+    assert!(offset_of!(PacketHeader, captured_len) == offset_of!(C, tp_snaplen));
+    assert!(offset_of!(PacketHeader, original_len) == offset_of!(C, tp_len));
+    assert!(offset_of!(PacketHeader, status) == offset_of!(C, tp_status));
+    assert!(offset_of!(PacketHeader, bytes_offset) == offset_of!(C, tp_mac));
+    assert!(offset_of!(PacketHeader, tag_control) == offset_of!(C, hv1.tp_vlan_tci));
+    assert!(offset_of!(PacketHeader, tag_protocol) == offset_of!(C, hv1.tp_vlan_tpid));
+    assert!(offset_of!(PacketHeader, address) == ADDRESS_OFFSET);
+    let kind = ADDRESS_OFFSET + offset_of!(sockaddr_ll, sll_pkttype);
+    assert!(offset_of!(PacketHeader, kind) == kind);
+};
+
+fn read<T: FromBytes>(bytes: &[u8], offset: usize) -> Option<T> {
+    T::read_from_prefix(bytes.get(offset..)?).ok().map(|(value, _)| value)
 }
 
 /// How far the packets of a block were handed out.
@@ -201,11 +247,11 @@ pub(super) struct Cursor {
 impl Cursor {
     /// The beginning of a block.
     pub(super) fn new(block: &[u8]) -> Self {
-        let header: Option<tpacket_hdr_v1> = read(block, STATUS_OFFSET);
+        let header: Option<BlockHeader> = read(block, STATUS_OFFSET);
         header.map_or_else(Self::default, |header| Self {
-            left: header.num_pkts,
-            offset: index(header.offset_to_first_pkt),
-            end: index(header.blk_len).min(block.len()),
+            left: header.packets,
+            offset: index(header.first_packet),
+            end: index(header.used_bytes).min(block.len()),
         })
     }
 
@@ -230,7 +276,8 @@ impl Cursor {
         core::iter::from_fn(move || if self.offset < until { self.next(block) } else { None })
     }
 
-    /// Offsets come from the kernel; one that leads out of the block ends the walk.
+    /// Offsets come from the kernel; one that leads out of the block, or into the packet that it
+    /// is of, ends the walk.
     #[inline]
     fn next(&mut self, block: &[u8]) -> Option<RingPacket> {
         let packet = self.read(block);
@@ -243,39 +290,57 @@ impl Cursor {
         if self.is_at_end() {
             return None;
         }
-        let header: tpacket3_hdr = read(block, self.offset)?;
-        let address: sockaddr_ll = read(block, self.offset + ADDRESS_OFFSET)?;
-        let start = self.offset + usize::from(header.tp_mac);
-        let bytes = start..start + index(header.tp_snaplen);
+        let header: PacketHeader = read(block, self.offset)?;
+        let start = self.offset + usize::from(header.bytes_offset);
+        let bytes = start..start + index(header.captured_len);
         block.get(bytes.clone())?;
-        self.offset += index(header.tp_next_offset);
-        let nanos = i64::from(header.tp_sec) * NANOS_PER_SECOND + i64::from(header.tp_nsec);
+        if self.left > 1 {
+            let next = self.offset + index(header.next_offset);
+            if next < bytes.end || next < self.offset + size_of::<PacketHeader>() {
+                return None;
+            }
+            self.offset = next;
+        }
+        let nanos = i64::from(header.seconds) * NANOS_PER_SECOND + i64::from(header.nanos);
         Some(RingPacket {
             timestamp: Timestamp(nanos),
-            original_len: header.tp_len,
+            original_len: header.original_len,
             bytes,
             tag: tag(&header),
-            outbound: address.sll_pkttype == libc::PACKET_OUTGOING,
+            outbound: header.kind == libc::PACKET_OUTGOING,
         })
     }
 }
 
-fn tag(header: &tpacket3_hdr) -> Option<[u8; 4]> {
-    if header.tp_status & libc::TP_STATUS_VLAN_VALID == 0 {
+fn tag(header: &PacketHeader) -> Option<[u8; 4]> {
+    if header.status & libc::TP_STATUS_VLAN_VALID == 0 {
         return None;
     }
-    let protocol = if header.tp_status & libc::TP_STATUS_VLAN_TPID_VALID == 0 {
-        0x8100
-    } else {
-        header.hv1.tp_vlan_tpid
-    };
-    let control = u16::try_from(header.hv1.tp_vlan_tci & 0xffff).expect("16 bits were kept");
+    let is_told = header.status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
+    let protocol = if is_told { header.tag_protocol } else { 0x8100 };
+    let control = u16::try_from(header.tag_control & 0xffff).expect("16 bits were kept");
     let ([p0, p1], [c0, c1]) = (protocol.to_be_bytes(), control.to_be_bytes());
     Some([p0, p1, c0, c1])
 }
 
 fn index(value: u32) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
+}
+
+/// For tests that give any bytes: a kernel block. Gives how many packets it has, which do not
+/// overlap.
+pub(crate) fn read_any_block(block: &[u8]) -> usize {
+    let mut cursor = Cursor::new(block);
+    let (mut packets, mut bytes) = (0, 0);
+    while !cursor.is_at_end() {
+        for packet in cursor.next_packets(block) {
+            packets += 1;
+            bytes += packet.bytes.len();
+            assert!(packet.bytes.end <= block.len(), "a packet lies in its block");
+        }
+    }
+    assert!(bytes <= block.len(), "packets do not overlap");
+    packets
 }
 
 #[cfg(test)]
@@ -334,6 +399,17 @@ mod tests {
         assert_eq!(spans.iter().map(Vec::len).collect::<Vec<_>>(), [21, 21, 21, 7]);
         assert_eq!(spans.concat(), (0..70).collect::<Vec<_>>());
         assert!(walk(&block(0)).is_empty());
+    }
+
+    /// One that led nowhere made a packet of the same bytes 2^32 times.
+    #[test]
+    fn an_offset_that_leads_into_its_own_packet_ends_the_walk() {
+        for near in [0, 1, 47, 82 + LEN - 1] {
+            let mut block = block(9);
+            put(&mut block, STATUS_OFFSET + 4, usize::try_from(u32::MAX).unwrap());
+            put(&mut block, FIRST + 3 * FRAME, near);
+            assert_eq!(walk(&block).concat(), [0, 1, 2], "{near}");
+        }
     }
 
     #[test]

@@ -2,20 +2,20 @@
 //! filter, nothing of other interfaces, and what the kernel counts.
 
 use core::mem::{size_of, zeroed};
-use core::ptr;
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use libc::{
-    Ioctl, c_char, c_int, c_uint, ifreq, packet_mreq, sock_fprog, sockaddr_ll, socklen_t,
-    tpacket_stats_v3,
-};
+use libc::{c_int, c_uint, sockaddr_ll, socklen_t};
 
+use super::option::{self, Membership, ProgramOption, Statistics, check};
+use super::question;
 use crate::filter::Instruction;
 
 /// `BPF_RET | BPF_K`.
 const RETURN: u16 = 0x06;
+/// `enum tpacket_versions`
+pub(super) const TPACKET_V3: c_int = 2;
 
 /// A packet socket bound to one interface.
 #[derive(Debug)]
@@ -54,8 +54,7 @@ impl PacketSocket {
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let socket = Self { fd, index };
         socket.bind(0)?;
-        let version = libc::tpacket_versions::TPACKET_V3;
-        socket.set(libc::PACKET_VERSION, &version)?;
+        option::PACKET_VERSION.set(socket.as_fd(), &TPACKET_V3)?;
         Ok(socket)
     }
 
@@ -94,14 +93,13 @@ impl PacketSocket {
     }
 
     /// Lets only those packets in that the program accepts, cut to what it returns.
-    pub(super) fn attach(&self, program: &mut [Instruction]) -> io::Result<()> {
-        let program = filter_program(program)?;
-        set_option(self.as_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+    pub(super) fn attach(&self, program: &[Instruction]) -> io::Result<()> {
+        ProgramOption::Filter.set(self.as_fd(), program)
     }
 
     /// Lets nothing in any more.
     pub(super) fn attach_nothing(&self) -> io::Result<()> {
-        self.attach(&mut [Instruction { code: RETURN, jt: 0, jf: 0, k: 0 }])
+        self.attach(&[Instruction { code: RETURN, jt: 0, jf: 0, k: 0 }])
     }
 
     /// Joins a group of sockets on this interface that share its packets; without a number, makes a
@@ -116,62 +114,55 @@ impl PacketSocket {
         }
         let kind = (libc::PACKET_FANOUT_CBPF | flags) << 16;
         let request = kind.cast_signed() | group.unwrap_or(0);
-        self.set(libc::PACKET_FANOUT, &request)?;
-        let mut joined: c_int = 0;
-        self.get(libc::SOL_PACKET, libc::PACKET_FANOUT, &mut joined)?;
-        Ok(joined & 0xffff)
+        option::PACKET_FANOUT.set(self.as_fd(), &request)?;
+        Ok(option::PACKET_FANOUT.get(self.as_fd())? & 0xffff)
     }
 
     /// Sets the program that chooses among the sockets of the group.
-    pub(super) fn choose_by(&self, program: &mut [Instruction]) -> io::Result<()> {
-        self.set(libc::PACKET_FANOUT_DATA, &filter_program(program)?)
+    pub(super) fn choose_by(&self, program: &[Instruction]) -> io::Result<()> {
+        ProgramOption::Fanout.set(self.as_fd(), program)
     }
 
     /// Leaves packets out that this host sends: on the loopback interface each of them is received
     /// too.
     pub(super) fn ignore_outgoing(&self) -> io::Result<()> {
-        self.set(libc::PACKET_IGNORE_OUTGOING, &c_int::from(true))
+        option::PACKET_IGNORE_OUTGOING.set(self.as_fd(), &c_int::from(true))
     }
 
     /// Has the adapter stamp every packet, and the ring hold its stamps
     /// (`timestamping.rst` in the kernel's documentation). The adapter stays so.
     pub(super) fn take_adapter_timestamps(&self, name: &str) -> io::Result<()> {
         let all_packets = libc::HWTSTAMP_FILTER_ALL.cast_signed();
-        let mut config = libc::hwtstamp_config { flags: 0, tx_type: 0, rx_filter: all_packets };
-        let question = Ioctl::try_from(libc::SIOCSHWTSTAMP).expect("ioctls have 16 bits here");
-        self.ask(name, question, (&raw mut config).cast())?;
+        let config = libc::hwtstamp_config { flags: 0, tx_type: 0, rx_filter: all_packets };
+        let config = question::set_timestamping(self.as_fd(), name, config)?;
         // A driver may give less than it was asked for, and say so.
         if config.rx_filter != all_packets {
             return Err(io::ErrorKind::Unsupported.into());
         }
         let source = libc::SOF_TIMESTAMPING_RAW_HARDWARE.cast_signed();
-        self.set(libc::PACKET_TIMESTAMP, &source)
+        option::PACKET_TIMESTAMP.set(self.as_fd(), &source)
     }
 
     /// Promiscuous mode until the socket is closed.
     pub(super) fn be_promiscuous(&self) -> io::Result<()> {
-        let request = packet_mreq {
-            mr_ifindex: self.index,
-            mr_type: u16::try_from(libc::PACKET_MR_PROMISC).expect("PACKET_MR_PROMISC is 1"),
-            mr_alen: 0,
-            mr_address: [0; 8],
+        let request = Membership {
+            interface: self.index,
+            kind: u16::try_from(libc::PACKET_MR_PROMISC).expect("PACKET_MR_PROMISC is 1"),
+            address_len: 0,
+            address: [0; 8],
         };
-        self.set(libc::PACKET_ADD_MEMBERSHIP, &request)
+        option::PACKET_ADD_MEMBERSHIP.set(self.as_fd(), &request)
     }
 
     /// Frames go to the driver past the queueing discipline, which would only delay or drop them.
     pub(super) fn bypass_queueing(&self) -> io::Result<()> {
-        self.set(libc::PACKET_QDISC_BYPASS, &c_int::from(true))
+        option::PACKET_QDISC_BYPASS.set(self.as_fd(), &c_int::from(true))
     }
 
     /// What the interface of this name, which is the bound one, takes and how it stands.
     pub(super) fn link(&self, name: &str) -> io::Result<Link> {
-        let mtu = self.ask(name, libc::SIOCGIFMTU, ptr::null_mut())?;
-        // SAFETY: SIOCGIFMTU has filled this field of the union, of which any bits are a value.
-        let mtu = unsafe { mtu.ifr_ifru.ifru_mtu };
-        let flags = self.ask(name, libc::SIOCGIFFLAGS, ptr::null_mut())?;
-        // SAFETY: SIOCGIFFLAGS has filled this field of the union, of which any bits are a value.
-        let flags = c_int::from(unsafe { flags.ifr_ifru.ifru_flags });
+        let mtu = question::mtu(self.as_fd(), name)?;
+        let flags = question::flags(self.as_fd(), name)?;
         Ok(Link {
             mtu: usize::try_from(mtu).map_err(|_| io::ErrorKind::InvalidData)?,
             is_up: flags & libc::IFF_UP != 0,
@@ -182,7 +173,7 @@ impl PacketSocket {
     /// Whether the interface of this name has an IPv4 address.
     pub(super) fn has_address(&self, name: &str) -> bool {
         // Packet sockets leave the question to those of IPv4 (`inet_ioctl` in the kernel).
-        self.ask(name, libc::SIOCGIFADDR, ptr::null_mut()).is_ok()
+        question::has_address(self.as_fd(), name)
     }
 
     /// Whether something is connected; a driver that does not tell is taken to be. The flags would
@@ -192,8 +183,8 @@ impl PacketSocket {
         const GET_LINK: u32 = 0x0a;
         // `ethtool_value`: the command, and the answer.
         let mut value = [GET_LINK, 0];
-        match self.ask(name, libc::SIOCETHTOOL, value.as_mut_ptr().cast()) {
-            Ok(_) => Ok(value != [GET_LINK, 0]),
+        match self.ask_driver(name, &mut value) {
+            Ok(()) => Ok(value != [GET_LINK, 0]),
             Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(true),
             Err(error) => Err(error),
         }
@@ -202,46 +193,17 @@ impl PacketSocket {
     /// One question of `linux/ethtool.h` about the interface of this name. The request begins with
     /// the question's number and has room for the whole answer.
     pub(super) fn ask_driver(&self, name: &str, request: &mut [u32]) -> io::Result<()> {
-        self.ask(name, libc::SIOCETHTOOL, request.as_mut_ptr().cast()).map(drop)
+        question::ask_driver(self.as_fd(), name, request)
     }
 
-    /// One question of netdevice(7); `data` is what its answer goes to, where that is not in the
-    /// request itself.
-    fn ask(&self, name: &str, question: Ioctl, data: *mut c_char) -> io::Result<ifreq> {
-        // SAFETY: all fields are integers, addresses or pointers, for which zero is a value.
-        let mut request: ifreq = unsafe { zeroed() };
-        let room = request.ifr_name.len() - 1;
-        for (to, from) in request.ifr_name.iter_mut().zip(name.as_bytes().iter().take(room)) {
-            *to = c_char::from_le_bytes([*from]);
-        }
-        request.ifr_ifru.ifru_data = data;
-        // SAFETY: the request is an ifreq whose name ends in NUL, and data points to what the
-        // question wants.
-        let status = unsafe { libc::ioctl(self.fd.as_raw_fd(), question, &raw mut request) };
-        check(status)?;
-        Ok(request)
-    }
-
-    /// What the kernel counted since it was asked last; `tp_packets` includes `tp_drops`.
-    pub(super) fn statistics(&self) -> io::Result<tpacket_stats_v3> {
-        let mut value = tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
-        self.get(libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut value)?;
-        Ok(value)
+    /// What the kernel counted since it was asked last.
+    pub(super) fn statistics(&self) -> io::Result<Statistics> {
+        option::PACKET_STATISTICS.get(self.as_fd())
     }
 
     /// The error that waits at the socket, which this takes away.
     pub(super) fn take_error(&self) -> io::Result<c_int> {
-        let mut value: c_int = 0;
-        self.get(libc::SOL_SOCKET, libc::SO_ERROR, &mut value)?;
-        Ok(value)
-    }
-
-    fn set<T>(&self, name: c_int, value: &T) -> io::Result<()> {
-        set_option(self.as_fd(), libc::SOL_PACKET, name, value)
-    }
-
-    fn get<T>(&self, level: c_int, name: c_int, value: &mut T) -> io::Result<()> {
-        get_option(self.as_fd(), level, name, value)
+        option::SOCKET_ERROR.get(self.as_fd())
     }
 }
 
@@ -249,12 +211,6 @@ impl AsFd for PacketSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
-}
-
-/// The program as the kernel wants it; valid as long as the instructions are.
-fn filter_program(program: &mut [Instruction]) -> io::Result<sock_fprog> {
-    let len = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
-    Ok(sock_fprog { len, filter: program.as_mut_ptr() })
 }
 
 /// Makes the program's accepting returns keep at most `snaplen` bytes.
@@ -269,45 +225,6 @@ pub(super) fn limit(program: &mut [Instruction], snaplen: u32) {
 /// A program that accepts everything, cut to `snaplen` bytes.
 pub(super) fn accept_all(snaplen: u32) -> Vec<Instruction> {
     vec![Instruction { code: RETURN, jt: 0, jf: 0, k: snaplen }]
-}
-
-/// Sets a socket option whose value is a structure of the kernel.
-pub(super) fn set_option<T>(
-    socket: BorrowedFd<'_>,
-    level: c_int,
-    name: c_int,
-    value: &T,
-) -> io::Result<()> {
-    // SAFETY: the kernel reads the bytes of the value, and what it points to, during the call only.
-    let status = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            name,
-            ptr::from_ref(value).cast(),
-            len_of::<T>(),
-        )
-    };
-    check(status)
-}
-
-/// Reads a socket option whose value is a structure of the kernel, all of integers.
-pub(super) fn get_option<T>(
-    socket: BorrowedFd<'_>,
-    level: c_int,
-    name: c_int,
-    value: &mut T,
-) -> io::Result<()> {
-    let mut len = len_of::<T>();
-    // SAFETY: the kernel writes at most `len` bytes into the value, whose fields are integers.
-    let status = unsafe {
-        libc::getsockopt(socket.as_raw_fd(), level, name, ptr::from_mut(value).cast(), &raw mut len)
-    };
-    check(status)
-}
-
-fn check(status: c_int) -> io::Result<()> {
-    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn empty_address() -> sockaddr_ll {

@@ -2,10 +2,10 @@
 //! with the process at the latest.
 
 use core::ffi::{CStr, c_int};
-use core::mem::size_of;
-use core::ptr;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use zerocopy::{Immutable, IntoBytes};
 
 /// `linux/bpf.h`: commands.
 const MAP_CREATE: c_int = 0;
@@ -23,14 +23,13 @@ const TAKES_FRAGMENTS: u32 = 1 << 5;
 /// The functions that the program calls are not kept for programs under the GPL.
 const LICENSE: &CStr = c"Apache-2.0";
 
-/// What the entries of a map are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum MapKind {
-    /// Values of so many bytes, which may be mapped into memory.
-    Array(u32),
-    /// Sockets that packets are redirected to.
-    Sockets,
-}
+/// A map of values of so many bytes, which may be mapped into memory.
+#[derive(Debug)]
+pub(super) struct ArrayMap(OwnedFd);
+
+/// A map of sockets that packets are redirected to. Its values are descriptors.
+#[derive(Debug)]
+pub(super) struct SocketMap(OwnedFd);
 
 /// How a program is attached (`linux/if_link.h`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +52,7 @@ pub(super) struct Instruction {
 }
 
 /// Parts of `union bpf_attr`, as far as they are used; the kernel takes the rest for zero.
+#[derive(IntoBytes, Immutable)]
 #[repr(C)]
 struct MapCreate {
     kind: u32,
@@ -62,6 +62,7 @@ struct MapCreate {
     flags: u32,
 }
 
+#[derive(IntoBytes, Immutable)]
 #[repr(C)]
 struct MapUpdate {
     map: c_int,
@@ -71,6 +72,7 @@ struct MapUpdate {
     flags: u64,
 }
 
+#[derive(IntoBytes, Immutable)]
 #[repr(C)]
 struct ProgramLoad {
     kind: u32,
@@ -87,6 +89,7 @@ struct ProgramLoad {
     attach_kind: u32,
 }
 
+#[derive(IntoBytes, Immutable)]
 #[repr(C)]
 struct LinkCreate {
     program: c_int,
@@ -95,27 +98,52 @@ struct LinkCreate {
     flags: u32,
 }
 
-/// Makes a map whose keys are numbers from 0.
-pub(super) fn create_map(kind: MapKind, entries: u32) -> io::Result<OwnedFd> {
-    // BPF_MAP_TYPE_ARRAY and BPF_MAP_TYPE_XSKMAP.
-    let (kind, value_bytes, flags) = match kind {
-        MapKind::Array(value_bytes) => (2, value_bytes, MAPPABLE),
-        MapKind::Sockets => (17, 4, 0),
-    };
-    create(MAP_CREATE, &MapCreate { kind, key_bytes: 4, value_bytes, entries, flags })
+impl ArrayMap {
+    /// `BPF_MAP_TYPE_ARRAY`, with numbers from 0 as keys.
+    pub(super) fn new(value_bytes: u32, entries: u32) -> io::Result<Self> {
+        let kind = 2;
+        create(&MapCreate { kind, key_bytes: 4, value_bytes, entries, flags: MAPPABLE }).map(Self)
+    }
 }
 
-/// Sets the socket of an entry.
-pub(super) fn set_socket(map: BorrowedFd<'_>, key: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
-    let value = socket.as_raw_fd();
-    let request = MapUpdate {
-        map: map.as_raw_fd(),
-        padding: 0,
-        key: address(&raw const key),
-        value: address(&raw const value),
-        flags: 0,
-    };
-    call(MAP_UPDATE_ELEM, &request).map(drop)
+impl AsFd for ArrayMap {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl SocketMap {
+    /// `BPF_MAP_TYPE_XSKMAP`, with numbers from 0 as keys.
+    pub(super) fn new(entries: u32) -> io::Result<Self> {
+        let request = MapCreate { kind: 17, key_bytes: 4, value_bytes: 4, entries, flags: 0 };
+        create(&request).map(Self)
+    }
+
+    /// Sets the socket of an entry.
+    pub(super) fn set(&self, key: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
+        let value: c_int = socket.as_raw_fd();
+        let request = MapUpdate {
+            map: self.0.as_raw_fd(),
+            padding: 0,
+            key: address(&raw const key),
+            value: address(&raw const value),
+            flags: 0,
+        };
+        // SAFETY: of a map with keys and values of four bytes, which a `SocketMap` is, the kernel
+        // reads those two numbers.
+        unsafe { call(MAP_UPDATE_ELEM, &request) }.map(drop)
+    }
+}
+
+impl AsFd for SocketMap {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn create(request: &MapCreate) -> io::Result<OwnedFd> {
+    // SAFETY: the request has no addresses.
+    unsafe { new_fd(MAP_CREATE, request) }
 }
 
 /// Gives a program for XDP to the kernel, which checks it.
@@ -135,7 +163,9 @@ pub(super) fn load(instructions: &[Instruction]) -> io::Result<OwnedFd> {
         interface: 0,
         attach_kind: ATTACH_TO_XDP,
     };
-    create(PROG_LOAD, &request)
+    // SAFETY: the kernel reads `count` instructions and the licence up to its NUL, all of which are
+    // borrowed, and writes nothing, because no log is asked for.
+    unsafe { new_fd(PROG_LOAD, &request) }
 }
 
 /// Attaches a program to an interface, until the descriptor is closed.
@@ -150,12 +180,15 @@ pub(super) fn attach(
         AttachMode::Generic => 1 << 1,
     };
     let program = program.as_raw_fd();
-    create(LINK_CREATE, &LinkCreate { program, interface, attach_kind: ATTACH_TO_XDP, flags })
+    let request = LinkCreate { program, interface, attach_kind: ATTACH_TO_XDP, flags };
+    // SAFETY: the request has no addresses.
+    unsafe { new_fd(LINK_CREATE, &request) }
 }
 
 /// Detaches a program at once: programs that are just being started may have the descriptor, too.
 pub(super) fn detach(link: BorrowedFd<'_>) -> io::Result<()> {
-    call(LINK_DETACH, &link.as_raw_fd()).map(drop)
+    // SAFETY: the request has no addresses.
+    unsafe { call(LINK_DETACH, &link.as_raw_fd()) }.map(drop)
 }
 
 /// As the kernel takes it.
@@ -163,17 +196,23 @@ fn address<T>(value: *const T) -> u64 {
     u64::try_from(value.expose_provenance()).expect("addresses have at most 64 bits")
 }
 
-fn create<T>(command: c_int, request: &T) -> io::Result<OwnedFd> {
-    let fd = call(command, request)?;
+/// # Safety
+/// As [`call`]; and the answer to `command` is a new descriptor.
+unsafe fn new_fd<T: IntoBytes + Immutable>(command: c_int, request: &T) -> io::Result<OwnedFd> {
+    // SAFETY: the caller's promise.
+    let fd = unsafe { call(command, request) }?;
     // SAFETY: the descriptor is new and belongs to nobody else.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-fn call<T>(command: c_int, request: &T) -> io::Result<c_int> {
-    let size = u32::try_from(size_of::<T>()).expect("requests are small");
-    // SAFETY: the kernel reads the request and what it points to during the call only, and writes
-    // nothing, because no log is asked for.
-    let answer = unsafe { libc::syscall(libc::SYS_bpf, command, ptr::from_ref(request), size) };
+/// # Safety
+/// `request` is what `command` takes, and the addresses in it are of memory that the kernel may
+/// read, and write where the command says so, as long as the call takes.
+unsafe fn call<T: IntoBytes + Immutable>(command: c_int, request: &T) -> io::Result<c_int> {
+    let bytes = request.as_bytes();
+    let size = u32::try_from(bytes.len()).expect("requests are small");
+    // SAFETY: the kernel reads `size` bytes, all initialised, and the rest is the caller's promise.
+    let answer = unsafe { libc::syscall(libc::SYS_bpf, command, bytes.as_ptr(), size) };
     if answer < 0 {
         return Err(io::Error::last_os_error());
     }

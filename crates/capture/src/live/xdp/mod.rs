@@ -19,12 +19,10 @@ mod transmit;
 mod umem;
 
 use core::num::NonZeroUsize;
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::xdp::{XdpDesc, XdpDescOptions};
 use rustix::time::{ClockId, DynamicClockId, clock_gettime, clock_gettime_dynamic};
 use units::{NANOS_PER_SECOND, Timestamp};
 
@@ -32,11 +30,13 @@ use super::port::Port;
 use super::{DRAIN_WAIT, DRAIN_WAITS, LiveOptions, State};
 use crate::filter::Program;
 use crate::source::Record;
-use crate::{Batch, Counters, Error, Interface, Next, Source};
+use crate::{Counters, Error, Interface, Next, Source};
 use program::Hook;
-use socket::Receiver;
+use socket::{Receiver, Taken};
 
 pub use transmit::XdpTransmitter;
+
+pub(crate) use umem::read_any_descriptors;
 
 /// Packets of a batch: few enough that their chunks are soon given back.
 const BATCH: u32 = 256;
@@ -314,8 +314,7 @@ impl Source for XdpSource {
         if self.records.is_empty() {
             return Ok(Next::Idle);
         }
-        let memory = queue.receiver.umem.memory();
-        Ok(Next::Packets(Batch::new(&self.interfaces, memory, &[], &self.records)))
+        Ok(Next::Packets(queue.receiver.umem().batch(&self.interfaces, &self.records)))
     }
 
     fn counters(&mut self) -> Vec<Counters> {
@@ -371,7 +370,7 @@ impl Queue {
     }
 
     fn waiting(&self) -> u32 {
-        self.receiver.packets.waiting()
+        self.receiver.waiting()
     }
 
     fn give_back(&mut self) {
@@ -382,17 +381,18 @@ impl Queue {
     /// Takes some of the packets that wait; gives the length of the longest.
     fn take(&mut self, mut taking: Taking<'_>, records: &mut Vec<Record>) -> Option<u32> {
         records.clear();
-        self.receiver.umem.clear();
+        self.receiver.clear();
         let has_times = self.hook.has_times(self.number);
         let now = Timestamp(now_ns(ClockId::Realtime));
         let mut left = self.waiting().min(BATCH);
-        while left > 0 && self.receiver.umem.has_area() {
-            let Some((bytes, stamp, parts)) = self.next_packet() else { break };
+        while left > 0 && self.receiver.umem().has_area() {
+            let taken = self.receiver.take(&mut self.lent);
+            let Some(Taken { bytes, stamp, parts }) = taken else { break };
             left = left.saturating_sub(parts);
             let original_len = u32::try_from(bytes.len()).expect("packets are short");
             taking.longest = taking.longest.max(original_len);
             let is_in = taking.filter.is_none_or(|filter| {
-                filter.accepts(self.receiver.umem.bytes(bytes.clone()), original_len)
+                filter.accepts(self.receiver.umem().bytes(bytes.clone()), original_len)
             });
             if !is_in {
                 self.rejected += 1;
@@ -414,33 +414,6 @@ impl Queue {
         (taking.longest > 0).then_some(taking.longest)
     }
 
-    /// The next packet: where it lies, its time, and the descriptors that it took. The kernel shows
-    /// those of a packet together.
-    fn next_packet(&mut self) -> Option<(Range<usize>, u64, u32)> {
-        let packets = &self.receiver.packets;
-        let is_last = |ahead: &u32| {
-            let descriptor = packets.peek(*ahead);
-            !descriptor.options.contains(XdpDescOptions::XDP_PKT_CONTD)
-        };
-        let parts = (0..packets.waiting()).find(is_last)? + 1;
-        let first = packets.peek(0);
-        let mut bytes = place(first);
-        let stamp = self.receiver.umem.stamp(bytes.start);
-        if parts > 1 {
-            let start = self.receiver.umem.area();
-            for ahead in 0..parts {
-                let part = place(self.receiver.packets.peek(ahead));
-                self.receiver.umem.join(part);
-            }
-            bytes = start..self.receiver.umem.area();
-        }
-        for ahead in 0..parts {
-            self.lent.push(self.receiver.packets.peek(ahead).addr);
-        }
-        self.receiver.packets.skip(parts);
-        Some((bytes, stamp, parts))
-    }
-
     /// The program counts a packet before it can be dropped or taken: read last, its count is the
     /// largest.
     fn add_to(&self, counters: &mut Counters, statistics: &rustix::net::xdp::XdpStatistics) {
@@ -455,13 +428,6 @@ impl Queue {
         let seen = self.delivered + self.rejected + drops;
         counters.received += self.hook.packets(self.number).max(seen) - self.rejected;
     }
-}
-
-/// Where a descriptor points to.
-fn place(descriptor: XdpDesc) -> Range<usize> {
-    let index = |value: u64| usize::try_from(value).expect("addresses lie in the memory");
-    let start = index(descriptor.addr);
-    start..start + index(u64::from(descriptor.len))
 }
 
 fn now_ns(clock: ClockId) -> i64 {

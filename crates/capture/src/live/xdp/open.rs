@@ -237,7 +237,7 @@ impl Opening<'_> {
             Receiver::open(Umem::new(chunk_bytes, chunks)?, binding)
         })?;
         if is_smaller && self.number == 0 {
-            let given = u64::try_from(receiver.umem.chunks_len()).unwrap_or(u64::MAX);
+            let given = u64::try_from(receiver.umem().chunks_len()).unwrap_or(u64::MAX);
             self.told.push(format!(
                 "interface {}: the kernel ring has {} instead of {wished}, for want of memory",
                 self.name,

@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-use super::bpf::{self, AttachMode, Instruction, MapKind};
+use super::bpf::{self, ArrayMap, AttachMode, Instruction, SocketMap};
 
 /// Bytes of the time before a packet.
 pub(super) const STAMP_BYTES: usize = 8;
@@ -177,7 +177,7 @@ fn assemble(counts: RawFd, sockets: RawFd) -> Vec<Instruction> {
 #[derive(Debug)]
 pub(super) struct Hook {
     counts: Counts,
-    sockets: OwnedFd,
+    sockets: SocketMap,
     pub(super) mode: AttachMode,
     /// Why it is not in driver mode.
     pub(super) why_generic: Option<io::Error>,
@@ -187,10 +187,11 @@ pub(super) struct Hook {
 impl Hook {
     /// Attaches the program to an interface with so many receive queues.
     pub(super) fn attach(interface: u32, queues: u32) -> io::Result<Self> {
-        let counts = bpf::create_map(MapKind::Array(COUNTS_BYTES), queues)?;
-        let sockets = bpf::create_map(MapKind::Sockets, queues)?;
-        let program = bpf::load(&assemble(counts.as_raw_fd(), sockets.as_raw_fd()))?;
-        let counts = Counts::map(counts.as_fd(), queues)?;
+        let counts = ArrayMap::new(COUNTS_BYTES, queues)?;
+        let sockets = SocketMap::new(queues)?;
+        let fds = (counts.as_fd().as_raw_fd(), sockets.as_fd().as_raw_fd());
+        let program = bpf::load(&assemble(fds.0, fds.1))?;
+        let counts = Counts::map(&counts, queues)?;
         let attach = |mode| bpf::attach(program.as_fd(), interface, mode);
         let (link, mode, why_generic) = match attach(AttachMode::Driver) {
             Ok(link) => (link, AttachMode::Driver, None),
@@ -203,7 +204,7 @@ impl Hook {
 
     /// Packets of this queue go to this socket, once the queue is open.
     pub(super) fn set_socket(&self, queue: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
-        bpf::set_socket(self.sockets.as_fd(), queue, socket)
+        self.sockets.set(queue, socket)
     }
 
     /// Opens or closes a queue.
@@ -244,11 +245,11 @@ unsafe impl Send for Counts {}
 unsafe impl Sync for Counts {}
 
 impl Counts {
-    fn map(map: BorrowedFd<'_>, queues: u32) -> io::Result<Self> {
+    fn map(map: &ArrayMap, queues: u32) -> io::Result<Self> {
         let len = index(queues) * index(COUNTS_BYTES);
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
         // SAFETY: a new mapping at an address that the kernel chooses.
-        let memory = unsafe { mmap(ptr::null_mut(), len, protection, flags, map, 0) }?;
+        let memory = unsafe { mmap(ptr::null_mut(), len, protection, flags, map.as_fd(), 0) }?;
         let memory = NonNull::new(memory.cast()).expect("a mapping is not at address zero");
         Ok(Self { memory, len, queues })
     }
@@ -256,10 +257,13 @@ impl Counts {
     fn word(&self, queue: u32, place: i16) -> &AtomicU64 {
         assert!(queue < self.queues, "a queue is one of the interface");
         let place = usize::try_from(place).expect("places are numbers from 0");
-        // SAFETY: the entry lies in the mapping, and the place in the entry.
+        let is_in = place.is_multiple_of(size_of::<u64>()) && place < index(COUNTS_BYTES);
+        assert!(is_in, "a count lies in its entry");
+        // SAFETY: the entry lies in the mapping, whose length is that of `queues` entries, and the
+        // place in the entry.
         let word = unsafe { self.memory.add(index(queue) * index(COUNTS_BYTES) + place) };
-        // SAFETY: it is aligned to 8 in a mapping aligned to a page, and both sides access it
-        // atomically only.
+        // SAFETY: it is aligned to 8 in a mapping aligned to a page, with entries of 64 bytes. The
+        // program adds to it atomically, and this is the only way to it here.
         unsafe { AtomicU64::from_ptr(word.as_ptr().cast()) }
     }
 }

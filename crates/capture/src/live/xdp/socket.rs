@@ -1,5 +1,6 @@
 //! A socket of `AF_XDP`, bound to one queue of an interface, with its memory and its rings.
 
+use core::ops::Range;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -11,8 +12,8 @@ use rustix::net::sockopt::{
 };
 use rustix::net::xdp::{
     SocketAddrXdp, SocketAddrXdpFlags, XDP_PGOFF_RX_RING, XDP_PGOFF_TX_RING,
-    XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING, XdpDesc, XdpStatistics, XdpUmemReg,
-    XdpUmemRegFlags,
+    XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING, XdpDesc, XdpDescOptions,
+    XdpStatistics, XdpUmemReg, XdpUmemRegFlags,
 };
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with,
@@ -20,7 +21,7 @@ use rustix::net::{
 
 use super::ring::{FromKernel, ToKernel};
 use super::umem::Umem;
-use crate::live::socket::{get_option, set_option};
+use crate::live::option;
 
 /// `XDP_PACKET_HEADROOM` of the kernel, which stands before every packet.
 pub(super) const HEADROOM: usize = 256;
@@ -36,13 +37,8 @@ fn room(chunks: u32) -> u32 {
     chunks * 2
 }
 
-/// `asm-generic/socket.h`
-const SO_BUSY_POLL: libc::c_int = 46;
-const SO_INCOMING_NAPI_ID: libc::c_int = 56;
-const SO_PREFER_BUSY_POLL: libc::c_int = 69;
-const SO_BUSY_POLL_BUDGET: libc::c_int = 70;
 /// Packets that one turn of busy polling may bring; the kernel's own default is 8.
-const BUSY_POLL_BUDGET: libc::c_int = 64;
+const BUSY_POLL_BUDGET_PACKETS: libc::c_int = 64;
 
 /// Whether packets are copied into the memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,9 +69,20 @@ pub(super) fn chunk_for(frame_bytes: usize) -> (usize, bool) {
 pub(super) struct Receiver {
     // The rings are unmapped before the socket is closed, and the memory after it.
     fill: ToKernel<u64>,
-    pub(super) packets: FromKernel<XdpDesc>,
+    packets: FromKernel<XdpDesc>,
     socket: OwnedFd,
-    pub(super) umem: Umem,
+    umem: Umem,
+}
+
+/// A packet that was taken out of a ring.
+#[derive(Debug)]
+pub(super) struct Taken {
+    /// Where it lies in the memory.
+    pub(super) bytes: Range<usize>,
+    /// The eight bytes before it.
+    pub(super) stamp: u64,
+    /// Descriptors that it took.
+    pub(super) parts: u32,
 }
 
 impl Receiver {
@@ -88,34 +95,81 @@ impl Receiver {
         set_xdp_rx_ring_size(&socket, chunks)?;
         let places = xdp_mmap_offsets(&socket)?;
         let fd = socket.as_fd();
-        let mut fill = ToKernel::map(fd, XDP_UMEM_PGOFF_FILL_RING, places.fr, room)?;
+        // SAFETY: the socket is new, and nobody else maps its ring.
+        let fill = unsafe { ToKernel::map(fd, XDP_UMEM_PGOFF_FILL_RING, places.fr, room) }?;
         let packets = FromKernel::map(fd, XDP_PGOFF_RX_RING, places.rx, chunks)?;
-        let chunk_bytes = u64::try_from(umem.chunk_bytes()).expect("chunks are small");
-        (0..u64::from(chunks)).for_each(|number| fill.put(number * chunk_bytes));
-        fill.publish();
-        bind_to(&socket, binding)?;
-        Ok(Self { fill, packets, socket, umem })
+        let mut receiver = Self { fill, packets, socket, umem };
+        let chunk_bytes = u64::try_from(receiver.umem.chunk_bytes()).expect("chunks are small");
+        (0..u64::from(chunks)).for_each(|number| receiver.lend(number * chunk_bytes));
+        receiver.fill.publish();
+        bind_to(&receiver.socket, binding)?;
+        Ok(receiver)
+    }
+
+    /// Puts a chunk of ours into the ring to the kernel.
+    fn lend(&mut self, chunk: u64) {
+        assert!(self.umem.lend(chunk), "a chunk is given back once");
+        // SAFETY: the chunk was ours and is the kernel's now, until `take` finds it in the ring of
+        // packets.
+        unsafe { self.fill.put(chunk) };
+    }
+
+    /// Descriptors that wait.
+    pub(super) fn waiting(&self) -> u32 {
+        self.packets.waiting()
+    }
+
+    /// The next packet, all of whose parts have come; its chunks are appended to `lent`. Parts are
+    /// put together in the area.
+    pub(super) fn take(&mut self, lent: &mut Vec<u64>) -> Option<Taken> {
+        let is_last = |ahead: &u32| {
+            let descriptor = self.packets.peek(*ahead);
+            descriptor.is_some_and(|it| !it.options.contains(XdpDescOptions::XDP_PKT_CONTD))
+        };
+        let parts = (0..self.waiting()).find(is_last)? + 1;
+        let mut bytes = self.take_part(lent)?;
+        let stamp = self.umem.stamp(bytes.start);
+        if parts > 1 {
+            let start = self.umem.area();
+            self.umem.join(bytes);
+            for _ in 1..parts {
+                let part = self.take_part(lent)?;
+                self.umem.join(part);
+            }
+            bytes = start..self.umem.area();
+        }
+        Some(Taken { bytes, stamp, parts })
+    }
+
+    fn take_part(&mut self, lent: &mut Vec<u64>) -> Option<Range<usize>> {
+        let descriptor = self.packets.take()?;
+        let bytes = self.umem.take(descriptor.addr, descriptor.len);
+        lent.push(descriptor.addr);
+        Some(bytes.expect("the kernel describes packets in chunks that it was given"))
+    }
+
+    /// The memory that packets lie in.
+    pub(super) fn umem(&self) -> &Umem {
+        &self.umem
+    }
+
+    /// Forgets the packets that were put together.
+    pub(super) fn clear(&mut self) {
+        self.umem.clear();
     }
 
     /// Has calls on this socket look for packets in the driver for up to this time, and keeps
     /// interrupts away while they do (`SO_PREFER_BUSY_POLL`).
     pub(super) fn poll_busily(&self, time: Duration) -> io::Result<()> {
         let micros = libc::c_int::try_from(time.as_micros()).unwrap_or(libc::c_int::MAX);
-        let options = [
-            (SO_PREFER_BUSY_POLL, 1),
-            (SO_BUSY_POLL, micros),
-            (SO_BUSY_POLL_BUDGET, BUSY_POLL_BUDGET),
-        ];
-        options
-            .into_iter()
-            .try_for_each(|(name, value)| set_option(self.as_fd(), libc::SOL_SOCKET, name, &value))
+        option::PREFER_BUSY_POLL.set(self.as_fd(), &1)?;
+        option::BUSY_POLL.set(self.as_fd(), &micros)?;
+        option::BUSY_POLL_BUDGET.set(self.as_fd(), &BUSY_POLL_BUDGET_PACKETS)
     }
 
     /// Whether the kernel knows whose queue to look at, once a packet has come.
     pub(super) fn can_poll_busily(&self) -> bool {
-        let mut number: libc::c_int = 0;
-        let asked = get_option(self.as_fd(), libc::SOL_SOCKET, SO_INCOMING_NAPI_ID, &mut number);
-        asked.is_ok() && number != 0
+        option::INCOMING_NAPI_ID.get(self.as_fd()).is_ok_and(|number| number != 0)
     }
 
     /// Gives chunks back, by any address in each.
@@ -124,7 +178,7 @@ impl Receiver {
             return;
         }
         for &chunk in chunks {
-            self.fill.put(chunk);
+            self.lend(chunk);
         }
         self.fill.publish();
         if self.fill.needs_wakeup() {
@@ -152,10 +206,10 @@ impl AsFd for Receiver {
 #[derive(Debug)]
 pub(super) struct Sender {
     // As above.
-    pub(super) packets: ToKernel<XdpDesc>,
-    pub(super) done: FromKernel<u64>,
+    packets: ToKernel<XdpDesc>,
+    done: FromKernel<u64>,
     socket: OwnedFd,
-    pub(super) umem: Umem,
+    umem: Umem,
 }
 
 impl Sender {
@@ -169,9 +223,51 @@ impl Sender {
         let places = xdp_mmap_offsets(&socket)?;
         let fd = socket.as_fd();
         let done = FromKernel::map(fd, XDP_UMEM_PGOFF_COMPLETION_RING, places.cr, chunks)?;
-        let packets = ToKernel::map(fd, XDP_PGOFF_TX_RING, places.tx, room)?;
+        // SAFETY: the socket is new, and nobody else maps its ring.
+        let packets = unsafe { ToKernel::map(fd, XDP_PGOFF_TX_RING, places.tx, room) }?;
         bind_to(&socket, binding)?;
         Ok(Self { packets, done, socket, umem })
+    }
+
+    /// Bytes of a chunk.
+    pub(super) fn chunk_bytes(&self) -> usize {
+        self.umem.chunk_bytes()
+    }
+
+    /// Writes a part of a frame into a free chunk, and puts it into the ring.
+    pub(super) fn put(&mut self, chunk: u64, part: &[u8], options: XdpDescOptions) {
+        let at = usize::try_from(chunk).expect("addresses lie in the memory");
+        assert!(part.len() <= self.umem.chunk_bytes(), "a part fits into a chunk");
+        self.umem.write(at, part);
+        assert!(self.umem.lend(chunk), "a chunk is sent once");
+        let len = u32::try_from(part.len()).expect("chunks are small");
+        // SAFETY: the chunk was ours and is the kernel's now, until `collect` finds it in the ring
+        // of those that were sent.
+        unsafe { self.packets.put(XdpDesc { addr: chunk, len, options }) };
+    }
+
+    /// Shows the kernel what was put in.
+    pub(super) fn publish(&self) {
+        self.packets.publish();
+    }
+
+    /// Descriptors that the kernel has not taken yet.
+    pub(super) fn pending(&self) -> u32 {
+        self.packets.pending()
+    }
+
+    /// Whether the kernel sends only when it is told to.
+    pub(super) fn needs_wakeup(&self) -> bool {
+        self.packets.needs_wakeup()
+    }
+
+    /// A chunk that was sent.
+    pub(super) fn collect(&mut self) -> Option<u64> {
+        let address = self.done.take()?;
+        let taken = self.umem.take(address, 0);
+        assert!(taken.is_some(), "the kernel gives back chunks that it was given");
+        let chunk = u64::try_from(self.umem.chunk_bytes()).expect("chunks are small");
+        Some(address - address % chunk)
     }
 
     /// Has the kernel send what is in the ring: without a driver of its own, up to 32 packets.
@@ -229,10 +325,12 @@ mod tests {
         let memory = memfd_create("ring", MemfdFlags::CLOEXEC).unwrap();
         ftruncate(&memory, 1 << 16).unwrap();
         let places = XdpRingOffset { producer: 0, consumer: 32, desc: 128, flags: Some(64) };
-        let mut fill: ToKernel<u64> =
-            ToKernel::map(memory.as_fd(), 0, places, room(chunks)).unwrap();
+        // SAFETY: the only one of this ring.
+        let fill = unsafe { ToKernel::map(memory.as_fd(), 0, places, room(chunks)) };
+        let mut fill: ToKernel<u64> = fill.unwrap();
         for _ in 0..2 {
-            (0..u64::from(chunks)).for_each(|chunk| fill.put(chunk));
+            // SAFETY: nobody looks at what the entries name.
+            (0..u64::from(chunks)).for_each(|chunk| unsafe { fill.put(chunk) });
             fill.publish();
         }
         assert_eq!(fill.pending(), 2 * chunks);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::xdp::{XdpDesc, XdpDescOptions};
+use rustix::net::xdp::XdpDescOptions;
 use rustix::time::ClockId;
 
 use super::now_ns;
@@ -94,32 +94,25 @@ impl XdpTransmitter {
 
     /// Takes back the chunks of frames that have left.
     fn collect(&mut self) {
-        let chunk = u64::try_from(self.sender.umem.chunk_bytes()).expect("chunks are small");
-        let count = self.sender.done.waiting();
-        for ahead in 0..count {
-            let address = self.sender.done.peek(ahead);
-            self.free.push(address - address % chunk);
+        while let Some(chunk) = self.sender.collect() {
+            self.free.push(chunk);
         }
-        self.sender.done.skip(count);
     }
 
     /// Puts a frame into the ring; false where there is no room.
     fn put(&mut self, frame: &[u8]) -> bool {
-        let parts = frame.chunks(self.sender.umem.chunk_bytes());
+        let parts = frame.chunks(self.sender.chunk_bytes());
         let count = parts.len();
         if self.free.len() < count {
             return false;
         }
         for (number, part) in (1..).zip(parts) {
-            let addr = self.free.pop().expect("there are enough");
-            let at = usize::try_from(addr).expect("addresses lie in the memory");
-            self.sender.umem.write(at, part);
+            let chunk = self.free.pop().expect("there are enough");
             let options = match number {
                 last if last == count => XdpDescOptions::empty(),
                 _ => XdpDescOptions::XDP_PKT_CONTD,
             };
-            let len = u32::try_from(part.len()).expect("chunks are small");
-            self.sender.packets.put(XdpDesc { addr, len, options });
+            self.sender.put(chunk, part, options);
         }
         self.open.push_back(u32::try_from(count).expect("frames are short"));
         true
@@ -127,7 +120,7 @@ impl XdpTransmitter {
 
     /// Frames that the kernel has taken since it was asked last.
     fn taken(&mut self) -> usize {
-        let pending = self.sender.packets.pending();
+        let pending = self.sender.pending();
         self.begun += self.pending_before - pending;
         self.pending_before = pending;
         let mut taken = 0;
@@ -144,8 +137,7 @@ impl XdpTransmitter {
         let until_ns = now_ns(ClockId::Monotonic) + nanos(LONGEST_WAIT);
         let mut taken = 0;
         while !self.open.is_empty() {
-            let kicked =
-                if self.sender.packets.needs_wakeup() { self.sender.kick() } else { Ok(()) };
+            let kicked = if self.sender.needs_wakeup() { self.sender.kick() } else { Ok(()) };
             match kicked {
                 // Busy: the frame was dropped, and the interface counts it.
                 Ok(()) | Err(Errno::AGAIN | Errno::BUSY | Errno::NOBUFS | Errno::INTR) => {}
@@ -180,8 +172,8 @@ impl Outlet for XdpTransmitter {
                 break;
             }
         }
-        self.sender.packets.publish();
-        self.pending_before = self.sender.packets.pending();
+        self.sender.publish();
+        self.pending_before = self.sender.pending();
         let taken = self.push();
         match self.failed {
             Some(error) if taken == 0 => Err(self.link.refusal(error)),
