@@ -1,0 +1,137 @@
+//! The launcher as the one sees it who started it.
+
+use core::time::Duration;
+use std::ffi::OsString;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
+
+use crate::child::Child;
+use crate::deadline::Deadline;
+use crate::message::{Fields, Message};
+use crate::program::{Program, Request};
+use crate::serve::{REFUSED, STARTED};
+use crate::start::{Environment, Process, start_myself};
+use crate::{Error, program, socket};
+
+/// Starting a process takes milliseconds; a machine that has to read the executable from a busy
+/// disk may take longer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Ending it takes as long as the kernel needs to end its children.
+const END_PATIENCE: Duration = Duration::from_secs(2);
+
+/// A process that starts children for this one, also when this one may no longer.
+#[derive(Debug)]
+pub struct Launcher {
+    connection: Mutex<Connection>,
+    process: Process,
+    programs: Vec<Program>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    /// Closed to end the launcher.
+    socket: Option<OwnedFd>,
+    asked: u64,
+}
+
+impl Launcher {
+    /// Starts it: the running executable with `verb`, which calls [`serve`](crate::serve()).
+    ///
+    /// It starts nothing but `programs`, each as it stands here: who takes this process over gets
+    /// no further through it. It ends with the thread that calls this, so that is the main thread.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn start(verb: &str, programs: Vec<Program>) -> Result<Self, Error> {
+        let started = |error| Error::system("start the launcher", error);
+        let (here, there) = socket::pair().map_err(started)?;
+        let has_commands = programs.iter().any(|program| !program.is_ours());
+        let environment = if has_commands { Environment::Same } else { Environment::Empty };
+        let process = start_myself(&[OsString::from(verb)], &[there.as_fd()], environment);
+        let launcher = Self {
+            connection: Mutex::new(Connection { socket: Some(here), asked: 0 }),
+            process: process.map_err(started)?,
+            programs,
+        };
+        launcher.name_programs().map_err(started)?;
+        Ok(launcher)
+    }
+
+    fn name_programs(&self) -> std::io::Result<()> {
+        let count = u64::try_from(self.programs.len()).expect("a length fits u64");
+        let counted = Message::default().number(count);
+        let named = self.programs.iter().fold(counted, |message, program| program.encode(message));
+        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let socket = connection.socket.as_ref().expect("it is closed at the end");
+        socket::send(socket, named.as_bytes(), &[])
+    }
+
+    /// The number of its process.
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// Starts a child.
+    ///
+    /// # Errors
+    /// When the launcher is gone or silent, or could not start it.
+    pub fn spawn(&self, request: &Request<'_>) -> Result<Child, Error> {
+        let is_it = |program: &Program| program == request.program;
+        let index = self.programs.iter().position(is_it).ok_or(Error::NotNamed)?;
+        let environment = program::environment(request.environment);
+        let variables: Vec<OsString> =
+            environment.into_iter().flat_map(|(name, value)| [name, value]).collect();
+        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        connection.asked += 1;
+        let asked = connection.asked;
+        let message = Message::default()
+            .number(asked)
+            .number(u64::try_from(index).expect("a length fits u64"))
+            .texts(variables.iter());
+        let socket = connection.socket.as_ref().expect("it is closed at the end");
+        socket::send(socket, message.as_bytes(), request.descriptors)
+            .map_err(|_| Error::LauncherGone)?;
+        answer(socket, asked)
+    }
+}
+
+/// The answer to this question; earlier ones that nobody waited for any more are passed over, and
+/// what they brought is dropped, which ends those children.
+fn answer(socket: &OwnedFd, asked: u64) -> Result<Child, Error> {
+    let deadline = Deadline::after(PATIENCE);
+    loop {
+        if !socket::wait(socket, deadline).map_err(|_| Error::LauncherGone)? {
+            return Err(Error::LauncherSilent);
+        }
+        let received = socket::receive(socket).ok().flatten().ok_or(Error::LauncherGone)?;
+        let mut fields = Fields(&received.bytes);
+        if fields.number() != Some(asked) {
+            continue;
+        }
+        let (kind, number) = (fields.byte(), fields.number());
+        let mut descriptors = received.descriptors.into_iter();
+        return match (kind, number, descriptors.next(), descriptors.next()) {
+            (Some(STARTED), Some(pid), Some(pidfd), Some(leash)) => {
+                let pid = u32::try_from(pid).map_err(|_| Error::LauncherGone)?;
+                Ok(Child::of_launcher(pid, (pidfd, leash)))
+            }
+            (Some(REFUSED), Some(reason), ..) => {
+                let reason = i32::try_from(reason).unwrap_or(libc::EIO);
+                Err(Error::NotStarted { source: std::io::Error::from_raw_os_error(reason) })
+            }
+            _ => Err(Error::LauncherGone),
+        };
+    }
+}
+
+impl Drop for Launcher {
+    /// Ends it, and with it its children; commands of the user's go on.
+    fn drop(&mut self) {
+        self.connection.get_mut().unwrap_or_else(PoisonError::into_inner).socket = None;
+        let deadline = Deadline::after(END_PATIENCE);
+        // The kernel ends with this process what does not end here.
+        if let Ok(true) = socket::wait(self.process.pidfd(), deadline) {
+            drop(self.process.reap());
+        }
+    }
+}
