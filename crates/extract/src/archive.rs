@@ -8,6 +8,7 @@ use std::thread;
 use format::directory::SegmentEntry;
 use format::head::{Head, Kind, StripeId, VolumeId};
 use index::{Catalog, Files, Identity, Segment};
+use indexer::Workers;
 use units::Timestamp;
 use volume::{Reader, Span};
 
@@ -40,6 +41,8 @@ pub(crate) struct Archive {
     pub(crate) catalog: Catalog,
     pub(crate) cache: Box<dyn Files>,
     pub(crate) vlan_in_key: bool,
+    /// Who starts the indexer for what has no index.
+    pub(crate) workers: Workers,
     /// When it was opened.
     pub(crate) now: Timestamp,
     /// Nothing at or before this time is given out.
@@ -91,6 +94,7 @@ impl Archive {
             catalog: Catalog::new(volume, tail, options.keep_sessions),
             cache: Box::new(NoCache),
             vlan_in_key: options.vlan_in_key,
+            workers: options.workers.clone(),
             now,
             expired: reader.superblock().expired_at(now),
             behind: BTreeMap::new(),
@@ -131,8 +135,11 @@ impl Archive {
 
     fn load_directories(&mut self) {
         let mut at = self.reader.newest_index();
+        let newest = self.span().map_or(StripeId::default(), |span| span.acknowledged);
         while let Some(index) = at {
             at = match self.reader.directory(index) {
+                // A segment that ends behind everything is none.
+                Some(entries) if entries.iter().any(|entry| entry.summary.last > newest) => None,
                 Some(entries) if self.catalog.add(&entries) => {
                     self.catalog.older_directory().filter(|_| self.may_hold_older_packets())
                 }
@@ -147,7 +154,7 @@ impl Archive {
         let tail = StripeId { sequence: self.tail(), sub: 0 };
         let oldest = self.catalog.select(&(Timestamp::MIN..=Timestamp::MAX)).into_iter().next();
         oldest.is_some_and(|entry| {
-            let between = [(tail, before(entry.summary.first))];
+            let between = [(tail, entry.summary.first.before())];
             let heads = self.first_heads(slots_of_short(&between));
             self.holes(&between, &heads).pop().flatten().is_some()
         })
@@ -199,9 +206,9 @@ impl Archive {
             // Nothing is looked for where a group knows that nothing is.
             between.push((
                 next,
-                if known.contains(&first) { StripeId::default() } else { before(first) },
+                if known.contains(&first) { StripeId::default() } else { first.before() },
             ));
-            next = next.max(after(entry.summary.last));
+            next = next.max(entry.summary.last.after());
         }
         between.extend(self.span().map(|span| (next, span.acknowledged)));
         let open = segments.iter().filter(|entry| !self.catalog.is_confirmed(entry.summary.first));
@@ -306,8 +313,9 @@ impl Archive {
         match self.catalog.reload(entry, self.cache.as_ref(), &mut load) {
             Ok(segment) => Ok(segment),
             // The file of another segment in this one's place is as good as none.
-            Err(index::Error::Metadata { .. }) => Ok(None),
-            Err(error) => Err(error.into()),
+            // And so is what cannot be read as one: its rows are in its packets.
+            Err(error @ index::Error::Files { .. }) => Err(error.into()),
+            Err(_) => Ok(None),
         }
     }
 }
@@ -336,20 +344,4 @@ fn is_short(first: StripeId, last: StripeId) -> bool {
 
 fn holds_packets(head: &Head, stripes: &RangeInclusive<StripeId>) -> bool {
     head.stripe.kind == Kind::Data && stripes.contains(&head.stripe.stripe)
-}
-
-/// The place in front of `stripe`; every stripe there is not behind it.
-fn before(stripe: StripeId) -> StripeId {
-    match stripe.sub.checked_sub(1) {
-        Some(sub) => StripeId { sub, ..stripe },
-        None => StripeId { sequence: stripe.sequence.saturating_sub(1), sub: u16::MAX },
-    }
-}
-
-/// The first place behind `stripe`.
-pub(crate) fn after(stripe: StripeId) -> StripeId {
-    match stripe.sub.checked_add(1) {
-        Some(sub) => StripeId { sub, ..stripe },
-        None => StripeId { sequence: stripe.sequence + 1, sub: 0 },
-    }
 }

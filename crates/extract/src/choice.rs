@@ -149,7 +149,7 @@ fn named(
     notes: &mut Notes,
     goes_on: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<ControlFlow<(), BTreeSet<Identity>>, Error> {
-    let (mut sessions, mut found) = (BTreeSet::new(), 0);
+    let (mut sessions, mut found) = (BTreeSet::new(), 0_u64);
     let (wanted, times) = (Wanted::Rows(&ids.0), Timestamp::MIN..=Timestamp::MAX);
     let columns = columns();
     let columns = Columns::Named(&columns);
@@ -160,7 +160,8 @@ fn named(
         goes_on()
     })?;
     let count = u64::try_from(ids.len()).expect("lengths fit 64 bits");
-    notes.completeness.unknown_sessions = count - found;
+    // Segments that overlap have a row twice.
+    notes.completeness.unknown_sessions = count.saturating_sub(found);
     Ok(match flow {
         ControlFlow::Continue(()) => ControlFlow::Continue(sessions),
         ControlFlow::Break(()) => ControlFlow::Break(()),

@@ -40,6 +40,9 @@ pub enum Error {
     /// Nobody knows where such frames have their addresses.
     #[error("packets of link type {0} cannot be anonymised: extract them without it, or not")]
     Anonymise(LinkType),
+    /// Packets without an index could not be indexed on the way.
+    #[error("cannot index packets on the way: {0}")]
+    Indexer(String),
     /// A thread could not be started.
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),

@@ -53,13 +53,17 @@ impl FewRows {
     /// The packets in the ranges, in their order; `None` when the bytes are anything else.
     pub(crate) fn packets(&self) -> Option<Vec<PacketInRow<'_>>> {
         let mut all = Vec::new();
+        // One list for all ranges: both may be long.
+        let mut interfaces = self.interfaces.clone();
         for range in &self.ranges {
             let bytes = self.bytes(range)?;
-            for packet in packets_within(bytes, range.start, self.interfaces.clone()) {
+            let mut walk = packets_within(bytes, range.start, interfaces);
+            for packet in walk.by_ref() {
                 let packet = packet.ok()?;
                 let block = bytes.get(packet.begin - range.start..packet.end - range.start)?;
                 all.push((packet, block));
             }
+            interfaces = walk.into_interfaces();
         }
         Some(all)
     }

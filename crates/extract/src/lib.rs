@@ -45,6 +45,7 @@ mod walk;
 mod windows;
 
 use core::time::Duration;
+use indexer::Workers;
 use std::path::PathBuf;
 
 pub use anonymise::{AddressKeyError, Anonymiser};
@@ -84,4 +85,6 @@ pub struct Options {
     pub keep_sessions: Option<Duration>,
     /// VLAN ids are part of a session's key where no index says whether they are.
     pub vlan_in_key: bool,
+    /// Who starts the indexer, where packets are indexed on the way.
+    pub workers: Workers,
 }

@@ -68,8 +68,7 @@ impl Losses {
         // A missing stripe is noted once for each of its columns.
         self.list.sort_by_key(|loss| (loss.stripe, loss.packets.is_none()));
         self.list.dedup_by_key(|loss| loss.stripe);
-        completeness.missing_packets +=
-            self.list.iter().filter_map(|loss| loss.packets).sum::<u64>();
+        self.list.iter().filter_map(|loss| loss.packets).for_each(|lost| completeness.miss(lost));
         let missing = self.list.iter().filter(|loss| loss.packets.is_none());
         for loss in missing {
             completeness.add_damage(loss.stripe, DamageKind::Missing);

@@ -100,7 +100,7 @@ impl Matching {
                 vlan_in_key,
             });
         }
-        let expected = slice.orig.packets + slice.resp.packets;
+        let expected = slice.orig.packets.saturating_add(slice.resp.packets);
         let pieces_left = slice.pieces.len() - left_out;
         if pieces_left > 0 {
             let is_cut = left_out > 0;
@@ -129,7 +129,7 @@ impl Matching {
 
     /// A piece is done; says how many packets are missing of the rows that are done with it.
     pub(crate) fn done(&mut self, piece: PieceMatch, is_cut: bool) -> u64 {
-        let mut missing = 0;
+        let mut missing = 0_u64;
         for (interval, found) in piece.intervals.into_iter().zip(piece.found) {
             let row = self.rows.get_mut(&interval.row).expect("a row stays until its last piece");
             row.found += found;
@@ -137,7 +137,7 @@ impl Matching {
             row.pieces_left -= 1;
             if row.pieces_left == 0 {
                 if !row.is_cut {
-                    missing += row.expected.saturating_sub(row.found);
+                    missing = row.expected.saturating_sub(row.found).saturating_add(missing);
                 }
                 self.rows.remove(&interval.row);
             }

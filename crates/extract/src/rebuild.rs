@@ -1,207 +1,385 @@
 //! Sessions from packets, where no index has them.
 //!
-//! Stripes are taken in stretches of about a segment, so that memory is bounded; sessions go on
-//! from one stretch to the next and end with the epoch. The stretches depend on the stripes alone,
-//! so rows keep their numbers from query to query as long as nothing else is recorded.
+//! The indexer makes them: it gets the stripes in stretches of about a segment, so that memory is
+//! bounded; sessions go on from one stretch to the next and end with the epoch. The stretches
+//! depend on the stripes alone, so rows keep their numbers from query to query as long as nothing
+//! else is recorded. When the indexer dies, the stretch is read again, up to the stripe that it
+//! died of, which then gets a stretch of its own; what ends it twice is left out, and counted.
 
-use core::mem;
 use core::ops::ControlFlow;
+use core::time::Duration;
 use std::collections::BTreeSet;
 
+use bytes::Bytes;
+use device::Pool;
 use format::directory::Gap;
 use format::head::{Head, StripeId};
-use format::slice::{PieceId, Slice};
-use index::{Encoded, Interface, SegmentMeta};
-use session::{Config, PacketView, Table};
+use format::slice::Slice;
+use host::SystemClock;
+use index::{Columns, Encoded, LeftOut, Segment};
+use indexer::{Closing, Event, Lane, Owner, Piece, Rest, Setup, Stripe, Taken, Times};
+use session::Config;
 use units::Timestamp;
 
 use crate::Error;
 use crate::archive::{Archive, Part};
 use crate::slots::Place;
+use crate::statement::DamageKind;
 use crate::walk::{DataStripe, Notes, each_data_stripe};
 
 /// Body bytes of a stretch: a segment's.
-const STRETCH_BYTES: usize = 1 << 30;
+const STRETCH_BYTES: u64 = 1 << 30;
 /// Rows of a stretch.
-const STRETCH_ROWS: usize = 1 << 18;
+const STRETCH_ROWS: u64 = 1 << 18;
+/// How often the indexer is waited for at once.
+const TICK: Duration = Duration::from_millis(100);
+/// Indexers in a row that somebody killed while they did the same, before the query fails.
+const KILLED_MAX: u32 = 32;
+
+/// What of a part is done with.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known {
+    /// Stripes that have rows.
+    pub(crate) indexed: BTreeSet<StripeId>,
+    /// Stripes that shall have none.
+    pub(crate) left_out: Vec<LeftOut>,
+}
+
+impl Known {
+    fn has(&self, stripe: StripeId) -> bool {
+        self.indexed.contains(&stripe) || self.left_out.iter().any(|left| left.contains(stripe))
+    }
+}
 
 /// Sessions of a run of stripes.
 #[derive(Debug)]
 pub(crate) struct Stretch {
     pub(crate) epoch: u32,
     pub(crate) first: StripeId,
-    pub(crate) last: StripeId,
     /// In the order of their start, as a segment has them.
     pub(crate) rows: Vec<Slice>,
     pub(crate) packets: u64,
     pub(crate) gaps: Vec<Gap>,
-    time_min: Timestamp,
-    time_max: Timestamp,
-    interfaces: Vec<Interface>,
-    bytes: usize,
-}
-
-impl Stretch {
-    fn new(epoch: u32, first: StripeId) -> Self {
-        Self {
-            epoch,
-            first,
-            last: first,
-            rows: Vec::new(),
-            packets: 0,
-            gaps: Vec::new(),
-            time_min: Timestamp::MAX,
-            time_max: Timestamp::MIN,
-            interfaces: Vec::new(),
-            bytes: 0,
-        }
-    }
-
-    /// The Parquet file of the segment `part`, whose stripes these are.
-    pub(crate) fn encode(&self, archive: &Archive, part: &Part) -> Result<Encoded, Error> {
-        let meta = SegmentMeta {
-            volume: archive.volume(),
-            epoch: self.epoch,
-            first: part.first,
-            last: part.last,
-            time_min: self.time_min,
-            time_max: self.time_max,
-            packets: self.packets,
-            unindexed_packets: 0,
-            unread_packets: 0,
-            gaps: self.gaps.clone(),
-            interfaces: self.interfaces.clone(),
-            recording: None,
-            vlan_in_key: archive.vlan_in_key,
-        };
-        Ok(index::encode(&meta, &self.rows)?)
-    }
+    /// The Parquet file of the segment, if all of its stripes are in it.
+    pub(crate) encoded: Encoded,
+    pub(crate) is_whole: bool,
 }
 
 /// Receives stretches.
 pub(crate) type Visit<'v> = dyn FnMut(Stretch, &mut Notes) -> Result<ControlFlow<()>, Error> + 'v;
 
-/// Indexes the data stripes of `part` that are not in `indexed`.
+/// Indexes the data stripes of `part` that are not `known`.
 pub(crate) fn rebuild(
     archive: &Archive,
     part: &Part,
-    indexed: &BTreeSet<StripeId>,
+    known: &Known,
     notes: &mut Notes,
     visit: &mut Visit<'_>,
 ) -> Result<ControlFlow<()>, Error> {
-    let mut builder = Builder::new(archive, part.segment.is_some());
-    let tail = archive.tail();
-    let places: Vec<Place> = (part.first.sequence.max(tail)..=part.last.sequence)
-        .filter(|&sequence| archive.may_hold_packets(sequence, part.first..=part.last))
-        .map(|sequence| archive.place(sequence))
-        .collect();
-    let wanted = |id| part.first <= id && id <= part.last && !indexed.contains(&id);
-    let flow = each_data_stripe(archive, &places, notes, &wanted, &mut |stripe, notes| {
-        if builder.stretch.as_ref().is_some_and(|open| open.epoch != stripe.head.stripe.epoch)
-            && builder.end_epoch(notes, visit)?.is_break()
-        {
-            return Ok(ControlFlow::Break(()));
+    let mut builder = Builder::new(archive, part)?;
+    let mut from = part.first;
+    loop {
+        let flow = builder.index(archive, from..=part.last, known, (notes, visit))?;
+        match flow {
+            Flow::Ended => return Ok(ControlFlow::Continue(())),
+            Flow::Stopped => return Ok(ControlFlow::Break(())),
+            Flow::Again(stripe) => from = stripe,
         }
-        builder.add(stripe, notes)?;
-        if builder.is_full() {
-            builder.end_stretch(notes, visit)
-        } else {
-            Ok(ControlFlow::Continue(()))
-        }
-    })?;
-    if flow.is_break() { Ok(flow) } else { builder.end_epoch(notes, visit) }
+    }
 }
 
-struct Builder {
-    config: Config,
-    seed: u64,
-    table: Table,
-    stretch: Option<Stretch>,
-    /// Rows are numbered as in a segment: all of them are one stretch.
+/// How a walk over stripes ended.
+enum Flow {
+    /// With the last stripe.
+    Ended,
+    /// Whoever gets the stretches has enough.
+    Stopped,
+    /// The indexer died; it goes on from this stripe.
+    Again(StripeId),
+}
+
+/// A run of stripes that the indexer has.
+struct Open {
+    epoch: u32,
+    first: StripeId,
+    last: StripeId,
+    times: Times,
+    packets: u64,
+    bytes: u64,
+    taken: Taken,
+}
+
+/// When the packets of a stripe came.
+fn times_of(head: &Head) -> Times {
+    Times { min: head.stripe.time_min, max: head.stripe.time_max }
+}
+
+struct Builder<'a> {
+    owner: Owner,
+    memory: Pool,
+    open: Option<Open>,
+    /// Whose stripes these are, where rows are numbered as in a segment: all are one stretch.
+    part: &'a Part,
     is_segment: bool,
+    /// Stripes that an indexer died of.
+    suspects: BTreeSet<StripeId>,
+    /// Stretches that could not be ended, by their first stripes.
+    failed: BTreeSet<StripeId>,
+    /// Those that stay without rows.
+    left_out: BTreeSet<StripeId>,
+    is_whole: bool,
+    killed: u32,
 }
 
-impl Builder {
-    fn new(archive: &Archive, is_segment: bool) -> Self {
+impl<'a> Builder<'a> {
+    fn new(archive: &Archive, part: &'a Part) -> Result<Self, Error> {
         let config = Config { vlan_in_key: archive.vlan_in_key, ..Config::default() };
         // The secret of the volume keeps senders from choosing tuples that collide.
         let [seed, ..] = archive.reader.superblock().head_key.0.as_chunks().0 else {
             unreachable!("a key has 32 bytes");
         };
-        let seed = u64::from_le_bytes(*seed);
-        Self { config, seed, table: Table::new(config, seed), stretch: None, is_segment }
+        let memory = Pool::shared(1, archive.reader.piece_bytes())?;
+        let owner = Owner::new(Setup {
+            volume: archive.volume(),
+            hash_seed: u64::from_le_bytes(*seed),
+            sessions: Some(config),
+            memories: vec![memory.clone()],
+            workers: archive.workers.clone(),
+        });
+        Ok(Self {
+            owner,
+            memory,
+            open: None,
+            part,
+            is_segment: part.segment.is_some(),
+            suspects: BTreeSet::new(),
+            failed: BTreeSet::new(),
+            left_out: BTreeSet::new(),
+            is_whole: true,
+            killed: 0,
+        })
     }
 
-    fn add(&mut self, stripe: &DataStripe<'_>, notes: &mut Notes) -> Result<(), Error> {
-        let head: &Head = stripe.head;
-        let id = stripe.id();
-        let stretch = self.stretch.get_or_insert_with(|| Stretch::new(head.stripe.epoch, id));
-        let column = head.piece.column;
-        let piece = PieceId { sequence: id.sequence, sub: id.sub, column };
-        let mut views = Vec::new();
-        let mut interfaces = mem::take(&mut stretch.interfaces);
-        let walked = stripe.packets(notes, |packet, known| {
-            let interface = known.get(packet.interface).expect("the walk checks the number");
-            if interfaces.iter().all(|other| other.id != interface.id) {
-                let (id, name) = (interface.id, interface.name.clone());
-                interfaces.push(Interface { id, link_type: interface.link_type, name });
-            }
-            let (begin, end) = packet.span();
-            views.push(PacketView {
-                timestamp: packet.timestamp,
-                interface: interface.id,
-                link_type: interface.link_type,
-                original_len: packet.original_len,
-                data: packet.data,
-                piece,
-                begin,
-                end,
-            });
-            Ok(ControlFlow::Continue(()))
+    /// Indexes stripes until they end or the indexer dies.
+    fn index(
+        &mut self,
+        archive: &Archive,
+        stripes: core::ops::RangeInclusive<StripeId>,
+        known: &Known,
+        (notes, visit): (&mut Notes, &mut Visit<'_>),
+    ) -> Result<Flow, Error> {
+        let tail = archive.tail();
+        let places: Vec<Place> = (stripes.start().sequence.max(tail)..=stripes.end().sequence)
+            .filter(|&sequence| archive.may_hold_packets(sequence, stripes.clone()))
+            .map(|sequence| archive.place(sequence))
+            .collect();
+        let wanted = |id| stripes.contains(&id) && !known.has(id);
+        let mut ended = None;
+        let flow = each_data_stripe(archive, &places, notes, &wanted, &mut |stripe, notes| {
+            let flow = self.stripe(stripe, notes, visit)?;
+            let goes_on = matches!(flow, Flow::Ended);
+            ended = Some(flow);
+            Ok(if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
-        stretch.interfaces = interfaces;
-        for view in &views {
-            stretch.time_min = stretch.time_min.min(view.timestamp);
-            stretch.time_max = stretch.time_max.max(view.timestamp);
+        match ended {
+            Some(ended) if flow.is_break() => Ok(ended),
+            _ => self.end_stretch(Rest::Last, notes, visit),
         }
-        stretch.packets += u64::try_from(views.len()).expect("counts fit 64 bits");
-        stretch.gaps.extend(walked.gaps);
-        stretch.last = id;
-        stretch.bytes += stripe.body.len();
-        self.table.push_all(views.iter().copied(), &mut stretch.rows);
+    }
+
+    /// Takes one piece, and ends stretches around it: `Ended` says that it is done.
+    fn stripe(
+        &mut self,
+        stripe: &DataStripe<'_>,
+        notes: &mut Notes,
+        visit: &mut Visit<'_>,
+    ) -> Result<Flow, Error> {
+        let (id, epoch) = (stripe.id(), stripe.head.stripe.epoch);
+        // Sessions end with the epoch: another one is another recording, with its own interfaces.
+        let of_another = self.open.as_ref().is_some_and(|open| open.epoch != epoch);
+        let is_alone = self.suspects.contains(&id);
+        let ends_before = is_alone && self.open.as_ref().is_some_and(|open| open.last != id);
+        if of_another || ends_before {
+            let rest = if of_another { Rest::Last } else { Rest::GoesOn };
+            match self.end_stretch(rest, notes, visit)? {
+                Flow::Ended => {}
+                flow => return Ok(flow),
+            }
+        }
+        if self.owner.is_poison(id) {
+            self.leave_out(stripe.head, notes);
+            return Ok(Flow::Ended);
+        }
+        match self.take(stripe, notes)? {
+            Flow::Ended if self.is_full() => self.end_stretch(Rest::GoesOn, notes, visit),
+            flow => Ok(flow),
+        }
+    }
+
+    fn leave_out(&mut self, head: &Head, notes: &mut Notes) {
+        self.is_whole = false;
+        // The head counts the packets of all columns.
+        if self.left_out.insert(head.stripe.stripe) {
+            let packets = &mut notes.completeness.left_out_packets;
+            *packets = packets.saturating_add(head.stripe.totals.packets);
+        }
+    }
+
+    /// Hands a piece to the indexer, and waits until its packets have rows.
+    fn take(&mut self, stripe: &DataStripe<'_>, notes: &mut Notes) -> Result<Flow, Error> {
+        let id = stripe.id();
+        let packets = stripe.head.stripe.totals.packets;
+        let mut buffer = self.memory.take().expect("one piece is handed over at a time");
+        let len = stripe.body.len().min(buffer.len());
+        if let (Some(into), Some(body)) = (buffer.get_mut(..len), stripe.body.get(..len)) {
+            into.copy_from_slice(body);
+        }
+        let (buffer, column) = (buffer.freeze(), stripe.head.piece.column);
+        let (memory, starts) = (0, Vec::new());
+        self.owner.push(Stripe {
+            lane: Lane::Live,
+            id,
+            epoch: stripe.head.stripe.epoch,
+            is_late: false,
+            is_in_a_hurry: false,
+            packets,
+            times: times_of(stripe.head),
+            slot_cid: None,
+            pieces: vec![Piece { memory, buffer, column, body: 0..len, starts }],
+        });
+        match self.next()? {
+            Event::Taken(_, taken) => {
+                self.note_taken(stripe, taken, notes);
+                Ok(Flow::Ended)
+            }
+            Event::Died(death) => {
+                self.suspects.insert(id);
+                self.died(id, death.by_itself, &death.how)
+            }
+            _ => Err(Error::Indexer("it answered what it was not asked".to_owned())),
+        }
+    }
+
+    fn note_taken(&mut self, stripe: &DataStripe<'_>, taken: Taken, notes: &mut Notes) {
+        let (id, epoch) = (stripe.id(), stripe.head.stripe.epoch);
+        let times = times_of(stripe.head);
+        let new = Open { epoch, first: id, last: id, times, packets: 0, bytes: 0, taken };
+        let open = self.open.get_or_insert(new);
+        open.times.add(times);
+        (open.last, open.taken) = (id, taken);
+        open.packets = open.packets.saturating_add(taken.packets);
+        let bytes = u64::try_from(stripe.body.len()).expect("lengths fit 64 bits");
+        open.bytes = open.bytes.saturating_add(bytes);
+        notes.explain.packets_seen += taken.packets;
         notes.explain.stripes_indexed += 1;
-        Ok(())
+        if let (Some((_, offset)), false) = (taken.malformed, stripe.is_cut) {
+            let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+            notes.completeness.add_damage(id, DamageKind::Malformed(offset));
+        }
+        self.killed = 0;
+    }
+
+    /// The indexer is gone with the stretch: it begins again, unless that cannot end.
+    fn died(&mut self, at: StripeId, by_itself: bool, how: &str) -> Result<Flow, Error> {
+        self.killed = if by_itself { self.killed } else { self.killed + 1 };
+        if self.killed > KILLED_MAX {
+            return Err(Error::Indexer(format!("the indexer is ended again and again: {how}")));
+        }
+        if by_itself {
+            // What is left gets rows in several stretches.
+            (self.is_segment, self.is_whole) = (false, false);
+        }
+        self.owner.forget(|_| true);
+        let first = self.open.take().map_or(at, |open| open.first);
+        Ok(Flow::Again(first.min(at)))
+    }
+
+    fn next(&mut self) -> Result<Event, Error> {
+        loop {
+            match self.owner.poll(&SystemClock, TICK) {
+                Some(Event::Unavailable(_)) => {
+                    let why = self.owner.take_notes().pop();
+                    let why = why.unwrap_or_else(|| "it cannot be started".to_owned());
+                    return Err(Error::Indexer(why));
+                }
+                Some(event) => return Ok(event),
+                None => {}
+            }
+        }
     }
 
     fn is_full(&self) -> bool {
-        !self.is_segment
-            && self.stretch.as_ref().is_some_and(|stretch| {
-                stretch.bytes >= STRETCH_BYTES || stretch.rows.len() >= STRETCH_ROWS
-            })
+        let of_open = self.open.as_ref().filter(|_| !self.is_segment);
+        of_open.is_some_and(|open| {
+            open.bytes >= STRETCH_BYTES
+                || open.taken.rows >= STRETCH_ROWS
+                || open.taken.row_bytes >= indexer::ROW_BYTES_MAX
+        })
     }
 
-    /// Sessions go on.
+    /// Ends the stretch, if there is one, and hands it out.
     fn end_stretch(
         &mut self,
+        rest: Rest,
         notes: &mut Notes,
         visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, Error> {
-        let Some(mut stretch) = self.stretch.take() else { return Ok(ControlFlow::Continue(())) };
-        self.table.cut(&mut stretch.rows);
-        stretch.rows.sort_by_key(|row| row.start);
-        visit(stretch, notes)
+    ) -> Result<Flow, Error> {
+        let Some(open) = &self.open else { return Ok(Flow::Ended) };
+        let whole = self.is_segment.then_some((self.part.first, self.part.last));
+        let (first, last) = whole.unwrap_or((open.first, open.last));
+        let closing = Closing {
+            lane: Lane::Live,
+            first,
+            last,
+            epoch: open.epoch,
+            times: open.times,
+            packets: open.packets,
+            missed_packets: 0,
+            left_out: Vec::new(),
+            index_bytes_max: u64::MAX,
+            recording: None,
+            rest,
+        };
+        let event = match self.owner.close(closing, &SystemClock) {
+            Some(event) => event,
+            None => self.next()?,
+        };
+        let (why, by_itself) = match event {
+            Event::Segment(_, encoded) => return self.hand_out(encoded, notes, visit),
+            Event::Failed(_, why) => (why, true),
+            Event::Died(death) => (death.how, death.by_itself),
+            _ => return Err(Error::Indexer("it answered what it was not asked".to_owned())),
+        };
+        let Some(open) = &self.open else { return Ok(Flow::Ended) };
+        if by_itself && !self.failed.insert(open.first) {
+            return Err(Error::Indexer(why));
+        }
+        self.died(open.first, by_itself, &why)
     }
 
-    /// Sessions end: another epoch is another recording, with its own interfaces.
-    fn end_epoch(
+    fn hand_out(
         &mut self,
+        encoded: Encoded,
         notes: &mut Notes,
         visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, Error> {
-        let Some(mut stretch) = self.stretch.take() else { return Ok(ControlFlow::Continue(())) };
-        self.table.finish(&mut stretch.rows);
-        self.table = Table::new(self.config, self.seed);
-        stretch.rows.sort_by_key(|row| row.start);
-        visit(stretch, notes)
+    ) -> Result<Flow, Error> {
+        let Some(open) = self.open.take() else { return Ok(Flow::Ended) };
+        let segment = Segment::open(Bytes::from(encoded.parquet.clone()))?;
+        let mut rows = Vec::new();
+        segment.rows(Columns::All, &(Timestamp::MIN..=Timestamp::MAX), &mut |_, row| {
+            rows.push(row);
+            ControlFlow::Continue(())
+        })?;
+        let stretch = Stretch {
+            epoch: open.epoch,
+            first: open.first,
+            rows,
+            packets: open.packets,
+            gaps: segment.meta().gaps.clone(),
+            encoded,
+            is_whole: self.is_whole,
+        };
+        let flow = visit(stretch, notes)?;
+        Ok(if flow.is_break() { Flow::Stopped } else { Flow::Ended })
     }
 }

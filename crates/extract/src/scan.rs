@@ -18,7 +18,7 @@ use wire::{Address, FiveTuple};
 
 use crate::Error;
 use crate::archive::{Archive, Part};
-use crate::rebuild::{Stretch, rebuild};
+use crate::rebuild::{Known, Stretch, rebuild};
 use crate::walk::{Flow, Notes};
 use crate::windows::Windows;
 
@@ -289,7 +289,7 @@ impl Scan<'_> {
             if !self.wanted.may_be_of(&stripes) {
                 return Ok(ControlFlow::Continue(()));
             }
-            return self.rebuilt(part, &BTreeSet::new(), notes, visit);
+            return self.rebuilt(part, &Known::default(), notes, visit);
         };
         notes.explain.segments += 1;
         let found = match look {
@@ -318,7 +318,7 @@ impl Scan<'_> {
         };
         let Some(found) = found else {
             notes.explain.segments_rebuilt += 1;
-            return self.rebuilt(part, &BTreeSet::new(), notes, visit);
+            return self.rebuilt(part, &Known::default(), notes, visit);
         };
         let meta = found.segment.meta();
         notes.completeness.add_gaps(&meta.gaps, *self.times.start(), *self.times.end());
@@ -340,6 +340,11 @@ impl Scan<'_> {
             return Ok(flow);
         }
         // Every piece that was indexed has a row that names it.
+        let left_out = segment.meta().left_out.clone();
+        for left in &left_out {
+            let packets = &mut notes.completeness.left_out_packets;
+            *packets = packets.saturating_add(left.packets);
+        }
         let indexed = match stripes_named(&segment) {
             Err(Error::Index(error)) if error.is_of_file() => match self.archive.reload(&entry)? {
                 Some(reloaded) => stripes_named(&reloaded)?,
@@ -347,7 +352,8 @@ impl Scan<'_> {
             },
             named => named?,
         };
-        self.rebuilt(&Part { segment: None, ..*part }, &indexed, notes, visit)
+        let has_rows = Known { indexed, left_out };
+        self.rebuilt(&Part { segment: None, ..*part }, &has_rows, notes, visit)
     }
 
     /// Hands out the rows found. A file whose damage shows only now is given up for the INDEX
@@ -544,7 +550,7 @@ impl Scan<'_> {
     fn rebuilt(
         &mut self,
         part: &Part,
-        indexed: &BTreeSet<StripeId>,
+        known: &Known,
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Error> {
@@ -553,11 +559,12 @@ impl Scan<'_> {
         let mut encoded = None;
         let (archive, wanted) = (&*self.archive, &self.wanted);
         let by_id = wanted.columns().contains(&"session_id");
-        let flow = rebuild(archive, part, indexed, notes, &mut |stretch: Stretch, notes| {
+        let flow = rebuild(archive, part, known, notes, &mut |stretch: Stretch, notes| {
             let is_whole =
                 part.first.sequence >= archive.tail() && notes.completeness.damage.len() == damage;
-            if part.segment.is_some() && is_whole {
-                encoded = Some(stretch.encode(archive, part)?);
+            let is_one = stretch.is_whole;
+            if part.segment.is_some() && is_whole && is_one {
+                encoded = Some(stretch.encoded);
             } else {
                 notes.completeness.unindexed_packets += stretch.packets;
             }
@@ -567,7 +574,7 @@ impl Scan<'_> {
                 first,
                 epoch: stretch.epoch,
                 time_min: part.time_min,
-                is_indexed: part.segment.is_some(),
+                is_indexed: part.segment.is_some() && is_one,
                 vlan_in_key: archive.vlan_in_key,
             };
             if visit(step, archive, notes)?.is_break() {

@@ -14,8 +14,11 @@ use crate::hashing::{Hasher, Hashes};
 use crate::payload::Pattern;
 use crate::request::{Limits, Request, SessionIds};
 
+/// Losses that a further one is compared with: a volume may tell of any number.
+const GAPS_IN_MIND: usize = 4096;
+
 /// Why bytes of a stripe could not be used.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum DamageKind {
     /// The stripe has no readable head.
     Missing,
@@ -27,7 +30,7 @@ pub enum DamageKind {
 }
 
 /// A stripe that was wanted and is damaged.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Damage {
     /// Which.
     pub stripe: StripeId,
@@ -40,7 +43,7 @@ pub struct Damage {
 pub struct Completeness {
     /// Losses while recording, in the time range of the query.
     pub gaps: Vec<Gap>,
-    /// Damaged stripes that were needed.
+    /// Damaged stripes that were needed, ascending.
     pub damage: Vec<Damage>,
     /// Pieces of selected sessions that the ring has overwritten.
     pub retired_pieces: u64,
@@ -49,6 +52,9 @@ pub struct Completeness {
     pub missing_packets: u64,
     /// Packets that no index has; they were indexed on the way and are in the answer.
     pub unindexed_packets: u64,
+    /// Packets that have no rows and shall have none, because they ended the indexer twice:
+    /// whether they belong to the answer nobody knows.
+    pub left_out_packets: u64,
     /// Where names were asked for: packets that the recorder had no time to look at for some.
     pub unread_packets: u64,
     /// Something that was asked for lies at or before this time, and is not given out any more.
@@ -71,6 +77,7 @@ impl Completeness {
             && self.damage.is_empty()
             && self.retired_pieces == 0
             && self.missing_packets == 0
+            && self.left_out_packets == 0
             && self.unread_packets == 0
             && self.unknown_sessions == 0
             && self.expired_through.is_none()
@@ -78,9 +85,15 @@ impl Completeness {
             && !self.stopped
     }
 
+    /// Packets of selected sessions are not there; saturates, for a forged index may count any.
+    pub(crate) fn miss(&mut self, packets: u64) {
+        self.missing_packets = self.missing_packets.saturating_add(packets);
+    }
+
     pub(crate) fn add_gaps(&mut self, gaps: &[Gap], from: Timestamp, to: Timestamp) {
         for gap in gaps.iter().filter(|gap| gap.from <= to && gap.to >= from) {
-            if !self.gaps.contains(gap) {
+            // A loss is told by its piece and by the index of its segment, which are read in turn.
+            if !self.gaps.iter().rev().take(GAPS_IN_MIND).any(|known| known == gap) {
                 self.gaps.push(gap.clone());
             }
         }
@@ -95,6 +108,7 @@ impl Completeness {
         self.retired_pieces = self.retired_pieces.max(other.retired_pieces);
         self.missing_packets = self.missing_packets.max(other.missing_packets);
         self.unindexed_packets = self.unindexed_packets.max(other.unindexed_packets);
+        self.left_out_packets = self.left_out_packets.max(other.left_out_packets);
         self.unread_packets = self.unread_packets.max(other.unread_packets);
         self.expired_through = self.expired_through.max(other.expired_through);
         self.erased_through = self.erased_through.max(other.erased_through);
@@ -109,8 +123,9 @@ impl Completeness {
 
     pub(crate) fn add_damage(&mut self, stripe: StripeId, kind: DamageKind) {
         let damage = Damage { stripe, kind };
-        if !self.damage.contains(&damage) {
-            self.damage.push(damage);
+        // Mostly in the order of the ring: at the end.
+        if let Err(place) = self.damage.binary_search(&damage) {
+            self.damage.insert(place, damage);
         }
     }
 }
@@ -148,6 +163,10 @@ impl fmt::Display for Completeness {
         }
         if self.missing_packets > 0 {
             write!(f, "\nnot found: {} packets that the index counts", self.missing_packets)?;
+        }
+        if self.left_out_packets > 0 {
+            let packets = self.left_out_packets;
+            write!(f, "\nnot looked at: {packets} packets that ended the indexer twice")?;
         }
         if self.unread_packets > 0 {
             write!(

@@ -382,8 +382,13 @@ impl<'a, 't> Taking<'a, 't> {
         let mut columns = BTreeMap::<u64, u32>::new();
         let mut stripes = BTreeSet::new();
         for piece in due.keys().filter(|piece| !few.contains_key(piece)) {
-            *columns.entry(piece.sequence).or_default() |= 1 << piece.column;
-            stripes.insert(stripe_of(*piece));
+            // Rows of a forged index name columns that no stripe has: nothing is found there.
+            let there = archive.place(piece.sequence).columns;
+            let column = 1_u32.checked_shl(piece.column.into()).unwrap_or(0) & there;
+            if column != 0 {
+                *columns.entry(piece.sequence).or_default() |= column;
+                stripes.insert(stripe_of(*piece));
+            }
         }
         let places = columns.into_iter().map(|(sequence, columns)| Place { sequence, columns });
         let places: Vec<Place> = places.collect();
@@ -403,12 +408,12 @@ impl<'a, 't> Taking<'a, 't> {
             let mut wanted = due.remove(&piece).expect("it was there");
             let flow = self.piece(stripe, Some(&mut wanted), notes)?;
             let is_cut = stripe.is_cut || self.is_expired(stripe.head);
-            notes.completeness.missing_packets += self.matching.done(wanted, is_cut);
+            notes.completeness.miss(self.matching.done(wanted, is_cut));
             Ok(flow)
         })?;
         let flow = if flow.is_break() { flow } else { self.take_few(few, &mut due, notes)? };
         for lost in due.into_values() {
-            notes.completeness.missing_packets += self.matching.done(lost, true);
+            notes.completeness.miss(self.matching.done(lost, true));
         }
         Ok(flow)
     }
@@ -424,7 +429,7 @@ impl<'a, 't> Taking<'a, 't> {
             let mut wanted = due.remove(&piece).expect("rows are read of what is due");
             if self.is_expired(few.head()) {
                 notes.completeness.withhold(self.expired);
-                notes.completeness.missing_packets += self.matching.done(wanted, true);
+                notes.completeness.miss(self.matching.done(wanted, true));
                 continue;
             }
             let (mut lanes, mut withheld) = (PieceLanes::default(), false);
@@ -445,7 +450,7 @@ impl<'a, 't> Taking<'a, 't> {
             let bytes = u64::try_from(few.len_bytes()).expect("lengths fit 64 bits");
             notes.explain.bytes_read += bytes;
             notes.explain.pieces_read += 1;
-            notes.completeness.missing_packets += self.matching.done(wanted, false);
+            notes.completeness.miss(self.matching.done(wanted, false));
             if self.settle(few.head())?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }

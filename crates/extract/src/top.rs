@@ -63,8 +63,9 @@ impl Measure {
 
     fn add(&mut self, other: &Self) {
         self.sessions += other.sessions;
-        self.packets += other.packets;
-        self.bytes += other.bytes;
+        // An index may say anything.
+        self.packets = self.packets.saturating_add(other.packets);
+        self.bytes = self.bytes.saturating_add(other.bytes);
     }
 }
 

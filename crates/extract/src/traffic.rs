@@ -41,12 +41,14 @@ impl Traffic {
         let series = self.series_of(name);
         let (start, end) = (row.start.0, row.end.0.max(row.start.0));
         self.widen(start, end);
-        let length = u128::try_from(end - start + 1).expect("ends do not lie before starts");
+        let behind = i128::from(end) + 1;
+        // Times lie up to 2^64 nanoseconds apart, which times 2^64 bytes is just below 2^128.
+        let length = (behind - i128::from(start)).unsigned_abs();
         let mut given = 0;
         for number in self.number(start)..=self.number(end) {
             // The share up to the bucket's end, less what was given: shares add up exactly.
-            let bucket_end = (number + 1).saturating_mul(self.width_ns).min(end + 1);
-            let until = u128::try_from(bucket_end - start).expect("buckets ascend");
+            let bucket_end = (i128::from(number) + 1) * i128::from(self.width_ns);
+            let until = (bucket_end.min(behind) - i128::from(start)).unsigned_abs();
             let share = u128::from(bytes) * until / length;
             let share = u64::try_from(share).expect("a share is no more than the whole");
             let counts = self.buckets.entry(number).or_default();
@@ -73,7 +75,10 @@ impl Traffic {
     /// have none.
     pub fn buckets(&self) -> impl Iterator<Item = (Timestamp, &[u64])> {
         let buckets = self.buckets.iter();
-        buckets.map(|(number, counts)| (Timestamp(number * self.width_ns), counts.as_slice()))
+        buckets.map(|(number, counts)| {
+            // The first bucket may begin before all times.
+            (Timestamp(number.saturating_mul(self.width_ns)), counts.as_slice())
+        })
     }
 
     fn series_of(&mut self, name: &str) -> usize {
@@ -94,7 +99,7 @@ impl Traffic {
             let first = self.buckets.keys().next().copied().unwrap_or(i64::MAX);
             let last = self.buckets.keys().next_back().copied().unwrap_or(i64::MIN);
             let (first, last) = (first.min(self.number(start)), last.max(self.number(end)));
-            if last - first < BUCKETS_MAX {
+            if last.saturating_sub(first) < BUCKETS_MAX {
                 return;
             }
             self.width_ns = self.width_ns.saturating_mul(2);
@@ -103,7 +108,9 @@ impl Traffic {
                 if sums.len() < counts.len() {
                     sums.resize(counts.len(), 0);
                 }
-                sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+                sums.iter_mut().zip(counts).for_each(|(sum, count)| {
+                    *sum = sum.saturating_add(count);
+                });
             }
         }
     }
@@ -136,6 +143,26 @@ mod tests {
             (Timestamp(2 * BUCKET_NS), &[100]),
         ];
         assert_eq!(buckets, expected);
+    }
+
+    #[test]
+    fn times_may_be_the_earliest_and_the_latest_and_bytes_the_most() {
+        for times in [
+            &[(i64::MIN, i64::MIN), (i64::MAX, i64::MAX)][..],
+            &[(i64::MIN, i64::MAX)],
+            &[(0, i64::MAX), (i64::MIN, 0), (i64::MAX, i64::MIN)],
+        ] {
+            let mut traffic = Traffic::default();
+            for &(start, end) in times {
+                traffic.add(&row(start, end, 1000, None));
+            }
+            let sum: u64 = traffic.buckets().flat_map(|(_, counts)| counts).sum();
+            assert_eq!(sum, 1000 * u64::try_from(times.len()).unwrap(), "{times:?}");
+            traffic.add(&row(i64::MIN, i64::MAX, u64::MAX, None));
+            traffic.add(&row(i64::MIN, i64::MAX, u64::MAX, None));
+            assert!(traffic.buckets().count() <= 4096);
+            assert!(traffic.buckets().map(|(begin, _)| begin).is_sorted());
+        }
     }
 
     #[test]

@@ -20,9 +20,10 @@ impl Windows {
         stretches: impl Iterator<Item = RangeInclusive<Timestamp>>,
         margin: Duration,
     ) -> Self {
-        let margin = i64::try_from(margin.as_nanos()).unwrap_or(i64::MAX);
-        let wide = stretches
-            .map(|times| (times.start().plus_nanos(-margin), times.end().plus_nanos(margin)));
+        // More than between any two times, which lie up to 2^64 apart.
+        let margin = i128::try_from(margin.as_nanos()).unwrap_or(i128::MAX).min(1 << 64);
+        let wide =
+            stretches.map(|times| (moved(*times.start(), -margin), moved(*times.end(), margin)));
         let mut all: Vec<(Timestamp, Timestamp)> = wide.collect();
         all.sort_unstable();
         let mut joined: Vec<RangeInclusive<Timestamp>> = Vec::new();
@@ -55,6 +56,11 @@ impl Windows {
     }
 }
 
+fn moved(time: Timestamp, by_ns: i128) -> Timestamp {
+    let moved = i128::from(time.0) + by_ns;
+    Timestamp(i64::try_from(moved).unwrap_or(if moved < 0 { i64::MIN } else { i64::MAX }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,6 +74,12 @@ mod tests {
         assert_eq!(windows.hull(), times(5, 115));
         for (time, is_in) in [(4, false), (5, true), (35, true), (36, false), (95, true)] {
             assert_eq!(windows.contains(Timestamp(time)), is_in, "{time}");
+        }
+        let ends = [times(i64::MIN, i64::MIN), times(i64::MAX, i64::MAX)];
+        for margin in [Duration::ZERO, Duration::from_secs(1), Duration::MAX] {
+            let windows = Windows::around(ends.clone().into_iter(), margin);
+            assert_eq!(windows.contains(Timestamp(0)), margin == Duration::MAX);
+            assert_eq!(windows.hull(), times(i64::MIN, i64::MAX));
         }
         assert!(windows.overlaps(Timestamp(36), Timestamp(95)));
         assert!(!windows.overlaps(Timestamp(36), Timestamp(94)));

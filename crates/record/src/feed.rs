@@ -15,6 +15,9 @@ const WAIT: Duration = Duration::from_millis(50);
 /// How often counters are read and progress is told.
 const LOOK_NS: i64 = 200_000_000;
 
+/// Inputs that broke off and are named: a directory may have any number.
+const BROKEN_OFF_MAX: usize = 1000;
+
 /// Asked at every look whether the recording goes on.
 pub(crate) type Looking<'l> = &'l mut dyn FnMut() -> ControlFlow<()>;
 
@@ -76,14 +79,11 @@ impl<'a> Feed<'a> {
                     }
                 }
                 Ok(Next::Block(block)) => {
-                    if !self.intake.block(&block)? {
-                        self.notes
-                            .push("a block of names or secrets is longer than a piece".into());
-                    }
+                    self.intake.block(&block)?;
                 }
                 Ok(Next::Idle) => {}
                 Ok(Next::End) => break,
-                Err(error) => self.broken_off.push(error.to_string()),
+                Err(error) => self.break_off(error.to_string()),
             }
             self.intake.cut_if_due()?;
             if self.look(source, look).is_break() {
@@ -95,7 +95,17 @@ impl<'a> Feed<'a> {
             }
         }
         self.count(source);
+        self.notes.extend(self.intake.take_left_out().notes());
         Ok(())
+    }
+
+    /// Keeps where an input broke off, unless there are very many.
+    fn break_off(&mut self, error: String) {
+        if self.broken_off.len() < BROKEN_OFF_MAX {
+            self.broken_off.push(error);
+        } else if self.broken_off.len() == BROKEN_OFF_MAX {
+            self.broken_off.push("further inputs, of which there are too many to list".to_owned());
+        }
     }
 
     /// Reads the counters, and tells how far things are, a few times a second.

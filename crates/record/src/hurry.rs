@@ -82,6 +82,7 @@ impl FromRing {
 #[cfg(test)]
 mod tests {
     use format::head::StripeId;
+    use indexer::Times;
 
     use super::*;
 
@@ -93,6 +94,7 @@ mod tests {
             starts: Vec::new(),
             len: 0,
             packets: 1,
+            times: Times::NONE,
         }
     }
 

@@ -1,31 +1,41 @@
-//! The session indexer's thread: sealed pieces in, segments of session rows out.
+//! The thread that keeps the indexer busy: sealed pieces to it, segments of session rows back from
+//! it and into the ring.
+//!
+//! What is handed over, in this order: live stripes; those for which there was no time ([`Late`]);
+//! stretches that were left without an index by a crash or by an indexer that died ([`Backlog`]).
+//! Nothing that the indexer does or fails to do holds up the ring writer: its queue fills, and then
+//! stripes are left out.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::sync::PoisonError;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 
-use core::num::NonZero;
 use core::time::Duration;
 
 use device::{Buffer, Pool};
 use format::directory::{SegmentEntry, split};
-use format::head::{HEAD_BYTES, Kind, StripeId, VolumeId};
+use format::head::{HEAD_BYTES, StripeId};
 use format::local::LOCAL_FRAME_BYTES;
-use format::piece::{Packets, packets};
 use index::{Catalog, Encoded, Files, Identity};
-use session::Table;
+use indexer::{Closing, Death, Event, Lane, Owner, Piece, Rest, Stripe, Times};
 use units::Clock;
-use volume::{Reader, StripeInSlot};
+use volume::Reader;
 
-use crate::encoder::Encoder;
+use crate::backlog::{self, Backlog, Stretch};
 use crate::hurry::{FromRing, Queued};
-use crate::late::{Late, Step};
-use crate::ring::{Board, Task, fill_with_block, look};
+use crate::late::{self, Late, Left};
+use crate::memory::PENDING_BYTES_MAX;
+use crate::poison::Poison;
+use crate::read_back::ReadBack;
+use crate::ring::{Board, Shown, Task, fill_with_block, look};
 use crate::segment::{OpenSegment, SegmentLimits};
 
 /// How often due segments and durable indexes are looked for while nothing arrives.
 const TICK: Duration = Duration::from_millis(100);
+/// The same while segments are being encoded.
+const ENCODING_TICK: Duration = Duration::from_millis(5);
 /// Room in every part for the directory and the frame of the block.
 const PART_BYTES_MIN: usize = 128 << 10;
 /// Longest wait for the write of an index part: a member that takes longer is given up by its own
@@ -33,20 +43,27 @@ const PART_BYTES_MIN: usize = 128 << 10;
 const COLUMN_WAIT: Duration = Duration::from_mins(2);
 /// How long the end of a recording goes on indexing what there was no time for.
 const LATE_NS: i64 = 2_000_000_000;
+/// The same where packets come from files, which nobody waits for.
+const LATE_OF_FILES_NS: i64 = 60_000_000_000;
 /// How long the end of a recording waits for its last index before it leaves the cache without it.
 const AWAIT_NS: i64 = 5_000_000_000;
-/// A stretch that was left without an index (by a crash, or on purpose) is indexed when the volume
-/// is opened, unless it is longer than this: then it stays to be indexed when asked for.
+/// A stretch that an earlier recording left without an index is indexed when the volume is opened,
+/// unless it is longer than this: then it stays to be indexed when asked for.
 const CATCH_UP_BYTES_MAX: u64 = 4 << 30;
 
 /// What the indexer did.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct IndexerReport {
     pub(crate) rows: u64,
     pub(crate) segments: u64,
     pub(crate) index_bytes: u64,
     /// Packets whose payload was not looked at for names.
     pub(crate) unread: u64,
+    /// Processes that ended before their time.
+    pub(crate) deaths: u64,
+    /// Processor time of all of them.
+    pub(crate) cpu: Duration,
+    pub(crate) notes: Vec<String>,
 }
 
 /// An index on its way to being durable: only then may the cache know it.
@@ -57,15 +74,22 @@ struct Pending {
     parquet: Vec<u8>,
 }
 
-/// What the indexer is made of.
+/// A segment that is being encoded.
+struct Closed {
+    identity: Option<Identity>,
+    /// Its packets count as unindexed so far.
+    is_counted: bool,
+    unread: u64,
+}
+
+/// What the thread is made of.
 pub(crate) struct Indexer<'a> {
-    /// Without it segments are written all the same, with no rows: they carry the recording's
-    /// name, its bounds and its gaps.
-    pub(crate) table: Option<Table>,
-    pub(crate) new_table: &'a (dyn Fn() -> Table + Sync),
-    pub(crate) volume: VolumeId,
+    pub(crate) owner: Owner,
+    /// Segments have rows.
+    pub(crate) has_sessions: bool,
+    /// Packets can wait for the indexer.
+    pub(crate) may_wait: bool,
     pub(crate) limits: SegmentLimits,
-    pub(crate) encoder: Encoder,
     pub(crate) epoch: u32,
     pub(crate) recording: Option<String>,
     pub(crate) catalog: Catalog,
@@ -77,16 +101,24 @@ pub(crate) struct Indexer<'a> {
     pub(crate) clock: &'a dyn Clock,
     pub(crate) board: Board,
     /// What there was no time for.
-    pub(crate) late: Late<'a>,
+    pub(crate) late: Late,
+    pub(crate) read_back: ReadBack<'a>,
 }
 
 /// The state of the thread.
 pub(crate) struct Run<'a> {
     parts: Indexer<'a>,
-    segment: Option<OpenSegment>,
-    /// Which stripes the segments cover that the encoder has, in their order.
-    closed: VecDeque<Option<Identity>>,
+    live: Option<OpenSegment>,
+    past: Option<OpenSegment>,
+    /// Opening of the volume that wrote what the past lane has.
+    past_epoch: Option<u32>,
+    backlog: Backlog,
+    /// By their first stripes.
+    closed: BTreeMap<StripeId, Closed>,
     pending: Vec<Pending>,
+    poison: Poison,
+    /// The segment written last is not in the newest directory.
+    is_unlisted: bool,
     /// Files of what lies before are gone.
     given_up_before: u64,
     report: IndexerReport,
@@ -95,162 +127,375 @@ pub(crate) struct Run<'a> {
 /// The ring writer is gone.
 struct WriterGone;
 
-/// What becomes of the sessions at the end of a segment.
+/// Whether more live stripes may come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Rest {
-    /// They go on into the next one.
-    GoesOn,
-    /// They end with it.
-    Last,
+enum Packets {
+    MayCome,
+    HaveEnded,
 }
 
 impl<'a> Run<'a> {
     pub(crate) fn new(parts: Indexer<'a>) -> Self {
         Self {
-            parts,
-            segment: None,
-            closed: VecDeque::new(),
+            live: None,
+            past: None,
+            past_epoch: None,
+            backlog: Backlog::default(),
+            closed: BTreeMap::new(),
             pending: Vec::new(),
+            poison: Poison::of_earlier(parts.files),
+            is_unlisted: false,
             given_up_before: 0,
             report: IndexerReport::default(),
+            parts,
         }
     }
 
-    /// Indexes what an earlier recording left without, then the sealed pieces until they end. Gives
-    /// what the index directory is known to hold.
+    /// Indexes the sealed pieces until they end, and what was left without an index while there is
+    /// time. Gives what the index directory is known to hold.
     pub(crate) fn run(
         mut self,
         sealed: &FromRing,
         earlier: Reader,
     ) -> Result<(IndexerReport, Catalog), index::Error> {
-        self.catch_up(&earlier)?;
+        self.catch_up(&earlier);
         // A disk that is pulled keeps its name while anybody has it open, and comes back by
         // another.
         drop(earlier);
-        loop {
-            match self.receive(sealed) {
-                Ok(queued) => self.stripe(&queued),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-            self.close_if_due()?;
-            self.write_encoded(false)?;
+        while self.hand_over(sealed) == Packets::MayCome {
+            self.hear(sealed);
             self.cache_durable()?;
         }
-        self.index_rest();
-        self.parts.encoder.hire(thread::available_parallelism().map_or(1, NonZero::get));
-        self.close(Rest::Last)?;
-        self.parts.encoder.complete();
-        self.write_encoded(true)?;
-        // Tens of MB, and the disk takes its time.
-        self.parts.table = None;
+        self.finish();
         self.await_durable()?;
+        self.report.deaths = self.parts.owner.deaths();
+        self.report.notes.extend(self.parts.owner.take_notes());
+        self.report.notes.extend(self.poison.notes());
         Ok((self.report, self.parts.catalog))
     }
 
-    /// The next stripe. While none comes, one of those is indexed for which there was no time.
-    fn receive(&mut self, sealed: &FromRing) -> Result<Queued, RecvTimeoutError> {
-        match sealed.try_next() {
-            Ok(queued) => Ok(queued),
-            Err(TryRecvError::Disconnected) => Err(RecvTimeoutError::Disconnected),
-            Err(TryRecvError::Empty) if self.index_skipped() => Err(RecvTimeoutError::Timeout),
-            Err(TryRecvError::Empty) => sealed.next(TICK),
+    /// Hands over what there is room for: live stripes, or else what is late, or else past.
+    fn hand_over(&mut self, sealed: &FromRing) -> Packets {
+        while self.has_room() {
+            match sealed.try_next() {
+                Ok(queued) => self.push_live(queued),
+                Err(TryRecvError::Disconnected) => return Packets::HaveEnded,
+                Err(TryRecvError::Empty) => {
+                    self.hand_over_earlier();
+                    return Packets::MayCome;
+                }
+            }
+        }
+        Packets::MayCome
+    }
+
+    /// A segment that is due ends before anything else is handed over.
+    fn has_room(&mut self) -> bool {
+        let is_due = self.is_due(Lane::Live) || self.is_due(Lane::Past);
+        if is_due && self.parts.owner.in_hand() == 0 {
+            self.close_if_due();
+            return self.parts.owner.has_room();
+        }
+        !is_due && self.parts.owner.has_room()
+    }
+
+    /// Waits for the indexer, or for a stripe where it has nothing to do, and takes in what came.
+    fn hear(&mut self, sealed: &FromRing) {
+        let owner = &mut self.parts.owner;
+        let is_waiting = owner.in_hand() > 0;
+        let patience = if is_waiting { TICK } else { Duration::ZERO };
+        if let Some(event) = owner.poll(self.parts.clock, patience) {
+            self.take(event);
+            return;
+        }
+        if is_waiting {
+            return;
+        }
+        let tick = if self.parts.owner.is_idle() { TICK } else { ENCODING_TICK };
+        match sealed.next(tick) {
+            Ok(queued) => self.push_live(queued),
+            // The next look sees that they have ended.
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
     }
 
-    /// Indexes a stripe that was skipped; false when there is none that can be had now.
-    fn index_skipped(&mut self) -> bool {
-        let Some(first) = self.parts.late.first() else { return false };
+    fn push_live(&mut self, Queued { stripe: sealed, is_in_a_hurry }: Queued) {
+        let body = HEAD_BYTES..sealed.len;
+        let pieces = (0..).zip(sealed.columns).zip(sealed.starts);
+        let pieces = pieces.map(|((column, buffer), starts)| {
+            let (memory, body) = (0, body.clone());
+            Piece { memory, buffer, column, body, starts }
+        });
+        self.parts.owner.push(Stripe {
+            lane: Lane::Live,
+            id: sealed.stripe,
+            epoch: self.parts.epoch,
+            is_late: false,
+            is_in_a_hurry,
+            packets: sealed.packets,
+            times: sealed.times,
+            slot_cid: Some(sealed.slot_cid),
+            pieces: pieces.collect(),
+        });
+    }
+
+    /// While nothing live waits: one stripe for which there was no time, or one of a stretch that
+    /// was left without an index.
+    fn hand_over_earlier(&mut self) {
+        let is_late = self.parts.late.first().is_some();
+        if !is_late && self.backlog.is_empty() {
+            self.parts.read_back.rest();
+            return;
+        }
+        if !self.parts.has_sessions || self.parts.owner.is_unavailable() {
+            return;
+        }
         let shown = look(&self.parts.board);
-        // A member that hangs would hold up whoever reads from it.
-        if self.parts.table.is_none() || !shown.away.is_empty() {
-            return false;
-        }
-        let (epoch, now) = (self.parts.epoch, self.parts.clock.boottime_ns());
-        let segment = self.segment.get_or_insert_with(|| OpenSegment::new(first, epoch, now));
-        match self.parts.late.next(shown.acknowledged, segment, self.parts.new_table) {
-            Step::Indexed(packets) => {
-                let mut board = self.parts.board.lock().unwrap_or_else(PoisonError::into_inner);
-                board.unindexed -= packets;
-                board.indexed_late += packets;
-                true
+        // A member that hangs would hold up whoever reads from it. What an earlier recording left is read by the members that were there at the beginning.
+        let is_of_earlier = self.backlog.current().is_some_and(|stretch| !stretch.is_counted);
+        if !shown.away.is_empty() {
+            if is_of_earlier {
+                self.hand_over_past(&shown);
             }
-            Step::Unreadable => true,
-            Step::NotNow => false,
+            return;
         }
-    }
-
-    /// The same at the end of a recording, for a while.
-    fn index_rest(&mut self) {
-        let give_up_ns = self.parts.clock.boottime_ns().saturating_add(LATE_NS);
-        while self.parts.late.first().is_some() && self.parts.clock.boottime_ns() < give_up_ns {
-            if !self.index_skipped() {
-                thread::park_timeout(Duration::from_millis(2));
+        if is_late {
+            match self.parts.late.next(shown.acknowledged, &mut self.parts.read_back) {
+                late::Step::Read(stripe) => return self.parts.owner.push(*stripe),
+                late::Step::Unreadable => return,
+                late::Step::NotNow => {}
             }
         }
+        self.hand_over_past(&shown);
     }
 
-    fn stripe(&mut self, Queued { stripe: sealed, is_in_a_hurry }: &Queued) {
-        if let Some(table) = &mut self.parts.table {
-            table.find_names(!is_in_a_hurry);
+    fn hand_over_past(&mut self, shown: &Shown) {
+        let held = (shown.tail, shown.acknowledged);
+        match self.backlog.next(held, &mut self.parts.read_back) {
+            backlog::Step::Stripe(stripe) => {
+                if self.past_epoch.is_some_and(|epoch| epoch != stripe.epoch) {
+                    // Sessions ended with the recording that wrote them.
+                    self.backlog.unread(*stripe);
+                    self.close_when_free(Lane::Past, Rest::Last);
+                } else {
+                    self.past_epoch = Some(stripe.epoch);
+                    self.parts.owner.push(*stripe);
+                }
+            }
+            backlog::Step::End => {
+                if self.parts.owner.in_hand() == 0 {
+                    self.close(Lane::Past, Rest::Last);
+                    self.backlog.end_current();
+                }
+            }
+            backlog::Step::GiveUp(stretch) => self.give_up(&stretch),
+            backlog::Step::NotNow => {}
         }
-        for ((number, column), starts) in (0..).zip(&sealed.columns).zip(&sealed.starts) {
-            let body = column.get(HEAD_BYTES..sealed.len).expect("a piece is a head and a body");
-            self.take((sealed.stripe, number), self.parts.epoch, packets(body).with_starts(starts));
-        }
-        self.note_slot(sealed.stripe, Some(sealed.slot_cid));
     }
 
-    fn take(&mut self, piece: (StripeId, u8), epoch: u32, body: Packets<'_>) {
+    /// A stretch gets a segment that says that its stripes shall have no rows.
+    fn give_up(&mut self, stretch: &Stretch) {
+        if self.parts.owner.in_hand() > 0 {
+            return;
+        }
+        self.backlog.end_current();
         let now = self.parts.clock.boottime_ns();
-        let skipped = self.parts.late.first();
-        let first = skipped.map_or(piece.0, |skipped| skipped.min(piece.0));
-        let segment = self.segment.get_or_insert_with(|| OpenSegment::new(first, epoch, now));
-        segment.take(self.parts.table.as_mut(), piece, body);
+        let mut open = OpenSegment::new(stretch.first, stretch.epoch, now);
+        open.leaves_out_all(stretch.last, stretch.packets, stretch.times);
+        self.poison.give_up(stretch.first, stretch.packets);
+        self.show_losses();
+        self.past = Some(open);
+        self.close(Lane::Past, Rest::Last);
     }
 
-    fn note_slot(&mut self, stripe: StripeId, slot_cid: Option<[u8; 32]>) {
-        if let Some(segment) = &mut self.segment {
-            segment.ends_in_slot_of(stripe, slot_cid);
+    /// Takes in what came of something that was handed over.
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Taken(stripe, taken) => {
+                self.segment_of(&stripe).took(&stripe, &taken);
+                if stripe.is_late {
+                    self.now_indexed(taken.packets);
+                }
+            }
+            Event::Segment(closing, encoded) => self.write_encoded(&closing, encoded),
+            Event::Failed(closing, why) => {
+                self.note(format!("a segment could not be indexed: {why}"));
+                self.lost(&closing, true);
+            }
+            Event::Died(death) => self.died(&death),
+            Event::Poison(stripe) => {
+                self.poison.keep(&stripe, self.parts.files);
+                if stripe.lane == Lane::Live && !stripe.is_late {
+                    self.now_unindexed(stripe.packets);
+                }
+                self.segment_of(&stripe).leaves_out(&stripe);
+                self.show_losses();
+            }
+            Event::Unavailable(stripe) => match stripe.lane {
+                Lane::Live => {
+                    if !stripe.is_late {
+                        self.now_unindexed(stripe.packets);
+                    }
+                    self.parts.late.skip(&stripe);
+                }
+                Lane::Past => {
+                    self.backlog.unread(*stripe);
+                    self.past_again();
+                }
+            },
         }
     }
 
-    fn close_if_due(&mut self) -> Result<(), index::Error> {
+    /// Shows what was left out, and how often the indexer ended.
+    fn show_losses(&self) {
+        let mut board = self.parts.board.lock().unwrap_or_else(PoisonError::into_inner);
+        board.left_out = self.poison.packets();
+        board.indexer_deaths = self.parts.owner.deaths();
+    }
+
+    fn segment_of(&mut self, stripe: &Stripe) -> &mut OpenSegment {
         let now = self.parts.clock.boottime_ns();
-        let limits = &self.parts.limits;
-        if self.segment.as_ref().is_some_and(|segment| segment.is_due(limits, now)) {
-            self.close(Rest::GoesOn)?;
-        }
-        Ok(())
-    }
-
-    /// Hands the rows of the segment to the encoder, as the table makes them.
-    fn close(&mut self, rest: Rest) -> Result<(), index::Error> {
-        let Some(mut segment) = self.segment.take() else { return Ok(()) };
-        let missed_packets = self.parts.late.end_segment(segment.last(), &mut segment);
-        let Indexer { encoder, table, volume, recording, .. } = &mut self.parts;
-        self.report.unread += segment.unread();
-        let mut rows = encoder.begin(core::mem::take(&mut segment.rows))?;
-        match (table, rest) {
-            (Some(table), Rest::GoesOn) => table.cut(&mut rows),
-            (Some(table), Rest::Last) => table.finish(&mut rows),
-            (None, _) => {}
-        }
-        rows.finish(segment.meta(*volume, missed_packets, recording.clone()));
-        self.closed.push_back(segment.identity());
-        self.write_encoded(false)
-    }
-
-    /// Writes the indexes that the encoder has ready into the ring, or all that are under way.
-    fn write_encoded(&mut self, wait: bool) -> Result<(), index::Error> {
-        while let Some(encoded) = self.parts.encoder.next(wait)? {
-            let identity = self.closed.pop_front().expect("a file for every segment, in order");
-            // Without a writer there is no ring to put it into; the packets can be indexed again.
-            if let Ok(places) = self.write_parts(&encoded) {
-                self.note_written(encoded, identity, &places);
+        match stripe.lane {
+            Lane::Live => {
+                let skipped = self.parts.late.first();
+                let first = skipped.map_or(stripe.id, |skipped| skipped.min(stripe.id));
+                let new = || OpenSegment::new(first, self.parts.epoch, now);
+                self.live.get_or_insert_with(new)
+            }
+            Lane::Past => {
+                let new = || OpenSegment::new(stripe.id, stripe.epoch, now);
+                self.past.get_or_insert_with(new)
             }
         }
-        Ok(())
+    }
+
+    /// The indexer is gone, and with it the rows of the segments under way.
+    fn died(&mut self, death: &Death) {
+        self.note(format!("the indexer ended: {}; another one goes on", death.how));
+        for closing in &death.closings {
+            self.lost(closing, death.by_itself);
+        }
+        if let Some(open) = self.live.take() {
+            // Its late stripes count as unindexed again, the others do for the first time.
+            self.now_unindexed(open.packets);
+            // Those that wait are of it, and count already.
+            self.parts.late.end_segment(open.last);
+            let late = self.parts.owner.forget(|stripe| stripe.is_late);
+            late.iter().filter(|it| it.id > open.last).for_each(|it| self.parts.late.skip(it));
+            let OpenSegment { first, last, epoch, packets, times, .. } = open;
+            let (is_counted, is_given_up) = (true, false);
+            self.backlog.add(Stretch {
+                first,
+                last,
+                epoch,
+                packets,
+                times,
+                is_counted,
+                is_given_up,
+            });
+        }
+        self.past_again();
+        self.show_losses();
+    }
+
+    /// What the past lane has under way is done again.
+    fn past_again(&mut self) {
+        self.past_epoch = None;
+        let in_hand = self.parts.owner.forget(|stripe| stripe.lane == Lane::Past);
+        let from = self.past.take().map(|open| open.first);
+        let from = from.or(in_hand.first().map(|stripe| stripe.id));
+        self.backlog.again(from);
+    }
+
+    /// A closed segment did not come back.
+    fn lost(&mut self, closing: &Closing, is_to_blame: bool) {
+        let Some(closed) = self.closed.remove(&closing.first) else { return };
+        if closing.lane == Lane::Live {
+            self.now_unindexed(closing.packets.saturating_sub(closing.missed_packets));
+        }
+        self.backlog.failed(closing, is_to_blame, closed.is_counted || closing.lane == Lane::Live);
+    }
+
+    fn now_unindexed(&self, packets: u64) {
+        let mut board = self.parts.board.lock().unwrap_or_else(PoisonError::into_inner);
+        board.unindexed = board.unindexed.saturating_add(packets);
+    }
+
+    fn now_indexed(&self, packets: u64) {
+        let mut board = self.parts.board.lock().unwrap_or_else(PoisonError::into_inner);
+        board.unindexed = board.unindexed.saturating_sub(packets);
+        board.indexed_late = board.indexed_late.saturating_add(packets);
+    }
+
+    /// The first few times; all are counted.
+    fn note(&mut self, line: String) {
+        const NOTES_MAX: usize = 16;
+        if self.report.notes.len() < NOTES_MAX && !self.report.notes.contains(&line) {
+            self.report.notes.push(line);
+        }
+    }
+
+    fn is_due(&self, lane: Lane) -> bool {
+        let open = match lane {
+            Lane::Live => &self.live,
+            Lane::Past => &self.past,
+        };
+        let now = self.parts.clock.boottime_ns();
+        open.as_ref().is_some_and(|open| open.is_due(&self.parts.limits, now))
+    }
+
+    fn close_if_due(&mut self) {
+        for lane in Lane::ALL {
+            if self.is_due(lane) {
+                self.close(lane, Rest::GoesOn);
+            }
+        }
+    }
+
+    fn close_when_free(&mut self, lane: Lane, rest: Rest) {
+        if self.parts.owner.in_hand() == 0 {
+            self.close(lane, rest);
+        }
+    }
+
+    /// Ends the segment of a lane: nothing is in hand.
+    fn close(&mut self, lane: Lane, rest: Rest) {
+        let open = match lane {
+            Lane::Live => self.live.take(),
+            Lane::Past => {
+                self.past_epoch = self.past_epoch.filter(|_| rest == Rest::GoesOn);
+                self.past.take()
+            }
+        };
+        let Some(mut open) = open else { return };
+        let missed = match lane {
+            Lane::Live => self.parts.late.end_segment(open.last),
+            Lane::Past => Left::NONE,
+        };
+        let closing = open.closing((lane, rest), missed);
+        let is_ours = open.epoch == self.parts.epoch;
+        let recording = self.parts.recording.clone().filter(|_| is_ours);
+        let is_counted =
+            lane == Lane::Past && self.backlog.current().is_some_and(|it| it.is_counted);
+        let closed = Closed { identity: open.identity(), is_counted, unread: open.unread };
+        self.closed.insert(closing.first, closed);
+        let closing = Closing { recording, ..closing };
+        if let Some(Event::Died(death)) = self.parts.owner.close(closing, self.parts.clock) {
+            self.died(&death);
+        }
+    }
+
+    /// Puts an index into the ring.
+    fn write_encoded(&mut self, closing: &Closing, encoded: Encoded) {
+        let Some(closed) = self.closed.remove(&closing.first) else { return };
+        // Without a writer there is no ring to put it into; the packets can be indexed again.
+        if let Ok(places) = self.write_parts(&encoded) {
+            if closed.is_counted {
+                self.now_indexed(closing.packets.saturating_sub(closing.missed_packets));
+            }
+            self.report.unread = self.report.unread.saturating_add(closed.unread);
+            self.note_written(encoded, closed.identity, &places);
+        }
     }
 
     fn note_written(&mut self, encoded: Encoded, identity: Option<Identity>, places: &[StripeId]) {
@@ -259,16 +504,24 @@ impl<'a> Run<'a> {
         // The next index lists this one even before it is durable: acknowledgements come in order.
         let entry = encoded.entry(Some((first_part, parts)));
         self.parts.catalog.add(&[entry]);
-        self.report.rows += entry.summary.sessions;
+        self.report.rows = self.report.rows.saturating_add(entry.summary.sessions);
         self.report.segments += 1;
-        self.report.index_bytes += entry.bytes;
-        self.pending.push(Pending { last_part, entry, identity, parquet: encoded.parquet });
+        self.report.index_bytes = self.report.index_bytes.saturating_add(entry.bytes);
+        let held: usize = self.pending.iter().map(|pending| pending.parquet.len()).sum();
+        let fits = to_u64(held.saturating_add(encoded.parquet.len())) <= PENDING_BYTES_MAX;
+        // Without its file the cache loads it from the ring when it is needed.
+        if fits {
+            self.pending.push(Pending { last_part, entry, identity, parquet: encoded.parquet });
+        }
     }
 
     /// Cuts the file into parts, as many in a stripe as it has data columns.
-    fn write_parts(&self, encoded: &Encoded) -> Result<Vec<StripeId>, WriterGone> {
+    fn write_parts(&mut self, encoded: &Encoded) -> Result<Vec<StripeId>, WriterGone> {
         let Indexer { catalog, pool, tasks, data_columns, .. } = &self.parts;
-        let older = catalog.directory();
+        let mut older = catalog.directory();
+        let newest = older.first().map(|entry| entry.summary.first);
+        let is_newest = newest.is_none_or(|newest| newest <= encoded.summary.first);
+        older.retain(|entry| entry.summary.last < encoded.summary.first);
         let largest = pool.buffer_size() - HEAD_BYTES - LOCAL_FRAME_BYTES;
         // Columns of a stripe have the same rows, so parts of about the same size waste least.
         let share = encoded.parquet.len() / data_columns + PART_BYTES_MIN.min(largest);
@@ -293,10 +546,27 @@ impl<'a> Run<'a> {
             let place = place.recv().map_err(|_| WriterGone)?;
             places.extend(blocks.iter().map(|_| place));
         }
-        if let Some(&first_part) = places.first() {
+        // Heads point to the newest segment, whose directory has all others.
+        if let Some(&first_part) = places.first().filter(|_| is_newest) {
             tasks.send(Task::IndexComplete { first_part }).map_err(|_| WriterGone)?;
         }
+        self.is_unlisted = !is_newest;
         Ok(places)
+    }
+
+    /// A segment of the past that was written behind a newer one is in no directory: the newest
+    /// one's index is written once more, with a directory that has it.
+    fn list_all(&mut self) {
+        let newest = self.parts.catalog.directory().first().copied();
+        let Some(newest) = newest.filter(|_| self.is_unlisted) else { return };
+        // Where that cannot be, queries index the stretch on the way.
+        let Some(parquet) = self.parts.read_back.index(newest.index) else { return };
+        let encoded = Encoded { parquet, summary: newest.summary };
+        if let Ok(places) = self.write_parts(&encoded) {
+            let parts = u16::try_from(places.len()).expect("parts are numbered with 16 bits");
+            let first_part = places.first().copied();
+            self.parts.catalog.add(&[encoded.entry(first_part.map(|first| (first, parts)))]);
+        }
     }
 
     /// A column of the index's own pool: waiting for one of the packets' could wait for ourselves.
@@ -314,6 +584,7 @@ impl<'a> Run<'a> {
             let now = self.parts.clock.realtime();
             self.parts.catalog.retire(shown.tail, now, self.parts.files)?;
             self.parts.catalog.drop_groups(self.parts.files)?;
+            self.poison.retire(shown.tail, self.parts.files);
         }
         if self.pending.is_empty() {
             return Ok(());
@@ -324,8 +595,69 @@ impl<'a> Run<'a> {
             catalog.confirm(ready.entry.summary.first, ready.identity, self.parts.files);
             catalog.store(ready.entry, &ready.parquet, self.parts.files);
             catalog.retire(shown.tail, self.parts.clock.realtime(), self.parts.files)?;
+            self.poison.retire(shown.tail, self.parts.files);
         }
         Ok(())
+    }
+
+    /// The end of a recording: what is in hand, for a while what there was no time for, and the
+    /// last segments. An indexer that dies meanwhile leaves something to be done again.
+    fn finish(&mut self) {
+        let longest = if self.parts.may_wait { LATE_OF_FILES_NS } else { LATE_NS };
+        let give_up_ns = self.parts.clock.boottime_ns().saturating_add(longest);
+        loop {
+            let deaths = self.parts.owner.deaths();
+            self.index_rest(give_up_ns);
+            self.close_all();
+            let has_time = self.parts.clock.boottime_ns() < give_up_ns;
+            let has_died = self.parts.owner.deaths() > deaths;
+            if !(has_time && has_died && self.has_rest()) {
+                break;
+            }
+        }
+        self.report.cpu = self.parts.owner.end();
+        self.list_all();
+    }
+
+    /// Something is left that an indexer could be given.
+    fn has_rest(&mut self) -> bool {
+        let is_left = self.parts.late.first().is_some() || !self.backlog.is_empty();
+        is_left && self.parts.has_sessions && !self.parts.owner.is_unavailable()
+    }
+
+    /// Until all is done, the time is over, or nothing was done for a while.
+    fn index_rest(&mut self, give_up_ns: i64) {
+        let mut moved_ns = self.parts.clock.boottime_ns();
+        loop {
+            let has_time = self.parts.clock.boottime_ns() < give_up_ns;
+            if self.has_room() && has_time {
+                self.hand_over_earlier();
+            }
+            let now = self.parts.clock.boottime_ns();
+            if let Some(event) = self.parts.owner.poll(self.parts.clock, ENCODING_TICK) {
+                moved_ns = now;
+                self.take(event);
+            } else if self.parts.owner.is_idle() {
+                let is_stuck = now.saturating_sub(moved_ns) >= LATE_NS;
+                if is_stuck || !(has_time && self.has_rest()) {
+                    return;
+                }
+                thread::park_timeout(Duration::from_millis(2));
+            }
+        }
+    }
+
+    /// Ends the last segments, and writes them.
+    fn close_all(&mut self) {
+        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        self.parts.owner.hurry(threads.try_into().unwrap_or(1));
+        self.close(Lane::Past, Rest::Last);
+        self.close(Lane::Live, Rest::Last);
+        while !self.parts.owner.is_idle() {
+            if let Some(event) = self.parts.owner.poll(self.parts.clock, TICK) {
+                self.take(event);
+            }
+        }
     }
 
     /// At the end of a recording: the last index becomes durable within a flush or two.
@@ -338,63 +670,30 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Indexes the data stripes behind the newest segment, with a table of their own: their
-    /// sessions ended with the recording that wrote them.
-    fn catch_up(&mut self, reader: &Reader) -> Result<(), index::Error> {
-        let Some(span) = reader.span() else { return Ok(()) };
+    /// The data stripes behind the newest segment: an earlier recording left them without.
+    fn catch_up(&mut self, reader: &Reader) {
+        let Some(span) = reader.span() else { return };
         let indexed = self.parts.catalog.directory().first().map(|newest| newest.summary.last);
-        let first = indexed.map_or(span.tail, |last| last.sequence).max(span.tail);
+        let tail = StripeId { sequence: span.tail, sub: 0 };
+        let first = indexed.map_or(tail, StripeId::after).max(tail);
         let piece = u64::from(reader.geometry().piece_bytes);
-        if span.acknowledged.sequence.saturating_sub(first) * piece > CATCH_UP_BYTES_MAX {
-            return Ok(());
+        let slots = span.acknowledged.sequence.saturating_sub(first.sequence);
+        if slots.saturating_mul(piece) > CATCH_UP_BYTES_MAX || first > span.acknowledged {
+            return;
         }
-        if self.parts.table.is_none() {
-            return Ok(());
-        }
-        let live = self.parts.table.replace((self.parts.new_table)());
-        let recording = self.parts.recording.take();
-        let mut buffers = vec![vec![0; reader.piece_bytes()]; self.parts.data_columns];
-        for sequence in first..=span.acknowledged.sequence {
-            // Before it grew the volume had fewer.
-            let data_columns = reader.membership().geometry_at(sequence).data_columns;
-            let columns = (0..data_columns).zip(&mut buffers);
-            let slots = columns.filter_map(|(column, buffer)| {
-                Some((reader.slot(sequence, column, buffer).ok()?, &*buffer))
-            });
-            let slots: Vec<_> = slots.collect();
-            let mut pieces: Vec<(&StripeInSlot, &Vec<u8>)> = slots
-                .iter()
-                .flat_map(|(slot, buffer)| slot.stripes.iter().map(move |piece| (piece, *buffer)))
-                .collect();
-            pieces.sort_by_key(|(piece, _)| (piece.head.stripe.stripe, piece.head.piece.column));
-            let slot_cid = pieces.first().map(|(piece, _)| &piece.head);
-            let slot_cid = slot_cid.filter(|head| head.stripe.stripe.sub == 0).map(|head| head.cid);
-            for (stripe, buffer) in pieces {
-                let head = &stripe.head.stripe;
-                let wanted = head.kind == Kind::Data
-                    && indexed.is_none_or(|indexed| head.stripe > indexed)
-                    && stripe.bad_rows.is_empty();
-                if !wanted {
-                    continue;
-                }
-                let other_epoch =
-                    self.segment.as_ref().is_some_and(|open| open.epoch() != head.epoch);
-                if other_epoch {
-                    self.close(Rest::Last)?;
-                }
-                let column = stripe.head.piece.column;
-                if column == 0 {
-                    // A segment ends with a stripe, never inside one.
-                    self.close_if_due()?;
-                }
-                let body = Reader::body(&stripe.head, buffer);
-                self.take((head.stripe, column), head.epoch, packets(body));
-                self.note_slot(head.stripe, slot_cid);
-            }
-        }
-        self.close(Rest::Last)?;
-        self.parts.table = live;
-        self.parts.recording = recording;
-        Ok(())
+        let last = span.acknowledged;
+        self.backlog.add(Stretch {
+            first,
+            last,
+            epoch: self.parts.epoch,
+            packets: 0,
+            times: Times::NONE,
+            is_counted: false,
+            is_given_up: false,
+        });
     }
+}
+
+fn to_u64(bytes: usize) -> u64 {
+    u64::try_from(bytes).expect("lengths fit 64 bits")
 }

@@ -9,7 +9,7 @@ use capture::{Counters, Interface, Packet};
 use device::{Buffer, Pool};
 use format::directory::{Gap, GapCause};
 use format::head::Totals;
-use format::pcapng::put_comment;
+use format::pcapng::{ByteOrder, Options, put_comment, put_option};
 use format::piece::{EncodedInterface, InterfaceFields, PacketParts, PieceBuilder};
 use units::{Clock, Timestamp};
 use wire::LinkType;
@@ -18,6 +18,9 @@ use crate::control::Control;
 use crate::ledger::{LaneCounts, Ledger};
 use crate::ring::{FilledColumn, Task};
 use crate::selection::{Selected, Selection};
+
+/// Bytes kept of an interface's name where its description is too long for a piece.
+const NAME_BYTES_MAX: usize = 256;
 
 /// The ring writer is gone; nothing can be stored any more.
 #[derive(Debug)]
@@ -29,6 +32,8 @@ struct Lane {
     encoded: EncodedInterface,
     link_type: LinkType,
     captured_len_max: usize,
+    /// For captured bytes and options together.
+    packet_room: usize,
     counts: LaneCounts,
     /// The stretch of writer drops since the last packet that found a column.
     dropping: Option<Gap>,
@@ -68,6 +73,33 @@ pub(crate) struct Intake<'a> {
     answered: u64,
     /// Slots that the ring writer had under way when packets began to be dropped.
     unfinished_slots: usize,
+    left_out: LeftOut,
+}
+
+/// What came with packets and is not stored, because it is longer than a piece.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct LeftOut {
+    /// Options, and the packets that had them.
+    pub(crate) options: u64,
+    pub(crate) packets: u64,
+    /// Blocks of names or secrets.
+    pub(crate) blocks: u64,
+    /// Interfaces whose descriptions are stored without their options.
+    pub(crate) descriptions: u64,
+}
+
+impl LeftOut {
+    /// One line for each kind.
+    pub(crate) fn notes(self) -> impl Iterator<Item = String> {
+        let Self { options, packets, blocks, descriptions } = self;
+        let lines = [
+            (options, format!("{options} options of {packets} packets are left out")),
+            (blocks, format!("{blocks} blocks of names or secrets are left out")),
+            (descriptions, format!("the options of {descriptions} interfaces are left out")),
+        ];
+        let told = lines.into_iter().filter(|(count, _)| *count > 0);
+        told.map(|(_, line)| format!("{line}: they do not fit into a piece of the volume"))
+    }
 }
 
 /// What an intake is made of.
@@ -108,7 +140,13 @@ impl<'a> Intake<'a> {
             control,
             answered: 0,
             unfinished_slots: 0,
+            left_out: LeftOut::default(),
         }
+    }
+
+    /// What was left out since the last call.
+    pub(crate) fn take_left_out(&mut self) -> LeftOut {
+        core::mem::take(&mut self.left_out)
     }
 
     /// Another source begins: its interfaces get the next numbers.
@@ -120,11 +158,14 @@ impl<'a> Intake<'a> {
     pub(crate) fn know(&mut self, interfaces: &[Interface]) {
         for interface in interfaces.iter().skip(self.lanes.len() - self.base) {
             let id = u32::try_from(self.lanes.len()).expect("few interfaces");
-            let encoded = encode(id, interface, self.selection.note());
+            let (encoded, is_whole) =
+                encode(id, interface, self.selection.note(), self.pool.buffer_size());
+            self.left_out.descriptions += u64::from(!is_whole);
             let capacity = PieceBuilder::new(self.pool.buffer_size());
             self.ledger.know(self.lanes.len(), &interface.name);
             self.lanes.push(Lane {
                 captured_len_max: capacity.captured_len_max(&encoded),
+                packet_room: capacity.packet_room(&encoded),
                 encoded,
                 link_type: interface.link_type,
                 counts: LaneCounts::default(),
@@ -151,14 +192,22 @@ impl<'a> Intake<'a> {
                 return Ok(());
             }
         };
-        loop {
+        let (mut parts, is_cut) = parts_of(packet, lane.captured_len_max.min(len_max));
+        let fitted;
+        if !parts.options.is_empty() && len_bytes(&parts) > lane.packet_room {
+            let count;
+            (fitted, count) = options_that_fit(&parts, lane.packet_room);
+            parts.options = &fitted;
+            self.left_out.options += count;
+            self.left_out.packets += 1;
+        }
+        for _ in 0..2 {
             if self.open.is_none() && !self.open_column()? {
                 self.drop_packet(place, packet);
                 return Ok(());
             }
             let lane = self.lanes.get_mut(place).expect("interfaces are known before packets");
             let open = self.open.as_mut().expect("just opened");
-            let (parts, is_cut) = parts_of(packet, lane.captured_len_max.min(len_max));
             if open.builder.push(&mut open.column, &lane.encoded, &parts) {
                 let is_too_long = is_cut && lane.captured_len_max < len_max;
                 lane.counts.taken += 1;
@@ -173,21 +222,26 @@ impl<'a> Intake<'a> {
             }
             self.send(false)?;
         }
+        unreachable!("a packet fits an empty column")
     }
 
     /// Keeps a name resolution or secrets block in the piece of the moment.
-    pub(crate) fn block(&mut self, block: &[u8]) -> Result<bool, WriterGone> {
-        for _ in 0..2 {
+    pub(crate) fn block(&mut self, block: &[u8]) -> Result<(), WriterGone> {
+        let longest = PieceBuilder::new(self.pool.buffer_size()).block_len_max();
+        // One that fits nowhere does not end the piece of the moment.
+        let tries = if block.len() > longest { 0 } else { 2 };
+        for _ in 0..tries {
             if self.open.is_none() && !self.open_column()? {
-                return Ok(false);
+                break;
             }
             let open = self.open.as_mut().expect("just opened");
             if open.builder.push_block(&mut open.column, block) {
-                return Ok(true);
+                return Ok(());
             }
             self.send(false)?;
         }
-        Ok(false)
+        self.left_out.blocks += 1;
+        Ok(())
     }
 
     /// Cuts a column that has been open for too long, or is asked for. Between two calls at most
@@ -365,19 +419,59 @@ fn away_gap(id: u32, since: Timestamp, now: Timestamp) -> Gap {
     Gap { cause, interface, packets: None, bytes: None, from, to }
 }
 
-fn encode(id: u32, interface: &Interface, note: Option<&str>) -> EncodedInterface {
+/// An interface's description, and whether it has all that was said of the interface: at most a
+/// quarter of a piece, which each repeats it.
+fn encode(
+    id: u32,
+    interface: &Interface,
+    note: Option<&str>,
+    piece_bytes: usize,
+) -> (EncodedInterface, bool) {
     let mut options = Vec::new();
     if let Some(note) = note {
         put_comment(&mut options, note);
     }
     interface.put_options(&mut options);
-    EncodedInterface::new(&InterfaceFields {
-        id,
-        link_type: interface.link_type,
-        snaplen: interface.snaplen,
-        name: &interface.name,
-        options: &options,
-    })
+    let (link_type, snaplen) = (interface.link_type, interface.snaplen);
+    let described = |name: &str, options: &[u8]| {
+        EncodedInterface::new(&InterfaceFields { id, link_type, snaplen, name, options })
+    };
+    let whole = described(&interface.name, &options);
+    if whole.len_bytes() <= piece_bytes / 4 {
+        return (whole, true);
+    }
+    let end = interface.name.floor_char_boundary(NAME_BYTES_MAX);
+    (described(interface.name.get(..end).unwrap_or_default(), &[]), false)
+}
+
+/// Bytes of a packet as [`PieceBuilder::packet_room`] counts them.
+fn len_bytes(parts: &PacketParts<'_>) -> usize {
+    let captured: usize = parts.parts.iter().map(|part| part.len()).sum();
+    captured.next_multiple_of(4) + parts.options.len() + 4
+}
+
+/// The options of a packet, in their order, as far as there is room for them, with a comment behind
+/// them that says how many are missing; and that number.
+#[cold]
+fn options_that_fit(parts: &PacketParts<'_>, room: usize) -> (Vec<u8>, u64) {
+    // The text with the longest numbers, and its header.
+    const COMMENT_BYTES: usize = 96;
+    let without = len_bytes(&PacketParts { options: &[], ..*parts });
+    let room = room.saturating_sub(without);
+    let (mut fitted, mut count, mut bytes) = (Vec::new(), 0_u64, 0);
+    for option in Options::new(parts.options, ByteOrder::Little) {
+        let len = 4 + option.value.len().next_multiple_of(4);
+        if fitted.len() + len + COMMENT_BYTES <= room {
+            put_option(&mut fitted, option.code, option.value);
+        } else {
+            count += 1;
+            bytes += len;
+        }
+    }
+    if COMMENT_BYTES <= room {
+        put_comment(&mut fitted, &format!("wirespool: {count} options left out, {bytes} bytes"));
+    }
+    (fitted, count)
 }
 
 /// The packet's bytes, cut at the longest that a piece can hold; true when that was necessary.

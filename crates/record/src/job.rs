@@ -1,6 +1,7 @@
 //! One recording, from options to report.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use core::ops::ControlFlow;
 use core::time::Duration;
@@ -10,6 +11,8 @@ use device::{Ahead, Pool};
 use format::directory::SegmentEntry;
 use format::head::StripeId;
 use format::superblock::Superblock;
+use indexer::Workers;
+use sandbox::Launcher;
 use units::{ByteSize, Clock};
 use volume::{Candidate, MemberAt, Reader, Recovery, Writer, WriterCounters};
 
@@ -19,9 +22,11 @@ use crate::control::Control;
 use crate::discards::{self, Discard};
 use crate::error::Error;
 use crate::members::MemberChange;
+use crate::memory::Budget;
 use crate::pipeline;
 use crate::queues::Queues;
 use crate::selection::Selection;
+use crate::settling::Settled;
 use crate::sources::{self, Way};
 use crate::watch::{Disks, SlowLimit, Watches};
 
@@ -110,6 +115,12 @@ pub struct Options {
     pub discard: Discard,
     /// Who may ask for more while it goes on.
     pub control: Control,
+    /// Who starts the indexer.
+    pub workers: Workers,
+    /// Is called when everything is open.
+    pub settled: Settled,
+    /// Starts the command of `on_member_change`; without one this process does.
+    pub launcher: Option<Arc<Launcher>>,
     /// How the member is driven.
     pub device: device::Options,
 }
@@ -146,6 +157,9 @@ impl Options {
             on_member_change: None,
             discard: Discard::Auto,
             control: Control::default(),
+            workers: Workers::default(),
+            settled: Settled::default(),
+            launcher: None,
             device: device::Options::default(),
         }
     }
@@ -168,6 +182,10 @@ pub struct Progress {
     pub pool_count: usize,
     /// Packets stored for which the indexer has had no time so far.
     pub unindexed: u64,
+    /// Packets that stay without an index, because they ended the indexer twice.
+    pub left_out: u64,
+    /// How often the indexer ended before its time, and another one was started.
+    pub indexer_deaths: u64,
     /// Oldest sequence that the ring holds for certain.
     pub tail: u64,
     /// Everything up to here is durable.
@@ -198,6 +216,10 @@ pub struct Report {
     pub unindexed: u64,
     /// Packets for which the indexer had no time when they came, and found it later.
     pub indexed_late: u64,
+    /// Packets that stay without an index, because they ended the indexer twice.
+    pub left_out: u64,
+    /// How often the indexer ended before its time, and another one was started.
+    pub indexer_deaths: u64,
     /// Packets indexed whose payload was not looked at for names, for want of time.
     pub unread: u64,
     /// Columns of the pool, and most of them that were in use at once.
@@ -216,7 +238,7 @@ pub struct Report {
     pub elapsed_ns: i64,
     /// The last part of that: no packet was left to take, columns and indexes were.
     pub closing_ns: i64,
-    /// CPU time of the process meanwhile.
+    /// CPU time of the recorder and its indexers meanwhile.
     pub cpu: Duration,
     /// What the volume looked like when it was opened.
     pub recovery: Recovery,
@@ -250,13 +272,15 @@ pub fn record(
     let mut opened = open_volume(options, 1 + sources.further.len(), clock)?;
     opened.setup.append(&mut sources.setup);
     drop(near);
+    sources.advice.extend(options.settled.call(options, opened.writer.superblock()));
     let cpu_before = host::cpu_time()?;
     let start_ns = clock.boottime_ns();
     let mut report = pipeline::run(options, clock, sources, opened, progress)?;
     report.opening_ns = start_ns - opening_ns;
     report.elapsed_ns = clock.boottime_ns() - start_ns;
     let cpu = host::cpu_time()?;
-    report.cpu = (cpu.user + cpu.system).saturating_sub(cpu_before.user + cpu_before.system);
+    // That of the indexers is there already.
+    report.cpu += (cpu.user + cpu.system).saturating_sub(cpu_before.user + cpu_before.system);
     for account in &report.interfaces {
         let settled = account.is_balanced() && account.in_flight == 0;
         assert!(settled, "every packet is accounted for: {account:?}");
@@ -303,7 +327,7 @@ fn open_volume(options: &Options, queues: usize, clock: &dyn Clock) -> Result<Op
     let further = 2 * (u64::from(reader.geometry().data_columns) - 1);
     let columns = pool_bytes / piece_bytes + further;
     let columns = usize::try_from(columns).unwrap_or(usize::MAX);
-    let pool = Pool::new(columns, reader.piece_bytes())?;
+    let pool = Pool::shared(columns, reader.piece_bytes())?;
     // From now on, and so with the memory policy of this thread.
     let ahead = pool.touch_ahead().map_err(Error::Thread)?;
     let watches = Watches::new(options.slow, reader.superblock().qualified.as_ref());
@@ -323,6 +347,9 @@ fn open_volume(options: &Options, queues: usize, clock: &dyn Clock) -> Result<Op
     let directory = reader.newest_index().and_then(|at| reader.directory(at)).unwrap_or_default();
     let mut setup = discards::begin(&mut writer, &members, options.discard);
     setup.extend(pool_line);
+    let held = u64::try_from(columns).unwrap_or(u64::MAX).saturating_mul(piece_bytes);
+    let budget = Budget::new(options, reader.geometry(), (queues, held));
+    setup.push(budget.to_string());
     if pool.is_in_huge_pages() {
         setup.push("the pool lies in huge pages".to_owned());
     }

@@ -1,9 +1,17 @@
 //! What becomes of the members while a recording goes on, and who is told.
 
+use core::error::Error as _;
 use core::fmt;
+use core::time::Duration;
+use std::sync::Arc;
 
-use host::Hook;
+use sandbox::{Child, Launcher, Program, Request};
 use volume::{Membership, Recovery};
+
+use crate::job::Options;
+
+/// How long the end of a recording waits for each command that was started.
+const COMMAND_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A change of what a member is good for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -118,13 +126,22 @@ pub(crate) fn at_start(membership: &Membership, recovery: &Recovery) -> Vec<Memb
 pub(crate) struct Crier {
     command: Option<String>,
     volume: String,
-    hook: Hook,
+    /// Starts the commands; without it this process does.
+    launcher: Option<Arc<Launcher>>,
+    /// Commands that have not ended, as far as is known.
+    running: Vec<Child>,
     told: usize,
 }
 
 impl Crier {
-    pub(crate) fn new(command: Option<String>, volume: String) -> Self {
-        Self { command, volume, hook: Hook::default(), told: 0 }
+    pub(crate) fn new(options: &Options) -> Self {
+        Self {
+            command: options.on_member_change.clone(),
+            volume: options.volume.display().to_string(),
+            launcher: options.launcher.clone(),
+            running: Vec::new(),
+            told: 0,
+        }
     }
 
     /// Tells those that are new; gives what could not be told.
@@ -134,23 +151,44 @@ impl Crier {
         let mut failures = Vec::new();
         for change in new {
             host::log_warning(&format!("{}: {change}", self.volume));
-            let Some(command) = &self.command else { continue };
-            let environment = [
-                ("WIRESPOOL_VOLUME", self.volume.clone()),
-                ("WIRESPOOL_MEMBER", change.member.to_string()),
-                ("WIRESPOOL_MEMBER_PATH", change.path.clone()),
-                ("WIRESPOOL_CHANGE", change.what.word().to_owned()),
-                ("WIRESPOOL_TEXT", change.to_string()),
-            ];
-            if let Err(error) = self.hook.start(command, &environment) {
-                failures.push(error.to_string());
+            if let Some(command) = self.command.clone()
+                && let Err(error) = self.start(command, change)
+            {
+                let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+                failures.push(format!("the command of --on-member-change: {error}{cause}"));
             }
         }
         failures
     }
 
-    /// Waits for the commands.
-    pub(crate) fn finish(self) {
-        self.hook.finish();
+    /// Starts the command and does not wait for it.
+    fn start(&mut self, command: String, change: &MemberChange) -> Result<(), sandbox::Error> {
+        let program = Program::Shell(command.into());
+        let environment = [
+            ("WIRESPOOL_VOLUME", self.volume.clone()),
+            ("WIRESPOOL_MEMBER", change.member.to_string()),
+            ("WIRESPOOL_MEMBER_PATH", change.path.clone()),
+            ("WIRESPOOL_CHANGE", change.what.word().to_owned()),
+            ("WIRESPOOL_TEXT", change.to_string()),
+        ];
+        let request = Request { environment: &environment, ..Request::new(&program, &[]) };
+        let child = match &self.launcher {
+            Some(launcher) => launcher.spawn(&request),
+            None => sandbox::spawn(&request),
+        };
+        self.running.retain_mut(|child| child.is_running().unwrap_or(false));
+        self.running.push(child?);
+        Ok(())
+    }
+
+    /// Waits for the commands, which take their time; gives a line for those that still run then.
+    pub(crate) fn finish(mut self) -> Option<String> {
+        let still = |child: &mut Child| matches!(child.wait_timeout(COMMAND_PATIENCE), Ok(None));
+        let running =
+            self.running.iter_mut().filter_map(|child| still(child).then_some(())).count();
+        let seconds = COMMAND_PATIENCE.as_secs();
+        (running > 0).then(|| {
+            format!("{running} commands of --on-member-change still run after {seconds} s")
+        })
     }
 }

@@ -13,13 +13,12 @@ use format::directory::{Gap, GapCause};
 use format::geometry::Geometry;
 use format::superblock::{Spare, Superblock};
 use index::{Catalog, Files, MemoryFiles};
-use session::Table;
+use indexer::{Owner, Setup};
 use units::{Clock, Timestamp};
 use volume::{Reader, Recovery, Retention, WriterCounters};
 
 use crate::account::Account;
 use crate::control::Questions;
-use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::expiry::Expiry;
 use crate::hurry::{self, FromRing};
@@ -31,9 +30,11 @@ use crate::members::{self, Crier};
 use crate::patrol::{Patrolled, Patroller};
 use crate::queues::{Fed, Feeding, Sources};
 use crate::reach::ReachBack;
+use crate::read_back::ReadBack;
 use crate::resilver;
 use crate::ring::{Board, RingParts, RingWriter, Shown, Task, look};
 use crate::segment::SegmentLimits;
+use crate::settling::index_folder;
 use crate::steps::ClockSteps;
 use crate::teller::{Progressing, Teller};
 use crate::watch::{Watches, Watching};
@@ -54,9 +55,9 @@ pub(crate) fn run(
     let (recovery, pool) = (opened.recovery.clone(), opened.pool.clone());
     let cut_after_ns = i64::try_from(options.cut_after.as_nanos()).unwrap_or(i64::MAX);
     let may_wait = matches!(options.input, Input::Files(_));
-    let index_pool = index_pool(opened.writer.geometry())?;
+    let (index_pool, readable) = index_pools(opened.writer.geometry())?;
     let retention = retention(options, opened.writer.superblock())?;
-    let new_table = table_maker(options)?;
+    let owner = owner_of(options, &opened, &readable)?;
     let open_reader = || open_reader(options);
 
     let (ledger, is_stopping) = (Ledger::new(1 + sources.further.len()), AtomicBool::new(false));
@@ -68,9 +69,9 @@ pub(crate) fn run(
         let (tasks, task_queue) = sync_channel(pool.count());
         let (sealed, sealed_queue) = hurry::queue(pool.count(), may_wait);
         let skips = Skips::default();
-        let shared: Shared<'_> = (&board, tasks.clone(), index_pool, files.as_ref(), &new_table);
-        let late = Late::new(Arc::clone(&skips), &open_reader);
-        let indexer = indexer_of(options, clock, &opened, (shared, late))?;
+        let shared: Shared<'_> = (&board, tasks.clone(), index_pool, files.as_ref());
+        let earlier = (Late::new(Arc::clone(&skips)), ReadBack::new(&open_reader, readable));
+        let indexer = indexer_of(options, clock, &opened, (shared, owner, earlier))?;
         let ring = RingParts {
             pool: pool.clone(),
             clock,
@@ -124,9 +125,11 @@ impl Report {
     /// An index that failed costs no packet: what it does not cover is indexed when asked for.
     fn take_index(&mut self, indexed: Result<IndexerReport, index::Error>) {
         match indexed {
-            Ok(IndexerReport { rows, segments, index_bytes, unread }) => {
+            Ok(IndexerReport { rows, segments, index_bytes, unread, deaths, cpu, notes }) => {
+                self.cpu = cpu;
                 (self.rows, self.segments, self.index_bytes) = (rows, segments, index_bytes);
-                self.unread = unread;
+                (self.unread, self.indexer_deaths) = (unread, deaths);
+                self.notes.extend(notes);
             }
             Err(error) => self.notes.push(format!("indexing stopped: {error}; packets are stored")),
         }
@@ -139,13 +142,14 @@ impl Report {
         self.notes.extend(notes);
         self.notes.extend(fed.notes);
         self.notes.extend(crier.tell(&shown.changes));
-        crier.finish();
+        self.notes.extend(crier.finish());
         self.broken_off = fed.broken_off;
         self.interfaces = ledger.accounts(&shown.stored);
         self.losses = ledger.losses();
         self.total = Account::sum(&self.interfaces);
         self.pool_columns = (pool.count(), pool.count() - pool.least_free_count());
         (self.unindexed, self.indexed_late) = (shown.unindexed, shown.indexed_late);
+        self.left_out = shown.left_out;
         if shown.unerased > 0 {
             let slots = shown.unerased;
             self.notes.push(format!(
@@ -190,7 +194,7 @@ fn new_teller<'a>(
         slots: geometry.slots - u64::from(opened.writer.superblock().window),
         setup: opened.setup.iter().chain(advice).cloned().collect(),
         notes: advice.iter().chain(opened.writer.notes()).cloned().collect(),
-        crier: Crier::new(options.on_member_change.clone(), options.volume.display().to_string()),
+        crier: Crier::new(options),
         steps: ClockSteps::default(),
         watching: Watching::new(
             opened.watches.clone(),
@@ -227,12 +231,8 @@ fn index_files(
     options: &Options,
     superblock: &Superblock,
 ) -> (Box<dyn Files + Send + Sync>, Option<String>) {
-    let opened = match &options.index_dir {
-        Some(path) => host::Directory::open(path),
-        None => host::default_cache_directory()
-            .and_then(|cache| host::Directory::open(&cache.join(superblock.volume_id.to_string()))),
-    };
-    match opened {
+    let opened = index_folder(options, superblock);
+    match opened.and_then(|folder| host::Directory::open(&folder)) {
         Ok(directory) => (Box::new(directory), None),
         Err(error) => {
             let note = format!("no index cache ({error}); queries read the index from the volume");
@@ -241,16 +241,16 @@ fn index_files(
     }
 }
 
-/// Board, way to the ring writer, columns for it, index directory, and maker of tables.
-type Shared<'a> =
-    (&'a Board, SyncSender<Task>, Pool, &'a (dyn Files + Sync), &'a (dyn Fn() -> Table + Sync));
+/// Board, way to the ring writer, columns for it, index directory.
+type Shared<'a> = (&'a Board, SyncSender<Task>, Pool, &'a (dyn Files + Sync));
 
 fn indexer_of<'a>(
     options: &Options,
     clock: &'a dyn Clock,
     opened: &Opened,
-    ((board, tasks, pool, files, new_table), late): (Shared<'a>, Late<'a>),
+    (shared, owner, (late, read_back)): (Shared<'a>, Owner, (Late, ReadBack<'a>)),
 ) -> Result<Indexer<'a>, Error> {
+    let (board, tasks, pool, files) = shared;
     // Rows do not outlive packets that are erased because of their age.
     let kept = retention(options, opened.writer.superblock())?;
     let max_age = Duration::from_nanos(u64::try_from(kept.max_age_ns).expect("it is checked"));
@@ -258,18 +258,17 @@ fn indexer_of<'a>(
     let keep_sessions = options.keep_sessions.map(|keep| keep.min(bound));
     let superblock = opened.writer.superblock();
     let geometry = &superblock.geometry;
-    let (volume, tail) = (superblock.volume_id, opened.writer.tail());
-    let mut catalog = Catalog::new(volume, tail, keep_sessions);
+    let tail = opened.writer.tail();
+    let mut catalog = Catalog::new(superblock.volume_id, tail, keep_sessions);
     catalog.add(&opened.directory);
     let newest = opened.directory.first().map(|newest| newest.summary.first);
     // Where files cannot be removed they do not count either: queries ask the ring.
     drop(catalog.drop_future(newest.unwrap_or(opened.writer.acknowledged()), files));
     Ok(Indexer {
-        table: options.sessions.map(|_| new_table()),
-        new_table,
-        volume,
+        owner,
+        has_sessions: options.sessions.is_some(),
+        may_wait: matches!(options.input, Input::Files(_)),
         limits: SegmentLimits::for_ring(geometry.slots, geometry.piece_bytes),
-        encoder: Encoder::start().map_err(Error::Thread)?,
         epoch: opened.writer.epoch(),
         recording: options.name.clone(),
         catalog,
@@ -280,6 +279,7 @@ fn indexer_of<'a>(
         clock,
         board: Arc::clone(board),
         late,
+        read_back,
     })
 }
 
@@ -297,17 +297,23 @@ fn spawn_ring<'scope>(
     thread::Builder::new().name("ring".to_owned()).spawn_scoped(scope, body).map_err(Error::Thread)
 }
 
-/// Columns for the parts of an index, two for each data column.
-fn index_pool(geometry: &Geometry) -> Result<Pool, Error> {
+/// Columns for the parts of an index, two for each data column, and as much memory for stripes that
+/// are read back.
+fn index_pools(geometry: &Geometry) -> Result<(Pool, Pool), Error> {
     let piece_bytes = usize::try_from(geometry.piece_bytes).expect("at most 2 MiB");
-    Ok(Pool::new(2 * usize::from(geometry.data_columns), piece_bytes)?)
+    let count = 2 * usize::from(geometry.data_columns);
+    Ok((Pool::new(count, piece_bytes)?, Pool::shared(count, piece_bytes)?))
 }
 
-/// Makes session tables that know each other's sessions.
-fn table_maker(options: &Options) -> Result<impl Fn() -> Table + Sync + use<>, Error> {
-    let hash_seed = u64::from_le_bytes(host::random_bytes()?);
-    let config = options.sessions.unwrap_or_default();
-    Ok(move || Table::new(config, hash_seed))
+/// The indexer, which sees the packets in the pool and what is read back.
+fn owner_of(options: &Options, opened: &Opened, readable: &Pool) -> Result<Owner, Error> {
+    Ok(Owner::new(Setup {
+        volume: opened.writer.superblock().volume_id,
+        hash_seed: u64::from_le_bytes(host::random_bytes()?),
+        sessions: options.sessions,
+        memories: vec![opened.pool.clone(), readable.clone()],
+        workers: options.workers.clone(),
+    }))
 }
 
 /// The volume as it is now, if it can be read.

@@ -19,6 +19,7 @@ use format::directory::Gap;
 use format::head::{HEAD_BYTES, Kind, StripeId, Totals};
 use format::piece::{Contents, InterfaceUse, PieceBuilder, Statistics};
 use format::superblock::Spare;
+use indexer::Times;
 use units::{Clock, Timestamp};
 use volume::{Filled, Writer, WriterCounters};
 
@@ -100,6 +101,7 @@ pub(crate) struct SealedStripe {
     /// Bytes of head and body of each.
     pub(crate) len: usize,
     pub(crate) packets: u64,
+    pub(crate) times: Times,
 }
 
 /// What other threads may know of the writer at any moment.
@@ -118,6 +120,10 @@ pub(crate) struct Shown {
     pub(crate) unindexed: u64,
     /// Packets in such stripes that were indexed since.
     pub(crate) indexed_late: u64,
+    /// Packets that stay without an index: they ended the indexer twice.
+    pub(crate) left_out: u64,
+    /// Indexers that ended before their time.
+    pub(crate) indexer_deaths: u64,
     /// What became of members, in the order of time.
     pub(crate) changes: Vec<MemberChange>,
     /// Number of the opening that goes on: members come and go with it.
@@ -378,7 +384,16 @@ impl RingWriter<'_> {
         let appended = self.append(filled)?;
         self.waiting.push_back((appended.stripe, interfaces));
         let volume::Appended { stripe, slot_cid, columns, len } = appended;
-        self.hand_to_indexer(SealedStripe { stripe, slot_cid, columns, starts, len, packets });
+        let times = Times { min: time_min, max: time_max };
+        self.hand_to_indexer(SealedStripe {
+            stripe,
+            slot_cid,
+            columns,
+            starts,
+            len,
+            packets,
+            times,
+        });
         Ok(())
     }
 
@@ -386,7 +401,8 @@ impl RingWriter<'_> {
     /// time for it.
     fn hand_to_indexer(&mut self, sealed: SealedStripe) {
         let Some(indexer) = &self.indexer else { return };
-        let skipped = Skipped { stripe: sealed.stripe, packets: sealed.packets };
+        let SealedStripe { stripe, packets, times, .. } = sealed;
+        let skipped = Skipped { stripe, packets, times };
         if !indexer.send(sealed) {
             // Counted first: it is taken off again when it is indexed.
             let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,14 +1,20 @@
-//! The segment under way: its rows, its bounds, and when it ends.
+//! The account of a segment under way: which stripes it covers, and when it ends. Its rows are the
+//! indexer's.
 
-use std::collections::BTreeMap;
+use core::mem;
 
-use format::directory::Gap;
-use format::head::{StripeId, VolumeId};
-use format::piece::Packets;
-use format::slice::PieceId;
-use index::{Identity, Interface, SegmentMeta};
-use session::{PacketView, Slice, Table};
-use units::Timestamp;
+use format::head::StripeId;
+use index::{Identity, LeftOut};
+use indexer::{Closing, Lane, Rest, Stripe, Taken, Times};
+
+use crate::late::Left;
+
+/// Most stretches of poison that a segment lists; one more ends it.
+const LEFT_OUT_MAX: usize = 1024;
+
+/// An index may be twice as large as its packets, when each of them is a session with names, and
+/// this.
+const INDEX_BYTES_SLACK: u64 = 4 << 20;
 
 /// When a segment ends.
 #[derive(Clone, Copy, Debug)]
@@ -21,14 +27,15 @@ pub(crate) struct SegmentLimits {
     pub(crate) bytes_max: u64,
     /// Age at which it ends in any case.
     pub(crate) age_max_ns: i64,
-    /// Rows at which it ends in any case: they are held in memory.
-    pub(crate) rows_max: usize,
+    /// Rows, and bytes of them, at which it ends in any case: the indexer holds them in memory.
+    pub(crate) rows_max: u64,
+    pub(crate) row_bytes_max: u64,
 }
 
 impl SegmentLimits {
     /// A segment ends at 1 GiB, but not before 60 s; at 1/16 of the ring (at least 16 slots, so
     /// that the slot which its index may leave half empty stays small against it), after an
-    /// hour, or when its rows fill 256 MiB or so.
+    /// hour, or when its rows fill 256 MiB.
     pub(crate) fn for_ring(slots: u64, piece_bytes: u32) -> Self {
         let piece = u64::from(piece_bytes);
         Self {
@@ -37,28 +44,30 @@ impl SegmentLimits {
             bytes_max: (slots / 16).max(16) * piece,
             age_max_ns: 3_600_000_000_000,
             rows_max: 1 << 19,
+            row_bytes_max: indexer::ROW_BYTES_MAX,
         }
     }
 }
 
 /// A segment that is being filled.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct OpenSegment {
-    first: StripeId,
-    last: StripeId,
+    pub(crate) first: StripeId,
+    pub(crate) last: StripeId,
     /// `CID` of the first stripe in the slot of the last one, where it is known.
     slot_cid: Option<[u8; 32]>,
-    epoch: u32,
+    pub(crate) epoch: u32,
     started_ns: i64,
     bytes: u64,
-    unindexed: u64,
-    unread: u64,
-    times: Times,
-    gaps: Vec<Gap>,
-    interfaces: BTreeMap<u32, Interface>,
-    vlan_in_key: bool,
-    /// Rows of sessions and slices that have ended so far.
-    pub(crate) rows: Vec<Slice>,
+    pub(crate) times: Times,
+    /// Packets that have rows, in their order or later.
+    pub(crate) packets: u64,
+    /// Those of them that came late.
+    pub(crate) late_packets: u64,
+    pub(crate) unread: u64,
+    rows: u64,
+    row_bytes: u64,
+    left_out: Vec<LeftOut>,
 }
 
 impl OpenSegment {
@@ -70,65 +79,49 @@ impl OpenSegment {
             epoch,
             started_ns: now_ns,
             bytes: 0,
-            unindexed: 0,
+            times: Times::NONE,
+            packets: 0,
+            late_packets: 0,
             unread: 0,
-            times: Times { packets: 0, min: Timestamp::MAX, max: Timestamp::MIN },
-            gaps: Vec::new(),
-            interfaces: BTreeMap::new(),
-            vlan_in_key: false,
-            rows: Vec::new(),
+            rows: 0,
+            row_bytes: 0,
+            left_out: Vec::new(),
         }
     }
 
-    pub(crate) fn epoch(&self) -> u32 {
-        self.epoch
-    }
-
-    /// Takes the packets of one piece into account; without a table they stay without rows.
-    pub(crate) fn take(
-        &mut self,
-        table: Option<&mut Table>,
-        (stripe, column): (StripeId, u8),
-        walk: Packets<'_>,
-    ) {
-        let piece = PieceId { sequence: stripe.sequence, sub: stripe.sub, column };
-        let mut views = Views { walk, piece, times: self.times };
-        if let Some(table) = table {
-            self.vlan_in_key = table.vlan_in_key();
-            let unread_before = table.stats().unread;
-            table.push_all(&mut views, &mut self.rows);
-            self.unread += table.stats().unread - unread_before;
-        } else {
-            self.unindexed += u64::try_from(views.by_ref().count()).expect("counts fit 64 bits");
+    /// The packets of a stripe have rows.
+    pub(crate) fn took(&mut self, stripe: &Stripe, taken: &Taken) {
+        self.reaches(stripe);
+        self.packets = self.packets.saturating_add(taken.packets);
+        if stripe.is_late {
+            self.late_packets = self.late_packets.saturating_add(taken.packets);
         }
-        let Views { walk, times, .. } = views;
-        self.times = times;
-        self.gaps.extend_from_slice(walk.gaps());
-        for known in walk.interfaces() {
-            self.interfaces.entry(known.id).or_insert_with(|| Interface {
-                id: known.id,
-                link_type: known.link_type,
-                name: known.name.clone(),
-            });
+        self.unread = self.unread.saturating_add(taken.unread);
+        (self.rows, self.row_bytes) = (taken.rows, taken.row_bytes);
+    }
+
+    /// The packets of a stripe will never have rows.
+    pub(crate) fn leaves_out(&mut self, stripe: &Stripe) {
+        self.reaches(stripe);
+        let (first, packets) = (stripe.id, stripe.packets);
+        self.left_out.push(LeftOut { first, last: first, packets });
+    }
+
+    /// The same of everything up to the stripe `last`.
+    pub(crate) fn leaves_out_all(&mut self, last: StripeId, packets: u64, times: Times) {
+        self.times.add(times);
+        self.left_out.push(LeftOut { first: self.first, last, packets });
+        self.last = last;
+    }
+
+    fn reaches(&mut self, stripe: &Stripe) {
+        self.times.add(stripe.times);
+        let bytes: usize = stripe.pieces.iter().map(|piece| piece.body.len()).sum();
+        self.bytes = self.bytes.saturating_add(u64::try_from(bytes).expect("lengths fit 64 bits"));
+        if stripe.id >= self.last {
+            (self.last, self.slot_cid) = (stripe.id, stripe.slot_cid);
         }
-        self.bytes += u64::try_from(walk.body_len()).expect("lengths fit 64 bits");
-        self.last = self.last.max(stripe);
-    }
-
-    /// Packets whose payload was not looked at for names.
-    pub(crate) fn unread(&self) -> u64 {
-        self.unread
-    }
-
-    pub(crate) fn last(&self) -> StripeId {
-        self.last
-    }
-
-    /// The slot of `stripe`, which was taken, begins with the stripe of this `CID`.
-    pub(crate) fn ends_in_slot_of(&mut self, stripe: StripeId, slot_cid: Option<[u8; 32]>) {
-        if stripe == self.last {
-            self.slot_cid = slot_cid;
-        }
+        self.first = self.first.min(stripe.id);
     }
 
     /// Which stripes these are, whatever their numbers.
@@ -141,74 +134,30 @@ impl OpenSegment {
         (self.bytes >= limits.bytes && age >= limits.age_min_ns)
             || self.bytes >= limits.bytes_max
             || age >= limits.age_max_ns
-            || self.rows.len() >= limits.rows_max
+            || self.rows >= limits.rows_max
+            || self.row_bytes >= limits.row_bytes_max
+            || self.left_out.len() >= LEFT_OUT_MAX
     }
 
-    /// What its file says of it; `missed_packets` are those of stripes that were never taken.
-    pub(crate) fn meta(
-        &self,
-        volume: VolumeId,
-        missed_packets: u64,
-        recording: Option<String>,
-    ) -> SegmentMeta {
-        SegmentMeta {
-            volume,
-            epoch: self.epoch,
+    /// What the indexer is told of its end; `missed` are the packets of stripes that were never
+    /// handed over.
+    pub(crate) fn closing(&mut self, (lane, rest): (Lane, Rest), missed: Left) -> Closing {
+        self.times.add(missed.times);
+        let left_out = mem::take(&mut self.left_out);
+        let left = left_out.iter().map(|left| left.packets).fold(0, u64::saturating_add);
+        let missed_packets = missed.packets.saturating_add(left);
+        Closing {
+            lane,
             first: self.first,
             last: self.last,
-            time_min: self.times.min,
-            time_max: self.times.max,
-            packets: self.times.packets + missed_packets,
-            unindexed_packets: self.unindexed + missed_packets,
-            unread_packets: self.unread,
-            gaps: self.gaps.clone(),
-            interfaces: self.interfaces.values().cloned().collect(),
-            recording,
-            vlan_in_key: self.vlan_in_key,
+            epoch: self.epoch,
+            times: self.times,
+            packets: self.packets.saturating_add(missed_packets),
+            missed_packets,
+            left_out,
+            index_bytes_max: self.bytes.saturating_mul(2).saturating_add(INDEX_BYTES_SLACK),
+            recording: None,
+            rest,
         }
-    }
-}
-
-/// How many packets there were, and from when to when.
-#[derive(Clone, Copy, Debug)]
-struct Times {
-    packets: u64,
-    min: Timestamp,
-    max: Timestamp,
-}
-
-/// The packets of a piece as the session table sees them.
-struct Views<'a> {
-    walk: Packets<'a>,
-    piece: PieceId,
-    times: Times,
-}
-
-impl<'a> Iterator for Views<'a> {
-    type Item = PacketView<'a>;
-
-    /// Handed out through memory, a view would be read in other words than it was written in, and
-    /// wait for them: a fifth of what a small packet costs here.
-    #[expect(clippy::inline_always, reason = "the compiler leaves it a call")]
-    #[inline(always)]
-    fn next(&mut self) -> Option<PacketView<'a>> {
-        // A body that was sealed here, or verified, is well formed; what is not ends the walk.
-        let packet = self.walk.next()?.ok()?;
-        let interface = self.walk.interfaces().get(packet.interface)?;
-        let times = &mut self.times;
-        times.packets += 1;
-        times.min = times.min.min(packet.timestamp);
-        times.max = times.max.max(packet.timestamp);
-        let (begin, end) = packet.span();
-        Some(PacketView {
-            timestamp: packet.timestamp,
-            interface: interface.id,
-            link_type: interface.link_type,
-            original_len: packet.original_len,
-            data: packet.data,
-            piece: self.piece,
-            begin,
-            end,
-        })
     }
 }

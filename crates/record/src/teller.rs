@@ -54,6 +54,8 @@ impl Teller<'_> {
             pool_free: self.pool.free_count(),
             pool_count: self.pool.count(),
             unindexed: shown.unindexed,
+            left_out: shown.left_out,
+            indexer_deaths: shown.indexer_deaths,
             tail: shown.tail,
             acknowledged: shown.acknowledged,
             slots: self.slots,

@@ -129,7 +129,7 @@ impl Frame<'_> {
     }
 
     fn enter(&mut self, at: usize) -> Walked {
-        self.layers += 1;
+        self.layers = self.layers.saturating_add(1);
         if self.layers > LAYERS_MAX { Err(Unread(at)) } else { Ok(()) }
     }
 
@@ -185,6 +185,10 @@ impl Frame<'_> {
 
     fn ip(&mut self, layer: Range<usize>) -> Walked {
         self.enter(layer.start)?;
+        if layer.start >= layer.end {
+            // What is around it says that it ends before it begins.
+            return Err(Unread(layer.start));
+        }
         match self.byte(layer.start)? >> 4 {
             4 => self.ipv4(layer),
             6 => self.ipv6(layer),
@@ -205,11 +209,16 @@ impl Frame<'_> {
         self.ipv4_options(at + 20..behind);
         let walked = if header < 20 {
             Err(Unread(at + 20))
+        } else if end < behind {
+            // Whatever it is, the packet's own length disowns it.
+            Err(Unread(behind))
         } else if u16::from_be_bytes([f0, f1]) & 0x1fff != 0 {
             later_fragment(protocol, behind)
         } else {
             self.transport(protocol, behind..end, self.change(at + 12..at + 20))
         };
+        // Behind the packet's end are rests of other packets, or whatever the sender's memory held.
+        self.blank(end.max(behind)..layer.end);
         if let Err(Unread(unread)) = walked {
             self.blank(unread..layer.end);
         }
@@ -300,6 +309,9 @@ impl Frame<'_> {
     /// A transport, or what else IP carries; `pseudo` is the change of both addresses.
     fn transport(&mut self, protocol: u8, layer: Range<usize>, pseudo: ChecksumChange) -> Walked {
         let at = layer.start;
+        if at > layer.end {
+            return Err(Unread(at));
+        }
         match protocol {
             TCP | DCCP | UDP_LITE => {
                 let checksum = at + if protocol == TCP { 16 } else { 6 };
@@ -319,6 +331,9 @@ impl Frame<'_> {
     /// Brings a checksum over a layer up to date.
     fn sum(&mut self, checksum: usize, layer: Range<usize>, pseudo: Option<ChecksumChange>) {
         let Ok(old) = self.number(checksum) else { return };
+        if checksum + 2 > layer.end {
+            return;
+        }
         let mut change = self.change(layer);
         if let Some(pseudo) = pseudo {
             change.join(pseudo);

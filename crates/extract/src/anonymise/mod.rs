@@ -73,8 +73,11 @@ impl Anonymiser {
         Self { prefixes, stations, v4: HashMap::new(), v6: HashMap::new(), bytes: Vec::new() }
     }
 
-    /// The packet with other addresses.
-    pub(crate) fn packet(&mut self, link_type: LinkType, data: &[u8]) -> Result<&[u8], Error> {
+    /// The packet with other addresses, as long as it was.
+    ///
+    /// # Errors
+    /// Nobody knows where packets of this link type have addresses.
+    pub fn packet(&mut self, link_type: LinkType, data: &[u8]) -> Result<&[u8], Error> {
         self.bytes.clear();
         self.bytes.extend_from_slice(data);
         let mut bytes = core::mem::take(&mut self.bytes);

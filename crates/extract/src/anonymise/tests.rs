@@ -192,6 +192,100 @@ fn neighbours_and_arp_are_found() {
 }
 
 #[test]
+fn a_packet_that_ends_before_its_header_does_is_blanked_behind_it() {
+    for protocol in [1, 4, 6, 17, 41, 47, 50, 58] {
+        for outer in 0..=44_u16 {
+            for inner in [0, 1, 19, 20, 21, 0xffff_u16] {
+                let mut quoted = ipv4(B, A, 6, &[7; 8]);
+                quoted[2..4].copy_from_slice(&inner.to_be_bytes());
+                let mut packet = ipv4(A, B, protocol, &quoted);
+                packet[2..4].copy_from_slice(&outer.to_be_bytes());
+                let new = key().packet(LinkType::RAW, &packet).unwrap().to_vec();
+                assert_eq!(new.len(), packet.len());
+                let (from, to) = (20.max(usize::from(outer)), packet.len());
+                if outer > 0 && from < to {
+                    assert!(
+                        new[from..].iter().all(|byte| *byte == 0),
+                        "{protocol} {outer} {inner}"
+                    );
+                }
+                let is_left = new.windows(4).any(|window| window == A || window == B);
+                // What TCP, UDP and ESP carry stays as it is.
+                let is_payload = [6, 17, 50].contains(&protocol);
+                assert!(is_payload || !is_left, "{protocol} {outer} {inner}: an address is left");
+            }
+        }
+    }
+}
+
+/// Frames with every kind of layer.
+fn frames() -> Vec<Vec<u8>> {
+    let datagram = udp([5, 6], b"inside", &ends());
+    let inner = ipv4(A, B, 17, &datagram);
+    let six = ipv6(A6, B6, 17, &udp([7, 8], b"six", &[A6, B6].concat()));
+    let bridged = ethernet(0x0800, &inner);
+    let over = |port: u16, header: &[u8], inside: &[u8]| {
+        ipv4(A, B, 17, &udp([999, port], &[header, inside].concat(), &ends()))
+    };
+    let routed = [&[17, 2, 4, 1, 0, 0, 0, 0], &A6[..], &datagram].concat();
+    let fragment = [&[17, 0, 0, 0, 0, 0, 0, 1], &datagram[..]].concat();
+    let mut solicitation = vec![135, 0, 0, 0, 0, 0, 0, 0];
+    solicitation.extend([&B6[..], &[1, 1, 2, 0, 0, 0, 0, 2]].concat());
+    let report = [&[143, 0, 0, 0, 0, 0, 0, 1, 4, 0, 0, 1], &A6[..], &B6].concat();
+    let redirected = [&[4, 4, 0, 0, 0, 0, 0, 0], &inner[..]].concat();
+    let neighbours = [&[137, 0, 0, 0, 0, 0, 0, 0], &A6[..], &B6, &redirected].concat();
+    let packets = [
+        inner.clone(),
+        six.clone(),
+        ipv4(A, B, 4, &inner),
+        ipv4(A, B, 41, &six),
+        ipv4(
+            A,
+            B,
+            47,
+            &[&[0xb0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], &inner[..]].concat(),
+        ),
+        ipv4(
+            A,
+            B,
+            47,
+            &[&[0x10, 0, 0x88, 0xbe, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], &bridged[..]].concat(),
+        ),
+        ipv4(A, B, 1, &[&[3, 3, 0, 0, 0, 0, 0, 0], &inner[..]].concat()),
+        over(4789, &[8, 0, 0, 0, 0, 0, 5, 0], &bridged),
+        over(6081, &[1, 0, 0x65, 0x58, 0, 0, 0, 0, 1, 2, 3, 4], &bridged),
+        over(2152, &[0x34, 255, 0, 51, 0, 0, 0, 1, 0, 0, 0, 0x85, 1, 0, 0, 0], &inner),
+        ipv6(A6, B6, 43, &routed),
+        ipv6(A6, B6, 44, &fragment),
+        ipv6(A6, B6, 0, &[&[58, 0, 5, 2, 0, 0, 1, 0], &report[..]].concat()),
+        ipv6(A6, B6, 51, &[&[17, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], &datagram[..]].concat()),
+        ipv6(A6, B6, 58, &solicitation),
+        ipv6(A6, B6, 58, &neighbours),
+    ];
+    packets.to_vec()
+}
+
+#[test]
+fn any_byte_of_any_layer_may_be_any_length() {
+    let mut anonymiser = key();
+    for frame in frames() {
+        for at in 0..frame.len() {
+            for value in [0, 1, 4, 5, 19, 20, 39, 0x45, 0x7f, 0x80, 0xfe, 0xff] {
+                let mut changed = frame.clone();
+                changed[at] = value;
+                assert_eq!(anonymiser.packet(LinkType::RAW, &changed).unwrap().len(), frame.len());
+                // Lengths have two bytes.
+                if let Some(next) = changed.get_mut(at + 1) {
+                    *next = value;
+                }
+                let cut = frame.len() - at / 2;
+                assert_eq!(anonymiser.packet(LinkType::RAW, &changed[..cut]).unwrap().len(), cut);
+            }
+        }
+    }
+}
+
+#[test]
 fn what_is_not_understood_is_blanked() {
     let lldp = ethernet(0x88cc, b"\x02\x07\x04\x02\x00\x00\x00\x00\x01management address 10.1.2.3");
     assert!(changed(&lldp)[14..].iter().all(|byte| *byte == 0));

@@ -1,6 +1,7 @@
 //! What the jobs say: order, limits, completeness, damage, formats.
 
 use core::ops::ControlFlow;
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::process::{Command, Stdio};
@@ -414,10 +415,7 @@ fn a_damaged_index_is_made_again_from_the_packets_and_kept() {
     assert_eq!(find_all(&volume, "", None).0, whole);
     volume.forget_cache();
     let (found, report) = find_all(&volume, "", None);
-    let packets = |found: &[Found]| -> u64 {
-        found.iter().map(|found| found.session.orig.packets + found.session.resp.packets).sum()
-    };
-    assert_eq!((packets(&found), report.completeness.unindexed_packets), (1000, 1000));
+    assert_eq!((packets_of(&found), report.completeness.unindexed_packets), (1000, 1000));
     assert_eq!(pcapng(&volume, "port 1002").0.frames.len(), 200);
 
     // With the newest INDEX readable, the segments are known: rebuilt, and stored again.
@@ -426,7 +424,7 @@ fn a_damaged_index_is_made_again_from_the_packets_and_kept() {
     let (_, body) = index[0];
     damage(&volume, body + 4000);
     let (found, report) = find_all(&volume, "", None);
-    assert_eq!((packets(&found), report.explain.segments_rebuilt), (1000, 1));
+    assert_eq!((packets_of(&found), report.explain.segments_rebuilt), (1000, 1));
     assert_eq!(report.completeness.unindexed_packets, 0);
     assert_eq!(find_all(&volume, "", None).1.explain.segments_rebuilt, 0);
 }
@@ -451,13 +449,10 @@ fn overwritten_packets_leave_the_answers_unless_rows_are_kept() {
     let kept =
         extract::Options { keep_sessions: Some(core::time::Duration::MAX), ..volume.options() };
     let (with_kept, _) = find_with(&kept, "port 1000", None);
-    let packets = |found: &[Found]| -> u64 {
-        found.iter().map(|found| found.session.orig.packets + found.session.resp.packets).sum()
-    };
-    assert!(packets(&with_kept) > packets(&found));
+    assert!(packets_of(&with_kept) > packets_of(&found));
     assert!(with_kept.iter().any(|found| found.packets != Held::Held));
     let (capture, report, _) = pcapng(&volume, "port 1000");
-    let wanted: u64 = packets(&found);
+    let wanted: u64 = packets_of(&found);
     let got = u64::try_from(capture.frames.len()).unwrap();
     assert_eq!(report.manifest.completeness.missing_packets, 0);
     assert!(got <= wanted && (got == wanted || report.manifest.completeness.retired_pieces > 0));
@@ -525,4 +520,43 @@ fn groups_of_segments_are_ruled_out_at_once_and_change_no_answer() {
     assert!(report.explain.pruned_by_group >= 64 && report.completeness.unindexed_packets == 90);
     volume.forget_cache();
     assert_eq!(find_all(&volume, queries[0], None).0, found);
+}
+
+/// Of a volume that no index covers, with such indexers.
+fn find_with_workers(volume: &Volume, workers: indexer::Faulty) -> (Vec<Found>, FindReport) {
+    let workers = indexer::Workers::new(std::sync::Arc::new(workers));
+    find_with(&extract::Options { workers, ..volume.options() }, "", None)
+}
+
+#[test]
+fn what_ends_the_indexer_is_left_out_of_the_answer_which_says_so() {
+    let volume = Volume::of(&traffic(5, 200), How { segment_pieces: None, ..How::default() });
+    let data = stripes(&volume, format::head::Kind::Data);
+    let (poison, _) = data[data.len() / 2];
+    let workers = indexer::Faulty::new(move |seen| {
+        (seen.stripe == Some(poison)).then_some(indexer::Fate::Crashes)
+    });
+    let (found, report) = find_with_workers(&volume, workers);
+    let left_out = report.completeness.left_out_packets;
+    assert!((1..1000).contains(&left_out) && !report.completeness.is_complete());
+    assert_eq!(packets_of(&found) + left_out, 1000);
+    let text = format!("{left_out} packets that ended the indexer twice");
+    assert!(report.completeness.to_string().contains(&text), "{}", report.completeness);
+}
+
+#[test]
+fn an_answer_is_complete_although_somebody_kills_the_indexer() {
+    let volume = Volume::of(&traffic(5, 200), How { segment_pieces: None, ..How::default() });
+    let killed = AtomicU32::new(0);
+    let workers = indexer::Faulty::new(move |seen| {
+        let is_due = seen.frames == 3 && killed.fetch_add(1, Ordering::Relaxed) < 10;
+        is_due.then_some(indexer::Fate::IsKilled)
+    });
+    let (found, report) = find_with_workers(&volume, workers);
+    assert_eq!((packets_of(&found), report.completeness.left_out_packets), (1000, 0));
+    assert!(report.completeness.is_complete());
+}
+
+fn packets_of(found: &[Found]) -> u64 {
+    found.iter().map(|found| found.session.orig.packets + found.session.resp.packets).sum()
 }

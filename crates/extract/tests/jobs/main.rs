@@ -9,9 +9,11 @@
     reason = "a test may stop at once, reads files, and its figures are the result"
 )]
 
+mod anonymised;
 mod answers;
 mod connections;
 mod corpus;
+mod extremes;
 mod random;
 mod reader;
 mod recorder;

@@ -76,6 +76,8 @@ pub(crate) struct How {
     pub(crate) late: bool,
     /// Packets of every segment that the indexer has not looked at for names.
     pub(crate) unread: u64,
+    /// Changes each row before it is indexed, as whoever forges an index does.
+    pub(crate) forge: Option<fn(&mut Slice)>,
 }
 
 impl Default for How {
@@ -88,6 +90,7 @@ impl Default for How {
             lossy: false,
             late: false,
             unread: 0,
+            forge: None,
         }
     }
 }
@@ -319,6 +322,9 @@ impl Run<'_> {
             vlan_in_key: self.how.config.vlan_in_key,
             ..SegmentMeta::new(volume, self.writer.epoch(), first, last)
         };
+        if let Some(forge) = self.how.forge {
+            self.rows.iter_mut().for_each(forge);
+        }
         let Encoded { parquet, summary } =
             index::encode(&meta, &core::mem::take(&mut self.rows)).unwrap();
         self.stripes.clear();

@@ -2,11 +2,12 @@ use std::path::Path;
 
 use core::ops::ControlFlow;
 
+use device::Pool;
 use format::head::{HeadKey, Kind, VolumeId};
 use format::superblock::MemberEntry;
 use host::SystemClock;
 use units::Timestamp;
-use volume::{CreateOptions, Identity};
+use volume::{CreateOptions, Identity, Reader};
 
 use super::*;
 use crate::{Input, Options, record};
@@ -54,58 +55,84 @@ fn recorded(folder: &Path) -> std::path::PathBuf {
     volume
 }
 
-fn new_table() -> Table {
-    Table::new(session::Config::default(), 1)
-}
-
 /// The stripes with packets.
 fn data_stripes(reader: &Reader) -> Vec<Skipped> {
     let span = reader.span().unwrap();
     let heads = (span.tail..=span.acknowledged.sequence).flat_map(|at| reader.leading_heads(at));
     let data = heads.filter(|head| head.stripe.kind == Kind::Data);
-    data.map(|head| Skipped { stripe: head.stripe.stripe, packets: head.stripe.totals.packets })
-        .collect()
+    let skipped = |head: format::head::Head| Skipped {
+        stripe: head.stripe.stripe,
+        packets: head.stripe.totals.packets,
+        times: Times { min: head.stripe.time_min, max: head.stripe.time_max },
+    };
+    data.map(skipped).collect()
 }
 
-fn packets_in(rows: &[session::Slice]) -> u64 {
-    rows.iter().map(|row| row.orig.packets + row.resp.packets).sum()
+/// Memory for what is read back.
+fn pool() -> Pool {
+    Pool::shared(2, 256 << 10).unwrap()
+}
+
+/// The stripe that was read, with what lies in its pieces.
+fn packets_of(step: &Step) -> Option<(StripeId, u64)> {
+    let Step::Read(stripe) = step else { return None };
+    let bodies = stripe.pieces.iter().map(|piece| &piece.buffer[piece.body.clone()]);
+    let packets = bodies.flat_map(|body| format::piece::packets(body).map(Result::unwrap)).count();
+    assert!(stripe.is_late && usize::try_from(stripe.packets) == Ok(packets));
+    Some((stripe.id, stripe.packets))
 }
 
 #[test]
-fn what_there_was_no_time_for_gets_rows_when_there_is() {
+fn what_there_was_no_time_for_is_read_when_there_is() {
     let folder = tempfile::tempdir().unwrap();
     let volume = recorded(folder.path());
     let open = || volume::open_reader(&volume, &[]).ok();
     let all = data_stripes(&open().unwrap());
     assert!(all.len() > 10, "{} stripes", all.len());
     let skips = Skips::default();
-    let mut late = Late::new(Arc::clone(&skips), &open);
+    let (mut late, mut from) = (Late::new(Arc::clone(&skips)), ReadBack::new(&open, pool()));
     assert_eq!(late.first(), None);
     skips.lock().unwrap().extend(&all);
     let first = late.first().unwrap();
-    let mut segment = OpenSegment::new(first, 1, 0);
     // Nothing is read before it is durable.
     let before = StripeId { sequence: first.sequence - 1, sub: 0 };
-    assert_eq!(late.next(before, &mut segment, &new_table), Step::NotNow);
+    assert!(matches!(late.next(before, &mut from), Step::NotNow));
 
     let last = all.last().unwrap().stripe;
-    for (number, skipped) in (1..).zip(&all[..5]) {
-        let step = late.next(last, &mut segment, &new_table);
-        assert_eq!((step, segment.last()), (Step::Indexed(skipped.packets), skipped.stripe));
-        assert!(late.first() > Some(skipped.stripe), "{number} do not wait any more");
+    for skipped in &all[..5] {
+        let step = late.next(last, &mut from);
+        assert_eq!(packets_of(&step), Some((skipped.stripe, skipped.packets)));
+        assert!(late.first() > Some(skipped.stripe), "it does not wait any more");
     }
     let sum = |stripes: &[Skipped]| stripes.iter().map(|skipped| skipped.packets).sum::<u64>();
     // The segment ends: two more are left without rows, the others wait for the next.
-    assert_eq!(late.end_segment(all[6].stripe, &mut segment), sum(&all[5..7]));
-    assert_eq!((segment.rows.len(), packets_in(&segment.rows)), (50, sum(&all[..5])));
+    let left = late.end_segment(all[6].stripe);
+    let times = Times { min: all[5].times.min, max: all[6].times.max };
+    assert_eq!((left.packets, left.times), (sum(&all[5..7]), times));
+    let rest = core::iter::from_fn(|| packets_of(&late.next(last, &mut from)));
+    assert!(rest.eq(all[7..].iter().map(|skipped| (skipped.stripe, skipped.packets))));
+    assert_eq!((late.first(), late.end_segment(last), sum(&all)), (None, Left::NONE, PACKETS));
+}
 
-    let mut segment = OpenSegment::new(late.first().unwrap(), 1, 0);
-    while late.first().is_some() {
-        assert_ne!(late.next(last, &mut segment, &new_table), Step::NotNow);
-    }
-    assert_eq!(late.end_segment(last, &mut segment), 0);
-    assert_eq!(packets_in(&segment.rows), sum(&all[7..]));
-    assert_eq!(sum(&all), PACKETS);
+#[test]
+fn what_is_given_back_waits_in_its_place_and_without_memory_nothing_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let volume = recorded(folder.path());
+    let open = || volume::open_reader(&volume, &[]).ok();
+    let all = data_stripes(&open().unwrap());
+    let skips = Skips::default();
+    skips.lock().unwrap().extend(&all[..3]);
+    let pool = pool();
+    let (mut late, mut from) = (Late::new(skips), ReadBack::new(&open, pool.clone()));
+    let last = all.last().unwrap().stripe;
+    assert_eq!(late.first(), Some(all[0].stripe));
+    let Step::Read(stripe) = late.next(last, &mut from) else { panic!() };
+    let held = pool.take();
+    assert!(held.is_some() && matches!(late.next(last, &mut from), Step::NotNow));
+    late.skip(&stripe);
+    drop((stripe, held));
+    let order = core::iter::from_fn(|| packets_of(&late.next(last, &mut from)));
+    assert!(order.map(|(stripe, _)| stripe).eq(all[..3].iter().map(|skipped| skipped.stripe)));
 }
 
 #[test]
@@ -122,13 +149,12 @@ fn what_cannot_be_read_stays_without_rows_and_is_counted() {
 
     let skips = Skips::default();
     skips.lock().unwrap().extend(&all[..3]);
-    let mut late = Late::new(skips, &open);
-    let mut segment = OpenSegment::new(late.first().unwrap(), 1, 0);
+    let (mut late, mut from) = (Late::new(skips), ReadBack::new(&open, pool()));
     let last = all.last().unwrap().stripe;
-    let steps: Vec<Step> = (0..4).map(|_| late.next(last, &mut segment, &new_table)).collect();
-    let [first, damaged, third] = [0, 1, 2].map(|number| all[number].packets);
-    let expected = [Step::Indexed(first), Step::Unreadable, Step::Indexed(third), Step::NotNow];
-    assert_eq!(steps, expected);
-    assert_eq!(late.end_segment(last, &mut segment), damaged);
-    assert_eq!(packets_in(&segment.rows), first + third);
+    assert!(late.first().is_some());
+    assert!(packets_of(&late.next(last, &mut from)).is_some());
+    assert!(matches!(late.next(last, &mut from), Step::Unreadable));
+    assert!(packets_of(&late.next(last, &mut from)).is_some());
+    assert!(matches!(late.next(last, &mut from), Step::NotNow));
+    assert_eq!(late.end_segment(last).packets, all[1].packets);
 }

@@ -14,6 +14,8 @@
 mod child;
 mod crash;
 mod foreign_tools;
+mod hostile;
+mod indexers;
 mod live;
 mod members;
 mod namespace;

@@ -5,7 +5,6 @@
 //! encoding has begun long before the last row is made.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 
@@ -140,15 +139,11 @@ impl Queue {
     }
 
     /// Does everything until the end, files in their order.
-    fn run(&self, results: &SyncSender<Result<Encoded, index::Error>>) {
+    fn run(&self, deliver: &mut Deliver) {
         while let Some(work) = self.take() {
             match work {
                 Work::Group(group) => self.encode(group),
-                Work::Finish { file, groups, meta } => {
-                    if results.send(file.finish(groups, &meta)).is_err() {
-                        return;
-                    }
-                }
+                Work::Finish { file, groups, meta } => deliver(file.finish(groups, &meta)),
             }
         }
     }
@@ -167,22 +162,23 @@ impl File {
     }
 }
 
+/// Receives the files in their order, on the encoder's thread.
+pub(crate) type Deliver = dyn FnMut(Result<Encoded, index::Error>) + Send;
+
 /// Rows in, Parquet files out, in the same order.
 pub(crate) struct Encoder {
     queue: Arc<Queue>,
-    encoded: Receiver<Result<Encoded, index::Error>>,
-    outstanding: usize,
+    thread: Option<JoinHandle<()>>,
     helpers: Vec<JoinHandle<()>>,
 }
 
 impl Encoder {
-    pub(crate) fn start() -> Result<Self, std::io::Error> {
+    pub(crate) fn start(mut deliver: Box<Deliver>) -> Result<Self, std::io::Error> {
         let queue = Arc::new(Queue::default());
-        let (results, encoded) = sync_channel(4);
         let of_thread = Arc::clone(&queue);
-        let body = move || of_thread.run(&results);
-        thread::Builder::new().name("encode".to_owned()).spawn(body)?;
-        Ok(Self { queue, encoded, outstanding: 0, helpers: Vec::new() })
+        let body = move || of_thread.run(&mut deliver);
+        let thread = thread::Builder::new().name("encode".to_owned()).spawn(body)?;
+        Ok(Self { queue, thread: Some(thread), helpers: Vec::new() })
     }
 
     /// Begins a file. `ended` are rows that came out of the table before, in any order.
@@ -216,26 +212,6 @@ impl Encoder {
             helper.join().expect("a panic aborts");
         }
     }
-
-    /// The next file: waits for it as long as one is under way, or takes only what is there.
-    pub(crate) fn next(&mut self, wait: bool) -> Result<Option<Encoded>, index::Error> {
-        if self.outstanding == 0 {
-            return Ok(None);
-        }
-        let result = if wait {
-            self.encoded.recv().map_err(|_| TryRecvError::Disconnected)
-        } else {
-            self.encoded.try_recv()
-        };
-        match result {
-            Ok(encoded) => {
-                self.outstanding -= 1;
-                encoded.map(Some)
-            }
-            Err(TryRecvError::Empty) => Ok(None),
-            Err(TryRecvError::Disconnected) => unreachable!("the encoder answers every segment"),
-        }
-    }
 }
 
 impl Drop for Encoder {
@@ -244,6 +220,9 @@ impl Drop for Encoder {
         (waiting.has_all, waiting.has_ended) = (true, true);
         drop(waiting);
         self.queue.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("a panic aborts");
+        }
     }
 }
 
@@ -278,7 +257,6 @@ impl Rows<'_> {
         }
         let Self { file, groups, .. } = self;
         self.encoder.queue.finish(Work::Finish { file, groups, meta });
-        self.encoder.outstanding += 1;
     }
 
     fn push(&mut self, row: Slice) {

@@ -1,0 +1,230 @@
+//! What the worker holds of one run of stripes: its sessions, and what their segment says so far.
+
+use std::collections::BTreeMap;
+
+use core::mem;
+
+use format::directory::Gap;
+use format::head::{StripeId, VolumeId};
+use format::piece::Packets;
+use format::slice::PieceId;
+use index::{Interface, SegmentMeta};
+use session::{Config, PacketView, Slice, Table};
+use units::Timestamp;
+
+use crate::message::{Closing, Taken};
+
+/// Most gaps and interfaces that a segment lists: a file may describe any number of them.
+const LIST_MAX: usize = 65_536;
+/// A table for stripes that come late has this share of the sessions of the live one.
+const LATE_SHARE: usize = 8;
+
+/// How tables are made; `None` where segments have no rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sessions {
+    pub(crate) config: Config,
+    pub(crate) hash_seed: u64,
+}
+
+impl Sessions {
+    pub(crate) fn table(&self) -> Table {
+        Table::new(self.config, self.hash_seed)
+    }
+
+    /// The same with a share of the memory: for stripes that come late, or are of the past.
+    pub(crate) fn late(self) -> Self {
+        Self { config: late(&self.config), ..self }
+    }
+}
+
+/// The same with a share of the memory.
+pub(crate) fn late(config: &Config) -> Config {
+    Config {
+        session_count_max: (config.session_count_max / LATE_SHARE).max(1),
+        head_bytes_max: config.head_bytes_max / LATE_SHARE,
+        names_bytes_max: config.names_bytes_max / LATE_SHARE,
+        piece_bytes_max: config.piece_bytes_max / LATE_SHARE,
+        ..*config
+    }
+}
+
+/// A run of stripes: the sessions that are alive, and the segment that is being filled.
+#[derive(Debug)]
+pub(crate) struct Run {
+    sessions: Option<Sessions>,
+    table: Option<Table>,
+    /// Of stripes that come behind later ones: to the live table their packets would be too old.
+    late: Option<Table>,
+    unindexed: u64,
+    unread: u64,
+    times: Times,
+    gaps: Vec<Gap>,
+    interfaces: BTreeMap<u32, Interface>,
+    /// Rows of sessions and slices that have ended so far.
+    rows: Vec<Slice>,
+    /// Memory of `rows`, as far as it is counted: `counted` of them.
+    row_bytes: usize,
+    counted: usize,
+}
+
+/// A piece as it came.
+pub(crate) struct PieceOf<'a> {
+    pub(crate) stripe: StripeId,
+    pub(crate) column: u8,
+    pub(crate) walk: Packets<'a>,
+    pub(crate) is_late: bool,
+    pub(crate) is_in_a_hurry: bool,
+}
+
+impl Run {
+    pub(crate) fn new(sessions: Option<Sessions>) -> Self {
+        Self {
+            sessions,
+            table: None,
+            late: None,
+            unindexed: 0,
+            unread: 0,
+            times: Times::NONE,
+            gaps: Vec::new(),
+            interfaces: BTreeMap::new(),
+            rows: Vec::new(),
+            row_bytes: 0,
+            counted: 0,
+        }
+    }
+
+    /// Gives the packets of one piece rows; without a table they stay without. `taken` counts.
+    pub(crate) fn take(&mut self, piece: PieceOf<'_>, taken: &mut Taken) {
+        let PieceOf { stripe, column, walk, is_late, is_in_a_hurry } = piece;
+        let before = (self.times.packets, self.unread);
+        let id = PieceId { sequence: stripe.sequence, sub: stripe.sub, column };
+        let mut views = Views { walk, piece: id, times: self.times, malformed: None };
+        if let Some(sessions) = &self.sessions {
+            let table = if is_late {
+                self.late.get_or_insert_with(|| sessions.late().table())
+            } else {
+                self.table.get_or_insert_with(|| sessions.table())
+            };
+            table.find_names(!is_in_a_hurry);
+            let unread_before = table.stats().unread;
+            table.push_all(&mut views, &mut self.rows);
+            self.unread += table.stats().unread - unread_before;
+        } else {
+            self.unindexed += u64::try_from(views.by_ref().count()).expect("counts fit 64 bits");
+        }
+        let Views { walk, times, malformed, .. } = views;
+        self.times = times;
+        let room = LIST_MAX.saturating_sub(self.gaps.len());
+        self.gaps.extend(walk.gaps().iter().take(room).cloned());
+        for known in walk.interfaces() {
+            if self.interfaces.len() < LIST_MAX {
+                self.interfaces.entry(known.id).or_insert_with(|| Interface {
+                    id: known.id,
+                    link_type: known.link_type,
+                    name: known.name.clone(),
+                });
+            }
+        }
+        taken.packets += self.times.packets - before.0;
+        taken.unread += self.unread - before.1;
+        taken.malformed = taken.malformed.or(malformed.map(|offset| (column, offset)));
+        self.note_rows(taken);
+    }
+
+    fn note_rows(&mut self, taken: &mut Taken) {
+        let new = self.rows.get(self.counted..).unwrap_or_default();
+        self.row_bytes += new.iter().map(Slice::memory_bytes).sum::<usize>();
+        self.counted = self.rows.len();
+        let to_u64 = |count: usize| u64::try_from(count).expect("a usize has at most 64 bits");
+        (taken.rows, taken.row_bytes) = (to_u64(self.rows.len()), to_u64(self.row_bytes));
+    }
+
+    /// The segment ends: the rows that have ended, and how the others and its file are made.
+    pub(crate) fn end(&mut self, closing: &Closing, volume: VolumeId) -> Ending<'_> {
+        let missed = closing.missed_packets;
+        let meta = SegmentMeta {
+            time_min: self.times.min.min(closing.times.min),
+            time_max: self.times.max.max(closing.times.max),
+            packets: self.times.packets.saturating_add(missed),
+            unindexed_packets: self.unindexed.saturating_add(missed),
+            unread_packets: mem::take(&mut self.unread),
+            gaps: mem::take(&mut self.gaps),
+            interfaces: mem::take(&mut self.interfaces).into_values().collect(),
+            recording: closing.recording.clone(),
+            vlan_in_key: self.sessions.is_some_and(|sessions| sessions.config.vlan_in_key),
+            left_out: closing.left_out.clone(),
+            ..SegmentMeta::new(volume, closing.epoch, closing.first, closing.last)
+        };
+        (self.times, self.unindexed) = (Times::NONE, 0);
+        (self.row_bytes, self.counted) = (0, 0);
+        let mut ended = mem::take(&mut self.rows);
+        if let Some(mut late) = self.late.take() {
+            late.finish(&mut ended);
+        }
+        Ending { ended, table: &mut self.table, meta }
+    }
+}
+
+/// A segment that ends.
+pub(crate) struct Ending<'a> {
+    /// Rows in any order.
+    pub(crate) ended: Vec<Slice>,
+    /// Has the others.
+    pub(crate) table: &'a mut Option<Table>,
+    pub(crate) meta: SegmentMeta,
+}
+
+/// How many packets there were, and from when to when.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    packets: u64,
+    min: Timestamp,
+    max: Timestamp,
+}
+
+impl Times {
+    const NONE: Self = Self { packets: 0, min: Timestamp::MAX, max: Timestamp::MIN };
+}
+
+/// The packets of a piece as the session table sees them.
+struct Views<'a> {
+    walk: Packets<'a>,
+    piece: PieceId,
+    times: Times,
+    /// Where a block lies that is none.
+    malformed: Option<u32>,
+}
+
+impl<'a> Iterator for Views<'a> {
+    type Item = PacketView<'a>;
+
+    /// Handed out through memory, a view would be read in other words than it was written in, and
+    /// wait for them: a fifth of what a small packet costs here.
+    #[expect(clippy::inline_always, reason = "the compiler leaves it a call")]
+    #[inline(always)]
+    fn next(&mut self) -> Option<PacketView<'a>> {
+        let packet = match self.walk.next()? {
+            Ok(packet) => packet,
+            Err(error) => {
+                self.malformed = Some(u32::try_from(error.offset).unwrap_or(u32::MAX));
+                return None;
+            }
+        };
+        let interface = self.walk.interfaces().get(packet.interface)?;
+        let times = &mut self.times;
+        times.packets += 1;
+        times.min = times.min.min(packet.timestamp);
+        times.max = times.max.max(packet.timestamp);
+        let (begin, end) = packet.span();
+        Some(PacketView {
+            timestamp: packet.timestamp,
+            interface: interface.id,
+            link_type: interface.link_type,
+            original_len: packet.original_len,
+            data: packet.data,
+            piece: self.piece,
+            begin,
+            end,
+        })
+    }
+}

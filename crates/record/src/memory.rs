@@ -1,0 +1,63 @@
+//! The most memory that a recording may take, whatever comes.
+
+use core::fmt;
+
+use format::geometry::Geometry;
+use units::ByteSize;
+
+use crate::job::{Input, Options};
+
+/// Files of segments that have come from the indexer and are not yet durable, for the cache; more
+/// are left to be read from the ring.
+pub(crate) const PENDING_BYTES_MAX: u64 = 128 << 20;
+/// The program, its stacks, the descriptions of stripes under way, and the like.
+const OTHER_BYTES: u64 = 128 << 20;
+
+/// What a recording may take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Budget {
+    pool: u64,
+    kernel_rings: u64,
+    index: u64,
+    indexer: u64,
+}
+
+impl Budget {
+    /// `queues` threads take packets; `pool` bytes lie between capture and disk.
+    pub(crate) fn new(
+        options: &Options,
+        geometry: &Geometry,
+        (queues, pool): (usize, u64),
+    ) -> Self {
+        let interfaces = match &options.input {
+            Input::Interfaces(names) => names.len(),
+            Input::Files(_) => 0,
+        };
+        let rings = u64::try_from(interfaces.saturating_mul(queues)).unwrap_or(u64::MAX);
+        let piece = u64::from(geometry.piece_bytes);
+        // Parts of an index, and stripes that are read back.
+        let columns = 4 * u64::from(geometry.data_columns) * piece;
+        let index = indexer::PARQUET_BYTES_MAX + PENDING_BYTES_MAX + columns;
+        let indexer = options.sessions.as_ref().map_or(OTHER_BYTES, indexer::memory_bytes_max);
+        let kernel_rings = rings.saturating_mul(options.kernel_ring_bytes);
+        Self { pool, kernel_rings, index, indexer }
+    }
+
+    pub(crate) fn sum(&self) -> u64 {
+        let parts = [self.pool, self.kernel_rings, self.index, self.indexer, OTHER_BYTES];
+        parts.into_iter().fold(0, u64::saturating_add)
+    }
+}
+
+impl fmt::Display for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pool, kernel_rings, index, indexer } = *self;
+        write!(f, "at most {} of memory: pool {}", ByteSize(self.sum()), ByteSize(pool))?;
+        if kernel_rings > 0 {
+            write!(f, ", kernel rings {}", ByteSize(kernel_rings))?;
+        }
+        let other = ByteSize(OTHER_BYTES);
+        let (index, indexer) = (ByteSize(index), ByteSize(indexer));
+        write!(f, ", index on its way to the disk {index}, indexer {indexer}, other {other}")
+    }
+}

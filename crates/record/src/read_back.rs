@@ -1,0 +1,141 @@
+//! Stripes that were recorded, read back from the members into memory that the indexer sees.
+
+use device::{Buffer, Pool};
+use format::head::{Head, Kind, StripeId};
+use indexer::{Lane, Piece, Stripe, Times};
+use volume::Reader;
+
+/// Which of the indexer's memories they lie in.
+const MEMORY: u8 = 1;
+
+/// Opens the volume for reading; `None` where that does not succeed now.
+pub(crate) type OpenReader<'a> = &'a (dyn Fn() -> Option<Reader> + Sync);
+
+/// A data stripe that was read.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) id: StripeId,
+    pub(crate) epoch: u32,
+    /// All its columns are there, and none of their rows is bad.
+    pub(crate) is_whole: bool,
+    packets: u64,
+    times: Times,
+    slot_cid: Option<[u8; 32]>,
+    pieces: Vec<Piece>,
+}
+
+impl Found {
+    pub(crate) fn to_hand_over(&self, lane: Lane) -> Stripe {
+        Stripe {
+            lane,
+            id: self.id,
+            epoch: self.epoch,
+            is_late: false,
+            is_in_a_hurry: false,
+            packets: self.packets,
+            times: self.times,
+            slot_cid: self.slot_cid,
+            pieces: self.pieces.clone(),
+        }
+    }
+}
+
+/// What a look at a slot gives.
+#[derive(Debug)]
+pub(crate) enum Slot {
+    /// Its data stripes, as far as they can be read.
+    Read(Vec<Found>),
+    /// It cannot be looked at now: there is no memory, or the members do not show it so far.
+    NotNow,
+}
+
+/// Reads slots.
+pub(crate) struct ReadBack<'a> {
+    open: OpenReader<'a>,
+    /// Only while something is read: a disk that is pulled keeps its name while anybody has it
+    /// open.
+    reader: Option<Reader>,
+    pool: Pool,
+}
+
+impl<'a> ReadBack<'a> {
+    /// `pool` has a buffer for each data column of a stripe, twice.
+    pub(crate) fn new(open: OpenReader<'a>, pool: Pool) -> Self {
+        Self { open, reader: None, pool }
+    }
+
+    /// Nothing needs to be read for now.
+    pub(crate) fn rest(&mut self) {
+        self.reader = None;
+    }
+
+    /// The file of an index that lies in the ring, if it can be read.
+    pub(crate) fn index(&mut self, first_part: StripeId) -> Option<Vec<u8>> {
+        let mut reader = self.reader.take().or_else(|| (self.open)())?;
+        reader.refresh().ok()?;
+        reader.index(first_part).ok().map(|file| file.parquet)
+    }
+
+    /// Reads the slot of a stripe that was acknowledged.
+    pub(crate) fn slot(&mut self, stripe: StripeId) -> Slot {
+        let reader = match &mut self.reader {
+            Some(reader) => reader,
+            none => match (self.open)() {
+                Some(reader) => none.insert(reader),
+                None => return Slot::NotNow,
+            },
+        };
+        let shows = |reader: &Reader| reader.span().is_some_and(|span| span.acknowledged >= stripe);
+        // The watermark on the members lags behind what was flushed.
+        if !shows(reader) && (reader.refresh().is_err() || !shows(reader)) {
+            return Slot::NotNow;
+        }
+        let columns = reader.membership().geometry_at(stripe.sequence).data_columns;
+        let buffers: Vec<Buffer> = (0..columns).map_while(|_| self.pool.take()).collect();
+        if buffers.len() < usize::from(columns) {
+            return Slot::NotNow;
+        }
+        Slot::Read(stripes_of(reader, stripe.sequence, buffers))
+    }
+}
+
+/// The data stripes of a slot, a buffer for each of its columns.
+fn stripes_of(reader: &Reader, sequence: u64, buffers: Vec<Buffer>) -> Vec<Found> {
+    let columns = buffers.len();
+    let mut stripes: Vec<Found> = Vec::new();
+    let mut slot_cid = None;
+    for (column, mut buffer) in (0..).zip(buffers) {
+        let Ok(slot) = reader.slot(sequence, column, &mut buffer) else { continue };
+        if let Some(first) = slot.stripes.first().map(|first| &first.head) {
+            slot_cid = slot_cid.or((first.stripe.stripe.sub == 0).then_some(first.cid));
+        }
+        let shared = buffer.freeze();
+        for it in slot.stripes.iter().filter(|it| it.head.stripe.kind == Kind::Data) {
+            let head: &Head = &it.head;
+            let id = head.stripe.stripe;
+            let body = Reader::body_range(head);
+            let found = match stripes.iter_mut().find(|found| found.id == id) {
+                Some(found) => found,
+                None => stripes.push_mut(Found {
+                    id,
+                    epoch: head.stripe.epoch,
+                    is_whole: false,
+                    packets: head.stripe.totals.packets,
+                    times: Times { min: head.stripe.time_min, max: head.stripe.time_max },
+                    slot_cid: None,
+                    pieces: Vec::new(),
+                }),
+            };
+            if it.bad_rows.is_empty() {
+                let (buffer, starts) = (shared.clone(), Vec::new());
+                found.pieces.push(Piece { memory: MEMORY, buffer, column, body, starts });
+            }
+        }
+    }
+    for found in &mut stripes {
+        found.is_whole = found.pieces.len() == columns;
+        found.slot_cid = slot_cid;
+    }
+    stripes.sort_by_key(|found| found.id);
+    stripes
+}
