@@ -6,7 +6,8 @@ use units::ByteSize;
 use units::number::per_second;
 
 use crate::qualify::disk_rate;
-use crate::text::{nanos, plural, printable, time};
+use crate::safe::printable;
+use crate::text::{nanos, plural, time};
 use crate::volume::QualifiedJson;
 
 /// A line for each device and for the headroom, and the slowest writes.

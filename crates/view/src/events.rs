@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use units::Timestamp;
 
+use crate::safe::json_line;
+
 /// What a line of a log says of a session.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogEvent {
@@ -164,7 +166,7 @@ pub fn tag_line(event: &LogEvent, found: &Found) -> String {
         start_ns: found.session.start.0,
         provisional: found.is_provisional,
     };
-    serde_json::to_string(&tag).expect("texts and numbers can be written") + "\n"
+    json_line(&tag)
 }
 
 /// A line is of no log that is known.

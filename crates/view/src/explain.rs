@@ -5,7 +5,7 @@ use query::Field;
 use serde::Serialize;
 use units::ByteSize;
 
-use crate::pretty;
+use crate::safe::{json_line, json_pretty};
 use crate::text::{duration, grouped, plural};
 
 /// What a query cost, in words.
@@ -95,8 +95,7 @@ pub fn explain_json(explain: &Explain) -> String {
         rows_ns: explain.rows_ns,
         packets_ns: explain.packets_ns,
     };
-    let text = serde_json::to_string(&serde_json::json!({ "explain": json }));
-    text.expect("an object of numbers can be written") + "\n"
+    json_line(&serde_json::json!({ "explain": json }))
 }
 
 /// The fields as lines of text.
@@ -127,7 +126,7 @@ pub fn fields_json(fields: &[Field]) -> String {
         kind: field.kind.to_string(),
         meaning: field.meaning,
     };
-    pretty(&fields.iter().map(json).collect::<Vec<_>>())
+    json_pretty(&fields.iter().map(json).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

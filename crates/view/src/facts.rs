@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use diagnose::machine::Difference;
 use serde::{Deserialize, Serialize};
 
-use crate::text::{plural, printable};
-use crate::{pretty, version_of};
+use crate::safe::{json_pretty, printable};
+use crate::text::plural;
+use crate::version_of;
 
 /// Of the file.
 const VERSION: u32 = 1;
@@ -22,7 +23,7 @@ struct FactsJson<'a> {
 
 /// Facts as a file that [`parse_facts`] reads.
 pub fn facts_json(facts: &BTreeMap<String, String>) -> String {
-    pretty(&FactsJson { version: VERSION, facts: Cow::Borrowed(facts) })
+    json_pretty(&FactsJson { version: VERSION, facts: Cow::Borrowed(facts) })
 }
 
 /// Why a file has no facts.
@@ -117,7 +118,7 @@ struct DifferencesJson<'a> {
 /// The same as JSON.
 pub fn differences_json(found: &[Difference]) -> String {
     let differences = found.iter().map(difference_json).collect();
-    pretty(&DifferencesJson { version: VERSION, differences })
+    json_pretty(&DifferencesJson { version: VERSION, differences })
 }
 
 fn difference_json(difference: &Difference) -> DifferenceJson<'_> {

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use units::ByteSize;
 
 use crate::manifest::ManifestError;
-use crate::pretty;
+use crate::safe::{json_pretty, printable};
 use crate::table::{Column, render};
-use crate::text::{grouped, printable};
+use crate::text::grouped;
 
 /// A hold as its manifest tells of it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -78,5 +78,5 @@ pub fn holds(holds: &[HoldSummary], width: Option<usize>) -> String {
 
 /// Holds as a JSON array.
 pub fn holds_json(holds: &[HoldSummary]) -> String {
-    pretty(&holds)
+    json_pretty(&holds)
 }

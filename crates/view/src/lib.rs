@@ -2,8 +2,7 @@
 //!
 //! Functions take the reports of the jobs and give text; nothing here prints, reads or decides.
 //! Names of fields in JSON and CSV are those of queries and of the Parquet columns
-//! (docs/sessions.md). Text that came from the network never reaches a terminal raw: control
-//! characters are escaped.
+//! (docs/sessions.md). Text from outside goes through `safe`, whatever it goes to.
 
 mod diagnosis;
 mod disks;
@@ -26,6 +25,7 @@ mod recorder;
 mod replay;
 mod rows;
 mod runs;
+mod safe;
 mod salvage;
 mod samples;
 mod scrub;
@@ -70,6 +70,7 @@ pub use recorder::parse_recorder;
 pub use replay::{replay_progress, replayed, replayed_json};
 pub use rows::{RowTable, rows_csv, rows_csv_heading, rows_json};
 pub use runs::{Former, FormerError, Held, Ran, held, parse_former, runs, runs_csv, runs_json};
+pub use safe::{coloured_lines, lines, path, path_value, printable};
 pub use salvage::{salvaged, salvaged_json};
 pub use samples::{SocketSamples, socket_series};
 pub use scrub::{scrubbed, scrubbed_json};
@@ -80,7 +81,7 @@ pub use sheet::{
     recorders_sheet, sheets_json, sockets_sheet, talkers_sheet, traffic_head, vitals_sheet,
 };
 pub use stenographer::stenographer_volume;
-pub use text::{clock_time, duration, plural, printable, rate};
+pub use text::{clock_time, duration, plural, rate};
 pub use top::{top, top_json};
 pub use traced::{traced, traced_json};
 pub use verification::{verification, verification_json};
@@ -93,11 +94,4 @@ fn version_of(text: &str) -> Result<u32, serde_json::Error> {
         version: u32,
     }
     serde_json::from_str(text).map(|VersionJson { version }| version)
-}
-
-/// Pretty JSON with a line feed at its end.
-fn pretty(report: &impl serde::Serialize) -> String {
-    let text = serde_json::to_string_pretty(report);
-    // Reports are trees of numbers and texts: nothing in them can refuse to be written.
-    text.expect("reports have only text keys") + "\n"
 }

@@ -7,7 +7,7 @@ use format::directory::Gap;
 use serde::{Deserialize, Serialize};
 use units::Timestamp;
 
-use crate::pretty;
+use crate::safe::{json_part, json_pretty};
 
 /// Version 1 had no seal.
 const VERSION: u16 = 2;
@@ -75,6 +75,7 @@ struct CompletenessJson {
     retired_pieces: u64,
     missing_packets: u64,
     unindexed_packets: u64,
+    left_out_packets: u64,
     unread_packets: u64,
     unknown_sessions: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -136,7 +137,7 @@ pub fn manifest_json(manifest: &Manifest, files: &[String], key: Option<&Signing
         signature: hex(&signature),
     };
     let seal = SealJson { blake3: hex(&seal.blake3), ed25519: seal.signature.map(signature) };
-    let seal = serde_json::to_string(&seal).expect("texts can be written");
+    let seal = json_part(&seal);
     format!("{body}{BEFORE_SEAL}{seal}{AFTER_SEAL}")
 }
 
@@ -155,7 +156,7 @@ fn unsealed(manifest: &Manifest, files: &[String]) -> String {
         column: read.piece.column,
         crc64: format!("{:016x}", read.body_crc),
     });
-    pretty(&ManifestJson {
+    json_pretty(&ManifestJson {
         version: VERSION,
         made_ns: manifest.made.0,
         query: &manifest.query,
@@ -209,6 +210,7 @@ fn completeness(found: &Completeness) -> CompletenessJson {
         retired_pieces: found.retired_pieces,
         missing_packets: found.missing_packets,
         unindexed_packets: found.unindexed_packets,
+        left_out_packets: found.left_out_packets,
         unread_packets: found.unread_packets,
         unknown_sessions: found.unknown_sessions,
         expired_through_ns: found.expired_through.map(|Timestamp(ns)| ns),

@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 use units::ByteSize;
 use upkeep::{Erased, Grown, Joined, MemberState, MemberStatus, Redundancy, Resilvered, Status};
 
-use crate::pretty;
+use crate::safe::{self, printable};
 use crate::table::{Column, render};
-use crate::text::{Facts, plural, printable, size, time};
+use crate::text::{Facts, plural, size, time};
 
 const COLUMNS: [Column; 4] = [
     Column { title: "MEMBER", is_number: true, least: 0, rank: 0 },
@@ -20,7 +20,7 @@ const COLUMNS: [Column; 4] = [
 /// [`crate::going_json`] of the recording that goes on.
 pub fn status(report: &Status, going: Option<&str>, width: Option<usize>) -> String {
     let mut facts = Facts::default();
-    facts.add("volume", report.path.display());
+    facts.add("volume", safe::path(&report.path));
     facts.add("id", report.volume_id);
     facts.add("shape", shape(report.data_columns, report.parity_columns));
     facts.add("redundancy", redundancy(report));
@@ -34,7 +34,7 @@ pub fn status(report: &Status, going: Option<&str>, width: Option<usize>) -> Str
     }
     for spare in &report.spares {
         let absent = if spare.is_there { "" } else { ": not found" };
-        facts.add("spare", format!("{}{absent}", spare.path.display()));
+        facts.add("spare", format!("{}{absent}", safe::path(&spare.path)));
     }
     if let Some(advice) = advice(report) {
         facts.add("to do", advice);
@@ -44,7 +44,7 @@ pub fn status(report: &Status, going: Option<&str>, width: Option<usize>) -> Str
             MemberState::Stale { .. } => ByteSize(member.stale_bytes).to_string(),
             MemberState::Whole | MemberState::Absent | MemberState::Vacant => "-".to_owned(),
         };
-        let place = printable(&member.path.display().to_string());
+        let place = safe::path(&member.path);
         vec![number.to_string(), state(member.state).to_owned(), lacks, place]
     };
     let rows: Vec<Vec<String>> = report.members.iter().enumerate().map(row).collect();
@@ -101,7 +101,7 @@ fn recorder(report: &Status) -> String {
 
 /// The command that mends what is wrong first.
 fn advice(report: &Status) -> Option<String> {
-    let volume = report.path.display();
+    let volume = safe::path(&report.path);
     let find = |wanted: fn(&MemberState) -> bool| {
         report.members.iter().position(|member| wanted(&member.state))
     };
@@ -169,21 +169,21 @@ struct RedundancyJson {
 /// The same as a JSON object.
 pub fn status_json(report: &Status, going: Option<&str>) -> String {
     let members = report.members.iter().map(|member| MemberJson {
-        path: member.path.display().to_string(),
+        path: safe::path_value(&member.path),
         state: state(member.state),
         stale_bytes: member.stale_bytes,
     });
-    let spares = report.spares.iter().map(|spare| SpareJson {
-        path: spare.path.display().to_string(),
-        is_there: spare.is_there,
-    });
+    let spares = report
+        .spares
+        .iter()
+        .map(|spare| SpareJson { path: safe::path_value(&spare.path), is_there: spare.is_there });
     let redundancy = report.redundancy.iter().map(|part| RedundancyJson {
         first_sequence: part.first,
         last_sequence: part.last,
         survives_members: part.spare_members,
     });
-    pretty(&StatusJson {
-        path: report.path.display().to_string(),
+    safe::json_pretty(&StatusJson {
+        path: safe::path_value(&report.path),
         volume_id: report.volume_id.to_string(),
         data_columns: report.data_columns,
         parity_columns: report.parity_columns,
@@ -254,7 +254,7 @@ fn resilvered_value(report: &Resilvered) -> ResilveredJson {
 
 /// The same as a JSON object.
 pub fn resilvered_json(report: &Resilvered) -> String {
-    pretty(&resilvered_value(report))
+    safe::json_pretty(&resilvered_value(report))
 }
 
 #[derive(Serialize)]
@@ -267,7 +267,7 @@ struct JoinedJson {
 
 fn joined_value(joined: &Joined) -> JoinedJson {
     JoinedJson {
-        path: joined.device.path.display().to_string(),
+        path: safe::path_value(&joined.device.path),
         size_bytes: joined.device.size_bytes,
         member: joined.member,
     }
@@ -291,12 +291,12 @@ struct ErasedJson {
 
 /// What was erased, as JSON.
 pub fn erased_json(report: &Erased) -> String {
-    pretty(&ErasedJson { slots: report.slots, stopped: report.is_stopped })
+    safe::json_pretty(&ErasedJson { slots: report.slots, stopped: report.is_stopped })
 }
 
 /// A device that became a member or a spare, in words.
 pub fn joined(report: &Joined) -> String {
-    let path = report.device.path.display();
+    let path = safe::path(&report.device.path);
     let bytes = size(report.device.size_bytes);
     match report.member {
         Some(member) => format!("{path} ({bytes}) is member {member} now\n"),
@@ -313,7 +313,10 @@ pub fn joined_json(report: &Joined, given: Option<&Resilvered>) -> String {
         #[serde(skip_serializing_if = "Option::is_none")]
         resilvered: Option<ResilveredJson>,
     }
-    pretty(&Json { joined: joined_value(report), resilvered: given.map(resilvered_value) })
+    safe::json_pretty(&Json {
+        joined: joined_value(report),
+        resilvered: given.map(resilvered_value),
+    })
 }
 
 /// A volume that has grown, in words.
@@ -336,7 +339,7 @@ pub fn grown_json(report: &Grown) -> String {
         data_columns: u8,
         parity_columns: u8,
     }
-    pretty(&Json {
+    safe::json_pretty(&Json {
         joined: report.joined.iter().map(joined_value).collect(),
         data_columns: report.after.data_columns,
         parity_columns: report.after.parity_columns,

@@ -9,7 +9,8 @@ use extract::Traffic;
 use serde::Serialize;
 use units::{ByteSize, NANOS_PER_SECOND, Timestamp};
 
-use crate::text::{duration, printable, time};
+use crate::safe::{json_line, printable};
+use crate::text::{duration, time};
 
 /// Protocols with a band of their own; the others share one.
 const BANDS_MAX: usize = 7;
@@ -70,20 +71,21 @@ impl Chart {
         let first = traffic.buckets().next()?.0;
         let last = traffic.buckets().last()?.0;
         let width_ns = traffic.width_ns();
-        let buckets = usize::try_from((last.0 - first.0) / width_ns + 1).ok()?;
+        let far = |time: Timestamp| i128::from(time.0) - i128::from(first.0);
+        let buckets = usize::try_from(far(last) / i128::from(width_ns) + 1).ok()?;
         // A column holds whole buckets, so that none is drawn twice.
         let per_column = buckets.div_ceil(columns_max);
         let columns = buckets.div_ceil(per_column);
         let column_ns = width_ns.saturating_mul(i64::try_from(per_column).ok()?);
         let of_series = |series: usize, name: &str| {
-            let mut counts = vec![0; columns];
+            let mut counts = vec![0_u64; columns];
             for (begin, bytes) in traffic.buckets() {
-                let column = usize::try_from((begin.0 - first.0) / column_ns).unwrap_or(0);
+                let column = usize::try_from(far(begin) / i128::from(column_ns)).unwrap_or(0);
                 if let (Some(count), Some(bytes)) = (counts.get_mut(column), bytes.get(series)) {
-                    *count += bytes;
+                    *count = count.saturating_add(*bytes);
                 }
             }
-            Band { name: name.to_owned(), bytes: counts.iter().sum(), columns: counts }
+            Band { name: name.to_owned(), bytes: sum_of(counts.iter()), columns: counts }
         };
         let names = traffic.series().iter().enumerate();
         let mut bands: Vec<Band> = names.map(|(at, name)| of_series(at, name)).collect();
@@ -93,8 +95,10 @@ impl Chart {
             let name = format!("{} others", rest.len());
             let mut others = Band { name, bytes: 0, columns: vec![0; columns] };
             for band in rest {
-                others.bytes += band.bytes;
-                others.columns.iter_mut().zip(band.columns).for_each(|(sum, more)| *sum += more);
+                others.bytes = others.bytes.saturating_add(band.bytes);
+                for (sum, more) in others.columns.iter_mut().zip(band.columns) {
+                    *sum = sum.saturating_add(more);
+                }
             }
             bands.push(others);
         }
@@ -104,7 +108,7 @@ impl Chart {
     /// Bytes of the highest column.
     fn peak(&self) -> u64 {
         let sum =
-            |column: usize| self.bands.iter().filter_map(|band| band.columns.get(column)).sum();
+            |column: usize| sum_of(self.bands.iter().filter_map(|band| band.columns.get(column)));
         (0..self.columns).map(sum).max().unwrap_or(0).max(1)
     }
 
@@ -152,7 +156,7 @@ impl Chart {
         let mut widest = (0, None);
         for (at, band) in self.bands.iter().enumerate() {
             let below = height(sum);
-            sum += band.columns.get(column).copied().unwrap_or(0);
+            sum = band.columns.get(column).copied().unwrap_or(0).saturating_add(sum);
             let part = height(sum).min(end).saturating_sub(below.max(begin));
             if part > widest.0 {
                 widest = (part, Some(at));
@@ -206,7 +210,7 @@ impl Chart {
     }
 
     fn legend(&self, is_terminal: bool) -> String {
-        let total: u64 = self.bands.iter().map(|band| band.bytes).sum();
+        let total = sum_of(self.bands.iter().map(|band| &band.bytes));
         let mut text = String::new();
         for (at, band) in self.bands.iter().enumerate() {
             let mark = if is_terminal {
@@ -222,6 +226,11 @@ impl Chart {
         }
         text
     }
+}
+
+/// An index may say anything of bytes.
+fn sum_of<'n>(numbers: impl Iterator<Item = &'n u64>) -> u64 {
+    numbers.fold(0, |sum, number| sum.saturating_add(*number))
 }
 
 /// The sequence that sets a colour, or none again.
@@ -263,7 +272,7 @@ pub fn plot_json(traffic: &Traffic) -> String {
             end_ns: begin.plus_nanos(traffic.width_ns()).0,
             bytes: bytes.map(|(name, bytes)| (name.clone(), (*bytes).into())).collect(),
         };
-        serde_json::to_string(&json).expect("an object with text keys can be written") + "\n"
+        json_line(&json)
     };
     traffic.buckets().map(line).collect()
 }

@@ -6,9 +6,9 @@ use ::prove::{Account, Ask, Found, Limit, Recorder, Trial, Verdict};
 use serde::{Deserialize, Serialize};
 use units::ByteSize;
 
-use crate::pretty;
 use crate::replay::bits;
-use crate::text::{duration, grouped, plural, printable, took};
+use crate::safe::{json_pretty, printable};
+use crate::text::{duration, grouped, plural, took};
 
 /// A run, in words.
 pub fn proved(trial: &Trial) -> String {
@@ -283,7 +283,7 @@ fn word(verdict: Verdict) -> &'static str {
 
 /// A run, as JSON.
 pub fn proved_json(trial: &Trial) -> String {
-    pretty(&Proved::new(trial))
+    json_pretty(&Proved::new(trial))
 }
 
 #[derive(Serialize)]
@@ -305,7 +305,7 @@ pub fn limit_json(found: &Found) -> String {
         Some(Limit::Sender { lossless }) => (Some("sender"), Some(lossless), None),
         Some(Limit::Nothing { lossy }) => (Some("recorder"), None, Some(lossy)),
     };
-    pretty(&FoundJson {
+    json_pretty(&FoundJson {
         verdict: word(found.verdict()),
         limited_by,
         lossless_packets_per_s: lossless,

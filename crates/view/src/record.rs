@@ -8,9 +8,9 @@ use serde::Serialize;
 use units::ByteSize;
 
 use crate::disks::{self, DisksJson};
-use crate::pretty;
+use crate::safe::{json_pretty, printable};
 use crate::table::{Column, render};
-use crate::text::{duration, grouped, plural, printable, rate, took};
+use crate::text::{duration, grouped, plural, rate, took};
 
 const ACCOUNT_COLUMNS: [Column; 9] = [
     Column { title: "INTERFACE", is_number: false, least: 10, rank: 0 },
@@ -52,8 +52,12 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
         0 => String::new(),
         unread => format!(", {} not looked at for names", plural(unread, "packet")),
     };
+    let deaths = match report.indexer_deaths {
+        0 => String::new(),
+        deaths => format!("; the indexer ended before its time {}", plural(deaths, "time")),
+    };
     lines.push(format!(
-        "{} in {}, {} of index, {} without a row{late}{unread}",
+        "{} in {}, {} of index, {} without a row{late}{unread}{deaths}",
         plural(report.rows, "session row"),
         plural(report.segments, "segment"),
         ByteSize(report.index_bytes),
@@ -188,10 +192,19 @@ pub fn recording_progress(progress: &Progress) -> String {
 
 /// What the indexer has had no time for.
 fn behind(progress: &Progress) -> String {
-    match progress.unindexed {
+    let waiting = match progress.unindexed.saturating_sub(progress.left_out) {
         0 => String::new(),
         packets => format!(", {} wait for the index", plural(packets, "packet")),
-    }
+    };
+    let left_out = match progress.left_out {
+        0 => String::new(),
+        packets => format!(", {} stay without one", plural(packets, "packet")),
+    };
+    let deaths = match progress.indexer_deaths {
+        0 => String::new(),
+        deaths => format!(", the indexer ended {}", plural(deaths, "time")),
+    };
+    waiting + &left_out + &deaths
 }
 
 /// How far back the ring reaches when full.
@@ -263,6 +276,9 @@ struct RecordingJson<'a> {
     #[serde(flatten)]
     total: AccountJson<'a>,
     unindexed: u64,
+    /// Of those, packets that ended the indexer twice.
+    left_out: u64,
+    indexer_deaths: u64,
     indexed_late: u64,
     unread: u64,
     pool_columns: usize,
@@ -344,6 +360,8 @@ struct GoingJson<'a> {
     #[serde(flatten)]
     total: AccountJson<'a>,
     unindexed: u64,
+    left_out: u64,
+    indexer_deaths: u64,
     pool_columns: usize,
     pool_columns_free: usize,
     member_bytes: u64,
@@ -360,10 +378,12 @@ struct GoingJson<'a> {
 
 /// How the recording of this process is going, as a JSON object.
 pub fn going_json(process: u32, progress: &Progress) -> String {
-    pretty(&GoingJson {
+    json_pretty(&GoingJson {
         process,
         total: AccountJson::new(&progress.total),
         unindexed: progress.unindexed,
+        left_out: progress.left_out,
+        indexer_deaths: progress.indexer_deaths,
         pool_columns: progress.pool_count,
         pool_columns_free: progress.pool_free,
         member_bytes: progress.member_bytes,
@@ -379,9 +399,11 @@ pub fn going_json(process: u32, progress: &Progress) -> String {
 
 /// A recording as a JSON object.
 pub fn recording_json(report: &Report) -> String {
-    pretty(&RecordingJson {
+    json_pretty(&RecordingJson {
         total: AccountJson::new(&report.total),
         unindexed: report.unindexed,
+        left_out: report.left_out,
+        indexer_deaths: report.indexer_deaths,
         indexed_late: report.indexed_late,
         unread: report.unread,
         pool_columns: report.pool_columns.0,

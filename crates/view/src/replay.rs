@@ -7,8 +7,8 @@ use serde::Serialize;
 use units::ByteSize;
 use units::number::{between, per_second};
 
-use crate::pretty;
-use crate::text::{duration, grouped, plural, printable, took};
+use crate::safe::{json_pretty, printable};
+use crate::text::{duration, grouped, plural, took};
 
 /// A replay, in words.
 pub fn replayed(report: &Report) -> String {
@@ -146,7 +146,7 @@ struct Skipped {
 /// A replay, as JSON.
 pub fn replayed_json(report: &Report) -> String {
     let skipped = report.skipped;
-    pretty(&Replayed {
+    json_pretty(&Replayed {
         clean: report.is_clean(),
         stopped: report.is_stopped,
         packets: report.packets,

@@ -3,7 +3,7 @@
 use extract::{Loss, SalvageReport};
 use serde::Serialize;
 
-use crate::pretty;
+use crate::safe::json_pretty;
 use crate::text::{grouped, plural, times};
 
 /// Losses that are shown; the JSON has them all.
@@ -120,7 +120,7 @@ pub fn salvaged_json(report: &SalvageReport) -> String {
         from_ns: loss.times.map(|(from, _)| from.0),
         to_ns: loss.times.map(|(_, to)| to.0),
     });
-    pretty(&SalvageJson {
+    json_pretty(&SalvageJson {
         volume_id: report.volume_id.to_string(),
         data_columns: report.geometry.data_columns,
         parity_columns: report.geometry.parity_columns,

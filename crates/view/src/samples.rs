@@ -15,7 +15,7 @@ use units::{ByteSize, Timestamp};
 use crate::ParquetFile;
 use crate::plot::PlotStyle;
 use crate::qualify::{disk_rate, sparkline};
-use crate::text::printable;
+use crate::safe::printable;
 
 /// Where there is no terminal to fit.
 const WIDTH: usize = 60;

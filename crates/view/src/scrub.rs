@@ -4,8 +4,8 @@ use serde::Serialize;
 use units::ByteSize;
 use upkeep::{BadCopy, BadStripe, Fate, Scrubbed};
 
-use crate::pretty;
-use crate::text::{grouped, plural, printable};
+use crate::safe::{self, printable};
+use crate::text::{grouped, plural};
 use crate::verification::{bad_stripe, to_u64};
 
 /// Lines of damage that are shown; the JSON has them all.
@@ -170,7 +170,7 @@ pub fn scrubbed_json(report: &Scrubbed) -> String {
     let ring = &report.ring;
     let members = report.members.iter();
     let members = members
-        .map(|found| MemberJson { member: found.member, path: found.path.display().to_string() });
+        .map(|found| MemberJson { member: found.member, path: safe::path_value(&found.path) });
     let copies = report.copies.iter();
     let copies = copies.map(|bad| CopyJson {
         member: bad.member,
@@ -178,8 +178,8 @@ pub fn scrubbed_json(report: &Scrubbed) -> String {
         old: bad.is_old,
         fate: name(&bad.fate),
     });
-    pretty(&ScrubbedJson {
-        path: report.path.display().to_string(),
+    safe::json_pretty(&ScrubbedJson {
+        path: safe::path_value(&report.path),
         volume_id: report.volume_id.to_string(),
         dry_run: report.dry_run,
         clean: report.is_clean(),

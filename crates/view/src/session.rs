@@ -11,8 +11,9 @@ use serde::Deserialize;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use wire::{Address, Ssh, TcpOptions, Tls};
 
+use crate::safe::{self, csv_cell, printable};
 use crate::table::{Column, LongTable};
-use crate::text::{duration, grouped, printable, time};
+use crate::text::{duration, grouped, time};
 
 /// A value of a field.
 enum Value<'a> {
@@ -46,6 +47,14 @@ impl Value<'_> {
             Self::Texts(texts) => texts.is_empty(),
             Self::Numbers(numbers) => numbers.is_empty(),
             _ => false,
+        }
+    }
+
+    /// A cell: what is text may be anybody's.
+    fn csv(&self) -> String {
+        match self {
+            Self::Text(_) | Self::Texts(_) => csv_cell(&self.plain()),
+            _ => self.plain(),
         }
     }
 
@@ -252,7 +261,7 @@ impl Serialize for Json<'_> {
 
 /// One JSON object and a line feed.
 pub fn json_line(row: &Found) -> String {
-    serde_json::to_string(&Json(row)).expect("rows have only text keys") + "\n"
+    safe::json_line(&Json(row))
 }
 
 /// The names of the fields as a line of CSV.
@@ -262,16 +271,7 @@ pub fn csv_heading() -> String {
 
 /// A row as a line of CSV (RFC 4180).
 pub fn csv_line(row: &Found) -> String {
-    FIELDS.map(|(_, read)| quoted(&read(row).plain())).join(",") + "\n"
-}
-
-/// A cell of CSV.
-pub(crate) fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
+    FIELDS.map(|(_, read)| read(row).csv()).join(",") + "\n"
 }
 
 const COLUMNS: [Column; 10] = [

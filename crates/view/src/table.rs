@@ -1,6 +1,8 @@
 //! Tables for terminals: columns are left out while they do not fit even shortened, the others
 //! shortened as little as possible.
 
+use crate::safe::printable;
+
 /// One column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column<'a> {
@@ -119,6 +121,14 @@ impl Layout {
     }
 }
 
+/// A cell stays in its line, whatever is in it.
+fn safe(cell: String) -> String {
+    if cell.is_ascii() && !cell.contains(|letter: char| letter.is_ascii_control()) {
+        return cell;
+    }
+    printable(&cell)
+}
+
 /// Cut text ends with a tilde.
 fn shortened(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
@@ -131,7 +141,9 @@ fn shortened(text: &str, width: usize) -> String {
 /// A whole table.
 pub(crate) fn render(columns: &[Column<'_>], rows: &[Vec<String>], width: Option<usize>) -> String {
     let mut layout = Layout::new(columns);
-    layout.fit(rows, width);
+    let safe_row = |row: &Vec<String>| row.iter().cloned().map(safe).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(safe_row).collect();
+    layout.fit(&rows, width);
     let lines = rows.iter().map(|row| layout.line(row));
     core::iter::once(layout.heading()).chain(lines).collect()
 }
@@ -157,6 +169,7 @@ impl LongTable {
     /// Takes a row; gives the text that is ready to be shown.
     #[must_use]
     pub(crate) fn push(&mut self, row: Vec<String>) -> String {
+        let row: Vec<String> = row.into_iter().map(safe).collect();
         match &mut self.sample {
             None => return self.layout.line(&row),
             Some(sample) => sample.push(row),

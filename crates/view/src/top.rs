@@ -6,8 +6,9 @@ use serde::Serialize;
 use units::ByteSize;
 use wire::Protocol;
 
+use crate::safe::{json_line, printable};
 use crate::table::{Column, render};
-use crate::text::{duration, grouped, percent, printable, time};
+use crate::text::{duration, grouped, percent, time};
 use crate::verification::to_u64;
 
 const COLUMNS: [Column<'_>; 6] = [
@@ -94,7 +95,7 @@ pub fn top_json(field: &Field, top: Top, weight: Weight, limit: usize) -> String
             bytes: row.measure.bytes,
             share: share(row.measure.weight(weight), total),
         };
-        serde_json::to_string(&json).expect("an object with text keys can be written") + "\n"
+        json_line(&json)
     };
     top.rows(weight, limit).into_iter().map(line).collect()
 }

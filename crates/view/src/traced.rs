@@ -6,8 +6,8 @@ use ::trace::{Report, Share};
 use serde::Serialize;
 use units::ByteSize;
 
-use crate::pretty;
-use crate::text::{plural, printable};
+use crate::safe::{self, printable};
+use crate::text::plural;
 
 /// Processes that are named.
 const SHOWN: usize = 10;
@@ -17,7 +17,7 @@ pub fn traced(report: &Report, into: Option<&PathBuf>) -> String {
     let mut lines = vec![format!(
         "{}{}{}",
         plural(report.packets, "packet"),
-        into.map_or_else(String::new, |path| format!(" in {}", path.display())),
+        into.map_or_else(String::new, |path| format!(" in {}", safe::path(path))),
         if report.is_broken_off { ", until nobody read them" } else { "" },
     )];
     lines.extend(report.shares.iter().take(SHOWN).map(share));
@@ -64,7 +64,7 @@ pub fn traced_json(report: &Report) -> String {
         packets: share.packets,
         bytes: share.bytes,
     });
-    pretty(&TracedJson {
+    safe::json_pretty(&TracedJson {
         packets: report.packets,
         left_out: report.left_out,
         kernel_drops: report.kernel_drops,

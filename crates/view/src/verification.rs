@@ -4,8 +4,8 @@ use serde::Serialize;
 use units::ByteSize;
 use upkeep::{BadStripe, Verification};
 
-use crate::pretty;
-use crate::text::{grouped, plural, printable};
+use crate::safe::{self, printable};
+use crate::text::{grouped, plural};
 
 /// Lines of damage that are shown; the JSON has them all.
 const DAMAGE_SHOWN: usize = 20;
@@ -152,8 +152,8 @@ pub fn verification_json(report: &Verification) -> String {
         slot_offset: bad.slot_offset,
         reason: &bad.reason,
     });
-    pretty(&VerificationJson {
-        path: report.path.display().to_string(),
+    safe::json_pretty(&VerificationJson {
+        path: safe::path_value(&report.path),
         volume_id: report.volume_id.to_string(),
         clean: report.is_clean(),
         complete: report.is_complete,

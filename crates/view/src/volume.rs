@@ -10,10 +10,10 @@ use upkeep::{Created, Inspection, MemberState, Recording, RingMap};
 
 use crate::manifest::hex;
 use crate::map::MapJson;
-use crate::pretty;
 use crate::qualify::disk_rate;
+use crate::safe::{self, printable};
 use crate::table::{Column, render};
-use crate::text::{Facts, day, duration, grouped, plural, printable, size, time, times};
+use crate::text::{Facts, day, duration, grouped, plural, size, time, times};
 
 /// A new volume, in words, with the reasons of what a qualification chose.
 pub fn created(report: &Created, reasons: &[String]) -> String {
@@ -21,12 +21,12 @@ pub fn created(report: &Created, reasons: &[String]) -> String {
     let mut facts = Facts::default();
     let mut members = report.members.iter();
     if let Some(first) = members.next() {
-        facts.add("volume", first.path.display());
+        facts.add("volume", safe::path(&first.path));
         facts.add("id", report.superblock.volume_id);
         facts.add("size", size(first.size_bytes));
     }
     for member in members {
-        facts.add("member", format!("{}, {}", member.path.display(), size(member.size_bytes)));
+        facts.add("member", format!("{}, {}", safe::path(&member.path), size(member.size_bytes)));
     }
     facts.add("ring", ring(geometry));
     // Virtual disks and device-mapper call themselves rotating unless they are told otherwise.
@@ -48,7 +48,7 @@ pub fn created(report: &Created, reasons: &[String]) -> String {
             facts.add("destroyed", destroyed);
         }
         if member.partitioned {
-            let path = member.path.display();
+            let path = safe::path(&member.path);
             facts.add("note", format!("the disk has a partition table now; use {path}"));
         }
     }
@@ -207,15 +207,15 @@ struct CreatedMemberJson<'a> {
 pub fn created_json(report: &Created, reasons: &[String]) -> String {
     let geometry = &report.superblock.geometry;
     let members = report.members.iter().map(|member| CreatedMemberJson {
-        path: member.path.display().to_string(),
+        path: safe::path_value(&member.path),
         size_bytes: member.size_bytes,
         sparse: member.sparse,
         partitioned: member.partitioned,
         destroyed: member.destroyed.as_deref(),
     });
     let first = report.members.first();
-    pretty(&CreatedJson {
-        path: first.map(|member| member.path.display().to_string()).unwrap_or_default(),
+    safe::json_pretty(&CreatedJson {
+        path: first.map(|member| safe::path_value(&member.path)).unwrap_or_default(),
         volume_id: report.superblock.volume_id.to_string(),
         size_bytes: first.map_or(0, |member| member.size_bytes),
         slots: geometry.slots,
@@ -233,7 +233,7 @@ pub fn created_json(report: &Created, reasons: &[String]) -> String {
 pub fn inspection(report: &Inspection, width: Option<usize>) -> String {
     let Superblock { geometry, .. } = &report.superblock;
     let mut facts = Facts::default();
-    facts.add("volume", report.path.display());
+    facts.add("volume", safe::path(&report.path));
     facts.add("id", report.superblock.volume_id);
     facts.add("created", format!("{} UTC", time(report.superblock.created)));
     facts.add("ring", ring(geometry));
@@ -482,8 +482,8 @@ pub fn inspection_json(report: &Inspection, map: Option<&RingMap>) -> String {
         sessions: recording.indexed.map(|(_, sessions)| sessions),
         share_left: recording.share_left,
     });
-    pretty(&InspectionJson {
-        path: report.path.display().to_string(),
+    safe::json_pretty(&InspectionJson {
+        path: safe::path_value(&report.path),
         volume_id: superblock.volume_id.to_string(),
         created_ns: superblock.created.0,
         members: superblock.members.iter().zip(&report.members).map(MemberJson::new).collect(),

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 pub use page::{DiagnosisPage, diagnosis_html};
 
-use crate::pretty;
-use crate::text::{printable, wrapped};
+use crate::safe::{json_pretty, printable};
+use crate::text::wrapped;
 
 /// Of the JSON.
 const VERSION: u32 = 1;
@@ -106,7 +106,7 @@ struct UnseenJson<'a> {
 
 /// The same as JSON.
 pub fn diagnosis_json(report: &Diagnosis) -> String {
-    pretty(&DiagnosisJson::of(report))
+    json_pretty(&DiagnosisJson::of(report))
 }
 
 impl<'a> DiagnosisJson<'a> {

@@ -8,7 +8,8 @@ use units::Timestamp;
 use super::sockets;
 use crate::io::add_disks;
 use crate::page::Document;
-use crate::text::{plural, printable, time};
+use crate::safe::printable;
+use crate::text::{plural, time};
 
 /// Where a page comes from.
 const FOOT: &str = "Made by wirespool diagnose. Rates in powers of 1000, sizes of requests in \

@@ -7,7 +7,8 @@ use units::number::real;
 
 use crate::page::{Axis, Cell, Chart, Colour, Document, Line, Quantity, Scale, Shape};
 use crate::qualify::disk_rate;
-use crate::text::{nanos, plural, printable};
+use crate::safe::printable;
+use crate::text::{nanos, plural};
 
 /// A plot of fewer points shows each of them.
 const MARKED_MAX: usize = 40;

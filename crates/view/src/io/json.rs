@@ -12,7 +12,7 @@ use units::Histogram;
 
 use super::name;
 use crate::diagnosis::DiagnosisJson;
-use crate::pretty;
+use crate::safe::json_pretty;
 
 #[derive(Serialize)]
 struct IoJson<'a> {
@@ -167,7 +167,7 @@ pub fn io_json(watch: &IoWatch, report: &Diagnosis) -> String {
             changed_bytes: seen.written_bytes,
             cancelled_bytes: seen.cancelled_bytes,
         });
-    pretty(&IoJson {
+    json_pretty(&IoJson {
         diagnosis: DiagnosisJson::of(report),
         duration_ns: watch.ns,
         tracing: tracing(watch),

@@ -15,8 +15,9 @@ pub use json::io_json;
 pub(crate) use page::add_disks;
 pub use touches::{touch, touch_json, touches};
 
+use crate::safe::printable;
 use crate::table::{Column, render};
-use crate::text::{duration, grouped, printable, rate};
+use crate::text::{duration, grouped, rate};
 
 /// Rows of a table; JSON has all.
 const ROWS_MAX: usize = 20;

@@ -7,7 +7,8 @@ use serde::Serialize;
 use units::Timestamp;
 
 use super::{Table, number, words};
-use crate::text::{grouped, plural, printable, time};
+use crate::safe::{json_line, printable};
+use crate::text::{grouped, plural, time};
 
 /// `10:40:22.123  cat (process 77)  open read  /data/file`.
 pub fn touch(touch: &Touch, at: Timestamp) -> String {
@@ -45,7 +46,7 @@ pub fn touch_json(touch: &Touch, at: Timestamp) -> String {
         kinds: touch.kinds.iter().map(|kind| kind.name()).collect(),
         path: &path,
     };
-    serde_json::to_string(&json).expect("texts and numbers can be written") + "\n"
+    json_line(&json)
 }
 
 /// Files with those who touched them, the most often touched first.

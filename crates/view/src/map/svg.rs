@@ -7,6 +7,7 @@ use units::number::real;
 use upkeep::{Cell, Grid, MemberState, RingMap};
 
 use super::{Look, ages, lacks, look, rows};
+use crate::safe::markup;
 use crate::text::{grouped, plural};
 
 /// Width of a drawing.
@@ -61,7 +62,7 @@ pub fn map_svg(map: &RingMap, title: &str) -> String {
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
          width=\"{WIDTH}\" height=\"{height}\" role=\"img\">\n<title>{}</title>\n<style>\n",
-        escape(title)
+        markup(title)
     );
     text.push_str(STYLE);
     for age in 0..10 {
@@ -85,11 +86,6 @@ pub fn map_svg(map: &RingMap, title: &str) -> String {
 
 fn add(text: &mut String, part: core::fmt::Arguments<'_>) {
     text.write_fmt(part).expect("a string takes all text");
-}
-
-/// Paths come from users.
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 fn heading(map: &RingMap, title: &str) -> String {
@@ -120,7 +116,7 @@ fn heading(map: &RingMap, title: &str) -> String {
         "<text x=\"24\" y=\"34\" class=\"title\">{}</text>\n\
          <text x=\"24\" y=\"56\" class=\"dim\">{shape}</text>\n\
          <text x=\"24\" y=\"74\" class=\"dim\">{held}</text>\n",
-        escape(title)
+        markup(title)
     )
 }
 

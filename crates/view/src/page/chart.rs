@@ -1,8 +1,9 @@
 //! A plot: a frame, two axes, a legend, and marks in it.
 
+use super::add;
 use super::scale::Scale;
 use super::style::{self, Colour};
-use super::{add, escape};
+use crate::safe::markup;
 
 /// Pixels of a drawing.
 const WIDE: f64 = 960.0;
@@ -175,7 +176,7 @@ impl Chart {
             width: width - LEFT - RIGHT,
             height: own_height - TOP - BOTTOM,
         };
-        let (title, description) = (escape(&self.title), escape(&self.description));
+        let (title, description) = (markup(&self.title), markup(&self.description));
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
              width=\"{width}\" height=\"{height}\" role=\"img\" \
@@ -237,9 +238,9 @@ impl Chart {
                  y2=\"{bottom}\"/>\n<text x=\"{right}\" y=\"{}\" text-anchor=\"end\" \
                  class=\"name\">{}</text>\n<text x=\"14\" y=\"{}\" class=\"name\">{}</text>\n",
                 bottom + 37.0,
-                escape(&self.x.label()),
+                markup(&self.x.label()),
                 plane.top - 14.0,
-                escape(&self.y.label())
+                markup(&self.y.label())
             ),
         );
     }
@@ -271,7 +272,7 @@ impl Chart {
                     format!("<path class=\"dots {class}\" d=\"M{:.1} {middle}h0\"/>", x + 14.0)
                 }
             };
-            let name = escape(name);
+            let name = markup(name);
             add(
                 svg,
                 format_args!(

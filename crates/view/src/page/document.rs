@@ -3,6 +3,7 @@
 use super::add;
 use super::chart::{Chart, Shape};
 use super::style;
+use crate::safe::markup;
 
 /// A cell of a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,30 +51,30 @@ impl Document {
     }
 
     pub(crate) fn heading(&mut self, text: &str) {
-        add(&mut self.body, format_args!("<h1>{}</h1>\n", escape(text)));
+        add(&mut self.body, format_args!("<h1>{}</h1>\n", markup(text)));
     }
 
     pub(crate) fn section(&mut self, text: &str) {
-        add(&mut self.body, format_args!("<h2>{}</h2>\n", escape(text)));
+        add(&mut self.body, format_args!("<h2>{}</h2>\n", markup(text)));
     }
 
     /// Below a section.
     pub(crate) fn subsection(&mut self, text: &str) {
-        add(&mut self.body, format_args!("<h3 class=\"sub\">{}</h3>\n", escape(text)));
+        add(&mut self.body, format_args!("<h3 class=\"sub\">{}</h3>\n", markup(text)));
     }
 
     pub(crate) fn paragraph(&mut self, text: &str) {
-        add(&mut self.body, format_args!("<p>{}</p>\n", escape(text)));
+        add(&mut self.body, format_args!("<p>{}</p>\n", markup(text)));
     }
 
     /// Less than a paragraph.
     pub(crate) fn remark(&mut self, text: &str) {
-        add(&mut self.body, format_args!("<p class=\"dim\">{}</p>\n", escape(text)));
+        add(&mut self.body, format_args!("<p class=\"dim\">{}</p>\n", markup(text)));
     }
 
     /// What it all comes to: `tone` is `good`, `bad`, `open`, or nothing.
     pub(crate) fn verdict(&mut self, tone: &str, words: &str, sentences: &[String]) {
-        let words = escape(words);
+        let words = markup(words);
         add(
             &mut self.body,
             format_args!("<section class=\"verdict {tone}\"><strong>{words}</strong>\n"),
@@ -86,7 +87,7 @@ impl Document {
 
     /// Something that is said of the whole, and what belongs to it: `tone` as of a verdict.
     pub(crate) fn panel(&mut self, tone: &str, words: &str, fill: impl FnOnce(&mut Self)) {
-        let words = escape(words);
+        let words = markup(words);
         add(
             &mut self.body,
             format_args!("<section class=\"verdict part {tone}\"><h3>{words}</h3>\n"),
@@ -97,20 +98,21 @@ impl Document {
 
     /// What the next lines are.
     pub(crate) fn label(&mut self, text: &str) {
-        add(&mut self.body, format_args!("<h4>{}</h4>\n", escape(text)));
+        add(&mut self.body, format_args!("<h4>{}</h4>\n", markup(text)));
     }
 
     pub(crate) fn list(&mut self, items: &[String]) {
         self.body.push_str("<ul>\n");
         for item in items {
-            add(&mut self.body, format_args!("<li>{}</li>\n", escape(item)));
+            add(&mut self.body, format_args!("<li>{}</li>\n", markup(item)));
         }
         self.body.push_str("</ul>\n");
     }
 
     /// Lines to be copied.
     pub(crate) fn commands(&mut self, lines: &[String]) {
-        let lines = escape(&lines.join("\n"));
+        let lines: Vec<String> = lines.iter().map(|line| markup(line)).collect();
+        let lines = lines.join("\n");
         add(&mut self.body, format_args!("<pre>{lines}</pre>\n"));
     }
 
@@ -118,7 +120,7 @@ impl Document {
     pub(crate) fn facts(&mut self, facts: &[(&str, String)]) {
         self.body.push_str("<dl class=\"facts\">\n");
         for (name, value) in facts {
-            let (name, value) = (escape(name), escape(value));
+            let (name, value) = (markup(name), markup(value));
             add(&mut self.body, format_args!("<div><dt>{name}</dt><dd>{value}</dd></div>\n"));
         }
         self.body.push_str("</dl>\n");
@@ -131,14 +133,14 @@ impl Document {
             let mut cells = rows.iter().filter_map(|row| row.get(column));
             cells.any(|cell| matches!(cell, Cell::Number(_)))
         };
-        let caption = escape(caption);
+        let caption = markup(caption);
         add(
             &mut self.body,
             format_args!("<div class=\"wide\"><table>\n<caption>{caption}</caption>\n<thead><tr>"),
         );
         for (column, heading) in headings.iter().enumerate() {
             let class = if is_number(column) { " class=\"n\"" } else { "" };
-            let heading = escape(heading);
+            let heading = markup(heading);
             add(&mut self.body, format_args!("<th scope=\"col\"{class}>{heading}</th>"));
         }
         self.body.push_str("</tr></thead>\n<tbody>\n");
@@ -146,7 +148,7 @@ impl Document {
             self.body.push_str("<tr>");
             for (column, cell) in row.iter().enumerate() {
                 let (text, class) = cell.parts();
-                let (text, is_name) = (escape(text), column == 0);
+                let (text, is_name) = (markup(text), column == 0);
                 let kind = if is_name { "th scope=\"row\"" } else { "td" };
                 let end = if is_name { "th" } else { "td" };
                 add(&mut self.body, format_args!("<{kind}{class}>{text}</{end}>"));
@@ -169,7 +171,7 @@ impl Document {
                 Shape::Half => " class=\"half\"",
                 Shape::Third => " class=\"third\"",
             };
-            let (title, description) = (escape(chart.title()), escape(chart.description()));
+            let (title, description) = (markup(chart.title()), markup(chart.description()));
             let svg = chart.inline(&format!("plot-{}", self.charts));
             add(
                 &mut self.body,
@@ -184,7 +186,7 @@ impl Document {
 
     /// Ends the page; `foot` says where it comes from.
     pub(crate) fn finish(self, foot: &str) -> String {
-        let (title, foot) = (escape(&self.title), escape(foot));
+        let (title, foot) = (markup(&self.title), markup(foot));
         let (colours, plot, page) = (style::colours(":root"), style::PLOT, style::PAGE);
         let body = self.body;
         // The policy has browsers refuse what the page does not have: scripts and requests.
@@ -198,19 +200,4 @@ impl Document {
              <main>\n{body}</main>\n<footer>{foot}</footer>\n</body>\n</html>\n"
         )
     }
-}
-
-/// Text between and within elements. It comes from users and disks.
-pub(crate) fn escape(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            letter => safe.push(letter),
-        }
-    }
-    safe
 }

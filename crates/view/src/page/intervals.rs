@@ -1,8 +1,9 @@
 //! Estimates with what they may be off by.
 
+use super::add;
 use super::chart::{Mark, Plane, Swatch};
 use super::style::Colour;
-use super::{add, escape};
+use crate::safe::markup;
 
 /// An estimate.
 #[derive(Clone, Debug)]
@@ -47,7 +48,7 @@ impl Mark for Intervals {
         let mut y = plane.top + step / 2.0;
         for Interval { name, low, middle, high } in &self.intervals {
             let (low, middle, high) = (plane.x(*low), plane.x(*middle), plane.x(*high));
-            let (name, text_y) = (escape(name), y - 8.0);
+            let (name, text_y) = (markup(name), y - 8.0);
             add(
                 svg,
                 format_args!(

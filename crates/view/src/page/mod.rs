@@ -22,7 +22,7 @@ mod style;
 pub(crate) use areas::Areas;
 pub(crate) use bars::Bars;
 pub(crate) use chart::{Axis, Chart, Shape};
-pub(crate) use document::{Cell, Document, escape};
+pub(crate) use document::{Cell, Document};
 pub(crate) use dots::Dots;
 pub(crate) use intervals::{Interval, Intervals};
 pub(crate) use line::Line;

@@ -1,8 +1,9 @@
 //! A value that the others are held against.
 
+use super::add;
 use super::chart::{Mark, Plane, Swatch};
 use super::style::Colour;
-use super::{add, escape};
+use crate::safe::markup;
 
 /// A line across the plane with its name at it.
 #[derive(Clone, Debug)]
@@ -46,7 +47,7 @@ impl Mark for Rule {
     }
 
     fn draw(&self, plane: &Plane<'_>, svg: &mut String) {
-        let (class, name) = (self.colour.class(), escape(&self.name));
+        let (class, name) = (self.colour.class(), markup(&self.name));
         let scale = if self.is_vertical { plane.x } else { plane.y };
         if !scale.contains(self.value) {
             return;

@@ -91,3 +91,21 @@ fn json_has_each_stretch_of_time_with_traffic() {
     assert_eq!(sum, 45_000_000);
     assert_eq!(lines[0]["bytes"].get("dns"), None);
 }
+
+#[test]
+fn traffic_from_the_earliest_to_the_latest_time_is_drawn() {
+    let mut traffic = Traffic::default();
+    for (start, end) in [(i64::MIN, i64::MIN), (i64::MAX, i64::MAX), (i64::MIN, i64::MAX)] {
+        let mut extreme = row(0, 1, u64::MAX / 2, Some(App::Tls));
+        (extreme.start, extreme.end) = (Timestamp(start), Timestamp(end));
+        traffic.add(&extreme);
+        extreme.app = Some(Recognised { app: App::Dns, by: AppBy::Content });
+        traffic.add(&extreme);
+    }
+    let gaps = [(Timestamp::MIN, Timestamp::MIN), (Timestamp::MIN, Timestamp::MAX)];
+    for is_terminal in [false, true] {
+        let text = plot(&traffic, &gaps, PlotStyle { width: 72, is_terminal });
+        assert!(text.contains("1677-09-21") && text.contains("tls"), "{text}");
+    }
+    assert!(plot_json(&traffic).lines().count() > 1);
+}

@@ -4,7 +4,8 @@ use ::qualify::{Comparison, Contender, EffectFound, Measure, Run};
 
 use super::text::{Lines, rate};
 use crate::plot::PlotStyle;
-use crate::text::{nanos, permille, plural, printable};
+use crate::safe::printable;
+use crate::text::{nanos, permille, plural};
 
 /// A comparison, in words and rows of blocks.
 pub fn comparison(found: &Comparison, style: PlotStyle) -> String {

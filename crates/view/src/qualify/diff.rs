@@ -5,8 +5,9 @@ use serde::Serialize;
 
 use super::text::rate;
 use crate::page::add;
+use crate::safe::{json_pretty, printable};
 use crate::table::{self, Column};
-use crate::text::{grouped, nanos, permille, printable};
+use crate::text::{grouped, nanos, permille};
 
 /// What changed; `width` is that of the terminal, if there is one.
 pub fn qualification_diff(diff: &Diff, width: Option<usize>) -> String {
@@ -141,7 +142,7 @@ struct DiffJson<'a> {
 /// The same as JSON: rates in bytes a second, times in ns.
 pub fn qualification_diff_json(diff: &Diff) -> String {
     let facts = diff.facts.iter().map(|(name, old, new)| FactJson { name, old, new });
-    crate::pretty(&DiffJson {
+    json_pretty(&DiffJson {
         has_fallen: diff.has_fallen(),
         tolerance_permille: diff.tolerance_permille,
         facts: facts.collect(),

@@ -3,7 +3,8 @@
 use ::qualify::{Drive, Health, Link, Recording, Seen, Target};
 use units::ByteSize;
 
-use crate::text::{duration, grouped, printable};
+use crate::safe::printable;
+use crate::text::{duration, grouped};
 
 /// Lines about a drive, each with what goes together.
 pub(super) fn lines(drive: &Drive) -> Vec<String> {

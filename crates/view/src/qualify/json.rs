@@ -8,6 +8,8 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use units::Timestamp;
 
+use crate::safe::json_pretty;
+
 /// Of the schema. Readers take files of this version; fields that they do not know are passed over.
 const VERSION: u32 = 1;
 
@@ -435,7 +437,7 @@ struct QualificationJson {
 pub fn qualification_json(found: &Qualification) -> String {
     let first = found.verdict.as_ref().and_then(|verdict| verdict.judged.first());
     let traffic = found.verdict.as_ref().map(|verdict| verdict.guaranteed_traffic_bit_per_s);
-    crate::pretty(&QualificationJson {
+    json_pretty(&QualificationJson {
         version: VERSION,
         guaranteed_bytes_per_s: first.map(|judged| judged.guaranteed_bytes_per_s),
         mean_bytes_per_s: first.map(|judged| judged.mean_bytes_per_s),

@@ -7,8 +7,9 @@ use units::ByteSize;
 use super::text::rate;
 use crate::page::add;
 use crate::replay::bits;
+use crate::safe::{json_pretty, printable};
 use crate::table::{self, Column};
-use crate::text::{nanos, printable, wrapped};
+use crate::text::{nanos, wrapped};
 
 /// Columns where there is no terminal.
 const WIDTH: usize = 100;
@@ -185,7 +186,7 @@ pub fn qualify_plan_json(need: &Need, disks: &[Disk], proposals: &[Proposal]) ->
         size_bytes: disk.size_bytes,
         is_by_reading: disk.is_by_reading,
     });
-    crate::pretty(&PlanJson {
+    json_pretty(&PlanJson {
         bits_per_s: need.bits_per_s,
         mean_bits_per_s: need.mean_bits_per_s,
         needed_bytes_per_s: need.mix.bytes_of(need.bits_per_s),

@@ -12,7 +12,8 @@ use super::drive;
 use super::spark::sparkline;
 use crate::plot::PlotStyle;
 use crate::replay::bits;
-use crate::text::{duration, grouped, nanos, percent, plural, printable, time, wrapped};
+use crate::safe::printable;
+use crate::text::{duration, grouped, nanos, percent, plural, time, wrapped};
 
 /// Where the values of lines begin.
 const INDENT: usize = 15;

@@ -9,13 +9,14 @@ use serde_json::Value;
 use super::{disk_rate, qualification, qualification_json};
 use crate::plot::PlotStyle;
 use crate::replay::bits;
+use crate::safe;
 use crate::text::{Facts, day, nanos, permille, plural};
 use crate::volume::{QualifiedJson, qualified};
 
 /// Each member, and a line that compares it.
 pub fn volume_qualification(report: &VolumeQualification, style: PlotStyle) -> String {
     let mut text = Facts::default();
-    text.add("volume", report.path.display());
+    text.add("volume", safe::path(&report.path));
     match &report.kept {
         Some(kept) => text.add("qualified", qualified(kept)),
         None => text.add("qualified", "no: it was made without a qualification"),
@@ -123,8 +124,8 @@ pub fn volume_qualification_json(report: &VolumeQualification) -> String {
         guaranteed_bytes_per_s: lost.guaranteed_bytes_per_s,
         rebuild_ns: lost.rebuild_ns,
     });
-    crate::pretty(&VolumeJson {
-        path: report.path.display().to_string(),
+    safe::json_pretty(&VolumeJson {
+        path: safe::path_value(&report.path),
         data_columns: report.data_columns,
         parity_columns: report.parity_columns,
         guaranteed_bytes_per_s: together.as_ref().map(|it| it.guaranteed_bytes_per_s),

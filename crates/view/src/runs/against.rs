@@ -4,7 +4,8 @@ use ::runs::{Against, Unit, Verdict};
 use serde::Deserialize;
 
 use super::value::{measure, percent};
-use crate::text::{printable, wrapped};
+use crate::safe::printable;
+use crate::text::wrapped;
 
 /// What a file says of a command or figure.
 #[derive(Clone, PartialEq, Debug)]

@@ -5,14 +5,14 @@ use core::fmt::Write as _;
 use ::runs::{Contest, Unit};
 use statistics::Cell;
 
-use crate::session::quoted;
+use crate::safe::csv_cell;
 
 /// A heading, and a line for each run: name, number, turn, when it began, its value (seconds, bytes
 /// a second, or a count a second), what it used, and everything that was recorded with it.
 pub fn runs_csv(found: &Contest) -> String {
     let first = found.series.iter().find_map(|series| series.runs.first());
     let facts = first.map_or(&[][..], |run| &run.ran.facts[..]);
-    let names: Vec<String> = facts.iter().map(|fact| quoted(&fact.name)).collect();
+    let names: Vec<String> = facts.iter().map(|fact| csv_cell(&fact.name)).collect();
     let comma = if names.is_empty() { "" } else { "," };
     let mut text = format!(
         "name,run,turn,begin_s,value,exit_code,user_s,system_s,memory_bytes,\
@@ -34,7 +34,7 @@ pub fn runs_csv(found: &Contest) -> String {
             writeln!(
                 text,
                 "{},{},{},{begin_s},{},{used}{comma}{}",
-                quoted(&series.subject.name),
+                csv_cell(&series.subject.name),
                 run.round + 1,
                 run.turn + 1,
                 run.ran.value * scale,
@@ -50,6 +50,6 @@ fn cell(cell: Option<&Cell>) -> String {
     match cell {
         None => String::new(),
         Some(Cell::Number(number)) => number.to_string(),
-        Some(Cell::Word(word)) => quoted(word),
+        Some(Cell::Word(word)) => csv_cell(word),
     }
 }

@@ -4,7 +4,8 @@ use ::runs::{Contest, EFFECT_LEAST, Judged, Series, TwoModes};
 use statistics::Separation;
 
 use super::value::{measure, percent};
-use crate::text::{plural, printable, wrapped};
+use crate::safe::printable;
+use crate::text::{plural, wrapped};
 
 /// Outliers, changes and factors that are named; of more, how many.
 const NAMED: usize = 3;

@@ -11,7 +11,8 @@ use serde::Serialize;
 use statistics::{Cell, Effect, Mode, Separation};
 
 use super::against::{Held, word};
-use crate::pretty;
+
+use crate::safe::json_pretty;
 
 /// Of what is beside hyperfine's keys.
 const VERSION: u32 = 1;
@@ -156,7 +157,7 @@ struct HeldJson<'a> {
 
 /// Everything that was found; `against` where it was held against another day.
 pub fn runs_json(found: &Contest, against: &[Held<'_>]) -> String {
-    pretty(&FileJson {
+    json_pretty(&FileJson {
         version: VERSION,
         order: match found.plan.order {
             Order::Turns => "turns",

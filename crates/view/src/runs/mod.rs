@@ -14,8 +14,9 @@ pub use csv::runs_csv;
 pub use json::runs_json;
 
 use crate::plot::PlotStyle;
+use crate::safe::printable;
 use crate::table::{Column, render};
-use crate::text::{plural, printable};
+use crate::text::plural;
 use value::{measure, percent, took};
 
 /// Names of commands may be shortened down to this.

@@ -23,8 +23,9 @@ pub use sockets::{SocketGrouping, sockets_sheet};
 pub use talkers::{HEAD_SECONDS, talkers_sheet, traffic_head};
 pub use vitals::{VitalsGrouping, vitals_sheet};
 
+use crate::safe::{json_pretty, printable};
 use crate::table::{Column, Layout};
-use crate::text::{grouped, nanos, permille, printable};
+use crate::text::{grouped, nanos, permille};
 
 /// A value.
 #[derive(Clone, PartialEq, Debug)]
@@ -293,7 +294,7 @@ pub fn sheets_json<'s>(
             groupings.insert(grouping.to_owned(), sheet.json());
         }
     }
-    crate::pretty(&json!({ "version": 1, "time_ns": time_ns, "tabs": tabs }))
+    json_pretty(&json!({ "version": 1, "time_ns": time_ns, "tabs": tabs }))
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Mirror, VERSION};
 
+use crate::safe::json_pretty;
+
 words! {
     MeasureJson of q::Measure { Rate, Guaranteed, Sweep, }
 }
@@ -77,7 +79,7 @@ struct FileJson {
 
 /// A comparison, as JSON.
 pub fn comparison_json(found: &q::Comparison) -> String {
-    crate::pretty(&FileJson { version: VERSION, comparison: Mirror::of(found) })
+    json_pretty(&FileJson { version: VERSION, comparison: Mirror::of(found) })
 }
 
 /// Reads it, whatever its version.

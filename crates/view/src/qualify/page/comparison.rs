@@ -8,7 +8,8 @@ use super::super::text::rate;
 use crate::page::{
     Axis, Cell, Chart, Colour, Document, Interval, Intervals, Line, Quantity, Scale, Shape,
 };
-use crate::text::{percent, plural, printable};
+use crate::safe::printable;
+use crate::text::{percent, plural};
 
 /// Targets have these colours in turn.
 const COLOURS: [Colour; 4] = [Colour::First, Colour::Second, Colour::Third, Colour::Fourth];

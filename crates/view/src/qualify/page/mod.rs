@@ -14,7 +14,8 @@ use ::qualify::{Extents, Part, PartResult, Qualification};
 use super::drive;
 use super::text::{rate, target, took};
 use crate::page::{Cell, Chart, Document};
-use crate::text::{nanos, plural, printable};
+use crate::safe::printable;
+use crate::text::{nanos, plural};
 
 /// Where a page comes from.
 const FOOT: &str =

@@ -97,7 +97,7 @@ fn files_part(page: &mut Document, files: &Files) {
     let headings = ["lap", "rate", "files", "extents a file", "at most", "time"];
     page.table("By lap: a file system that ages gets slower", &headings, &rows);
     if let Some(fio) = &files.fio {
-        let (version, found) = (crate::text::printable(&fio.version), rate(fio.rate()));
+        let (version, found) = (crate::safe::printable(&fio.version), rate(fio.rate()));
         page.paragraph(&format!("The same job of {version}: {found}."));
     }
 }

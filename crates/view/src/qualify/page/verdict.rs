@@ -6,7 +6,8 @@ use units::ByteSize;
 use super::super::text::rate;
 use crate::page::{Cell, Document};
 use crate::replay::bits;
-use crate::text::{nanos, percent, plural, printable};
+use crate::safe::printable;
+use crate::text::{nanos, percent, plural};
 
 pub(super) fn add(page: &mut Document, found: &Qualification) {
     let Some(verdict) = &found.verdict else {
