@@ -33,9 +33,9 @@ impl AtlasFlags {
             host::open_input(path)?
                 .take(BYTES_MAX)
                 .read_to_end(&mut bytes)
-                .with_context(|| format!("cannot read {}", path.display()))?;
+                .with_context(|| format!("cannot read {}", view::path(path)))?;
             let added = atlas.add(bytes);
-            added.map_err(|error| Usage(format!("{}: {error}", path.display())))?;
+            added.map_err(|error| Usage(format!("{}: {error}", view::path(path))))?;
         }
         Ok(Some(Arc::new(atlas)))
     }

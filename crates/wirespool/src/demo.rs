@@ -64,7 +64,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let stop = StopFlag::install()?;
     let temporary = match &flags.keep {
         Some(path) if host::usage::target(path)? != host::usage::Target::Absent => {
-            bail!("{} exists already; name a new directory", path.display());
+            bail!("{} exists already; name a new directory", view::path(path));
         }
         Some(path) => {
             host::Directory::open(path)?;
@@ -82,7 +82,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     demo.extract()?;
     demo.verify()?;
     match &flags.keep {
-        Some(path) => step(&format!("everything is in {}", path.display()))?,
+        Some(path) => step(&format!("everything is in {}", view::path(path)))?,
         None => step("done; the directory is removed")?,
     }
     Ok(Verdict::clean_if(demo.is_clean))
@@ -115,7 +115,7 @@ impl Demo {
             force: false,
         };
         let created = upkeep::create(&options, &SystemClock, &mut |_, _| self.go_on())?;
-        let (path, id) = (self.volume.display(), created.superblock.volume_id);
+        let (path, id) = (view::path(&self.volume), created.superblock.volume_id);
         step(&format!("created {path}, volume {id}"))
     }
 
@@ -223,7 +223,7 @@ impl Demo {
         write_file(&with_json(&path), manifest.as_bytes())?;
         let packets = view::plural(report.packets, "packet");
         self.is_clean &= report.packets > 0 && report.manifest.completeness.is_complete();
-        step(&format!("wirespool extract '{WANTED}': {packets} in {}", path.display()))?;
+        step(&format!("wirespool extract '{WANTED}': {packets} in {}", view::path(&path)))?;
         self.verify_extract(&report, &path)
     }
 

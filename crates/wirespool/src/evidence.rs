@@ -70,12 +70,12 @@ pub(crate) fn keygen(flags: &KeygenFlags) -> Outcome {
 
 /// Reads a key that signs.
 pub(crate) fn signing_key(path: &Path) -> anyhow::Result<SigningKey> {
-    let text = host::read_text(path)?;
+    let text = host::read_key(path)?;
     SigningKey::from_pem(&text).map_err(|error| not_a_key(path, error))
 }
 
 fn not_a_key(path: &Path, error: ::extract::KeyError) -> anyhow::Error {
-    Usage(format!("{}: {error}", path.display())).into()
+    Usage(format!("{}: {error}", view::path(path))).into()
 }
 
 pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
@@ -85,7 +85,7 @@ pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
     });
     let trusted = trusted.transpose()?;
     let mut text = String::new();
-    let of_manifest = || format!("cannot read the manifest {}", flags.manifest.display());
+    let of_manifest = || format!("cannot read the manifest {}", view::path(&flags.manifest));
     let manifest = host::open_input(&flags.manifest)?.take(MANIFEST_BYTES_MAX);
     { manifest }.read_to_string(&mut text).with_context(of_manifest)?;
     let manifest = view::parse_manifest(&text).with_context(of_manifest)?;
@@ -93,7 +93,7 @@ pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
     let (mut report, mut is_right) = (Vec::new(), true);
     let seal = check_seal(&manifest, trusted.as_ref());
     is_right &= seal.is_ok();
-    let name = flags.manifest.display();
+    let name = view::path(&flags.manifest);
     match seal {
         Ok(Some(by)) => report.push(format!("{name} is signed with {by}\n")),
         Ok(None) => {}
@@ -108,7 +108,7 @@ pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
     is_right &= findings.is_empty();
     if findings.is_empty() {
         let state = if manifest.is_complete { "complete" } else { "incomplete" };
-        let file = flags.file.display();
+        let file = view::path(&flags.file);
         report.push(format!("{file} is the extract of its manifest, {state}\n"));
     }
     report.extend(findings.iter().map(|finding| format!("{finding}\n")));
@@ -135,9 +135,9 @@ fn check_file(output: &ExpectedOutput, path: &Path) -> anyhow::Result<Option<Str
     match ::extract::verify_extract(&output.summary, &mut file) {
         Ok(()) => Ok(None),
         Err(VerifyExtractError::Read(error)) => {
-            Err(error).with_context(|| format!("cannot read {}", path.display()))
+            Err(error).with_context(|| format!("cannot read {}", view::path(path)))
         }
-        Err(error) => Ok(Some(format!("{}: {error}", path.display()))),
+        Err(error) => Ok(Some(format!("{}: {error}", view::path(path)))),
     }
 }
 
@@ -152,10 +152,10 @@ fn check_folder(outputs: &[ExpectedOutput], folder: &Path) -> anyhow::Result<Vec
         if there.remove(&path) {
             findings.extend(check_file(output, &path)?);
         } else {
-            findings.push(format!("{}: missing", path.display()));
+            findings.push(format!("{}: missing", view::path(&path)));
         }
     }
-    let unknown = there.iter().map(|path| format!("{}: not of the extract", path.display()));
+    let unknown = there.iter().map(|path| format!("{}: not of the extract", view::path(path)));
     findings.extend(unknown);
     Ok(findings)
 }

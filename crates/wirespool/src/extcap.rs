@@ -147,7 +147,10 @@ fn install(folder: &Path) -> Outcome {
     for folder in &folders {
         match host::install_link(folder, PROGRAM) {
             Ok(link) => {
-                stdout::print(&format!("{}: Wireshark has its interfaces now\n", link.display()))?;
+                stdout::print(&format!(
+                    "{}: Wireshark has its interfaces now\n",
+                    view::path(&link)
+                ))?;
                 return Ok(Verdict::Clean);
             }
             Err(error) => failure = Some(error),

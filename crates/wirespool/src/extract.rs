@@ -16,7 +16,7 @@ use wire::LinkType;
 use crate::evidence;
 use crate::failure::{Outcome, Usage, Verdict, of_extract};
 use crate::find::ReadingFlags;
-use crate::progress::{Progress, say};
+use crate::progress::{Progress, say_lines};
 use crate::selection::{SelectionFlags, Throttle};
 use crate::stdout;
 
@@ -119,7 +119,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let files = file.filter(|_| flags.split.is_none());
     for path in files.iter().chain(&manifest).filter(|_| !flags.force) {
         if matches!(usage::target(path)?, usage::Target::File { .. }) {
-            bail!("{} exists already; --force replaces it", path.display());
+            bail!("{} exists already; --force replaces it", view::path(path));
         }
     }
     let manifest = manifest.map(|path| Output::create(path, flags.force)).transpose()?;
@@ -131,12 +131,12 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         output.finish_with(text.as_bytes())?;
     }
     if flags.explain {
-        say(view::explain(&report.explain).trim_end());
+        say_lines(&view::explain(&report.explain));
     }
     let completeness = &report.manifest.completeness;
     let packets = view::plural(report.packets, "packet");
     let rows = view::plural(report.manifest.rows, "session row");
-    say(&format!("{packets} of {rows}, {completeness}"));
+    say_lines(&format!("{packets} of {rows}, {completeness}"));
     Ok(Verdict::clean_if(completeness.is_complete() || report.reader_gone))
 }
 
@@ -157,7 +157,7 @@ fn check(flags: &Flags, file: Option<&Path>) -> Result<(), Usage> {
 /// Runs the job into its outputs; gives the names of the files.
 fn extract(flags: &Flags, config: &Config<'_>) -> anyhow::Result<(ExtractReport, Vec<String>)> {
     let Some(path) = config.file else {
-        let mut out = stdout::buffered();
+        let mut out = stdout::bytes();
         let target = match flags.format {
             Format::Pcapng => Target::Pcapng(&mut out),
             Format::Pcap => Target::Pcap(&mut out),

@@ -5,6 +5,8 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::progress::{say, say_lines};
+
 /// Done, with a negative verdict.
 pub(crate) const NEGATIVE: u8 = 1;
 /// Wrong usage or configuration.
@@ -49,13 +51,19 @@ impl fmt::Display for Usage {
 
 impl core::error::Error for Usage {}
 
-/// Prints the error and its causes in one line and gives its exit code.
+/// Prints the error and its causes in one line, a wrong query with a line that shows where, and
+/// gives its exit code.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::SUCCESS;
     }
-    crate::progress::say(&format!("wirespool: {}", line(error)));
-    ExitCode::from(code(error))
+    let (code, text) = (code(error), format!("wirespool: {}", line(error)));
+    if code == USAGE {
+        say_lines(&text);
+    } else {
+        say(&text);
+    }
+    ExitCode::from(code)
 }
 
 /// The causes joined, those that only repeat the one before left out.

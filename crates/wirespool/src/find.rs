@@ -4,6 +4,7 @@ mod summary;
 
 use core::ops::ControlFlow;
 use core::time::Duration;
+use indexer::Workers;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 #[cfg(feature = "sql")]
@@ -24,7 +25,7 @@ use view::SessionTable;
 use crate::arguments;
 use crate::atlas::AtlasFlags;
 use crate::failure::{Outcome, Verdict, of_extract};
-use crate::progress::{Progress, say};
+use crate::progress::{Progress, say_lines};
 use crate::selection::NamingFlags;
 use crate::{recorder, stdout};
 
@@ -131,6 +132,7 @@ impl ReadingFlags {
             index_dir: self.index_dir.clone(),
             keep_sessions: self.keep_sessions,
             vlan_in_key: self.vlan_in_key,
+            workers: Workers::default(),
         }
     }
 }
@@ -215,7 +217,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     if flags.explain {
         let cost = &report.explain;
         let text = if flags.json { view::explain_json(cost) } else { view::explain(cost) };
-        say(text.trim_end());
+        say_lines(&text);
     }
     // A limit was asked for: reaching it is no verdict.
     let mut completeness = report.completeness;
@@ -223,7 +225,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let is_erased = completeness.erased_through.is_some();
     if !completeness.is_complete() || is_erased || stdout::is_terminal() {
         let what = if flags.plot { "row" } else { "session" };
-        say(&format!("{}, {completeness}", view::plural(report.sessions, what)));
+        say_lines(&format!("{}, {completeness}", view::plural(report.sessions, what)));
     }
     Ok(Verdict::clean_if(completeness.is_complete()))
 }

@@ -74,7 +74,7 @@ fn pages(directory: &Path) -> anyhow::Result<()> {
 pub(crate) fn completions(shell: Shell) -> Outcome {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "wirespool", &mut script);
-    let mut out = stdout::buffered();
+    let mut out = stdout::bytes();
     out.write_all(&script)?;
     out.flush()?;
     Ok(Verdict::Clean)

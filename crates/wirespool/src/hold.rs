@@ -13,7 +13,7 @@ use units::{ByteSize, Clock};
 use crate::evidence;
 use crate::failure::{Outcome, Verdict, of_extract};
 use crate::find::ReadingFlags;
-use crate::progress::{Progress, say};
+use crate::progress::{Progress, say, say_lines};
 use crate::selection::{SelectionFlags, Throttle};
 use crate::stdout;
 
@@ -79,7 +79,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     progress.finish();
     match aside? {
         Aside::Full { used } => {
-            let (folder, most) = (flags.hold_dir.display(), ByteSize(flags.size_max));
+            let (folder, most) = (view::path(&flags.hold_dir), ByteSize(flags.size_max));
             let used = ByteSize(used);
             bail!(
                 "{folder} has no room for it: {used} of {most} are held; remove some, or --size-max"
@@ -88,7 +88,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         Aside::Nothing | Aside::Stopped => Ok(Verdict::Clean),
         Aside::Held { path, packets, completeness } => {
             let packets = view::plural(packets, "packet");
-            say(&format!("{packets} in {}, {completeness}", path.display()));
+            say_lines(&format!("{packets} in {}, {completeness}", view::path(&path)));
             Ok(Verdict::clean_if(completeness.is_complete()))
         }
     }
@@ -218,7 +218,7 @@ fn list(flags: &Flags) -> Outcome {
         let Some(stem) = name.strip_suffix(".json") else { continue };
         match view::parse_hold(stem, &host::read_text(&path)?) {
             Ok(hold) => holds.push(hold),
-            Err(error) => say(&format!("{}: {error}", path.display())),
+            Err(error) => say(&format!("{}: {error}", view::path(&path))),
         }
     }
     let text =

@@ -8,6 +8,7 @@ mod advice;
 mod arguments;
 mod atlas;
 mod bench;
+mod confinement;
 mod create;
 mod demo;
 mod diagnose;
@@ -41,6 +42,7 @@ mod tag;
 mod top;
 mod trace;
 mod verify;
+mod workers;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -115,6 +117,17 @@ enum Verb {
     Completions(generate::CompletionsFlags),
     #[command(hide = true)]
     Generate(generate::Flags),
+    /// Start children for the process that started this one
+    #[command(hide = true)]
+    Launch,
+    /// Make sessions of packets for the process that started this one
+    #[command(hide = true)]
+    Indexer,
+    #[command(hide = true)]
+    SelfTestSandbox(confinement::SelfTestFlags),
+    /// Try one thing, for a self-test
+    #[command(hide = true)]
+    Attempt(confinement::AttemptFlags),
 }
 
 fn run(verb: Verb) -> Outcome {
@@ -152,6 +165,13 @@ fn run(verb: Verb) -> Outcome {
         Verb::Demo(flags) => demo::run(&flags),
         Verb::Completions(flags) => generate::completions(flags.shell),
         Verb::Generate(flags) => generate::run(&flags),
+        Verb::SelfTestSandbox(flags) => confinement::run(&flags),
+        Verb::Attempt(flags) => confinement::attempt(&flags),
+        Verb::Launch => {
+            sandbox::serve()?;
+            Ok(Verdict::Clean)
+        }
+        Verb::Indexer => workers::serve(),
     }
 }
 
@@ -169,16 +189,25 @@ fn words(mut given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     [name].into_iter().chain(verb).chain(given).collect()
 }
 
+/// What clap has to say; help and version are no errors.
+fn usage(error: &clap::Error) -> ExitCode {
+    // It repeats arguments, and those may be names of files that the shell has put there: it is
+    // asked again about what can be shown of them.
+    let shown = |word: OsString| OsString::from(view::printable(&word.to_string_lossy()));
+    match Cli::try_parse_from(words(env::args_os().map(shown))) {
+        // Nobody to tell when that fails, too.
+        Err(error) => drop(error.print()),
+        Ok(_) => progress::say_lines(&error.render().to_string()),
+    }
+    ExitCode::from(if error.use_stderr() { failure::USAGE } else { 0 })
+}
+
 fn main() -> ExitCode {
-    // clap prints its own messages; help and version are no errors.
     let cli = match Cli::try_parse_from(words(env::args_os())) {
         Ok(cli) => cli,
-        Err(error) => {
-            // Nobody to tell when that fails, too.
-            drop(error.print());
-            return ExitCode::from(if error.use_stderr() { failure::USAGE } else { 0 });
-        }
+        Err(error) => return usage(&error),
     };
+    workers::be_processes();
     match run(cli.verb) {
         Ok(Verdict::Clean) => ExitCode::SUCCESS,
         Ok(Verdict::Negative) => ExitCode::from(failure::NEGATIVE),

@@ -14,9 +14,15 @@ const BASIS_BYTES: u64 = 4 << 20;
 /// Between two lines where there is no terminal.
 const LINE_EVERY_NS: i64 = 5 * NANOS_PER_SECOND;
 
-/// A line on standard error. A standard error that is gone is no reason to stop.
+/// A line on standard error: one, whatever is in it. A standard error that is gone is no reason to
+/// stop.
 pub(crate) fn say(line: &str) {
-    drop(writeln!(io::stderr(), "{line}"));
+    drop(writeln!(io::stderr(), "{}", view::printable(line)));
+}
+
+/// A text of several lines there.
+pub(crate) fn say_lines(text: &str) {
+    drop(writeln!(io::stderr(), "{}", view::lines(text.trim_end())));
 }
 
 /// Shows how far a job is.
@@ -85,7 +91,7 @@ impl Progress {
             bar.set_length(total);
             bar.set_position(done);
         }
-        bar.set_message(text());
+        bar.set_message(view::printable(&text()));
         bar.tick();
     }
 

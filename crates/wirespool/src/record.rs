@@ -1,23 +1,24 @@
 //! `wirespool record`.
 
-use core::cell::OnceCell;
 use core::num::NonZeroUsize;
 use core::ops::ControlFlow;
 use core::time::Duration;
 use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
-use ::record::{Discard, Input, MaxAge, Options, Queues, SlowLimit, Way};
+use ::record::{Discard, Input, MaxAge, Options, Queues, Settled, SlowLimit, Way};
 use capture::Timestamps;
 use clap::Args;
 use host::{StopFlag, SystemClock, usage};
 use session::Config;
 
 use crate::arguments::{self, Cpus, cpus};
+use crate::confinement;
 use crate::failure::{Outcome, Usage, Verdict, of_record};
 use crate::progress::{Progress, say};
 use crate::recorder::Answering;
 use crate::standing::{Order, Standing};
-use crate::stdout;
+use crate::{stdout, workers};
 
 /// Record packets into a volume.
 ///
@@ -122,6 +123,10 @@ pub(crate) struct Flags {
     discard: Discard,
     #[command(flatten)]
     standing: StandingFlags,
+    /// Give up what recording does not need once everything is open: capabilities, files, system
+    /// calls, core files; a debugger cannot look into it then
+    #[arg(long)]
+    sandbox: bool,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -376,6 +381,7 @@ fn standing(
         index_dir: options.index_dir.clone(),
         keep_sessions: None,
         vlan_in_key,
+        workers: options.workers.clone(),
     };
     let order = Order {
         query_text,
@@ -397,14 +403,42 @@ fn input_bytes(input: &Input) -> Option<u64> {
     sizes.sum()
 }
 
+/// When the volume is ours and everything is open: answers from now on, and gives up what is not
+/// needed any more.
+fn settled(
+    options: &Options,
+    answering: &Arc<OnceLock<Option<Answering>>>,
+    (is_confined, hold_dir): (bool, Option<PathBuf>),
+) -> Settled {
+    let (volume, members) = (options.volume.clone(), options.members.clone());
+    let (control, answering) = (options.control.clone(), Arc::clone(answering));
+    Settled::new(move |held| {
+        let start = || Answering::start(&volume, &members, control.clone());
+        let socket = answering.get_or_init(start).as_ref().map(Answering::socket);
+        if !is_confined {
+            return Vec::new();
+        }
+        let further = hold_dir.as_slice();
+        sandbox::confine_recorder(&confinement::rights(held, further, socket))
+    })
+}
+
 pub(crate) fn run(flags: Flags) -> Outcome {
     let json = flags.json;
     let (hold, vlan_in_key) = (flags.standing.clone(), flags.vlan_in_key);
-    let options = options(flags)?;
+    let (is_confined, hold_dir) = (flags.sandbox, flags.standing.hold_dir.clone());
+    let mut options = options(flags)?;
+    if is_confined {
+        // Before anything is opened: it has nothing that a child should not have.
+        let launcher = Arc::new(confinement::launcher(&options)?);
+        options.workers = workers::by_launcher(Arc::clone(&launcher));
+        options.launcher = Some(launcher);
+        sandbox::prevent_dumps(&mut Vec::new());
+    }
+    let answering = Arc::new(OnceLock::new());
+    options.settled = settled(&options, &answering, (is_confined, hold_dir));
     let holding = standing(hold, &options, vlan_in_key)?;
     let stop = StopFlag::install()?;
-    let answering = OnceCell::new();
-    let answer = || Answering::start(&options.volume, &options.members, options.control.clone());
     let input_bytes = input_bytes(&options.input);
     let mut progress = Progress::new("record");
     let mut is_told = false;
@@ -413,8 +447,7 @@ pub(crate) fn run(flags: Flags) -> Outcome {
         if let Some(holding) = &holding {
             holding.tell(state);
         }
-        // The volume is ours now.
-        if let Some(answering) = answering.get_or_init(answer) {
+        if let Some(Some(answering)) = answering.get() {
             answering.note(state);
         }
         let text = || view::recording_progress(state);

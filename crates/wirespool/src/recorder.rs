@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -30,6 +30,7 @@ pub(crate) struct Answering {
     /// How the recording stood a moment ago.
     state: Arc<Mutex<Option<Progress>>>,
     is_ending: Arc<AtomicBool>,
+    socket: PathBuf,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -46,24 +47,30 @@ impl Answering {
                 return None;
             }
         };
+        let path = socket.path();
         let state = Arc::new(Mutex::new(None));
         let is_ending = Arc::new(AtomicBool::new(false));
         let (shown, ends) = (Arc::clone(&state), Arc::clone(&is_ending));
         let body = move || {
-            let mut synced_ns = None;
-            let mut answer = |question: &str| match question {
+            let next_sync_ns = AtomicI64::new(0);
+            let answer = |question: &str| match question {
                 STATUS => {
                     let state = shown.lock().unwrap_or_else(PoisonError::into_inner);
                     let going = |state| view::going_json(std::process::id(), state);
                     state.as_ref().map(going).unwrap_or_default()
                 }
-                SYNC => sync(&control, &mut synced_ns),
+                SYNC => sync(&control, &next_sync_ns),
                 _ => String::new(),
             };
-            socket.serve(&mut answer, &|| ends.load(Ordering::Relaxed));
+            socket.serve(&answer, &|| ends.load(Ordering::Relaxed));
         };
         let thread = thread::Builder::new().name("control".to_owned()).spawn(body).ok()?;
-        Some(Self { state, is_ending, thread: Some(thread) })
+        Some(Self { state, is_ending, socket: path, thread: Some(thread) })
+    }
+
+    /// Where it answers.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
     }
 
     /// Takes note of how the recording stands.
@@ -81,13 +88,11 @@ impl Drop for Answering {
     }
 }
 
-/// Not too soon after the one before, which ended at `synced_ns`.
-fn sync(control: &Control, synced_ns: &mut Option<i64>) -> String {
-    if let Some(before_ns) = *synced_ns {
-        SystemClock.sleep_until(before_ns + BETWEEN_SYNCS_NS);
-    }
+/// Not too soon after the one before. Who asks at the same time shares one.
+fn sync(control: &Control, next_ns: &AtomicI64) -> String {
+    SystemClock.sleep_until(next_ns.load(Ordering::Relaxed));
     let is_done = control.sync(SYNC_PATIENCE);
-    *synced_ns = Some(SystemClock.boottime_ns());
+    next_ns.fetch_max(SystemClock.boottime_ns() + BETWEEN_SYNCS_NS, Ordering::Relaxed);
     (if is_done { DONE } else { LATE }).to_owned()
 }
 

@@ -13,7 +13,7 @@ use host::{Output, StopFlag, SystemClock};
 use units::ByteSize;
 
 use crate::failure::{Outcome, Usage, Verdict, of_extract, of_record};
-use crate::progress::{Progress, say};
+use crate::progress::{Progress, say_lines};
 use crate::stdout;
 
 /// Hand out everything that is left of a volume.
@@ -63,7 +63,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         return Err(Usage(text.to_owned()).into());
     }
     let report = match (&flags.target.write, &flags.target.into) {
-        (Some(_), _) if is_stdout => salvage(flags, &mut stdout::buffered())?,
+        (Some(_), _) if is_stdout => salvage(flags, &mut stdout::bytes())?,
         (Some(path), _) => {
             let mut output = Output::create(path, flags.force)?;
             let report = salvage(flags, &mut output)?;
@@ -75,7 +75,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     };
     let text = if flags.json { view::salvaged_json(&report) } else { view::salvaged(&report) };
     if is_stdout {
-        say(text.trim_end());
+        say_lines(&text);
     } else {
         stdout::print(&text)?;
     }
@@ -128,7 +128,7 @@ fn into(flags: &Flags, volume: &Path) -> anyhow::Result<SalvageReport> {
         drop(writer);
         let recorded = thread.join().expect("a panic aborts")?;
         if !view::is_clean(&recorded) {
-            anyhow::bail!("not all packets were stored in {}", volume.display());
+            anyhow::bail!("not all packets were stored in {}", view::path(volume));
         }
         report
     })

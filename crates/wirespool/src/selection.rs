@@ -179,9 +179,9 @@ impl Selection {
 }
 
 fn address_key(path: &Path) -> anyhow::Result<Anonymiser> {
-    let text = host::read_text(path)?;
+    let text = host::read_key(path)?;
     Anonymiser::from_text(&text)
-        .map_err(|error| Usage(format!("{}: {error}", path.display())).into())
+        .map_err(|error| Usage(format!("{}: {error}", view::path(path))).into())
 }
 
 /// A query with the alternatives of `ids` besides.
@@ -197,7 +197,7 @@ pub(crate) fn with_community_ids(text: String, ids: &[String]) -> String {
 /// The text of a file or of standard input.
 fn read_text(path: &Path) -> anyhow::Result<String> {
     let mut text = String::new();
-    let name = || format!("cannot read {}", path.display());
+    let name = || format!("cannot read {}", view::path(path));
     if path == Path::new("-") {
         std::io::stdin().lock().take(TEXT_BYTES_MAX).read_to_string(&mut text)
     } else {
@@ -215,7 +215,7 @@ fn session_ids(path: &Path) -> anyhow::Result<SessionIds> {
         let id = view::session_id(line);
         let is_one = id.as_deref().is_none_or(|id| ids.add(id));
         if !is_one {
-            let text = format!("{}, line {number}: no session id", path.display());
+            let text = format!("{}, line {number}: no session id", view::path(path));
             return Err(Usage(text).into());
         }
     }

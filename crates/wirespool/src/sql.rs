@@ -13,7 +13,7 @@ use view::{ParquetFile, RowTable};
 
 use crate::failure::{Outcome, Usage, Verdict, of_extract};
 use crate::find::ReadingFlags;
-use crate::progress::{Progress, say};
+use crate::progress::{Progress, say_lines};
 use crate::stdout;
 
 /// Ask for sessions, pieces and gaps in SQL.
@@ -152,7 +152,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
             Source::Volume(_) => format!(", {completeness}"),
             Source::Files(_) => String::new(),
         };
-        say(&format!("{}{verdict}", view::plural(report.rows, "row")));
+        say_lines(&format!("{}{verdict}", view::plural(report.rows, "row")));
     }
     Ok(Verdict::clean_if(completeness.is_complete()))
 }
@@ -162,7 +162,7 @@ fn source(flags: &Flags) -> anyhow::Result<Source> {
     let path = &flags.source;
     let is_parquet = path.extension().is_some_and(|extension| extension == "parquet");
     if !path.exists() {
-        bail!("{} does not exist", path.display());
+        bail!("{} does not exist", view::path(path));
     }
     Ok(if is_parquet || path.is_dir() {
         Source::Files(path.clone())
@@ -176,6 +176,6 @@ fn of_sql(path: &Path, error: ::sql::Error) -> anyhow::Error {
     match error {
         ::sql::Error::Query(error) => Usage(error.render()).into(),
         ::sql::Error::Volume(error) => of_extract(path, error),
-        error => anyhow::Error::new(error).context(format!("cannot read {}", path.display())),
+        error => anyhow::Error::new(error).context(format!("cannot read {}", view::path(path))),
     }
 }

@@ -19,7 +19,7 @@ use units::ByteSize;
 
 use crate::arguments;
 use crate::hold::{Aside, Room, put_aside, used_bytes};
-use crate::progress::say;
+use crate::progress::{say, say_lines};
 
 /// Of the ring: how far ahead of the head what matches is put aside ...
 const AHEAD: u64 = 8;
@@ -231,7 +231,7 @@ impl Holder {
         let line = format!(
             "hold: slots {next} to {last} were overwritten before they could be put aside{why}"
         );
-        host::log_warning(&line);
+        host::log_warning(&view::printable(&line));
         say(&line);
         self.done.missed.push(line);
         self.advance(state.tail);
@@ -251,7 +251,7 @@ impl Holder {
                 self.done.packets += packets;
                 self.done.is_cut |= !completeness.is_complete();
                 let packets = view::plural(packets, "packet");
-                say(&format!("hold: {packets} in {}, {completeness}", path.display()));
+                say_lines(&format!("hold: {packets} in {}, {completeness}", view::path(&path)));
             }
             Ok(Aside::Nothing) => {}
             Ok(Aside::Stopped) => return false,
@@ -260,9 +260,9 @@ impl Holder {
                 let line = format!(
                     "hold: what matches in slots {first} to {last} does not fit: {held} of {most} \
                      are held in {}; remove some, or it will be overwritten",
-                    self.order.folder.display()
+                    view::path(&self.order.folder)
                 );
-                host::log_warning(&line);
+                host::log_warning(&view::printable(&line));
                 say(&line);
                 self.refused = Some(used);
                 self.shared.stick();

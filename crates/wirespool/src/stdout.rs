@@ -1,17 +1,52 @@
-//! Standard output: for results.
+//! Standard output: for results. Text goes out as lines of harmless characters, whatever is in it;
+//! packets as they are, and never to a terminal.
 
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
 /// Writes a text that is ready.
 pub(crate) fn print(text: &str) -> io::Result<()> {
+    write(&view::lines(text))
+}
+
+/// The same of a text with a plot, which has colours on a terminal.
+pub(crate) fn print_plot(text: &str) -> io::Result<()> {
+    if is_terminal() { write(&view::coloured_lines(text)) } else { print(text) }
+}
+
+fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
 }
 
-/// For results that come in pieces.
-pub(crate) fn buffered() -> BufWriter<StdoutLock<'static>> {
+/// For results that come in pieces; each is text that is whole.
+pub(crate) fn buffered() -> Lines {
+    Lines(bytes())
+}
+
+/// Text on its way out.
+#[derive(Debug)]
+pub(crate) struct Lines(BufWriter<StdoutLock<'static>>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write_all(view::lines(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// For scripts, and for packets where a terminal has been refused.
+pub(crate) fn bytes() -> BufWriter<StdoutLock<'static>> {
     BufWriter::new(io::stdout().lock())
+}
+
+/// The same for a job that another thread does.
+pub(crate) fn shared() -> io::Stdout {
+    io::stdout()
 }
 
 pub(crate) fn is_terminal() -> bool {

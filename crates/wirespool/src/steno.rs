@@ -12,7 +12,7 @@ use host::{Output, StopFlag, SystemClock};
 
 use crate::arguments;
 use crate::failure::{Outcome, Usage, Verdict, of_extract};
-use crate::progress::say;
+use crate::progress::say_lines;
 use crate::{recorder, stdout};
 
 /// Second names of the binary.
@@ -129,7 +129,7 @@ pub(crate) fn curl(flags: &CurlFlags) -> Outcome {
             let text = "packets are no text for a terminal; -o names a file";
             Err(Usage(text.to_owned()).into())
         }
-        None => answer(&volume, &request, &mut stdout::buffered(), !flags.silent),
+        None => answer(&volume, &request, &mut stdout::bytes(), !flags.silent),
     }
 }
 
@@ -151,7 +151,7 @@ fn answer(
     let mut missing = completeness.clone();
     missing.limited = false;
     if says && !missing.is_complete() {
-        say(&format!("{}, {completeness}", view::plural(report.packets, "packet")));
+        say_lines(&format!("{}, {completeness}", view::plural(report.packets, "packet")));
     }
     Ok(Verdict::clean_if(missing.is_complete() || report.reader_gone))
 }
@@ -164,7 +164,7 @@ fn volume(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     let config = std::env::var_os(CONFIG_VARIABLE).map_or_else(|| CONFIG.into(), PathBuf::from);
     let text = host::read_text(&config).context("which volume? --volume names it; else")?;
     view::stenographer_volume(&text).map(PathBuf::from).ok_or_else(|| {
-        let text = format!("{}: no \"Volume\" is named there", config.display());
+        let text = format!("{}: no \"Volume\" is named there", view::path(&config));
         Usage(text).into()
     })
 }

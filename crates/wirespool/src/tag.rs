@@ -118,9 +118,9 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     if tagger.bad_lines > 0 {
         let lines = view::plural(tagger.bad_lines, "line");
         if !reader.has_read() {
-            bail!("{}: not a log of Suricata or Zeek", flags.log.display());
+            bail!("{}: not a log of Suricata or Zeek", view::path(&flags.log));
         }
-        say(&format!("{}: {lines} of no known form", flags.log.display()));
+        say(&format!("{}: {lines} of no known form", view::path(&flags.log)));
     }
     if tagger.missed > 0 {
         say(&format!("no session found for {}", view::plural(tagger.missed, "event")));
@@ -211,10 +211,10 @@ impl Tagger<'_> {
         let room = Room { folder, size_max, also_empty: false, key: None };
         let go_on = &mut |_: &::extract::Progress| ControlFlow::Continue(());
         match put_aside(&room, &self.options, &request, go_on)? {
-            Aside::Full { .. } => bail!("{}: no room for {}", folder.display(), event.label),
+            Aside::Full { .. } => bail!("{}: no room for {}", view::path(folder), event.label),
             Aside::Held { path, packets, .. } => {
                 let packets = view::plural(packets, "packet");
-                say(&format!("hold: {packets} of {} in {}", event.label, path.display()));
+                say(&format!("hold: {packets} of {} in {}", event.label, view::path(&path)));
             }
             Aside::Nothing | Aside::Stopped => {}
         }
@@ -224,13 +224,13 @@ impl Tagger<'_> {
 
 /// Reads the events of a whole log; alerts alone, if there are any.
 pub(crate) fn events_of(path: &Path, text: &str) -> Result<Vec<LogEvent>, Usage> {
-    let no_log = || Usage(format!("{}: not a log of Suricata or Zeek", path.display()));
+    let no_log = || Usage(format!("{}: not a log of Suricata or Zeek", view::path(path)));
     let mut events = view::log_events(text).map_err(|_| no_log())?;
     if events.iter().any(|event| event.is_alert) {
         events.retain(|event| event.is_alert);
     }
     if events.is_empty() {
-        return Err(Usage(format!("{}: no event names a session", path.display())));
+        return Err(Usage(format!("{}: no event names a session", view::path(path))));
     }
     Ok(events)
 }

@@ -17,7 +17,8 @@ use host::{Launch, Output, StopFlag, SystemClock, User, has_process, not_started
 use units::ByteSize;
 
 use crate::failure::{Outcome, Usage, Verdict};
-use crate::progress::say;
+use crate::progress::{say, say_lines};
+use crate::stdout;
 
 /// Kernel memory for packets of each interface.
 const RING: ByteSize = ByteSize(16 << 20);
@@ -39,7 +40,8 @@ const UPSTREAM: [&str; 2] =
 Examples:
   wirespool trace -- curl https://example.com
   wirespool trace -o dns.pcapng --filter 'port 53' -- dig example.com
-  wirespool trace --user \"$USER\" -- ./crawler --once
+  sudo wirespool trace -- ./crawler --once             as who called sudo
+  sudo wirespool trace --user root -- apt update       as root all the same
   wirespool trace -o - -- ./crawler | wireshark -k -i -
   wirespool trace --pid 4711 -o server.pcapng          until Ctrl-C, or until it ends
 
@@ -58,7 +60,7 @@ pub(crate) struct Flags {
     /// Most bytes kept of a packet [default: all]
     #[arg(long, value_name = "BYTES", default_value_t = 0, hide_default_value = true)]
     snaplen: u32,
-    /// Run the program as this user
+    /// Run the program as this user [default: who called sudo; else as oneself]
     #[arg(long, value_name = "NAME", conflicts_with = "pid")]
     user: Option<String>,
     /// The interface by which its packets leave this machine [default: that of the default route]
@@ -111,11 +113,15 @@ fn is_stdout(flags: &Flags) -> bool {
     flags.output == Path::new("-")
 }
 
-fn sink(flags: &Flags) -> Result<Sink, host::Error> {
+fn sink(flags: &Flags) -> anyhow::Result<Sink> {
     if is_stdout(flags) {
-        return Ok(Sink::Stdout(std::io::stdout()));
+        if stdout::is_terminal() {
+            let text = "packets are no text for a terminal; -o names a file";
+            return Err(Usage(text.to_owned()).into());
+        }
+        return Ok(Sink::Stdout(stdout::shared()));
     }
-    Output::create(&flags.output, flags.force).map(Sink::File)
+    Ok(Sink::File(Output::create(&flags.output, flags.force)?))
 }
 
 fn live(flags: &Flags, interfaces: Vec<String>) -> Result<LiveSource, capture::Error> {
@@ -147,7 +153,7 @@ fn capture(
     } else {
         view::traced(&report, (!is_stdout(flags)).then_some(&flags.output))
     };
-    say(text.trim_end());
+    say_lines(&text);
     Ok(report)
 }
 
@@ -155,7 +161,7 @@ fn of_program(flags: &Flags) -> Outcome {
     let [program, arguments @ ..] = flags.command.as_slice() else {
         return Err(Usage("no program is named behind --".to_owned()).into());
     };
-    let user = flags.user.as_deref().map(User::named).transpose()?;
+    let user = runs_as(flags.user.as_deref())?;
     let way = way(flags)?;
     let resolver = resolver(flags.dns);
     let sink = sink(flags)?;
@@ -255,6 +261,15 @@ fn seen(
     });
     let sockets = owned.collect();
     Ok(Seen { sockets, only: only.map(|process| Arc::new(Owner::of_process(process))) })
+}
+
+/// Whom a program runs as: who is named, else who called sudo. Root's rights were lent for watching
+/// it, and not for the program.
+pub(crate) fn runs_as(name: Option<&str>) -> Result<Option<User>, host::Error> {
+    match name {
+        Some(name) => User::named(name).map(Some),
+        None => Ok(User::caller()),
+    }
 }
 
 fn way(flags: &Flags) -> anyhow::Result<Way> {

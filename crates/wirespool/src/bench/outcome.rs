@@ -43,7 +43,7 @@ impl<'a> Results<'a> {
         let (known, unknown): (Vec<_>, Vec<_>) = subjects.iter().partition(has);
         let name = |subject: &Subject| format!("{:?}", view::printable(&subject.name));
         let names = |of: &[&Subject]| of.iter().map(|it| name(it)).collect::<Vec<_>>().join(", ");
-        let path = path.display();
+        let path = view::path(path);
         if known.is_empty() {
             let theirs: Vec<String> = formers
                 .iter()
@@ -75,9 +75,9 @@ impl<'a> Results<'a> {
             };
             let mut text = view::runs(found, ran, style);
             if let Some((path, _)) = &self.baseline {
-                text.push_str(&view::held(&held, &path.display().to_string(), width));
+                text.push_str(&view::held(&held, &view::path_value(path), width));
             }
-            stdout::print(&text)?;
+            stdout::print_plot(&text)?;
         }
         if let Some(output) = self.json {
             output.finish_with(json.as_bytes())?;
@@ -119,5 +119,5 @@ fn is_of(former: &Former, subject: &Subject) -> bool {
 
 fn read(path: &Path) -> anyhow::Result<Vec<Former>> {
     let found = view::parse_former(&read_text(path)?);
-    found.map_err(|error| Usage(format!("{}: {error}", path.display())).into())
+    found.map_err(|error| Usage(format!("{}: {error}", view::path(path))).into())
 }

@@ -16,6 +16,7 @@ use crate::arguments::duration;
 use crate::failure::{Outcome, Verdict};
 use crate::progress::Progress;
 use crate::stdout;
+use crate::trace::runs_as;
 
 /// Who reads and writes what on which disk, how long it takes, and what nobody asked for.
 ///
@@ -63,6 +64,9 @@ pub(super) struct IoFlags {
     json: bool,
     #[command(flatten)]
     page: PageFlags,
+    /// Run the command as this user [default: who called sudo; else as oneself]
+    #[arg(long, value_name = "NAME", requires = "command")]
+    user: Option<String>,
     /// A command that is run meanwhile; the watch ends with it
     #[arg(last = true)]
     command: Vec<OsString>,
@@ -137,10 +141,11 @@ pub(super) fn run(flags: &IoFlags) -> Outcome {
 /// Its output goes where its errors go: standard output is for the report.
 fn command(flags: &IoFlags) -> anyhow::Result<Option<Launched>> {
     let Some((program, arguments)) = flags.command.split_first() else { return Ok(None) };
+    let user = runs_as(flags.user.as_deref())?;
     let launch = Launch {
         program: Path::new(program),
         arguments,
-        user: None,
+        user: user.as_ref(),
         resolver: None,
         merges_output: true,
     };

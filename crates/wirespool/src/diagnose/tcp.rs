@@ -95,7 +95,7 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     if flags.plot {
         let width = stdout::width().unwrap_or(WIDTH);
         let style = view::PlotStyle { width, is_terminal: stdout::is_terminal() };
-        stdout::print(&view::socket_series(&busiest, style))?;
+        stdout::print_plot(&view::socket_series(&busiest, style))?;
     }
     let report = tcp::diagnose(&watch);
     if let Some(page) = page {

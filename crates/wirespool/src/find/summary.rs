@@ -47,7 +47,7 @@ pub(super) fn plot(flags: &Flags, options: &Options, query: &Query) -> anyhow::R
         };
         view::plot(&traffic, &gaps.collect::<Vec<_>>(), style)
     };
-    stdout::print(&text)?;
+    stdout::print_plot(&text)?;
     Ok(FindReport { sessions: rows, ..report })
 }
 
@@ -88,7 +88,7 @@ pub(super) fn top(
     } else {
         view::top(field, top, (weight, limit), stdout::width())
     };
-    stdout::print(&text)?;
+    stdout::print_plot(&text)?;
     Ok(report)
 }
 

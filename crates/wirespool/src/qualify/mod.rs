@@ -137,7 +137,7 @@ pub(crate) fn parse<T>(
     text: &str,
     how: impl Fn(&str) -> Result<T, QualificationError>,
 ) -> anyhow::Result<T> {
-    how(text).map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))
+    how(text).map_err(|error| anyhow::anyhow!("{}: {error}", view::path(file)))
 }
 
 /// Files beside the report that were asked for, begun before anything is measured.
@@ -189,7 +189,7 @@ fn on_disk(
     kept.check(&target, ask)?;
     let fio = fio::find(flags.fio, &plan, &opened)?;
     for path in &opened.left_over {
-        say(&format!("removed {}, which a killed run had left", path.display()));
+        say(&format!("removed {}, which a killed run had left", view::path(path)));
     }
     announce(&opened, &plan)?;
     let mut shown = Shown::new(stop);
@@ -264,7 +264,7 @@ fn verdict(answer: Answer) -> Verdict {
 fn tell(found: &Qualification, json: bool) -> Outcome {
     let text =
         if json { view::qualification_json(found) } else { view::qualification(found, style()) };
-    stdout::print(&text)?;
+    stdout::print_plot(&text)?;
     Ok(verdict(found.answer()))
 }
 

@@ -23,7 +23,7 @@ fn path() -> PathBuf {
 }
 
 fn said(packets: u64, path: &Path, what: &str) -> String {
-    format!("{} {what} written to {}", view::plural(packets, "packet"), path.display())
+    format!("{} {what} written to {}", view::plural(packets, "packet"), view::path(path))
 }
 
 /// What is still held of the sessions that a query selects.

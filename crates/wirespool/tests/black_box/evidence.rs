@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::machine::{Volume, run};
+use crate::machine::{Volume, run, write_key};
 
 struct Evidence {
     volume: Volume,
@@ -136,7 +136,26 @@ fn what_cannot_be_signed_is_refused() {
     let key = volume.file("key");
     let extract = ["extract", &volume.path, "udp", "--sign", &key];
     run(&[&extract[..], &["-w", &volume.file("a")]].concat()).is_refused("cannot read");
-    std::fs::write(&key, "no key").unwrap();
+    write_key(&key, "no key");
     run(&[&extract[..], &["-w", &volume.file("a")]].concat()).fails_with(2, "no Ed25519 private");
     assert!(!Path::new(&volume.file("a")).exists());
+}
+
+#[test]
+fn keys_that_others_may_read_are_refused() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let volume = Volume::recorded();
+    let [signing, address] = ["signing.key", "address.key"].map(|name| volume.file(name));
+    run(&["keygen", &signing]).done();
+    write_key(&address, &"00112233445566778899aabbccddeeff".repeat(2));
+    for (option, key) in [("--sign", &signing), ("--anonymise", &address)] {
+        let out = volume.file(&option.replace('-', ""));
+        let extract = ["extract", &volume.path, "udp", option, key, "-w", &out];
+        std::fs::set_permissions(key, std::fs::Permissions::from_mode(0o640)).unwrap();
+        let words = format!("others may read or change the key {key} (mode 0640)");
+        run(&extract).is_refused(&words);
+        assert!(!Path::new(&out).exists());
+        std::fs::set_permissions(key, std::fs::Permissions::from_mode(0o600)).unwrap();
+        run(&extract).done();
+    }
 }

@@ -91,6 +91,14 @@ pub(crate) fn open_to_all(path: &Path) {
     std::fs::set_permissions(path, mode).expect("our own folder");
 }
 
+/// A file that only its owner may read.
+pub(crate) fn write_key(path: &str, text: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::write(path, text).expect("our own folder");
+    let mode = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(path, mode).expect("our own file");
+}
+
 pub(crate) fn is_root() -> bool {
     let id = Command::new("id").arg("-u").output().expect("id runs");
     id.stdout == b"0\n"

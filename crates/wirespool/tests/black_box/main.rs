@@ -9,6 +9,7 @@
 
 mod asked;
 mod bench;
+mod confinement;
 mod demo;
 mod diagnose;
 mod diagnose_io;
@@ -17,7 +18,9 @@ mod discards;
 mod evidence;
 mod golden;
 mod guards;
+mod hostile;
 mod import;
+mod indexer;
 mod layout;
 mod live_hold;
 mod machine;
@@ -33,6 +36,7 @@ mod retention;
 mod running;
 mod schema;
 mod selection;
+mod service;
 mod strangers;
 mod top;
 mod trace;

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::machine::{Volume, command, run};
+use crate::machine::{Volume, command, run, write_key};
 
 fn manifest(volume: &Volume, name: &str) -> Value {
     let text = std::fs::read_to_string(volume.file(name)).unwrap();
@@ -183,7 +183,7 @@ fn anonymised_packets_keep_prefixes_ports_and_right_checksums() {
     let volume = Volume::recorded();
     let (plain, other) = (volume.file("plain.pcapng"), volume.file("other.pcapng"));
     let key = volume.file("key");
-    std::fs::write(&key, "00112233445566778899aabbccddeeff".repeat(2)).unwrap();
+    write_key(&key, &"00112233445566778899aabbccddeeff".repeat(2));
     run(&["extract", &volume.path, "net 0.0.0.0/0 or ip6", "-w", &plain]).done();
     let fixed = ["extract", &volume.path, "net 0.0.0.0/0 or ip6", "--anonymise"];
     run(&[&fixed[..], &[&key, "-w", &other]].concat()).done();

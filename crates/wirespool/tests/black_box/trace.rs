@@ -118,6 +118,35 @@ fn a_program_reaches_the_world_and_its_packets_have_its_name() {
     assert!(is_as_before());
 }
 
+/// What a program says of itself that was run with these variables and options.
+fn said_by_program(variables: &[(&str, &str)], options: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let mut program = crate::machine::command(&[&["trace"], options].concat());
+    program.args(["--", "sh", "-c", "id -u; id -g; id -G; echo $HOME"]);
+    program.envs(variables.iter().copied()).current_dir(folder.path());
+    let ran = Ran::new(&program.output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    ran.out.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_program_runs_as_who_called_sudo_unless_told_otherwise() {
+    let name = "trace::a_program_runs_as_who_called_sudo_unless_told_otherwise";
+    if !enter(WORLD, name) {
+        return;
+    }
+    // Debian's base system has the user games, 5, with the group games, 60.
+    let known = [("SUDO_UID", "5"), ("SUDO_GID", "60"), ("HOME", "/root")];
+    let as_games = said_by_program(&known, &[]);
+    assert_eq!(as_games, "5 60 60 /usr/games");
+    assert!(said_by_program(&known, &["--user", "root"]).starts_with("0 0 "));
+    assert_eq!(said_by_program(&known, &["--user", "games"]), as_games);
+    // A number that nobody has, with the group that is said and none of root's.
+    let unknown = [("SUDO_UID", "54321"), ("SUDO_GID", "54322"), ("HOME", "/root")];
+    assert_eq!(said_by_program(&unknown, &[]), "54321 54322 54322 /root");
+    assert!(said_by_program(&[("HOME", "/root")], &[]).starts_with("0 0 "), "root called");
+}
+
 #[test]
 fn nothing_stays_of_one_that_is_killed() {
     if !enter(WORLD, "trace::nothing_stays_of_one_that_is_killed") {

@@ -1,0 +1,183 @@
+//! The indexer is a process of its own: it has no rights, and that it is killed costs no packet.
+
+#![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{scope, sleep};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::golden::capture;
+use crate::machine::{BINARY, Volume, enter, is_root, run};
+
+const PACKETS: u32 = 30_000;
+
+/// Words of a process's `status` in /proc.
+fn status_of(pid: u32, field: &str) -> Option<String> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
+    Some(line.trim().to_owned())
+}
+
+/// The indexers below a process, at whatever depth.
+fn indexers_of(above: u32) -> Vec<u32> {
+    let pids = std::fs::read_dir("/proc").unwrap();
+    let pids = pids.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let is_below = |mut pid: u32| loop {
+        match status_of(pid, "PPid").and_then(|parent| parent.parse().ok()) {
+            Some(parent) if parent == above => break true,
+            Some(parent) if parent > 1 => pid = parent,
+            _ => break false,
+        }
+    };
+    let is_indexer = |pid: &u32| {
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        words.split(|byte| *byte == 0).nth(1) == Some(b"indexer") && is_below(*pid)
+    };
+    pids.filter(is_indexer).collect()
+}
+
+fn kill(pid: u32) {
+    let killed = Command::new("kill").args(["-9", &pid.to_string()]).stderr(Stdio::null()).status();
+    assert!(killed.is_ok(), "kill runs");
+}
+
+/// Packets in all sessions of the volume, and what the statement says.
+fn found(volume: &Volume) -> (u64, String) {
+    let answer = run(&["find", &volume.path, "--json", "--index-dir", &volume.index]).done();
+    let count = |line: &str| {
+        let row: Value = serde_json::from_str(line).unwrap();
+        row["orig_packets"].as_u64().unwrap() + row["resp_packets"].as_u64().unwrap_or(0)
+    };
+    (answer.out.lines().map(count).sum(), answer.err)
+}
+
+#[test]
+fn an_indexer_that_is_killed_ten_times_a_second_costs_no_packet_and_no_row() {
+    let volume = Volume::empty();
+    let mut command = Command::new(BINARY);
+    command.args(["record", &volume.path, "--read", "-", "--pool", "4M", "--json"]);
+    command.args(["--flush-interval", "20ms", "--index-dir", &volume.index]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let (pid, mut input) = (child.id(), child.stdin.take().unwrap());
+    let is_done = AtomicBool::new(false);
+    let (killed, output) = scope(|scope| {
+        let killer = scope.spawn(|| {
+            let mut killed = 0;
+            while !is_done.load(Ordering::Relaxed) {
+                sleep(Duration::from_millis(100));
+                for indexer in indexers_of(pid) {
+                    kill(indexer);
+                    killed += 1;
+                }
+            }
+            killed
+        });
+        let stream = capture(1_000_000_000, 0..PACKETS);
+        for part in stream.chunks(stream.len() / 60) {
+            input.write_all(part).unwrap();
+            sleep(Duration::from_millis(50));
+        }
+        is_done.store(true, Ordering::Relaxed);
+        let deaths: u64 = killer.join().unwrap();
+        drop(input);
+        (deaths, child.wait_with_output().unwrap())
+    });
+    assert!(output.status.success());
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(killed >= 5 && report["indexer_deaths"].as_u64() >= Some(killed / 2), "{report}");
+    let counts = ["stored", "unindexed", "left_out"].map(|name| report[name].as_u64().unwrap());
+    assert_eq!(counts, [u64::from(PACKETS), 0, 0], "{report}");
+    let (packets, said) = found(&volume);
+    assert_eq!(packets, u64::from(PACKETS), "{said}");
+    assert!(indexers_of(pid).is_empty(), "nobody is left behind");
+}
+
+#[test]
+fn an_indexer_has_no_rights_and_ends_with_its_recorder() {
+    let volume = Volume::empty();
+    let mut command = Command::new(BINARY);
+    command.args(["record", &volume.path, "--read", "-", "--pool", "4M"]);
+    command.args(["--flush-interval", "20ms", "--index-dir", &volume.index]);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(&capture(1_000_000_000, 0..10)).unwrap();
+    let mut waited = 0;
+    let indexer = loop {
+        // It confines itself before it reads the first byte.
+        let confined = |pid: &u32| status_of(*pid, "Seccomp").as_deref() == Some("2");
+        if let Some(pid) = indexers_of(child.id()).into_iter().find(confined) {
+            break pid;
+        }
+        assert!(waited < 400, "no indexer");
+        waited += 1;
+        sleep(Duration::from_millis(50));
+    };
+    for (field, value) in [("CapEff", "0"), ("CapBnd", "0"), ("CapPrm", "0"), ("NoNewPrivs", "1")] {
+        let is = status_of(indexer, field).unwrap();
+        let is = is.trim_start_matches('0');
+        let value = value.trim_start_matches('0');
+        assert!(is == value || (!is_root() && field == "CapBnd"), "{field} is {is}");
+    }
+    if is_root() {
+        assert!(status_of(indexer, "Uid").unwrap().starts_with("65534"));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for _ in 0..100 {
+        if status_of(indexer, "State").is_none_or(|state| state.starts_with('Z')) {
+            return;
+        }
+        sleep(Duration::from_millis(50));
+    }
+    panic!("the indexer is still there");
+}
+
+#[test]
+fn a_link_is_recorded_without_loss_while_the_indexer_is_killed() {
+    let pair = "ip link set lo up; ip link add sender type veth peer name taker; \
+                ip link set sender up; ip link set taker up";
+    if !enter(pair, "indexer::a_link_is_recorded_without_loss_while_the_indexer_is_killed") {
+        return;
+    }
+    let volume = Volume::empty();
+    let traffic = volume.folder.path().join("traffic.pcap");
+    std::fs::write(&traffic, capture(1_000_000_000, 0..PACKETS)).unwrap();
+    let mut command = Command::new(BINARY);
+    command.args(["record", &volume.path, "--interface", "taker", "--pool", "32M", "--json"]);
+    command.args(["--flush-interval", "50ms", "--index-dir", &volume.index]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let child = command.spawn().unwrap();
+    let pid = child.id();
+    let is_going = || run(&["status", &volume.path, "--json"]).out.contains("offered");
+    assert!((0..200).any(|_| is_going() || {
+        sleep(Duration::from_millis(50));
+        false
+    }));
+    let mut replay = Command::new(BINARY);
+    replay.args(["replay", traffic.to_str().unwrap(), "--interface", "sender", "--pps", "8000"]);
+    replay.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut replay = replay.spawn().unwrap();
+    let mut killed = 0;
+    while replay.try_wait().unwrap().is_none() {
+        sleep(Duration::from_millis(100));
+        for indexer in indexers_of(pid) {
+            kill(indexer);
+            killed += 1;
+        }
+    }
+    sleep(Duration::from_millis(200));
+    assert!(Command::new("kill").args(["-INT", &pid.to_string()]).status().is_ok());
+    let output = child.wait_with_output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let counts = ["kernel_drops", "writer_drops", "left_out"].map(|name| report[name].as_u64());
+    assert_eq!(counts, [Some(0); 3], "{report}");
+    assert!(killed >= 5 && report["stored"].as_u64() >= Some(u64::from(PACKETS)), "{report}");
+    let (packets, said) = found(&volume);
+    assert_eq!(Some(packets), report["stored"].as_u64(), "{said}");
+}
