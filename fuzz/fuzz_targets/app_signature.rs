@@ -12,8 +12,7 @@ fuzz_target!(|input: (bool, (u16, u16), Vec<(bool, u16, Vec<u8>)>)| {
     for (is_orig, cut, bytes) in &payloads {
         let side = if *is_orig { Side::Orig } else { Side::Resp };
         let len = bytes.len() + usize::from(*cut);
-        let is_done =
-            watch.take(side, &look(&Payload { carrier, side, ports, bytes, len }));
+        let is_done = watch.take(side, &look(&Payload { carrier, side, ports, bytes, len }));
         assert!(!is_done || watch.found().is_some());
         if is_done {
             let found = watch.found();

@@ -1,9 +1,27 @@
-//! What targets share.
+//! What targets share. The bodies in files of their own are also run by the ordinary tests of the
+//! crates, on the inputs in `seeds`.
+
+pub mod anonymise;
+pub mod image;
+pub mod index_file;
+pub mod texts;
+
+pub mod oracles;
 
 use app::{Budget, Datagram, Interest, Search, Segment, Side};
 use wire::{Names, Protocol};
 
 const ROOM: usize = 256 << 10;
+
+/// Bytes of memory that the payloads of one session may ask for: heads, early segments and names;
+/// and for each byte of them, that is for what a parser needs while it reads one.
+const MEMORY: (usize, usize) = (1 << 20, 1024);
+
+/// [`read_payloads`], within memory and work that grow with the input.
+pub fn payloads(proto: Protocol, ports: (u16, u16), input: &[u8]) {
+    oracles::within(input, MEMORY, |input| read_payloads(proto, ports, input));
+    oracles::linear(input, |input| read_payloads(proto, ports, input));
+}
 
 /// Payloads of one session through every parser that its ports and its content name; what is held
 /// is given back.
@@ -13,10 +31,10 @@ const ROOM: usize = 256 << 10;
 ///
 /// # Panics
 /// A list or a value is longer than it may be, or room is not given back.
-pub fn payloads(proto: Protocol, ports: (u16, u16), input: &[u8]) {
+fn read_payloads(proto: Protocol, ports: (u16, u16), input: &[u8]) {
     let is_tcp = proto == Protocol::TCP;
     let mut interest = Interest::of(proto);
-    let mut budget = Budget { free_bytes: ROOM, refused: 0 };
+    let mut budget = Budget::new(ROOM, ROOM);
     let mut search: Option<Box<Search>> = None;
     let mut sent = [0_u32; 2];
     let mut time_ns = 0;
@@ -54,7 +72,7 @@ pub fn payloads(proto: Protocol, ports: (u16, u16), input: &[u8]) {
         search.finish(&mut budget);
         bounded(&search.names);
     }
-    assert_eq!(budget.free_bytes, ROOM);
+    assert_eq!([budget.heads.free_bytes, budget.names.free_bytes], [ROOM; 2]);
 }
 
 fn bounded(names: &Names) {
