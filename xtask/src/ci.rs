@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use crate::{lab, process, tidy};
+use crate::{lab, miri, process, tidy};
 
 /// What the steps said, summed.
 #[derive(Default)]
@@ -50,6 +50,7 @@ pub(crate) fn run() -> bool {
     });
     check("fuzz", &mut tally, fuzz_targets);
     step("lab", &mut tally, |tally| read(tally, &mut lab::command(&["--short"])?));
+    undefined_behaviour(&mut tally);
     licences(&mut tally);
     tally.close()
 }
@@ -62,6 +63,17 @@ fn fuzz_targets() -> Result<bool> {
         process::cargo(&["check", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--bins"]);
     // Nothing is linked, so the engine, which is C++, need not be built.
     passes(check.env("CUSTOM_LIBFUZZER_PATH", "absent/libfuzzer.a"))
+}
+
+fn undefined_behaviour(tally: &mut Tally) {
+    if let Some(reason) = miri::missing() {
+        return tally.line(&format!("not run: miri: {reason}"));
+    }
+    step("miri", tally, |tally| {
+        let results: Result<Vec<bool>> =
+            miri::commands().map(|mut command| read(tally, &mut command)).collect();
+        Ok(results?.into_iter().all(|is_good| is_good))
+    });
 }
 
 fn licences(tally: &mut Tally) {

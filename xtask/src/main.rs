@@ -7,6 +7,7 @@
 mod ci;
 mod fresh;
 mod lab;
+mod miri;
 mod mutants;
 mod process;
 mod release;
@@ -20,7 +21,8 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
   tidy                   check the rules that the compiler cannot see
   ci                     format, clippy, tidy, doc, tests, short runs of model, simulation
-                         and lab, licences
+                         and lab, Miri, licences
+  miri                   tests of memory and of parsers under Miri (needs nightly with it)
   mutants [NAME]         take out each rule of recovery, or those named so, and simulate
   release [--target T]   binary, manual pages, completions, Debian package, tarball in dist/
   fresh [--debian]       follow the README in a fresh clone with an empty home directory,
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
     let verdict = match *arguments.as_slice() {
         ["tidy"] => tidy::run(),
         ["ci"] => Ok(ci::run()),
+        ["miri"] => miri::run_all(),
         ["mutants"] => mutants::run(MUTANT_SEEDS, ""),
         ["mutants", only] => mutants::run(MUTANT_SEEDS, only),
         ["release"] => release::run(None),

@@ -21,7 +21,14 @@ const COMPLETIONS: [(&str, &str); 3] = [
     ("zsh", "usr/share/zsh/vendor-completions/_wirespool"),
     ("fish", "usr/share/fish/vendor_completions.d/wirespool.fish"),
 ];
-const DOCUMENTS: [&str; 2] = ["README.md", "CHANGELOG.md"];
+const DOCUMENTS: [&str; 3] = ["README.md", "CHANGELOG.md", "docs/service.md"];
+/// Files of `xtask/package`, and where a system looks for them.
+const PACKAGED: [(&str, &str); 4] = [
+    ("sysusers.conf", "usr/lib/sysusers.d/wirespool.conf"),
+    ("60-wirespool.rules", "usr/lib/udev/rules.d/60-wirespool.rules"),
+    ("wirespool@.service", "usr/lib/systemd/system/wirespool@.service"),
+    ("xdp.conf", "usr/share/doc/wirespool/examples/xdp.conf"),
+];
 
 /// One architecture under the names that Debian and the tools of GNU give it.
 struct Architecture {
@@ -130,14 +137,16 @@ fn install_files(stage: &Path, binary: &Path) -> Result<()> {
         let script = output(&mut command(program, &["generate", "completions", shell]))?;
         write(&stage.join(path), &script)?;
     }
-    for document in DOCUMENTS {
-        install(&stage.join("usr/share/doc/wirespool").join(document), &root().join(document))?;
+    for document in DOCUMENTS.map(Path::new) {
+        let name = document.file_name().expect("documents have names");
+        install(&stage.join("usr/share/doc/wirespool").join(name), &root().join(document))?;
     }
-    let sources = root().join("xtask/package");
     install(&stage.join("usr/share/doc/wirespool/copyright"), &root().join("LICENSE"))?;
-    install(&stage.join("usr/lib/sysusers.d/wirespool.conf"), &sources.join("sysusers.conf"))?;
-    let unit = "wirespool@.service";
-    install(&stage.join("usr/lib/systemd/system").join(unit), &sources.join(unit))
+    let sources = root().join("xtask/package");
+    for (name, path) in PACKAGED {
+        install(&stage.join(path), &sources.join(name))?;
+    }
+    Ok(())
 }
 
 fn install(to: &Path, from: &Path) -> Result<()> {

@@ -1,5 +1,5 @@
-//! Only the doors call the operating system, only they and `parity` are unsafe, and only faces and
-//! tools print.
+//! Only the doors call the operating system, only they and `parity` are unsafe, only faces and
+//! tools print, and they print text from outside only as `view::safe` has made it.
 //!
 //! Exactly: `unsafe` in row 3, and in `parity` for vector instructions. Files, system calls and
 //! other programs in row 3, and in row 9, whose tools run on a developer's machine. Standard output
@@ -22,6 +22,15 @@ const SYSTEM: [&str; 11] = [
     "UdpSocket",
 ];
 
+/// The one file that makes foreign text safe for where it goes, and those that write it there.
+const SAFE: &str = "crates/view/src/safe.rs";
+const SINKS: [&str; 2] = ["crates/wirespool/src/stdout.rs", "crates/wirespool/src/progress.rs"];
+/// The crates whose text users see.
+const VIEWS: [&str; 3] = ["view", "tui", "wirespool"];
+/// What goes past it: paths as they are, JSON as the library writes it.
+const RAW: [&str; 4] = [".display()", "to_string_pretty(", "serde_json::to_string", "to_writer("];
+const STREAMS: [&str; 2] = ["io::stdout()", "io::stderr()"];
+
 /// The crate below the doors that may be unsafe: vector instructions, with a portable twin.
 const VECTORS: &str = "parity";
 
@@ -41,6 +50,14 @@ pub(crate) fn check(source: &Source) -> Vec<String> {
                 .iter()
                 .filter(|name| has_word(text, name))
                 .for_each(|name| refuse(name, "the doors"));
+        }
+        if VIEWS.contains(&crate_name) && source.path != SAFE {
+            let raw = RAW.iter().filter(|name| text.contains(**name));
+            raw.for_each(|name| refuse(name, SAFE));
+            if !SINKS.contains(&source.path.as_str()) {
+                let streams = STREAMS.iter().filter(|name| text.contains(**name));
+                streams.for_each(|name| refuse(name, "stdout.rs and progress.rs"));
+            }
         }
         // An example is a program of its own.
         let is_room = row < FACES && !source.path.contains("/examples/");
@@ -95,6 +112,18 @@ mod tests {
         assert_eq!(findings("crates/wire/src/decode.rs", code), 1);
         assert_eq!(findings("xtask/src/main.rs", code), 1);
         assert_eq!(findings("crates/wire/src/decode.rs", "// unsafe\nlet not_unsafe = 1;"), 0);
+    }
+
+    #[test]
+    fn text_from_outside_is_shown_only_as_the_one_place_has_made_it() {
+        for code in ["path.display()", "serde_json::to_string(x)", "serde_json::to_writer(o, x)"] {
+            assert_eq!(findings("crates/view/src/lib.rs", code), 1, "{code}");
+            assert_eq!(findings("crates/wirespool/src/main.rs", code), 1, "{code}");
+            assert_eq!(findings("crates/view/src/safe.rs", code), 0, "{code}");
+            assert_eq!(findings("crates/host/src/error.rs", code), 0, "{code}");
+        }
+        assert_eq!(findings("crates/wirespool/src/find.rs", "io::stdout().lock()"), 1);
+        assert_eq!(findings("crates/wirespool/src/stdout.rs", "io::stdout().lock()"), 0);
     }
 
     #[test]

@@ -28,7 +28,7 @@ fn check_file(file: &File) -> Vec<String> {
     // Plots are drawn by the program; a test draws them again.
     let is_generated = file.path.ends_with("Cargo.lock") || file.is("svg");
     let is_prose = file.is("md") || file.path == "LICENSE";
-    let is_data = file.path.contains("/tests/data/");
+    let is_data = file.path.contains("/tests/data/") || file.path.starts_with("fuzz/seeds/");
     if is_generated || is_data {
         return Vec::new();
     }
