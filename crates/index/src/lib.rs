@@ -24,6 +24,7 @@ mod filter;
 mod group;
 mod meta;
 mod names;
+mod page;
 mod segment;
 mod shape;
 mod table;

@@ -12,6 +12,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMeta
 use crate::content::to_u64;
 use crate::encode::GROUP_ROWS;
 use crate::error::{Error, Result};
+use crate::page::Pages;
 use crate::thrift;
 
 /// Bytes of a footer: 100 bytes for each column of each of up to a thousand groups.
@@ -111,6 +112,7 @@ const DICTIONARY: i64 = 2;
 fn pages(chunk: &[u8], column: &ColumnChunkMetaData, rows: i64) -> Option<()> {
     let (mut rest, mut unpacked, mut values, mut longest) = (chunk, 0_u64, 0_i64, 0);
     let mut is_first = true;
+    let mut data_pages = Pages::of(column)?;
     while !rest.is_empty() {
         let mut page = Page { kind: -1, ..Page::default() };
         let header_len = thrift::structure(rest, &mut |path, value| {
@@ -135,9 +137,14 @@ fn pages(chunk: &[u8], column: &ColumnChunkMetaData, rows: i64) -> Option<()> {
         let is_bounded = (0..=PAGE_BYTES_MAX).contains(&page.unpacked) && page.values >= 0;
         unpacked = unpacked.checked_add(u64::try_from(page.unpacked).ok()?)?;
         let is_packed = column.compression() != Compression::UNCOMPRESSED;
+        if !is_bounded || (!is_packed && page.packed != page.unpacked) {
+            return None;
+        }
         let is_known = match page.kind {
             DATA => {
                 values = values.checked_add(page.values)?;
+                let len = usize::try_from(page.unpacked).ok()?;
+                data_pages.check(page_bytes, len, page.encoding)?;
                 DATA_ENCODINGS.contains(&page.encoding)
             }
             DICTIONARY => {
@@ -147,7 +154,7 @@ fn pages(chunk: &[u8], column: &ColumnChunkMetaData, rows: i64) -> Option<()> {
             }
             _ => false,
         };
-        if !is_bounded || !is_known || (!is_packed && page.packed != page.unpacked) {
+        if !is_known {
             return None;
         }
         (rest, is_first) = (behind, false);
@@ -160,11 +167,16 @@ fn pages(chunk: &[u8], column: &ColumnChunkMetaData, rows: i64) -> Option<()> {
     (is_bounded && values == column.num_values() && values <= VALUES_MAX).then_some(())
 }
 
-const RLE: i64 = 3;
-/// PLAIN, `PLAIN_DICTIONARY`, RLE, `DELTA_BINARY_PACKED`, `RLE_DICTIONARY`: in others a text may
-/// refer to the one before.
-const DATA_ENCODINGS: [i64; 5] = [0, 2, RLE, 5, 8];
-const PLAIN_ENCODINGS: [i64; 2] = [0, 2];
+// Numbers of the Thrift enumeration `Encoding`.
+const PLAIN: i64 = 0;
+pub(crate) const PLAIN_DICTIONARY: i64 = 2;
+pub(crate) const RLE: i64 = 3;
+pub(crate) const DELTA_BINARY_PACKED: i64 = 5;
+pub(crate) const RLE_DICTIONARY: i64 = 8;
+/// In others a text may refer to the one before.
+const DATA_ENCODINGS: [i64; 5] =
+    [PLAIN, PLAIN_DICTIONARY, RLE, DELTA_BINARY_PACKED, RLE_DICTIONARY];
+const PLAIN_ENCODINGS: [i64; 2] = [PLAIN, PLAIN_DICTIONARY];
 
 /// Bytes of the longest text in a dictionary; 0 where it has no texts. `None` where one is longer
 /// than any that is written.

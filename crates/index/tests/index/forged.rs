@@ -16,15 +16,10 @@ fn inputs_of_the_fuzzer_are_rows_or_errors() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn so_are_other_footers(flags: u8, edits in prop::collection::vec(any::<[u8; 8]>(), 0..4)) {
-        // The Parquet reader itself overflows on some forged pages: docs/testing.md.
-        let edits: Vec<_> = edits.into_iter().map(|[a, b, c, op, rest @ ..]| {
-            let [d, e, f, g] = rest;
-            [a, b, c, op & 0x7f, d, e, f, g]
-        }).collect();
+    fn so_are_files_with_other_bytes(flags: u8, edits in prop::collection::vec(any::<[u8; 8]>(), 0..4)) {
         target::run(&[&[flags & !1], edits.as_flattened()].concat());
     }
 }
