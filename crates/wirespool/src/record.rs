@@ -123,10 +123,10 @@ pub(crate) struct Flags {
     discard: Discard,
     #[command(flatten)]
     standing: StandingFlags,
-    /// Give up what recording does not need once everything is open: capabilities, files, system
-    /// calls, core files; a debugger cannot look into it then
+    /// Keep the rights that recording does not need once everything is open: capabilities, files,
+    /// system calls, core files; for debuggers, and where confinement fails
     #[arg(long)]
-    sandbox: bool,
+    no_sandbox: bool,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -426,7 +426,7 @@ fn settled(
 pub(crate) fn run(flags: Flags) -> Outcome {
     let json = flags.json;
     let (hold, vlan_in_key) = (flags.standing.clone(), flags.vlan_in_key);
-    let (is_confined, hold_dir) = (flags.sandbox, flags.standing.hold_dir.clone());
+    let (is_confined, hold_dir) = (!flags.no_sandbox, flags.standing.hold_dir.clone());
     let mut options = options(flags)?;
     if is_confined {
         // Before anything is opened: it has nothing that a child should not have.

@@ -47,7 +47,7 @@ fn wait_until(what: &str, is_so: &dyn Fn() -> bool) {
 #[test]
 fn a_recording_is_confined_and_leaves_no_core() {
     let volume = Volume::empty();
-    let (mut child, mut input) = recorder(&volume, &["--sandbox"]);
+    let (mut child, mut input) = recorder(&volume, &[]);
     input.write_all(&capture(1_000_000_000, 0..10)).unwrap();
     let process = child.id();
     let is_recording = || of_threads(process, "Name").iter().any(|name| name == "ring");
@@ -84,9 +84,9 @@ fn a_recording_is_confined_and_leaves_no_core() {
 }
 
 #[test]
-fn a_recorder_that_was_not_told_to_keeps_its_rights() {
+fn a_recorder_that_was_told_so_keeps_its_rights() {
     let volume = Volume::empty();
-    let (mut child, mut input) = recorder(&volume, &[]);
+    let (mut child, mut input) = recorder(&volume, &["--no-sandbox"]);
     input.write_all(&capture(1_000_000_000, 0..10)).unwrap();
     let process = child.id();
     wait_until("it records", &|| of_threads(process, "Name").iter().any(|name| name == "ring"));

@@ -122,13 +122,15 @@ pub(crate) fn enter(prepare: &str, test: &str) -> bool {
         command.args(unshare).args(arguments).env(INSIDE, "1").stdin(Stdio::null());
         command.output().unwrap()
     };
-    if !unshare(&["true".as_ref()]).status.success() {
-        println!("not run: no namespace with links");
+    let prepared = Ran::new(&unshare(&["true".as_ref()]));
+    if prepared.code != Some(0) {
+        let reason = prepared.err.lines().next().unwrap_or("unshare fails");
+        println!("not run: no namespace with links: {reason}");
         return false;
     }
     let output = unshare(&[own.as_os_str(), "--exact".as_ref(), test.as_ref()]);
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    assert!(output.status.success() && said.contains("1 passed"), "{said} {output:?}");
     false
 }
 
