@@ -1,7 +1,8 @@
 //! `cargo xtask ci`: every check in one command, each step with its time, one line at the end.
 //!
 //! A step that fails does not stop the others. A test that could not run says "not run: reason";
-//! all those lines are repeated at the end, so that a skipped test is never silent.
+//! all those lines are repeated at the end, so that a skipped test is never silent. What failed is
+//! repeated, too: the end of a long output is what people have.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -18,7 +19,16 @@ struct Tally {
     failed: u64,
     not_run: Vec<String>,
     test_name: String,
+    /// The steps that failed, and the first lines of what each failed test said.
+    failures: Vec<String>,
+    /// How many more lines of the present test are kept.
+    lines_left: usize,
+    /// Whether the outputs that follow are of failed tests.
+    is_failures: bool,
 }
+
+/// Lines of a failed test that are repeated: its panic, and the beginning of the calls.
+const FAILURE_LINES: usize = 12;
 
 /// What packages have and a plain build has not.
 const SQL: &str = "wirespool/sql";
@@ -114,7 +124,12 @@ fn step(name: &str, tally: &mut Tally, work: impl FnOnce(&mut Tally) -> Result<b
         tally.failed += 1;
     }
     let seconds = begin.elapsed().as_secs_f64();
-    println!("== {name}: {} in {seconds:.1} s", if is_good { "passed" } else { "FAILED" });
+    let closing =
+        format!("== {name}: {} in {seconds:.1} s", if is_good { "passed" } else { "FAILED" });
+    println!("{closing}");
+    if !is_good {
+        tally.failures.push(closing);
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "a tool measures its own steps; no room is involved")]
@@ -140,6 +155,16 @@ impl Tally {
         if let Some(name) = line.strip_prefix("---- ").and_then(|l| l.strip_suffix(" stdout ----"))
         {
             name.clone_into(&mut self.test_name);
+            self.lines_left = if self.is_failures { FAILURE_LINES } else { 0 };
+        }
+        match line {
+            "failures:" => self.is_failures = true,
+            "successes:" => self.is_failures = false,
+            _ if self.is_failures && self.lines_left > 0 && !line.is_empty() => {
+                self.lines_left -= 1;
+                self.failures.push(line.to_owned());
+            }
+            _ => {}
         }
         if let Some(reason) = line.trim_start().strip_prefix("not run: ") {
             let name = std::mem::take(&mut self.test_name);
@@ -147,6 +172,7 @@ impl Tally {
             self.not_run.push(format!("not run: {name}{separator}{reason}"));
         }
         if line.starts_with("test result: ") {
+            (self.is_failures, self.lines_left) = (false, 0);
             self.passed += count(line, " passed");
             self.failed += count(line, " failed");
             let ignored = count(line, " ignored");
@@ -158,7 +184,7 @@ impl Tally {
 
     /// Prints what did not run and the closing line; returns whether nothing failed.
     fn close(&self) -> bool {
-        for line in &self.not_run {
+        for line in self.not_run.iter().chain(&self.failures) {
             println!("{line}");
         }
         println!("{} passed, {} failed", self.passed, self.failed);
@@ -209,6 +235,27 @@ mod tests {
         let expected =
             ["not run: live::stored_equals_sent: needs CAP_NET_RAW", "not run: 2 ignored tests"];
         assert_eq!(skipped.not_run, expected);
+    }
+
+    #[test]
+    fn what_a_failed_test_said_is_repeated_and_no_more() {
+        let said = tally(&[
+            "successes:",
+            "---- good stdout ----",
+            "thread 'good' panicked as it should",
+            "failures:",
+            "",
+            "---- bad stdout ----",
+            "thread 'bad' panicked at src/lib.rs:1:1:",
+            "failures:",
+            "    bad",
+            "test result: FAILED. 1 passed; 1 failed",
+            "---- other stdout ----",
+            "something",
+        ]);
+        let expected = ["---- bad stdout ----", "thread 'bad' panicked at src/lib.rs:1:1:"];
+        assert_eq!(said.failures[..2], expected);
+        assert!(said.failures.iter().all(|line| !line.contains("good") && line != "something"));
     }
 
     #[test]
