@@ -342,9 +342,9 @@ mod tests {
     use super::*;
 
     /// The answer of a ring to one entry.
-    fn answer(ring: &mut IoUring, entry: squeue::Entry) -> i32 {
+    fn answer(ring: &mut IoUring, entry: &squeue::Entry) -> i32 {
         // SAFETY: the entries of these tests have no addresses but of texts that stay.
-        unsafe { ring.submission().push(&entry) }.unwrap();
+        unsafe { ring.submission().push(entry) }.unwrap();
         ring.submit_and_wait(1).unwrap();
         ring.completion().next().unwrap().result()
     }
@@ -355,10 +355,10 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         let fd = Fd(file.as_raw_fd());
         assert_eq!(
-            answer(&mut ring, opcode::Write::new(fd, c"text".as_ptr().cast(), 4).build()),
+            answer(&mut ring, &opcode::Write::new(fd, c"text".as_ptr().cast(), 4).build()),
             4
         );
-        assert_eq!(answer(&mut ring, opcode::Fsync::new(fd).build()), 0);
+        assert_eq!(answer(&mut ring, &opcode::Fsync::new(fd).build()), 0);
         let here = Fd(libc::AT_FDCWD);
         let forbidden = [
             opcode::Nop::new().build(),
@@ -368,7 +368,7 @@ mod tests {
             opcode::Write::new(fd, c"text".as_ptr().cast(), 4).build().flags(squeue::Flags::ASYNC),
         ];
         for entry in forbidden {
-            assert_eq!(answer(&mut ring, entry), -libc::EACCES);
+            assert_eq!(answer(&mut ring, &entry), -libc::EACCES);
         }
         assert!(ring.submitter().register_files(&[fd.0]).is_err(), "nothing is registered later");
     }

@@ -85,8 +85,8 @@ pub struct Piece {
     pub column: u8,
     /// The body within the buffer.
     pub body: Range<usize>,
-    /// Where the packets' blocks begin in the body, as far as that is known: a hint, which the first
-    /// worker gets and no later one.
+    /// Where the packets' blocks begin in the body, as far as that is known: a hint, which the
+    /// first worker gets and no later one.
     pub starts: Vec<u32>,
 }
 

@@ -251,7 +251,8 @@ impl<'a> Run<'a> {
             return;
         }
         let shown = look(&self.parts.board);
-        // A member that hangs would hold up whoever reads from it. What an earlier recording left is read by the members that were there at the beginning.
+        // A member that hangs would hold up whoever reads from it. What an earlier recording left
+        // is read by the members that were there at the beginning.
         let is_of_earlier = self.backlog.current().is_some_and(|stretch| !stretch.is_counted);
         if !shown.away.is_empty() {
             if is_of_earlier {

@@ -19,7 +19,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn so_are_files_with_other_bytes(flags: u8, edits in prop::collection::vec(any::<[u8; 8]>(), 0..4)) {
+    fn so_are_files_with_other_bytes(
+        flags: u8,
+        edits in prop::collection::vec(any::<[u8; 8]>(), 0..4),
+    ) {
         target::run(&[&[flags & !1], edits.as_flattened()].concat());
     }
 }
