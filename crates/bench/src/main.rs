@@ -1,5 +1,6 @@
 //! Benchmarks that anyone can rerun: `cargo run --release -p bench --
-//! ingest|extract|find|index|sessions|parity|zones|low-rate|write|scrub|replay|live|top|endure`.
+//! ingest|processes|extract|find|index|sessions|parity|zones|low-rate|write|scrub|replay|live|top|
+//! endure`.
 //!
 //! They drive the installed recorder and its peers as programs, on a disk of the user's choice, and
 //! print the machine, every repetition's spread, and what the numbers do not prove. A ratio whose
@@ -18,6 +19,7 @@ mod outcome;
 mod packets;
 mod pair;
 mod parity;
+mod processes;
 mod program;
 mod recorder;
 mod replay;
@@ -52,6 +54,11 @@ struct Arguments {
 enum Benchmark {
     /// Recording a file into a volume, against fio's rate on the same file
     Ingest(ingest::Options),
+    /// Recording a file with the indexer as a process, against the same with it as a thread
+    Processes(processes::Options),
+    /// The one process of `processes`
+    #[command(hide = true)]
+    Alone(processes::Alone),
     /// Getting one session out of a volume, against tcpdump over the same packets
     Extract(extract::Options),
     /// Finding one session among millions, against another engine over the same files
@@ -97,6 +104,11 @@ fn main() -> Result<ExitCode> {
     let before = Machine::look()?;
     let outcome = match benchmark {
         Benchmark::Ingest(options) => ingest::run(&options)?,
+        Benchmark::Processes(options) => processes::run(&options)?,
+        Benchmark::Alone(options) => {
+            processes::alone(options)?;
+            return Ok(ExitCode::SUCCESS);
+        }
         Benchmark::Extract(options) => extract::run(&options)?,
         Benchmark::Find(options) => find::run(&options)?,
         Benchmark::Index(options) => index_size::run(&options)?,

@@ -12,7 +12,7 @@ use index::{Interface, SegmentMeta};
 use session::{Config, PacketView, Slice, Table};
 use units::Timestamp;
 
-use crate::message::{Closing, Taken};
+use crate::message::{Closing, GaveWay, Taken};
 
 /// Most gaps and interfaces that a segment lists: a file may describe any number of them.
 const LIST_MAX: usize = 65_536;
@@ -106,9 +106,11 @@ impl Run {
                 self.table.get_or_insert_with(|| sessions.table())
             };
             table.find_names(!is_in_a_hurry);
-            let unread_before = table.stats().unread;
+            let before = table.stats();
             table.push_all(&mut views, &mut self.rows);
-            self.unread += table.stats().unread - unread_before;
+            let after = table.stats();
+            self.unread += after.unread - before.unread;
+            taken.gave_way.add(GaveWay::between(&before, &after));
         } else {
             self.unindexed += u64::try_from(views.by_ref().count()).expect("counts fit 64 bits");
         }

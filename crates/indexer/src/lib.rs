@@ -45,6 +45,6 @@ mod worker;
 pub use faulty::{Fate, Faulty, Seen};
 pub use launch::{Ended, InThread, Launch, Process, Workers};
 pub use message::PARQUET_BYTES_MAX;
-pub use message::{Closing, Lane, Malformed, Rest, Taken, Times};
+pub use message::{Closing, GaveWay, Lane, Malformed, Rest, Taken, Times};
 pub use owner::{Death, Event, IN_HAND_MAX, Owner, Piece, Setup, Stripe};
 pub use worker::{Memory, WorkerError, serve};

@@ -8,7 +8,7 @@
 use format::directory::Summary;
 use format::head::{StripeId, VolumeId};
 use index::LeftOut;
-use session::Config;
+use session::{Config, Stats};
 use units::Timestamp;
 
 /// Both sides are the same program, unless somebody mixed two.
@@ -153,6 +153,39 @@ pub(crate) enum Request {
     Hurry(u32),
 }
 
+/// What gave way because the room for it was used up, in the order in which it does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct GaveWay {
+    /// Payloads that were not looked at for names.
+    pub names: u64,
+    /// Messages in parts that were not kept for the names in them.
+    pub heads: u64,
+    /// Rows that were written early because lists of pieces had grown long.
+    pub pieces: u64,
+    /// Rows that were written early because the table was full.
+    pub sessions: u64,
+}
+
+impl GaveWay {
+    /// These, too.
+    pub fn add(&mut self, other: Self) {
+        self.names = self.names.saturating_add(other.names);
+        self.heads = self.heads.saturating_add(other.heads);
+        self.pieces = self.pieces.saturating_add(other.pieces);
+        self.sessions = self.sessions.saturating_add(other.sessions);
+    }
+
+    /// What happened since `before`.
+    pub(crate) fn between(before: &Stats, after: &Stats) -> Self {
+        Self {
+            names: after.names_refused.saturating_sub(before.names_refused),
+            heads: after.heads_refused.saturating_sub(before.heads_refused),
+            pieces: after.crowded.saturating_sub(before.crowded),
+            sessions: after.evicted.saturating_sub(before.evicted),
+        }
+    }
+}
+
 /// A stripe's packets have rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Taken {
@@ -166,6 +199,8 @@ pub struct Taken {
     pub row_bytes: u64,
     /// Column and offset of a block that is none, where the walk ended.
     pub malformed: Option<(u8, u32)>,
+    /// What had no room meanwhile.
+    pub gave_way: GaveWay,
 }
 
 /// A segment as its file says.
@@ -574,6 +609,10 @@ impl Answer {
                 let (column, offset) = taken.malformed.unwrap_or_default();
                 out.byte(column);
                 out.u32(offset);
+                let GaveWay { names, heads, pieces, sessions } = taken.gave_way;
+                for count in [names, heads, pieces, sessions] {
+                    out.u64(count);
+                }
             }),
             Self::Segment(SegmentHead { summary, parquet_bytes }) => frame(out, SEGMENT, |out| {
                 out.stripe(summary.first);
@@ -603,7 +642,13 @@ impl Answer {
                     let is_malformed = fields.flag()?;
                     let at = (fields.byte()?, fields.u32()?);
                     let malformed = is_malformed.then_some(at);
-                    let taken = Taken { packets, unread, rows, row_bytes, malformed };
+                    let gave_way = GaveWay {
+                        names: fields.u64()?,
+                        heads: fields.u64()?,
+                        pieces: fields.u64()?,
+                        sessions: fields.u64()?,
+                    };
+                    let taken = Taken { packets, unread, rows, row_bytes, malformed, gave_way };
                     Self::Taken(stripe, taken)
                 }
                 SEGMENT => {

@@ -19,7 +19,7 @@ use format::directory::{SegmentEntry, split};
 use format::head::{HEAD_BYTES, StripeId};
 use format::local::LOCAL_FRAME_BYTES;
 use index::{Catalog, Encoded, Files, Identity};
-use indexer::{Closing, Death, Event, Lane, Owner, Piece, Rest, Stripe, Times};
+use indexer::{Closing, Death, Event, GaveWay, Lane, Owner, Piece, Rest, Stripe, Times};
 use units::Clock;
 use volume::Reader;
 
@@ -59,6 +59,8 @@ pub(crate) struct IndexerReport {
     pub(crate) index_bytes: u64,
     /// Packets whose payload was not looked at for names.
     pub(crate) unread: u64,
+    /// What had no room.
+    pub(crate) gave_way: GaveWay,
     /// Processes that ended before their time.
     pub(crate) deaths: u64,
     /// Processor time of all of them.
@@ -314,6 +316,7 @@ impl<'a> Run<'a> {
         match event {
             Event::Taken(stripe, taken) => {
                 self.segment_of(&stripe).took(&stripe, &taken);
+                self.report.gave_way.add(taken.gave_way);
                 if stripe.is_late {
                     self.now_indexed(taken.packets);
                 }

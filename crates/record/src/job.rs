@@ -11,7 +11,7 @@ use device::{Ahead, Pool};
 use format::directory::SegmentEntry;
 use format::head::StripeId;
 use format::superblock::Superblock;
-use indexer::Workers;
+use indexer::{GaveWay, Workers};
 use sandbox::Launcher;
 use units::{ByteSize, Clock};
 use volume::{Candidate, MemberAt, Reader, Recovery, Writer, WriterCounters};
@@ -222,6 +222,8 @@ pub struct Report {
     pub indexer_deaths: u64,
     /// Packets indexed whose payload was not looked at for names, for want of time.
     pub unread: u64,
+    /// What the indexer had no room for.
+    pub gave_way: GaveWay,
     /// Columns of the pool, and most of them that were in use at once.
     pub pool_columns: (usize, usize),
     /// Rows written to the index.

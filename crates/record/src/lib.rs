@@ -54,6 +54,7 @@ mod steps;
 mod teller;
 mod watch;
 
+pub use ::indexer::GaveWay;
 pub use account::{Account, Loss, QueueAccount};
 pub use classes::{Class, ClassError, Keep};
 pub use control::Control;

@@ -125,10 +125,19 @@ impl Report {
     /// An index that failed costs no packet: what it does not cover is indexed when asked for.
     fn take_index(&mut self, indexed: Result<IndexerReport, index::Error>) {
         match indexed {
-            Ok(IndexerReport { rows, segments, index_bytes, unread, deaths, cpu, notes }) => {
+            Ok(IndexerReport {
+                rows,
+                segments,
+                index_bytes,
+                unread,
+                gave_way,
+                deaths,
+                cpu,
+                notes,
+            }) => {
                 self.cpu = cpu;
                 (self.rows, self.segments, self.index_bytes) = (rows, segments, index_bytes);
-                (self.unread, self.indexer_deaths) = (unread, deaths);
+                (self.unread, self.gave_way, self.indexer_deaths) = (unread, gave_way, deaths);
                 self.notes.extend(notes);
             }
             Err(error) => self.notes.push(format!("indexing stopped: {error}; packets are stored")),

@@ -3,9 +3,7 @@
 //! Instructions are counted by callgrind, so that what else a machine does changes nothing; what is
 //! quadratic costs 256 times as much.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-#![expect(clippy::print_stdout, reason = "what costs how much is of interest")]
-#![expect(clippy::disallowed_methods, reason = "a test runs itself below callgrind")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 #[path = "traffic/hostile.rs"]
 mod hostile;
@@ -129,7 +127,7 @@ fn proportional() -> impl Iterator<Item = u64> {
 /// What must be found: each byte beside each other.
 fn quadratic() -> Case {
     Case::new("pairs".to_owned(), |times| {
-        let bytes = vec![1_u8; 100 * times];
+        let bytes = vec![1_u16; 100 * times];
         let equal = |one| bytes.iter().filter(|other| **other == one).count();
         counted(&mut || {
             std::hint::black_box(

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use format::directory::SegmentEntry;
 use format::head::{Head, Kind, StripeId};
 use format::superblock::Superblock;
-use index::Segment;
+use index::{LeftOut, Segment};
 use units::Timestamp;
 use units::number::real;
 use volume::{Reader, Span};
@@ -106,11 +106,17 @@ pub struct IndexSummary {
     pub bytes: u64,
     /// Segments with packets that are in no row.
     pub segments_unindexed: u64,
+    /// Stripes that shall have no rows, because they ended the indexer twice, of the newest
+    /// [`LEFT_OUT_SEGMENTS_MAX`] segments with packets that are in no row.
+    pub left_out: Vec<LeftOut>,
     /// Segments with gaps.
     pub segments_with_gaps: u64,
     /// The INDEX stripe where the directories cannot be read on.
     pub broken_at: Option<StripeId>,
 }
+
+/// So many segments at most are read for what was left out of them.
+pub const LEFT_OUT_SEGMENTS_MAX: usize = 64;
 
 /// How far back the ring reaches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -152,7 +158,7 @@ pub fn inspect(path: &Path, members: &[PathBuf]) -> Result<Inspection, Error> {
         times,
         reach: reach(slots, times, &recordings),
         recordings,
-        index: summary(&segments),
+        index: summary(&reader, &segments),
         superblock,
     })
 }
@@ -186,7 +192,7 @@ fn cover(a: (Timestamp, Timestamp), b: (Timestamp, Timestamp)) -> (Timestamp, Ti
     (a.0.min(b.0), a.1.max(b.1))
 }
 
-fn summary(segments: &Segments) -> IndexSummary {
+fn summary(reader: &Reader, segments: &Segments) -> IndexSummary {
     let mut summary = IndexSummary::default();
     for entry in &segments.entries {
         summary.segments += 1;
@@ -197,7 +203,23 @@ fn summary(segments: &Segments) -> IndexSummary {
         summary.segments_with_gaps += u64::from(entry.summary.gaps);
     }
     summary.broken_at = segments.broken.as_ref().map(|(at, _)| *at);
+    summary.left_out = left_out(reader, &segments.entries);
     summary
+}
+
+/// Only the files of segments say it; only those with packets without a row are read.
+fn left_out(reader: &Reader, entries: &[SegmentEntry]) -> Vec<LeftOut> {
+    let lacking = entries.iter().rev().filter(|entry| entry.summary.unindexed);
+    let files = lacking.take(LEFT_OUT_SEGMENTS_MAX).filter_map(|entry| segment(reader, entry));
+    let mut left_out: Vec<LeftOut> =
+        files.flat_map(|segment| segment.meta().left_out.clone()).collect();
+    left_out.sort_by_key(|left| left.first);
+    left_out
+}
+
+fn segment(reader: &Reader, entry: &SegmentEntry) -> Option<Segment> {
+    let file = reader.index(entry.index).ok()?;
+    Segment::open(Bytes::from(file.parquet)).ok()
 }
 
 fn recordings(reader: &Reader, span: Span, entries: &[SegmentEntry]) -> Vec<Recording> {
@@ -274,8 +296,7 @@ fn recording(
 /// Every segment carries the name of its recording; the smallest is read.
 fn name(reader: &Reader, own: &[&SegmentEntry]) -> Option<String> {
     let smallest = own.iter().min_by_key(|entry| entry.bytes)?;
-    let file = reader.index(smallest.index).ok()?;
-    Segment::open(Bytes::from(file.parquet)).ok()?.meta().recording.clone()
+    segment(reader, smallest)?.meta().recording.clone()
 }
 
 /// A recording is whole while its EPOCH stripe is there; where the newest one began is also in the

@@ -20,7 +20,9 @@ mod verify;
 pub use create::{CreateOptions, Created, CreatedMember, create};
 pub use erase::{Erasing, erase};
 pub use error::Error;
-pub use inspect::{IndexSummary, Inspection, MemberState, Reach, Recording, inspect};
+pub use inspect::{
+    IndexSummary, Inspection, LEFT_OUT_SEGMENTS_MAX, MemberState, Reach, Recording, inspect,
+};
 pub use map::{Cell, Content, Grid, RingMap, map};
 pub use scrub::{BadCopy, Fate, Scrubbed, scrub};
 pub use status::{MemberStatus, Redundancy, SpareStatus, Status, status};

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use ::record::{Account, Loss, MemberChange, Progress, QueueAccount, Report};
+use ::record::{Account, GaveWay, Loss, MemberChange, Progress, QueueAccount, Report};
 use format::directory::{Gap, GapCause};
 use serde::Serialize;
 use units::ByteSize;
@@ -63,6 +63,7 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
         ByteSize(report.index_bytes),
         plural(report.unindexed, "packet"),
     ));
+    lines.extend(gave_way(&report.gave_way));
     let ((columns, used), slowest_ns) = (report.pool_columns, report.writer.write_latency_ns_max);
     lines.push(format!(
         "at most {used} of {columns} columns of the pool in use; slowest write {}",
@@ -271,6 +272,38 @@ impl<'a> AccountJson<'a> {
     }
 }
 
+/// What the indexer had no room for, where there was anything.
+fn gave_way(gave_way: &GaveWay) -> Option<String> {
+    let GaveWay { names, heads, pieces, sessions } = *gave_way;
+    let parts = [
+        (names, "payload", "not looked at for names"),
+        (heads, "part of a message|parts of messages", "not kept for names"),
+        (pieces, "row", "written early for long lists of pieces"),
+        (sessions, "row", "written early for other sessions"),
+    ];
+    let parts: Vec<String> = parts
+        .into_iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, noun, what)| {
+            let noun = match noun.split_once('|') {
+                Some((one, _)) if count == 1 => format!("1 {one}"),
+                Some((_, many)) => format!("{} {many}", grouped(count)),
+                None => plural(count, noun),
+            };
+            format!("{noun} {what}")
+        })
+        .collect();
+    (!parts.is_empty()).then(|| format!("memory for sessions was used up: {}", parts.join(", ")))
+}
+
+#[derive(Serialize)]
+struct GaveWayJson {
+    names: u64,
+    heads: u64,
+    pieces: u64,
+    sessions: u64,
+}
+
 #[derive(Serialize)]
 struct RecordingJson<'a> {
     #[serde(flatten)]
@@ -281,6 +314,8 @@ struct RecordingJson<'a> {
     indexer_deaths: u64,
     indexed_late: u64,
     unread: u64,
+    /// What the indexer had no room for.
+    gave_way: GaveWayJson,
     pool_columns: usize,
     pool_columns_used_max: usize,
     sessions: u64,
@@ -406,6 +441,12 @@ pub fn recording_json(report: &Report) -> String {
         indexer_deaths: report.indexer_deaths,
         indexed_late: report.indexed_late,
         unread: report.unread,
+        gave_way: GaveWayJson {
+            names: report.gave_way.names,
+            heads: report.gave_way.heads,
+            pieces: report.gave_way.pieces,
+            sessions: report.gave_way.sessions,
+        },
         pool_columns: report.pool_columns.0,
         pool_columns_used_max: report.pool_columns.1,
         sessions: report.rows,

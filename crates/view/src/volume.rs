@@ -331,6 +331,15 @@ fn index(report: &Inspection) -> String {
         let count = plural(summary.segments_unindexed, "segment");
         text = format!("{text}; packets without a row in {count}");
     }
+    if let (Some(first), Some(last)) = (summary.left_out.first(), summary.left_out.last()) {
+        let packets = summary.left_out.iter().map(|left| left.packets).fold(0, u64::saturating_add);
+        let packets = plural(packets, "packet");
+        let (first, last) = (first.first, last.last);
+        text = format!(
+            "{text}; {packets} left out for good: they ended the indexer twice (stripes {first} to \
+             {last})"
+        );
+    }
     if summary.segments_with_gaps > 0 {
         text = format!("{text}; gaps in {}", plural(summary.segments_with_gaps, "segment"));
     }
@@ -444,8 +453,18 @@ struct IndexJson {
     bytes: u64,
     segments_unindexed: u64,
     segments_with_gaps: u64,
+    /// What ended the indexer twice.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<LeftOutJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     broken_at: Option<String>,
+}
+
+#[derive(Serialize)]
+struct LeftOutJson {
+    first_stripe: String,
+    last_stripe: String,
+    packets: u64,
 }
 
 #[derive(Serialize)]
@@ -516,6 +535,15 @@ pub fn inspection_json(report: &Inspection, map: Option<&RingMap>) -> String {
             bytes: index.bytes,
             segments_unindexed: index.segments_unindexed,
             segments_with_gaps: index.segments_with_gaps,
+            left_out: index
+                .left_out
+                .iter()
+                .map(|left| LeftOutJson {
+                    first_stripe: left.first.to_string(),
+                    last_stripe: left.last.to_string(),
+                    packets: left.packets,
+                })
+                .collect(),
             broken_at: index.broken_at.map(|at| at.to_string()),
         },
         recordings: recordings.collect(),

@@ -58,7 +58,9 @@ fn answers() -> Vec<Answer> {
         gaps: false,
         unread: true,
     };
-    let taken = Taken { packets: 1, unread: 2, rows: 3, row_bytes: 4, malformed: Some((5, 6)) };
+    let gave_way = GaveWay { names: 7, heads: 8, pieces: 9, sessions: 10 };
+    let taken =
+        Taken { packets: 1, unread: 2, rows: 3, row_bytes: 4, malformed: Some((5, 6)), gave_way };
     vec![
         Answer::Hello { version: 1, notes: vec!["no Landlock".to_owned()] },
         Answer::Taken(StripeId { sequence: 8, sub: 9 }, taken),

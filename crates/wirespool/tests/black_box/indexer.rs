@@ -3,15 +3,19 @@
 #![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
 
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{scope, sleep};
 use std::time::Duration;
 
+use indexer::{Fate, Faulty, Workers};
+use record::Input;
 use serde_json::Value;
 
 use crate::golden::capture;
-use crate::machine::{BINARY, Volume, enter, is_root, run};
+use crate::machine::{BINARY, CAPTURES, Volume, enter, is_root, run};
 
 const PACKETS: u32 = 30_000;
 
@@ -180,4 +184,35 @@ fn a_link_is_recorded_without_loss_while_the_indexer_is_killed() {
     assert!(killed >= 5 && report["stored"].as_u64() >= Some(u64::from(PACKETS)), "{report}");
     let (packets, said) = found(&volume);
     assert_eq!(Some(packets), report["stored"].as_u64(), "{said}");
+}
+
+#[test]
+fn what_ended_the_indexer_twice_is_told_by_inspect_find_and_verify() {
+    let volume = Volume::empty();
+    // The second stripe with packets, whatever it holds.
+    let is_poison = |sequence: u64| sequence % 5 == 2;
+    let defaults =
+        record::Options::new(volume.path.clone().into(), Input::Files(vec![CAPTURES.into()]));
+    let options = record::Options {
+        pool_bytes: Some(4 << 20),
+        index_dir: Some(volume.index.clone().into()),
+        workers: Workers::new(Arc::new(Faulty::new(move |seen| {
+            seen.stripe.is_some_and(|stripe| is_poison(stripe.sequence)).then_some(Fate::Crashes)
+        }))),
+        ..defaults
+    };
+    let report =
+        record::record(&options, &host::SystemClock, &mut |_| ControlFlow::Continue(())).unwrap();
+    assert!(report.left_out > 0, "{report:?}");
+    let inspected = run(&["inspect", &volume.path, "--json"]).done().out;
+    let inspected: Value = serde_json::from_str(&inspected).unwrap();
+    let left_out = inspected["index"]["left_out"].as_array().unwrap();
+    let packets: u64 = left_out.iter().map(|left| left["packets"].as_u64().unwrap()).sum();
+    assert_eq!(packets, report.left_out, "{inspected}");
+    let words = format!("{} packets left out for good", report.left_out);
+    let text = run(&["inspect", &volume.path]).done().out;
+    assert!(text.contains(&words), "{words} in {text}");
+    let found = run(&["find", &volume.path, "--index-dir", &volume.index, "proto udp"]);
+    assert!(found.err.contains(&report.left_out.to_string()), "{found:?}");
+    run(&["verify", &volume.path]).done();
 }

@@ -1,0 +1,149 @@
+//! What it costs that the indexer is a process of its own: the same capture recorded by the
+//! installed recorder, and by this program with the indexer as a thread of it, in turns.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use core::ops::ControlFlow;
+
+use anyhow::{Context, Result, ensure};
+use host::SystemClock;
+use indexer::{InThread, Workers};
+use record::{Input, record};
+use serde_json::json;
+use units::number::real;
+
+use crate::machine::{FileSystem, Workplace, settle};
+use crate::mix;
+use crate::outcome::Outcome;
+use crate::program;
+use crate::recorder::Recorder;
+use crate::statistics::Sample;
+
+/// The two processes may take so much more.
+const GOAL: f64 = 1.03;
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Options {
+    /// A directory for the volume
+    #[arg(long, default_value = "/dev/shm")]
+    directory: PathBuf,
+    /// A capture in memory (tmpfs); without it the mix is made in the directory
+    #[arg(long)]
+    mix: Option<PathBuf>,
+    #[command(flatten)]
+    amount: mix::Amount,
+    /// Size of the volume
+    #[arg(long, default_value = "4G")]
+    size: String,
+    /// Pairs, each of two recordings of either kind
+    #[arg(long, default_value_t = 10)]
+    pairs: u32,
+    /// The recorder to measure instead of the one beside this program
+    #[arg(long)]
+    wirespool: Option<PathBuf>,
+}
+
+/// A recording in one process: this one.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Alone {
+    volume: PathBuf,
+    input: PathBuf,
+    index_dir: PathBuf,
+}
+
+/// Records in this process, and prints what the other recorder prints of it.
+pub(crate) fn alone(alone: Alone) -> Result<()> {
+    let defaults = record::Options::new(alone.volume, Input::Files(vec![alone.input]));
+    let options = record::Options {
+        index_dir: Some(alone.index_dir),
+        workers: Workers::new(Arc::new(InThread)),
+        ..defaults
+    };
+    let report = record(&options, &SystemClock, &mut |_| ControlFlow::Continue(()))?;
+    ensure!(report.total.stored == report.total.offered, "packets were lost");
+    let said = json!({ "stored": report.total.stored, "sessions": report.rows });
+    std::io::stdout().write_all(said.to_string().as_bytes())?;
+    Ok(())
+}
+
+/// Processor seconds of each pair.
+struct Pair {
+    one: f64,
+    two: f64,
+}
+
+pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    ensure!(options.pairs > 0, "at least one pair");
+    let place = Workplace::new(&options.directory)?;
+    let recorder =
+        Recorder::new(options.wirespool.as_deref(), place.path("volume"), place.path("index"))?;
+    let made = place.path("mix.pcap");
+    let input = if let Some(path) = &options.mix {
+        path
+    } else {
+        mix::write(&made, options.amount)?;
+        &made
+    };
+    ensure!(FileSystem::of(input)?.is_memory(), "the capture must lie in memory, not on a disk");
+    recorder.create(&options.size, &[])?;
+    let rows = [two(&recorder, input)?.1, one(&recorder, input)?.1];
+    ensure!(rows[0] == rows[1], "both find the same sessions: {rows:?}");
+    let pairs = (0..options.pairs)
+        .map(|_| {
+            let mut pair = Pair { one: 0.0, two: 0.0 };
+            for turn in 0..4 {
+                // ABBA: what changes slowly concerns both.
+                if turn == 0 || turn == 3 {
+                    pair.one += one(&recorder, input)?.0;
+                } else {
+                    pair.two += two(&recorder, input)?.0;
+                }
+            }
+            Ok(pair)
+        })
+        .collect::<Result<Vec<Pair>>>()?;
+    report(std::fs::metadata(input)?.len(), &pairs)
+}
+
+/// Processor seconds and rows of a recording in one process.
+fn one(recorder: &Recorder, input: &Path) -> Result<(f64, u64)> {
+    settle()?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("alone").arg(&recorder.volume).arg(input).arg(&recorder.index_dir);
+    let run = program::run(&mut command)?;
+    let said = run.json()?;
+    let rows = said.get("sessions").and_then(serde_json::Value::as_u64);
+    Ok((run.cpu_seconds, rows.context("it says how many sessions it found")?))
+}
+
+/// The same of one in two processes, all that it starts included.
+fn two(recorder: &Recorder, input: &Path) -> Result<(f64, u64)> {
+    settle()?;
+    let done = recorder.record(input, &[])?;
+    Ok((done.run.cpu_seconds, done.count("sessions")?))
+}
+
+fn report(input_bytes: u64, pairs: &[Pair]) -> Result<Outcome> {
+    let mut outcome = Outcome::new("processes: the indexer as a process against one as a thread");
+    let gigabytes = 2.0 * real(input_bytes) / 1e9;
+    outcome.line(format!("{} MB, recordings in turns, ABBA", input_bytes / 1_000_000));
+    outcome.line("  pair  one process CPU s/GB  two processes CPU s/GB  ratio");
+    for (number, pair) in pairs.iter().enumerate() {
+        let (one, two) = (pair.one / gigabytes, pair.two / gigabytes);
+        outcome.line(format!("  {:4} {one:21.3} {two:23.3} {:6.3}", number + 1, two / one));
+        outcome.push_json("pairs", json!({ "one_cpu_s_per_gb": one, "two_cpu_s_per_gb": two }));
+    }
+    let ratio = Sample::new(pairs.iter().map(|pair| pair.two / pair.one))?;
+    outcome.line(format!(
+        "two processes take {:.3} of the processor time of one, spread {:.1} %",
+        ratio.median(),
+        ratio.spread() * 100.0
+    ));
+    let shares = ratio.map(|ratio| GOAL / ratio)?;
+    outcome.judge("1.03 of one process, over what two take", &shares, 1.0);
+    outcome.not_proven("what it costs on a link: a file never waits, and batches are full");
+    Ok(outcome)
+}
