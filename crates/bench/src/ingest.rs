@@ -88,9 +88,27 @@ impl Ours {
 }
 
 /// A file that is removed again when it was made here.
-struct Input {
-    path: PathBuf,
+pub(crate) struct Input {
+    pub(crate) path: PathBuf,
     made: bool,
+}
+
+impl Input {
+    /// The capture that was given, or the mix, made in a directory in memory.
+    pub(crate) fn new(given: Option<&Path>, memory: &Path, amount: mix::Amount) -> Result<Self> {
+        let input = if let Some(path) = given {
+            Self { path: path.to_owned(), made: false }
+        } else {
+            let path = memory.join(format!("wirespool-mix-{}.pcap", std::process::id()));
+            mix::write(&path, amount)?;
+            Self { path, made: true }
+        };
+        ensure!(
+            FileSystem::of(&input.path)?.is_memory(),
+            "the capture must lie in memory, not on a disk"
+        );
+        Ok(input)
+    }
 }
 
 impl Drop for Input {
@@ -107,12 +125,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let place = Workplace::new(&options.directory)?;
     let recorder =
         Recorder::new(options.wirespool.as_deref(), place.path("volume"), place.path("index"))?;
-    let input = input(options)?;
+    let input = Input::new(options.mix.as_deref(), &options.memory, options.amount)?;
     let input_bytes = std::fs::metadata(&input.path)?.len();
-    ensure!(
-        FileSystem::of(&input.path)?.is_memory(),
-        "the capture must lie in memory, not on a disk"
-    );
     recorder.create(&options.size, &[])?;
     // fio needs the recorder's counts. The runs beforehand also warm what is warm later.
     let first = ours(options, &recorder, &input.path)?;
@@ -141,15 +155,6 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 fn median<T>(mut runs: Vec<T>, rate: impl Fn(&T) -> f64) -> T {
     runs.sort_by(|left, right| rate(left).total_cmp(&rate(right)));
     runs.swap_remove(runs.len() / 2)
-}
-
-fn input(options: &Options) -> Result<Input> {
-    if let Some(path) = &options.mix {
-        return Ok(Input { path: path.clone(), made: false });
-    }
-    let path = options.memory.join(format!("wirespool-mix-{}.pcap", std::process::id()));
-    mix::write(&path, options.amount)?;
-    Ok(Input { path, made: true })
 }
 
 fn ours(options: &Options, recorder: &Recorder, input: &Path) -> Result<Ours> {
