@@ -7,6 +7,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -54,6 +55,9 @@ pub(crate) struct Options {
     /// Where the volume is made
     #[arg(long, default_value = ".")]
     dir: PathBuf,
+    /// Kill the recorder's indexer this often, in milliseconds
+    #[arg(long, value_name = "MS")]
+    kill_indexer: Option<u32>,
     /// The program to measure instead of the one beside this one
     #[arg(long)]
     wirespool: Option<PathBuf>,
@@ -93,7 +97,7 @@ fn run_in(dir: &Path, options: &Options) -> Result<Outcome> {
     let recording = inside(recording(&recorder, options.pool), for_recorder)?;
     wait(START_NS);
     let sending = inside(sending(&recorder, &file, options.gbit), for_sender)?;
-    let looks = watch(&recording, options.minutes)?;
+    let looks = watch(&recording, options)?;
     sending.interrupt();
     let sent = sending.wait(STOP_MAX)?;
     recording.interrupt();
@@ -121,15 +125,35 @@ fn sending(recorder: &Recorder, file: &Path, gbit: f64) -> Vec<OsString> {
     command
 }
 
-/// Looks at the recorder until the time is over.
-fn watch(recording: &Program, minutes: u32) -> Result<Vec<Look>> {
-    let end_ns = SystemClock.boottime_ns() + i64::from(minutes) * 60 * NANOS_PER_SECOND;
+/// Looks at the recorder until the time is over, and kills its indexers if that is wished.
+fn watch(recording: &Program, options: &Options) -> Result<Vec<Look>> {
+    let end_ns = SystemClock.boottime_ns() + i64::from(options.minutes) * 60 * NANOS_PER_SECOND;
+    let pause_ns = options.kill_indexer.map_or(LOOK_NS, |millis| i64::from(millis) * 1_000_000);
     let mut looks = Vec::new();
     while SystemClock.boottime_ns() < end_ns {
         looks.push(look(recording.id())?);
-        wait(LOOK_NS);
+        wait(pause_ns);
+        if options.kill_indexer.is_some() {
+            kill_indexers(recording.id())?;
+        }
     }
     Ok(looks)
+}
+
+/// Indexers are children of the recorder's launcher.
+fn kill_indexers(recorder: u32) -> Result<()> {
+    let children = |process: &str| {
+        let path = format!("/proc/{process}/task/{process}/children");
+        let text = fs::read_to_string(path).unwrap_or_default();
+        text.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let launchers = children(&recorder.to_string());
+    let indexers: Vec<String> = launchers.iter().flat_map(|launcher| children(launcher)).collect();
+    if !indexers.is_empty() {
+        // One may have ended meanwhile.
+        Command::new("kill").arg("-KILL").args(indexers).stderr(Stdio::null()).status()?;
+    }
+    Ok(())
 }
 
 fn look(process: u32) -> Result<Look> {
@@ -203,6 +227,13 @@ fn report(
         "most memory: {} in the first third, {} in the last",
         megabytes(real(early)),
         megabytes(real(late)),
+    ));
+    outcome.line(format!(
+        "the indexer ended before its time {} times; {} packets without a row, {} of them left \
+         out for good",
+        count(recorded, "indexer_deaths")?,
+        count(recorded, "unindexed")?,
+        count(recorded, "left_out")?,
     ));
     outcome.judge("stored of sent", &Sample::new([real(stored) / real(packets)])?, 1.0);
     let real_laps = real(u64::try_from(laps.len())?);

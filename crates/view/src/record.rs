@@ -474,3 +474,22 @@ pub fn recording_json(report: &Report) -> String {
         losses: report.losses.iter().map(LossJson::new).collect(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_had_no_room_is_told_in_one_line_and_only_then() {
+        let told = |gave_way| recording(&Report { gave_way, ..Report::default() }, None);
+        assert!(!told(GaveWay::default()).contains("used up"));
+        let all = GaveWay { names: 1000, heads: 1, pieces: 2, sessions: 1 };
+        let line = "memory for sessions was used up: 1 000 payloads not looked at for names, 1 part \
+                    of a message not kept for names, 2 rows written early for long lists of \
+                    pieces, 1 row written early for other sessions";
+        assert!(told(all).contains(line), "{}", told(all));
+        let json = recording_json(&Report { gave_way: all, ..Report::default() });
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["gave_way"]["names"], 1000);
+    }
+}

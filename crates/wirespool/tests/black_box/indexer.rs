@@ -187,6 +187,51 @@ fn a_link_is_recorded_without_loss_while_the_indexer_is_killed() {
 }
 
 #[test]
+fn a_link_is_recorded_without_loss_while_poison_arrives() {
+    let pair = "ip link set lo up; ip link add sender type veth peer name taker; \
+                ip link set sender up; ip link set taker up";
+    if !enter(pair, "indexer::a_link_is_recorded_without_loss_while_poison_arrives") {
+        return;
+    }
+    let volume = Volume::empty();
+    let traffic = volume.folder.path().join("traffic.pcap");
+    std::fs::write(&traffic, capture(1_000_000_000, 0..PACKETS)).unwrap();
+    let defaults =
+        record::Options::new(volume.path.clone().into(), Input::Interfaces(vec!["taker".into()]));
+    let options = record::Options {
+        pool_bytes: Some(32 << 20),
+        cut_after: Duration::from_millis(50),
+        index_dir: Some(volume.index.clone().into()),
+        // One stripe in twenty: about one in a second.
+        workers: Workers::new(Arc::new(Faulty::new(|seen| {
+            let stripe = seen.stripe?;
+            (stripe.sequence % 20 == 10).then_some(Fate::Crashes)
+        }))),
+        ..defaults
+    };
+    let mut replay = None;
+    let report = record::record(&options, &host::SystemClock, &mut |_| {
+        let sending = replay.get_or_insert_with(|| {
+            let mut replay = Command::new(BINARY);
+            replay.arg("replay").arg(&traffic).args(["--interface", "sender", "--pps", "8000"]);
+            replay.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            replay.spawn().unwrap()
+        });
+        match sending.try_wait().unwrap() {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        }
+    });
+    let report = report.unwrap();
+    let total = &report.total;
+    assert!(total.stored >= u64::from(PACKETS) && total.stored == total.offered, "{report:?}");
+    assert!(report.left_out > 0 && report.indexer_deaths >= 4, "{report:?}");
+    // Only the poison has no rows.
+    assert_eq!(report.unindexed, report.left_out, "{report:?}");
+    assert!(report.left_out < total.stored / 2, "{report:?}");
+}
+
+#[test]
 fn what_ended_the_indexer_twice_is_told_by_inspect_find_and_verify() {
     let volume = Volume::empty();
     // The second stripe with packets, whatever it holds.
