@@ -222,7 +222,8 @@ fn packets_keep_their_gaps_on_the_wire() {
         assert!(error_ns > -early_ns, "packet {number} came {error_ns} ns early: {timing:?}");
     }
     // How exact it is depends on what else the machine does: that is measured, not tested.
-    assert!(report.elapsed_ns >= 150_000_000);
+    let late_ns = i64::try_from(timing.max_ns).unwrap();
+    assert!(report.elapsed_ns + late_ns >= 150_000_000, "{report:?}");
 }
 
 #[test]

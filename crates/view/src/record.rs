@@ -484,8 +484,8 @@ mod tests {
         let told = |gave_way| recording(&Report { gave_way, ..Report::default() }, None);
         assert!(!told(GaveWay::default()).contains("used up"));
         let all = GaveWay { names: 1000, heads: 1, pieces: 2, sessions: 1 };
-        let line = "memory for sessions was used up: 1 000 payloads not looked at for names, 1 part \
-                    of a message not kept for names, 2 rows written early for long lists of \
+        let line = "memory for sessions was used up: 1 000 payloads not looked at for names, 1 \
+                    part of a message not kept for names, 2 rows written early for long lists of \
                     pieces, 1 row written early for other sessions";
         assert!(told(all).contains(line), "{}", told(all));
         let json = recording_json(&Report { gave_way: all, ..Report::default() });

@@ -15,7 +15,7 @@ use record::Input;
 use serde_json::Value;
 
 use crate::golden::capture;
-use crate::machine::{BINARY, CAPTURES, Volume, enter, is_root, run};
+use crate::machine::{BINARY, Volume, enter, is_root, run};
 
 const PACKETS: u32 = 30_000;
 
@@ -234,10 +234,10 @@ fn a_link_is_recorded_without_loss_while_poison_arrives() {
 #[test]
 fn what_ended_the_indexer_twice_is_told_by_inspect_find_and_verify() {
     let volume = Volume::empty();
-    // The second stripe with packets, whatever it holds.
+    let traffic = volume.folder.path().join("traffic.pcap");
+    std::fs::write(&traffic, capture(1_000_000_000, 0..PACKETS)).unwrap();
     let is_poison = |sequence: u64| sequence % 5 == 2;
-    let defaults =
-        record::Options::new(volume.path.clone().into(), Input::Files(vec![CAPTURES.into()]));
+    let defaults = record::Options::new(volume.path.clone().into(), Input::Files(vec![traffic]));
     let options = record::Options {
         pool_bytes: Some(4 << 20),
         index_dir: Some(volume.index.clone().into()),
