@@ -1,7 +1,9 @@
-//! Texts that others write: manifests of extracts, and logs of Suricata and Zeek. Whatever they
-//! say, reading them ends with what they say or an error, and a query made of a log is one.
+//! Texts that others write: manifests of extracts, logs of Suricata and Zeek, and what a recorder
+//! says of itself. Whatever they say, reading them ends with what they say or an error, and a query
+//! made of a log is one.
 
-use view::{LogReader, log_events, parse_manifest};
+use diagnose::recorder::{Recording, diagnose};
+use view::{LogReader, RecorderGrouping, log_events, parse_manifest, parse_recorder};
 
 /// # Panics
 /// Reading does.
@@ -30,4 +32,27 @@ pub fn log(input: &[u8]) {
             }
         }
     }
+}
+
+/// The state of a recorder, and a blank line and its state a moment before; whether it is one.
+///
+/// # Panics
+/// Reading it does, or what is made of it.
+pub fn recorder(input: &[u8]) -> bool {
+    let Ok(text) = core::str::from_utf8(input) else { return false };
+    let (now, before) = text.split_once("\n\n").unwrap_or((text, text));
+    let state = parse_recorder(now).map(|(state, _)| state).ok();
+    let is_state = state.is_some();
+    if state.is_some() {
+        let report = diagnose(&Recording { state, ..Recording::default() });
+        assert!(!view::diagnosis(&report, Some(80)).is_empty());
+        assert!(view::diagnosis_json(&report).starts_with('{'));
+    }
+    let of = |state: &str| [("0".to_owned(), state.to_owned())];
+    for grouping in [RecorderGrouping::Recorder, RecorderGrouping::Interface, RecorderGrouping::Disk]
+    {
+        let sheet = view::recorders_sheet(&of(now), &of(before), grouping);
+        assert!(sheet.lines.len() <= text.len(), "a line takes some text");
+    }
+    is_state
 }

@@ -3,6 +3,10 @@
 //! A step that fails does not stop the others. A test that could not run says "not run: reason";
 //! all those lines are repeated at the end, so that a skipped test is never silent. What failed is
 //! repeated, too: the end of a long output is what people have.
+//!
+//! A few failed tests are run once more, one at a time and with nothing beside them: many tests ask a
+//! real kernel, and thousands of them at once on a busy machine are no fair question. One that
+//! passes then counts as passed, and is named at the end with what it said before.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -19,6 +23,10 @@ struct Tally {
     failed: u64,
     not_run: Vec<String>,
     test_name: String,
+    /// The tests that failed in the present step.
+    failed_tests: Vec<String>,
+    /// Those that passed when they were run alone.
+    unsteady: Vec<String>,
     /// The steps that failed, and the first lines of what each failed test said.
     failures: Vec<String>,
     /// How many more lines of the present test are kept.
@@ -29,6 +37,9 @@ struct Tally {
 
 /// Lines of a failed test that are repeated: its panic, and the beginning of the calls.
 const FAILURE_LINES: usize = 12;
+
+/// More failed tests than this are no accident, and are not run again.
+const AGAIN_MAX: usize = 4;
 
 /// What packages have and a plain build has not.
 const SQL: &str = "wirespool/sql";
@@ -49,8 +60,7 @@ pub(crate) fn run() -> bool {
     });
     step("test", &mut tally, |tally| {
         // Skipped tests print why; without this flag the output of a passing test is thrown away.
-        let tests = ["test", "--workspace", "--features", SQL, "--no-fail-fast", "--locked"];
-        read(tally, &mut process::cargo(&[&tests[..], &["--", "--show-output"]].concat()))
+        Ok(read(tally, &mut tests(&["--show-output"]))? || passes_alone(tally)?)
     });
     check("ringmodel", &mut tally, || cargo(&["run", "--quiet", "--locked", "-p", "ringmodel"]));
     check("sim", &mut tally, || {
@@ -63,6 +73,28 @@ pub(crate) fn run() -> bool {
     undefined_behaviour(&mut tally);
     licences(&mut tally);
     tally.close()
+}
+
+/// All tests of the workspace, with options of the test programs.
+fn tests(options: &[&str]) -> Command {
+    let tests = ["test", "--workspace", "--features", SQL, "--no-fail-fast", "--locked", "--"];
+    process::cargo(&[&tests[..], options].concat())
+}
+
+/// Runs a few failed tests again, one at a time; returns whether all passed then.
+fn passes_alone(tally: &mut Tally) -> Result<bool> {
+    let failed = std::mem::take(&mut tally.failed_tests);
+    let count = u64::try_from(failed.len()).expect("as many as were counted");
+    // A test program that crashed has named nothing.
+    if failed.is_empty() || failed.len() > AGAIN_MAX || tally.failed != count {
+        return Ok(false);
+    }
+    println!("== again, one at a time: {}", failed.join(" "));
+    let mut again = Tally::default();
+    let names = failed.iter().map(String::as_str);
+    let options = ["--exact", "--test-threads=1", "--show-output"].into_iter().chain(names);
+    let is_good = read(&mut again, &mut tests(&options.collect::<Vec<_>>()))?;
+    Ok(tally.settle(failed, &again) && is_good)
 }
 
 /// That they compile. They are run by `cargo fuzz`, with the nightly compiler and the sanitizers
@@ -166,6 +198,8 @@ impl Tally {
             }
             _ => {}
         }
+        let failed = line.strip_prefix("test ").and_then(|line| line.strip_suffix(" ... FAILED"));
+        self.failed_tests.extend(failed.map(str::to_owned));
         if let Some(reason) = line.trim_start().strip_prefix("not run: ") {
             let name = std::mem::take(&mut self.test_name);
             let separator = if name.is_empty() { "" } else { ": " };
@@ -182,9 +216,24 @@ impl Tally {
         }
     }
 
+    /// Counts what failed, and was run again, as passed where it passed; returns whether all did.
+    fn settle(&mut self, failed: Vec<String>, again: &Tally) -> bool {
+        self.failures.extend_from_slice(&again.failures);
+        let is_steady = |name: &String| again.failed_tests.contains(name);
+        let passed = failed.into_iter().filter(|name| !is_steady(name));
+        // One that did not come at all has not passed.
+        let passed = passed.take(usize::try_from(again.passed).unwrap_or(usize::MAX));
+        for name in passed {
+            self.failed -= 1;
+            self.passed += 1;
+            self.unsteady.push(format!("failed, and passed alone: {name}"));
+        }
+        self.failed == 0
+    }
+
     /// Prints what did not run and the closing line; returns whether nothing failed.
     fn close(&self) -> bool {
-        for line in self.not_run.iter().chain(&self.failures) {
+        for line in self.not_run.iter().chain(&self.failures).chain(&self.unsteady) {
             println!("{line}");
         }
         println!("{} passed, {} failed", self.passed, self.failed);
@@ -256,6 +305,26 @@ mod tests {
         let expected = ["---- bad stdout ----", "thread 'bad' panicked at src/lib.rs:1:1:"];
         assert_eq!(said.failures[..2], expected);
         assert!(said.failures.iter().all(|line| !line.contains("good") && line != "something"));
+    }
+
+    #[test]
+    fn what_passes_alone_is_counted_and_named() {
+        let first = [
+            "test slow ... FAILED",
+            "test wrong ... FAILED",
+            "test result: FAILED. 5 passed; 2 failed; 0 ignored",
+        ];
+        let second = ["test wrong ... FAILED", "test result: FAILED. 1 passed; 1 failed"];
+        let mut sum = tally(&first);
+        let failed = std::mem::take(&mut sum.failed_tests);
+        assert!(!sum.settle(failed, &tally(&second)));
+        assert_eq!((sum.passed, sum.failed), (6, 1));
+        assert_eq!(sum.unsteady, ["failed, and passed alone: slow"]);
+
+        let mut sum = tally(&first);
+        let failed = std::mem::take(&mut sum.failed_tests);
+        assert!(!sum.settle(failed, &tally(&["test result: ok. 1 passed; 0 failed"])));
+        assert_eq!((sum.passed, sum.failed), (6, 1), "one of them was not found");
     }
 
     #[test]

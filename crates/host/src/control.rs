@@ -20,6 +20,7 @@ use crate::SystemClock;
 pub use client::{ask, control_sockets};
 pub(crate) use place::{SYSTEM, make_system_folder};
 pub use server::ControlSocket;
+pub(crate) use server::read_any_question;
 
 /// Waits until a descriptor is ready for this, or until a moment since boot; false when it is not.
 fn wait(descriptor: impl AsFd, what: PollFlags, until_ns: i64) -> bool {

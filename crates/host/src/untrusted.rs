@@ -7,7 +7,7 @@
 use crate::io::{filesystem, read_any_events, read_any_text};
 use crate::processes::Stat;
 use crate::{
-    drive, network, perf, processor_counters, sampling, signature, sockets, symbols, tracepoints,
+    control, drive, network, perf, processor_counters, sampling, signature, sockets, symbols, tracepoints,
     usage,
 };
 
@@ -54,6 +54,13 @@ pub fn texts(bytes: &[u8]) -> usize {
         + read_any_text(&text)
         + sockets::read_any_table(&text).len()
         + symbols::read_any_text(&text)
+}
+
+/// A question to a control socket, in parts: each its length in a byte, and that many bytes.
+pub fn control_question(parts: &[u8]) -> usize {
+    let line = control::read_any_question(parts);
+    assert!(line.as_ref().is_none_or(|line| line.len() < 2 * ROW), "a question is short");
+    usize::from(line.is_some())
 }
 
 /// What a drive answers: a health log, an identity, sense data.

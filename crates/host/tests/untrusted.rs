@@ -35,3 +35,8 @@ fn answers_of_drives_may_say_anything() {
 fn disks_may_hold_anything() {
     replay("signatures", host::untrusted::signatures);
 }
+
+#[test]
+fn questions_may_come_in_any_parts() {
+    replay("control_question", host::untrusted::control_question);
+}

@@ -1,4 +1,4 @@
-//! Texts of others, as the fuzzer has them: manifests and logs.
+//! Texts of others, as the fuzzer has them: manifests, logs, and what recorders say.
 
 #[path = "../../../fuzz/src/seeds.rs"]
 mod seeds;
@@ -22,6 +22,12 @@ fn manifests_of_the_fuzzer_are_read_or_refused() {
 #[test]
 fn logs_of_the_fuzzer_are_read_or_refused() {
     each("log_lines", target::log);
+}
+
+#[test]
+fn recorders_of_the_fuzzer_are_shown_or_refused() {
+    let states = seeds::of("recorder_state", 4);
+    assert!(states.iter().filter(|state| target::recorder(state)).count() >= 4);
 }
 
 #[test]

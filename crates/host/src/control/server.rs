@@ -128,8 +128,7 @@ impl ControlSocket {
                     if clients.len() == CLIENTS_MAX {
                         clients.remove(0);
                     }
-                    let until_ns = after(QUESTION_PATIENCE);
-                    clients.push(Client { stream, question: Vec::new(), until_ns });
+                    clients.push(Client::new(stream));
                 }
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
@@ -149,6 +148,10 @@ impl Drop for ControlSocket {
 }
 
 impl Client {
+    fn new(stream: UnixStream) -> Self {
+        Self { stream, question: Vec::new(), until_ns: after(QUESTION_PATIENCE) }
+    }
+
     /// Reads what is there.
     fn look(&mut self, now_ns: i64) -> Step {
         let mut bytes = [0; 512];
@@ -175,11 +178,16 @@ fn answer_all(questions: &Mutex<Receiver<Client>>, answer: &Answer<'_>) {
     loop {
         let next = questions.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(Client { stream, question, .. }) = next else { return };
-        let line = question.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        if let Ok(line) = core::str::from_utf8(line) {
-            say(&stream, answer(line.trim_end()).as_bytes());
+        if let Some(line) = line_of(&question) {
+            say(&stream, answer(line).as_bytes());
         }
     }
+}
+
+/// The first line of a question, if it is text.
+fn line_of(question: &[u8]) -> Option<&str> {
+    let line = question.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    core::str::from_utf8(line).ok().map(str::trim_end)
 }
 
 /// Who asks and goes away before the answer does not want it.
@@ -216,4 +224,25 @@ fn listen_at(place: &Place, name: &str) -> io::Result<UnixListener> {
     chmodat(place.folder(), name, Mode::from_raw_mode(0o600), AtFlags::empty())?;
     listen(&socket, BACKLOG)?;
     Ok(UnixListener::from(socket))
+}
+
+/// For tests that give any bytes: a question that comes in parts, each its length and that many
+/// bytes. Gives the line that is answered.
+pub(crate) fn read_any_question(mut parts: &[u8]) -> Option<String> {
+    use std::io::Write as _;
+
+    let (mut asker, stream) = UnixStream::pair().ok()?;
+    stream.set_nonblocking(true).ok()?;
+    let mut client = Client::new(stream);
+    while let Some((len, rest)) = parts.split_first() {
+        let (part, after) = rest.split_at(rest.len().min(usize::from(*len)));
+        parts = after;
+        asker.write_all(part).ok()?;
+        match client.look(0) {
+            Step::Wait => assert!(client.question.len() <= QUESTION_BYTES_MAX, "it is bounded"),
+            Step::Answer => return line_of(&client.question).map(str::to_owned),
+            Step::Drop => return None,
+        }
+    }
+    None
 }

@@ -185,12 +185,12 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_write_of_ours_is_queued_issued_and_completed() {
-        let mut tracer = match Tracer::open(&[], true) {
-            Ok(tracer) => tracer,
-            Err(error) => return println!("not run: tracing takes {error}"),
-        };
+    /// What is missing of a write of a megabyte, while the whole machine is listened to; `None` where
+    /// it cannot be looked for.
+    fn missing_of_a_write() -> Option<Vec<&'static str>> {
+        let not_run = |reason: String| println!("not run: {reason}");
+        let opened = Tracer::open(&[], true);
+        let mut tracer = opened.map_err(|error| not_run(format!("tracing takes {error}"))).ok()?;
         let folder = tempfile::tempdir().unwrap();
         let mut file = tempfile::NamedTempFile::new_in(folder.path()).unwrap();
         file.write_all(&vec![7; 1 << 20]).unwrap();
@@ -213,18 +213,34 @@ mod tests {
             _ => None,
         });
         if issued == 0 {
-            return println!("not run: temporary files are on no disk");
+            not_run("temporary files are on no disk".to_owned());
+            return None;
         }
-        assert!(issued >= 1 << 20 && completed >= 1 << 20, "{issued} {completed}");
         let own = std::process::id();
-        let is_queued = |event: &TraceEvent| {
-            event.process == own && matches!(event.happened, Happened::Queued(_))
+        let is_ours = |of: fn(&Happened) -> bool| {
+            events.iter().any(|event| event.process == own && of(&event.happened))
         };
-        assert!(events.iter().any(is_queued), "the process that asked is known");
-        let is_dirtied = |event: &TraceEvent| {
-            event.process == own && matches!(event.happened, Happened::Dirtied(_))
-        };
-        assert!(events.iter().any(is_dirtied), "and whose pages were changed");
-        assert_eq!(tracer.lost_requests(), 0);
+        let expected = [
+            (issued >= 1 << 20, "the requests that were issued"),
+            (completed >= 1 << 20, "the requests that were completed"),
+            (is_ours(|what| matches!(what, Happened::Queued(_))), "the process that asked"),
+            (is_ours(|what| matches!(what, Happened::Dirtied(_))), "whose pages were changed"),
+            (tracer.lost_requests() == 0, "records that the kernel did not take"),
+        ];
+        Some(expected.iter().filter(|(is_met, _)| !is_met).map(|(_, what)| *what).collect())
+    }
+
+    #[test]
+    fn a_write_of_ours_is_queued_issued_and_completed() {
+        // The kernel may write for us, or take no record, where others write at the same time.
+        let mut missing = Vec::new();
+        for _ in 0..8 {
+            let Some(lack) = missing_of_a_write() else { return };
+            if lack.is_empty() {
+                return;
+            }
+            missing.push(lack);
+        }
+        panic!("missing in each of 8 attempts: {missing:?}");
     }
 }
