@@ -49,7 +49,8 @@ pub fn recorder(input: &[u8]) -> bool {
         assert!(view::diagnosis_json(&report).starts_with('{'));
     }
     let of = |state: &str| [("0".to_owned(), state.to_owned())];
-    for grouping in [RecorderGrouping::Recorder, RecorderGrouping::Interface, RecorderGrouping::Disk]
+    for grouping in
+        [RecorderGrouping::Recorder, RecorderGrouping::Interface, RecorderGrouping::Disk]
     {
         let sheet = view::recorders_sheet(&of(now), &of(before), grouping);
         assert!(sheet.lines.len() <= text.len(), "a line takes some text");

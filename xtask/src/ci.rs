@@ -4,8 +4,8 @@
 //! all those lines are repeated at the end, so that a skipped test is never silent. What failed is
 //! repeated, too: the end of a long output is what people have.
 //!
-//! A few failed tests are run once more, one at a time and with nothing beside them: many tests ask a
-//! real kernel, and thousands of them at once on a busy machine are no fair question. One that
+//! A few failed tests are run once more, one at a time and with nothing beside them: many tests ask
+//! a real kernel, and thousands of them at once on a busy machine are no fair question. One that
 //! passes then counts as passed, and is named at the end with what it said before.
 
 use std::io::{BufRead, BufReader};

@@ -37,7 +37,7 @@ const RUNS: [Run; 11] = [
     run("device", &["--lib", "--", "pool", "timeline", "medium"], &["memory_is_found"]),
     run("capture", &["--lib", "--", "live::xdp::umem"], &[]),
     run("capture", &["--test", "untrusted"], &[]),
-    run("host", &["--test", "untrusted"], &["disks_may_hold"]),
+    run("host", &["--test", "untrusted"], &["disks_may_hold", "questions_may_come"]),
 ];
 
 const fn run(

@@ -7,8 +7,8 @@
 use crate::io::{filesystem, read_any_events, read_any_text};
 use crate::processes::Stat;
 use crate::{
-    control, drive, network, perf, processor_counters, sampling, signature, sockets, symbols, tracepoints,
-    usage,
+    control, drive, network, perf, processor_counters, sampling, signature, sockets, symbols,
+    tracepoints, usage,
 };
 
 /// Disks are read in rows of this size.

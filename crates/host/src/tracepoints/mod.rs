@@ -185,8 +185,8 @@ mod tests {
 
     use super::*;
 
-    /// What is missing of a write of a megabyte, while the whole machine is listened to; `None` where
-    /// it cannot be looked for.
+    /// What is missing of a write of a megabyte, while the whole machine is listened to; `None`
+    /// where it cannot be looked for.
     fn missing_of_a_write() -> Option<Vec<&'static str>> {
         let not_run = |reason: String| println!("not run: {reason}");
         let opened = Tracer::open(&[], true);
@@ -223,7 +223,10 @@ mod tests {
         let expected = [
             (issued >= 1 << 20, "the requests that were issued"),
             // Kernels that keep such records back are counted: perf(1) does not get them either.
-            (completed >= 1 << 20 || tracer.lost_requests() > 0, "the requests that were completed"),
+            (
+                completed >= 1 << 20 || tracer.lost_requests() > 0,
+                "the requests that were completed",
+            ),
             (is_ours(|what| matches!(what, Happened::Queued(_))), "the process that asked"),
             (is_ours(|what| matches!(what, Happened::Dirtied(_))), "whose pages were changed"),
         ];

@@ -19,15 +19,15 @@ const WORLD: &str = "set -e
     unshare --net sleep 120 < /dev/null > /dev/null 2>&1 &
     export FAR=$!
     while [ $(readlink /proc/$FAR/ns/net) = $(readlink /proc/self/ns/net) ]; do sleep 0.01; done
-    ip link add up type veth peer name far netns $FAR
-    ip addr add 192.0.2.1/24 dev up
-    ip link set up up
+    ip link add name near type veth peer name far netns $FAR
+    ip addr add 192.0.2.1/24 dev near
+    ip link set dev near up
     nsenter --target $FAR --net sh -c '
         ip link set lo up; ip addr add 192.0.2.2/24 dev far; ip link set far up'
     ip route add default via 192.0.2.2
-    echo 0 > /proc/sys/net/ipv4/conf/up/forwarding
+    echo 0 > /proc/sys/net/ipv4/conf/near/forwarding
     mount -t tmpfs none /run";
-const FORWARDING: &str = "/proc/sys/net/ipv4/conf/up/forwarding";
+const FORWARDING: &str = "/proc/sys/net/ipv4/conf/near/forwarding";
 
 fn listener_far_away() -> TcpListener {
     let far = std::env::var("FAR").unwrap().parse().unwrap();
