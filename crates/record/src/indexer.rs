@@ -97,7 +97,7 @@ pub(crate) struct Indexer<'a> {
     pub(crate) catalog: Catalog,
     pub(crate) files: &'a (dyn Files + Sync),
     pub(crate) tasks: SyncSender<Task>,
-    /// Columns for the parts of an index, two for each data column.
+    /// Columns for the parts of an index.
     pub(crate) pool: Pool,
     pub(crate) data_columns: usize,
     pub(crate) clock: &'a dyn Clock,

@@ -11,6 +11,7 @@ use format::head::StripeId;
 use indexer::{Lane, Stripe, Times};
 
 use crate::read_back::{Found, ReadBack, Slot};
+use crate::ring::SealedStripe;
 
 /// A stripe that was not handed to the indexer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,6 +20,13 @@ pub(crate) struct Skipped {
     pub(crate) packets: u64,
     /// When they came.
     pub(crate) times: Times,
+}
+
+impl Skipped {
+    pub(crate) fn of(sealed: &SealedStripe) -> Self {
+        let &SealedStripe { stripe, packets, times, .. } = sealed;
+        Self { stripe, packets, times }
+    }
 }
 
 /// How the ring writer tells of them, in order.

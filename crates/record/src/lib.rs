@@ -22,6 +22,7 @@
 mod account;
 mod backlog;
 mod classes;
+mod columns;
 mod control;
 mod discards;
 mod duplicates;

@@ -5,6 +5,7 @@ use core::fmt;
 use format::geometry::Geometry;
 use units::ByteSize;
 
+use crate::columns;
 use crate::job::{Input, Options};
 
 /// Files of segments that have come from the indexer and are not yet durable, for the cache; more
@@ -35,8 +36,9 @@ impl Budget {
         };
         let rings = u64::try_from(interfaces.saturating_mul(queues)).unwrap_or(u64::MAX);
         let piece = u64::from(geometry.piece_bytes);
-        // Parts of an index, and stripes that are read back.
-        let columns = 4 * u64::from(geometry.data_columns) * piece;
+        // Parts of an index, the ring writer's reserve, and stripes that are read back.
+        let aside = u64::try_from(columns::count_aside(geometry)).unwrap_or(u64::MAX);
+        let columns = (2 * aside + 2 * u64::from(geometry.data_columns)) * piece;
         let index = indexer::PARQUET_BYTES_MAX + PENDING_BYTES_MAX + columns;
         let indexer = options.sessions.as_ref().map_or(OTHER_BYTES, indexer::memory_bytes_max);
         let kernel_rings = rings.saturating_mul(options.kernel_ring_bytes);

@@ -16,7 +16,7 @@ use index::Files;
 use units::{Clock, Timestamp};
 use volume::{Patrol, Wanted};
 
-use crate::ring::{Board, Repair, Task, look};
+use crate::ring::{Board, Task, look};
 
 /// Of reading and checking a slot to resting after it: a fifth of what the members can do.
 const REST: u32 = 4;
@@ -184,10 +184,8 @@ impl Patroller<'_> {
     fn repair(&self, wanted: Vec<Wanted>, ended: &Receiver<()>) -> Result<(), Ended> {
         let mut newest = 0;
         for repair in wanted.into_iter().flat_map(|wanted| wanted.repairs) {
-            let volume::Repair { sequence, member, first_row, data, len } = repair;
             let (answer, number) = sync_channel(1);
-            let repair = Repair { member, sequence, first_row, data, answer };
-            self.tasks.send(Task::Repair(repair, len)).map_err(|_| Ended)?;
+            self.tasks.send(Task::Repair { repair, answer }).map_err(|_| Ended)?;
             // Without a number it was refused, which the next look shows.
             newest = number.recv().map_err(|_| Ended)?.unwrap_or(0).max(newest);
         }

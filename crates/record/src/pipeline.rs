@@ -18,6 +18,7 @@ use units::{Clock, Timestamp};
 use volume::{Reader, Recovery, Retention, WriterCounters};
 
 use crate::account::Account;
+use crate::columns::{self, Columns};
 use crate::control::Questions;
 use crate::error::Error;
 use crate::expiry::Expiry;
@@ -73,7 +74,7 @@ pub(crate) fn run(
         let earlier = (Late::new(Arc::clone(&skips)), ReadBack::new(&open_reader, readable));
         let indexer = indexer_of(options, clock, &opened, (shared, owner, earlier))?;
         let ring = RingParts {
-            pool: pool.clone(),
+            columns: Columns::new(pool.clone(), opened.writer.geometry())?,
             clock,
             board: Arc::clone(&board),
             ledger: &ledger,
@@ -306,12 +307,13 @@ fn spawn_ring<'scope>(
     thread::Builder::new().name("ring".to_owned()).spawn_scoped(scope, body).map_err(Error::Thread)
 }
 
-/// Columns for the parts of an index, two for each data column, and as much memory for stripes that
-/// are read back.
+/// Columns for the parts of an index, which wait for nobody but the members, and memory for two
+/// stripes that are read back.
 fn index_pools(geometry: &Geometry) -> Result<(Pool, Pool), Error> {
     let piece_bytes = usize::try_from(geometry.piece_bytes).expect("at most 2 MiB");
-    let count = 2 * usize::from(geometry.data_columns);
-    Ok((Pool::new(count, piece_bytes)?, Pool::shared(count, piece_bytes)?))
+    let read_back = 2 * usize::from(geometry.data_columns);
+    let aside = columns::count_aside(geometry);
+    Ok((Pool::new(aside, piece_bytes)?, Pool::shared(read_back, piece_bytes)?))
 }
 
 /// The indexer, which sees the packets in the pool and what is read back.

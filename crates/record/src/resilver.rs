@@ -14,10 +14,10 @@ use std::thread;
 use core::time::Duration;
 
 use device::Pool;
-use volume::{Batch, MemberAt, RebuiltRows, Resilver};
+use volume::{Batch, MemberAt, Resilver};
 
 use crate::returns::Returns;
-use crate::ring::{Board, Repair, Task, look};
+use crate::ring::{Board, Task, look};
 use crate::watch::Watches;
 
 /// How often a member is looked for that has become stale meanwhile.
@@ -142,7 +142,6 @@ impl Resilverer {
     }
 
     fn one(&self, mut work: Resilver) -> Result<(), Ended> {
-        let member = work.member();
         let mut bytes = 0;
         let mut said_ns = look(&self.board).now_ns;
         loop {
@@ -151,19 +150,20 @@ impl Resilverer {
             // Memory that a stalled member holds: the writer will expel it.
             let batch = if ended { None } else { work.next_batch(tail).ok() };
             let Some(Batch { rows, is_last, .. }) = batch else {
-                self.say(member, &work, None)?;
+                self.say(&work, None)?;
                 return if ended { Err(Ended) } else { Ok(()) };
             };
             let mut newest = 0;
-            for RebuiltRows { sequence, first_row, data, len } in rows {
+            for repair in rows {
                 let (answer, number) = sync_channel(1);
-                bytes += u64::try_from(len).expect("lengths fit 64 bits");
-                let repair = Repair { member, sequence, first_row, data, answer };
-                self.send(Task::Repair(repair, len))?;
+                bytes += u64::try_from(repair.len).expect("lengths fit 64 bits");
+                self.send(Task::Repair { repair, answer })?;
                 match number.recv() {
-                    Ok(Some(number)) => newest = newest.max(number),
-                    // The member is out again, or the ring has come round.
-                    Ok(None) => return Ok(()),
+                    Ok(Ok(number)) => newest = newest.max(number),
+                    // The ring has come round to it; the next batch begins behind that.
+                    Ok(Err(volume::Error::Overwritten(_))) => {}
+                    // Members came or went: the work begins again in the new epoch.
+                    Ok(Err(_)) => return Ok(()),
                     Err(_) => return Err(Ended),
                 }
             }
@@ -175,10 +175,10 @@ impl Resilverer {
             }
             let now_ns = look(&self.board).now_ns;
             if is_last {
-                return self.say(member, &work, Some(bytes));
+                return self.say(&work, Some(bytes));
             }
             if now_ns - said_ns >= CURSOR_NS {
-                self.say(member, &work, None)?;
+                self.say(&work, None)?;
                 said_ns = now_ns;
             }
         }
@@ -195,9 +195,9 @@ impl Resilverer {
         }
     }
 
-    fn say(&self, member: u8, work: &Resilver, done: Option<u64>) -> Result<(), Ended> {
+    fn say(&self, work: &Resilver, done: Option<u64>) -> Result<(), Ended> {
         let done = done.map(|bytes| (bytes, work.lost().len()));
-        self.send(Task::Cleaned { member, clean_from: work.clean_from(), done })
+        self.send(Task::Cleaned { seat: work.seat(), clean_from: work.clean_from(), done })
     }
 
     fn send(&self, task: Task) -> Result<(), Ended> {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use core::time::Duration;
 
+use crate::columns::{Columns, Taken, Urgency};
 use crate::control::{Questions, Step};
 use crate::discards::{self, Discard};
 use crate::expiry::Expiry;
@@ -14,14 +15,14 @@ use crate::hurry::ToIndexer;
 use crate::late::{Skipped, Skips};
 use crate::ledger::Ledger;
 use crate::members::{self, Change, MemberChange};
-use device::{Buffer, Device, Pool, Shared};
+use device::{Buffer, Device, Shared};
 use format::directory::Gap;
 use format::head::{HEAD_BYTES, Kind, StripeId, Totals};
 use format::piece::{Contents, InterfaceUse, PieceBuilder, Statistics};
 use format::superblock::Spare;
 use indexer::Times;
 use units::{Clock, Timestamp};
-use volume::{Filled, Writer, WriterCounters};
+use volume::{Filled, Repair, Seat, Writer, WriterCounters};
 
 /// A cut piece is split only if this many rows of it fit the current slot: a head costs one.
 const SPLIT_ROWS_MIN: u16 = 4;
@@ -34,9 +35,6 @@ const POLL: Duration = Duration::from_millis(2);
 /// How long it sleeps at most when there is nothing to do.
 const IDLE: Duration = Duration::from_millis(50);
 
-/// How long it waits at once for a column where there is none.
-const BUFFER_WAIT: Duration = Duration::from_millis(2);
-
 /// What the ring writer is asked to do.
 #[derive(Debug)]
 pub(crate) enum Task {
@@ -47,28 +45,18 @@ pub(crate) enum Task {
     IndexParts { columns: Vec<Buffer>, rows: u16, answer: SyncSender<StripeId> },
     /// All parts are placed: heads that follow point to the first one.
     IndexComplete { first_part: StripeId },
-    /// A slot of a member that missed it, of so many bytes.
-    Repair(Repair, usize),
+    /// Rows of a member that it lacks. `answer` hears the number of the write, or why there is
+    /// none.
+    Repair { repair: Repair, answer: SyncSender<Result<u64, volume::Error>> },
     /// A member lacks nothing from `clean_from` on; `done` tells bytes written and pieces lost when
     /// nothing is left to do.
-    Cleaned { member: u8, clean_from: u64, done: Option<(u64, usize)> },
+    Cleaned { seat: Seat, clean_from: u64, done: Option<(u64, usize)> },
     /// An absent member is there again, at this place.
     Returned { path: PathBuf, device: Box<dyn Device> },
     /// Everything that a queue had taken before a question was sent.
     UpTo { queue: usize, number: u64 },
     /// No packets will follow; indexes may.
     EndOfPackets,
-}
-
-/// What a member should hold in a slot, from `first_row` on.
-#[derive(Debug)]
-pub(crate) struct Repair {
-    pub(crate) member: u8,
-    pub(crate) sequence: u64,
-    pub(crate) first_row: u16,
-    pub(crate) data: Shared,
-    /// Hears the number of the write, or nothing when it is not wanted any more.
-    pub(crate) answer: SyncSender<Option<u64>>,
 }
 
 /// Opens the device of a spare, if it is there.
@@ -151,7 +139,7 @@ pub(crate) fn look(board: &Board) -> Shown {
 
 /// What the thread is made of, besides the writer.
 pub(crate) struct RingParts<'a> {
-    pub(crate) pool: Pool,
+    pub(crate) columns: Columns,
     pub(crate) clock: &'a dyn Clock,
     pub(crate) board: Board,
     pub(crate) ledger: &'a Ledger,
@@ -169,7 +157,7 @@ pub(crate) struct RingParts<'a> {
 /// The state of the thread.
 pub(crate) struct RingWriter<'a> {
     writer: Writer,
-    pool: Pool,
+    columns: Columns,
     clock: &'a dyn Clock,
     board: Board,
     ledger: &'a Ledger,
@@ -197,12 +185,12 @@ pub(crate) struct RingWriter<'a> {
 
 impl<'a> RingWriter<'a> {
     pub(crate) fn new(writer: Writer, parts: RingParts<'a>) -> Self {
-        let RingParts { pool, clock, board, indexer, skips, open_spare, discard, .. } = parts;
+        let RingParts { columns, clock, board, indexer, skips, open_spare, discard, .. } = parts;
         Self {
             published: writer.acknowledged(),
             newest: writer.acknowledged(),
             writer,
-            pool,
+            columns,
             clock,
             board,
             ledger: parts.ledger,
@@ -246,31 +234,35 @@ impl RingWriter<'_> {
                         self.writer.drain(self.clock)?;
                     }
                 }
-                Ok(Task::Repair(repair, len)) => self.repair(repair, len),
-                Ok(Task::Cleaned { member, clean_from, done }) => {
-                    self.cleaned(member, clean_from, done)?;
+                Ok(Task::Repair { repair, answer }) => {
+                    let number = self.writer.repair(repair, self.clock);
+                    // Who asked may have gone.
+                    answer.send(number).unwrap_or_default();
+                }
+                Ok(Task::Cleaned { seat, clean_from, done }) => {
+                    self.cleaned(seat, clean_from, done)?;
                 }
                 Ok(Task::Returned { path, device }) => self.take_back(&path, device)?,
                 Ok(Task::UpTo { queue, number }) => {
                     if self.questions.hear(queue, number) {
-                        self.cut_pending(true)?;
+                        self.cut_pending(Urgency::Now)?;
                         self.questions.await_stripe(self.newest);
                     }
                 }
                 Ok(Task::EndOfPackets) => {
-                    self.cut_pending(true)?;
+                    self.cut_pending(Urgency::Now)?;
                     self.indexer = None;
                 }
                 Err(RecvTimeoutError::Timeout) => self.idle()?,
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            self.cut_pending(false)?;
+            self.cut_pending(Urgency::None)?;
             self.expire()?;
             self.see_to_members()?;
             self.answer()?;
             self.note();
         }
-        self.cut_pending(true)?;
+        self.cut_pending(Urgency::Now)?;
         self.writer.drain(self.clock)?;
         let unerased = self.expiry.finish(&mut self.writer, self.clock)?;
         self.note();
@@ -299,11 +291,11 @@ impl RingWriter<'_> {
         self.pending.push(filled);
         let data_columns = usize::from(self.writer.geometry().data_columns);
         if self.pending.len() < data_columns {
-            return if cut { self.cut_pending(true) } else { Ok(()) };
+            return if cut { self.cut_pending(Urgency::Now) } else { Ok(()) };
         }
         let columns = core::mem::take(&mut self.pending);
         if data_columns > 1 {
-            return self.append_packets(columns);
+            return self.append_and_index(columns);
         }
         columns.into_iter().try_for_each(|column| self.lone_column(column))
     }
@@ -313,7 +305,7 @@ impl RingWriter<'_> {
         let needed = filled.builder.rows();
         let room = self.writer.plan(needed).room;
         let splittable = filled.cut && needed > room && room >= SPLIT_ROWS_MIN;
-        if let Some(mut other) = splittable.then(|| self.pool.take()).flatten()
+        if let Some(mut other) = splittable.then(|| self.columns.pool().take()).flatten()
             && let Some(rest) = filled.builder.split(&filled.column, room, &mut other)
         {
             let rest = FilledColumn {
@@ -325,36 +317,40 @@ impl RingWriter<'_> {
                 losses: Totals::default(),
                 opened_ns: filled.opened_ns,
             };
-            self.append_packets(vec![filled])?;
-            return self.append_packets(vec![rest]);
+            self.append_and_index(vec![filled])?;
+            return self.append_and_index(vec![rest]);
         }
-        self.append_packets(vec![filled])
+        self.append_and_index(vec![filled])
     }
 
     /// Makes a stripe of columns that have waited long enough, or of all that there are: their
     /// packets are spread over as many columns as a stripe has, so that few rows are lost.
-    fn cut_pending(&mut self, now: bool) -> Result<(), volume::Error> {
+    fn cut_pending(&mut self, urgency: Urgency) -> Result<(), volume::Error> {
         let Some(oldest_ns) = self.pending.iter().map(|column| column.opened_ns).min() else {
             return Ok(());
         };
-        if !now && self.clock.boottime_ns().saturating_sub(oldest_ns) < self.cut_after_ns {
+        let waited_ns = self.clock.boottime_ns().saturating_sub(oldest_ns);
+        if urgency == Urgency::None && waited_ns < self.cut_after_ns {
             return Ok(());
         }
-        let data_columns = usize::from(self.writer.geometry().data_columns);
-        let mut others = Vec::new();
-        while others.len() < data_columns {
-            match self.pool.take_timeout(if now { BUFFER_WAIT } else { Duration::ZERO }) {
-                Some(buffer) => others.push(buffer),
-                // Without memory the packets that hold it make up full columns soon enough.
-                None if !now => return Ok(()),
-                None => self.writer.poll(Some(POLL), self.clock)?,
-            }
-        }
+        let taken = self.columns.take(urgency, &mut self.writer, self.clock)?;
+        let Some(Taken { columns: others, are_reserve }) = taken else { return Ok(()) };
         let columns = core::mem::take(&mut self.pending);
-        self.append_packets(spread(columns, others))
+        let sealed = self.append_packets(spread(columns, others))?;
+        if are_reserve {
+            // The indexer would keep them.
+            self.leave_out(Skipped::of(&sealed));
+        } else {
+            self.hand_to_indexer(sealed);
+        }
+        Ok(())
     }
 
-    fn append_packets(&mut self, mut columns: Vec<FilledColumn>) -> Result<(), volume::Error> {
+    /// Writes a stripe; gives it for the indexer.
+    fn append_packets(
+        &mut self,
+        mut columns: Vec<FilledColumn>,
+    ) -> Result<SealedStripe, volume::Error> {
         let needed = columns.iter().map(|filled| filled.builder.rows()).max();
         let rows = self.writer.plan(needed.expect("at least one column")).rows;
         let mut totals = Totals::default();
@@ -385,15 +381,12 @@ impl RingWriter<'_> {
         self.waiting.push_back((appended.stripe, interfaces));
         let volume::Appended { stripe, slot_cid, columns, len } = appended;
         let times = Times { min: time_min, max: time_max };
-        self.hand_to_indexer(SealedStripe {
-            stripe,
-            slot_cid,
-            columns,
-            starts,
-            len,
-            packets,
-            times,
-        });
+        Ok(SealedStripe { stripe, slot_cid, columns, starts, len, packets, times })
+    }
+
+    fn append_and_index(&mut self, columns: Vec<FilledColumn>) -> Result<(), volume::Error> {
+        let sealed = self.append_packets(columns)?;
+        self.hand_to_indexer(sealed);
         Ok(())
     }
 
@@ -401,15 +394,18 @@ impl RingWriter<'_> {
     /// time for it.
     fn hand_to_indexer(&mut self, sealed: SealedStripe) {
         let Some(indexer) = &self.indexer else { return };
-        let SealedStripe { stripe, packets, times, .. } = sealed;
-        let skipped = Skipped { stripe, packets, times };
+        let skipped = Skipped::of(&sealed);
         if !indexer.send(sealed) {
-            // Counted first: it is taken off again when it is indexed.
-            let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
-            board.unindexed += skipped.packets;
-            drop(board);
-            self.skips.lock().unwrap_or_else(PoisonError::into_inner).push(skipped);
+            self.leave_out(skipped);
         }
+    }
+
+    fn leave_out(&self, skipped: Skipped) {
+        // Counted first: it is taken off again when it is indexed.
+        let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
+        board.unindexed += skipped.packets;
+        drop(board);
+        self.skips.lock().unwrap_or_else(PoisonError::into_inner).push(skipped);
     }
 
     fn append(&mut self, filled: Filled) -> Result<volume::Appended, volume::Error> {
@@ -439,7 +435,8 @@ impl RingWriter<'_> {
 
     /// Packets expire, and what is expired is erased while recording leaves the time.
     fn expire(&mut self) -> Result<(), volume::Error> {
-        let is_calm = self.pool.free_count() * 4 >= self.pool.count() * 3;
+        let pool = self.columns.pool();
+        let is_calm = pool.free_count() * 4 >= pool.count() * 3;
         self.expiry.tick(&mut self.writer, is_calm, self.clock)
     }
 
@@ -517,28 +514,21 @@ impl RingWriter<'_> {
         board.changes.push(MemberChange { member, path, what });
     }
 
-    fn repair(&mut self, repair: Repair, len: usize) {
-        let Repair { member, sequence, first_row, data, answer } = repair;
-        let place = (sequence, first_row);
-        let number = self.writer.repair(member, place, (data, len), self.clock).ok();
-        // Who asked may have gone.
-        answer.send(number).unwrap_or_default();
-    }
-
     fn cleaned(
         &mut self,
-        member: u8,
+        seat: Seat,
         clean_from: u64,
         done: Option<(u64, usize)>,
     ) -> Result<(), volume::Error> {
-        if !self.writer.membership().is_fresh(member) {
-            // It was expelled meanwhile.
-            return Ok(());
+        match self.writer.set_clean_from(seat, clean_from, self.clock) {
+            // Whoever has the place now is looked after in the new epoch.
+            Err(volume::Error::MembersChanged { .. }) => return Ok(()),
+            result => result?,
         }
-        self.writer.drain(self.clock)?;
-        self.writer.set_clean_from(member, clean_from, self.clock)?;
-        if let Some((bytes, lost)) = done {
-            self.changed(member, Change::Resilvered { bytes, lost });
+        // It may have failed at this very store.
+        let is_theirs = self.writer.membership().seat(seat.member) == Some(seat);
+        if let Some((bytes, lost)) = done.filter(|_| is_theirs) {
+            self.changed(seat.member, Change::Resilvered { bytes, lost });
         }
         Ok(())
     }
@@ -611,3 +601,6 @@ pub(crate) fn fill_with_block(column: &mut Buffer, block: &[u8], rows: u16) -> u
     format::local::fill_with_padding(column.get_mut(end..rows_end).expect("parts leave room"));
     u16::try_from(rows_end / HEAD_BYTES - 1).expect("a piece has at most 511 body rows")
 }
+
+#[cfg(test)]
+mod tests;

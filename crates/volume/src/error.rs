@@ -243,6 +243,12 @@ pub enum Error {
         /// Its number.
         member: u8,
     },
+    /// What was to be written to a member was computed before members came or went.
+    #[error("members came or went since that was read for member {member}")]
+    MembersChanged {
+        /// Its number.
+        member: u8,
+    },
     /// A member does not answer.
     #[error("member {member} has not answered for two seconds")]
     Stalled {

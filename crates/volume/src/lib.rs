@@ -51,20 +51,19 @@ pub use locate::{
     open_superblocks, place_of, why_absent,
 };
 pub use look::Look;
-pub use membership::Membership;
+pub use membership::{Membership, Seat};
 pub use mount::{Candidate, Recovery, mount, mount_members, mount_without};
 pub use protect::{ColumnSums, protect};
 pub use reader::{Reader, Slot, Span, StripeInSlot};
-pub use resilver::{Batch, LostRows, RebuiltRows, Resilver, Resilvered, resilver};
+pub use resilver::{Batch, LostRows, Resilver, Resilvered, resilver};
 pub use restore::{Recognized, recognize, restore_superblocks};
 pub use rows::{PieceRows, RowsWanted};
 pub use salvage::{Salvaged, salvage};
 pub use scrub::{
-    BadCopy, Finding, Outcome, Owner, Patrol, Repair, ScrubOptions, ScrubReport, Wanted, patrol,
-    scrub,
+    BadCopy, Finding, Outcome, Owner, Patrol, ScrubOptions, ScrubReport, Wanted, patrol, scrub,
 };
 pub use search::Newest;
 pub use verify::{Damage, VerifyReport, verify};
 pub use writer::{
-    Appended, Expelled, Filled, FilledColumn, Plan, Retention, Writer, WriterCounters,
+    Appended, Expelled, Filled, FilledColumn, Plan, Repair, Retention, Writer, WriterCounters,
 };

@@ -38,6 +38,18 @@ pub(crate) struct Settled {
     pub(crate) members: u32,
 }
 
+/// Who has a member's place in one epoch. What was read and computed for it holds for nobody else
+/// in that place, and not after another member came or went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Seat {
+    /// Number of the member.
+    pub member: u8,
+    /// The epoch.
+    pub epoch: u32,
+    /// The device.
+    pub uuid: [u8; 16],
+}
+
 impl Membership {
     /// Puts the superblocks of the members at hand together, in any order.
     ///
@@ -235,6 +247,13 @@ impl Membership {
         for &member in members {
             *self.fresh.get_mut(usize::from(member)).expect("as many as members") = true;
         }
+    }
+
+    /// The place of a member that takes part, as long as nobody comes or goes.
+    pub fn seat(&self, member: u8) -> Option<Seat> {
+        self.of(member)?;
+        let (epoch, uuid) = (self.superblock.joined_epoch, self.uuid(member)?);
+        Some(Seat { member, epoch, uuid })
     }
 
     /// Identity of a member.

@@ -9,18 +9,21 @@
 //! Of a slot only the rows that differ are written: a write may be torn, and where other members
 //! are gone for good, what lies inside the gap may be all there is.
 
+use std::collections::VecDeque;
 use std::thread;
 
 use core::ops::{ControlFlow, Range};
 
-use device::{Pool, Shared};
+use device::Pool;
 use format::head::{HEAD_BYTES, Head, StripeId};
 use units::Clock;
 
+use crate::membership::Seat;
 use crate::reader::Span;
 use crate::repair::rebuild;
 use crate::seal::to_slot_end;
 use crate::slot_view::{SlotBytes, SlotView, StripeView};
+use crate::writer::Repair;
 use crate::{Error, Reader, Writer};
 
 /// Slots that are read together: 8 MiB of each member.
@@ -28,19 +31,6 @@ const BATCH_SLOTS: usize = 4;
 
 /// Runs of a slot that are written apart; the last one reaches over what else differs.
 const RUNS_MAX: usize = BATCH_SLOTS;
-
-/// Rows of a slot as the member should hold them.
-#[derive(Debug)]
-pub struct RebuiltRows {
-    /// The slot's sequence.
-    pub sequence: u64,
-    /// The first of the rows.
-    pub first_row: u16,
-    /// What belongs there, from that row on.
-    pub data: Shared,
-    /// Bytes of it.
-    pub len: usize,
-}
 
 /// Rows that no longer can be computed: those of a piece stay lost with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,7 +47,7 @@ pub struct LostRows {
 #[derive(Debug)]
 pub struct Batch {
     /// What is not as it should be, newest slots first.
-    pub rows: Vec<RebuiltRows>,
+    pub rows: Vec<Repair>,
     /// Nothing follows.
     pub is_last: bool,
     /// The work cannot go on without members that are absent: what they hold may be all there is.
@@ -68,7 +58,7 @@ pub struct Batch {
 #[derive(Debug)]
 pub struct Resilver {
     reader: Reader,
-    member: u8,
+    seat: Seat,
     /// Everything from here on is clean or rebuilt.
     next: u64,
     /// Where the member's gap begins.
@@ -94,13 +84,17 @@ impl Resilver {
 
     /// Prepares the work on one of them. The reader must have been opened after the writer joined
     /// its epoch.
+    ///
+    /// # Errors
+    /// [`Error::Absent`] when the member takes no part.
     pub fn new(reader: Reader, member: u8) -> Result<Self, Error> {
+        let seat = reader.membership().seat(member).ok_or(Error::Absent { member })?;
         let gap = reader.membership().gap(member);
         let memory = Pool::new(2 * BATCH_SLOTS, reader.piece_bytes())?;
         Ok(Self {
             next: gap.end,
             stale_from: gap.start,
-            member,
+            seat,
             memory,
             slots: Vec::new(),
             image: vec![0; reader.piece_bytes()],
@@ -110,8 +104,8 @@ impl Resilver {
     }
 
     /// The member that is given back what it missed.
-    pub fn member(&self) -> u8 {
-        self.member
+    pub fn seat(&self) -> Seat {
+        self.seat
     }
 
     /// Everything from this sequence on is clean, once what was rebuilt is durable.
@@ -152,7 +146,7 @@ impl Resilver {
                 (batch.waits, batch.is_last) = (true, true);
                 break;
             }
-            let runs = differing(&image, bytes.of(self.member));
+            let runs = differing(&image, bytes.of(self.seat.member));
             if runs.len() > self.memory.free_count() {
                 // The slot comes again when what was taken before is written.
                 (is_full, batch.is_last) = (true, false);
@@ -164,18 +158,19 @@ impl Resilver {
         }
         (self.slots, self.image) = (slots, image);
         if is_full && batch.rows.is_empty() {
-            return Err(Error::Stalled { member: self.member });
+            return Err(Error::Stalled { member: self.seat.member });
         }
         Ok(batch)
     }
 
     /// Rows of a slot, in memory that the writer may hold.
-    fn copy(&self, sequence: u64, run: Range<usize>, image: &[u8]) -> Option<RebuiltRows> {
+    fn copy(&self, sequence: u64, run: Range<usize>, image: &[u8]) -> Option<Repair> {
         let rows = image.get(run.start * HEAD_BYTES..run.end * HEAD_BYTES)?;
         let mut data = self.memory.take()?;
         data.get_mut(..rows.len())?.copy_from_slice(rows);
         let first_row = u16::try_from(run.start).expect("a slot has at most 512 rows");
-        Some(RebuiltRows { sequence, first_row, len: rows.len(), data: data.freeze() })
+        let (seat, len, data) = (self.seat, rows.len(), data.freeze());
+        Some(Repair { seat, sequence, first_row, data, len })
     }
 
     fn is_somebody_absent(&self) -> bool {
@@ -236,7 +231,7 @@ impl Resilver {
     /// A stripe of which no head can be read, or those before this one.
     fn all_of(&self, stripe: StripeId) -> LostRows {
         let geometry = self.reader.membership().geometry_at(stripe.sequence);
-        let member = self.member.min(geometry.columns() - 1);
+        let member = self.seat.member.min(geometry.columns() - 1);
         let column = geometry.column_of(stripe.sequence, member);
         LostRows { stripe, column, rows: Vec::new() }
     }
@@ -245,10 +240,10 @@ impl Resilver {
     /// lost is left out whole: the checksums of that row are lost with its head.
     fn put(&self, view: &StripeView, bytes: &SlotBytes, image: &mut [u8]) -> Option<LostRows> {
         let stripe = &view.stripe;
-        if self.member >= stripe.geometry.columns() {
+        if self.seat.member >= stripe.geometry.columns() {
             return None;
         }
-        let column = stripe.geometry.column_of(stripe.stripe.sequence, self.member);
+        let column = stripe.geometry.column_of(stripe.stripe.sequence, self.seat.member);
         let rebuilt = rebuild(self.reader.membership(), view, bytes, column);
         if !rebuilt.lost_rows.is_empty() {
             return Some(LostRows { stripe: stripe.stripe, column, rows: rebuilt.lost_rows });
@@ -313,34 +308,50 @@ pub fn resilver(
 ) -> Result<Resilvered, Error> {
     let mut report = Resilvered::default();
     let before = writer.counters().repaired_bytes;
-    for member in Resilver::needed(&open_reader(writer)?) {
-        let mut work = Resilver::new(open_reader(writer)?, member)?;
-        let slot_bytes = u64::from(writer.geometry().piece_bytes);
-        let total = work.left(writer.repairable().start);
-        loop {
-            let tail = writer.repairable().start;
-            let batch = work.next_batch(tail)?;
-            for RebuiltRows { sequence, first_row, data, len } in batch.rows {
-                writer.repair(member, (sequence, first_row), (data, len), clock)?;
+    let mut needed = VecDeque::from(Resilver::needed(&open_reader(writer)?));
+    while let Some(member) = needed.pop_front() {
+        let work = Resilver::new(open_reader(writer)?, member)?;
+        match one(writer, work, &mut report, (clock, progress)) {
+            Ok(()) if report.is_stopped => break,
+            Ok(()) => {}
+            // Each time a member less takes part, so that this ends.
+            Err(Error::MembersChanged { .. }) => {
+                needed = Resilver::needed(&open_reader(writer)?).into();
             }
-            writer.drain(clock)?;
-            let done = total - work.left(tail).min(total);
-            report.is_stopped = progress(done * slot_bytes, total * slot_bytes).is_break();
-            if batch.waits {
-                report.waits_for = writer.membership().absent().collect();
-            }
-            if batch.is_last || report.is_stopped {
-                break;
-            }
-        }
-        writer.set_clean_from(member, work.clean_from(), clock)?;
-        report.lost.extend_from_slice(work.lost());
-        if report.is_stopped {
-            break;
+            Err(error) => return Err(error),
         }
     }
     report.bytes = writer.counters().repaired_bytes - before;
     Ok(report)
+}
+
+fn one(
+    writer: &mut Writer,
+    mut work: Resilver,
+    report: &mut Resilvered,
+    (clock, progress): (&dyn Clock, &mut dyn FnMut(u64, u64) -> ControlFlow<()>),
+) -> Result<(), Error> {
+    let slot_bytes = u64::from(writer.geometry().piece_bytes);
+    let total = work.left(writer.repairable().start);
+    loop {
+        let tail = writer.repairable().start;
+        let batch = work.next_batch(tail)?;
+        for repair in batch.rows {
+            writer.repair(repair, clock)?;
+        }
+        writer.drain(clock)?;
+        let done = total - work.left(tail).min(total);
+        report.is_stopped = progress(done * slot_bytes, total * slot_bytes).is_break();
+        if batch.waits {
+            report.waits_for = writer.membership().absent().collect();
+        }
+        if batch.is_last || report.is_stopped {
+            break;
+        }
+    }
+    writer.set_clean_from(work.seat(), work.clean_from(), clock)?;
+    report.lost.extend_from_slice(work.lost());
+    Ok(())
 }
 
 #[cfg(test)]

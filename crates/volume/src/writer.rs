@@ -11,10 +11,12 @@
 mod discards;
 mod erase;
 mod members;
+mod repairs;
 mod retention;
 
 use erase::Erasure;
 pub use members::Expelled;
+pub use repairs::Repair;
 pub use retention::Retention;
 
 use std::collections::VecDeque;
@@ -23,7 +25,7 @@ use core::ops::Range;
 use core::time::Duration;
 
 use device::{Buffer, Pool, Shared};
-use format::geometry::{Geometry, ROW_BYTES};
+use format::geometry::Geometry;
 use format::head::{HEAD_BYTES, Kind, StripeHead, StripeId, Totals};
 use format::superblock::Superblock;
 use parity::Codec;
@@ -232,42 +234,6 @@ impl Writer {
     /// Oldest sequence that the ring holds for certain.
     pub fn tail(&self) -> u64 {
         tail_behind(self.next.sequence, self.superblock())
-    }
-
-    /// Sequences of which pieces may be written anew: acknowledged to the end of their slot, and
-    /// not so old that the head may reach them while such a write is under way, nor given up.
-    pub fn repairable(&self) -> Range<u64> {
-        let slots = self.geometry().slots;
-        let ahead = 2 * u64::from(self.superblock().window);
-        let first = (self.next.sequence + ahead + 1).saturating_sub(slots).max(slots);
-        let first = first.max(self.superblock().given_up_before);
-        first..self.acknowledged.sequence.max(first)
-    }
-
-    /// Writes rows of an acknowledged slot of one member anew. Gives the number of this write: it
-    /// is durable once [`Writer::durable_below`] is beyond it. The watermark does not pass it
-    /// before, and so neither can the head come round to the slot.
-    ///
-    /// # Errors
-    /// [`Error::Overwritten`] outside [`Writer::repairable`]; [`Error::Absent`] when the member has
-    /// been expelled.
-    pub fn repair(
-        &mut self,
-        member: u8,
-        (sequence, first_row): (u64, u16),
-        (data, len): (Shared, usize),
-        clock: &dyn Clock,
-    ) -> Result<u64, Error> {
-        if !self.repairable().contains(&sequence) {
-            return Err(Error::Overwritten(StripeId { sequence, sub: 0 }));
-        }
-        let offset =
-            self.geometry().slot_offset(sequence) + u64::from(first_row) * u64::from(ROW_BYTES);
-        let number = self.number();
-        let lane = self.lanes.get_mut(member).ok_or(Error::Absent { member })?;
-        lane.submit((number, 0), offset, (data, len), clock.boottime_ns());
-        self.counters.repaired_bytes += u64::try_from(len).expect("lengths fit 64 bits");
-        Ok(number)
     }
 
     /// Writes with smaller numbers are durable on every member that is left.

@@ -26,7 +26,7 @@ use crate::{Error, Reader};
 
 pub(crate) use check::Checker;
 pub(crate) use mend::Mend;
-pub use patrol::{Patrol, Repair, Wanted, patrol};
+pub use patrol::{Patrol, Wanted, patrol};
 
 /// How a volume is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

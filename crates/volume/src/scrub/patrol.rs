@@ -4,7 +4,7 @@
 //! When to do the next slot, and how fast, is the caller's part. A slot is read again after its
 //! repairs are durable; only then it is known what became of them.
 
-use device::{Pool, Shared};
+use device::Pool;
 use format::head::StripeId;
 use parity::Codec;
 use units::Clock;
@@ -14,25 +14,11 @@ use crate::reader::Span;
 use crate::search::Newest;
 use crate::slot_view::SlotBytes;
 use crate::verify::{Damage, VerifyReport};
+use crate::writer::Repair;
 use crate::{Error, Reader, Writer};
 
 /// Runs of rows that may be on their way to members; what finds no memory waits for the next pass.
 const REPAIRS_MAX: usize = 8;
-
-/// Rows of one member to be written anew.
-#[derive(Debug)]
-pub struct Repair {
-    /// The slot's sequence.
-    pub sequence: u64,
-    /// The member.
-    pub member: u8,
-    /// First row in the slot.
-    pub first_row: u16,
-    /// What belongs there.
-    pub data: Shared,
-    /// Bytes of it.
-    pub len: usize,
-}
 
 /// A damaged place, and what would repair it.
 #[derive(Debug)]
@@ -132,11 +118,11 @@ fn writes(memory: &Pool, reader: &Reader, mend: &Mend, sequence: u64) -> Vec<Rep
     let slot_offset = reader.geometry().slot_offset(sequence);
     let mut repairs = Vec::new();
     for (first_row, bytes) in mend.rows(slot_offset) {
-        let Some(mut buffer) = memory.take() else { break };
+        let seat = reader.membership().seat(mend.member());
+        let Some((seat, mut buffer)) = seat.zip(memory.take()) else { break };
         let len = bytes.len();
         buffer.get_mut(..len).expect("a piece holds its rows").copy_from_slice(bytes);
-        let member = mend.member();
-        repairs.push(Repair { sequence, member, first_row, data: buffer.freeze(), len });
+        repairs.push(Repair { seat, sequence, first_row, data: buffer.freeze(), len });
     }
     repairs
 }
@@ -151,10 +137,9 @@ pub fn patrol(
     let Some(wanted) = patrol.step(writer.tail(), writer.acknowledged()) else { return Ok(None) };
     let mut findings = Vec::new();
     for Wanted { damage, repairs, outcome } in wanted {
-        let sequence = damage.stripe.sequence;
         let is_wanted = !repairs.is_empty();
-        for Repair { member, first_row, data, len, .. } in repairs {
-            writer.repair(member, (sequence, first_row), (data, len), clock)?;
+        for repair in repairs {
+            writer.repair(repair, clock)?;
         }
         writer.drain(clock)?;
         findings.push((Finding { damage, outcome }, is_wanted));

@@ -317,29 +317,4 @@ impl Writer {
         let actual = device.size_bytes();
         if actual < expected { Err(Error::Shrunk { actual, expected }) } else { Ok(()) }
     }
-
-    /// What a member missed begins only at `clean_from` or ends there: everything from there on has
-    /// been written to it and is durable. Says so in all superblocks.
-    ///
-    /// # Panics
-    /// When `clean_from` is beyond what is known to be clean already.
-    pub fn set_clean_from(
-        &mut self,
-        member: u8,
-        clean_from: u64,
-        clock: &dyn Clock,
-    ) -> Result<(), Error> {
-        let stored = self.lanes.store_alike(clock, |superblock| {
-            let entry = superblock.members.get_mut(usize::from(member)).expect("a member");
-            assert!(clean_from <= entry.clean_from, "a resilver only makes more of it clean");
-            entry.clean_from = clean_from;
-        });
-        match stored {
-            Ok(()) => {
-                self.membership = self.lanes.membership();
-                Ok(())
-            }
-            Err(failed) => self.expel(failed, clock),
-        }
-    }
 }

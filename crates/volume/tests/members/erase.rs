@@ -7,8 +7,8 @@ use device::{Crash, Modelled, ReadAt};
 use format::head::{HEAD_BYTES, StripeId};
 use units::Timestamp;
 use volume::{
-    Erased, Error, Owner, Reader, Retention, ScrubOptions, Writer, erase, mount, resilver, salvage,
-    scrub,
+    Erased, Error, Owner, Reader, Repair, Retention, ScrubOptions, Writer, erase, mount, resilver,
+    salvage, scrub,
 };
 
 use crate::ring::{Ring, boxed};
@@ -170,10 +170,12 @@ fn a_repair_of_what_is_given_up_is_refused() {
     ring.append(&mut writer, 200).unwrap();
     writer.drain(&ring.timeline).unwrap();
     let first = writer.repairable().start;
-    let row = || (device::Pool::new(1, HEAD_BYTES).unwrap().take().unwrap().freeze(), HEAD_BYTES);
-    writer.repair(0, (first, 1), row(), &ring.timeline).unwrap();
+    let row = || device::Pool::new(1, HEAD_BYTES).unwrap().take().unwrap().freeze();
+    let seat = writer.membership().seat(0).unwrap();
+    let repair = |sequence| Repair { seat, sequence, first_row: 1, data: row(), len: HEAD_BYTES };
+    writer.repair(repair(first), &ring.timeline).unwrap();
     writer.give_up_before(first + 2, &ring.timeline).unwrap();
-    let refused = writer.repair(0, (first + 1, 1), row(), &ring.timeline).unwrap_err();
+    let refused = writer.repair(repair(first + 1), &ring.timeline).unwrap_err();
     assert!(matches!(refused, Error::Overwritten(at) if at.sequence == first + 1), "{refused:?}");
     // The one that was under way lands first.
     while writer.erase_next(&ring.timeline).unwrap() || !writer.is_all_durable() {

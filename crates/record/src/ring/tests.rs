@@ -1,0 +1,191 @@
+//! The ring writer among threads that hold what it needs.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
+use core::ops::ControlFlow;
+
+use device::Pool;
+use format::head::{HeadKey, Kind, VolumeId};
+use format::piece::{EncodedInterface, InterfaceFields, PacketParts};
+use format::superblock::MemberEntry;
+use host::SystemClock;
+use units::Timestamp;
+use volume::{CreateOptions, Identity, Retention};
+use wire::LinkType;
+
+use super::*;
+use crate::control::Control;
+use crate::hurry;
+
+const PIECE: usize = 256 << 10;
+/// All of this takes milliseconds; a wait of this length is one for ever.
+const LONG: Duration = Duration::from_secs(20);
+
+fn volume(folder: &Path, (data, parity): (usize, u8)) -> (Vec<PathBuf>, Writer) {
+    let count = data + usize::from(parity);
+    let paths: Vec<_> = (0..count).map(|number| folder.join(number.to_string())).collect();
+    let file = device::CreateOptions { size_bytes: 32 << 20, sparse: true, overwrite: true };
+    for path in &paths {
+        device::create_file(path, &file, &mut |_, _| ControlFlow::Continue(())).unwrap();
+    }
+    let open = |path: &PathBuf| device::open(path, &device::Options::default()).unwrap();
+    let mut devices: Vec<_> = paths.iter().map(open).collect();
+    let member = |number| MemberEntry::new([number; 16], String::new());
+    let identity = Identity {
+        volume_id: VolumeId([1; 16]),
+        head_key: HeadKey([2; 32]),
+        members: (1..).take(count).map(member).collect(),
+        spares: Vec::new(),
+        created: Timestamp(0),
+    };
+    let piece_bytes = u32::try_from(PIECE).unwrap();
+    let options = CreateOptions { piece_bytes, parity_columns: parity, ..CreateOptions::default() };
+    volume::create(&mut devices, &options, &identity).unwrap();
+    let (writer, _) = volume::mount(devices, &SystemClock).unwrap();
+    (paths, writer)
+}
+
+/// A column with one packet, taken now.
+fn column(pool: &Pool) -> FilledColumn {
+    let mut column = pool.take().unwrap();
+    let mut builder = PieceBuilder::new(column.len());
+    let (link_type, options) = (LinkType::ETHERNET, &[][..]);
+    let fields = InterfaceFields { id: 0, link_type, snaplen: 0, name: "a", options };
+    let packet = PacketParts {
+        timestamp: Timestamp(5),
+        original_len: 60,
+        parts: [&[7; 60], &[], &[]],
+        options,
+    };
+    assert!(builder.push(&mut column, &EncodedInterface::new(&fields), &packet));
+    FilledColumn {
+        column,
+        builder,
+        cut: false,
+        statistics: Vec::new(),
+        gaps: Vec::new(),
+        losses: Totals::default(),
+        opened_ns: SystemClock.boottime_ns(),
+    }
+}
+
+/// Somebody who keeps the last columns: the indexer while it waits for us, or tasks behind this.
+fn keep_all(pool: &Pool) -> Vec<Buffer> {
+    core::iter::from_fn(|| pool.take()).collect()
+}
+
+/// How packets that do not fill a stripe come to be wanted at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Reason {
+    AQuestion,
+    TheEndOfPackets,
+    ACutByTime,
+}
+
+/// All columns of the packets are with others who wait for the ring writer to place an index, and
+/// packets that do not fill a stripe are to go to the disk.
+fn is_never_stuck(shape: (usize, u8), reason: Reason) {
+    let folder = tempfile::tempdir().unwrap();
+    let (paths, writer) = volume(folder.path(), shape);
+    let (pool, index_pool) =
+        (Pool::new(3 * shape.0, PIECE).unwrap(), Pool::new(shape.0, PIECE).unwrap());
+    let (control, ledger, board) = (Control::default(), Ledger::new(1), Board::default());
+    let (sealed, indexer) = hurry::queue(pool.count(), false);
+    let (tasks, queue) = sync_channel(pool.count());
+    let retention = Retention { max_age_ns: 0, erases: false };
+    let skips = Skips::default();
+    let parts = RingParts {
+        columns: Columns::new(pool.clone(), writer.geometry()).unwrap(),
+        clock: &SystemClock,
+        board: Arc::clone(&board),
+        ledger: &ledger,
+        indexer: sealed,
+        skips: Arc::clone(&skips),
+        cut_after_ns: i64::MAX,
+        expiry: Expiry::new(retention, paths[0].clone(), paths.clone()).unwrap(),
+        open_spare: &|_| None,
+        discard: Discard::Off,
+        questions: Questions::new(control.clone(), 1),
+    };
+    let ring = RingWriter::new(writer, parts);
+    thread::scope(|scope| {
+        let ring = scope.spawn(move || ring.run(&queue));
+        let mut filled = column(&pool);
+        let kept = keep_all(&pool);
+        assert_eq!((pool.free_count(), kept.len()), (0, 3 * shape.0 - 1));
+        filled.cut = reason == Reason::ACutByTime;
+        tasks.send(Task::Packets(filled)).unwrap();
+        let asks = scope.spawn(|| control.sync(LONG));
+        while control.asked() == 0 {
+            thread::yield_now();
+        }
+        match reason {
+            Reason::AQuestion => tasks.send(Task::UpTo { queue: 0, number: 1 }).unwrap(),
+            Reason::TheEndOfPackets => tasks.send(Task::EndOfPackets).unwrap(),
+            Reason::ACutByTime => {}
+        }
+        // The indexer has this placed before it gives anything back.
+        let columns = (0..shape.0).map(|_| {
+            let mut column = index_pool.take().unwrap();
+            assert_eq!(fill_with_block(&mut column, &[], 4), 4);
+            column
+        });
+        let (answer, place) = sync_channel(1);
+        let parts = Task::IndexParts { columns: columns.collect(), rows: 4, answer };
+        tasks.send(parts).unwrap();
+        assert!(place.recv_timeout(LONG).is_ok(), "{shape:?}, {reason:?}: no place for an index");
+        if reason != Reason::AQuestion {
+            tasks.send(Task::UpTo { queue: 0, number: 1 }).unwrap();
+        }
+        assert!(asks.join().unwrap(), "{shape:?}, {reason:?}: no answer");
+        assert_eq!(look(&board).stored, [1], "{shape:?}, {reason:?}");
+        if shape.0 > 1 {
+            // Nobody keeps the reserve: the indexer is given its stripe later.
+            assert!(indexer.try_next().is_err(), "{shape:?}, {reason:?}");
+            assert_eq!((look(&board).unindexed, skips.lock().unwrap().len()), (1, 1));
+        }
+        drop((kept, tasks));
+        ring.join().unwrap().unwrap();
+    });
+    let reader = volume::open_reader(&paths[0], &paths[1..]).unwrap();
+    let heads = (reader.span().unwrap().tail..=reader.span().unwrap().acknowledged.sequence)
+        .flat_map(|at| reader.leading_heads(at));
+    let data: u64 = heads
+        .filter(|head| head.stripe.kind == Kind::Data)
+        .map(|head| head.stripe.totals.packets)
+        .sum();
+    assert_eq!(data, 1, "{shape:?}, {reason:?}");
+}
+
+#[test]
+fn who_waits_for_the_ring_writer_may_hold_every_column() {
+    for shape in [(1, 0), (2, 1), (3, 2)] {
+        for reason in [Reason::AQuestion, Reason::TheEndOfPackets, Reason::ACutByTime] {
+            is_never_stuck(shape, reason);
+        }
+    }
+}
+
+#[test]
+fn a_reserve_is_given_back_by_the_members_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, mut writer) = volume(folder.path(), (2, 1));
+    let pool = Pool::new(2, PIECE).unwrap();
+    let kept = keep_all(&pool);
+    let columns = Columns::new(pool, writer.geometry()).unwrap();
+    for _ in 0..20 {
+        assert!(columns.take(Urgency::None, &mut writer, &SystemClock).unwrap().is_none());
+        let taken = columns.take(Urgency::Now, &mut writer, &SystemClock).unwrap().unwrap();
+        assert!(taken.are_reserve && taken.columns.len() == 2);
+        let mut others = taken.columns;
+        let rows = others.iter_mut().map(|column| fill_with_block(column, &[], 4)).max();
+        let filled = Filled::without_packets(others, Kind::Index, rows.unwrap());
+        drop(writer.append(filled, &SystemClock).unwrap());
+    }
+    drop(kept);
+    let taken = columns.take(Urgency::None, &mut writer, &SystemClock).unwrap().unwrap();
+    assert!(!taken.are_reserve);
+    writer.drain(&SystemClock).unwrap();
+}
