@@ -323,7 +323,8 @@ impl Scan<'_> {
         let meta = found.segment.meta();
         notes.completeness.add_gaps(&meta.gaps, *self.times.start(), *self.times.end());
         if meta.unread_packets > 0 && self.asks_for_names() {
-            notes.completeness.unread_packets += meta.unread_packets;
+            let unread = &mut notes.completeness.unread_packets;
+            *unread = unread.saturating_add(meta.unread_packets);
         }
         let step = Step::Part {
             first: part.first,
@@ -566,7 +567,8 @@ impl Scan<'_> {
             if part.segment.is_some() && is_whole && is_one {
                 encoded = Some(stretch.encoded);
             } else {
-                notes.completeness.unindexed_packets += stretch.packets;
+                let unindexed = &mut notes.completeness.unindexed_packets;
+                *unindexed = unindexed.saturating_add(stretch.packets);
             }
             notes.completeness.add_gaps(&stretch.gaps, from, to);
             let first = stretch.first;

@@ -34,6 +34,17 @@ pub fn floor(value: f64) -> usize {
     value as usize
 }
 
+/// Numbers that anybody may have written, added up; `u64::MAX` where they are more.
+pub fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
+    counts.into_iter().fold(0, u64::saturating_add)
+}
+
+/// A part of a whole in thousandths; none of nothing.
+pub fn permille(part: u64, whole: u64) -> u64 {
+    let share = (u128::from(part) * 1000).checked_div(whole.into()).unwrap_or(0);
+    u64::try_from(share).unwrap_or(u64::MAX)
+}
+
 /// Nanoseconds from one time to a later one; 0 if it is earlier.
 pub fn between(from_ns: i64, to_ns: i64) -> u64 {
     to_ns.saturating_sub(from_ns).max(0).unsigned_abs()
@@ -75,5 +86,13 @@ mod tests {
     fn time_does_not_run_backwards() {
         assert_eq!((between(5, 7), between(7, 5)), (2, 0));
         assert_eq!(between(i64::MIN, i64::MAX), i64::MAX.unsigned_abs());
+    }
+
+    #[test]
+    fn numbers_of_others_add_up_to_at_most_the_largest() {
+        assert_eq!((sum([1, 2, 3]), sum([u64::MAX, 1]), sum([])), (6, u64::MAX, 0));
+        assert_eq!((permille(1, 8), permille(5, 0), permille(7, 7)), (125, 0, 1000));
+        assert_eq!(permille(u64::MAX, u64::MAX), 1000);
+        assert_eq!(permille(u64::MAX, 1), u64::MAX);
     }
 }

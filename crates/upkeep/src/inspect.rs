@@ -196,9 +196,9 @@ fn summary(reader: &Reader, segments: &Segments) -> IndexSummary {
     let mut summary = IndexSummary::default();
     for entry in &segments.entries {
         summary.segments += 1;
-        summary.sessions += entry.summary.sessions;
-        summary.packets += entry.summary.packets;
-        summary.bytes += entry.bytes;
+        summary.sessions = summary.sessions.saturating_add(entry.summary.sessions);
+        summary.packets = summary.packets.saturating_add(entry.summary.packets);
+        summary.bytes = summary.bytes.saturating_add(entry.bytes);
         summary.segments_unindexed += u64::from(entry.summary.unindexed);
         summary.segments_with_gaps += u64::from(entry.summary.gaps);
     }

@@ -148,7 +148,7 @@ fn verify_indexes(reader: &Reader, verification: &mut Verification) {
         match rows(Bytes::from(file.parquet)) {
             Ok(rows) => {
                 verification.indexes += 1;
-                verification.sessions += rows;
+                verification.sessions = verification.sessions.saturating_add(rows);
             }
             Err(error) => bad(Some(entry.summary.first), entry.index, &error),
         }

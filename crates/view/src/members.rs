@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 use units::ByteSize;
+use units::number::{permille, sum};
 use upkeep::{Erased, Grown, Joined, MemberState, MemberStatus, Redundancy, Resilvered, Status};
 
 use crate::safe::{self, printable};
@@ -78,12 +79,12 @@ fn redundancy(report: &Status) -> String {
     if all {
         return format!("all that is held {}", say(newest));
     }
-    let slots = |part: &Redundancy| part.last + 1 - part.first;
-    let total: u64 = report.redundancy.iter().map(slots).sum();
+    let slots = |part: &Redundancy| part.last.saturating_sub(part.first).saturating_add(1);
+    let total = sum(report.redundancy.iter().map(slots));
     let worst = report.redundancy.iter().min_by_key(|part| part.spare_members);
     let worst = worst.expect("there is a newest part");
     let parts = report.redundancy.iter().filter(|part| part.spare_members == worst.spare_members);
-    let share = parts.map(slots).sum::<u64>() * 100 / total.max(1);
+    let share = permille(sum(parts.map(slots)), total) / 10;
     format!("the newest {}; {share} % of what is held {}", say(newest), say(worst))
 }
 

@@ -43,7 +43,7 @@ fn losses(losses: &[Loss]) -> Vec<String> {
     if losses.is_empty() {
         return vec!["nothing is lost".to_owned()];
     }
-    let packets = losses.iter().filter_map(|loss| loss.packets).sum();
+    let packets = units::number::sum(losses.iter().filter_map(|loss| loss.packets));
     let unknown = losses.iter().filter(|loss| loss.packets.is_none()).count();
     let stripes = u64::try_from(losses.len()).expect("counts in memory fit 64 bits");
     let mut lines = vec![match unknown {
@@ -131,7 +131,7 @@ pub fn salvaged_json(report: &SalvageReport) -> String {
         acknowledged: report.acknowledged.to_string(),
         through: report.through.to_string(),
         packets: report.extract.packets,
-        lost_packets: report.losses.iter().filter_map(|loss| loss.packets).sum(),
+        lost_packets: units::number::sum(report.losses.iter().filter_map(|loss| loss.packets)),
         complete: report.losses.is_empty() && !report.extract.manifest.completeness.stopped,
         losses: losses.collect(),
     })

@@ -30,8 +30,7 @@ pub(crate) fn nanos(ns: u64) -> String {
 
 /// A part of a whole: `12.5 %`.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
-    let tenths = u128::from(part) * 1000 / u128::from(whole.max(1));
-    permille(u64::try_from(tenths).unwrap_or(u64::MAX))
+    permille(units::number::permille(part, whole))
 }
 
 /// Thousandths as percent.

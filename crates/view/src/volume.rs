@@ -302,7 +302,7 @@ fn max_age(superblock: &Superblock) -> Option<String> {
 fn used(report: &Inspection) -> String {
     let slots = report.superblock.geometry.slots;
     let laps = report.slots_written / slots;
-    let share = report.slots_used * 100 / slots;
+    let share = units::number::permille(report.slots_used, slots) / 10;
     let lapped = if laps > 0 { format!(", {}", plural(laps, "lap")) } else { String::new() };
     let (used, slots) = (grouped(report.slots_used), grouped(slots));
     format!("{used} of {slots} slots ({share} %){lapped}")

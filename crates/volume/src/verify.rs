@@ -73,7 +73,7 @@ impl VerifyReport {
             Kind::Index => self.index_stripes += 1,
             _ => self.other_stripes += 1,
         }
-        self.packets += stripe.totals.packets;
+        self.packets = self.packets.saturating_add(stripe.totals.packets);
     }
 
     /// Counts the stripes of a slot.

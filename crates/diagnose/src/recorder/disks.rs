@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use units::number::{permille, sum};
+
 use super::{Member, State};
 use crate::finding::{Finding, Remedy, Severity};
 use crate::words::{percent, plural};
@@ -132,9 +134,10 @@ fn slow_writes(state: &State) -> Option<Finding> {
 }
 
 fn one_member(state: &State) -> Option<String> {
-    let all: u64 = state.members.iter().map(|member| member.slow_writes).sum();
+    let all = sum(state.members.iter().map(|member| member.slow_writes));
     let worst = state.members.iter().max_by_key(|member| member.slow_writes)?;
-    let points = state.members.len() > 1 && worst.slow_writes * 100 >= all * POINTS_AT && all > 0;
+    let points =
+        state.members.len() > 1 && permille(worst.slow_writes, all) >= 10 * POINTS_AT && all > 0;
     points.then(|| format!("{} of them on {}", percent(worst.slow_writes, all), worst.path))
 }
 
@@ -143,9 +146,9 @@ fn one_zone(state: &State) -> Option<String> {
     for zone in state.slow.iter().filter_map(|slow| slow.zone) {
         *zones.entry(zone).or_default() += 1;
     }
-    let all: u64 = zones.values().sum();
+    let all = sum(zones.values().copied());
     let (zone, &most) = zones.iter().max_by_key(|(_, count)| **count)?;
-    let points = all >= SLOW_LEAST && most * 100 >= all * POINTS_AT;
+    let points = all >= SLOW_LEAST && permille(most, all) >= 10 * POINTS_AT;
     points.then(|| format!("{} of the slowest in zone {zone}", percent(most, all)))
 }
 

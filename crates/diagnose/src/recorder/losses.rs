@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use format::directory::{Gap, GapCause};
+use units::number::{permille, sum};
 
 use super::{Loss, Recording, State};
 use crate::finding::{Finding, Remedy, Severity};
@@ -18,7 +19,7 @@ pub(super) fn findings(recording: &Recording) -> Vec<Finding> {
 }
 
 fn finding(cause: GapCause, gaps: &[&Gap], state: Option<&State>) -> Finding {
-    let packets: u64 = gaps.iter().filter_map(|gap| gap.packets).sum();
+    let packets = sum(gaps.iter().filter_map(|gap| gap.packets));
     let is_counted = gaps.iter().all(|gap| gap.packets.is_some());
     let least = if is_counted { "" } else { "at least " };
     let stretches = plural(gaps.len(), "stretch").replace("stretchs", "stretches");
@@ -110,9 +111,9 @@ fn kernel_drops(state: Option<&State>, evidence: &mut Vec<String>) -> Words {
             ));
         }
         for interface in &state.interfaces {
-            let drops: u64 = interface.queues.iter().map(|(_, drops)| drops).sum();
+            let drops = sum(interface.queues.iter().map(|(_, drops)| *drops));
             let worst = interface.queues.iter().map(|(_, drops)| *drops).max().unwrap_or(0);
-            if interface.queues.len() > 1 && drops > 0 && worst * 10 >= drops * 9 {
+            if interface.queues.len() > 1 && drops > 0 && permille(worst, drops) >= 900 {
                 evidence.push(format!(
                     "{}: one of {} queues has {} of the drops",
                     interface.name,

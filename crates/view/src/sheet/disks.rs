@@ -160,7 +160,7 @@ fn devices(watch: &IoWatch) -> Weighed {
             p99(Operation::Read),
             p99(Operation::Write),
             Cell::Real(units::number::real(gained.weighted_ms) / units::number::real(watch_ms)),
-            Cell::Permille(gained.busy_ms.min(watch_ms) * 1000 / watch_ms),
+            Cell::Permille(units::number::permille(gained.busy_ms.min(watch_ms), watch_ms)),
         ];
         (gained.read_bytes + gained.written_bytes, cells)
     });

@@ -40,7 +40,7 @@ fn line(asked: &Asked) -> SheetLine {
         Cell::Count(asked.absent),
         Cell::Count(asked.errors),
         Cell::Count(asked.unanswered),
-        Cell::Permille(failed * 1000 / all.max(1)),
+        Cell::Permille(units::number::permille(failed, all)),
         Cell::nanos(asked.latency_median_ns),
         Cell::nanos(asked.latency_max_ns),
     ];

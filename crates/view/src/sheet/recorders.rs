@@ -1,7 +1,7 @@
 //! Recorders that run, by what they say of themselves.
 
 use serde::Deserialize;
-use units::number::per_second;
+use units::number::{per_second, permille};
 
 use super::{Cell, Sheet, SheetColumn, SheetLine};
 
@@ -129,7 +129,7 @@ fn recorders(pairs: &[(&String, Pair)]) -> Sheet {
             Cell::Count(now.total.kernel_drops),
             Cell::Count(now.total.writer_drops),
             Cell::Count(now.unindexed),
-            Cell::Permille(used * 1000 / now.pool_columns.max(1)),
+            Cell::Permille(permille(used, now.pool_columns)),
             Cell::BytesPerSecond(pair.per_second(now.member_bytes, |it| Some(it.member_bytes))),
         ]
     };

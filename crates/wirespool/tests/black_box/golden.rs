@@ -48,12 +48,16 @@ pub(crate) fn packet(first_ns: u64, number: u32) -> (u64, Vec<u8>) {
 
 /// The packets as a pcap file with nanoseconds.
 pub(crate) fn capture(first_ns: u64, numbers: core::ops::Range<u32>) -> Vec<u8> {
+    pcap(numbers.map(|number| packet(first_ns, number)))
+}
+
+/// Frames with their times as a pcap file with nanoseconds.
+pub(crate) fn pcap(packets: impl Iterator<Item = (u64, Vec<u8>)>) -> Vec<u8> {
     let mut file = Vec::new();
     for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 262_144, 1] {
         file.extend(word.to_le_bytes());
     }
-    for number in numbers {
-        let (time, frame) = packet(first_ns, number);
+    for (time, frame) in packets {
         let length = frame.len() as u32;
         let (seconds, nanos) = (time / 1_000_000_000, time % 1_000_000_000);
         for word in [seconds as u32, nanos as u32, length, length] {

@@ -226,6 +226,59 @@ impl Drop for Loop {
     }
 }
 
+/// A group of processes whose writes to some devices the kernel throttles; gone in the end.
+pub(crate) struct Throttle {
+    group: PathBuf,
+    limit: PathBuf,
+    /// Numbers of the devices.
+    devices: Vec<String>,
+}
+
+impl Throttle {
+    /// `None` with a printed reason where there is no such controller.
+    pub(crate) fn new(devices: &[&Loop], bytes_per_s: u64) -> Option<Self> {
+        let controller = Path::new("/sys/fs/cgroup/blkio");
+        let names: Vec<_> =
+            devices.iter().map(|device| device.path.trim_start_matches("/dev/")).collect();
+        let group = controller.join(format!("wirespool-{}-{}", std::process::id(), names[0]));
+        let limit = group.join("blkio.throttle.write_bps_device");
+        if std::fs::create_dir(&group).is_err() || !limit.exists() {
+            println!("not run: no blkio controller of cgroup v1 at {}", controller.display());
+            return None;
+        }
+        let numbers = |name: &&str| {
+            let numbers = std::fs::read_to_string(format!("/sys/block/{name}/dev")).unwrap();
+            numbers.trim().to_owned()
+        };
+        let throttle = Self { group, limit, devices: names.iter().map(numbers).collect() };
+        throttle.set(bytes_per_s);
+        Some(throttle)
+    }
+
+    /// So much for each device; 0 for no limit.
+    pub(crate) fn set(&self, bytes_per_s: u64) {
+        for device in &self.devices {
+            std::fs::write(&self.limit, format!("{device} {bytes_per_s}")).unwrap();
+        }
+    }
+
+    /// A command within the group.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        // The shell enters the group and becomes the program.
+        let script = "echo $$ > \"$0/cgroup.procs\" && exec \"$@\"";
+        let mut command = Command::new("sh");
+        command.args(["-c", script, self.group.to_str().unwrap(), BINARY]).args(arguments);
+        command.stdin(Stdio::null());
+        command
+    }
+}
+
+impl Drop for Throttle {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir(&self.group));
+    }
+}
+
 /// Something mounted on a folder; unmounted in the end.
 pub(crate) struct Mounted {
     pub(crate) folder: TempDir,

@@ -37,6 +37,7 @@ mod running;
 mod schema;
 mod selection;
 mod service;
+mod slow_disks;
 mod strangers;
 mod top;
 mod trace;

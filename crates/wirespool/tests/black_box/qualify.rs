@@ -1,13 +1,13 @@
 //! A qualification as its user meets it: a file of its own, devices that are not touched, a model.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::machine::{BINARY, Loop, Mounted, command, make_ext4, run, text};
+use crate::machine::{BINARY, Loop, Mounted, Throttle, command, make_ext4, run, text};
 
 const PROFILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../qualify/profiles");
 
@@ -166,56 +166,11 @@ fn a_run_that_is_stopped_removes_its_file_and_says_so() {
     assert!(names(folder.path()).is_empty(), "the file is gone");
 }
 
-/// A group of processes whose writes to one device the kernel throttles; gone in the end.
-struct Throttle {
-    group: PathBuf,
-    limit: PathBuf,
-    /// Numbers of the device.
-    device: String,
-}
-
-impl Throttle {
-    fn new(device: &Loop, bytes_per_s: u64) -> Option<Self> {
-        let controller = Path::new("/sys/fs/cgroup/blkio");
-        let name = device.path.trim_start_matches("/dev/");
-        let group = controller.join(format!("wirespool-{}-{name}", std::process::id()));
-        let limit = group.join("blkio.throttle.write_bps_device");
-        if std::fs::create_dir(&group).is_err() || !limit.exists() {
-            println!("not run: no blkio controller of cgroup v1 at {}", controller.display());
-            return None;
-        }
-        let device = std::fs::read_to_string(format!("/sys/block/{name}/dev")).unwrap();
-        let throttle = Self { group, limit, device: device.trim().to_owned() };
-        throttle.set(bytes_per_s);
-        Some(throttle)
-    }
-
-    fn set(&self, bytes_per_s: u64) {
-        std::fs::write(&self.limit, format!("{} {bytes_per_s}", self.device)).unwrap();
-    }
-
-    /// A command within the group.
-    fn command(&self, arguments: &[&str]) -> Command {
-        // The shell enters the group and becomes the program.
-        let script = "echo $$ > \"$0/cgroup.procs\" && exec \"$@\"";
-        let mut command = Command::new("sh");
-        command.args(["-c", script, self.group.to_str().unwrap(), BINARY]).args(arguments);
-        command.stdin(Stdio::null());
-        command
-    }
-}
-
-impl Drop for Throttle {
-    fn drop(&mut self) {
-        drop(std::fs::remove_dir(&self.group));
-    }
-}
-
 #[test]
 fn the_limit_of_a_throttled_device_is_found() {
     let Some(device) = Loop::in_memory(256 << 20, &[]) else { return };
     let limit = 40_000_000;
-    let Some(group) = Throttle::new(&device, limit) else { return };
+    let Some(group) = Throttle::new(&[&device], limit) else { return };
     let name = device.path.trim_start_matches("/dev/");
     // Requests above max_sectors_kb (1280 here) are split, and of those that wait in its queue the
     // controller lets through half the rate: as if it charged them twice.
@@ -237,7 +192,7 @@ fn the_limit_of_a_throttled_device_is_found() {
 fn a_device_with_two_modes_is_found_and_explained_by_what_makes_them() {
     let devices = [(); 2].map(|()| Loop::in_memory(64 << 20, &[]));
     let [Some(device), Some(other)] = devices else { return };
-    let Some(group) = Throttle::new(&device, 16_000_000) else { return };
+    let Some(group) = Throttle::new(&[&device], 16_000_000) else { return };
     let folder = tempfile::tempdir().unwrap();
     let pipe = text(folder.path().join("limit"));
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -352,7 +307,7 @@ fn a_qualification_of_the_same_place_is_taken_and_a_broken_one_refused() {
 #[test]
 fn a_disk_that_has_become_slower_is_told_of_while_it_is_recorded_to() {
     let Some(device) = Loop::in_memory(64 << 20, &[]) else { return };
-    let Some(group) = Throttle::new(&device, 4_000_000) else { return };
+    let Some(group) = Throttle::new(&[&device], 4_000_000) else { return };
     let folder = tempfile::tempdir().unwrap();
     let (report, _) = modelled_report(folder.path(), &["--pool", "16M"]);
     let create = ["create", &device.path, "--raw", "--piece", "64K", "--zones", "8"];

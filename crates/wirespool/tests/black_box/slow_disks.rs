@@ -1,0 +1,100 @@
+//! Disks that are slower than the link: packets are lost and counted, and nothing else gives way.
+
+#![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::golden::pcap;
+use crate::machine::{BINARY, Loop, Throttle, enter, run, text};
+
+const PAIR: &str = "ip link set lo up; ip link add sender type veth peer name taker; \
+                    ip link set sender up; ip link set taker up";
+
+/// UDP packets of 1000 bytes, from 50 ports in turn.
+fn traffic(path: &Path, count: u32) {
+    let packet = |number: u32| {
+        let mut packet = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 3, 218];
+        packet.extend([0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0x90]);
+        packet.extend([u8::try_from(number % 50).unwrap(), 0, 53, 3, 198, 0, 0]);
+        packet.resize(1000, 7);
+        (1_000_000_000 + u64::from(number) * 1000, packet)
+    };
+    std::fs::write(path, pcap((0..count).map(packet))).unwrap();
+}
+
+fn replay(traffic: &Path, packets_per_s: &str) -> Child {
+    let mut replay = Command::new(BINARY);
+    replay.arg("replay").arg(traffic).args(["--interface", "sender", "--pps", packets_per_s]);
+    replay.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    replay.spawn().unwrap()
+}
+
+fn status(volume: &str) -> Option<Value> {
+    let status = run(&["status", volume, "--json"]);
+    serde_json::from_str(&status.out).ok().filter(|status: &Value| status["offered"].is_u64())
+}
+
+/// Asked while a disk cannot keep up, over and over, a recorder has packets in columns that fill no
+/// stripe, and none to spread them over.
+#[test]
+fn questions_do_not_stop_a_recorder_whose_disks_are_too_slow() {
+    const NAME: &str = "slow_disks::questions_do_not_stop_a_recorder_whose_disks_are_too_slow";
+    if !enter(PAIR, NAME) {
+        return;
+    }
+    let devices = [(); 3].map(|()| Loop::in_memory(256 << 20, &[]));
+    let [Some(first), Some(second), Some(third)] = &devices else { return };
+    let Some(group) = Throttle::new(&[first, second, third], 1_500_000) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let [many, few] = ["many.pcap", "few.pcap"].map(|name| folder.path().join(name));
+    traffic(&many, 120_000);
+    traffic(&few, 1500);
+    let index = text(folder.path().join("index"));
+    let volume = &first.path;
+    let members = [volume.as_str(), &second.path, &third.path];
+    let create = ["--parity", "1", "--overwrite", "data"];
+    run(&[&["create"], &members[..], &create].concat()).done();
+    let record = ["record", volume, "--interface", "taker", "--pool", "32M", "--json"];
+    let mut recorder = group.command(&[&record[..], &["--index-dir", &index]].concat());
+    recorder.stdout(Stdio::piped()).stderr(Stdio::null());
+    let recorder = recorder.spawn().unwrap();
+    assert!((0..400).any(|_| {
+        sleep(Duration::from_millis(50));
+        status(volume).is_some()
+    }));
+    let mut sending = replay(&many, "8000");
+    while sending.try_wait().unwrap().is_none() {
+        // Its answer may come too late to reach up to now.
+        drop(run(&["find", volume, "--index-dir", &index, "--limit", "1"]));
+        sleep(Duration::from_millis(500));
+    }
+    let stored = |status: Option<Value>| status.unwrap()["stored"].as_u64().unwrap();
+    let before = stored(status(volume));
+    group.set(0);
+    let mut sending = replay(&few, "500");
+    sending.wait().unwrap();
+    sleep(Duration::from_secs(2));
+    let after = stored(status(volume));
+    assert!(after >= before + 1000, "it goes on when the disks are fast: {before}, then {after}");
+    let ended = Instant::now();
+    let interrupt = ["-INT", &recorder.id().to_string()].map(str::to_owned);
+    assert!(Command::new("kill").args(interrupt).status().unwrap().success());
+    let output = recorder.wait_with_output().unwrap();
+    assert!(ended.elapsed() < Duration::from_mins(1), "it hears the end");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let count = |name: &str| report[name].as_u64().unwrap();
+    let lost = count("kernel_drops") + count("writer_drops");
+    assert!(lost > 0, "the disks were too slow: {report}");
+    assert_eq!(count("offered"), count("stored") + lost, "{report}");
+    let all = run(&["find", volume, "--index-dir", &index, "--json"]).done();
+    let packets = |line: &str| {
+        let row: Value = serde_json::from_str(line).unwrap();
+        row["orig_packets"].as_u64().unwrap() + row["resp_packets"].as_u64().unwrap()
+    };
+    assert_eq!(all.out.lines().map(packets).sum::<u64>(), count("stored"), "{}", all.err);
+}
