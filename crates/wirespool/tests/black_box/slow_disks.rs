@@ -47,7 +47,7 @@ fn questions_do_not_stop_a_recorder_whose_disks_are_too_slow() {
     if !enter(PAIR, NAME) {
         return;
     }
-    let devices = [(); 3].map(|()| Loop::in_memory(256 << 20, &[]));
+    let devices = [(); 3].map(|()| Loop::in_memory(72 << 20, &[]));
     let [Some(first), Some(second), Some(third)] = &devices else { return };
     let Some(group) = Throttle::new(&[first, second, third], 1_500_000) else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -56,9 +56,8 @@ fn questions_do_not_stop_a_recorder_whose_disks_are_too_slow() {
     traffic(&few, 1500);
     let index = text(folder.path().join("index"));
     let volume = &first.path;
-    let members = [volume.as_str(), &second.path, &third.path];
-    let create = ["--parity", "1", "--overwrite", "data"];
-    run(&[&["create"], &members[..], &create].concat()).done();
+    let members = ["--member", &second.path, "--member", &third.path];
+    run(&[&["create", volume, "--parity", "1", "--piece", "256K"], &members[..]].concat()).done();
     let record = ["record", volume, "--interface", "taker", "--pool", "32M", "--json"];
     let mut recorder = group.command(&[&record[..], &["--index-dir", &index]].concat());
     recorder.stdout(Stdio::piped()).stderr(Stdio::null());
@@ -91,7 +90,8 @@ fn questions_do_not_stop_a_recorder_whose_disks_are_too_slow() {
     let lost = count("kernel_drops") + count("writer_drops");
     assert!(lost > 0, "the disks were too slow: {report}");
     assert_eq!(count("offered"), count("stored") + lost, "{report}");
-    let all = run(&["find", volume, "--index-dir", &index, "--json"]).done();
+    let all = run(&["find", volume, "--index-dir", &index, "--json"]);
+    assert_eq!(all.code, Some(1), "what was lost is told: {}", all.err);
     let packets = |line: &str| {
         let row: Value = serde_json::from_str(line).unwrap();
         row["orig_packets"].as_u64().unwrap() + row["resp_packets"].as_u64().unwrap()
