@@ -465,6 +465,8 @@ impl Superblock {
         sequences.all(|sequence| sequence <= SEQUENCE_MAX)
             && shapes.chain(gaps).all(|sequence| sequence <= SEQUENCE_MAX)
             && epochs.into_iter().all(|epoch| epoch <= EPOCH_MAX)
+            // Or a mount would take a ring that was written for one that never was.
+            && (self.prepared_epoch > 0 || self.joined_epoch == 0)
             && self.generation <= GENERATION_MAX
     }
 
@@ -663,6 +665,15 @@ mod tests {
         assert_eq!(spoilt(at::QUALIFIED_BY, &[4]), Err(SuperblockError::Values));
         assert_eq!(spoilt(at::GUARANTEED, &[0; 8]), Err(SuperblockError::Values));
         assert!(spoilt(at::MEAN, &[0; 8]).is_ok());
+    }
+
+    #[test]
+    fn who_has_joined_an_epoch_knows_that_one_was_prepared() {
+        let of = |prepared_epoch, joined_epoch| {
+            let superblock = Superblock { prepared_epoch, joined_epoch, ..superblock() };
+            Superblock::decode(&superblock.encode(0), 0).is_ok()
+        };
+        assert!(of(0, 0) && of(1, 0) && of(1, 1) && !of(0, 1));
     }
 
     #[test]

@@ -211,7 +211,9 @@ impl Segment {
     ) -> Result<ControlFlow<()>> {
         let mut row = group.first_row;
         for batch in self.reader(group.number, columns)?.build()? {
-            for slice in self.decode(&batch?, row, columns)? {
+            let batch = batch?;
+            group.check_end(row - group.first_row, &batch)?;
+            for slice in self.decode(&batch, row, columns)? {
                 if visit(row, slice).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
@@ -248,6 +250,7 @@ impl Segment {
         let mut first = 0;
         for batch in self.reader(group.number, Columns::Named(&ADDRESS_COLUMNS))?.build()? {
             let batch = batch?;
+            group.check_end(to_u64(first), &batch)?;
             let texts = |column| {
                 let array =
                     batch.column_by_name(column).and_then(|array| array.as_string_opt::<i32>());
@@ -419,6 +422,15 @@ struct Group<'a> {
     number: usize,
     first_row: u64,
     metadata: &'a RowGroupMetaData,
+}
+
+impl Group<'_> {
+    /// A damaged file's columns may have more rows than the footer says, and the numbers of those
+    /// would be other rows'. `before` rows of the group came before the batch.
+    fn check_end(&self, before: u64, batch: &RecordBatch) -> Result<()> {
+        let is_within = before + to_u64(batch.num_rows()) <= rows_of(self.metadata);
+        is_within.then_some(()).ok_or(Error::Metadata { field: "number of rows" })
+    }
 }
 
 /// How an address may be written in a row: an IPv4 host also as the IPv6 address it is mapped to.
