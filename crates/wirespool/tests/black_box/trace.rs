@@ -94,8 +94,10 @@ fn a_program_reaches_the_world_and_its_packets_have_its_name() {
     let listener = listener_far_away();
     let port = listener.local_addr().unwrap().port();
     let server = answer(listener);
+    // Whose a socket is that is gone within a few milliseconds nobody may have seen.
     let script = format!(
-        "exec 3<>/dev/tcp/192.0.2.2/{port}; echo >&3; read line <&3; [ $line = hello ] && exit 7"
+        "exec 3<>/dev/tcp/192.0.2.2/{port}; sleep 0.1; echo >&3; read line <&3; \
+         [ $line = hello ] && exit 7"
     );
     let ran: Ran = run(&["trace", "-o", &file, "--", "bash", "-c", &script]);
     assert_eq!(ran.code, Some(7), "{ran:?}");
