@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{scope, sleep};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indexer::{Fate, Faulty, Workers};
 use record::Input;
@@ -188,9 +188,24 @@ fn a_link_is_recorded_without_loss_while_the_indexer_is_killed() {
 
 #[test]
 fn a_link_is_recorded_without_loss_while_poison_arrives() {
+    poison_arrives("indexer::a_link_is_recorded_without_loss_while_poison_arrives", 1);
+}
+
+/// `cargo test -p wirespool --test black_box poison -- --ignored --nocapture`
+#[test]
+#[ignore = "takes ten minutes"]
+fn a_link_is_recorded_without_loss_while_poison_arrives_for_ten_minutes() {
+    const NAME: &str =
+        "indexer::a_link_is_recorded_without_loss_while_poison_arrives_for_ten_minutes";
+    poison_arrives(NAME, 600 * 8000 / PACKETS);
+}
+
+/// The traffic is sent so many times, while one stripe in twenty ends the indexer: about one in a
+/// second.
+fn poison_arrives(name: &str, loops: u32) {
     let pair = "ip link set lo up; ip link add sender type veth peer name taker; \
                 ip link set sender up; ip link set taker up";
-    if !enter(pair, "indexer::a_link_is_recorded_without_loss_while_poison_arrives") {
+    if !enter(pair, name) {
         return;
     }
     let volume = Volume::empty();
@@ -202,7 +217,6 @@ fn a_link_is_recorded_without_loss_while_poison_arrives() {
         pool_bytes: Some(32 << 20),
         cut_after: Duration::from_millis(50),
         index_dir: Some(volume.index.clone().into()),
-        // One stripe in twenty: about one in a second.
         workers: Workers::new(Arc::new(Faulty::new(|seen| {
             let stripe = seen.stripe?;
             (stripe.sequence % 20 == 10).then_some(Fate::Crashes)
@@ -210,13 +224,19 @@ fn a_link_is_recorded_without_loss_while_poison_arrives() {
         ..defaults
     };
     let mut replay = None;
+    let (mut memory_kib, mut begun) = (Vec::new(), Instant::now());
     let report = record::record(&options, &host::SystemClock, &mut |_| {
         let sending = replay.get_or_insert_with(|| {
             let mut replay = Command::new(BINARY);
             replay.arg("replay").arg(&traffic).args(["--interface", "sender", "--pps", "8000"]);
+            replay.args(["--loops", &loops.to_string()]);
             replay.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             replay.spawn().unwrap()
         });
+        if begun.elapsed() > Duration::from_secs(30) {
+            begun = Instant::now();
+            memory_kib.extend(status_of(std::process::id(), "VmRSS"));
+        }
         match sending.try_wait().unwrap() {
             Some(_) => ControlFlow::Break(()),
             None => ControlFlow::Continue(()),
@@ -224,7 +244,12 @@ fn a_link_is_recorded_without_loss_while_poison_arrives() {
     });
     let report = report.unwrap();
     let total = &report.total;
-    assert!(total.stored >= u64::from(PACKETS) && total.stored == total.offered, "{report:?}");
+    let sent = u64::from(PACKETS) * u64::from(loops);
+    println!(
+        "{} packets stored, {} left out, {} indexers ended; memory every 30 s: {memory_kib:?}",
+        total.stored, report.left_out, report.indexer_deaths
+    );
+    assert!(total.stored >= sent && total.stored == total.offered, "{report:?}");
     assert!(report.left_out > 0 && report.indexer_deaths >= 4, "{report:?}");
     // Only the poison has no rows.
     assert_eq!(report.unindexed, report.left_out, "{report:?}");

@@ -128,9 +128,15 @@ pub(crate) fn enter(prepare: &str, test: &str) -> bool {
         println!("not run: no namespace with links: {reason}");
         return false;
     }
-    let output = unshare(&[own.as_os_str(), "--exact".as_ref(), test.as_ref()]);
+    let how = ["--exact", "--include-ignored", "--nocapture"].map(std::ffi::OsStr::new);
+    let output = unshare(&[&[own.as_os_str()], &how[..], &[test.as_ref()]].concat());
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("1 passed"), "{said} {output:?}");
+    // What was not run inside, and why, is said outside.
+    let is_runner_s = |line: &str| ["running ", "test "].iter().any(|it| line.starts_with(it));
+    said.lines().filter(|line| !line.is_empty() && !is_runner_s(line)).for_each(|line| {
+        println!("{line}");
+    });
     false
 }
 
