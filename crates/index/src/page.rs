@@ -22,8 +22,16 @@ pub(crate) struct Pages {
     unpacker: Option<Decompressor<'static>>,
     unpacked: Vec<u8>,
     kind: Type,
+    levels: Levels,
+}
+
+/// What stands in front of the values of a page.
+#[derive(Clone, Copy)]
+struct Levels {
     /// Bits of a repetition and of a definition level.
-    level_bits: [u8; 2],
+    bits: [u8; 2],
+    /// The definition level of a value that is there.
+    defined: u16,
 }
 
 impl Pages {
@@ -35,28 +43,28 @@ impl Pages {
         };
         let bits = |level: i16| u8::try_from(i16::BITS - level.leading_zeros()).unwrap_or(u8::MAX);
         let levels = column.column_descr();
-        let level_bits = [bits(levels.max_rep_level()), bits(levels.max_def_level())];
-        Some(Self { unpacker, unpacked: Vec::new(), kind: column.column_type(), level_bits })
+        let bits = [bits(levels.max_rep_level()), bits(levels.max_def_level())];
+        let levels = Levels { bits, defined: u16::try_from(levels.max_def_level()).ok()? };
+        Some(Self { unpacker, unpacked: Vec::new(), kind: column.column_type(), levels })
     }
 
     /// `None` where the page is not what its header says: `len` bytes, unpacked, of this encoding.
     pub(crate) fn check(&mut self, packed: &[u8], len: usize, encoding: i64) -> Option<()> {
         let Some(unpacker) = &mut self.unpacker else {
-            return body(packed, self.level_bits, self.kind, encoding);
+            return body(packed, self.levels, self.kind, encoding);
         };
         self.unpacked.clear();
         self.unpacked.try_reserve(len).ok()?;
         let written = unpacker.decompress_to_buffer(packed, &mut self.unpacked).ok()?;
         let is_whole = written == len;
-        is_whole.then(|| body(&self.unpacked, self.level_bits, self.kind, encoding))?
+        is_whole.then(|| body(&self.unpacked, self.levels, self.kind, encoding))?
     }
 }
 
-fn body(page: &[u8], level_bits: [u8; 2], kind: Type, encoding: i64) -> Option<()> {
-    let mut rest = page;
-    for bits in level_bits.into_iter().filter(|bits| *bits > 0) {
-        rest = prefixed(rest, bits)?;
-    }
+fn body(page: &[u8], levels: Levels, kind: Type, encoding: i64) -> Option<()> {
+    let [repeated, defined] = levels.bits;
+    let (_, rest) = levels_of(page, repeated)?;
+    let (definitions, rest) = levels_of(rest, defined)?;
     match encoding {
         PLAIN_DICTIONARY | RLE_DICTIONARY => {
             // A page without values may have nothing at all.
@@ -67,17 +75,60 @@ fn body(page: &[u8], level_bits: [u8; 2], kind: Type, encoding: i64) -> Option<(
         // Booleans are the only values that are written so.
         RLE if kind == Type::BOOLEAN => prefixed(rest, 1).map(drop),
         RLE => None,
-        DELTA_BINARY_PACKED => deltas(rest),
+        DELTA_BINARY_PACKED => {
+            let count = deltas(rest)?;
+            // The reader takes the first one before it looks whether there is any.
+            let is_empty = || !has_level(definitions, defined, levels.defined);
+            (count != Some(0) || is_empty()).then_some(())
+        }
         _ => Some(()),
     }
 }
 
+/// Runs of levels, none where a level has no bits; what is behind them.
+fn levels_of(bytes: &[u8], bits: u8) -> Option<(&[u8], &[u8])> {
+    if bits == 0 { Some((&[], bytes)) } else { prefixed(bytes, bits) }
+}
+
 /// Runs behind their length in bytes; what is behind them.
-fn prefixed(bytes: &[u8], bits: u8) -> Option<&[u8]> {
+fn prefixed(bytes: &[u8], bits: u8) -> Option<(&[u8], &[u8])> {
     let (len, rest) = bytes.split_first_chunk()?;
     let (runs, behind) = rest.split_at_checked(usize::try_from(u32::from_le_bytes(*len)).ok()?)?;
     hybrid(runs, bits)?;
-    Some(behind)
+    Some((runs, behind))
+}
+
+/// Whether some level may be `level`, in runs that were checked. Without bits every one is.
+fn has_level(runs: &[u8], bits: u8, level: u16) -> bool {
+    if bits == 0 {
+        return true;
+    }
+    let mut rest = runs;
+    while let Some((head, behind)) = varint(rest) {
+        let packed = usize::try_from(head >> 1).unwrap_or(usize::MAX);
+        let is_packed = head & 1 == 1;
+        let len =
+            if is_packed { packed.saturating_mul(bits.into()) } else { bits.div_ceil(8).into() };
+        let (run, after) = behind.split_at_checked(len).unwrap_or((behind, &[]));
+        let has = if is_packed {
+            let all = run.len() * 8 / usize::from(bits);
+            (0..all).any(|place| level_at(run, place, bits) == level)
+        } else {
+            head >> 1 > 0 && level_at(&[run, &[0, 0]].concat(), 0, bits) == level
+        };
+        if has {
+            return true;
+        }
+        rest = after;
+    }
+    false
+}
+
+/// A level of a bit-packed run.
+fn level_at(run: &[u8], place: usize, bits: u8) -> u16 {
+    let begin = place * usize::from(bits);
+    let bit = |at: usize| u16::from(run.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1));
+    (0..usize::from(bits.min(16))).map(|at| bit(begin + at) << at).sum()
 }
 
 /// Runs of repeated and of bit-packed values. Who reads them may stop at any.
@@ -96,11 +147,11 @@ fn hybrid(runs: &[u8], bits: u8) -> Option<()> {
     Some(())
 }
 
-/// Blocks of miniblocks of differences.
-fn deltas(page: &[u8]) -> Option<()> {
-    // A page without values may have nothing at all.
+/// Blocks of miniblocks of differences; how many values they say that they are, where anything is
+/// said: a page without values may have nothing at all.
+fn deltas(page: &[u8]) -> Option<Option<u64>> {
     if page.is_empty() {
-        return Some(());
+        return Some(None);
     }
     let (block_values, rest) = varint(page)?;
     let (miniblocks, rest) = varint(rest)?;
@@ -124,7 +175,7 @@ fn deltas(page: &[u8]) -> Option<()> {
         }
         rest = packed.get(usize::try_from(len).ok()?..)?;
     }
-    Some(())
+    Some(Some(count))
 }
 
 /// Values of a block of differences; the encoder's have 128 or 256.
@@ -152,6 +203,8 @@ mod tests {
     use super::*;
 
     const LONG: [u8; 11] = [0x80; 11];
+    const REQUIRED: Levels = Levels { bits: [0, 0], defined: 0 };
+    const OPTIONAL: Levels = Levels { bits: [0, 1], defined: 1 };
 
     #[test]
     fn a_number_longer_than_any_is_refused_wherever_it_stands() {
@@ -162,10 +215,35 @@ mod tests {
         // 128 values in 4 miniblocks, 2 values, the first is 0; then the least difference.
         let header = [0x80, 1, 4, 2, 0];
         assert_eq!(deltas(&[&header[..], &LONG].concat()), None);
-        assert_eq!(deltas(&[&header[..], &[0, 1, 0, 0, 0], &[0; 4]].concat()), Some(()));
+        assert_eq!(deltas(&[&header[..], &[0, 1, 0, 0, 0], &[0; 4]].concat()), Some(Some(2)));
         let levels = [&11_u32.to_le_bytes()[..], &LONG].concat();
-        assert_eq!(body(&levels, [0, 1], Type::INT64, 0), None);
-        assert_eq!(body(&[], [0, 0], Type::INT64, 0), Some(()));
+        assert_eq!(body(&levels, OPTIONAL, Type::INT64, 0), None);
+        assert_eq!(body(&[], REQUIRED, Type::INT64, 0), Some(()));
+    }
+
+    #[test]
+    fn values_are_there_only_where_differences_say_so() {
+        // Blocks of 128 values in 4 miniblocks: no value, the first is 0.
+        let none = [0x80, 1, 4, 0, 0];
+        let page = |levels: &[u8]| {
+            let len = u32::try_from(levels.len()).unwrap().to_le_bytes();
+            [&len[..], levels, &none].concat()
+        };
+        let read = |levels: &[u8]| {
+            body(&page(levels), OPTIONAL, Type::INT64, DELTA_BINARY_PACKED).is_some()
+        };
+        // Five times absent; five times there; eight levels of which one is there.
+        assert!(read(&[10, 0]) && !read(&[10, 1]) && read(&[3, 0]) && !read(&[3, 4]));
+        assert!(!read(&[10, 0, 2, 1]), "behind another run");
+        assert!(read(&[0, 1]), "a run of nothing");
+        assert_eq!(body(&none, REQUIRED, Type::INT64, DELTA_BINARY_PACKED), None);
+        assert_eq!(body(&[], REQUIRED, Type::INT64, DELTA_BINARY_PACKED), Some(()));
+        let nested = Levels { bits: [1, 2], defined: 3 };
+        let of = |level: u8| {
+            let page = [&[2, 0, 0, 0, 4, 0, 2, 0, 0, 0, 4, level][..], &none].concat();
+            body(&page, nested, Type::INT64, DELTA_BINARY_PACKED).is_some()
+        };
+        assert!(of(0) && of(2) && !of(3));
     }
 
     #[test]
@@ -175,8 +253,8 @@ mod tests {
         assert_eq!(deltas(&[&header[..], &[0, 1, 0, 0, 0], &[0; 3]].concat()), None);
         assert_eq!(deltas(&[0, 4, 2, 0]), None, "blocks without values");
         assert_eq!(deltas(&[0x80, 1, 0, 2, 0]), None, "no miniblocks");
-        assert_eq!(body(&[33, 2, 0], [0, 0], Type::INT64, RLE_DICTIONARY), None);
-        assert_eq!(body(&[1, 4, 0], [0, 0], Type::INT64, RLE_DICTIONARY), Some(()));
+        assert_eq!(body(&[33, 2, 0], REQUIRED, Type::INT64, RLE_DICTIONARY), None);
+        assert_eq!(body(&[1, 4, 0], REQUIRED, Type::INT64, RLE_DICTIONARY), Some(()));
         assert_eq!(hybrid(&[0xff, 0xff, 0xff, 0xff, 0x7f], 1), None, "more than 32 bits");
     }
 }
