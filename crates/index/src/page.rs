@@ -141,8 +141,9 @@ fn hybrid(runs: &[u8], bits: u8) -> Option<()> {
         let count = if is_packed { (head >> 1).checked_mul(GROUP_VALUES)? } else { head >> 1 };
         u32::try_from(count).ok()?;
         let len = if is_packed { (head >> 1) * u64::from(bits) } else { bits.div_ceil(8).into() };
-        // A writer may leave out what is behind the last value.
-        rest = behind.get(usize::try_from(len).ok()?..).unwrap_or_default();
+        // Others may leave out what is behind the last value; the encoder writes whole groups, and
+        // the reader counts on them where it takes levels as bits.
+        rest = behind.get(usize::try_from(len).ok()?..)?;
     }
     Some(())
 }
@@ -255,6 +256,8 @@ mod tests {
         assert_eq!(deltas(&[0x80, 1, 0, 2, 0]), None, "no miniblocks");
         assert_eq!(body(&[33, 2, 0], REQUIRED, Type::INT64, RLE_DICTIONARY), None);
         assert_eq!(body(&[1, 4, 0], REQUIRED, Type::INT64, RLE_DICTIONARY), Some(()));
+        // Two groups of eight levels of a bit, of which one is there.
+        assert_eq!((hybrid(&[5, 1, 0], 1), hybrid(&[5, 1], 1)), (Some(()), None));
         assert_eq!(hybrid(&[0xff, 0xff, 0xff, 0xff, 0x7f], 1), None, "more than 32 bits");
     }
 }

@@ -251,8 +251,9 @@ fn poison_arrives(name: &str, loops: u32) {
     );
     assert!(total.stored >= sent && total.stored == total.offered, "{report:?}");
     assert!(report.left_out > 0 && report.indexer_deaths >= 4, "{report:?}");
-    // Only the poison has no rows.
-    assert_eq!(report.unindexed, report.left_out, "{report:?}");
+    // Only the poison has no rows, and what a long recording overwrote before there was time.
+    let overwritten = report.unindexed - report.left_out;
+    assert!(overwritten <= if loops == 1 { 0 } else { total.stored / 500 }, "{report:?}");
     assert!(report.left_out < total.stored / 2, "{report:?}");
 }
 
