@@ -14,7 +14,7 @@ use core::time::Duration;
 
 use format::head::StripeId;
 use units::{Clock, NANOS_PER_SECOND, Timestamp};
-use volume::{Reader, Retention, Writer};
+use volume::{ClockDoubt, Reader, Retention, Writer};
 
 use crate::Error;
 
@@ -34,6 +34,10 @@ const POLL: Duration = Duration::from_millis(2);
 /// What the ring writer knows of the age of packets.
 pub(crate) struct Expiry {
     retention: Retention,
+    /// Somebody said so.
+    is_clock_right: bool,
+    /// The first reason why packets did not expire by the clock.
+    pub(crate) doubt: Option<ClockDoubt>,
     /// When that was last seen to.
     seen_ns: Option<i64>,
     seeker: Option<Seeker>,
@@ -46,14 +50,22 @@ pub(crate) struct Expiry {
 impl Expiry {
     /// `volume` and `members` are where slots are looked for that may be erased.
     pub(crate) fn new(
-        retention: Retention,
+        (retention, is_clock_right): (Retention, bool),
         volume: PathBuf,
         members: Vec<PathBuf>,
     ) -> Result<Self, Error> {
         let erases = retention.erases && retention.max_age_ns > 0;
         let seeker = erases.then(|| Seeker::start(volume, members)).transpose();
         let seeker = seeker.map_err(Error::Thread)?;
-        Ok(Self { retention, seen_ns: None, seeker, asked: None, slot: None })
+        Ok(Self {
+            retention,
+            is_clock_right,
+            doubt: None,
+            seen_ns: None,
+            seeker,
+            asked: None,
+            slot: None,
+        })
     }
 
     /// Packets or an index were appended.
@@ -76,14 +88,14 @@ impl Expiry {
             self.seen_ns = Some(now_ns);
             self.declare(writer, clock)?;
             self.leave_slot(writer, clock)?;
-            self.ask(writer);
+            self.ask(writer, clock);
         }
         let Some(seeker) = &self.seeker else { return Ok(()) };
         if let Ok(found) = seeker.answers.try_recv() {
             let asked = self.asked.take();
             writer.give_up_before(found, clock)?;
             if asked.is_some_and(|asked| asked.end == found) {
-                self.ask(writer);
+                self.ask(writer, clock);
             }
         }
         if is_calm {
@@ -113,7 +125,7 @@ impl Expiry {
             while left_ns() > 0 && writer.erase_next(clock)? {
                 writer.poll(Some(POLL), clock)?;
             }
-            let is_asked = left_ns() > 0 && self.ask(writer);
+            let is_asked = left_ns() > 0 && self.ask(writer, clock);
             if !is_asked || !self.take_answer(writer, left_ns(), clock)? {
                 break;
             }
@@ -123,16 +135,13 @@ impl Expiry {
         Ok(writer.left_to_erase())
     }
 
-    fn declare(&self, writer: &mut Writer, clock: &dyn Clock) -> Result<(), volume::Error> {
-        let through = match self.retention.max_age_ns {
-            0 => Timestamp::MIN,
-            age_ns => Timestamp(clock.realtime().0.saturating_sub(age_ns)),
-        };
-        let known = writer.superblock();
-        if self.retention == Retention::of(known) && through <= known.expired_through {
-            return Ok(());
+    fn declare(&mut self, writer: &mut Writer, clock: &dyn Clock) -> Result<(), volume::Error> {
+        let (retention, age_ns) = (self.retention, self.retention.max_age_ns);
+        if core::mem::take(&mut self.is_clock_right) {
+            return writer.expire_by_clock(retention, age_ns, clock);
         }
-        writer.set_retention(self.retention, through, clock)
+        self.doubt = self.doubt.or(writer.clock_doubt(age_ns, clock));
+        writer.expire(retention, age_ns, clock)
     }
 
     fn leave_slot(&mut self, writer: &mut Writer, clock: &dyn Clock) -> Result<(), volume::Error> {
@@ -147,13 +156,13 @@ impl Expiry {
 
     /// Has the seeker look for what may be given up, unless it does; false when there is nothing to
     /// look at.
-    fn ask(&mut self, writer: &Writer) -> bool {
+    fn ask(&mut self, writer: &Writer, clock: &dyn Clock) -> bool {
         let Some(seeker) = self.seeker.as_ref().filter(|_| self.asked.is_none()) else {
             return false;
         };
         let all = writer.erasable();
         let slots = all.start..all.end.min(all.start + SLOTS_AT_ONCE);
-        let through = writer.superblock().expired_through;
+        let through = writer.erasable_through(self.retention.max_age_ns, clock);
         let is_asked = !slots.is_empty() && seeker.ask.try_send((slots.clone(), through)).is_ok();
         self.asked = is_asked.then_some(slots);
         is_asked

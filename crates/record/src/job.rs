@@ -14,7 +14,7 @@ use format::superblock::Superblock;
 use indexer::{GaveWay, Workers};
 use sandbox::Launcher;
 use units::{ByteSize, Clock};
-use volume::{Candidate, MemberAt, Reader, Recovery, Writer, WriterCounters};
+use volume::{Candidate, ClockDoubt, MemberAt, Reader, Recovery, Writer, WriterCounters};
 
 use crate::account::{Account, Loss};
 use crate::classes::Class;
@@ -107,6 +107,8 @@ pub struct Options {
     pub max_age: MaxAge,
     /// Whether what is older is erased; `None` leaves it as it is.
     pub erase: Option<bool>,
+    /// Somebody says that the clock is right, whatever the volume explains.
+    pub clock_is_right: bool,
     /// Members that are given up for ever: not waited for, and strangers should they come back.
     pub without: Vec<u8>,
     /// A command that is run when a member's state changes.
@@ -153,6 +155,7 @@ impl Options {
             cut_after: Duration::from_secs(1),
             max_age: MaxAge::Unchanged,
             erase: None,
+            clock_is_right: false,
             without: Vec::new(),
             on_member_change: None,
             discard: Discard::Auto,
@@ -218,6 +221,8 @@ pub struct Report {
     pub indexed_late: u64,
     /// Packets that stay without an index, because they ended the indexer twice.
     pub left_out: u64,
+    /// Packets did not expire by the clock.
+    pub clock_doubt: Option<ClockDoubt>,
     /// How often the indexer ended before its time, and another one was started.
     pub indexer_deaths: u64,
     /// Packets indexed whose payload was not looked at for names, for want of time.

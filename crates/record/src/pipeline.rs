@@ -81,7 +81,11 @@ pub(crate) fn run(
             indexer: sealed,
             skips,
             cut_after_ns,
-            expiry: Expiry::new(retention, options.volume.clone(), options.members.clone())?,
+            expiry: Expiry::new(
+                (retention, options.clock_is_right),
+                options.volume.clone(),
+                options.members.clone(),
+            )?,
             open_spare: &open_spare,
             discard: options.discard,
             questions: Questions::new(options.control.clone(), 1 + sources.further.len()),
@@ -167,6 +171,8 @@ impl Report {
                  recording goes on with them, or `wirespool erase`"
             ));
         }
+        self.clock_doubt = shown.clock_doubt;
+        self.notes.extend(shown.clock_doubt.map(|doubt| doubt.to_string()));
         self.acknowledged = shown.acknowledged;
         self.changes = shown.changes;
     }
@@ -206,6 +212,7 @@ fn new_teller<'a>(
         notes: advice.iter().chain(opened.writer.notes()).cloned().collect(),
         crier: Crier::new(options),
         steps: ClockSteps::default(),
+        has_told_doubt: false,
         watching: Watching::new(
             opened.watches.clone(),
             opened.writer.superblock(),

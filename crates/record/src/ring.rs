@@ -22,7 +22,7 @@ use format::piece::{Contents, InterfaceUse, PieceBuilder, Statistics};
 use format::superblock::Spare;
 use indexer::Times;
 use units::{Clock, Timestamp};
-use volume::{Filled, Repair, Seat, Writer, WriterCounters};
+use volume::{ClockDoubt, Filled, Repair, Seat, Writer, WriterCounters};
 
 /// A cut piece is split only if this many rows of it fit the current slot: a head costs one.
 const SPLIT_ROWS_MIN: u16 = 4;
@@ -112,6 +112,8 @@ pub(crate) struct Shown {
     pub(crate) left_out: u64,
     /// Indexers that ended before their time.
     pub(crate) indexer_deaths: u64,
+    /// Packets do not expire by the clock.
+    pub(crate) clock_doubt: Option<ClockDoubt>,
     /// What became of members, in the order of time.
     pub(crate) changes: Vec<MemberChange>,
     /// Number of the opening that goes on: members come and go with it.
@@ -462,6 +464,7 @@ impl RingWriter<'_> {
         board.tail = self.writer.tail();
         board.given_up_before = self.writer.superblock().given_up_before;
         board.counters = self.writer.counters();
+        board.clock_doubt = self.expiry.doubt;
         board.epoch = self.writer.epoch();
         board.repairable_from = self.writer.repairable().start;
         board.durable_below = self.writer.durable_below();

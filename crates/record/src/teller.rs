@@ -32,6 +32,8 @@ pub(crate) struct Teller<'a> {
     pub(crate) notes: Vec<String>,
     pub(crate) crier: Crier,
     pub(crate) steps: ClockSteps,
+    /// What the volume thinks of the clock was said.
+    pub(crate) has_told_doubt: bool,
     pub(crate) watching: Watching,
 }
 
@@ -43,6 +45,10 @@ impl Teller<'_> {
         let accounts = self.ledger.accounts(&shown.stored);
         self.notes.extend(self.crier.tell(&shown.changes));
         self.look_at_clock(now);
+        if let Some(doubt) = shown.clock_doubt.filter(|_| !self.has_told_doubt) {
+            self.has_told_doubt = true;
+            self.setup.push(doubt.to_string());
+        }
         let disks = self.look_at_disks();
         let sent = shown.counters.bytes;
         let holds_ns = self.reach.as_mut().and_then(|reach| reach.note(now, sent));

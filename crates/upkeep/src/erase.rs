@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use core::time::Duration;
 
 use index::Catalog;
-use units::{Clock, Timestamp};
+use units::Clock;
 use volume::{Erased, Reader, Retention, Writer};
 
 use crate::turnover::Opened;
@@ -18,6 +18,8 @@ pub struct Erasing {
     pub target: Target,
     /// Packets older than this; `None` goes by the volume's own maximum age.
     pub max_age: Option<Duration>,
+    /// Somebody says that the clock is right, whatever the volume explains.
+    pub clock_is_right: bool,
     /// Where index files are cached; `None` is the user's cache.
     pub index_dir: Option<PathBuf>,
 }
@@ -26,24 +28,33 @@ pub struct Erasing {
 /// where it is broken off is given out no more, and erased the next time.
 ///
 /// # Errors
-/// [`Error::NoMaximumAge`] when nothing says what is too old.
+/// [`Error::NoMaximumAge`] when nothing says what is too old; [`Error::ClockDoubt`] when nothing
+/// explains what the clock says.
 pub fn erase(
     erasing: &Erasing,
     clock: &dyn Clock,
     progress: Progress<'_>,
 ) -> Result<Erased, Error> {
-    let Erasing { target, max_age, index_dir } = erasing;
+    let Erasing { target, max_age, clock_is_right, index_dir } = erasing;
     check(&target.volume, &crate::open(&target.volume, &target.members)?, *max_age)?;
     let mut opened = Opened::new(target, clock)?;
     let retention = Retention::of(opened.writer.superblock());
     let age = max_age.map(|age| i64::try_from(age.as_nanos()).unwrap_or(i64::MAX));
     let age_ns = age.unwrap_or(retention.max_age_ns);
-    let through = Timestamp(clock.realtime().0.saturating_sub(age_ns));
-    let set = opened.writer.set_retention(retention, through, clock);
+    let doubt = opened.writer.clock_doubt(age_ns, clock).filter(|_| !clock_is_right);
+    if let Some(doubt) = doubt {
+        opened.close(clock)?;
+        return Err(Error::ClockDoubt { path: target.volume.clone(), doubt });
+    }
+    let set = if *clock_is_right {
+        opened.writer.expire_by_clock(retention, age_ns, clock)
+    } else {
+        opened.writer.expire(retention, age_ns, clock)
+    };
     set.map_err(|error| opened.named(error))?;
     let members = opened.members.clone();
     let open = |_: &Writer| Reader::of_members(volume::open_members(&members)?);
-    let erased = volume::erase(&mut opened.writer, &open, clock, progress);
+    let erased = volume::erase(&mut opened.writer, age_ns, &open, clock, progress);
     let erased = erased.map_err(|error| opened.named(error))?;
     opened.close(clock)?;
     drop_index(&crate::open(&target.volume, &target.members)?, index_dir.as_deref(), clock)?;

@@ -23,6 +23,8 @@ pub enum Error {
         path.display()
     )]
     NoMaximumAge { path: PathBuf },
+    #[error("{}: {doubt}; nothing was erased", path.display())]
+    ClockDoubt { path: PathBuf, doubt: volume::ClockDoubt },
     #[error("{} cannot be used as a volume", path.display())]
     Volume { path: PathBuf, source: volume::Error },
     #[error("{}: {reason}{}", path.display(), Remedy(reason))]

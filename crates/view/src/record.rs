@@ -94,7 +94,10 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
 /// Whether nothing was lost and every input was read to its end.
 pub fn is_clean(report: &Report) -> bool {
     let is_bad = |change: &MemberChange| change.what.is_bad();
-    report.total.is_lossless() && report.broken_off.is_empty() && !report.changes.iter().any(is_bad)
+    report.total.is_lossless()
+        && report.broken_off.is_empty()
+        && report.clock_doubt.is_none()
+        && !report.changes.iter().any(is_bad)
 }
 
 /// What was lost when, and what stood in the way.

@@ -54,17 +54,18 @@ pub struct Erased {
     pub is_stopped: bool,
 }
 
-/// Erases everything that is expired by the superblock, on a volume that nobody records into;
-/// `progress` hears (bytes done, bytes in all, as far as known) and may stop it. What an earlier
+/// Erases everything that is older than `age_ns` and has expired, on a volume that nobody records
+/// into; `progress` hears (bytes done, bytes in all, as far as known) and may stop it. What an earlier
 /// writer left undone is done first.
 pub fn erase(
     writer: &mut Writer,
+    age_ns: i64,
     open_reader: &dyn Fn(&Writer) -> Result<Reader, Error>,
     clock: &dyn Clock,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Erased, Error> {
     writer.leave_slot(clock)?;
-    let through = writer.superblock().expired_through;
+    let through = writer.erasable_through(age_ns, clock);
     let piece_bytes = u64::from(writer.geometry().piece_bytes);
     let mut erased = Erased::default();
     let (mut done, mut total) = (0, writer.left_to_erase());

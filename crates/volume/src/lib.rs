@@ -65,5 +65,6 @@ pub use scrub::{
 pub use search::Newest;
 pub use verify::{Damage, VerifyReport, verify};
 pub use writer::{
-    Appended, Expelled, Filled, FilledColumn, Plan, Repair, Retention, Writer, WriterCounters,
+    Appended, ClockDoubt, Expelled, Filled, FilledColumn, Plan, Repair, Retention, Writer,
+    WriterCounters,
 };

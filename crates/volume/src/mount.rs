@@ -29,7 +29,7 @@ use crate::repair::rebuild;
 use crate::seal::{Previous, Sealed, empty_head, row_offset};
 use crate::search::{self, Newest};
 use crate::slot_view::{SlotBytes, SlotView, StripeView};
-use crate::writer::Writer;
+use crate::writer::{Explained, Writer};
 use crate::{Error, MemberFailure, quorum};
 
 /// What a mount found and did.
@@ -47,6 +47,8 @@ pub struct Recovery {
     pub damaged: u64,
     /// The newest sign of life before this mount; `None` on a new volume.
     pub last_alive: Option<Timestamp>,
+    /// Time since boot in the newest head that was judged.
+    pub last_boottime_ns: Option<i64>,
     /// Every slot was read, because the search contradicted itself.
     pub scanned_all: bool,
     /// Members that failed while mounting and were left out.
@@ -124,7 +126,10 @@ fn mount_lanes(
         match mount_on(&mut lanes, &membership, gone, clock) {
             Ok((previous, judged)) => {
                 let recovery = Recovery { failed, ..judged.recovery };
-                return Ok((Writer::new(lanes, previous, judged.index)?, recovery));
+                // Of before this mount.
+                let explained = Explained::of(&volume, &recovery, clock);
+                let writer = Writer::new(lanes, previous, (judged.index, explained))?;
+                return Ok((writer, recovery));
             }
             Err(Failed { member: Some(member), error }) => {
                 lanes.remove(member);
@@ -207,6 +212,8 @@ impl Judged {
         recovery.voided += u64::from(verdict.void.is_some());
         let alive = view.stripes.iter().map(|stripe| Some(stripe.stripe.realtime)).max();
         recovery.last_alive = recovery.last_alive.max(alive.flatten());
+        let boottime = view.stripes.last().map(|stripe| stripe.stripe.boottime_ns);
+        recovery.last_boottime_ns = boottime.or(recovery.last_boottime_ns);
         let whole = view.stripes.get(..verdict.stripes).and_then(<[_]>::last);
         recovery.clean = whole.is_some_and(|stripe| stripe.stripe.clean_stop);
         self.index = whole.map_or(self.index, |stripe| stripe.stripe.index);

@@ -17,7 +17,8 @@ mod retention;
 use erase::Erasure;
 pub use members::Expelled;
 pub use repairs::Repair;
-pub use retention::Retention;
+pub(crate) use retention::Explained;
+pub use retention::{ClockDoubt, Retention};
 
 use std::collections::VecDeque;
 
@@ -153,6 +154,8 @@ pub struct Writer {
     /// The watermark in the newest head that is acknowledged: a mount goes by this or a later one.
     told: StripeId,
     erasure: Erasure,
+    /// How late it may be.
+    explained: Explained,
     /// Stripes submitted since the writer began.
     number: u64,
     counters: WriterCounters,
@@ -170,7 +173,7 @@ impl Writer {
     pub(crate) fn new(
         mut lanes: Lanes,
         previous: Previous,
-        index: StripeId,
+        (index, explained): (StripeId, Explained),
     ) -> Result<Self, Error> {
         lanes.set_patience(STALL_NS);
         let membership = lanes.membership();
@@ -190,6 +193,7 @@ impl Writer {
             in_flight: VecDeque::new(),
             told: told_by_epoch(acknowledged),
             erasure: Erasure::new(&lanes),
+            explained,
             number: 0,
             counters: WriterCounters::default(),
             expelled: Vec::new(),

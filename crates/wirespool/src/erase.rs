@@ -39,6 +39,10 @@ pub(crate) struct Flags {
     /// Erase what is older than this now; the volume's own maximum age stays as it is
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     max_age: Option<Duration>,
+    /// The clock is right, although neither what was recorded last nor the time since boot explains
+    /// how late it is
+    #[arg(long)]
+    clock_is_right: bool,
     /// Where index files are cached
     #[arg(long, value_name = "DIR")]
     index_dir: Option<PathBuf>,
@@ -48,8 +52,9 @@ pub(crate) struct Flags {
 }
 
 pub(crate) fn run(flags: Flags) -> Outcome {
-    let Flags { volume, members, without, max_age, index_dir, json } = flags;
-    let erasing = Erasing { target: Target { volume, members, without }, max_age, index_dir };
+    let Flags { volume, members, without, max_age, clock_is_right, index_dir, json } = flags;
+    let target = Target { volume, members, without };
+    let erasing = Erasing { target, max_age, clock_is_right, index_dir };
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("erase");
     let erased = upkeep::erase(&erasing, &SystemClock, &mut |done, total| {

@@ -111,6 +111,10 @@ pub(crate) struct Flags {
         num_args = 0..=1, require_equals = true, default_missing_value = "on"
     )]
     erase: Option<bool>,
+    /// The clock is right, although neither what was recorded last nor the time since boot explains
+    /// how late it is: packets expire by it, and what expired beyond it is given out again
+    #[arg(long)]
+    clock_is_right: bool,
     /// Give up a member for ever, by number: it is not waited for, its seat is empty from then on,
     /// and it is refused should it come back; replace puts a new device into the seat
     #[arg(long, value_name = "NUMBER")]
@@ -359,6 +363,7 @@ fn options(flags: Flags) -> Result<Options, Usage> {
         cut_after: flags.flush_interval,
         max_age: flags.max_age.unwrap_or(defaults.max_age),
         erase: flags.erase,
+        clock_is_right: flags.clock_is_right,
         without: flags.without,
         on_member_change: flags.on_member_change,
         discard: flags.discard,

@@ -104,7 +104,7 @@ fn is_never_stuck(shape: (usize, u8), reason: Reason) {
         indexer: sealed,
         skips: Arc::clone(&skips),
         cut_after_ns: i64::MAX,
-        expiry: Expiry::new(retention, paths[0].clone(), paths.clone()).unwrap(),
+        expiry: Expiry::new((retention, false), paths[0].clone(), paths.clone()).unwrap(),
         open_spare: &|_| None,
         discard: Discard::Off,
         questions: Questions::new(control.clone(), 1),

@@ -1,13 +1,15 @@
 //! How long packets are given out: a maximum age, and the time up to which they are expired.
 //!
 //! Readers give out nothing older than the maximum age, by the clock of the moment; what the writer
-//! has declared expired stays so whatever a clock says later.
+//! has declared expired stays so whatever a clock says later, unless somebody says that it is right.
+
+use core::fmt;
 
 use format::superblock::Superblock;
-use units::{Clock, Timestamp};
+use units::{Clock, NANOS_PER_SECOND, Timestamp};
 
 use super::Writer;
-use crate::Error;
+use crate::{Error, Recovery};
 
 /// How long packets are kept, besides what the ring overwrites.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -25,20 +27,172 @@ impl Retention {
     }
 }
 
+/// Why packets do not expire by the clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ClockDoubt {
+    /// It says a time that nothing explains: packets expire as if it were `explained`.
+    Ahead {
+        /// What it says.
+        now: Timestamp,
+        /// The latest time that the volume and the time since boot explain.
+        explained: Timestamp,
+    },
+    /// What it says has expired already: whatever is recorded now is given out to nobody.
+    Behind {
+        /// What it says.
+        now: Timestamp,
+        /// Up to here packets count as expired.
+        expired_through: Timestamp,
+    },
+}
+
+impl fmt::Display for ClockDoubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ahead { now, explained } => write!(
+                f,
+                "the clock says {now}, and what was recorded last and the time since boot explain \
+                 no more than {explained}: packets expire as if it were that late; if the clock is \
+                 right, say so once with --clock-is-right"
+            ),
+            Self::Behind { now, expired_through } => write!(
+                f,
+                "packets up to {expired_through} count as expired, and the clock says {now}: what \
+                 is recorded now is given out to nobody; if the clock is right, say so once with \
+                 --clock-is-right"
+            ),
+        }
+    }
+}
+
+/// The latest moment that now may be, as far as the volume and the time since boot explain it. One
+/// start with a clock that is years ahead would else make everything expire, for good.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Explained {
+    realtime: Timestamp,
+    /// When that was.
+    boottime_ns: i64,
+}
+
+impl Explained {
+    /// What a mount knows: when packets were last declared expired, or else the newest head; and
+    /// how long it is since then, or since boot. The clock of a run that was wrong is in its heads,
+    /// but not in what has expired.
+    pub(crate) fn of(superblock: &Superblock, recovery: &Recovery, clock: &dyn Clock) -> Self {
+        let Some(newest) = recovery.last_alive else {
+            // Nothing is there yet that could expire, and the volume may have waited for long.
+            let latest = Timestamp(superblock.created.0.saturating_add(FRESH_NS_MAX));
+            let now = Self::now(clock);
+            return Self { realtime: now.realtime.min(latest), ..now };
+        };
+        let expired = Some(superblock.expired_through)
+            .filter(|through| *through > Timestamp::MIN && superblock.max_age_ns > 0);
+        let declared = expired.map(|through| through.0.saturating_add(superblock.max_age_ns));
+        let last = declared.map_or(newest, |declared| newest.min(Timestamp(declared)));
+        let boottime_ns = clock.boottime_ns();
+        // Another boot may have been longer ago, which nothing here knows.
+        let since_ns = match recovery.last_boottime_ns {
+            Some(before_ns) if before_ns <= boottime_ns => boottime_ns - before_ns,
+            Some(_) => boottime_ns,
+            None => 0,
+        };
+        Self { realtime: Timestamp(last.0.saturating_add(since_ns)), boottime_ns }
+    }
+
+    fn now(clock: &dyn Clock) -> Self {
+        Self { realtime: clock.realtime(), boottime_ns: clock.boottime_ns() }
+    }
+
+    fn at(self, clock: &dyn Clock) -> Timestamp {
+        let since_ns = clock.boottime_ns().saturating_sub(self.boottime_ns);
+        Timestamp(self.realtime.0.saturating_add(since_ns))
+    }
+}
+
+/// How long after it was made a volume may be recorded into for the first time.
+const FRESH_NS_MAX: i64 = 366 * SLACK_NS_MAX;
+
+/// How far a clock is believed beyond what explains it: time that the machine was off.
+const SLACK_SHARE: i64 = 8;
+const SLACK_NS_MIN: i64 = 3600 * NANOS_PER_SECOND;
+const SLACK_NS_MAX: i64 = 24 * SLACK_NS_MIN;
+
+fn slack_ns(max_age_ns: i64) -> i64 {
+    (max_age_ns / SLACK_SHARE).clamp(SLACK_NS_MIN, SLACK_NS_MAX)
+}
+
 impl Writer {
-    /// Sets how long packets are kept, and raises the time up to which they are expired; durable on
-    /// every member when this returns. Costs three flushes a member.
+    /// Sets how long packets are kept, and declares expired what is older than `age_ns`, 0 for
+    /// nothing: by the clock, as far as that is explained. Durable on every member when this
+    /// returns; costs three flushes a member where anything changes.
     ///
     /// # Errors
     /// When so many members fail that no others could go on.
-    pub fn set_retention(
+    pub fn expire(
         &mut self,
         retention: Retention,
-        through: Timestamp,
+        age_ns: i64,
+        clock: &dyn Clock,
+    ) -> Result<(), Error> {
+        let through = self.through(age_ns, clock);
+        let known = self.superblock();
+        if retention == Retention::of(known) && through <= known.expired_through {
+            return Ok(());
+        }
+        let through = through.max(known.expired_through);
+        self.set_retention(retention, through, clock)
+    }
+
+    /// The same when somebody who knows says that the clock is right: packets expire by it, and
+    /// what has expired beyond that is given out again, as far as it was not erased.
+    pub fn expire_by_clock(
+        &mut self,
+        retention: Retention,
+        age_ns: i64,
+        clock: &dyn Clock,
+    ) -> Result<(), Error> {
+        self.explained = Explained::now(clock);
+        let through = self.through(age_ns, clock);
+        self.set_retention(retention, through, clock)
+    }
+
+    /// What keeps packets of this age from expiring by the clock.
+    pub fn clock_doubt(&self, age_ns: i64, clock: &dyn Clock) -> Option<ClockDoubt> {
+        let (now, explained) = (clock.realtime(), self.explained.at(clock));
+        let expired_through = self.superblock().expired_through;
+        if age_ns > 0 && now.0 > explained.0.saturating_add(slack_ns(age_ns)) {
+            Some(ClockDoubt::Ahead { now, explained })
+        } else if expired_through > now {
+            Some(ClockDoubt::Behind { now, expired_through })
+        } else {
+            None
+        }
+    }
+
+    /// Up to when packets may be erased that are older than `age_ns`: what has expired, but nothing
+    /// that a clock expired which was wrong.
+    pub fn erasable_through(&self, age_ns: i64, clock: &dyn Clock) -> Timestamp {
+        self.through(age_ns, clock).min(self.superblock().expired_through)
+    }
+
+    fn through(&self, age_ns: i64, clock: &dyn Clock) -> Timestamp {
+        if age_ns == 0 {
+            return Timestamp::MIN;
+        }
+        let now = match self.clock_doubt(age_ns, clock) {
+            Some(ClockDoubt::Ahead { explained, .. }) => explained,
+            Some(ClockDoubt::Behind { .. }) | None => clock.realtime(),
+        };
+        Timestamp(now.0.saturating_sub(age_ns))
+    }
+
+    fn set_retention(
+        &mut self,
+        retention: Retention,
+        expired_through: Timestamp,
         clock: &dyn Clock,
     ) -> Result<(), Error> {
         let Retention { max_age_ns, erases } = retention;
-        let expired_through = self.superblock().expired_through.max(through);
         self.store(clock, |own| Superblock { max_age_ns, erases, expired_through, ..own })
     }
 

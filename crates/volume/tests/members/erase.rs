@@ -5,7 +5,6 @@ use core::ops::ControlFlow;
 
 use device::{Crash, Modelled, ReadAt};
 use format::head::{HEAD_BYTES, StripeId};
-use units::Timestamp;
 use volume::{
     Erased, Error, Owner, Reader, Repair, Retention, ScrubOptions, Writer, erase, mount, resilver,
     salvage, scrub,
@@ -25,7 +24,7 @@ fn readers(disks: &[Modelled]) -> Vec<Box<dyn ReadAt>> {
 
 fn erase_all(ring: &Ring, disks: &[Modelled], writer: &mut Writer) -> Erased {
     let proceed = &mut |_, _| ControlFlow::Continue(());
-    erase(writer, &open(disks), &ring.timeline, proceed).unwrap()
+    erase(writer, 1, &open(disks), &ring.timeline, proceed).unwrap()
 }
 
 /// Slots of the disk in which a body of any stripe is left, and the oldest sequence in their heads.
@@ -231,7 +230,7 @@ fn a_running_reader_takes_what_is_erased_for_overwritten() {
     let reader = ring.reader();
     let tail = reader.span().unwrap().tail;
     let retention = Retention { max_age_ns: 5, erases: true };
-    writer.set_retention(retention, Timestamp(0), &ring.timeline).unwrap();
+    writer.expire_by_clock(retention, 5, &ring.timeline).unwrap();
     writer.give_up_before(tail + 3, &ring.timeline).unwrap();
     // Half erased: the head is gone.
     let offset = reader.geometry().slot_offset(tail + 1);

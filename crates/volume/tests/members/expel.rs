@@ -2,7 +2,6 @@
 //! it acknowledged is there when that member is gone for good, and when it comes back.
 
 use device::{Crash, Fault, MUTATIONS, Modelled, OPERATIONS, Operation, Rule};
-use units::Timestamp;
 use volume::{Candidate, Error, Retention, mount, mount_members, mount_without};
 
 use crate::ring::{Ring, boxed};
@@ -131,7 +130,7 @@ fn a_member_that_hangs_while_superblocks_are_stored_takes_nobody_with_it() {
         }
         let began_ns = ring.timeline.now_ns();
         let retention = Retention { max_age_ns: 7, erases: false };
-        writer.set_retention(retention, Timestamp(5), &ring.timeline).unwrap();
+        writer.expire_by_clock(retention, 5, &ring.timeline).unwrap();
         let took_ns = ring.timeline.now_ns() - began_ns;
         assert!((2_000_000_000..5_000_000_000).contains(&took_ns), "{took_ns}");
         ring.append(&mut writer, 20).unwrap();
@@ -156,7 +155,7 @@ fn superblocks_are_stored_on_all_members_at_the_same_time() {
         let ring = Ring::on_hard_disks(data, parity);
         let mut writer = ring.mount();
         let began_ns = ring.timeline.now_ns();
-        writer.set_retention(Retention::default(), Timestamp(5), &ring.timeline).unwrap();
+        writer.expire_by_clock(Retention::default(), 5, &ring.timeline).unwrap();
         ring.timeline.now_ns() - began_ns
     };
     let (two, six) = (took_ns(1, 1), took_ns(4, 2));

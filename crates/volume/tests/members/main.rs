@@ -7,6 +7,7 @@
     reason = "a test may stop at once"
 )]
 
+mod clock;
 mod discards;
 mod erase;
 mod exhaustive;
