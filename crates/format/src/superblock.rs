@@ -138,6 +138,14 @@ pub struct EarlierShape {
     pub parity_columns: u8,
 }
 
+impl EarlierShape {
+    /// Whether a ring that had this shape may have that one now: it only grows, so that there is a
+    /// member for each column of any stripe.
+    pub fn grew_to(&self, now: &Geometry) -> bool {
+        self.data_columns <= now.data_columns && self.parity_columns <= now.parity_columns
+    }
+}
+
 /// On what the rates of a qualification stand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QualifiedBy {
@@ -562,10 +570,12 @@ fn decode_earlier(
         }
         let [data_columns, parity_columns] = get(bytes, earlier::COLUMNS);
         let is_sound = Geometry { data_columns, parity_columns, ..*geometry }.check().is_ok();
-        if !is_sound || shapes.last().is_some_and(|before| before.until >= until) {
+        let shape = EarlierShape { until, data_columns, parity_columns };
+        let is_later = shapes.last().is_none_or(|before| before.until < until);
+        if !is_sound || !shape.grew_to(geometry) || !is_later {
             return Err(SuperblockError::Values);
         }
-        shapes.push(EarlierShape { until, data_columns, parity_columns });
+        shapes.push(shape);
     }
     Ok(shapes)
 }
@@ -625,16 +635,28 @@ mod tests {
             }],
             spares: vec![Spare { uuid: [7; 16], path: "/srv/spare".to_owned() }],
             earlier: vec![
-                EarlierShape { until: 50, data_columns: 3, parity_columns: 0 },
-                EarlierShape { until: 60, data_columns: 3, parity_columns: 1 },
+                EarlierShape { until: 50, data_columns: 1, parity_columns: 0 },
+                EarlierShape { until: 60, data_columns: 1, parity_columns: 0 },
             ],
         }
     }
 
     #[test]
     fn a_sequence_has_the_shape_of_its_time() {
-        let columns = |sequence| superblock().geometry_at(sequence).columns();
-        assert_eq!([49, 50, 59, 60].map(columns), [3, 4, 4, 1]);
+        let before = superblock();
+        let geometry = Geometry { data_columns: 4, parity_columns: 1, ..before.geometry };
+        let shape = |until, data_columns, parity_columns| {
+            let shape = EarlierShape { until, data_columns, parity_columns };
+            assert!(shape.grew_to(&geometry) && !shape.grew_to(&before.geometry));
+            shape
+        };
+        let superblock = Superblock {
+            geometry,
+            earlier: vec![shape(50, 3, 0), shape(60, 3, 1)],
+            ..superblock()
+        };
+        let columns = |sequence| superblock.geometry_at(sequence).columns();
+        assert_eq!([49, 50, 59, 60].map(columns), [3, 4, 4, 5]);
     }
 
     #[test]

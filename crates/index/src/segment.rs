@@ -28,7 +28,8 @@ use units::Timestamp;
 
 use crate::chunks::Chunks;
 use crate::columns::{
-    ADDRESS_COLUMNS, Access, COLUMNS, Column, NO_SPAN, TIME_COLUMNS, Width, blank, is_in_version,
+    ADDRESS_COLUMNS, Access, COLUMNS, Column, NO_SPAN, Presence, TIME_COLUMNS, Width, blank,
+    is_in_version,
 };
 use crate::content::{Content, Source, to_u64};
 use crate::error::{Error, Result};
@@ -526,9 +527,9 @@ fn fill(slices: &mut [Slice], column: &Column, array: &ArrayRef) -> Result<Optio
                 Some(())
             })
         }
-        Access::Pieces(_, _, set) => {
+        Access::Pieces(presence, _, set) => {
             let lists = array.as_list_opt::<i32>().ok_or(wrong)?;
-            set_all(rows, lists.iter(), |slice, list| set_pieces(slice, &list, set))
+            set_all(rows, lists.iter(), |slice, list| set_pieces(slice, &list, (presence, set)))
         }
     })
 }
@@ -548,17 +549,21 @@ fn values<T: ArrowPrimitiveType>(list: &ArrayRef) -> Option<&[T::Native]> {
     Some(list.as_primitive_opt::<T>()?.values())
 }
 
-/// The first list that has values makes the pieces, the others fill them.
+type SetPiece = fn(&mut PieceSpan, i64) -> Option<()>;
+
+/// The first list that has values makes the pieces, the others fill them: all of them, unless the
+/// list may be left empty.
 fn set_pieces(
     slice: &mut Slice,
     list: &ArrayRef,
-    set: fn(&mut PieceSpan, i64) -> Option<()>,
+    (presence, set): (Presence, SetPiece),
 ) -> Option<()> {
     let stored = values::<Int64Type>(list)?;
     if slice.pieces.is_empty() {
         slice.pieces.resize(stored.len(), NO_SPAN);
     }
-    if !stored.is_empty() && stored.len() != slice.pieces.len() {
+    let may_be_empty = presence == Presence::UnlessZero && stored.is_empty();
+    if !may_be_empty && stored.len() != slice.pieces.len() {
         return None;
     }
     slice.pieces.iter_mut().zip(stored).try_for_each(|(piece, &value)| set(piece, value))

@@ -81,11 +81,7 @@ pub(crate) fn run(
             indexer: sealed,
             skips,
             cut_after_ns,
-            expiry: Expiry::new(
-                (retention, options.clock_is_right),
-                options.volume.clone(),
-                options.members.clone(),
-            )?,
+            expiry: expiry_of(options, retention)?,
             open_spare: &open_spare,
             discard: options.discard,
             questions: Questions::new(options.control.clone(), 1 + sources.further.len()),
@@ -189,6 +185,11 @@ fn retention(options: &Options, before: &Superblock) -> Result<Retention, Error>
         return Err(Error::EraseWithoutAge);
     }
     Ok(Retention { max_age_ns, erases: options.erase.unwrap_or(before.erases) })
+}
+
+fn expiry_of(options: &Options, retention: Retention) -> Result<Expiry, Error> {
+    let (volume, members) = (options.volume.clone(), options.members.clone());
+    Expiry::new((retention, options.clock_is_right), volume, members)
 }
 
 fn new_teller<'a>(

@@ -55,8 +55,8 @@ pub struct Erased {
 }
 
 /// Erases everything that is older than `age_ns` and has expired, on a volume that nobody records
-/// into; `progress` hears (bytes done, bytes in all, as far as known) and may stop it. What an earlier
-/// writer left undone is done first.
+/// into; `progress` hears (bytes done, bytes in all, as far as known) and may stop it. What an
+/// earlier writer left undone is done first.
 pub fn erase(
     writer: &mut Writer,
     age_ns: i64,

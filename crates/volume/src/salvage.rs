@@ -162,7 +162,9 @@ fn superblock_from_heads(devices: &[Box<dyn ReadAt>]) -> Option<Superblock> {
     let earlier = shapes.windows(2).filter_map(|pair| {
         let [(_, before), (until, _)] = pair else { return None };
         let Geometry { data_columns, parity_columns, .. } = *before;
-        Some(EarlierShape { until: *until, data_columns, parity_columns })
+        let shape = EarlierShape { until: *until, data_columns, parity_columns };
+        // A forged head may say anything.
+        shape.grew_to(&newest).then_some(shape)
     });
     let members = (0..newest.columns()).map(|_| MemberEntry::new([0; 16], String::new()));
     Some(Superblock {

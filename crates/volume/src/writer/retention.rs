@@ -1,7 +1,8 @@
 //! How long packets are given out: a maximum age, and the time up to which they are expired.
 //!
 //! Readers give out nothing older than the maximum age, by the clock of the moment; what the writer
-//! has declared expired stays so whatever a clock says later, unless somebody says that it is right.
+//! has declared expired stays so whatever a clock says later, unless somebody says that it is
+//! right.
 
 use core::fmt;
 

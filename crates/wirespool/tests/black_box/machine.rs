@@ -246,7 +246,7 @@ impl Throttle {
         let controller = Path::new("/sys/fs/cgroup/blkio");
         let names: Vec<_> =
             devices.iter().map(|device| device.path.trim_start_matches("/dev/")).collect();
-        let group = controller.join(format!("wirespool-{}-{}", std::process::id(), names[0]));
+        let group = controller.join(format!("wirespool-{}-{}", std::process::id(), names.concat()));
         let limit = group.join("blkio.throttle.write_bps_device");
         if std::fs::create_dir(&group).is_err() || !limit.exists() {
             println!("not run: no blkio controller of cgroup v1 at {}", controller.display());

@@ -1,7 +1,5 @@
 //! Disks that are slower than the link: packets are lost and counted, and nothing else gives way.
 
-#![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
-
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
