@@ -75,11 +75,12 @@ fn body(page: &[u8], levels: Levels, kind: Type, encoding: i64) -> Option<()> {
         // Booleans are the only values that are written so.
         RLE if kind == Type::BOOLEAN => prefixed(rest, 1).map(drop),
         RLE => None,
+        // A page without values may have nothing at all.
+        DELTA_BINARY_PACKED if rest.is_empty() => Some(()),
         DELTA_BINARY_PACKED => {
-            let count = deltas(rest)?;
             // The reader takes the first one before it looks whether there is any.
             let is_empty = || !has_level(definitions, defined, levels.defined);
-            (count != Some(0) || is_empty()).then_some(())
+            (deltas(rest)? > 0 || is_empty()).then_some(())
         }
         _ => Some(()),
     }
@@ -148,12 +149,8 @@ fn hybrid(runs: &[u8], bits: u8) -> Option<()> {
     Some(())
 }
 
-/// Blocks of miniblocks of differences; how many values they say that they are, where anything is
-/// said: a page without values may have nothing at all.
-fn deltas(page: &[u8]) -> Option<Option<u64>> {
-    if page.is_empty() {
-        return Some(None);
-    }
+/// Blocks of miniblocks of differences; how many values they say that they are.
+fn deltas(page: &[u8]) -> Option<u64> {
     let (block_values, rest) = varint(page)?;
     let (miniblocks, rest) = varint(rest)?;
     let (count, rest) = varint(rest)?;
@@ -176,7 +173,7 @@ fn deltas(page: &[u8]) -> Option<Option<u64>> {
         }
         rest = packed.get(usize::try_from(len).ok()?..)?;
     }
-    Some(Some(count))
+    Some(count)
 }
 
 /// Values of a block of differences; the encoder's have 128 or 256.
@@ -216,7 +213,7 @@ mod tests {
         // 128 values in 4 miniblocks, 2 values, the first is 0; then the least difference.
         let header = [0x80, 1, 4, 2, 0];
         assert_eq!(deltas(&[&header[..], &LONG].concat()), None);
-        assert_eq!(deltas(&[&header[..], &[0, 1, 0, 0, 0], &[0; 4]].concat()), Some(Some(2)));
+        assert_eq!(deltas(&[&header[..], &[0, 1, 0, 0, 0], &[0; 4]].concat()), Some(2));
         let levels = [&11_u32.to_le_bytes()[..], &LONG].concat();
         assert_eq!(body(&levels, OPTIONAL, Type::INT64, 0), None);
         assert_eq!(body(&[], REQUIRED, Type::INT64, 0), Some(()));
