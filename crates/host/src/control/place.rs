@@ -10,6 +10,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::net::{SocketAddrUnix, UCred};
 use rustix::process::geteuid;
+use units::{NANOS_PER_SECOND, Timestamp};
 
 use crate::{Error, default_cache_directory};
 
@@ -110,6 +111,12 @@ impl Place {
             found.is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Socket)
         };
         self.names().into_iter().filter(is_socket).collect()
+    }
+
+    /// When a socket was made.
+    pub(super) fn made(&self, name: &str) -> Option<Timestamp> {
+        let found = statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        Some(Timestamp(found.st_mtime.checked_mul(NANOS_PER_SECOND)?))
     }
 
     /// A program that answers here may be believed.

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, chmodat};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
@@ -15,7 +16,7 @@ use rustix::net::{
     AddressFamily, SendFlags, SocketFlags, SocketType, bind, connect, listen, send, socket_with,
 };
 use rustix::process::geteuid;
-use units::{Clock as _, Sleep as _};
+use units::{Clock as _, NANOS_PER_SECOND, Sleep as _, Timestamp};
 
 use super::place::Place;
 use super::{after, timespec, wait};
@@ -33,6 +34,8 @@ const CLIENTS_MAX: usize = 64;
 /// Questions that are answered at the same time, and those that wait for it.
 const ANSWERED_AT_ONCE: usize = 8;
 const WAITING_MAX: usize = 64;
+/// A socket that is older and to which nobody listens is one of a program that was killed.
+const SWEPT_AGE_NS: i64 = 60 * NANOS_PER_SECOND;
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 128;
 
@@ -73,6 +76,7 @@ impl ControlSocket {
     }
 
     pub(super) fn bind_in(place: Place, name: &str) -> Result<Self, Error> {
+        sweep(&place, SystemClock.realtime());
         let listener = listen_at(&place, name);
         let fail = |error| Error::path("open the socket", &place.path_of(name), error);
         Ok(Self { listener: listener.map_err(fail)?, place, name: name.to_owned() })
@@ -207,10 +211,28 @@ fn is_allowed(stream: &UnixStream) -> bool {
     socket_peercred(stream).is_ok_and(|peer| peer.uid == geteuid() || peer.uid.is_root())
 }
 
+/// Takes away the sockets of programs that were killed: only so many names are looked at by those
+/// who ask.
+pub(super) fn sweep(place: &Place, now: Timestamp) {
+    for name in place.sockets() {
+        // A program that has just begun may not listen yet.
+        let is_old = place.made(&name).is_some_and(|made| now.since(made) > SWEPT_AGE_NS);
+        let refuses = || connect(open()?, &place.address(&name)?).map_err(io::Error::from);
+        let is_dead = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+        if is_old && refuses().is_err_and(|error| is_dead(&error)) {
+            // Another program may have been faster.
+            place.remove(&name).unwrap_or_default();
+        }
+    }
+}
+
+fn open() -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)
+}
+
 fn listen_at(place: &Place, name: &str) -> io::Result<UnixListener> {
     let address = place.address(name)?;
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let open = || socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
     match connect(open()?, &address) {
         Err(Errno::NOENT) => {}
         // A program that was killed leaves its socket behind.

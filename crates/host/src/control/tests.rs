@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::process::geteuid;
-use units::Sleep as _;
+use units::{Clock as _, Sleep as _};
 
 use super::client::ask_in;
 use super::place::Place;
@@ -78,6 +78,30 @@ fn a_program_that_was_killed_leaves_a_socket_that_the_next_one_replaces() {
     drop(UnixListener::bind(folder.path().join("socket")).unwrap());
     drop(ControlSocket::bind_in(place(folder.path()), "socket").unwrap());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn sockets_of_killed_programs_are_swept_and_no_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let going = UnixListener::bind(path("going")).unwrap();
+    drop(UnixListener::bind(path("killed")).unwrap());
+    fs::write(path("file"), "").unwrap();
+    let left = || {
+        let names = fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().file_name());
+        let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    let place = place(folder.path());
+    let now = SystemClock.realtime();
+    for clock in [now, now.plus_nanos(-3_600_000_000_000)] {
+        server::sweep(&place, clock);
+        assert_eq!(left(), ["file", "going", "killed"], "it may have just begun");
+    }
+    server::sweep(&place, now.plus_nanos(3_600_000_000_000));
+    assert_eq!(left(), ["file", "going"]);
+    drop(going);
 }
 
 #[test]
