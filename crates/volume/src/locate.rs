@@ -1,13 +1,13 @@
 //! Finding the members of a volume from any one of them.
 //!
 //! The others are looked for where the superblock says they were, beside the one given (there first
-//! when that one is not where it was), and where the user says. A member is known by its
-//! superblock, never by its name.
+//! when that one is not where it was), where any other member or spare was, and where the user says.
+//! A member is known by its superblock, never by its name.
 
 use std::path::{Path, PathBuf};
 
 use device::ReadAt;
-use format::superblock::{MemberEntry, Spare, Superblock, SuperblockError};
+use format::superblock::{Spare, Superblock, SuperblockError};
 
 use crate::{Error, Reader, superblocks};
 
@@ -66,11 +66,17 @@ fn find(path: &Path, named: &[PathBuf]) -> Result<Vec<Found>, Error> {
     }
     let given = found.len();
     let places = Places::new(path, &first);
+    // Names of devices move when a machine starts: a member may lie where another one was.
+    let entries = first.members.iter().map(|entry| &entry.path);
+    let spares = first.spares.iter().map(|spare| &spare.path);
+    let all: Vec<PathBuf> = entries.chain(spares).flat_map(|path| places.of(path)).collect();
     for (member, entry) in (0..).zip(&first.members) {
         if found.iter().any(|(other, ..)| other.member == member) {
             continue;
         }
-        let opened = places.of(entry).into_iter().find_map(|path| {
+        let own = places.of(&entry.path);
+        let opened = own.iter().chain(&all).find_map(|path| {
+            let path = path.clone();
             let device = device::open_read(&path).ok()?;
             let superblock = superblocks::load_from(device.as_ref()).ok()?;
             let is_it = superblock.volume_id == first.volume_id && superblock.member == member;
@@ -119,8 +125,8 @@ impl<'a> Places<'a> {
 
     /// A volume that was moved or copied is found beside the member given first: what lies at the
     /// old places may be the original.
-    fn of(&self, entry: &MemberEntry) -> Vec<PathBuf> {
-        let recorded = Path::new(&entry.path);
+    fn of(&self, recorded: &str) -> Vec<PathBuf> {
+        let recorded = Path::new(recorded);
         let beside = recorded.file_name().map(|name| self.beside.join(name));
         let mut places: Vec<PathBuf> = beside.into_iter().chain([recorded.to_path_buf()]).collect();
         if self.is_at_home {
@@ -135,7 +141,7 @@ impl<'a> Places<'a> {
 pub fn why_absent(path: &Path, volume: &Superblock, member: u8) -> Option<Error> {
     let entry = volume.members.get(usize::from(member))?;
     let places = Places { beside: path.parent().unwrap_or(Path::new("")), is_at_home: true };
-    places.of(entry).into_iter().find_map(|place| {
+    places.of(&entry.path).into_iter().find_map(|place| {
         let device = match device::open_read(&place) {
             Ok(device) => device,
             Err(error) => return error.is_failure().then(|| error.into()),
@@ -156,7 +162,7 @@ pub fn why_absent(path: &Path, volume: &Superblock, member: u8) -> Option<Error>
 pub fn place_of(path: &Path, member: u8) -> Option<PathBuf> {
     let own = superblocks::load_from(device::open_read(path).ok()?.as_ref()).ok()?;
     let entry = own.members.get(usize::from(member))?;
-    Places::new(path, &own).of(entry).into_iter().next()
+    Places::new(path, &own).of(&entry.path).into_iter().next()
 }
 
 /// Whether what is at `path` can be read and no superblock copy on it is valid.

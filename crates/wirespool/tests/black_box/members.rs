@@ -41,6 +41,37 @@ fn a_volume_of_four_members_serves_without_any_one_of_them() {
     run(&["inspect", &members[0], "--member", &volume.path]).is_refused("belongs to volume");
 }
 
+#[test]
+fn members_are_known_wherever_their_names_have_moved() {
+    let volume = Volume::empty();
+    let members = [0, 1, 2].map(|number| volume.file(&format!("disk-{number}")));
+    let create = ["create", &members[0], "--size", "48M", "--sparse", "--parity", "1"];
+    let others = ["--member", &members[1], "--member", &members[2]];
+    run(&[&create[..], &others].concat()).done();
+    let record = ["record", &members[0], "--read", CAPTURES, "--index-dir", &volume.index];
+    run(&record).done();
+    // As a machine may name its disks when it starts: two swapped, then all three moved on.
+    for order in [[0, 2, 1], [1, 2, 0], [2, 0, 1]] {
+        let moved = [0, 1, 2].map(|number| volume.file(&format!("moved-{number}")));
+        for number in 0..3 {
+            std::fs::rename(&members[number], &moved[order[number]]).unwrap();
+        }
+        for number in 0..3 {
+            std::fs::rename(&moved[number], &members[number]).unwrap();
+        }
+        for member in &members {
+            let json = run(&["inspect", member, "--json"]).done().out;
+            let inspected: Value = serde_json::from_str(&json).unwrap();
+            let states = [0, 1, 2].map(|number| &inspected["members"][number]["state"]);
+            assert_eq!(states, ["whole"; 3], "{order:?}: {json}");
+        }
+        let report = run(&[&record[..], &["--json"]].concat()).done().out;
+        let report: Value = serde_json::from_str(&report).unwrap();
+        assert_eq!(report["changes"].as_array().map_or(0, Vec::len), 0, "{order:?}: {report}");
+        assert!(run(&["verify", &members[2]]).done().out.contains("clean"));
+    }
+}
+
 /// Overwrites `len` bytes with a pattern that no volume holds.
 fn damage(member: &str, offset: u64, len: usize) {
     use std::os::unix::fs::FileExt;
