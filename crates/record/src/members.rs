@@ -60,12 +60,12 @@ impl Change {
         }
     }
 
-    /// The redundancy became less than it was, or something is lost.
+    /// The redundancy is less than it should be, or something is lost.
     pub fn is_bad(&self) -> bool {
         match self {
-            Self::Expelled(_) => true,
+            Self::Absent | Self::Expelled(_) => true,
             Self::Resilvered { lost, .. } => *lost > 0,
-            Self::Absent | Self::Vacant | Self::Returned | Self::Replaced => false,
+            Self::Vacant | Self::Returned | Self::Replaced => false,
         }
     }
 }

@@ -12,6 +12,7 @@
 )]
 
 mod child;
+mod clock;
 mod crash;
 mod foreign_tools;
 mod hostile;

@@ -54,7 +54,8 @@ fn members_are_missing_replaced_resilvered_and_added() {
     std::fs::rename(second, &away).unwrap();
     let said = path("said");
     let hook = format!("echo $WIRESPOOL_CHANGE $WIRESPOOL_MEMBER >> {said}");
-    record(&["--on-member-change", &hook]).done();
+    let degraded = record(&["--on-member-change", &hook]);
+    assert_eq!(degraded.code, Some(1), "{degraded:?}");
     assert_eq!(std::fs::read_to_string(&said).unwrap(), "absent 1\n");
     let twice = extract();
     std::fs::rename(&away, second).unwrap();
