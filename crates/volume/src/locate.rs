@@ -1,8 +1,8 @@
 //! Finding the members of a volume from any one of them.
 //!
 //! The others are looked for where the superblock says they were, beside the one given (there first
-//! when that one is not where it was), where any other member or spare was, and where the user says.
-//! A member is known by its superblock, never by its name.
+//! when that one is not where it was), where any other member or spare was, and where the user
+//! says. A member is known by its superblock, never by its name.
 
 use std::path::{Path, PathBuf};
 
