@@ -92,7 +92,7 @@ impl Explained {
         let last = declared.map_or(newest, |declared| newest.min(Timestamp(declared)));
         let boottime_ns = clock.boottime_ns();
         // Another boot may have been longer ago, which nothing here knows.
-        let since_ns = match recovery.last_boottime_ns {
+        let since_ns = match recovery.last_boottime_ns.filter(|before_ns| *before_ns >= 0) {
             Some(before_ns) if before_ns <= boottime_ns => boottime_ns - before_ns,
             Some(_) => boottime_ns,
             None => 0,
@@ -214,6 +214,39 @@ impl Writer {
                 Ok(())
             }
             Err(failed) => self.expel(failed, clock),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::ManualClock;
+
+    use super::*;
+
+    #[test]
+    fn heads_may_say_any_time() {
+        let clock = ManualClock::new(Timestamp(5));
+        clock.advance_nanos(1000);
+        let device = device::Modelled::instant(64 << 20);
+        let identity = crate::Identity {
+            volume_id: format::head::VolumeId([1; 16]),
+            head_key: format::head::HeadKey([2; 32]),
+            members: vec![format::superblock::MemberEntry::new([3; 16], String::new())],
+            spares: Vec::new(),
+            created: Timestamp(0),
+        };
+        let devices: &mut [Box<dyn device::Device>] = &mut [Box::new(device.clone())];
+        let made = crate::create(devices, &crate::CreateOptions::default(), &identity).unwrap();
+        let edges = [i64::MIN, -1, 0, 999, 1000, 1001, i64::MAX];
+        for time in edges {
+            for last_boottime_ns in edges.map(Some).into_iter().chain([None]) {
+                let last_alive = Some(Timestamp(time));
+                let recovery = Recovery { last_alive, last_boottime_ns, ..Recovery::default() };
+                let at = Explained::of(&made, &recovery, &clock).at(&clock);
+                let since_ns = at.since(Timestamp(time));
+                assert!((0..=1005).contains(&since_ns), "{time} {last_boottime_ns:?}: {since_ns}");
+            }
         }
     }
 }
