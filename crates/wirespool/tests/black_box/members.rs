@@ -290,7 +290,7 @@ fn a_scrub_names_a_member_again_that_lost_all_its_superblocks() {
 
     // What was recorded meanwhile it does not have: it is named, and stale.
     lose_superblocks(&members[1]);
-    run(&record).done();
+    assert_eq!(run(&record).code, Some(1), "it begins without a member");
     run(&["scrub", &members[2], "--member", &members[1]]).done();
     assert_eq!(state_of(&members[0], 1), "stale");
     run(&["resilver", &members[0]]).done();
@@ -299,7 +299,8 @@ fn a_scrub_names_a_member_again_that_lost_all_its_superblocks() {
 
     // One that went on alone with another is not told the past of the third.
     std::fs::rename(&members[0], volume.file("away")).unwrap();
-    run(&["record", &members[1], "--read", CAPTURES, "--index-dir", &volume.index]).done();
+    let alone = ["record", &members[1], "--read", CAPTURES, "--index-dir", &volume.index];
+    assert_eq!(run(&alone).code, Some(1), "it begins without a member");
     std::fs::rename(volume.file("away"), &members[0]).unwrap();
     std::fs::remove_file(&members[2]).unwrap();
     lose_superblocks(&members[1]);
