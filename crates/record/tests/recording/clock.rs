@@ -10,7 +10,7 @@ use volume::{ClockDoubt, open_reader};
 
 use crate::volumes::{new_volume, options};
 
-const DAY: Duration = Duration::from_secs(24 * 3600);
+const DAY: Duration = Duration::from_hours(24);
 const YEARS_NS: i64 = 5 * 365 * 24 * 3600 * NANOS_PER_SECOND;
 
 /// The system's clock, so much ahead.
