@@ -105,48 +105,53 @@ fn has_level(runs: &[u8], bits: u8, level: u16) -> bool {
         return true;
     }
     let mut rest = runs;
-    while let Some((head, behind)) = varint(rest) {
-        let packed = usize::try_from(head >> 1).unwrap_or(usize::MAX);
-        let is_packed = head & 1 == 1;
-        let len =
-            if is_packed { packed.saturating_mul(bits.into()) } else { bits.div_ceil(8).into() };
-        let (run, after) = behind.split_at_checked(len).unwrap_or((behind, &[]));
-        let has = if is_packed {
-            let all = run.len() * 8 / usize::from(bits);
-            (0..all).any(|place| level_at(run, place, bits) == level)
-        } else {
-            head >> 1 > 0 && level_at(&[run, &[0, 0]].concat(), 0, bits) == level
-        };
-        if has {
+    while let Some((run, behind)) = next_run(rest, bits) {
+        let packed = run.bytes.len() * 8 / usize::from(bits);
+        let levels = if run.is_packed { packed } else { usize::from(run.count > 0) };
+        if (0..levels).any(|place| level_at(run.bytes, place, bits) == level) {
             return true;
         }
-        rest = after;
+        rest = behind;
     }
     false
 }
 
-/// A level of a bit-packed run.
+/// A level of a run.
 fn level_at(run: &[u8], place: usize, bits: u8) -> u16 {
     let begin = place * usize::from(bits);
     let bit = |at: usize| u16::from(run.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1));
     (0..usize::from(bits.min(16))).map(|at| bit(begin + at) << at).sum()
 }
 
+/// A value that is repeated, or bit-packed ones.
+struct Run<'a> {
+    is_packed: bool,
+    /// Values; of packed ones a multiple of eight.
+    count: u64,
+    bytes: &'a [u8],
+}
+
 /// Runs of repeated and of bit-packed values. Who reads them may stop at any.
 fn hybrid(runs: &[u8], bits: u8) -> Option<()> {
     let mut rest = runs;
     while !rest.is_empty() {
-        let (head, behind) = varint(rest)?;
-        let is_packed = head & 1 == 1;
-        // The reader counts values by 32 bits.
-        let count = if is_packed { (head >> 1).checked_mul(GROUP_VALUES)? } else { head >> 1 };
-        u32::try_from(count).ok()?;
-        let len = if is_packed { (head >> 1) * u64::from(bits) } else { bits.div_ceil(8).into() };
-        // Others may leave out what is behind the last value; the encoder writes whole groups, and
-        // the reader counts on them where it takes levels as bits.
-        rest = behind.get(usize::try_from(len).ok()?..)?;
+        rest = next_run(rest, bits)?.1;
     }
     Some(())
+}
+
+/// The first run, and what is behind it.
+fn next_run(runs: &[u8], bits: u8) -> Option<(Run<'_>, &[u8])> {
+    let (head, behind) = varint(runs)?;
+    let is_packed = head & 1 == 1;
+    // The reader counts values by 32 bits.
+    let count = if is_packed { (head >> 1).checked_mul(GROUP_VALUES)? } else { head >> 1 };
+    u32::try_from(count).ok()?;
+    let len = if is_packed { (head >> 1) * u64::from(bits) } else { bits.div_ceil(8).into() };
+    // Others may leave out what is behind the last value; the encoder writes whole groups, and the
+    // reader counts on them where it takes levels as bits.
+    let (bytes, behind) = behind.split_at_checked(usize::try_from(len).ok()?)?;
+    Some((Run { is_packed, count, bytes }, behind))
 }
 
 /// Blocks of miniblocks of differences; how many values they say that they are.

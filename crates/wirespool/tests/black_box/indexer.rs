@@ -15,7 +15,7 @@ use record::Input;
 use serde_json::Value;
 
 use crate::golden::capture;
-use crate::machine::{BINARY, Volume, enter, is_root, run};
+use crate::machine::{BINARY, PAIR, Volume, enter, is_root, run};
 
 const PACKETS: u32 = 30_000;
 
@@ -144,9 +144,7 @@ fn an_indexer_has_no_rights_and_ends_with_its_recorder() {
 
 #[test]
 fn a_link_is_recorded_without_loss_while_the_indexer_is_killed() {
-    let pair = "ip link set lo up; ip link add sender type veth peer name taker; \
-                ip link set sender up; ip link set taker up";
-    if !enter(pair, "indexer::a_link_is_recorded_without_loss_while_the_indexer_is_killed") {
+    if !enter(PAIR, "indexer::a_link_is_recorded_without_loss_while_the_indexer_is_killed") {
         return;
     }
     let volume = Volume::empty();
@@ -203,9 +201,7 @@ fn a_link_is_recorded_without_loss_while_poison_arrives_for_ten_minutes() {
 /// The traffic is sent so many times, while one stripe in twenty ends the indexer: about one in a
 /// second.
 fn poison_arrives(name: &str, loops: u32) {
-    let pair = "ip link set lo up; ip link add sender type veth peer name taker; \
-                ip link set sender up; ip link set taker up";
-    if !enter(pair, name) {
+    if !enter(PAIR, name) {
         return;
     }
     let volume = Volume::empty();

@@ -140,6 +140,10 @@ pub(crate) fn enter(prepare: &str, test: &str) -> bool {
     false
 }
 
+/// A link in a namespace of its own: what is sent on `sender` arrives at `taker`.
+pub(crate) const PAIR: &str = "ip link set lo up; ip link add sender type veth peer name taker; \
+                               ip link set sender up; ip link set taker up";
+
 /// A small volume in a folder of its own, with the captures of the demo recorded if wished.
 pub(crate) struct Volume {
     pub(crate) folder: TempDir,

@@ -8,10 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::golden::pcap;
-use crate::machine::{BINARY, Loop, Throttle, enter, run, text};
-
-const PAIR: &str = "ip link set lo up; ip link add sender type veth peer name taker; \
-                    ip link set sender up; ip link set taker up";
+use crate::machine::{BINARY, Loop, PAIR, Throttle, enter, run, text};
 
 /// UDP packets of 1000 bytes, from 50 ports in turn.
 fn traffic(path: &Path, count: u32) {
