@@ -16,7 +16,7 @@ use format::piece::{EncodedInterface, InterfaceFields, PacketParts, PieceBuilder
 use format::superblock::{MemberEntry, SUPERBLOCK_COPIES, copy_offset};
 use units::{ManualClock, Timestamp};
 use volume::{
-    CreateOptions, Filled, FilledColumn, Identity, Reader, create, mount, salvage, verify,
+    CreateOptions, Filled, FilledColumn, Identity, Opener, Reader, create, mount, salvage, verify,
 };
 use wire::LinkType;
 
@@ -62,7 +62,8 @@ fn template() -> &'static Template {
 /// Mounts, appends stripes with packets and without, and closes; false where it cannot.
 fn record(disk: &Modelled, stripes: u8) -> bool {
     let clock = clock();
-    let Ok((mut writer, _)) = mount(vec![Box::new(disk.clone())], &clock) else { return false };
+    let mounted = mount(vec![Box::new(disk.clone())], &Opener::alone(&clock));
+    let Ok((mut writer, _)) = mounted else { return false };
     let piece_bytes = writer.geometry().piece_bytes as usize;
     let data_columns = writer.geometry().data_columns;
     let pool = Pool::new(8 * usize::from(data_columns).max(4), piece_bytes).expect("memory");

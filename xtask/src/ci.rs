@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use crate::{lab, miri, process, tidy};
+use crate::{MUTANT_SEEDS, lab, miri, mutants, process, tidy};
 
 /// What the steps said, summed.
 #[derive(Default)]
@@ -40,6 +40,9 @@ const FAILURE_LINES: usize = 12;
 
 /// More failed tests than this are no accident, and are not run again.
 const AGAIN_MAX: usize = 4;
+
+/// Rules of recovery that are left out: each costs a minute or two.
+const SOME_MUTANTS: usize = 3;
 
 /// What packages have and a plain build has not.
 const SQL: &str = "wirespool/sql";
@@ -68,6 +71,11 @@ pub(crate) fn run() -> bool {
         let sim = ["run", "--quiet", "--locked", "--profile", "sim", "-p", "sim", "--"];
         cargo(&[&sim[..], &["--seeds", "4300"]].concat())
     });
+    check("sim of the recorder", &mut tally, || {
+        let sim = ["run", "--quiet", "--locked", "--profile", "sim", "-p", "sim", "--"];
+        cargo(&[&sim[..], &["--recorder", "--seeds", "500"]].concat())
+    });
+    check("mutants", &mut tally, || mutants::run_some(MUTANT_SEEDS, SOME_MUTANTS));
     check("fuzz", &mut tally, fuzz_targets);
     step("lab", &mut tally, |tally| read(tally, &mut lab::command(&["--short"])?));
     undefined_behaviour(&mut tally);

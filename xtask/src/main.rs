@@ -24,13 +24,14 @@ usage: cargo xtask COMMAND
                          and lab, Miri, licences
   miri                   tests of memory and of parsers under Miri (needs nightly with it)
   mutants [NAME]         take out each rule of recovery, or those named so, and simulate
+  mutants --some COUNT   the same with so many of them, others with each commit
   release [--target T]   binary, manual pages, completions, Debian package, tarball in dist/
   fresh [--debian]       follow the README in a fresh clone with an empty home directory,
                          or in an empty Debian root (needs root and debootstrap)
   lab [--short] [CASE...]  the recorder on failing disks in a virtual machine (lab/README.md)";
 
 /// Histories in which each mutant must be caught.
-const MUTANT_SEEDS: u64 = 2000;
+pub(crate) const MUTANT_SEEDS: u64 = 2000;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -40,6 +41,10 @@ fn main() -> ExitCode {
         ["ci"] => Ok(ci::run()),
         ["miri"] => miri::run_all(),
         ["mutants"] => mutants::run(MUTANT_SEEDS, ""),
+        ["mutants", "--some", count] => match count.parse() {
+            Ok(count) => mutants::run_some(MUTANT_SEEDS, count),
+            Err(_) => Err(anyhow::anyhow!("not a number: {count}")),
+        },
         ["mutants", only] => mutants::run(MUTANT_SEEDS, only),
         ["release"] => release::run(None),
         ["release", "--target", target] => release::run(Some(target)),

@@ -2,9 +2,10 @@
 //! the seeds until the simulation notices.
 //!
 //! Each file in `crates/sim/mutants` is one rule: what it says, a file of the production code, the
-//! text that obeys it, and the text without it. The change is made in a copy of the tree, so that
-//! production code has no switches. A mutant that lives is a negative verdict, unless its file says
-//! why it does no harm. `tidy` checks that each text is found exactly once.
+//! text that obeys it, and the text without it. Where histories hardly come to what a rule is for,
+//! the file names a test that shows it. The change is made in a copy of the tree: production code
+//! has no switches. A mutant that lives is a negative verdict, unless its file says why it does no
+//! harm. `tidy` checks that each text is found exactly once.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,6 +29,8 @@ const TIMED_OUT: i32 = 124;
 enum Fate {
     /// The simulation failed after so many histories.
     Caught(u64),
+    /// The test that is named failed.
+    CaughtByTest,
     /// It did not end.
     Endless,
     Lives,
@@ -39,6 +42,10 @@ struct Mutant {
     name: String,
     rule: String,
     file: String,
+    /// Histories of the whole recorder show it, not those of the volume alone.
+    is_of_recorder: bool,
+    /// The test that shows it: a package and what `cargo test` is given behind that.
+    test: Option<String>,
     /// Why nothing breaks without it.
     harmless: Option<String>,
     old: String,
@@ -57,6 +64,8 @@ impl Mutant {
             name: name.to_owned(),
             rule: field("rule").context("no `rule: `")?,
             file: field("file").context("no `file: `")?,
+            is_of_recorder: field("of").is_some_and(|of| of == "recorder"),
+            test: field("test"),
             harmless: field("harmless"),
             old: old.to_owned(),
             new: new.strip_suffix('\n').unwrap_or(new).to_owned(),
@@ -89,12 +98,31 @@ pub(crate) fn check<'a>(
 
 /// Runs every mutant whose name contains `only`, each with up to `seeds` histories.
 pub(crate) fn run(seeds: u64, only: &str) -> Result<bool> {
-    let tree = process::root().join("target/mutants/tree");
+    run_these(
+        seeds,
+        &load()?.iter().filter(|mutant| mutant.name.contains(only)).collect::<Vec<_>>(),
+    )
+}
+
+/// Runs so many of them, others with each commit.
+pub(crate) fn run_some(seeds: u64, count: usize) -> Result<bool> {
+    let commit = process::text(&mut process::command("git", &["rev-parse", "HEAD"]))?;
+    let turn = commit.get(..7).and_then(|hash| usize::from_str_radix(hash, 16).ok());
+    let (all, turn) = (load()?, turn.context("git names no commit")?);
+    let mut some: Vec<&Mutant> = all.iter().collect();
+    some.rotate_left(turn % all.len());
+    some.truncate(count);
+    run_these(seeds, &some)
+}
+
+fn run_these(seeds: u64, mutants: &[&Mutant]) -> Result<bool> {
+    let tree = build_root().join("tree");
     copy_tree(&tree)?;
     let mut lived = 0;
-    for mutant in load()?.iter().filter(|mutant| mutant.name.contains(only)) {
+    for mutant in mutants {
         let verdict = match (try_one(&tree, mutant, seeds)?, &mutant.harmless) {
             (Fate::Caught(seed), _) => format!("caught by seed {seed} of {seeds}"),
+            (Fate::CaughtByTest, _) => "caught by its test".to_owned(),
             (Fate::Endless, _) => "caught: a history does not end".to_owned(),
             (Fate::Lives, Some(reason)) => format!("lives: {reason}"),
             (Fate::Lives, None) => {
@@ -106,6 +134,12 @@ pub(crate) fn run(seeds: u64, only: &str) -> Result<bool> {
     }
     println!("{lived} mutants lived that should not");
     Ok(lived == 0)
+}
+
+/// Where the copy and what is built of it lie: beside other output of builds.
+fn build_root() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    target.unwrap_or_else(|| process::root().join("target")).join("mutants")
 }
 
 fn load() -> Result<Vec<Mutant>> {
@@ -164,22 +198,48 @@ fn try_one(tree: &Path, mutant: &Mutant, seeds: u64) -> Result<Fate> {
     let file = tree.join(&mutant.file);
     let text = fs::read_to_string(&file).with_context(|| mutant.file.clone())?;
     fs::write(&file, mutant.apply(&text)?)?;
-    let fate = simulate(tree, seeds).with_context(|| format!("mutant {}", mutant.name));
+    let fate = match &mutant.test {
+        Some(shown_by) => run_test(tree, shown_by),
+        None => simulate(tree, mutant, seeds),
+    };
+    let fate = fate.with_context(|| format!("mutant {}", mutant.name));
     fs::write(&file, text)?;
     fate
 }
 
-fn simulate(tree: &Path, seeds: u64) -> Result<Fate> {
+/// Cargo in the tree of the mutant. A mutant may leave something unused.
+fn cargo_in(tree: &Path, arguments: &[&str]) -> Command {
+    let mut cargo = process::cargo(arguments);
+    let build = tree.with_file_name("build");
+    cargo.current_dir(tree).env("CARGO_TARGET_DIR", build).env("RUSTFLAGS", "-Awarnings");
+    cargo
+}
+
+fn run_test(tree: &Path, test: &str) -> Result<Fate> {
+    let arguments: Vec<&str> =
+        ["test", "--quiet", "--locked", "-p"].into_iter().chain(test.split(' ')).collect();
+    let build = [&arguments[..], &["--no-run"]].concat();
+    if !cargo_in(tree, &build).status().context("cannot run cargo")?.success() {
+        bail!("it does not compile");
+    }
+    let ran = cargo_in(tree, &[&arguments[..], &["--", "--exact"]].concat()).output();
+    let ran = ran.context("cannot run cargo")?;
+    match (ran.status.success(), String::from_utf8_lossy(&ran.stdout).contains("1 passed")) {
+        (true, true) => Ok(Fate::Lives),
+        (true, false) => bail!("there is no test `{test}`"),
+        (false, _) => Ok(Fate::CaughtByTest),
+    }
+}
+
+fn simulate(tree: &Path, mutant: &Mutant, seeds: u64) -> Result<Fate> {
     let build = tree.with_file_name("build");
     let arguments = ["build", "--quiet", "--locked", "--profile", "sim", "-p", "sim"];
-    let mut cargo = process::cargo(&arguments);
-    // A mutant may leave something unused.
-    cargo.current_dir(tree).env("CARGO_TARGET_DIR", &build).env("RUSTFLAGS", "-Awarnings");
-    if !cargo.status().context("cannot run cargo")?.success() {
+    if !cargo_in(tree, &arguments).status().context("cannot run cargo")?.success() {
         bail!("it does not compile");
     }
     let mut sim = Command::new("timeout");
     sim.arg(ENDLESS_SECONDS).arg(build.join("sim/sim"));
+    sim.args(mutant.is_of_recorder.then_some("--recorder"));
     sim.args(["--seeds", &seeds.to_string(), "--stop-at-failure", "--json"]);
     let output = sim.output().context("cannot run the simulation")?;
     if output.status.code() == Some(TIMED_OUT) {

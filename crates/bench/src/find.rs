@@ -23,7 +23,7 @@ use index::{Encoded, SegmentMeta};
 use serde_json::{Value, json};
 use units::Timestamp;
 use units::number::real;
-use volume::{CreateOptions, Filled, FilledColumn, Identity, Writer, create, mount};
+use volume::{CreateOptions, Filled, FilledColumn, Identity, Opener, Writer, create, mount};
 use wire::LinkType;
 
 use crate::machine::{Workplace, drop_page_cache};
@@ -232,7 +232,7 @@ fn make(options: &Options, recorder: &Recorder, sessions: &mut Sessions) -> Resu
     let shape = CreateOptions { piece_bytes: PIECE_BYTES, ..CreateOptions::default() };
     create(&mut [device], &shape, &identity)?;
     let device = device::open(path, &device::Options::default())?;
-    let (writer, _) = mount(vec![device], &SystemClock)?;
+    let (writer, _) = mount(vec![device], &Opener::alone(&SystemClock))?;
     let pool = Pool::new(64, usize::try_from(PIECE_BYTES)?)?;
     let mut maker = Maker { writer, pool, directory: Vec::new() };
     let mut left = options.sessions;

@@ -171,7 +171,7 @@ fn ours(options: &Options, members: &[PathBuf]) -> Result<Run> {
         ..CreateOptions::default()
     };
     volume::create(&mut devices, &shape, &identity)?;
-    let (mut writer, _) = volume::mount(devices, &SystemClock)?;
+    let (mut writer, _) = volume::mount(devices, &volume::Opener::alone(&SystemClock))?;
     let before = writer.counters();
     let (cpu, start) = (cpu_seconds()?, now_seconds());
     for _ in 0..options.stripes {

@@ -29,4 +29,4 @@ pub use live::{
     XdpSource, XdpTransmitter,
 };
 pub use packet_filter::PacketFilter;
-pub use source::{Batch, Counters, Interface, Next, Packet, Source};
+pub use source::{Batch, Counters, Interface, MadePackets, Next, Packet, Source};

@@ -285,5 +285,43 @@ impl<'a> Iterator for Batch<'a> {
     }
 }
 
+/// Packets that were made in memory, for sources of simulations and tests.
+#[derive(Clone, Debug, Default)]
+pub struct MadePackets {
+    bytes: Vec<u8>,
+    records: Vec<Record>,
+}
+
+impl MadePackets {
+    /// One more packet, of the interface at this place.
+    ///
+    /// # Panics
+    /// When it is longer than 2^32 bytes.
+    pub fn push(&mut self, timestamp: Timestamp, interface: u32, packet: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(packet);
+        self.records.push(Record {
+            timestamp,
+            interface,
+            original_len: u32::try_from(packet.len()).expect("a packet is short"),
+            outbound: None,
+            tag: None,
+            bytes: start..self.bytes.len(),
+            options: 0..0,
+        });
+    }
+
+    /// None are left.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.records.clear();
+    }
+
+    /// All of them, as a batch of a source with these interfaces.
+    pub fn batch<'a>(&'a self, interfaces: &'a [Interface]) -> Batch<'a> {
+        Batch::new(interfaces, &self.bytes, &[], &self.records)
+    }
+}
+
 impl ExactSizeIterator for Batch<'_> {}
 impl FusedIterator for Batch<'_> {}

@@ -10,12 +10,13 @@ use core::time::Duration;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use rustix::io::Errno;
 
 use crate::clock::monotonic_ns;
+use crate::patience::LEAVE;
 use crate::target::{Access, Target};
 use crate::{Completion, Error};
 
@@ -87,7 +88,7 @@ impl Discards {
         let sent = self.thread.as_ref().is_some_and(|it| it.jobs.try_send(job).is_ok());
         if !sent {
             let result = Err(Error::io("discard", offset, Errno::AGAIN));
-            self.refused.push(Completion { token, result, latency_ns: 0 });
+            self.refused.push(Completion::new(token, result, 0));
         }
     }
 
@@ -118,7 +119,7 @@ impl Running {
             for Job { token, offset, len, submitted_ns } in queue {
                 let result = discard_range(&target, offset, len);
                 let latency_ns = monotonic_ns().saturating_sub(submitted_ns);
-                if finished.send(Completion { token, result, latency_ns }).is_err() {
+                if finished.send(Completion::new(token, result, latency_ns)).is_err() {
                     return;
                 }
             }
@@ -129,11 +130,18 @@ impl Running {
 }
 
 impl Drop for Discards {
-    /// Nothing is given up, the lock of the device included, before the disk has answered.
+    /// Nothing is given up, the lock of the device included, before the disk has answered. A thread
+    /// that waits for it too long is left behind, and the lock with it.
     fn drop(&mut self) {
-        if let Some(Running { jobs, done, thread }) = self.thread.take() {
-            drop((jobs, done));
-            assert!(thread.join().is_ok(), "a thread that discards does not panic");
+        let Some(Running { jobs, done, thread }) = self.thread.take() else { return };
+        drop(jobs);
+        loop {
+            match done.recv_timeout(LEAVE) {
+                Ok(_) => {}
+                Err(RecvTimeoutError::Timeout) => return,
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
         }
+        assert!(thread.join().is_ok(), "a thread that discards does not panic");
     }
 }

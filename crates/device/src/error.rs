@@ -19,6 +19,18 @@ pub enum Error {
     Mounted { path: PathBuf, mount_point: PathBuf },
     #[error("{} is in use by another process or by the system", path.display())]
     InUse { path: PathBuf },
+    #[error(
+        "{} lies in {}, which another process has open for writing",
+        path.display(),
+        file.display()
+    )]
+    BackingInUse { path: PathBuf, file: PathBuf },
+    #[error(
+        "{} and {} are one and the same storage under two names; give one of them",
+        first.display(),
+        second.display()
+    )]
+    SameStorage { first: PathBuf, second: PathBuf },
     #[error("{} has {size_bytes} bytes and needs at least {minimum_bytes}", path.display())]
     TooSmall { path: PathBuf, size_bytes: u64, minimum_bytes: u64 },
     #[error("{} has logical blocks of {size_bytes} bytes, more than 4096", path.display())]
@@ -27,6 +39,8 @@ pub enum Error {
     NotAFileOrBlockDevice { path: PathBuf },
     #[error("cannot {operation} {}: {}", path.display(), describe(*errno))]
     Path { operation: &'static str, path: PathBuf, errno: i32 },
+    #[error("{} has not answered for {seconds} s", path.display())]
+    Silent { path: PathBuf, seconds: u64 },
     #[error("cannot {operation} at byte {offset}: {}", describe(*errno))]
     Io { operation: &'static str, offset: u64, errno: i32 },
     #[error("cannot get {size_bytes} bytes of memory for buffers: {}", describe(*errno))]
@@ -41,8 +55,17 @@ impl Error {
     /// Whether it is the device that failed, and not who asked for it: others may go on without.
     pub fn is_failure(&self) -> bool {
         match self {
-            Self::Io { .. } | Self::Path { .. } => true,
+            Self::Io { .. } | Self::Path { .. } | Self::Silent { .. } => true,
             Self::Latched { cause } => cause.is_failure(),
+            _ => false,
+        }
+    }
+
+    /// The device does not answer, and may be well when it does again.
+    pub fn is_silent(&self) -> bool {
+        match self {
+            Self::Silent { .. } => true,
+            Self::Latched { cause } => cause.is_silent(),
             _ => false,
         }
     }

@@ -14,7 +14,9 @@ use rustix::io::Errno;
 
 use crate::clock::monotonic_ns;
 use crate::fault::{Effect, Faults, faulty_flush, faulty_read, latency_of};
-use crate::{Completion, Device, Error, Fault, Operation, Rule, Shared, assert_range, to_usize};
+use crate::{
+    Completion, Device, Error, Fault, Operation, ROW_SIZE, Rule, Shared, assert_range, to_usize,
+};
 
 /// A device with rules of faults.
 #[derive(Debug)]
@@ -111,7 +113,7 @@ impl Device for Faulty {
             Some(fault) => {
                 let bytes = data.get(..len).expect("the length lies in the buffer");
                 let result = self.write_faulty(fault, offset, bytes);
-                self.done.push(Completion { token, result, latency_ns: 0 });
+                self.done.push(Completion::new(token, result, 0));
             }
         }
     }
@@ -121,7 +123,7 @@ impl Device for Faulty {
         self.note_latency(token, fault);
         match fault.and_then(faulty_flush) {
             None => self.inner.submit_flush(token),
-            Some(result) => self.done.push(Completion { token, result, latency_ns: 0 }),
+            Some(result) => self.done.push(Completion::new(token, result, 0)),
         }
     }
 
@@ -134,7 +136,20 @@ impl Device for Faulty {
             Some(Fault::Lost) => Ok(()),
             _ => return self.inner.submit_discard(token, offset, len),
         };
-        self.done.push(Completion { token, result, latency_ns: 0 });
+        self.done.push(Completion::new(token, result, 0));
+    }
+
+    /// Read at once, and reported when a slow one would be done.
+    fn submit_read(&mut self, token: u64, offset: u64) {
+        let mut faults = self.faults.lock();
+        let fault = faults.next(Operation::Read, offset, ROW_SIZE);
+        let (mut row, size) = ([0; ROW_SIZE], self.inner.size_bytes());
+        let read = |offset, into: &mut [u8]| self.inner.read_at(offset, into);
+        let result = faulty_read(fault, (offset, &mut row), size, &mut faults.random, read);
+        drop(faults);
+        let latency_ns = latency_of(fault);
+        let completion = Completion::of_read(token, result, (row, latency_ns));
+        self.held.push((monotonic_ns() + latency_ns, completion));
     }
 
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {

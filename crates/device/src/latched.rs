@@ -41,6 +41,9 @@ impl Latched {
 
     /// Notes a failure, and takes back the success of a flush that came after one.
     fn judge(&mut self, completion: &mut Completion) {
+        if completion.row.is_some() {
+            return;
+        }
         let discard = self.discards.iter().position(|&token| token == completion.token);
         if let Some(index) = discard {
             self.discards.swap_remove(index);
@@ -89,6 +92,10 @@ impl Device for Latched {
         }
     }
 
+    fn submit_read(&mut self, token: u64, offset: u64) {
+        self.inner.submit_read(token, offset);
+    }
+
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {
         let first = out.len();
         let wait = if self.refused.is_empty() { wait } else { None };
@@ -97,7 +104,7 @@ impl Device for Latched {
             self.judge(completion);
         }
         for token in core::mem::take(&mut self.refused) {
-            out.push(Completion { token, result: self.refusal(), latency_ns: 0 });
+            out.push(Completion::new(token, self.refusal(), 0));
         }
     }
 

@@ -3,7 +3,8 @@
 //! [`open`] gives the best writer that the machine allows, [`open_read`] a reader that takes no
 //! lock and never writes. [`Modelled`] is a disk in memory, with a volatile cache, moving parts and
 //! faults, on the virtual time of a [`Timeline`]: for tests, simulation and qualification;
-//! [`Latched`], [`Faulty`], [`Metered`] and [`Watched`] wrap any device. Not here: what the bytes
+//! [`Latched`], [`Faulty`], [`Metered`] and [`Watched`] wrap any device. Nobody waits longer than
+//! [`PATIENCE`] for a disk that hangs. Not here: what the bytes
 //! mean, and whether a target may be overwritten (`host`).
 //!
 //! Invariants: offsets and lengths are multiples of [`ROW_SIZE`]; a buffer that the kernel may
@@ -17,13 +18,18 @@ mod discard;
 mod error;
 mod fault;
 mod faulty;
+mod guarded;
 mod latched;
 mod medium;
 mod metered;
 mod modelled;
 mod open;
+mod patience;
+mod places;
 mod pool;
+mod range_lock;
 mod rings;
+mod storage;
 mod target;
 mod threads;
 mod timeline;
@@ -43,8 +49,11 @@ pub use medium::Crash;
 pub use metered::{Meter, MeterReader, Metered};
 pub use modelled::{Modelled, ProfileError, Timing, Work, ZoneProfile};
 pub use open::{Options, is_open_for_writing, open, open_read};
+pub use patience::{PATIENCE, hear_stop, patiently, silent_paths};
+pub use places::{files_in, linked_devices};
 pub use pool::{Ahead, Buffer, Pool, Shared, SharedPool, SharedPoolError};
 pub use rings::reserve_rings;
+pub use storage::refuse_same_storage;
 pub use timeline::Timeline;
 pub use units::Histogram;
 pub use watched::{Cell, Promise, SlowWrite, Watch, WatchReader, Watched};
@@ -52,7 +61,10 @@ pub use watched::{Cell, Promise, SlowWrite, Watch, WatchReader, Watched};
 /// Offsets and lengths of all reads and writes are multiples of this: design, section 4.2.
 pub const ROW_SIZE: usize = 4096;
 
-/// One finished write or flush.
+/// The bytes of one row.
+pub type Row = [u8; ROW_SIZE];
+
+/// One finished operation.
 #[derive(Debug)]
 pub struct Completion {
     /// The token given at submission.
@@ -61,6 +73,20 @@ pub struct Completion {
     pub result: Result<(), Error>,
     /// From submission to completion as the device saw it.
     pub latency_ns: u64,
+    /// Of a read, also of one that failed: what was read.
+    pub row: Option<Box<Row>>,
+}
+
+impl Completion {
+    /// The end of a write, a flush or a discard.
+    pub fn new(token: u64, result: Result<(), Error>, latency_ns: u64) -> Self {
+        Self { token, result, latency_ns, row: None }
+    }
+
+    /// The end of a read.
+    pub fn of_read(token: u64, result: Result<(), Error>, (row, latency_ns): (Row, u64)) -> Self {
+        Self { token, result, latency_ns, row: Some(Box::new(row)) }
+    }
 }
 
 /// A member of a volume, opened for writing by exactly one process.
@@ -92,6 +118,13 @@ pub trait Device: Send + fmt::Debug {
     /// # Panics
     /// As [`Device::submit_write`].
     fn submit_discard(&mut self, token: u64, offset: u64, len: u64);
+
+    /// Starts reading the row at `offset`, which its completion carries. Sees every write that had
+    /// completed before. A read that fails says nothing about writes.
+    ///
+    /// # Panics
+    /// As [`Device::submit_write`].
+    fn submit_read(&mut self, token: u64, offset: u64);
 
     /// Appends finished operations to `out`. `None` does not block; with a wait it returns as soon
     /// as one has finished, nothing is in flight, or the time is over.
@@ -147,6 +180,17 @@ pub trait ReadAt: Send + Sync + fmt::Debug {
     /// # Panics
     /// As [`Device::submit_write`].
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Error>;
+
+    /// Fills a whole buffer, which is handed over and comes back, so that no byte is copied on the
+    /// way. One that the device keeps, because it does not answer in time, is back in its pool when
+    /// it has answered, and before it is asked anything else.
+    ///
+    /// # Panics
+    /// As [`Device::submit_write`].
+    fn read_buffer(&self, offset: u64, mut buffer: Buffer) -> (Option<Buffer>, Result<(), Error>) {
+        let result = self.read_at(offset, &mut buffer);
+        (Some(buffer), result)
+    }
 
     /// Does all of `reads`, each as [`Self::read_at`] would; at the same time where that is faster.
     fn read_many(&self, reads: &mut [Read<'_>]) {

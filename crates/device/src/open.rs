@@ -4,13 +4,13 @@
 
 use core::time::Duration;
 use std::path::Path;
-use std::sync::Arc;
 
 use crate::clock::monotonic_ns;
-use crate::target::{Access, Target};
+use crate::guarded::Guarded;
+use crate::target::Access;
 use crate::threads::Threads;
-use crate::uring::Uring;
-use crate::{Device, Error, Latched, ROW_SIZE, Read, ReadAt, to_u64};
+use crate::uring::{Uring, make_ring};
+use crate::{Device, Error, Latched, ROW_SIZE, ReadAt, rings, to_u64};
 
 /// How long a member may stay in use before it is refused.
 const CLAIM_WAIT_NS: u64 = 1_000_000_000;
@@ -42,16 +42,18 @@ pub fn open(path: &Path, options: &Options) -> Result<Box<dyn Device>, Error> {
         let (path, size_bytes) = (path.to_path_buf(), target.size_bytes());
         return Err(Error::TooSmall { path, size_bytes, minimum_bytes });
     }
-    Ok(Box::new(Latched::new(drive(Arc::new(target), options)?)))
+    Ok(Box::new(Latched::new(drive(target, options)?)))
 }
 
 /// The writes in flight of a killed process hold its locks until they have ended, as they must:
 /// nothing old lands after the member was opened anew. They are waited for.
-fn claim(path: &Path, direct: bool) -> Result<Target, Error> {
+fn claim(path: &Path, direct: bool) -> Result<Guarded, Error> {
     let start_ns = monotonic_ns();
     loop {
-        match Target::open(path, Access::Exclusive, direct) {
-            Err(Error::InUse { .. }) if monotonic_ns() - start_ns < CLAIM_WAIT_NS => {
+        match Guarded::open(path, Access::Exclusive, direct) {
+            Err(Error::InUse { .. } | Error::BackingInUse { .. })
+                if monotonic_ns() - start_ns < CLAIM_WAIT_NS =>
+            {
                 std::thread::sleep(Duration::from_millis(5));
             }
             result => return result,
@@ -60,16 +62,18 @@ fn claim(path: &Path, direct: bool) -> Result<Target, Error> {
 }
 
 /// The ring, or threads where there is none.
-fn drive(target: Arc<Target>, options: &Options) -> Result<Box<dyn Device>, Error> {
+fn drive(target: Guarded, options: &Options) -> Result<Box<dyn Device>, Error> {
     let mut notes = Vec::new();
     if !target.is_direct() && !options.without_direct {
         notes.push("no direct I/O on this file system: buffered, synced".to_owned());
     }
-    if options.without_uring {
+    // Some such file systems carry a write out while it is submitted, whatever `io_uring` asks of
+    // them (fuse_direct_io): one that hangs would hold up the thread that writes to all members.
+    if options.without_uring || target.is_served() {
         return Ok(Box::new(Threads::start(target, notes)?));
     }
-    match Uring::start(Arc::clone(&target), notes.clone()) {
-        Ok(uring) => Ok(Box::new(uring)),
+    match make_ring().or_else(|error| rings::take().ok_or(error)) {
+        Ok(ring) => Ok(Box::new(Uring::start(ring, target, notes))),
         Err(error) => {
             let count = crate::threads::THREAD_COUNT;
             notes.push(format!(
@@ -82,25 +86,12 @@ fn drive(target: Arc<Target>, options: &Options) -> Result<Box<dyn Device>, Erro
 
 /// Opens a member for reading only: without a lock, beside a writer if there is one.
 pub fn open_read(path: &Path) -> Result<Box<dyn ReadAt>, Error> {
-    Ok(Box::new(Target::open(path, Access::Read, true)?))
+    Ok(Box::new(Guarded::open(path, Access::Read, true)?))
 }
 
 /// Whether a process has a member open for writing. The question holds a shared lock for a moment,
 /// which [`open`] waits out.
 pub fn is_open_for_writing(path: &Path) -> bool {
-    matches!(Target::open(path, Access::Shared, false), Err(Error::InUse { .. }))
-}
-
-impl ReadAt for Target {
-    fn size_bytes(&self) -> u64 {
-        self.size_bytes()
-    }
-
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
-        self.read_at(offset, into)
-    }
-
-    fn read_many(&self, reads: &mut [Read<'_>]) {
-        self.read_many(reads);
-    }
+    let opened = Guarded::open(path, Access::Shared, false);
+    matches!(opened, Err(Error::InUse { .. } | Error::BackingInUse { .. }))
 }

@@ -27,6 +27,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
+use stage::Key;
 
 pub use ahead::Ahead;
 use mapping::Mapping;
@@ -55,6 +56,8 @@ struct Inner {
     /// Who may touch which part of it is decided by `Buffer` (unique) and `Shared` (read-only).
     memory: Mapping,
     size: usize,
+    /// Buffers without the reserve.
+    count: usize,
     /// Holders of each buffer: 0 while it is free, [`OWNED`] for a `Buffer`, the number of clones
     /// for `Shared`.
     holders: Box<[AtomicU32]>,
@@ -76,6 +79,8 @@ struct Free {
     untouched: u32,
     /// Nobody needs touched buffers any more.
     is_ending: bool,
+    /// Buffers of the reserve that may be taken.
+    lent: usize,
 }
 
 impl Free {
@@ -85,7 +90,7 @@ impl Free {
     }
 
     fn is_touched(&self, count: usize) -> bool {
-        usize_of(self.untouched.max(self.fresh)) == count
+        usize_of(self.untouched.max(self.fresh)) >= count
     }
 
     /// The next one to be touched.
@@ -104,7 +109,7 @@ impl Pool {
     /// # Panics
     /// If `count` is 0 or beyond `u32`, or `size` is 0 or no multiple of [`ROW_SIZE`].
     pub fn new(count: usize, size: usize) -> Result<Self, Error> {
-        Self::in_memory(count, size, Mapping::new)
+        Self::in_memory((count, 0), size, Mapping::new)
     }
 
     /// As [`Pool::new`], in memory that another process can map to read ([`SharedPool`]), where the
@@ -114,29 +119,40 @@ impl Pool {
     /// # Panics
     /// As [`Pool::new`].
     pub fn shared(count: usize, size: usize) -> Result<Self, Error> {
+        Self::shared_with_reserve(count, 0, size)
+    }
+
+    /// The same with a reserve of further buffers, which nobody can take before they are lent
+    /// ([`Pool::lend`]). Until then they have no memory, unless it is huge pages.
+    ///
+    /// # Panics
+    /// As [`Pool::new`].
+    pub fn shared_with_reserve(count: usize, reserve: usize, size: usize) -> Result<Self, Error> {
         let in_file = |len| Mapping::in_file(len).or_else(|_| Mapping::new(len));
-        Self::in_memory(count, size, in_file)
+        Self::in_memory((count, reserve), size, in_file)
     }
 
     fn in_memory(
-        count: usize,
+        (count, reserve): (usize, usize),
         size: usize,
         map: impl FnOnce(usize) -> Result<Mapping, Errno>,
     ) -> Result<Self, Error> {
-        assert!(u32::try_from(count).is_ok(), "a pool has fewer than 2^32 buffers");
+        let total = count.saturating_add(reserve);
+        assert!(u32::try_from(total).is_ok(), "a pool has fewer than 2^32 buffers");
         assert!(count > 0, "a pool has at least one buffer");
         assert!(size > 0 && size.is_multiple_of(ROW_SIZE), "buffers are whole rows");
         let no_memory = |errno: Errno| Error::Memory {
-            size_bytes: to_u64(count).saturating_mul(to_u64(size)),
+            size_bytes: to_u64(total).saturating_mul(to_u64(size)),
             errno: errno.raw_os_error(),
         };
-        let len = count.checked_mul(size).ok_or_else(|| no_memory(Errno::NOMEM))?;
-        let free =
-            Free { returned: Vec::with_capacity(count), fresh: 0, untouched: 0, is_ending: false };
+        let len = total.checked_mul(size).ok_or_else(|| no_memory(Errno::NOMEM))?;
+        let returned = Vec::with_capacity(total);
+        let free = Free { returned, fresh: 0, untouched: 0, is_ending: false, lent: 0 };
         let inner = Inner {
             memory: map(len).map_err(no_memory)?,
             size,
-            holders: (0..count).map(|_| AtomicU32::new(0)).collect(),
+            count,
+            holders: (0..total).map(|_| AtomicU32::new(0)).collect(),
             free: Mutex::new(free),
             least_free: AtomicUsize::new(count),
             returned: Condvar::new(),
@@ -172,6 +188,10 @@ impl Pool {
 
     /// As [`Pool::take`], waiting up to `timeout` for one to come back.
     pub fn take_timeout(&self, timeout: Duration) -> Option<Buffer> {
+        if let Some(stage) = stage::current() {
+            let key = (Key::of(&self.inner), "a buffer");
+            return stage.wait_for(key, Some(timeout), || self.take());
+        }
         let (mut free, _) = self
             .inner
             .returned
@@ -198,6 +218,16 @@ impl Pool {
         Some(Shared { held: Held { pool: Arc::clone(&self.inner), index } })
     }
 
+    /// From now on this many buffers of the reserve, or all that it has, may be taken as well: for
+    /// as many that will not come back soon. What was lent stays so.
+    pub fn lend(&self, count: usize) {
+        let mut free = self.inner.lock();
+        let reserve = self.inner.holders.len() - self.inner.count;
+        free.lent = count.min(reserve).max(free.lent);
+        drop(free);
+        self.inner.returned.notify_all();
+    }
+
     /// Buffers that nobody holds at this moment.
     pub fn free_count(&self) -> usize {
         self.inner.free_count(&self.inner.lock())
@@ -208,9 +238,14 @@ impl Pool {
         self.inner.least_free.load(Ordering::Relaxed)
     }
 
-    /// Buffers in all.
+    /// Buffers in all, without the reserve.
     pub fn count(&self) -> usize {
         self.inner.count()
+    }
+
+    /// The same with the reserve: so many lie in the memory of the pool.
+    pub fn mapped_count(&self) -> usize {
+        self.inner.holders.len()
     }
 
     /// Bytes in each buffer.
@@ -221,7 +256,7 @@ impl Pool {
 
 impl Inner {
     fn count(&self) -> usize {
-        self.holders.len()
+        self.count
     }
 
     /// Free buffers that are to be touched, at least.
@@ -242,13 +277,13 @@ impl Inner {
     }
 
     fn free_count(&self, free: &Free) -> usize {
-        free.returned.len() + self.count() - usize_of(free.fresh)
+        free.returned.len() + self.count() + free.lent - usize_of(free.fresh)
     }
 
     fn pop(&self, free: &mut Free) -> Option<u32> {
         let index = free.returned.pop().or_else(|| {
             let index = free.fresh;
-            (usize_of(index) < self.count()).then(|| {
+            (usize_of(index) < self.count() + free.lent).then(|| {
                 free.fresh += 1;
                 index
             })
@@ -314,6 +349,7 @@ impl Drop for Held {
             fence(Ordering::Acquire);
             self.pool.lock().returned.push(self.index);
             self.pool.returned.notify_one();
+            stage::wake(Key::of(&self.pool));
         }
     }
 }
@@ -490,6 +526,26 @@ mod tests {
             }
         });
         assert_eq!(pool.free_count(), 3);
+    }
+
+    #[test]
+    fn a_reserve_is_there_for_those_that_do_not_come_back() {
+        let pool = Pool::shared_with_reserve(2, 3, 4096).unwrap();
+        let kept: Vec<Buffer> = core::iter::from_fn(|| pool.take()).collect();
+        assert_eq!((kept.len(), pool.count(), pool.free_count()), (2, 2, 0));
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| pool.take_timeout(Duration::from_mins(1)).is_some());
+            pool.lend(2);
+            assert!(waiter.join().unwrap());
+        });
+        pool.lend(1);
+        let more: Vec<Buffer> = core::iter::from_fn(|| pool.take()).collect();
+        assert_eq!((more.len(), pool.free_count()), (2, 0));
+        pool.lend(9);
+        let last = pool.take();
+        assert!(last.is_some() && pool.take().is_none());
+        drop((kept, more, last));
+        assert_eq!((pool.free_count(), pool.count()), (5, 2));
     }
 
     #[test]

@@ -11,6 +11,9 @@ use std::sync::{Mutex, PoisonError};
 use io_uring::register::Restriction;
 use io_uring::{Builder, IoUring};
 
+/// More writes than all members of a volume have in flight: 24 times 32.
+const WORKERS_MAX: u32 = 1024;
+
 /// Rings for writing that nobody has.
 static RESERVE: Mutex<Reserve> = Mutex::new(Reserve { rings: Vec::new(), most: 0 });
 
@@ -51,6 +54,9 @@ pub(crate) fn restricted(
     operations: &[u8],
 ) -> io::Result<IoUring> {
     let ring = builder.setup_r_disabled().build(entries)?;
+    // What cannot be submitted without waiting is done by workers of the submitting thread, for all
+    // of its rings. Those that a disk holds up must leave some to the others; from Linux 5.15.
+    ring.submitter().register_iowq_max_workers(&mut [WORKERS_MAX, 0]).unwrap_or_default();
     let mut restrictions: Vec<_> =
         operations.iter().map(|&code| Restriction::sqe_op(code)).collect();
     ring.submitter().register_restrictions(&mut restrictions)?;

@@ -9,14 +9,20 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, SeekFrom, StatxFlags};
-use rustix::fs::{CWD, fstat, ioctl_blksszget, major, minor, openat, seek, stat, statx};
+use rustix::fs::{CWD, fstat, fstatfs, ioctl_blksszget, major, minor, openat, seek, stat, statx};
 use rustix::io::Errno;
 
 use crate::batch::{Batch, read_in_threads};
+use crate::range_lock::lock_range;
+use crate::storage::{Root, Storage};
 use crate::{Error, ROW_SIZE, Read, assert_range, to_u64};
 
 /// A bounce buffer holds this much; longer transfers go in parts.
 const BOUNCE_SIZE: usize = 1 << 20;
+
+/// FUSE, NFS, SMB of versions 1 and 2, 9P, Ceph and AFS: linux/magic.h.
+const SERVED: [i128; 7] =
+    [0x6573_5546, 0x6969, 0xff53_4d42, 0xfe53_4d42, 0x0102_1997, 0x00c3_6400, 0x5346_414f];
 
 /// What a target is opened for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,8 +41,11 @@ pub(crate) struct Target {
     fd: OwnedFd,
     size_bytes: u64,
     direct: bool,
+    is_served: bool,
     /// `None` where there is no ring.
     batch: OnceLock<Option<Batch>>,
+    /// The file that holds its bytes in the end, where that is another one: locked.
+    _backing: Option<OwnedFd>,
 }
 
 impl Target {
@@ -70,6 +79,7 @@ impl Target {
             Access::Shared => lock(&fd, path, FlockOperation::NonBlockingLockShared)?,
             Access::Exclusive => lock(&fd, path, FlockOperation::NonBlockingLockExclusive)?,
         }
+        let backing = if access == Access::Read { None } else { lock_bytes(&fd, path, access)? };
         if kind == FileType::BlockDevice {
             check_logical_block(&fd, path)?;
             // The kernel lets a writer open a read-only block device and refuses the writes:
@@ -80,7 +90,12 @@ impl Target {
         }
         let end =
             seek(&fd, SeekFrom::End(0)).map_err(|errno| Error::path("measure", path, errno))?;
-        Ok(Self { fd, size_bytes: end - end % to_u64(ROW_SIZE), direct, batch: OnceLock::new() })
+        if access == Access::Exclusive && !direct {
+            forget_cached(&fd, path)?;
+        }
+        let (size_bytes, is_served) = (end - end % to_u64(ROW_SIZE), is_served(&fd));
+        let batch = OnceLock::new();
+        Ok(Self { fd, size_bytes, direct, is_served, batch, _backing: backing })
     }
 
     /// Some file systems accept `O_DIRECT` and refuse the transfers, or want more than 4096-byte
@@ -103,6 +118,11 @@ impl Target {
 
     pub(crate) fn is_direct(&self) -> bool {
         self.direct
+    }
+
+    /// Another process or machine answers for the file, or does not.
+    pub(crate) fn is_served(&self) -> bool {
+        self.is_served
     }
 
     /// Reads exactly `into`.
@@ -197,6 +217,21 @@ impl AsFd for Target {
     }
 }
 
+/// Has the next reads come from the medium. After a failed flush the kernel calls the pages clean
+/// that were not written, and goes on giving them out (fsync(2)); the failure is told once, to the
+/// writer of then. A mount must not judge by what is not there.
+fn forget_cached(fd: &OwnedFd, path: &Path) -> Result<(), Error> {
+    let forgotten = rustix::fs::fdatasync(fd)
+        .and_then(|()| rustix::fs::fadvise(fd, 0, None, rustix::fs::Advice::DontNeed));
+    forgotten.map_err(|errno| Error::path("flush", path, errno))
+}
+
+/// Whether the file system is one that another process or machine serves, or does not say what it
+/// is.
+fn is_served(fd: &OwnedFd) -> bool {
+    fstatfs(fd).map_or(true, |found| SERVED.contains(&i128::from(found.f_type)))
+}
+
 /// Follows links; anything but a regular file or a block device is refused before it is opened.
 fn file_type(path: &Path) -> Result<FileType, Error> {
     let found = stat(path).map_err(|errno| refused(path, errno))?;
@@ -228,6 +263,35 @@ fn lock(fd: &OwnedFd, path: &Path, operation: FlockOperation) -> Result<(), Erro
         Ok(()) => Ok(()),
         Err(Errno::WOULDBLOCK) => Err(Error::InUse { path: path.to_path_buf() }),
         Err(errno) => Err(Error::path("lock", path, errno)),
+    }
+}
+
+/// Locks the bytes of the file that a target lies in, which other loop devices over it do not hide.
+/// Gives that file, where it is another one. One that is out of reach, or on a file system without
+/// such locks, is not locked: the claims of `volume` are left.
+fn lock_bytes(fd: &OwnedFd, path: &Path, access: Access) -> Result<Option<OwnedFd>, Error> {
+    let Storage { root: Root::File { device, inode, path: file }, bytes } = Storage::of(path)
+    else {
+        return Ok(None);
+    };
+    let is_exclusive = access == Access::Exclusive;
+    let is_it =
+        |fd: &OwnedFd| fstat(fd).is_ok_and(|found| (found.st_dev, found.st_ino) == (device, inode));
+    let backing = if is_it(fd) {
+        None
+    } else {
+        let how = if is_exclusive { OFlags::RDWR } else { OFlags::RDONLY };
+        let opened = openat(CWD, &file, how | OFlags::CLOEXEC, Mode::empty());
+        let Some(opened) = opened.ok().filter(is_it) else { return Ok(None) };
+        Some(opened)
+    };
+    match lock_range(backing.as_ref().unwrap_or(fd), &bytes, is_exclusive) {
+        Err(Errno::AGAIN | Errno::ACCESS) => {
+            let path = path.to_path_buf();
+            let is_behind = backing.is_some();
+            Err(if is_behind { Error::BackingInUse { path, file } } else { Error::InUse { path } })
+        }
+        _ => Ok(backing),
     }
 }
 
@@ -270,6 +334,12 @@ fn is_aligned(bytes: &[u8]) -> bool {
 /// Memory with an aligned part, grown to the largest transfer seen.
 #[derive(Default)]
 pub(crate) struct Bounce(Vec<u8>);
+
+impl core::fmt::Debug for Bounce {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Bounce of {} bytes", self.0.len())
+    }
+}
 
 impl Bounce {
     /// The first `len` bytes, aligned.

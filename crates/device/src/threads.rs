@@ -7,8 +7,10 @@ use std::thread::JoinHandle;
 
 use crate::clock::monotonic_ns;
 use crate::discard::discard_range;
+use crate::guarded::Guarded;
+use crate::patience::LEAVE;
 use crate::target::Target;
-use crate::{Completion, Device, Error, Shared, assert_range, to_usize};
+use crate::{Completion, Device, Error, ROW_SIZE, ReadAt, Shared, assert_range, to_usize};
 
 /// Enough for several writes in flight and a flush beside them.
 pub(crate) const THREAD_COUNT: usize = 4;
@@ -16,7 +18,7 @@ pub(crate) const THREAD_COUNT: usize = 4;
 /// Hands submissions to threads with synchronous writes.
 #[derive(Debug)]
 pub(crate) struct Threads {
-    target: Arc<Target>,
+    target: Guarded,
     queues: Arc<Queues>,
     workers: Vec<JoinHandle<()>>,
     in_flight: usize,
@@ -50,15 +52,17 @@ enum Work {
     Write { offset: u64, data: Shared, len: usize },
     Flush,
     Discard { offset: u64, len: u64 },
+    Read { offset: u64 },
 }
 
 impl Threads {
-    pub(crate) fn start(target: Arc<Target>, notes: Vec<String>) -> Result<Self, Error> {
+    pub(crate) fn start(target: Guarded, notes: Vec<String>) -> Result<Self, Error> {
         let queues = Arc::new(Queues::default());
         let mut threads =
             Self { target, queues, workers: Vec::with_capacity(THREAD_COUNT), in_flight: 0, notes };
         for index in 0..THREAD_COUNT {
-            let (target, queues) = (Arc::clone(&threads.target), Arc::clone(&threads.queues));
+            let (target, queues) =
+                (Arc::clone(threads.target.target()), Arc::clone(&threads.queues));
             let worker = std::thread::Builder::new()
                 .name(format!("write-{index}"))
                 .spawn(move || work(&target, &queues))
@@ -97,6 +101,7 @@ impl Queues {
 
 fn work(target: &Target, queues: &Queues) {
     while let Some(Job { token, submitted_ns, work }) = queues.next() {
+        let mut row = None;
         let result = match work {
             Work::Write { offset, data, len } => {
                 target.write_at(offset, data.get(..len).expect("checked at submission"))
@@ -104,9 +109,12 @@ fn work(target: &Target, queues: &Queues) {
             // Covers what was completed at submission, and possibly more.
             Work::Flush => target.sync(),
             Work::Discard { offset, len } => discard_range(target, offset, len),
+            Work::Read { offset } => {
+                target.read_at(offset, &mut row.insert(Box::new([0; ROW_SIZE]))[..])
+            }
         };
         let latency_ns = monotonic_ns().saturating_sub(submitted_ns);
-        queues.lock().done.push(Completion { token, result, latency_ns });
+        queues.lock().done.push(Completion { token, result, latency_ns, row });
         queues.finished.notify_one();
     }
 }
@@ -129,6 +137,11 @@ impl Device for Threads {
     fn submit_discard(&mut self, token: u64, offset: u64, len: u64) {
         assert_range(offset, to_usize(len), self.target.size_bytes());
         self.submit(token, Work::Discard { offset, len });
+    }
+
+    fn submit_read(&mut self, token: u64, offset: u64) {
+        assert_range(offset, ROW_SIZE, self.target.size_bytes());
+        self.submit(token, Work::Read { offset });
     }
 
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {
@@ -167,9 +180,23 @@ impl Device for Threads {
 
 impl Drop for Threads {
     /// Writes what was submitted, then ends the threads, so that the lock is not given up before.
+    /// A thread whose write takes too long is left behind, and the lock with it.
     fn drop(&mut self) {
-        self.queues.lock().stopping = true;
+        let mut state = self.queues.lock();
+        state.stopping = true;
         self.queues.submitted.notify_all();
+        let in_flight = self.in_flight;
+        let is_under_way = |state: &mut State| state.done.len() < in_flight;
+        let (mut state, waited) = self
+            .queues
+            .finished
+            .wait_timeout_while(state, LEAVE, is_under_way)
+            .unwrap_or_else(PoisonError::into_inner);
+        if waited.timed_out() {
+            state.jobs.clear();
+            return;
+        }
+        drop(state);
         for worker in self.workers.drain(..) {
             assert!(worker.join().is_ok(), "a writer thread does not panic");
         }

@@ -44,6 +44,14 @@ impl Timeline {
         state.events = state.events.split_off(&now_ns.saturating_add(1));
     }
 
+    /// Does nothing until `ns`: time moves on, on a stage for everybody else, too.
+    pub fn wait_until(&self, ns: i64) {
+        match stage::current() {
+            Some(stage) => stage.wait_until(ns),
+            None => self.advance_to(ns),
+        }
+    }
+
     /// Moves on by `ns`.
     pub fn advance_by(&self, ns: u64) {
         let now_ns = self.now_ns();
@@ -92,7 +100,7 @@ impl Clock for Timeline {
 /// Whoever sleeps moves the time.
 impl Sleep for Timeline {
     fn sleep_until(&self, until_ns: i64) {
-        self.advance_to(until_ns);
+        self.wait_until(until_ns);
     }
 }
 

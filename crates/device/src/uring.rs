@@ -16,7 +16,6 @@
 use core::time::Duration;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::Arc;
 
 use io_uring::types::{Fd, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
@@ -24,8 +23,12 @@ use rustix::io::Errno;
 
 use crate::clock::monotonic_ns;
 use crate::discard::Discards;
-use crate::target::Target;
-use crate::{Completion, Device, Error, Shared, assert_range, rings, to_u64, to_usize};
+use crate::guarded::Guarded;
+use crate::patience::LEAVE;
+use crate::target::Bounce;
+use crate::{
+    Completion, Device, Error, ROW_SIZE, ReadAt, Row, Shared, assert_range, rings, to_u64, to_usize,
+};
 
 /// Submissions are handed over at once, so this bounds nothing.
 const RING_ENTRIES: u32 = 64;
@@ -38,7 +41,7 @@ const COMPLETION_ENTRIES: u32 = 1024;
 pub(crate) struct Uring {
     /// There until it is dropped.
     ring: Option<IoUring>,
-    target: Arc<Target>,
+    target: Guarded,
     /// By user data of the ring; `None` is free.
     slots: Vec<Option<Slot>>,
     in_flight: usize,
@@ -65,25 +68,20 @@ enum Operation {
         done: usize,
     },
     Flush,
+    /// `done` bytes of the row are there.
+    Read {
+        offset: u64,
+        row: Bounce,
+        done: usize,
+    },
 }
 
 impl Uring {
-    /// Fails where `io_uring` is missing, forbidden, or older than Linux 5.11.
-    pub(crate) fn start(target: Arc<Target>, notes: Vec<String>) -> io::Result<Self> {
-        let ring = make_ring().or_else(|error| rings::take().ok_or(error))?;
+    pub(crate) fn start(ring: IoUring, target: Guarded, notes: Vec<String>) -> Self {
         let slots = Vec::with_capacity(to_usize(u64::from(RING_ENTRIES)));
         let (unsent, in_flight) = (Vec::new(), 0);
         let discards = Discards::new();
-        Ok(Self {
-            ring: Some(ring),
-            target,
-            slots,
-            in_flight,
-            discards,
-            unsent,
-            broken: None,
-            notes,
-        })
+        Self { ring: Some(ring), target, slots, in_flight, discards, unsent, broken: None, notes }
     }
 
     fn ring(&mut self) -> &mut IoUring {
@@ -95,7 +93,8 @@ impl Uring {
         assert!(self.in_flight < room, "at most {room} operations are in flight");
         self.in_flight += 1;
         if let Some(error) = &self.broken {
-            self.unsent.push(Completion { token, result: Err(error.clone()), latency_ns: 0 });
+            let (result, row) = (Err(error.clone()), operation.into_row());
+            self.unsent.push(Completion { token, result, latency_ns: 0, row });
             return;
         }
         let slot = Slot { token, submitted_ns: monotonic_ns(), operation };
@@ -111,8 +110,8 @@ impl Uring {
 
     /// Queues what is left to do in a slot.
     fn send(&mut self, index: usize) {
-        let slot = self.slots.get(index).and_then(Option::as_ref).expect("the slot is in use");
-        let file = Fd(self.target.as_fd().as_raw_fd());
+        let file = Fd(self.target.target().as_fd().as_raw_fd());
+        let slot = self.slots.get_mut(index).and_then(Option::as_mut).expect("the slot is in use");
         let entry = slot.operation.entry(file).user_data(to_u64(index));
         loop {
             // SAFETY: the buffer that the entry points to is held by the slot until its completion.
@@ -160,7 +159,9 @@ impl Uring {
         let cause = Error::Io { operation: "submit to io_uring", offset: 0, errno };
         for slot in self.slots.drain(..).flatten() {
             let result = Err(cause.clone());
-            self.unsent.push(Completion { token: slot.token, result, latency_ns: 0 });
+            let row = matches!(slot.operation, Operation::Read { .. });
+            let row = row.then(|| Box::new([0; ROW_SIZE]));
+            self.unsent.push(Completion { token: slot.token, result, latency_ns: 0, row });
             core::mem::forget(slot.operation);
         }
         self.broken = Some(cause);
@@ -182,26 +183,26 @@ impl Uring {
                     self.enter(None);
                 }
                 Some(result) => {
-                    let latency_ns = monotonic_ns().saturating_sub(slot.submitted_ns);
-                    out.push(Completion { token: slot.token, result, latency_ns });
+                    let slot = self.slots.get_mut(index).and_then(Option::take);
+                    let Slot { token, submitted_ns, operation } = slot.expect("it was there");
+                    let latency_ns = monotonic_ns().saturating_sub(submitted_ns);
+                    out.push(Completion { token, result, latency_ns, row: operation.into_row() });
                     self.in_flight -= 1;
-                    if let Some(place) = self.slots.get_mut(index) {
-                        *place = None;
-                    }
                 }
             }
         }
     }
 }
 
-/// A ring that writes and flushes; fails where this process can make none.
+/// A ring that writes, flushes and reads; fails where `io_uring` is missing, forbidden, or older
+/// than Linux 5.11.
 pub(crate) fn make_ring() -> io::Result<IoUring> {
     // COOP_TASKRUN spares interrupts of the submitting thread, from Linux 5.19.
     let mut plain = IoUring::builder();
     plain.setup_cqsize(COMPLETION_ENTRIES);
     let mut newer = plain.clone();
     newer.setup_coop_taskrun().setup_taskrun_flag();
-    let operations = [opcode::Write::CODE, opcode::Fsync::CODE];
+    let operations = [opcode::Write::CODE, opcode::Fsync::CODE, opcode::Read::CODE];
     let ring =
         rings::restricted(&mut newer, RING_ENTRIES, &operations).or_else(|error| {
             match error.raw_os_error() {
@@ -217,14 +218,29 @@ pub(crate) fn make_ring() -> io::Result<IoUring> {
 }
 
 impl Operation {
-    fn entry(&self, file: Fd) -> squeue::Entry {
-        let Self::Write { offset, data, len, done } = self else {
-            return opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build();
-        };
-        let rest = data.get(*done..*len).expect("checked at submission");
-        let count = u32::try_from(rest.len()).unwrap_or(1 << 30);
-        let offset = *offset + to_u64(*done);
-        opcode::Write::new(file, rest.as_ptr(), count).offset(offset).build()
+    fn entry(&mut self, file: Fd) -> squeue::Entry {
+        match self {
+            Self::Write { offset, data, len, done } => {
+                let rest = data.get(*done..*len).expect("checked at submission");
+                let count = u32::try_from(rest.len()).unwrap_or(1 << 30);
+                let offset = *offset + to_u64(*done);
+                opcode::Write::new(file, rest.as_ptr(), count).offset(offset).build()
+            }
+            Self::Flush => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
+            Self::Read { offset, row, done } => {
+                let rest = row.aligned(ROW_SIZE).get_mut(*done..).expect("inside the row");
+                let count = u32::try_from(rest.len()).expect("a row is small");
+                let offset = *offset + to_u64(*done);
+                opcode::Read::new(file, rest.as_mut_ptr(), count).offset(offset).build()
+            }
+        }
+    }
+
+    /// What a read has read.
+    fn into_row(self) -> Option<Box<Row>> {
+        let Self::Read { mut row, .. } = self else { return None };
+        let row: &Row = (&*row.aligned(ROW_SIZE)).try_into().expect("a row was asked for");
+        Some(Box::new(*row))
     }
 
     /// Takes the kernel's answer; `None` means that something is left to do.
@@ -232,6 +248,7 @@ impl Operation {
         let (name, at) = match self {
             Self::Write { offset, done, .. } => ("write", *offset + to_u64(*done)),
             Self::Flush => ("flush", 0),
+            Self::Read { offset, done, .. } => ("read", *offset + to_u64(*done)),
         };
         let count = match usize::try_from(answer) {
             Ok(count) => count,
@@ -240,11 +257,18 @@ impl Operation {
         };
         match self {
             Self::Flush => Some(Ok(())),
-            Self::Write { .. } if count == 0 => Some(Err(Error::io(name, at, Errno::IO))),
+            Self::Write { .. } | Self::Read { .. } if count == 0 => {
+                Some(Err(Error::io(name, at, Errno::IO)))
+            }
             Self::Write { len, done, .. } => {
                 *done += count;
                 assert!(*done <= *len, "the kernel wrote no more than it was given");
                 (*done == *len).then_some(Ok(()))
+            }
+            Self::Read { done, .. } => {
+                *done += count;
+                assert!(*done <= ROW_SIZE, "the kernel read no more than it was asked for");
+                (*done == ROW_SIZE).then_some(Ok(()))
             }
         }
     }
@@ -267,7 +291,12 @@ impl Device for Uring {
 
     fn submit_discard(&mut self, token: u64, offset: u64, len: u64) {
         assert_range(offset, to_usize(len), self.target.size_bytes());
-        self.discards.submit(&self.target, token, (offset, len));
+        self.discards.submit(self.target.target(), token, (offset, len));
+    }
+
+    fn submit_read(&mut self, token: u64, offset: u64) {
+        assert_range(offset, ROW_SIZE, self.target.size_bytes());
+        self.submit(token, Operation::Read { offset, row: Bounce::default(), done: 0 });
     }
 
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {
@@ -315,10 +344,16 @@ impl Device for Uring {
 
 impl Drop for Uring {
     /// Waits for what is in flight, so that neither the buffers nor the lock are given up before.
+    /// What takes too long keeps them both: the buffers are leaked, and the kernel has the file.
     fn drop(&mut self) {
-        let mut ignored = Vec::new();
+        let (mut ignored, start_ns) = (Vec::new(), monotonic_ns());
         while self.in_flight > 0 {
-            self.reap(Some(Duration::from_secs(1)), &mut ignored);
+            let waited = Duration::from_nanos(monotonic_ns().saturating_sub(start_ns));
+            let Some(left) = LEAVE.checked_sub(waited) else {
+                core::mem::forget((core::mem::take(&mut self.slots), self.ring.take()));
+                return;
+            };
+            self.reap(Some(left), &mut ignored);
             ignored.clear();
         }
         if let Some(ring) = self.ring.take().filter(|_| self.broken.is_none()) {

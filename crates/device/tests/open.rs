@@ -10,6 +10,7 @@ mod common;
 use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use common::{Loop, run};
@@ -58,6 +59,14 @@ fn check_round_trip(path: &Path, options: &Options) -> Vec<String> {
     assert_eq!(reap_all(device.as_mut()), [99]);
     device.write_at(16 * size as u64, &vec![0xee; 8192]).unwrap();
     device.flush().unwrap();
+
+    let mut completions = Vec::new();
+    device.submit_read(7, 3 * size as u64);
+    while device.in_flight() > 0 {
+        device.reap(Some(Duration::from_secs(10)), &mut completions);
+    }
+    let row = completions.pop().filter(|done| done.token == 7 && done.result.is_ok()).unwrap().row;
+    assert!(row.unwrap().iter().all(|&byte| byte == expected(3)));
 
     let reader = open_read(path).unwrap();
     assert_eq!(reader.size_bytes(), device.size_bytes());
@@ -193,6 +202,30 @@ fn a_second_writer_is_refused_and_a_reader_is_not() {
 }
 
 #[test]
+fn a_writer_behind_another_name_of_the_storage_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("member");
+    sparse(&path, 8 * MIB);
+    let half =
+        |offset: &'static str| Loop::attach(&path, &["--offset", offset, "--sizelimit", "4194304"]);
+    let (Some(whole), Some(first), Some(second)) =
+        (Loop::attach(&path, &[]), half("0"), half("4194304"))
+    else {
+        return;
+    };
+    let options = Options::default();
+    let is_refused = |path: &Path| matches!(open(path, &options), Err(Error::BackingInUse { .. }));
+    let writer = open(&path, &options).unwrap();
+    assert!(is_refused(&whole.0) && is_refused(&second.0));
+    assert!(device::is_open_for_writing(&whole.0) && open_read(&whole.0).is_ok());
+    drop(writer);
+    let writers = [&first, &second].map(|half| open(&half.0, &options).unwrap());
+    assert!(is_refused(&whole.0) && matches!(open(&path, &options), Err(Error::InUse { .. })));
+    drop(writers);
+    assert!(open(&whole.0, &options).is_ok() && !device::is_open_for_writing(&path));
+}
+
+#[test]
 fn what_is_no_member_is_refused_with_its_reason() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let check = |path: &Path, expected: Error| {
@@ -209,17 +242,52 @@ fn what_is_no_member_is_refused_with_its_reason() {
     check(&path, Error::TooSmall { path: path.clone(), size_bytes: 0, minimum_bytes: 4096 });
 }
 
+/// In a process of its own: threads have capabilities, and any of them may open the file.
 #[test]
 fn a_file_without_permission_is_refused() {
+    const VARIABLE: &str = "DEVICE_TEST_FORBIDDEN";
+    if let Ok(path) = std::env::var(VARIABLE) {
+        let path = Path::new(&path).to_path_buf();
+        // Root passes every permission, unless it gives up the capability to.
+        let mut capabilities = rustix::thread::capabilities(None).unwrap();
+        capabilities.effective -= rustix::thread::CapabilitySet::DAC_OVERRIDE;
+        rustix::thread::set_capabilities(None, capabilities).unwrap();
+        assert_eq!(open(&path, &Options::default()).err(), Some(Error::PermissionDenied { path }));
+        return;
+    }
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let path = directory.path().join("member");
     sparse(&path, MIB);
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o400)).unwrap();
-    // Root passes every permission, unless this thread gives up the capability to.
-    let mut capabilities = rustix::thread::capabilities(None).unwrap();
-    capabilities.effective -= rustix::thread::CapabilitySet::DAC_OVERRIDE;
-    rustix::thread::set_capabilities(None, capabilities).unwrap();
-    assert_eq!(open(&path, &Options::default()).err(), Some(Error::PermissionDenied { path }));
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_file_without_permission_is_refused"])
+        .env(VARIABLE, &path)
+        .output()
+        .unwrap();
+    assert!(child.status.success(), "{child:?}");
+}
+
+/// As after a failed flush: the cache has what the medium has not, and nobody will write it.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "it looks through the page cache")]
+fn who_opens_without_direct_io_reads_what_the_medium_has() {
+    use std::os::unix::fs::FileExt;
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let file = directory.path().join("backing");
+    sparse(&file, MIB);
+    let backing = std::fs::File::options().read(true).write(true).open(&file).unwrap();
+    backing.write_all_at(&[1; 4096], 8192).unwrap();
+    let Some(device) = Loop::attach(&file, &[]) else { return };
+    // It keeps the cache of the device from being forgotten with its last close.
+    let reader = std::fs::File::open(&device.0).unwrap();
+    let mut row = [0; 4096];
+    reader.read_exact_at(&mut row, 8192).unwrap();
+    backing.write_all_at(&[2; 4096], 8192).unwrap();
+    reader.read_exact_at(&mut row, 8192).unwrap();
+    assert_eq!(row[0], 1, "the cache is believed");
+    let buffered = Options { without_direct: true, ..Options::default() };
+    open(&device.0, &buffered).unwrap().read_at(8192, &mut row).unwrap();
+    assert_eq!(row[0], 2);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! offsets and sizes at compile time.
 
 pub mod checksum;
+pub mod claim;
 pub mod directory;
 mod field;
 pub mod geometry;

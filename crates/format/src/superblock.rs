@@ -347,6 +347,12 @@ impl MemberEntry {
     }
 }
 
+/// Most stripes in flight that a ring may have: a small share of it, or what is in flight could
+/// reach round to what is shown.
+pub fn window_max(geometry: &Geometry) -> u64 {
+    (geometry.slots / 8).clamp(2, 64)
+}
+
 impl Superblock {
     /// The copy `copy` as it lies on the disk.
     ///
@@ -426,7 +432,7 @@ impl Superblock {
         if usize::from(member) >= members.len() + spares.len()
             || members.len() != usize::from(geometry.columns())
             || window == 0
-            || u64::from(window) >= geometry.slots
+            || u64::from(window) > window_max(&geometry)
             || max_age_ns < 0
             || erases > 1
         {
@@ -473,9 +479,18 @@ impl Superblock {
         sequences.all(|sequence| sequence <= SEQUENCE_MAX)
             && shapes.chain(gaps).all(|sequence| sequence <= SEQUENCE_MAX)
             && epochs.into_iter().all(|epoch| epoch <= EPOCH_MAX)
-            // Or a mount would take a ring that was written for one that never was.
-            && (self.prepared_epoch > 0 || self.joined_epoch == 0)
+            // Or a mount would take a ring that was written for one that never was, or begin one
+            // that nobody may read.
+            && (self.prepared_epoch > 0 || !self.has_past())
             && self.generation <= GENERATION_MAX
+    }
+
+    /// It speaks of something that was recorded.
+    fn has_past(&self) -> bool {
+        let sequences = [self.joined_start, self.previous_start, self.given_up_before];
+        let epochs = [self.joined_epoch, self.previous_epoch];
+        sequences.iter().chain([&self.erased_before]).any(|sequence| *sequence > 0)
+            || epochs.iter().any(|epoch| *epoch > 0)
     }
 
     /// Identity of the member or spare that it lies on.
@@ -690,12 +705,33 @@ mod tests {
     }
 
     #[test]
-    fn who_has_joined_an_epoch_knows_that_one_was_prepared() {
-        let of = |prepared_epoch, joined_epoch| {
-            let superblock = Superblock { prepared_epoch, joined_epoch, ..superblock() };
-            Superblock::decode(&superblock.encode(0), 0).is_ok()
+    fn who_has_a_past_knows_that_an_epoch_was_prepared() {
+        let none = |prepared_epoch| Superblock {
+            prepared_epoch,
+            joined_epoch: 0,
+            joined_start: 0,
+            previous_epoch: 0,
+            previous_start: 0,
+            given_up_before: 0,
+            erased_before: 0,
+            ..superblock()
         };
-        assert!(of(0, 0) && of(1, 0) && of(1, 1) && !of(0, 1));
+        let is_refused = |it: &Superblock| Superblock::decode(&it.encode(0), 0).is_err();
+        assert!(!is_refused(&none(0)) && !is_refused(&none(1)));
+        let pasts: [fn(&mut Superblock); 6] = [
+            |it| it.joined_epoch = 1,
+            |it| it.joined_start = 1,
+            |it| it.previous_epoch = 1,
+            |it| it.previous_start = 1,
+            |it| it.given_up_before = 1,
+            |it| it.erased_before = 1,
+        ];
+        for (number, give_past) in pasts.into_iter().enumerate() {
+            let (mut unprepared, mut prepared) = (none(0), none(1));
+            give_past(&mut unprepared);
+            give_past(&mut prepared);
+            assert!(is_refused(&unprepared) && !is_refused(&prepared), "{number}");
+        }
     }
 
     #[test]

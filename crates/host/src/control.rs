@@ -18,7 +18,7 @@ use units::Clock as _;
 use crate::SystemClock;
 
 pub use client::{ask, control_sockets};
-pub(crate) use place::{SYSTEM, make_system_folder};
+pub(crate) use place::{SYSTEM, make_system_folder, own_folders};
 pub use server::ControlSocket;
 pub(crate) use server::read_any_question;
 

@@ -90,6 +90,14 @@ pub enum Error {
         /// The pipe.
         path: PathBuf,
     },
+    /// An output would destroy what is there: nobody means that.
+    #[error("{} {why}: name another place", path.display())]
+    Spared {
+        /// Where the output should go.
+        path: PathBuf,
+        /// What is there.
+        why: &'static str,
+    },
     /// There is no folder of the user's own for sockets.
     #[error("no folder for a socket: none of XDG_RUNTIME_DIR, XDG_CACHE_HOME and HOME is set")]
     NoSocketFolder,

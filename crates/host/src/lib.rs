@@ -7,6 +7,7 @@
 //! decides; `upkeep` refuses a target by what this room finds.
 
 mod cached;
+mod claimant;
 mod clock;
 mod control;
 mod directory;
@@ -43,6 +44,7 @@ mod signals;
 pub mod signature;
 pub mod sockets;
 mod space;
+mod spared;
 pub mod symbols;
 mod tail;
 mod temporary;
@@ -55,6 +57,7 @@ pub mod usage;
 mod user;
 
 pub use cached::{cached_share, page_bytes};
+pub use claimant::{claim_interval_ms, claimant, is_gone};
 pub use clock::SystemClock;
 pub use control::{ControlSocket, ask, control_sockets};
 pub use directory::{Directory, OpenFile, default_cache_directory};
@@ -81,7 +84,7 @@ pub use processors::{
     processor_temperature_c,
 };
 pub use program::{Ended, Program};
-pub use signals::StopFlag;
+pub use signals::{StopFlag, is_signalled};
 pub use space::{extents, free_bytes};
 pub use tail::Tail;
 pub use temporary::TemporaryDirectory;

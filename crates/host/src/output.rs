@@ -13,6 +13,7 @@ use rustix::process::geteuid;
 
 use crate::Error;
 use crate::draft::{draft_file, draft_folder};
+use crate::spared;
 use crate::usage::{Target, target};
 use crate::user::calling_user;
 
@@ -28,7 +29,9 @@ pub struct Output {
 
 impl Output {
     /// Begins a file for its owner's eyes only. Without `overwrite` an existing one is refused.
+    /// What nobody means to lose is refused in any case: members of volumes, inputs, disks.
     pub fn create(path: &Path, overwrite: bool) -> Result<Self, Error> {
+        spared::check(path)?;
         let fail = |error| Error::path("create", path, error);
         let found = target(path)?;
         if found == Target::Other && !path.is_dir() {
@@ -54,6 +57,8 @@ impl Output {
     pub fn finish(mut self) -> Result<(), Error> {
         let fail = |error| Error::path("write", &self.path, error);
         let Some(draft) = &self.draft else { return Ok(()) };
+        // An input may have been opened since.
+        spared::check(&self.path)?;
         let flags = if self.overwrite { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
         match renameat_with(CWD, draft, CWD, &self.path, flags) {
             // Not every file system knows the flag; the name was free a moment ago.
@@ -95,6 +100,7 @@ pub struct OutputFolder {
 impl OutputFolder {
     /// Begins a folder for its owner's eyes only, at a place where nothing is, or an empty folder.
     pub fn create(path: &Path) -> Result<Self, Error> {
+        spared::check(path)?;
         let fail = |error| Error::path("create", path, error);
         match std::fs::read_dir(path).map(Iterator::count) {
             Ok(0) => {}

@@ -54,6 +54,8 @@ pub(crate) struct Stat {
     pub(crate) parent: u32,
     /// It is a thread of the kernel.
     pub(crate) is_kernel: bool,
+    /// When it started, in the kernel's ticks since boot.
+    pub(crate) started: u64,
     /// The processor that it was on last.
     pub(crate) processor: u32,
 }
@@ -70,17 +72,19 @@ impl Stat {
         const KERNEL_THREAD: u64 = 0x20_0000;
         let (head, rest) = line.rsplit_once(") ")?;
         let (_, name) = head.split_once(" (")?;
-        // Fields 3, 4, 9 and 39 of all.
+        // Fields 3, 4, 9, 22 and 39 of all.
         let mut fields = rest.split_ascii_whitespace();
         let state = fields.next()?;
         let parent = fields.next()?.parse().ok()?;
         let flags: u64 = fields.nth(4)?.parse().ok()?;
-        let processor = fields.nth(29)?.parse().ok()?;
+        let started = fields.nth(12)?.parse().ok()?;
+        let processor = fields.nth(16)?.parse().ok()?;
         Some(Self {
             name: name.to_owned(),
             is_alive: !matches!(state, "Z" | "X"),
             parent,
             is_kernel: flags & KERNEL_THREAD != 0,
+            started,
             processor,
         })
     }
@@ -111,13 +115,17 @@ mod tests {
 
     #[test]
     fn names_may_look_like_the_rest_of_the_line() {
-        let rest = |state, flags| format!("{state} 5 0 0 0 -1 {flags} {}17 3 0 0", "0 ".repeat(28));
+        let zeros = |count: usize| "0 ".repeat(count);
+        let rest = |state, flags| {
+            format!("{state} 5 0 0 0 -1 {flags} {}9 {}17 3 0 0", zeros(12), zeros(15))
+        };
         let parse = |head: &str, rest: String| Stat::parse(&format!("{head} {rest}"));
         let expected = Stat {
             name: "a (b) S 2 c".to_owned(),
             is_alive: true,
             parent: 5,
             is_kernel: true,
+            started: 9,
             processor: 3,
         };
         assert_eq!(parse("77 (a (b) S 2 c)", rest("S", 2_129_984)), Some(expected.clone()));

@@ -1,17 +1,39 @@
-//! Ctrl-C and termination as a flag that long work looks at.
+//! Ctrl-C, termination and whatever else ends a process as a flag that long work looks at.
 
 use core::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{
+    SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM,
+    SIGXCPU, SIGXFSZ,
+};
 
-use crate::Error;
+use crate::{Error, read_text};
 
 /// 128 + SIGINT, as shells report it.
 const INTERRUPTED: i32 = 130;
 
-/// Set by the first SIGINT or SIGTERM; a second one ends the process at once with status 130.
+/// Signals that end a process which does nothing about them, and come from outside: from a terminal
+/// that is closed, a limit of time, a script. Not those that our own mistakes raise. SIGPIPE is
+/// ignored in every Rust program; a pipe that nobody reads shows in the write.
+const ENDING: [i32; 12] = [
+    SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGXFSZ, SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1,
+    SIGUSR2, SIGIO,
+];
+/// Heard also by who was started with them ignored, as shells start what runs in the background.
+const ALWAYS_HEARD: [i32; 2] = [SIGINT, SIGTERM];
+
+/// Set by the first signal after any flag was installed.
+static IS_SIGNALLED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// Whether a signal that some [`StopFlag`] hears has come.
+pub fn is_signalled() -> bool {
+    IS_SIGNALLED.get().is_some_and(|flag| flag.load(Ordering::Relaxed))
+}
+
+/// Set by the first signal that would end the process; a second one ends it at once with status
+/// 130. What the process was started to ignore (`nohup`) it ignores, but for SIGINT and SIGTERM.
 #[derive(Debug, Clone, Default)]
 pub struct StopFlag(Arc<AtomicBool>);
 
@@ -19,7 +41,10 @@ impl StopFlag {
     /// A flag that signals set. The handlers stay for the life of the process.
     pub fn install() -> Result<Self, Error> {
         let flag = Self::default();
-        for signal in [SIGINT, SIGTERM] {
+        let any = IS_SIGNALLED.get_or_init(Arc::default);
+        let ignored = ignored();
+        let is_heard = |signal: &i32| ALWAYS_HEARD.contains(signal) || !ignored.contains(signal);
+        for signal in ENDING.into_iter().filter(is_heard) {
             // Handlers run in this order, so the one that ends the process sees the flag of earlier
             // signals only.
             signal_hook::flag::register_conditional_shutdown(
@@ -28,6 +53,7 @@ impl StopFlag {
                 Arc::clone(&flag.0),
             )
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag.0)))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(any)))
             .map_err(|error| Error::system("install a signal handler", error))?;
         }
         Ok(flag)
@@ -47,4 +73,12 @@ impl StopFlag {
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
+}
+
+/// The signals that this process ignores: `proc_pid_status(5)`. None where the kernel does not say.
+fn ignored() -> Vec<i32> {
+    let status = read_text("/proc/self/status".as_ref()).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    (1..=64).filter(|signal| mask & (1 << (signal - 1)) != 0).collect()
 }

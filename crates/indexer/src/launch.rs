@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 
 use device::Pool;
+use host::{Duplex, Heard};
 
 use crate::worker::{Memory, serve};
 
@@ -20,6 +21,37 @@ pub trait Launch: fmt::Debug + Send + Sync {
     /// Starts one that calls [`serve`] with its end of the stream and the memories, in their order:
     /// in another process by the descriptors of [`Pool::memory_fd`].
     fn start(&self, stream: OwnedFd, memories: &[Pool]) -> io::Result<Box<dyn Process>>;
+
+    /// Starts one, and gives the owner's end of the stream.
+    fn connect(&self, memories: &[Pool]) -> io::Result<(Box<dyn Line>, Box<dyn Process>)> {
+        let (stream, other) = Duplex::pair()?;
+        Ok((Box::new(stream), self.start(other, memories)?))
+    }
+}
+
+/// The owner's end of the stream to a worker: [`Duplex`], or played.
+pub trait Line: fmt::Debug + Send {
+    /// As [`Duplex::send`].
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// As [`Duplex::receive`].
+    fn receive(&mut self, into: &mut Vec<u8>, most: usize, patience: Duration)
+    -> io::Result<Heard>;
+}
+
+impl Line for Duplex {
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        Self::send(self, bytes)
+    }
+
+    fn receive(
+        &mut self,
+        into: &mut Vec<u8>,
+        most: usize,
+        patience: Duration,
+    ) -> io::Result<Heard> {
+        Self::receive(self, into, most, patience)
+    }
 }
 
 /// A worker that was started. Dropped, it is ended.
@@ -51,8 +83,11 @@ impl Workers {
         OF_PROGRAM.get_or_init(|| Self(launch));
     }
 
-    pub(crate) fn start(&self, stream: OwnedFd, memories: &[Pool]) -> io::Result<Box<dyn Process>> {
-        self.0.start(stream, memories)
+    pub(crate) fn connect(
+        &self,
+        memories: &[Pool],
+    ) -> io::Result<(Box<dyn Line>, Box<dyn Process>)> {
+        self.0.connect(memories)
     }
 }
 

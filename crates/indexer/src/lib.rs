@@ -39,12 +39,14 @@ mod lane;
 mod launch;
 mod message;
 mod owner;
+mod played;
 pub mod untrusted;
 mod worker;
 
 pub use faulty::{Fate, Faulty, Seen};
-pub use launch::{Ended, InThread, Launch, Process, Workers};
+pub use launch::{Ended, InThread, Launch, Line, Process, Workers};
 pub use message::PARQUET_BYTES_MAX;
 pub use message::{Closing, GaveWay, Lane, Malformed, Rest, Taken, Times};
 pub use owner::{Death, Event, IN_HAND_MAX, Owner, Piece, Setup, Stripe};
+pub use played::{Played, Plays};
 pub use worker::{Memory, WorkerError, serve};

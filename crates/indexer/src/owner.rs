@@ -20,12 +20,12 @@ use core::time::Duration;
 
 use device::{Pool, Shared};
 use format::head::{StripeId, VolumeId};
-use host::{Duplex, Heard};
+use host::Heard;
 use index::Encoded;
 use session::Config;
 use units::{Clock, NANOS_PER_SECOND};
 
-use crate::launch::{Ended, Process, Workers};
+use crate::launch::{Ended, Line, Process, Workers};
 use crate::message::{
     ANSWER_BYTES_MAX, Answer, Begin, Closing, FRAME_BYTES, Lane, MemoryShape, PARQUET_BYTES_MAX,
     PieceAt, Request, SegmentHead, StripeAt, Taken, Times, VERSION, frame_head,
@@ -146,7 +146,7 @@ pub struct Death {
 #[derive(Debug)]
 struct Worker {
     process: Box<dyn Process>,
-    stream: Duplex,
+    stream: Box<dyn Line>,
     received: Vec<u8>,
     /// Bytes of `received` that were read.
     read: usize,
@@ -347,7 +347,7 @@ impl Owner {
         if wait_ns > 0 {
             let wait = Duration::from_nanos(wait_ns.unsigned_abs());
             if self.unready < UNREADY_MAX {
-                std::thread::park_timeout(wait.min(patience));
+                stage::sleep(wait.min(patience));
             }
             return false;
         }
@@ -367,7 +367,7 @@ impl Owner {
     fn start(&mut self, clock: &dyn Clock) -> io::Result<()> {
         let shapes = self.setup.memories.iter().map(|pool| {
             Some(MemoryShape {
-                count: pool.count().try_into().ok()?,
+                count: pool.mapped_count().try_into().ok()?,
                 size: pool.buffer_size().try_into().ok()?,
             })
         });
@@ -377,8 +377,7 @@ impl Owner {
             sessions: self.setup.sessions,
             memories: shapes.collect::<Option<_>>().expect("a pool's shape has 32-bit numbers"),
         };
-        let (stream, other) = Duplex::pair()?;
-        let process = self.setup.workers.start(other, &self.setup.memories)?;
+        let (stream, process) = self.setup.workers.connect(&self.setup.memories)?;
         let worker = Worker {
             process,
             stream,

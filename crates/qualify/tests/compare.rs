@@ -61,6 +61,10 @@ impl Device for Switched {
         self.disk().submit_discard(token, offset, len);
     }
 
+    fn submit_read(&mut self, token: u64, offset: u64) {
+        self.disk().submit_read(token, offset);
+    }
+
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {
         self.disk().reap(wait, out);
     }

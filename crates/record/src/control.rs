@@ -12,6 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use core::time::Duration;
 
 use format::head::StripeId;
+use stage::Key;
 
 /// A handle on one recording; clones share it.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +34,11 @@ impl Control {
     /// see it. False when that was not so after `patience`.
     pub fn sync(&self, patience: Duration) -> bool {
         let number = self.shared.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Some(stage) = stage::current() {
+            let is_answered = || (*self.lock() >= number).then_some(());
+            let key = (Key::of(&self.shared), "an answer to a question");
+            return stage.wait_for(key, Some(patience), is_answered).is_some();
+        }
         let (answered, _) = self
             .shared
             .changed
@@ -53,6 +59,7 @@ impl Control {
         *answered = number.max(*answered);
         drop(answered);
         self.shared.changed.notify_all();
+        stage::wake(Key::of(&self.shared));
     }
 
     /// A number has no state in between that a panic could leave.

@@ -1,10 +1,10 @@
 //! Which members hear ahead of the head what is needed no more: flash, unless told otherwise.
 
-use std::path::Path;
-
 use host::disk::Disk;
 use units::ByteSize;
 use volume::{MemberAt, Writer};
+
+use crate::storage::Storage;
 
 /// Whether disks are told ahead of the head what is needed no more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -19,11 +19,15 @@ pub enum Discard {
 }
 
 /// Has the writer tell those that are to be told; says in lines what happens.
-pub(crate) fn begin(writer: &mut Writer, members: &[MemberAt], wished: Discard) -> Vec<String> {
+pub(crate) fn begin(
+    writer: &mut Writer,
+    (members, storage): (&[MemberAt], &dyn Storage),
+    wished: Discard,
+) -> Vec<String> {
     let run_bytes = writer.discard_bytes();
     let mut lines = Vec::new();
     for MemberAt { member, path } in members {
-        let refusal = refusal(path, wished, run_bytes);
+        let refusal = refusal(storage.disk(path), wished, run_bytes);
         writer.discard_ahead(*member, refusal.is_none());
         let path = path.display();
         let what = match refusal {
@@ -37,8 +41,8 @@ pub(crate) fn begin(writer: &mut Writer, members: &[MemberAt], wished: Discard) 
 }
 
 /// Whether a disk that joins a running recording is to be told.
-pub(crate) fn is_wanted(path: &Path, wished: Discard, run_bytes: u64) -> bool {
-    refusal(path, wished, run_bytes).is_none()
+pub(crate) fn is_wanted(disk: Option<Disk>, wished: Discard, run_bytes: u64) -> bool {
+    refusal(disk, wished, run_bytes).is_none()
 }
 
 /// Why a member is not told.
@@ -49,13 +53,8 @@ struct Refusal {
     is_expected: bool,
 }
 
-fn refusal(path: &Path, wished: Discard, run_bytes: u64) -> Option<Refusal> {
-    // A disk of which nothing can be known is left alone.
-    let disk = host::disk::of(path).ok().flatten();
-    refusal_of(disk, wished, run_bytes)
-}
-
-fn refusal_of(disk: Option<Disk>, wished: Discard, run_bytes: u64) -> Option<Refusal> {
+/// A disk of which nothing can be known is left alone.
+fn refusal(disk: Option<Disk>, wished: Discard, run_bytes: u64) -> Option<Refusal> {
     let refused = |why: &str, is_expected| Some(Refusal { why: why.to_owned(), is_expected });
     let Some(disk) = disk else {
         return refused("it is no block device", wished != Discard::On);
@@ -84,7 +83,7 @@ mod tests {
     fn flash_is_told_and_the_rest_only_when_asked_for_and_able() {
         let disk =
             |is_rotational, discard_granularity| Some(Disk { is_rotational, discard_granularity });
-        let why = |disk: Option<Disk>, wished| refusal_of(disk, wished, 16 << 20).map(|it| it.why);
+        let why = |disk: Option<Disk>, wished| refusal(disk, wished, 16 << 20).map(|it| it.why);
         let flash = disk(false, Some(4096));
         let turning = disk(true, Some(4096));
         assert_eq!(why(flash, Discard::Auto), None);
@@ -102,7 +101,7 @@ mod tests {
 
     #[test]
     fn only_what_was_asked_for_or_is_surprising_is_said() {
-        let said = |disk, wished| !refusal_of(disk, wished, 16 << 20).unwrap().is_expected;
+        let said = |disk, wished| !refusal(disk, wished, 16 << 20).unwrap().is_expected;
         assert!(!said(None, Discard::Auto) && said(None, Discard::On));
         let coarse = Disk { is_rotational: false, discard_granularity: Some(1 << 30) };
         assert!(said(Some(coarse), Discard::Auto));

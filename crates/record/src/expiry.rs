@@ -5,18 +5,18 @@
 //! a disk that hangs may put off for good. Erasing gives way to recording. In the end it is given a
 //! few seconds; what is left the next recording goes on with, or `erase`.
 
-use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
+use std::sync::Arc;
 
 use core::ops::Range;
 use core::time::Duration;
 
 use format::head::StripeId;
+use stage::{Receiver, Sender, channel};
 use units::{Clock, NANOS_PER_SECOND, Timestamp};
 use volume::{ClockDoubt, Reader, Retention, Writer};
 
 use crate::Error;
+use crate::storage::Storage;
 
 /// How often packets expire: the superblocks are written each time.
 const EXPIRE_NS: i64 = 30 * NANOS_PER_SECOND;
@@ -28,8 +28,6 @@ const OPEN_NS_MAX: i64 = 3600 * NANOS_PER_SECOND;
 const SLOTS_AT_ONCE: u64 = 4096;
 /// How long the end of a recording goes on erasing.
 const FINISH_NS: i64 = 10 * NANOS_PER_SECOND;
-/// How long it waits at once for what is under way.
-const POLL: Duration = Duration::from_millis(2);
 
 /// What the ring writer knows of the age of packets.
 pub(crate) struct Expiry {
@@ -48,14 +46,13 @@ pub(crate) struct Expiry {
 }
 
 impl Expiry {
-    /// `volume` and `members` are where slots are looked for that may be erased.
+    /// On `storage` slots are looked for that may be erased.
     pub(crate) fn new(
         (retention, is_clock_right): (Retention, bool),
-        volume: PathBuf,
-        members: Vec<PathBuf>,
+        storage: Arc<dyn Storage>,
     ) -> Result<Self, Error> {
         let erases = retention.erases && retention.max_age_ns > 0;
-        let seeker = erases.then(|| Seeker::start(volume, members)).transpose();
+        let seeker = erases.then(|| Seeker::start(storage)).transpose();
         let seeker = seeker.map_err(Error::Thread)?;
         Ok(Self {
             retention,
@@ -123,7 +120,8 @@ impl Expiry {
         }
         loop {
             while left_ns() > 0 && writer.erase_next(clock)? {
-                writer.poll(Some(POLL), clock)?;
+                // What was erased is flushed at once: no more of it is under way at a time.
+                writer.poll_at_once(clock)?;
             }
             let is_asked = left_ns() > 0 && self.ask(writer, clock);
             if !is_asked || !self.take_answer(writer, left_ns(), clock)? {
@@ -186,19 +184,19 @@ impl Expiry {
 
 /// A thread that looks for slots that hold nothing but what is expired.
 struct Seeker {
-    ask: SyncSender<(Range<u64>, Timestamp)>,
+    ask: Sender<(Range<u64>, Timestamp)>,
     answers: Receiver<u64>,
 }
 
 impl Seeker {
-    fn start(volume: PathBuf, members: Vec<PathBuf>) -> std::io::Result<Self> {
-        let (ask, asked) = sync_channel::<(Range<u64>, Timestamp)>(1);
-        let (answer, answers) = sync_channel(1);
+    fn start(storage: Arc<dyn Storage>) -> std::io::Result<Self> {
+        let (ask, asked) = channel::<(Range<u64>, Timestamp)>(1);
+        let (answer, answers) = channel(1);
         let body = move || {
             while let Ok((slots, through)) = asked.recv() {
                 let find = || -> Result<u64, volume::Error> {
-                    let found = volume::find_members(&volume, &members)?;
-                    let reader = Reader::of_members(volume::open_members(&found)?)?;
+                    let found = storage.find_any()?;
+                    let reader = Reader::of_members(storage.open_members(&found)?)?;
                     Ok(reader.expired_until(slots.clone(), through))
                 };
                 // What cannot be read now is looked for again.
@@ -208,7 +206,7 @@ impl Seeker {
             }
         };
         // It ends with the channel, and nobody waits for it: a disk that hangs holds it up.
-        drop(thread::Builder::new().name("expiry".to_owned()).spawn(body)?);
+        stage::spawn("expiry", body)?;
         Ok(Self { ask, answers })
     }
 }

@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{
-    Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel,
-};
+use std::sync::mpsc::{RecvTimeoutError, TryRecvError, TrySendError};
 
 use core::time::Duration;
+
+use stage::{Receiver, Sender, channel};
 
 use crate::ring::SealedStripe;
 
@@ -23,7 +23,7 @@ pub(crate) struct Queued {
 
 /// The ring writer's end.
 pub(crate) struct ToIndexer {
-    stripes: SyncSender<Queued>,
+    stripes: Sender<Queued>,
     waiting: Arc<AtomicUsize>,
     capacity: usize,
     /// Whoever sends waits for room, sooner or later: there is always time.
@@ -40,7 +40,7 @@ pub(crate) struct FromRing {
 /// waits for it, by the columns running out, and nothing has to give way.
 pub(crate) fn queue(columns: usize, may_wait: bool) -> (ToIndexer, FromRing) {
     let capacity = if may_wait { columns } else { columns / 2 };
-    let (sender, receiver) = sync_channel(capacity);
+    let (sender, receiver) = channel(capacity);
     let waiting = Arc::new(AtomicUsize::new(0));
     let to = ToIndexer { stripes: sender, waiting: Arc::clone(&waiting), capacity, may_wait };
     (to, FromRing { stripes: receiver, waiting })

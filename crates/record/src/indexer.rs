@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::sync::PoisonError;
-use std::sync::mpsc::{RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
 use std::thread;
 
 use core::time::Duration;
@@ -20,6 +20,7 @@ use format::head::{HEAD_BYTES, StripeId};
 use format::local::LOCAL_FRAME_BYTES;
 use index::{Catalog, Encoded, Files, Identity};
 use indexer::{Closing, Death, Event, GaveWay, Lane, Owner, Piece, Rest, Stripe, Times};
+use stage::{Sender, channel};
 use units::Clock;
 use volume::Reader;
 
@@ -96,7 +97,7 @@ pub(crate) struct Indexer<'a> {
     pub(crate) recording: Option<String>,
     pub(crate) catalog: Catalog,
     pub(crate) files: &'a (dyn Files + Sync),
-    pub(crate) tasks: SyncSender<Task>,
+    pub(crate) tasks: Sender<Task>,
     /// Columns for the parts of an index.
     pub(crate) pool: Pool,
     pub(crate) data_columns: usize,
@@ -544,7 +545,7 @@ impl<'a> Run<'a> {
                 assert_eq!(filled, rows, "every column of a stripe has the same rows");
                 columns.push(column);
             }
-            let (answer, place) = sync_channel(1);
+            let (answer, place) = channel(1);
             let task = Task::IndexParts { columns, rows, answer };
             tasks.send(task).map_err(|_| WriterGone)?;
             let place = place.recv().map_err(|_| WriterGone)?;
@@ -646,7 +647,7 @@ impl<'a> Run<'a> {
                 if is_stuck || !(has_time && self.has_rest()) {
                     return;
                 }
-                thread::park_timeout(Duration::from_millis(2));
+                stage::sleep(Duration::from_millis(2));
             }
         }
     }
@@ -668,7 +669,7 @@ impl<'a> Run<'a> {
     fn await_durable(&mut self) -> Result<(), index::Error> {
         let give_up_ns = self.parts.clock.boottime_ns().saturating_add(AWAIT_NS);
         while !self.pending.is_empty() && self.parts.clock.boottime_ns() < give_up_ns {
-            thread::park_timeout(Duration::from_millis(2));
+            stage::sleep(Duration::from_millis(2));
             self.cache_durable()?;
         }
         Ok(())

@@ -1,7 +1,6 @@
 //! Packets into columns: one copy each, and every one of them counted.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::SyncSender;
 
 use core::time::Duration;
 
@@ -11,6 +10,7 @@ use format::directory::{Gap, GapCause};
 use format::head::Totals;
 use format::pcapng::{ByteOrder, Options, put_comment, put_option};
 use format::piece::{EncodedInterface, InterfaceFields, PacketParts, PieceBuilder};
+use stage::Sender;
 use units::{Clock, Timestamp};
 use wire::LinkType;
 
@@ -54,7 +54,7 @@ pub(crate) struct Intake<'a> {
     ledger: &'a Ledger,
     pool: Pool,
     /// Gone when the packets have ended.
-    tasks: Option<SyncSender<Task>>,
+    tasks: Option<Sender<Task>>,
     clock: &'a dyn Clock,
     /// A file waits for a free column; a link does not, its packet is a writer drop.
     may_wait: bool,
@@ -107,7 +107,7 @@ pub(crate) struct IntakeParts<'a> {
     pub(crate) queue: usize,
     pub(crate) ledger: &'a Ledger,
     pub(crate) pool: Pool,
-    pub(crate) tasks: SyncSender<Task>,
+    pub(crate) tasks: Sender<Task>,
     pub(crate) clock: &'a dyn Clock,
     pub(crate) may_wait: bool,
     pub(crate) cut_after_ns: i64,

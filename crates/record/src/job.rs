@@ -1,19 +1,21 @@
 //! One recording, from options to report.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use core::fmt;
 use core::ops::ControlFlow;
 use core::time::Duration;
 
-use capture::Timestamps;
+use capture::{Source, Timestamps};
 use device::{Ahead, Pool};
 use format::directory::SegmentEntry;
 use format::head::StripeId;
 use format::superblock::Superblock;
+use index::Files;
 use indexer::{GaveWay, Workers};
 use sandbox::Launcher;
-use units::{ByteSize, Clock};
+use units::{ByteSize, Sleep};
 use volume::{Candidate, ClockDoubt, MemberAt, Reader, Recovery, Writer, WriterCounters};
 
 use crate::account::{Account, Loss};
@@ -24,10 +26,11 @@ use crate::error::Error;
 use crate::members::MemberChange;
 use crate::memory::Budget;
 use crate::pipeline;
-use crate::queues::Queues;
+use crate::queues::{Queues, Sources};
 use crate::selection::Selection;
 use crate::settling::Settled;
 use crate::sources::{self, Way};
+use crate::storage::{OpenedDevice, Paths, Storage};
 use crate::watch::{Disks, SlowLimit, Watches};
 
 /// Fewest columns of a pool: one being filled, one being written, one with an index, and some
@@ -267,7 +270,7 @@ pub struct Report {
 /// was accepted is stored, sealed and acknowledged.
 pub fn record(
     options: &Options,
-    clock: &dyn Clock,
+    clock: &dyn Sleep,
     progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Report, Error> {
     let opening_ns = clock.boottime_ns();
@@ -276,23 +279,77 @@ pub fn record(
     // Memory that card and processors share lies where the card is.
     let near = host::MemoryNear::interfaces(interfaces_of(&options.input));
     let mut sources = sources::open(options, selection)?;
-    let mut opened = open_volume(options, 1 + sources.further.len(), clock)?;
+    let storage: Arc<dyn Storage> = Arc::new(Paths::new(options));
+    let mut opened = open_volume((options, &*storage), 1 + sources.further.len(), clock)?;
     opened.setup.append(&mut sources.setup);
     drop(near);
     sources.advice.extend(options.settled.call(options, opened.writer.superblock()));
     let cpu_before = host::cpu_time()?;
     let start_ns = clock.boottime_ns();
-    let mut report = pipeline::run(options, clock, sources, opened, progress)?;
+    let base = Base { storage, files: None, log: host::log_warning, sources };
+    let mut report = pipeline::run(options, clock, base, opened, progress)?;
     report.opening_ns = start_ns - opening_ns;
     report.elapsed_ns = clock.boottime_ns() - start_ns;
     let cpu = host::cpu_time()?;
     // That of the indexers is there already.
     report.cpu += (cpu.user + cpu.system).saturating_sub(cpu_before.user + cpu_before.system);
-    for account in &report.interfaces {
-        let settled = account.is_balanced() && account.in_flight == 0;
-        assert!(settled, "every packet is accounted for: {account:?}");
-    }
+    report.assert_accounted();
     Ok(report)
+}
+
+/// What a recording stands on, where that is not this machine.
+pub struct Ground {
+    /// Its disks.
+    pub storage: Arc<dyn Storage>,
+    /// The index directory.
+    pub files: Box<dyn Files + Send + Sync>,
+    /// Where packets come from: one for each queue.
+    pub sources: Vec<Box<dyn Source>>,
+}
+
+impl fmt::Debug for Ground {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ground").field("storage", &self.storage).finish_non_exhaustive()
+    }
+}
+
+/// As [`record`], on ground that is given: what `options` say of places is not looked at.
+pub fn record_on(
+    ground: Ground,
+    options: &Options,
+    clock: &dyn Sleep,
+    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<Report, Error> {
+    let selection = Selection::new(options)?;
+    let Ground { storage, files, sources } = ground;
+    let opened = open_volume((options, &*storage), sources.len(), clock)?;
+    let mut sources = sources.into_iter();
+    let (first, further) = (sources.by_ref().take(1).collect(), sources.collect());
+    let (advice, setup) = (Vec::new(), Vec::new());
+    let sources = Sources { first, further, advice, selection, setup };
+    let base = Base { storage, files: Some(files), log: |_| (), sources };
+    let report = pipeline::run(options, clock, base, opened, progress)?;
+    report.assert_accounted();
+    Ok(report)
+}
+
+/// What a recording stands on.
+pub(crate) struct Base {
+    pub(crate) storage: Arc<dyn Storage>,
+    /// `None`: as the options say.
+    pub(crate) files: Option<Box<dyn Files + Send + Sync>>,
+    /// Where changes of members are told.
+    pub(crate) log: fn(&str),
+    pub(crate) sources: Sources,
+}
+
+impl Report {
+    fn assert_accounted(&self) {
+        for account in &self.interfaces {
+            let settled = account.is_balanced() && account.in_flight == 0;
+            assert!(settled, "every packet is accounted for: {account:?}");
+        }
+    }
 }
 
 fn interfaces_of(input: &Input) -> &[String] {
@@ -318,11 +375,14 @@ pub(crate) struct Opened {
     pub(crate) setup: Vec<String>,
 }
 
-fn open_volume(options: &Options, queues: usize, clock: &dyn Clock) -> Result<Opened, Error> {
-    let mut members = volume::find_members(&options.volume, &options.members)?;
-    members.retain(|found| !options.without.contains(&found.member));
+fn open_volume(
+    (options, storage): (&Options, &dyn Storage),
+    queues: usize,
+    clock: &dyn Sleep,
+) -> Result<Opened, Error> {
     // The pool's shape is in the superblock.
-    let reader = Reader::of_members(volume::open_members(&members)?)?;
+    let (mut members, reader) = storage.find()?;
+    members.retain(|found| !options.without.contains(&found.member));
     let piece_bytes = u64::from(reader.geometry().piece_bytes);
     let further_queues = u64::try_from(queues - 1).expect("few queues");
     let needed_bytes = (COLUMNS_MIN + COLUMNS_PER_QUEUE * further_queues) * piece_bytes;
@@ -334,11 +394,13 @@ fn open_volume(options: &Options, queues: usize, clock: &dyn Clock) -> Result<Op
     let further = 2 * (u64::from(reader.geometry().data_columns) - 1);
     let columns = pool_bytes / piece_bytes + further;
     let columns = usize::try_from(columns).unwrap_or(usize::MAX);
-    let pool = Pool::shared(columns, reader.piece_bytes())?;
+    let reserve = reserve(columns, reader.superblock());
+    let pool = Pool::shared_with_reserve(columns, reserve, reader.piece_bytes())?;
     // From now on, and so with the memory policy of this thread.
     let ahead = pool.touch_ahead().map_err(Error::Thread)?;
     let watches = Watches::new(options.slow, reader.superblock().qualified.as_ref());
-    let open = |found: &MemberAt| match device::open(&found.path, &options.device) {
+    let candidates = members.iter().zip(storage.open_all(&members));
+    let over = |(found, opened): (&MemberAt, OpenedDevice)| match opened {
         // One that is in use, say, is not lost: the user would want to know.
         Err(error) if !error.is_failure() => Err(error),
         opened => {
@@ -346,21 +408,30 @@ fn open_volume(options: &Options, queues: usize, clock: &dyn Clock) -> Result<Op
             Ok((found.member, device.map_err(volume::Error::from)))
         }
     };
-    let mut devices = members.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-    devices.extend(dead(&options.volume, &reader, &options.without));
-    let (mut writer, recovery) = volume::mount_members(devices, &options.without, clock)?;
+    let mut devices = candidates.map(over).collect::<Result<Vec<_>, _>>()?;
+    devices.extend(dead(storage, &reader, &options.without));
+    let opener = storage.opener(&members, clock)?;
+    let (mut writer, recovery) = volume::mount_members(devices, &options.without, &opener)?;
     members.retain(|found| recovery.failed.iter().all(|failed| failed.member != found.member));
-    let reader = Reader::of_mounted(volume::open_members(&members)?, &writer)?;
+    let reader = Reader::of_mounted(storage.open_members(&members)?, &writer)?;
     let directory = reader.newest_index().and_then(|at| reader.directory(at)).unwrap_or_default();
-    let mut setup = discards::begin(&mut writer, &members, options.discard);
+    let mut setup = discards::begin(&mut writer, (&members, storage), options.discard);
     setup.extend(pool_line);
-    let held = u64::try_from(columns).unwrap_or(u64::MAX).saturating_mul(piece_bytes);
+    let held = u64::try_from(columns + reserve).unwrap_or(u64::MAX).saturating_mul(piece_bytes);
     let budget = Budget::new(options, reader.geometry(), (queues, held));
     setup.push(budget.to_string());
     if pool.is_in_huge_pages() {
         setup.push("the pool lies in huge pages".to_owned());
     }
     Ok(Opened { writer, recovery, pool, _ahead: ahead, reader, directory, watches, setup })
+}
+
+/// Columns beyond the pool, for those that disks which hang keep: as many as a window of writes
+/// has, for each member that may be lost and each spare that may take its place.
+fn reserve(columns: usize, volume: &Superblock) -> usize {
+    let may_hang = usize::from(volume.geometry.parity_columns) + volume.spares.len();
+    let window = usize::from(volume.window);
+    may_hang * window.min(columns)
 }
 
 /// Memory where nobody chose any. A file can wait for the disk: more memory in between than keeps
@@ -397,10 +468,10 @@ fn pool_bytes(options: &Options, superblock: &Superblock) -> (u64, Option<String
 }
 
 /// Members that are not there although something is in their place that cannot be read.
-fn dead(path: &Path, reader: &Reader, without: &[u8]) -> Vec<Candidate> {
+fn dead(storage: &dyn Storage, reader: &Reader, without: &[u8]) -> Vec<Candidate> {
     let (membership, volume) = (reader.membership(), reader.superblock());
     let absent = membership.absent().filter(|member| !without.contains(member));
-    let dead = absent.filter_map(|member| match volume::why_absent(path, volume, member)? {
+    let dead = absent.filter_map(|member| match storage.why_absent(volume, member)? {
         error @ volume::Error::Device(_) => Some((member, Err(error))),
         _ => None,
     });

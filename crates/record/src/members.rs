@@ -125,6 +125,8 @@ pub(crate) fn at_start(membership: &Membership, recovery: &Recovery) -> Vec<Memb
 #[derive(Debug)]
 pub(crate) struct Crier {
     command: Option<String>,
+    /// The system log.
+    log: fn(&str),
     volume: String,
     /// Starts the commands; without it this process does.
     launcher: Option<Arc<Launcher>>,
@@ -134,8 +136,9 @@ pub(crate) struct Crier {
 }
 
 impl Crier {
-    pub(crate) fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: &Options, log: fn(&str)) -> Self {
         Self {
+            log,
             command: options.on_member_change.clone(),
             volume: options.volume.display().to_string(),
             launcher: options.launcher.clone(),
@@ -150,7 +153,7 @@ impl Crier {
         self.told = changes.len().max(self.told);
         let mut failures = Vec::new();
         for change in new {
-            host::log_warning(&format!("{}: {change}", self.volume));
+            (self.log)(&format!("{}: {change}", self.volume));
             if let Some(command) = self.command.clone()
                 && let Err(error) = self.start(command, change)
             {

@@ -5,18 +5,20 @@
 //! between its own writes; the slot is read again when that is durable. How far a pass is lies in
 //! the index directory, so that a restart goes on.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::RecvTimeoutError;
 
 use core::time::Duration;
-use std::path::PathBuf;
+use std::sync::Arc;
 
 use device::Pool;
 use format::head::StripeId;
 use index::Files;
+use stage::{Receiver, Sender, channel};
 use units::{Clock, Timestamp};
 use volume::{Patrol, Wanted};
 
 use crate::ring::{Board, Task, look};
+use crate::storage::Storage;
 
 /// Of reading and checking a slot to resting after it: a fifth of what the members can do.
 const REST: u32 = 4;
@@ -58,13 +60,12 @@ impl Mark {
 
 /// What the thread works with.
 pub(crate) struct Patroller<'a> {
-    pub(crate) volume: PathBuf,
-    pub(crate) members: Vec<PathBuf>,
+    pub(crate) storage: Arc<dyn Storage>,
     pub(crate) files: &'a (dyn Files + Sync),
     pub(crate) clock: &'a dyn Clock,
     pub(crate) board: Board,
     pub(crate) pool: Pool,
-    pub(crate) tasks: SyncSender<Task>,
+    pub(crate) tasks: Sender<Task>,
 }
 
 /// What was done, for the report.
@@ -149,7 +150,7 @@ impl Patroller<'_> {
     }
 
     fn open(&self, next: u64) -> Option<Patrol> {
-        let reader = volume::open_reader(&self.volume, &self.members).ok()?;
+        let reader = self.storage.reader().ok()?;
         Patrol::new(reader, next).ok()
     }
 
@@ -184,7 +185,7 @@ impl Patroller<'_> {
     fn repair(&self, wanted: Vec<Wanted>, ended: &Receiver<()>) -> Result<(), Ended> {
         let mut newest = 0;
         for repair in wanted.into_iter().flat_map(|wanted| wanted.repairs) {
-            let (answer, number) = sync_channel(1);
+            let (answer, number) = channel(1);
             self.tasks.send(Task::Repair { repair, answer }).map_err(|_| Ended)?;
             // Without a number it was refused, which the next look shows.
             newest = number.recv().map_err(|_| Ended)?.unwrap_or(0).max(newest);

@@ -1,19 +1,17 @@
 //! The threads of a recording, and the loop that feeds them.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
-use std::thread::{self, Scope, ScopedJoinHandle};
 
 use core::time::Duration;
 
-use device::{Device, Pool};
+use device::Pool;
 use format::directory::{Gap, GapCause};
 use format::geometry::Geometry;
-use format::superblock::{Spare, Superblock};
+use format::superblock::Superblock;
 use index::{Catalog, Files, MemoryFiles};
 use indexer::{Owner, Setup};
+use stage::{Joining, Receiver, Scope, Sender, channel};
 use units::{Clock, Timestamp};
 use volume::{Reader, Recovery, Retention, WriterCounters};
 
@@ -24,55 +22,58 @@ use crate::error::Error;
 use crate::expiry::Expiry;
 use crate::hurry::{self, FromRing};
 use crate::indexer::{Indexer, IndexerReport, Run};
-use crate::job::{Input, MaxAge, Opened, Options, Report};
+use crate::job::{Base, Input, MaxAge, Opened, Options, Report};
 use crate::late::{Late, Skips};
 use crate::ledger::Ledger;
 use crate::members::{self, Crier};
 use crate::patrol::{Patrolled, Patroller};
-use crate::queues::{Fed, Feeding, Sources};
+use crate::queues::{Fed, Feeding};
 use crate::reach::ReachBack;
 use crate::read_back::ReadBack;
 use crate::resilver;
 use crate::ring::{Board, RingParts, RingWriter, Shown, Task, look};
 use crate::segment::SegmentLimits;
 use crate::settling::index_folder;
+use crate::spares::{self, Opening, SparesEnd};
 use crate::steps::ClockSteps;
+use crate::storage::Storage;
 use crate::teller::{Progressing, Teller};
-use crate::watch::{Watches, Watching};
+use crate::watch::Watching;
 
 /// Runs one recording on an opened volume.
 pub(crate) fn run(
     options: &Options,
     clock: &dyn Clock,
-    sources: Sources,
+    Base { storage, files, log, sources }: Base,
     opened: Opened,
     progress: Progressing<'_>,
 ) -> Result<Report, Error> {
-    let (files, note) = index_files(options, opened.writer.superblock());
+    let given = files.map(|files| (files, None));
+    let (files, note) = given.unwrap_or_else(|| index_files(options, opened.writer.superblock()));
     let failed = AtomicBool::new(false);
     let (board, epoch) = (board_of(&opened, clock.boottime_ns()), opened.writer.epoch());
-    let (device_options, watches) = (options.device.clone(), opened.watches.clone());
-    let open_spare = move |spare: &Spare| open_spare(spare, (&device_options, &watches));
+    let opening = opening_of(options, &opened, &storage);
     let (recovery, pool) = (opened.recovery.clone(), opened.pool.clone());
     let cut_after_ns = i64::try_from(options.cut_after.as_nanos()).unwrap_or(i64::MAX);
     let may_wait = matches!(options.input, Input::Files(_));
     let (index_pool, readable) = index_pools(opened.writer.geometry())?;
     let retention = retention(options, opened.writer.superblock())?;
     let owner = owner_of(options, &opened, &readable)?;
-    let open_reader = || open_reader(options);
+    let open_reader = || storage.reader().ok();
 
     let (ledger, is_stopping) = (Ledger::new(1 + sources.further.len()), AtomicBool::new(false));
-    let seen = (&board, &ledger, &pool);
+    let seen = ((&board, &ledger, &pool), Crier::new(options, log));
     let mut teller = new_teller(options, &opened, seen, &sources.advice, (clock, progress));
     teller.notes.extend(note);
 
-    thread::scope(|scope| {
-        let (tasks, task_queue) = sync_channel(pool.count());
+    stage::scope(|scope| {
+        let (tasks, task_queue) = channel(pool.count());
         let (sealed, sealed_queue) = hurry::queue(pool.count(), may_wait);
         let skips = Skips::default();
         let shared: Shared<'_> = (&board, tasks.clone(), index_pool, files.as_ref());
         let earlier = (Late::new(Arc::clone(&skips)), ReadBack::new(&open_reader, readable));
         let indexer = indexer_of(options, clock, &opened, (shared, owner, earlier))?;
+        let (spares, spares_end) = spares::start(opening.clone(), tasks.clone());
         let ring = RingParts {
             columns: Columns::new(pool.clone(), opened.writer.geometry())?,
             clock,
@@ -81,17 +82,21 @@ pub(crate) fn run(
             indexer: sealed,
             skips,
             cut_after_ns,
-            expiry: expiry_of(options, retention)?,
-            open_spare: &open_spare,
-            discard: options.discard,
+            expiry: expiry_of(options, retention, &storage)?,
+            spares,
             questions: Questions::new(options.control.clone(), 1 + sources.further.len()),
         };
         let ring = RingWriter::new(opened.writer, ring);
         let ring = spawn_ring(scope, ring, task_queue, &failed)?;
-        let patrol =
-            spawn_patrol(scope, options, (&board, tasks.clone(), &pool), (files.as_ref(), clock))?;
-        let resilverer = resilverer(options, &opened.watches, (&board, tasks.clone(), &pool))?;
-        let index_thread = spawn_indexer(scope, indexer, sealed_queue, opened.reader)?;
+        let patrol = spawn_patrol(
+            scope,
+            (options, &storage),
+            (&board, tasks.clone(), &pool),
+            (files.as_ref(), clock),
+        )?;
+        let shared = (Arc::clone(&board), tasks.clone(), pool.clone());
+        let resilverer = resilver::start(opening, shared).map_err(Error::Thread)?;
+        let index = spawn_indexer(scope, indexer, sealed_queue, opened.reader)?;
         let feeding = Feeding {
             ledger: &ledger,
             pool: pool.clone(),
@@ -107,19 +112,40 @@ pub(crate) fn run(
         };
         let fed = feeding.all(scope, sources, &mut || teller.tell())?;
         drop::<resilver::Working>(resilverer);
-        let scrubbed = patrol.map(Patrol::end).unwrap_or_default();
-        let ended_ns = clock.boottime_ns();
-        let index_result = index_thread.join().expect("a panic aborts");
-        let writer = ring.join().expect("a panic aborts")?;
-        assert!(!fed.is_writer_gone, "a writer that is gone has said why");
-        let mut report = Report { writer, recovery, epoch, ..Report::default() };
-        report.closing_ns = clock.boottime_ns() - ended_ns;
         let retire = |it| retire(it, &board, clock, files.as_ref());
-        report.take_index(index_result.and_then(retire));
+        let mut report = Threads { ring, patrol, index, spares_end }.end(clock, retire)?;
+        assert!(!fed.is_writer_gone, "a writer that is gone has said why");
+        (report.recovery, report.epoch) = (recovery, epoch);
         report.take_fed(fed, teller);
-        report.notes.extend(scrubbed.notes());
         Ok(report)
     })
+}
+
+/// What goes on when the last packet was taken, until nothing more is to be written.
+struct Threads<'scope> {
+    ring: Joining<'scope, Result<WriterCounters, volume::Error>>,
+    patrol: Option<Patrol<'scope>>,
+    index: Joining<'scope, Indexed>,
+    spares_end: SparesEnd,
+}
+
+impl Threads<'_> {
+    fn end(
+        self,
+        clock: &dyn Clock,
+        retire: impl FnOnce((IndexerReport, Catalog)) -> Result<IndexerReport, index::Error>,
+    ) -> Result<Report, Error> {
+        let scrubbed = self.patrol.map(Patrol::end).unwrap_or_default();
+        let ended_ns = clock.boottime_ns();
+        let indexed = self.index.join().expect("a panic aborts");
+        drop(self.spares_end);
+        let writer = self.ring.join().expect("a panic aborts")?;
+        let closing_ns = clock.boottime_ns() - ended_ns;
+        let mut report = Report { writer, closing_ns, ..Report::default() };
+        report.take_index(indexed.and_then(retire));
+        report.notes.extend(scrubbed.notes());
+        Ok(report)
+    }
 }
 
 impl Report {
@@ -187,15 +213,21 @@ fn retention(options: &Options, before: &Superblock) -> Result<Retention, Error>
     Ok(Retention { max_age_ns, erases: options.erase.unwrap_or(before.erases) })
 }
 
-fn expiry_of(options: &Options, retention: Retention) -> Result<Expiry, Error> {
-    let (volume, members) = (options.volume.clone(), options.members.clone());
-    Expiry::new((retention, options.clock_is_right), volume, members)
+fn expiry_of(
+    options: &Options,
+    retention: Retention,
+    storage: &Arc<dyn Storage>,
+) -> Result<Expiry, Error> {
+    Expiry::new((retention, options.clock_is_right), Arc::clone(storage))
 }
+
+/// What the threads show of themselves.
+type Seen<'a> = (&'a Board, &'a Ledger, &'a Pool);
 
 fn new_teller<'a>(
     options: &Options,
     opened: &Opened,
-    (board, ledger, pool): (&'a Board, &'a Ledger, &'a Pool),
+    ((board, ledger, pool), crier): (Seen<'a>, Crier),
     advice: &[String],
     (clock, progress): (&'a dyn Clock, Progressing<'a>),
 ) -> Teller<'a> {
@@ -211,7 +243,7 @@ fn new_teller<'a>(
         slots: geometry.slots - u64::from(opened.writer.superblock().window),
         setup: opened.setup.iter().chain(advice).cloned().collect(),
         notes: advice.iter().chain(opened.writer.notes()).cloned().collect(),
-        crier: Crier::new(options),
+        crier,
         steps: ClockSteps::default(),
         has_told_doubt: false,
         watching: Watching::new(
@@ -259,8 +291,18 @@ fn index_files(
     }
 }
 
+/// How devices are opened that join this recording.
+fn opening_of(options: &Options, opened: &Opened, storage: &Arc<dyn Storage>) -> Opening {
+    Opening {
+        storage: Arc::clone(storage),
+        watches: opened.watches.clone(),
+        discard: options.discard,
+        run_bytes: opened.writer.discard_bytes(),
+    }
+}
+
 /// Board, way to the ring writer, columns for it, index directory.
-type Shared<'a> = (&'a Board, SyncSender<Task>, Pool, &'a (dyn Files + Sync));
+type Shared<'a> = (&'a Board, Sender<Task>, Pool, &'a (dyn Files + Sync));
 
 fn indexer_of<'a>(
     options: &Options,
@@ -302,17 +344,17 @@ fn indexer_of<'a>(
 }
 
 fn spawn_ring<'scope>(
-    scope: &'scope Scope<'scope, '_>,
+    scope: &Scope<'scope, '_>,
     ring: RingWriter<'scope>,
     tasks: Receiver<Task>,
     failed: &'scope AtomicBool,
-) -> Result<ScopedJoinHandle<'scope, Result<WriterCounters, volume::Error>>, Error> {
+) -> Result<Joining<'scope, Result<WriterCounters, volume::Error>>, Error> {
     let body = move || {
         let result = ring.run(&tasks);
         failed.store(result.is_err(), Ordering::Relaxed);
         result
     };
-    thread::Builder::new().name("ring".to_owned()).spawn_scoped(scope, body).map_err(Error::Thread)
+    scope.spawn("ring", body).map_err(Error::Thread)
 }
 
 /// Columns for the parts of an index, which wait for nobody but the members, and memory for two
@@ -335,35 +377,6 @@ fn owner_of(options: &Options, opened: &Opened, readable: &Pool) -> Result<Owner
     }))
 }
 
-/// The volume as it is now, if it can be read.
-fn open_reader(options: &Options) -> Option<Reader> {
-    let members = volume::find_members(&options.volume, &options.members).ok()?;
-    Reader::open(volume::open_members(&members).ok()?).ok()
-}
-
-/// Starts the thread that resilvers.
-fn resilverer(
-    options: &Options,
-    watches: &Watches,
-    (board, tasks, pool): (&Board, SyncSender<Task>, &Pool),
-) -> Result<resilver::Working, Error> {
-    let places = (options.volume.clone(), options.members.clone());
-    let shared = (Arc::clone(board), tasks, pool.clone());
-    let driven = (options.device.clone(), watches.clone());
-    resilver::start(places, driven, shared).map_err(Error::Thread)
-}
-
-/// The device of a spare, if it is there and nobody else has it.
-fn open_spare(
-    spare: &Spare,
-    (options, watches): (&device::Options, &Watches),
-) -> Option<Box<dyn Device>> {
-    let path = Path::new(&spare.path);
-    let is_it = volume::is_spare_at(path, spare);
-    let device = is_it.then(|| device::open(path, options).ok()).flatten()?;
-    Some(watches.over(device, None, path))
-}
-
 type Indexed = Result<(IndexerReport, Catalog), index::Error>;
 
 /// The last slots are given up when the indexer has ended.
@@ -378,19 +391,19 @@ fn retire(
 }
 
 fn spawn_indexer<'scope>(
-    scope: &'scope Scope<'scope, '_>,
+    scope: &Scope<'scope, '_>,
     parts: Indexer<'scope>,
     sealed: FromRing,
     earlier: Reader,
-) -> Result<ScopedJoinHandle<'scope, Indexed>, Error> {
+) -> Result<Joining<'scope, Indexed>, Error> {
     let body = move || Run::new(parts).run(&sealed, earlier);
-    thread::Builder::new().name("index".to_owned()).spawn_scoped(scope, body).map_err(Error::Thread)
+    scope.spawn("index", body).map_err(Error::Thread)
 }
 
 /// The thread that scrubs, and what ends it by being dropped.
 struct Patrol<'scope> {
-    thread: ScopedJoinHandle<'scope, Patrolled>,
-    goes_on: SyncSender<()>,
+    thread: Joining<'scope, Patrolled>,
+    goes_on: Sender<()>,
 }
 
 impl Patrol<'_> {
@@ -401,25 +414,23 @@ impl Patrol<'_> {
 }
 
 fn spawn_patrol<'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    options: &Options,
-    (board, tasks, pool): (&Board, SyncSender<Task>, &Pool),
+    scope: &Scope<'scope, '_>,
+    (options, storage): (&Options, &Arc<dyn Storage>),
+    (board, tasks, pool): (&Board, Sender<Task>, &Pool),
     (files, clock): (&'scope (dyn Files + Sync), &'scope dyn Clock),
 ) -> Result<Option<Patrol<'scope>>, Error> {
     let Some(every) = options.scrub_every else { return Ok(None) };
     let patroller = Patroller {
-        volume: options.volume.clone(),
-        members: options.members.clone(),
+        storage: Arc::clone(storage),
         files,
         clock,
         board: Arc::clone(board),
         pool: pool.clone(),
         tasks,
     };
-    let (goes_on, ended) = sync_channel(1);
+    let (goes_on, ended) = channel(1);
     let body = move || patroller.run(every, &ended);
-    let thread = thread::Builder::new().name("scrub".to_owned());
-    let thread = thread.spawn_scoped(scope, body).map_err(Error::Thread)?;
+    let thread = scope.spawn("scrub", body).map_err(Error::Thread)?;
     Ok(Some(Patrol { thread, goes_on }))
 }
 

@@ -2,8 +2,6 @@
 //! that records; the others follow it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::SyncSender;
-use std::thread::{self, Scope, ScopedJoinHandle};
 
 use core::num::NonZeroUsize;
 use core::ops::ControlFlow;
@@ -12,6 +10,7 @@ use core::time::Duration;
 use capture::Source;
 use device::Pool;
 use format::directory::Gap;
+use stage::{Joining, Scope, Sender};
 use units::Clock;
 
 use crate::control::Control;
@@ -83,7 +82,7 @@ impl Fed {
 pub(crate) struct Feeding<'a> {
     pub(crate) ledger: &'a Ledger,
     pub(crate) pool: Pool,
-    pub(crate) tasks: SyncSender<Task>,
+    pub(crate) tasks: Sender<Task>,
     pub(crate) clock: &'a dyn Clock,
     /// A file waits for a free column; a link does not.
     pub(crate) may_wait: bool,
@@ -97,13 +96,13 @@ pub(crate) struct Feeding<'a> {
     pub(crate) control: Control,
 }
 
-type Follower<'scope> = ScopedJoinHandle<'scope, (Feed<'scope>, Result<(), WriterGone>)>;
+type Follower<'scope> = Joining<'scope, (Feed<'scope>, Result<(), WriterGone>)>;
 
 impl<'scope> Feeding<'scope> {
     /// Feeds every queue until all sources have ended. Only the first one looks.
     pub(crate) fn all(
         mut self,
-        scope: &'scope Scope<'scope, '_>,
+        scope: &Scope<'scope, '_>,
         sources: Sources,
         look: Looking<'_>,
     ) -> Result<Fed, Error> {
@@ -138,7 +137,7 @@ impl<'scope> Feeding<'scope> {
 
     fn follow(
         &mut self,
-        scope: &'scope Scope<'scope, '_>,
+        scope: &Scope<'scope, '_>,
         (queue, selection): (usize, Selection),
         source: Box<dyn Source>,
     ) -> std::io::Result<Follower<'scope>> {
@@ -148,7 +147,7 @@ impl<'scope> Feeding<'scope> {
             let result = feed.all(vec![source], &mut || ControlFlow::Continue(()));
             (feed, result)
         };
-        thread::Builder::new().name(format!("queue-{queue}")).spawn_scoped(scope, body)
+        scope.spawn(&format!("queue-{queue}"), body)
     }
 
     fn feed(&mut self, queue: usize, selection: Selection) -> Feed<'scope> {

@@ -6,19 +6,20 @@
 //! the end. A disk that hangs in the kernel may hold the thread up for good, so the end of the
 //! recording waits for it only shortly, and takes its way to the ring writer from it.
 
-use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
 
 use core::time::Duration;
 
 use device::Pool;
-use volume::{Batch, MemberAt, Resilver};
+use stage::{Receiver, Sender, channel};
+use volume::{Batch, Resilver};
 
 use crate::returns::Returns;
 use crate::ring::{Board, Task, look};
-use crate::watch::Watches;
+use crate::spares::Opening;
+use crate::storage::Storage;
+use crate::way::{Ended, Way};
 
 /// How often a member is looked for that has become stale meanwhile.
 const LOOK: Duration = Duration::from_millis(200);
@@ -29,13 +30,9 @@ const CURSOR_NS: i64 = 30_000_000_000;
 /// How long the end of a recording waits for the thread: what it writes last is how far it came.
 const END: Duration = Duration::from_secs(1);
 
-/// The recording is over, or its writer is gone.
-struct Ended;
-
 /// The thread.
 pub(crate) struct Resilverer {
-    volume: PathBuf,
-    members: Vec<PathBuf>,
+    storage: Arc<dyn Storage>,
     tasks: Way,
     board: Board,
     pool: Pool,
@@ -45,24 +42,9 @@ pub(crate) struct Resilverer {
     returns: Returns,
 }
 
-/// A way to the ring writer that can be taken away: he works until nobody has one.
-#[derive(Clone)]
-struct Way(Arc<Mutex<Option<SyncSender<Task>>>>);
-
-impl Way {
-    fn send(&self, task: Task) -> Result<(), Ended> {
-        let way = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        way.as_ref().and_then(|tasks| tasks.send(task).ok()).ok_or(Ended)
-    }
-
-    fn close(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-}
-
 /// The thread, for who started it; it ends when this is dropped, or is left to itself.
 pub(crate) struct Working {
-    end: Option<SyncSender<()>>,
+    end: Option<Sender<()>>,
     ended: Receiver<()>,
     tasks: Way,
 }
@@ -78,17 +60,15 @@ impl Drop for Working {
 
 /// Starts the thread.
 pub(crate) fn start(
-    (volume, members): (PathBuf, Vec<PathBuf>),
-    (options, watches): (device::Options, Watches),
-    (board, tasks, pool): (Board, SyncSender<Task>, Pool),
+    opening: Opening,
+    (board, tasks, pool): (Board, Sender<Task>, Pool),
 ) -> std::io::Result<Working> {
-    let (end, end_heard) = sync_channel(0);
-    let (has_ended, ended) = sync_channel::<()>(0);
-    let tasks = Way(Arc::new(Mutex::new(Some(tasks))));
+    let (end, end_heard) = channel(0);
+    let (has_ended, ended) = channel::<()>(0);
+    let tasks = Way::new(tasks);
     let resilverer = Resilverer {
-        returns: Returns::new((volume.clone(), members.clone()), options, watches),
-        volume,
-        members,
+        storage: Arc::clone(&opening.storage),
+        returns: Returns::new(opening),
         tasks: tasks.clone(),
         board,
         pool,
@@ -98,7 +78,7 @@ pub(crate) fn start(
         resilverer.run();
         drop(has_ended);
     };
-    drop(thread::Builder::new().name("resilver".to_owned()).spawn(body)?);
+    stage::spawn("resilver", body)?;
     Ok(Working { end: Some(end), ended, tasks })
 }
 
@@ -109,8 +89,9 @@ impl Resilverer {
         let mut seen = None;
         while self.rest(LOOK).is_ok() {
             let epoch = look(&self.board).epoch;
-            if let Some((MemberAt { path, .. }, device)) = self.returns.look(&self.board) {
-                let Ok(()) = self.send(Task::Returned { path, device }) else { return };
+            if let Some((returning, takes_discards)) = self.returns.look(&self.board) {
+                let returned = Task::Returned { returning, takes_discards };
+                let Ok(()) = self.send(returned) else { return };
                 continue;
             }
             if seen == Some(epoch) {
@@ -131,7 +112,7 @@ impl Resilverer {
     }
 
     fn all(&self) -> Result<(), Ended> {
-        let open = || volume::open_reader(&self.volume, &self.members);
+        let open = || self.storage.reader();
         let Ok(reader) = open() else { return Ok(()) };
         for member in Resilver::needed(&reader) {
             if let Ok(work) = open().and_then(|reader| Resilver::new(reader, member)) {
@@ -142,7 +123,8 @@ impl Resilverer {
     }
 
     fn one(&self, mut work: Resilver) -> Result<(), Ended> {
-        let mut bytes = 0;
+        // Slots below this were refused, and stay in the gap.
+        let (mut bytes, mut refused_below) = (0, 0);
         let mut said_ns = look(&self.board).now_ns;
         loop {
             let ended = self.give_way().is_err();
@@ -150,18 +132,21 @@ impl Resilverer {
             // Memory that a stalled member holds: the writer will expel it.
             let batch = if ended { None } else { work.next_batch(tail).ok() };
             let Some(Batch { rows, is_last, .. }) = batch else {
-                self.say(&work, None)?;
+                self.say(&work, refused_below, None)?;
                 return if ended { Err(Ended) } else { Ok(()) };
             };
             let mut newest = 0;
             for repair in rows {
-                let (answer, number) = sync_channel(1);
+                let (answer, number) = channel(1);
+                let sequence = repair.sequence;
                 bytes += u64::try_from(repair.len).expect("lengths fit 64 bits");
                 self.send(Task::Repair { repair, answer })?;
                 match number.recv() {
                     Ok(Ok(number)) => newest = newest.max(number),
                     // The ring has come round to it; the next batch begins behind that.
-                    Ok(Err(volume::Error::Overwritten(_))) => {}
+                    Ok(Err(volume::Error::Overwritten(_))) => {
+                        refused_below = refused_below.max(sequence + 1);
+                    }
                     // Members came or went: the work begins again in the new epoch.
                     Ok(Err(_)) => return Ok(()),
                     Err(_) => return Err(Ended),
@@ -175,10 +160,10 @@ impl Resilverer {
             }
             let now_ns = look(&self.board).now_ns;
             if is_last {
-                return self.say(&work, Some(bytes));
+                return self.say(&work, refused_below, Some(bytes));
             }
             if now_ns - said_ns >= CURSOR_NS {
-                self.say(&work, None)?;
+                self.say(&work, refused_below, None)?;
                 said_ns = now_ns;
             }
         }
@@ -195,9 +180,10 @@ impl Resilverer {
         }
     }
 
-    fn say(&self, work: &Resilver, done: Option<u64>) -> Result<(), Ended> {
+    fn say(&self, work: &Resilver, from: u64, done: Option<u64>) -> Result<(), Ended> {
+        let clean_from = work.clean_from().max(from);
         let done = done.map(|bytes| (bytes, work.lost().len()));
-        self.send(Task::Cleaned { seat: work.seat(), clean_from: work.clean_from(), done })
+        self.send(Task::Cleaned { seat: work.seat(), clean_from, done })
     }
 
     fn send(&self, task: Task) -> Result<(), Ended> {

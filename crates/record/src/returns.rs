@@ -6,14 +6,12 @@
 //! has to wait longer each time, for each change of members costs a few flushes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 
-use device::Device;
 use units::NANOS_PER_SECOND;
-use volume::MemberAt;
+use volume::{MemberAt, Returning};
 
 use crate::ring::{Board, look};
-use crate::watch::Watches;
+use crate::spares::Opening;
 
 /// From a member's leaving to the first look for it.
 const PATIENCE_NS: i64 = 2 * NANOS_PER_SECOND;
@@ -27,10 +25,7 @@ const FLUSH_NS_MAX: i64 = NANOS_PER_SECOND / 2;
 
 /// Looks for absent members.
 pub(crate) struct Returns {
-    volume: PathBuf,
-    members: Vec<PathBuf>,
-    options: device::Options,
-    watches: Watches,
+    opening: Opening,
     /// By member: since when it is away, and how long it is not looked for.
     away: BTreeMap<u8, i64>,
     patience_ns: BTreeMap<u8, i64>,
@@ -40,16 +35,9 @@ pub(crate) struct Returns {
 }
 
 impl Returns {
-    pub(crate) fn new(
-        (volume, members): (PathBuf, Vec<PathBuf>),
-        options: device::Options,
-        watches: Watches,
-    ) -> Self {
+    pub(crate) fn new(opening: Opening) -> Self {
         Self {
-            volume,
-            members,
-            options,
-            watches,
+            opening,
             away: BTreeMap::new(),
             patience_ns: BTreeMap::new(),
             vanished: BTreeSet::new(),
@@ -57,8 +45,8 @@ impl Returns {
         }
     }
 
-    /// A member that is there again, opened.
-    pub(crate) fn look(&mut self, board: &Board) -> Option<(MemberAt, Box<dyn Device>)> {
+    /// A member that is there again, opened and read, and whether it takes discards.
+    pub(crate) fn look(&mut self, board: &Board) -> Option<(Returning, bool)> {
         let shown = look(board);
         let now_ns = shown.now_ns;
         self.away.retain(|member, _| shown.away.contains(member));
@@ -75,7 +63,7 @@ impl Returns {
         }
         self.looked_ns = now_ns;
         let due: Vec<u8> = self.away.iter().filter(|it| is_due(*it)).map(|(it, _)| *it).collect();
-        let found = self.find();
+        let found = self.opening.storage.find_any().unwrap_or_default();
         let is_there = |member: &u8| found.iter().any(|found| found.member == *member);
         self.vanished.extend(due.iter().filter(|member| !is_there(member)));
         let may_return = |found: &MemberAt| {
@@ -83,28 +71,21 @@ impl Returns {
             due.contains(&member)
                 && (!shown.failed.contains(&member) || self.vanished.contains(&member))
         };
-        let (found, device) = found.into_iter().filter(may_return).find_map(|found| {
-            let device = self.open(&found.path, board)?;
-            let device = self.watches.over(device, Some(found.member), &found.path);
-            Some((found, device))
+        let (found, returning) = found.into_iter().filter(may_return).find_map(|found| {
+            let returning = self.open(&found, board)?;
+            Some((found, returning))
         })?;
         let patience_ns = self.patience_ns.entry(found.member).or_insert(PATIENCE_NS);
         *patience_ns = (*patience_ns * GROWTH).min(PATIENCE_NS_MAX);
         self.vanished.remove(&found.member);
-        Some((found, device))
+        Some((returning, self.opening.takes_discards(&found.path)))
     }
 
-    /// The members that can be read, from any one of them.
-    fn find(&self) -> Vec<MemberAt> {
-        let places = core::iter::once(&self.volume).chain(&self.members);
-        let mut found = places.filter_map(|place| volume::find_members(place, &[]).ok());
-        found.next().unwrap_or_default()
-    }
-
-    fn open(&self, path: &Path, board: &Board) -> Option<Box<dyn Device>> {
-        let mut device = device::open(path, &self.options).ok()?;
+    fn open(&self, found: &MemberAt, board: &Board) -> Option<Returning> {
+        let mut device = self.opening.open(&found.path, Some(found.member))?;
         let begun_ns = look(board).now_ns;
         device.flush().ok()?;
-        (look(board).now_ns - begun_ns <= FLUSH_NS_MAX).then_some(device)
+        let is_well = look(board).now_ns - begun_ns <= FLUSH_NS_MAX;
+        is_well.then(|| Returning::open(device).ok()).flatten()
     }
 }

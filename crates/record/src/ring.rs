@@ -1,28 +1,28 @@
 //! The ring writer's thread: filled columns in, sealed stripes out, acknowledged in order.
 
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use core::time::Duration;
 
 use crate::columns::{Columns, Taken, Urgency};
 use crate::control::{Questions, Step};
-use crate::discards::{self, Discard};
 use crate::expiry::Expiry;
 use crate::hurry::ToIndexer;
 use crate::late::{Skipped, Skips};
 use crate::ledger::Ledger;
 use crate::members::{self, Change, MemberChange};
+use crate::spares::Spares;
 use device::{Buffer, Device, Shared};
 use format::directory::Gap;
 use format::head::{HEAD_BYTES, Kind, StripeId, Totals};
 use format::piece::{Contents, InterfaceUse, PieceBuilder, Statistics};
 use format::superblock::Spare;
 use indexer::Times;
+use stage::{Receiver, Sender};
 use units::{Clock, Timestamp};
-use volume::{ClockDoubt, Filled, Repair, Seat, Writer, WriterCounters};
+use volume::{ClockDoubt, Filled, Repair, Returning, Seat, Writer, WriterCounters};
 
 /// A cut piece is split only if this many rows of it fit the current slot: a head costs one.
 const SPLIT_ROWS_MIN: u16 = 4;
@@ -42,25 +42,24 @@ pub(crate) enum Task {
     Packets(FilledColumn),
     /// Parts of a segment's index: at most one for each data column, and columns of padding behind
     /// them, all of `rows` rows. `answer` hears their stripe.
-    IndexParts { columns: Vec<Buffer>, rows: u16, answer: SyncSender<StripeId> },
+    IndexParts { columns: Vec<Buffer>, rows: u16, answer: Sender<StripeId> },
     /// All parts are placed: heads that follow point to the first one.
     IndexComplete { first_part: StripeId },
     /// Rows of a member that it lacks. `answer` hears the number of the write, or why there is
     /// none.
-    Repair { repair: Repair, answer: SyncSender<Result<u64, volume::Error>> },
+    Repair { repair: Repair, answer: Sender<Result<u64, volume::Error>> },
     /// A member lacks nothing from `clean_from` on; `done` tells bytes written and pieces lost when
     /// nothing is left to do.
     Cleaned { seat: Seat, clean_from: u64, done: Option<(u64, usize)> },
-    /// An absent member is there again, at this place.
-    Returned { path: PathBuf, device: Box<dyn Device> },
+    /// An absent member is there again.
+    Returned { returning: Returning, takes_discards: bool },
+    /// A spare that may take the place of an absent member.
+    Spare { member: u8, spare: Spare, device: Box<dyn Device>, takes_discards: bool },
     /// Everything that a queue had taken before a question was sent.
     UpTo { queue: usize, number: u64 },
     /// No packets will follow; indexes may.
     EndOfPackets,
 }
-
-/// Opens the device of a spare, if it is there.
-pub(crate) type OpenSpare<'a> = &'a (dyn Fn(&Spare) -> Option<Box<dyn Device>> + Sync);
 
 /// A column of packets whose body is not yet ended.
 #[derive(Debug)]
@@ -151,8 +150,7 @@ pub(crate) struct RingParts<'a> {
     /// How long a column may wait for others.
     pub(crate) cut_after_ns: i64,
     pub(crate) expiry: Expiry,
-    pub(crate) open_spare: OpenSpare<'a>,
-    pub(crate) discard: Discard,
+    pub(crate) spares: Spares,
     pub(crate) questions: Questions,
 }
 
@@ -176,18 +174,22 @@ pub(crate) struct RingWriter<'a> {
     newest: StripeId,
     published: StripeId,
     last_append_ns: i64,
-    open_spare: OpenSpare<'a>,
-    discard: Discard,
+    spares: Spares,
     /// Expelled members that were taken note of.
     expelled: usize,
     /// Those that failed although they were there.
     failed: Vec<u8>,
+    /// Those whose place no spare has taken so far, and whether one may now.
+    vacated: Vec<u8>,
+    /// Devices that failed when they were to join.
+    useless_spares: Vec<[u8; 16]>,
+    may_replace: bool,
     questions: Questions,
 }
 
 impl<'a> RingWriter<'a> {
     pub(crate) fn new(writer: Writer, parts: RingParts<'a>) -> Self {
-        let RingParts { columns, clock, board, indexer, skips, open_spare, discard, .. } = parts;
+        let RingParts { columns, clock, board, indexer, skips, spares, .. } = parts;
         Self {
             published: writer.acknowledged(),
             newest: writer.acknowledged(),
@@ -203,10 +205,12 @@ impl<'a> RingWriter<'a> {
             cut_after_ns: parts.cut_after_ns,
             expiry: parts.expiry,
             last_append_ns: clock.boottime_ns(),
-            open_spare,
-            discard,
+            spares,
             expelled: 0,
             failed: Vec::new(),
+            vacated: Vec::new(),
+            useless_spares: Vec::new(),
+            may_replace: false,
             questions: parts.questions,
         }
     }
@@ -244,7 +248,12 @@ impl RingWriter<'_> {
                 Ok(Task::Cleaned { seat, clean_from, done }) => {
                     self.cleaned(seat, clean_from, done)?;
                 }
-                Ok(Task::Returned { path, device }) => self.take_back(&path, device)?,
+                Ok(Task::Returned { returning, takes_discards }) => {
+                    self.take_back(returning, takes_discards)?;
+                }
+                Ok(Task::Spare { member, spare, device, takes_discards }) => {
+                    self.replace((member, spare), device, takes_discards)?;
+                }
                 Ok(Task::UpTo { queue, number }) => {
                     if self.questions.hear(queue, number) {
                         self.cut_pending(Urgency::Now)?;
@@ -260,7 +269,7 @@ impl RingWriter<'_> {
             }
             self.cut_pending(Urgency::None)?;
             self.expire()?;
-            self.see_to_members()?;
+            self.see_to_members();
             self.answer()?;
             self.note();
         }
@@ -424,9 +433,11 @@ impl RingWriter<'_> {
 
     /// Nothing to append: completions, and signs of life.
     fn idle(&mut self) -> Result<(), volume::Error> {
-        if !self.writer.is_all_durable() {
+        if !self.writer.is_all_durable() || self.writer.in_flight() > 0 {
             return self.writer.poll(Some(POLL), self.clock);
         }
+        // That the volume is still held is said while nothing arrives, too.
+        self.writer.poll(None, self.clock)?;
         let silence = self.clock.boottime_ns().saturating_sub(self.last_append_ns);
         let unpublished = self.newest > self.published && silence >= PUBLISH_NS;
         if unpublished || silence >= HEARTBEAT_NS {
@@ -446,6 +457,8 @@ impl RingWriter<'_> {
     fn note(&mut self) {
         self.ledger.note_unfinished(self.writer.in_flight());
         let acknowledged = self.writer.acknowledged();
+        // Asks the devices: not while others wait for the board.
+        let has_let_go = self.writer.has_let_go();
         let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some((_, interfaces)) =
             self.waiting.pop_front_if(|(stripe, _)| *stripe <= acknowledged)
@@ -472,43 +485,91 @@ impl RingWriter<'_> {
         let away = membership.absent();
         board.away = away.collect();
         board.failed.clone_from(&self.failed);
-        board.has_let_go = board.away.is_empty() || self.writer.has_let_go();
+        board.has_let_go = has_let_go;
     }
 
-    /// A member that was expelled is told of, and a spare takes its place.
-    fn see_to_members(&mut self) -> Result<(), volume::Error> {
+    /// A member that was expelled is told of, and a spare is looked for.
+    fn see_to_members(&mut self) {
         while let Some(gone) = self.writer.expelled().get(self.expelled) {
             let (member, reason) = (gone.member, gone.reason.to_string());
             self.failed.retain(|other| *other != member);
             self.failed.extend((!may_return(&gone.reason)).then_some(member));
             self.expelled += 1;
             self.changed(member, Change::Expelled(reason));
-            let spare = self.writer.replace_by_spare(member, self.open_spare, self.clock)?;
-            if let Some(spare) = spare {
-                let run_bytes = self.writer.discard_bytes();
-                let is_wanted =
-                    discards::is_wanted(Path::new(&spare.path), self.discard, run_bytes);
-                self.writer.discard_ahead(member, is_wanted);
-                self.changed(member, Change::Replaced);
-            }
+            // A disk that hangs keeps columns, and the intake may wait for them.
+            self.columns.pool().lend(self.writer.held_by_gone());
+            self.vacated.retain(|other| *other != member);
+            self.vacated.push(member);
+            self.may_replace = true;
         }
+        if core::mem::take(&mut self.may_replace) {
+            self.look_for_spares();
+        }
+    }
+
+    /// Spares shall take the places of members that left. One that is still needed is left in its
+    /// place until the others were given back what they lack.
+    fn look_for_spares(&mut self) {
+        let Self { vacated, writer, spares, useless_spares, .. } = self;
+        vacated.retain(|member| writer.membership().of(*member).is_none());
+        let mut offered = writer.superblock().spares.clone();
+        offered.retain(|spare| !useless_spares.contains(&spare.uuid));
+        for &member in vacated.iter().filter(|member| !writer.is_needed(**member)) {
+            spares.look(member, offered.clone());
+        }
+    }
+
+    /// A spare takes the place of a member, unless that is back or needed by now, or the spare is
+    /// gone. One that fails is not asked again while this recording lasts.
+    fn replace(
+        &mut self,
+        (member, spare): (u8, Spare),
+        device: Box<dyn Device>,
+        takes_discards: bool,
+    ) -> Result<(), volume::Error> {
+        let is_away = self.writer.membership().of(member).is_none();
+        if !is_away || self.writer.is_needed(member) {
+            return Ok(());
+        }
+        if !self.writer.superblock().spares.contains(&spare) {
+            // Another member was quicker.
+            self.may_replace = true;
+            return Ok(());
+        }
+        match self.writer.replace((member, spare.clone()), device, self.clock) {
+            // It was cut or failed meanwhile: the member stays away, as without it.
+            Err(volume::Error::Shrunk { .. } | volume::Error::NotJoined(_)) => {
+                self.useless_spares.push(spare.uuid);
+                self.may_replace = true;
+                return Ok(());
+            }
+            result => result?,
+        }
+        self.joined(member, takes_discards, Change::Replaced);
         Ok(())
     }
 
     /// A member is there again. Where it turns out not to be, the recording goes on as before.
-    fn take_back(&mut self, path: &Path, device: Box<dyn Device>) -> Result<(), volume::Error> {
-        let taken = self.writer.take_back(device, self.clock);
-        if let Err(volume::Error::Stopped) = taken {
+    fn take_back(
+        &mut self,
+        returning: Returning,
+        takes_discards: bool,
+    ) -> Result<(), volume::Error> {
+        let taken = self.writer.take_back(returning, self.clock);
+        if let Err(volume::Error::Stopped | volume::Error::TakenOver { .. }) = taken {
             return taken.map(drop);
         }
         let Ok(member) = taken else { return Ok(()) };
-        if self.writer.membership().of(member).is_some() {
-            let run_bytes = self.writer.discard_bytes();
-            let is_wanted = discards::is_wanted(path, self.discard, run_bytes);
-            self.writer.discard_ahead(member, is_wanted);
-            self.changed(member, Change::Returned);
-        }
+        self.joined(member, takes_discards, Change::Returned);
         Ok(())
+    }
+
+    /// Unless it has failed at once.
+    fn joined(&mut self, member: u8, takes_discards: bool, how: Change) {
+        if self.writer.membership().of(member).is_some() {
+            self.writer.discard_ahead(member, takes_discards);
+            self.changed(member, how);
+        }
     }
 
     fn changed(&self, member: u8, what: Change) {
@@ -532,6 +593,7 @@ impl RingWriter<'_> {
         let is_theirs = self.writer.membership().seat(seat.member) == Some(seat);
         if let Some((bytes, lost)) = done.filter(|_| is_theirs) {
             self.changed(seat.member, Change::Resilvered { bytes, lost });
+            self.may_replace = true;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::deadline::Deadline;
 use crate::message::Fields;
@@ -41,7 +41,7 @@ pub fn handed() -> Result<Handed, Error> {
     let handed =
         Handed { descriptors: received.descriptors, parent: parent.and_then(Pid::from_raw) };
     handed.end_with_parent()?;
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
+    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
         // A handler and not "ignore", which commands of the user's would inherit.
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))
             .map_err(|error| Error::system("install a signal handler", error))?;

@@ -10,15 +10,24 @@ use crate::check::Violation;
 use crate::counters::Counters;
 use crate::history::{self, Outcome};
 use crate::random::mix;
+use crate::recorder;
 
 thread_local! {
     /// The seed whose history runs on this thread.
     static SEED: Cell<u64> = const { Cell::new(0) };
 }
 
+/// What the histories are of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Volume,
+    Recorder,
+}
+
 /// Which seeds to run, and how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Orders {
+    pub(crate) of: Kind,
     pub(crate) first_seed: u64,
     pub(crate) seeds: u64,
     pub(crate) threads: usize,
@@ -50,7 +59,7 @@ pub(crate) fn run(orders: Orders, failed: &(dyn Fn(u64, &str) + Sync)) -> Sum {
             if seed - orders.first_seed >= orders.seeds || stop.load(Ordering::Relaxed) {
                 return;
             }
-            let outcome = run_one(seed, orders.trace);
+            let outcome = run_one(orders.of, seed, orders.trace);
             let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
             if let Err(Violation(what)) = &outcome.verdict {
                 failed(seed, what);
@@ -72,9 +81,13 @@ pub(crate) fn run(orders: Orders, failed: &(dyn Fn(u64, &str) + Sync)) -> Sum {
 }
 
 /// One history. A failed assertion of the volume is a broken promise, too.
-pub(crate) fn run_one(seed: u64, trace: bool) -> Outcome {
+pub(crate) fn run_one(of: Kind, seed: u64, trace: bool) -> Outcome {
     SEED.set(seed);
-    catch_unwind(AssertUnwindSafe(|| history::run(seed, trace))).unwrap_or_else(|panic| {
+    let run = || match of {
+        Kind::Volume => history::run(seed, trace),
+        Kind::Recorder => recorder::run(seed, trace),
+    };
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("panic");
         let verdict = Err(Violation(format!("PANIC: {text}")));

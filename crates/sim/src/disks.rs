@@ -5,6 +5,7 @@
 //! the ones in use vanish: the volume, deep inside whatever it does, can change nothing any more.
 
 use core::time::Duration;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use device::{
@@ -28,25 +29,38 @@ struct Trigger {
     images: Option<Vec<Modelled>>,
     /// Operations of any kind since the last look.
     operations: u64,
+    /// Names of submissions given out so far.
+    submissions: u64,
+    /// Completions that came while another device of the same disk reaped, by those names.
+    strays: BTreeMap<u64, Completion>,
 }
 
 /// All members' disks by number.
 #[derive(Debug)]
 pub(crate) struct Disks {
     members: Vec<Modelled>,
+    /// Of whom opens them next.
+    port: u32,
     timeline: Timeline,
     trigger: Arc<Mutex<Trigger>>,
 }
 
 impl Disks {
     pub(crate) fn new(sizes: &[u64], takes_time: bool, random: &mut Random) -> Self {
+        let timing = |size| if takes_time { Timing::flash(size) } else { Timing::instant() };
+        Self::with_timing(sizes, timing, random)
+    }
+
+    /// Disks of these sizes, with a timing for each.
+    pub(crate) fn with_timing(
+        sizes: &[u64],
+        timing: impl Fn(u64) -> Timing,
+        random: &mut Random,
+    ) -> Self {
         let timeline = Timeline::new(Timestamp(1_700_000_000_000_000_000));
-        let members = sizes.iter().map(|&size| {
-            let timing = if takes_time { Timing::flash(size) } else { Timing::instant() };
-            Modelled::new(size, timing, &timeline, random.next())
-        });
-        let members = members.collect();
-        let mut all = Self { members, timeline, trigger: Arc::default() };
+        let disk = |&size: &u64| Modelled::new(size, timing(size), &timeline, random.next());
+        let members = sizes.iter().map(disk).collect();
+        let mut all = Self { members, port: 0, timeline, trigger: Arc::default() };
         all.reorder(random);
         all
     }
@@ -61,13 +75,42 @@ impl Disks {
 
     /// The members in `members`, bit m for member m, for writing, in any order.
     pub(crate) fn devices(&self, members: u32, random: &mut Random) -> Vec<Box<dyn Device>> {
+        self.devices_at(self.port, members, random)
+    }
+
+    /// The same on another machine, for a while.
+    pub(crate) fn devices_elsewhere(
+        &self,
+        members: u32,
+        random: &mut Random,
+    ) -> Vec<Box<dyn Device>> {
+        self.devices_at(u32::MAX, members, random)
+    }
+
+    fn devices_at(&self, port: u32, members: u32, random: &mut Random) -> Vec<Box<dyn Device>> {
         let mut devices = Vec::new();
         for (_, disk) in self.among(members) {
-            let tapped = Tapped { disk: disk.clone(), trigger: Arc::clone(&self.trigger) };
+            let tapped = Tapped::new(disk.at_port(port), Arc::clone(&self.trigger));
             let device: Box<dyn Device> = Box::new(tapped);
             devices.insert(random.index(devices.len() + 1), device);
         }
         devices
+    }
+
+    /// What a writer that has ended left on its way arrives, as it does before anybody else may
+    /// open the disks.
+    pub(crate) fn arrive(&self) {
+        for disk in &self.members {
+            let mut disk = disk.at_port(self.port);
+            while disk.in_flight() > 0 {
+                disk.reap(Some(Duration::MAX), &mut Vec::new());
+            }
+        }
+    }
+
+    /// From now on the disks are opened on another machine.
+    pub(crate) fn change_machine(&mut self) {
+        self.port += 1;
     }
 
     /// All members by number.
@@ -132,6 +175,11 @@ impl Disks {
         self.members.iter().map(Modelled::work).collect()
     }
 
+    /// Operations that have not ended, of all members.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.members.iter().map(|disk| disk.at_port(self.port).in_flight()).sum()
+    }
+
     fn reorder(&mut self, random: &mut Random) {
         let disks = core::mem::take(&mut self.members).into_iter();
         self.members = disks.map(|disk| disk.with_reordering(random.next())).collect();
@@ -147,11 +195,44 @@ impl Disks {
 struct Tapped {
     disk: Modelled,
     trigger: Arc<Mutex<Trigger>>,
+    /// Its tokens, by the names of the submissions: a disk that is opened again is another device,
+    /// which hears nothing of what the one before has under way.
+    own: BTreeMap<u64, u64>,
 }
 
 impl Tapped {
+    fn new(disk: Modelled, trigger: Arc<Mutex<Trigger>>) -> Self {
+        Self { disk, trigger, own: BTreeMap::new() }
+    }
+
+    /// A name for a submission, unlike any other.
+    fn name(&mut self, token: u64) -> u64 {
+        let mut trigger = self.trigger.lock().unwrap_or_else(PoisonError::into_inner);
+        trigger.submissions += 1;
+        let name = trigger.submissions;
+        drop(trigger);
+        self.own.insert(name, token);
+        name
+    }
+
+    /// Keeps of what was reaped what is its own.
+    fn sort(&mut self, reaped: Vec<Completion>, out: &mut Vec<Completion>) {
+        let mut trigger = self.trigger.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_stray = |name: &&u64| trigger.strays.contains_key(*name);
+        let before: Vec<u64> = self.own.keys().filter(is_stray).copied().collect();
+        let before: Vec<Completion> =
+            before.iter().filter_map(|name| trigger.strays.remove(name)).collect();
+        for completion in before.into_iter().chain(reaped) {
+            match self.own.remove(&completion.token) {
+                Some(token) => out.push(Completion { token, ..completion }),
+                None => drop(trigger.strays.insert(completion.token, completion)),
+            }
+        }
+    }
+
     /// Before a write or flush: the crash comes when it is due.
     fn strike(&self) {
+        stage::pass();
         let mut trigger = self.count();
         match trigger.left {
             Some(0) => {
@@ -181,26 +262,38 @@ impl Device for Tapped {
 
     fn submit_write(&mut self, token: u64, offset: u64, data: Shared, len: usize) {
         self.strike();
-        self.disk.submit_write(token, offset, data, len);
+        let name = self.name(token);
+        self.disk.submit_write(name, offset, data, len);
     }
 
     fn submit_flush(&mut self, token: u64) {
         self.strike();
-        self.disk.submit_flush(token);
+        let name = self.name(token);
+        self.disk.submit_flush(name);
     }
 
     fn submit_discard(&mut self, token: u64, offset: u64, len: u64) {
         self.strike();
-        self.disk.submit_discard(token, offset, len);
+        let name = self.name(token);
+        self.disk.submit_discard(name, offset, len);
+    }
+
+    fn submit_read(&mut self, token: u64, offset: u64) {
+        drop(self.count());
+        let name = self.name(token);
+        self.disk.submit_read(name, offset);
     }
 
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {
         drop(self.count());
-        self.disk.reap(wait, out);
+        stage::pass();
+        let mut reaped = Vec::new();
+        self.disk.reap(wait, &mut reaped);
+        self.sort(reaped, out);
     }
 
     fn in_flight(&self) -> usize {
-        self.disk.in_flight()
+        self.own.len()
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {

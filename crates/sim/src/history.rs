@@ -1,10 +1,11 @@
 //! One history: a volume that is mounted, written and stopped by crashes again and again.
 
 use device::{Crash, Modelled, Pool};
+use format::claim::INTERVAL_MS;
 use format::head::{HeadKey, StripeId, VolumeId};
 use format::superblock::MemberEntry;
-use units::Timestamp;
-use volume::{Error, Identity, Reader, Recovery, Writer, create, mount};
+use units::{Sleep, Timestamp};
+use volume::{Error, Identity, Opener, Reader, Recovery, Writer, create, mount};
 
 use crate::check::{Look, Scene, Verdict, Violation, broken};
 use crate::counters::Counters;
@@ -65,6 +66,8 @@ pub(crate) struct History {
     pub(crate) snapshots: Vec<(u8, Modelled)>,
     /// The writer stopped in order and nothing was damaged since.
     pub(crate) stopped: bool,
+    /// A writer that does not know what has happened since it was paused.
+    pub(crate) paused: Option<Writer>,
     is_traced: bool,
 }
 
@@ -94,6 +97,7 @@ impl History {
             settled_below: 0,
             snapshots: Vec::new(),
             stopped: false,
+            paused: None,
             is_traced: false,
         }
     }
@@ -102,9 +106,11 @@ impl History {
         self.create();
         let cycles = self.plan.cycles;
         while self.cycle < cycles {
-            self.damage();
-            self.look_before_mount()?;
-            self.scrub()?;
+            if self.paused.is_none() {
+                self.damage();
+                self.look_before_mount()?;
+                self.scrub()?;
+            }
             let Some(writer) = self.mount_and_look()? else { return Ok(()) };
             if let Some(writer) = self.resilver(writer)? {
                 self.record(writer)?;
@@ -213,7 +219,12 @@ impl History {
             self.read_faults(present);
             let reads_before: Vec<u64> = self.disks.work().iter().map(|work| work.reads).collect();
             let devices = self.disks.devices(present, &mut self.random);
-            let mounted = mount(devices, self.disks.timeline());
+            let timeline = self.disks.timeline().clone();
+            let mut opener = opener(&mut self.random, &timeline);
+            if self.paused.is_some() {
+                opener.is_gone = &|_| false;
+            }
+            let mounted = mount(devices, &opener);
             self.say(|| match &mounted {
                 Ok((writer, recovery)) => {
                     let (epoch, at) = (writer.epoch(), writer.acknowledged());
@@ -244,7 +255,10 @@ impl History {
                     }
                     return Ok(Some(writer));
                 }
-                Err(error) => self.judge_refusal(&error, present, attempt)?,
+                Err(error) => {
+                    self.disks.arrive();
+                    self.judge_refusal(&error, present, attempt)?;
+                }
             }
         }
         if self.mounts_without_bad() {
@@ -264,6 +278,8 @@ impl History {
     /// The armed crash has come: the disks are now as it left them.
     pub(crate) fn crashed(&mut self, how: &'static str) {
         assert!(self.disks.settle(&mut self.random), "the crash has come");
+        // It was on the same machine after all.
+        self.paused = None;
         self.say(|| how.to_owned());
         self.counters.add("crashes", 1);
         self.counters.add(how, 1);
@@ -438,6 +454,16 @@ impl History {
         self.counters.add(if kind == 0 { "crashes by kill" } else { "crashes by power cut" }, 1);
         crashes
     }
+}
+
+/// An opener that no other one is like. Of those who had the volume before it knows that they are
+/// dead, as on one machine, or nothing, as after a boot or from another machine.
+pub(crate) fn opener<'a>(random: &mut Random, clock: &'a dyn Sleep) -> Opener<'a> {
+    let id = u128::from(random.next()) << 64 | u128::from(random.next());
+    // Others than the usual one, too; as long as on a hard disk only the waits would be.
+    let interval_ms = if random.percent(80) { INTERVAL_MS } else { 4 * INTERVAL_MS };
+    let opener = Opener { interval_ms, id: id.to_le_bytes(), ..Opener::alone(clock) };
+    if random.percent(60) { opener } else { Opener { is_gone: &|_| false, ..opener } }
 }
 
 /// Says when it was seen.

@@ -6,9 +6,11 @@
 //! everything that must be there is read and compared, and nothing else may be there. A failing
 //! seed prints the command that repeats it.
 //!
+//! With `--recorder` one seed is a history of the whole recorder ([`recorder`]).
+//!
 //! `plan` is what a seed decides at once, `history` the course of events, `writing` what a recorder
 //! does in it, `faults` what goes wrong besides crashes, `upkeep` what is done about
-//! it, `truth` the reference model, `check` the
+//! it, `rivals` other writers on the same disks, `truth` the reference model, `check` the
 //! promises, `disks` the instant of a crash, `campaign` many seeds on several threads. The folder
 //! `mutants` holds the rules of recovery, each with a change that takes it out of the volume:
 //! `cargo xtask mutants` shows that the simulation notices.
@@ -24,18 +26,21 @@ mod faults;
 mod history;
 mod plan;
 mod random;
+mod recorder;
 mod report;
+mod rivals;
 mod truth;
 mod upkeep;
 mod writing;
 
 use std::process::ExitCode;
 
-use campaign::Orders;
+use campaign::{Kind, Orders};
 use report::Begin;
 
 const USAGE: &str = "\
-usage: sim --seeds N [--seed S] [--threads T] [--json] [--trace] [--stop-at-failure]
+usage: sim [--recorder] --seeds N [--seed S] [--threads T] [--json] [--trace] [--stop-at-failure]
+  --recorder           histories of the whole recorder, not of the volume alone
   --seeds N            run N histories
   --seed S             the first of them (default 0); alone: that one
   --threads T          on so many threads (default: one for each processor)
@@ -59,10 +64,16 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    campaign::name_seed_of_panics(|seed, what| eprintln!("{}", failure(seed, what)));
     let Arguments { orders, is_json } = arguments;
+    // A thread of the recorder that panics is not the one that knows the seed.
+    if orders.of == Kind::Volume {
+        campaign::name_seed_of_panics(|seed, what| {
+            eprintln!("{}", failure(Kind::Volume, (seed, what)));
+        });
+    }
     let begin = Begin::now();
-    let sum = campaign::run(orders, &|seed, what| eprintln!("{}", failure(seed, what)));
+    let sum =
+        campaign::run(orders, &|seed, what| eprintln!("{}", failure(orders.of, (seed, what))));
     let took = begin.took();
     if is_json {
         println!("{}", report::json(&sum, orders, took));
@@ -73,20 +84,23 @@ fn main() -> ExitCode {
 }
 
 /// One line, with the command that repeats it.
-fn failure(seed: u64, what: &str) -> String {
-    format!("FAILED: cargo run --release -p sim -- --seed {seed}   # {what}")
+fn failure(of: Kind, (seed, what): (u64, &str)) -> String {
+    let of = if of == Kind::Recorder { "--recorder " } else { "" };
+    format!("FAILED: cargo run --release -p sim -- {of}--seed {seed}   # {what}")
 }
 
 fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
     let (mut seeds, mut first_seed) = (None, None);
     let mut threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (mut is_json, mut trace, mut stop_at_failure) = (false, false, false);
+    let mut of = Kind::Volume;
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
         match word.as_str() {
             "--seeds" => seeds = Some(number(&value()?)?),
             "--seed" => first_seed = Some(number(&value()?)?),
             "--threads" => threads = number(&value()?)?,
+            "--recorder" => of = Kind::Recorder,
             "--json" => is_json = true,
             "--trace" => trace = true,
             "--stop-at-failure" => stop_at_failure = true,
@@ -103,7 +117,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
     }
     let first_seed = first_seed.unwrap_or(0);
     let seeds = seeds.min(u64::MAX - first_seed);
-    let orders = Orders { first_seed, seeds, threads, stop_at_failure, trace };
+    let orders = Orders { of, first_seed, seeds, threads, stop_at_failure, trace };
     Ok(Arguments { orders, is_json })
 }
 
@@ -115,20 +129,44 @@ fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
 mod tests {
     use super::*;
 
-    const QUIET: Orders =
-        Orders { first_seed: 0, seeds: 1, threads: 1, stop_at_failure: false, trace: false };
+    const QUIET: Orders = Orders {
+        of: Kind::Volume,
+        first_seed: 0,
+        seeds: 1,
+        threads: 1,
+        stop_at_failure: false,
+        trace: false,
+    };
 
     #[test]
     fn a_history_repeats_from_its_seed() {
         for seed in 0..20 {
-            assert_eq!(campaign::run_one(seed, false), campaign::run_one(seed, false));
+            let run = || campaign::run_one(Kind::Volume, seed, false);
+            assert_eq!(run(), run());
         }
+        for seed in 0..5 {
+            let run = || campaign::run_one(Kind::Recorder, seed, false);
+            assert_eq!(run(), run(), "of the recorder");
+        }
+    }
+
+    #[test]
+    fn a_few_histories_of_the_recorder_keep_every_promise() {
+        let orders = Orders { of: Kind::Recorder, seeds: 30, threads: 2, ..QUIET };
+        let say = |seed: u64, what: &str| println!("{}", failure(orders.of, (seed, what)));
+        let sum = campaign::run(orders, &say);
+        assert_eq!(sum.failures, []);
+        let counters = &sum.counters;
+        assert!(counters.get("recordings") > 90 && counters.get("crashes") > 30);
+        assert!(counters.get("recordings judged to the packet") > 10);
+        assert!(counters.get("recorder: questions answered") > 100);
     }
 
     #[test]
     fn a_few_histories_keep_every_promise() {
         let orders = Orders { seeds: 60, threads: 2, ..QUIET };
-        let sum = campaign::run(orders, &|seed, what| println!("{}", failure(seed, what)));
+        let sum =
+            campaign::run(orders, &|seed, what| println!("{}", failure(orders.of, (seed, what))));
         assert_eq!(sum.failures, []);
         assert!(sum.counters.get("crashes") > 600 && sum.counters.get("stripes") > 1000);
     }

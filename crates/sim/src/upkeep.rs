@@ -7,7 +7,7 @@ use format::head::StripeId;
 use volume::{Error, Finding, Outcome, Owner, Reader, ScrubOptions, Writer, resilver, scrub};
 
 use crate::check::{Verdict, broken, is_damaged};
-use crate::history::{History, bits, numbers};
+use crate::history::{History, bits, numbers, opener};
 use crate::plan::Mode;
 use crate::truth::Fate;
 
@@ -112,11 +112,15 @@ impl History {
 
     fn claim_and_scrub(&mut self) -> Result<Vec<Finding>, Error> {
         let everybody = self.everybody();
-        let mut owner = Owner::claim(self.disks.devices(everybody, &mut self.random))?;
+        let timeline = self.disks.timeline().clone();
+        let opener = opener(&mut self.random, &timeline);
+        let mut owner = Owner::claim(self.disks.devices(everybody, &mut self.random), &opener)?;
         let reader = Reader::open(self.disks.readers(everybody))?;
         let in_turn = ScrubOptions { slots_ahead: 0 };
         let proceed = &mut |_, _| ControlFlow::Continue(());
-        Ok(scrub(&reader, Some(&mut owner), in_turn, proceed)?.findings)
+        let findings = scrub(&reader, Some(&mut owner), in_turn, proceed)?.findings;
+        owner.give_up()?;
+        Ok(findings)
     }
 
     /// What is repaired is good again; what is lost was damaged beyond parity.

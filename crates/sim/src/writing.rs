@@ -6,7 +6,7 @@ use core::time::Duration;
 use device::{Crash, Fault, MUTATIONS, Rule};
 use format::head::{HEAD_BYTES, Kind, Totals};
 use units::Timestamp;
-use volume::{Error, Filled, FilledColumn, Reader, Writer};
+use volume::{Error, Filled, FilledColumn, Reader, Returning, Writer};
 
 use crate::check::{Look, Verdict, broken};
 use crate::content::{fill_body, packets_of};
@@ -18,6 +18,12 @@ impl History {
     /// Writes until a crash or an orderly stop.
     pub(crate) fn record(&mut self, writer: Writer) -> Verdict {
         let mut writer = writer;
+        for _ in 0..if self.paused.is_some() { self.random.below(6) } else { 0 } {
+            if let Err(error) = self.append(&mut writer)? {
+                return broken(format!("who has taken over cannot go on: {error}"));
+            }
+        }
+        self.resume(&writer)?;
         for member in numbers(bits(writer.membership().present())) {
             writer.discard_ahead(member, self.plan.discards && self.random.percent(80));
         }
@@ -65,8 +71,8 @@ impl History {
             self.say(|| "an orderly stop".to_owned());
             self.doubt_epoch(present);
             self.stopped = present == self.everybody() && self.troubled == 0;
-        } else {
-            drop(writer);
+        } else if self.pause(writer) {
+            return Ok(());
         }
         let crashes = self.choose_crashes();
         self.disks.crash(&crashes, &mut self.random);
@@ -102,10 +108,15 @@ impl History {
             }
             dice if dice < share_of_appends + 10 => self.take_back(writer)?,
             dice if dice < share_of_appends + 13 => self.erase(writer)?,
+            dice if dice < share_of_appends + 14 => self.rival_tries(writer)?,
             dice if dice % 2 == 0 => writer.poll(None, &clock),
             _ => writer.poll(Some(Duration::ZERO), &clock),
         };
         clock.advance_by(self.random.below(9_000_000));
+        // Nothing is asked of anybody for a while, and nothing else happens.
+        if self.random.percent(2) && self.disks.in_flight() == 0 {
+            clock.advance_by(self.random.below(6_000_000_000));
+        }
         if self.random.percent(1) {
             let hours = i64::try_from(self.random.below(48)).expect("small") - 24;
             clock.jump_realtime(hours * 3_600_000_000_000);
@@ -167,6 +178,16 @@ impl History {
             }
             Err(error) => Ok(Err(error)),
         }
+    }
+
+    /// Appends what is not to arrive.
+    pub(crate) fn append_nowhere(&mut self, writer: &mut Writer) -> Result<(), Error> {
+        let rows = self.plan.geometry.rows_per_slot() - 1;
+        let Some(filled) = self.fill(Kind::Data, rows, 0) else { return Ok(()) };
+        if !writer.has_room_in_window() {
+            return Ok(());
+        }
+        writer.append(filled, self.disks.timeline()).map(drop)
     }
 
     /// Gives up a part of the ring, or erases what was given up.
@@ -291,7 +312,8 @@ impl History {
         self.disks.get(member).come_back();
         self.disks.get(member).clear_rules();
         let device = self.disks.devices(1 << member, &mut self.random).remove(0);
-        let taken = writer.take_back(device, self.disks.timeline());
+        let taken = Returning::open(device)
+            .and_then(|returning| writer.take_back(returning, self.disks.timeline()));
         self.say(|| format!("member {member} is there again: {taken:?}"));
         if self.disks.has_crashed() {
             return Ok(Ok(()));

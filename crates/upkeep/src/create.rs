@@ -6,6 +6,7 @@
 //! whose content nobody recognises is never replaced.
 
 use core::time::Duration;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use device::{Device, ROW_SIZE};
@@ -130,6 +131,9 @@ pub fn create(
     clock: &dyn Clock,
     progress: Progress<'_>,
 ) -> Result<Created, Error> {
+    // One name that is given twice is refused as such.
+    let names: BTreeSet<&Path> = options.devices().map(PathBuf::as_path).collect();
+    device::refuse_same_storage(names)?;
     let targets = options.devices().map(|path| allow(path, options));
     let targets = targets.collect::<Result<Vec<_>, _>>()?;
     let shape = shape(&targets, options);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use core::time::Duration;
 
 use index::Catalog;
-use units::Clock;
+use units::{Clock, Sleep};
 use volume::{Erased, Reader, Retention, Writer};
 
 use crate::turnover::Opened;
@@ -32,7 +32,7 @@ pub struct Erasing {
 /// explains what the clock says.
 pub fn erase(
     erasing: &Erasing,
-    clock: &dyn Clock,
+    clock: &dyn Sleep,
     progress: Progress<'_>,
 ) -> Result<Erased, Error> {
     let Erasing { target, max_age, clock_is_right, index_dir } = erasing;

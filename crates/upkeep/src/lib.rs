@@ -25,9 +25,10 @@ pub use inspect::{
 };
 pub use map::{Cell, Content, Grid, RingMap, map};
 pub use scrub::{BadCopy, Fate, Scrubbed, scrub};
-pub use status::{MemberStatus, Redundancy, SpareStatus, Status, status};
+pub use status::{MemberStatus, SpareStatus, Status, status};
 pub use turnover::{Grown, Joined, NewMember, Target, add_spare, grow, replace, resilver};
 pub use verify::{BadStripe, IndexDamage, Verification, verify};
+pub use volume::Redundancy;
 pub use volume::{Erased, LostRows, Resilvered};
 
 use core::ops::ControlFlow;

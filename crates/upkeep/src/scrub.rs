@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use format::head::VolumeId;
+use units::Sleep;
 use volume::{MemberAt, Outcome, Owner, Reader, ScrubOptions, VerifyReport};
 
+use crate::turnover::opener;
 use crate::verify::{BadStripe, locate, row_offset};
 use crate::{Error, Progress, nameless};
 
@@ -84,6 +86,7 @@ pub fn scrub(
     path: &Path,
     members: &[PathBuf],
     dry_run: bool,
+    clock: &dyn Sleep,
     progress: Progress<'_>,
 ) -> Result<Scrubbed, Error> {
     let given = [&[path.to_path_buf()][..], members].concat();
@@ -94,17 +97,19 @@ pub fn scrub(
         return Err(Error::Nameless { path: path.to_path_buf() });
     };
     let named = |source| Error::of_volume(known, source);
-    let mut opened = Opened::new(known, members, dry_run)?;
+    let claims_by = (!dry_run).then_some(clock);
+    let mut opened = Opened::new(known, members, claims_by)?;
     let lost = nameless::find(known, &nameless, &opened.reader)?;
     if !dry_run && !lost.is_empty() {
         nameless::restore(&opened.reader, &lost)?;
-        drop(opened);
+        opened.close()?;
         let found: Vec<PathBuf> = lost.iter().map(|lost| lost.at.path.clone()).collect();
-        opened = Opened::new(known, &[members, &found].concat(), dry_run)?;
+        opened = Opened::new(known, &[members, &found].concat(), claims_by)?;
     }
-    let Opened { found, mut owner, reader } = opened;
     let options = ScrubOptions::default();
-    let report = volume::scrub(&reader, owner.as_mut(), options, progress).map_err(named)?;
+    let report = volume::scrub(&opened.reader, opened.owner.as_mut(), options, progress);
+    let report = report.map_err(named)?;
+    let (found, reader) = opened.close()?;
     let is_sound = report.is_sound() && (lost.is_empty() || !dry_run);
     let damage = report.findings.iter().map(|found| {
         let bad = locate(&found.damage);
@@ -135,20 +140,32 @@ pub fn scrub(
 }
 
 /// The members of a volume, held by this process alone where they are to be written.
-struct Opened {
+struct Opened<'a> {
+    path: &'a Path,
     found: Vec<MemberAt>,
-    owner: Option<Owner>,
+    owner: Option<Owner<'a>>,
     reader: Reader,
 }
 
-impl Opened {
-    fn new(path: &Path, members: &[PathBuf], dry_run: bool) -> Result<Self, Error> {
+impl<'a> Opened<'a> {
+    fn new(
+        path: &'a Path,
+        members: &[PathBuf],
+        claims_by: Option<&'a dyn Sleep>,
+    ) -> Result<Self, Error> {
         let named = |source| Error::of_volume(path, source);
         let found = volume::find_members(path, members).map_err(named)?;
-        let owner = if dry_run { None } else { Some(claim(path, &found)?) };
+        let owner = claims_by.map(|clock| claim(path, &found, clock)).transpose()?;
         let opened = volume::open_members(&found).map_err(named)?;
         let reader = Reader::open(opened).map_err(named)?;
-        Ok(Self { found, owner, reader })
+        Ok(Self { path, found, owner, reader })
+    }
+
+    /// Lets the members go.
+    fn close(self) -> Result<(Vec<MemberAt>, Reader), Error> {
+        let given_up = self.owner.map_or(Ok(()), Owner::give_up);
+        given_up.map_err(|source| Error::of_volume(self.path, source))?;
+        Ok((self.found, self.reader))
     }
 }
 
@@ -165,7 +182,7 @@ fn fate(outcome: &Outcome, offset: &dyn Fn(u16) -> u64) -> Fate {
     }
 }
 
-fn claim(path: &Path, members: &[MemberAt]) -> Result<Owner, Error> {
+fn claim<'a>(path: &Path, members: &[MemberAt], clock: &'a dyn Sleep) -> Result<Owner<'a>, Error> {
     let open = |found: &MemberAt| {
         device::open(&found.path, &device::Options::default()).map_err(|error| match error {
             device::Error::InUse { path } => Error::Recording { path },
@@ -173,5 +190,5 @@ fn claim(path: &Path, members: &[MemberAt]) -> Result<Owner, Error> {
         })
     };
     let devices = members.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-    Owner::claim(devices).map_err(|source| Error::of_volume(path, source))
+    Owner::claim(devices, &opener(members, clock)?).map_err(|source| Error::of_volume(path, source))
 }

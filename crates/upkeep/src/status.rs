@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use format::head::VolumeId;
 use units::Timestamp;
-use volume::Reader;
+use volume::{Reader, Redundancy};
 
 use crate::Error;
 use crate::inspect::{MemberState, member_state};
@@ -27,17 +27,6 @@ pub struct SpareStatus {
     pub path: PathBuf,
     /// It is there.
     pub is_there: bool,
-}
-
-/// A part of the ring, and how many members more may be lost without losing any of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Redundancy {
-    /// First sequence.
-    pub first: u64,
-    /// Last sequence.
-    pub last: u64,
-    /// Members that may be lost; `None` where rows are missing already.
-    pub spare_members: Option<u8>,
 }
 
 /// A volume as its superblocks describe it.
@@ -77,9 +66,8 @@ impl Status {
 /// Looks at a volume; writes nothing, takes no lock.
 pub fn status(path: &Path, members: &[PathBuf]) -> Result<Status, Error> {
     let of_volume = |error| Error::of_volume(path, error);
-    let found = volume::find_members(path, members).map_err(of_volume)?;
-    let devices = volume::open_members(&found).map_err(of_volume)?;
-    let reader = Reader::open(devices).map_err(of_volume)?;
+    let (found, mut reader) = volume::open_found(path, members).map_err(of_volume)?;
+    reader.find_newest().map_err(of_volume)?;
     let superblock = reader.superblock();
     let piece_bytes = u64::from(superblock.geometry.piece_bytes);
     let newest = reader.newest().map_or(0, |newest| newest.sequence);
@@ -114,30 +102,8 @@ pub fn status(path: &Path, members: &[PathBuf]) -> Result<Status, Error> {
     })
 }
 
-/// What the ring has when a member is taken away, or as it is; cut where a member's gap begins or
-/// ends, or the shape changed.
+/// What the ring has when a member is taken away, or as it is.
 pub(crate) fn redundancy_without(reader: &Reader, taken: Option<u8>) -> Vec<Redundancy> {
     let Some(span) = reader.span() else { return Vec::new() };
-    let (membership, superblock) = (reader.membership(), reader.superblock());
-    let end = span.acknowledged.sequence + 1;
-    let gaps = membership.numbers().map(|member| membership.gap(member));
-    let shapes = superblock.earlier.iter().map(|shape| shape.until);
-    let mut cuts: Vec<u64> = gaps.flat_map(|gap| [gap.start, gap.end]).chain(shapes).collect();
-    cuts.extend([span.tail, end]);
-    cuts.retain(|cut| (span.tail..=end).contains(cut));
-    cuts.sort_unstable();
-    cuts.dedup();
-    let mut parts: Vec<Redundancy> = Vec::new();
-    for (&first, &next) in cuts.iter().zip(cuts.iter().skip(1)) {
-        let geometry = membership.geometry_at(first);
-        let is_missing = |&it: &u8| !membership.is_whole_at(it, first) || taken == Some(it);
-        let missing = (0..geometry.columns()).filter(is_missing);
-        let missing = u8::try_from(missing.count()).expect("at most 24");
-        let spare_members = geometry.parity_columns.checked_sub(missing);
-        match parts.last_mut() {
-            Some(before) if before.spare_members == spare_members => before.last = next - 1,
-            _ => parts.push(Redundancy { first, last: next - 1, spare_members }),
-        }
-    }
-    parts
+    reader.membership().redundancy(span.tail..span.acknowledged.sequence + 1, taken)
 }

@@ -4,13 +4,14 @@
 //! Each opens the volume as a recorder does, and so is refused while one runs. Whatever is broken
 //! off leaves a volume that knows how far it came.
 
+use core::ops::ControlFlow;
 use std::path::PathBuf;
 
 use device::Device;
 use format::geometry::{Geometry, RESERVED_BYTES};
 use format::superblock::Spare;
-use units::Clock;
-use volume::{MemberAt, Reader, Resilvered, Writer};
+use units::{Clock, Sleep};
+use volume::{MemberAt, Opener, Reader, Resilvered, Writer};
 
 use crate::create::{self, CreatedMember};
 use crate::status::redundancy_without;
@@ -66,6 +67,13 @@ pub(crate) struct Opened {
     pub(crate) members: Vec<MemberAt>,
 }
 
+/// This process, as it opens a volume for writing.
+pub(crate) fn opener<'a>(members: &[MemberAt], clock: &'a dyn Sleep) -> Result<Opener<'a>, Error> {
+    let (id, claimant) = (host::random_bytes()?, host::claimant());
+    let interval_ms = host::claim_interval_ms(members.iter().map(|found| &*found.path));
+    Ok(Opener { clock, interval_ms, id, claimant, is_gone: &host::is_gone })
+}
+
 /// Its members, locked, before anything is written.
 struct Locked<'a> {
     target: &'a Target,
@@ -94,16 +102,17 @@ impl<'a> Locked<'a> {
         check().map_err(|error| Error::of_volume(&self.target.volume, error))
     }
 
-    fn mount(self, clock: &dyn Clock) -> Result<Opened, Error> {
+    fn mount(self, clock: &dyn Sleep) -> Result<Opened, Error> {
         let Self { target, members, devices } = self;
-        let (writer, _) = volume::mount_without(devices, &target.without, clock)
+        let opener = opener(&members, clock)?;
+        let (writer, _) = volume::mount_without(devices, &target.without, &opener)
             .map_err(|error| Error::of_volume(&target.volume, error))?;
         Ok(Opened { writer, members })
     }
 }
 
 impl Opened {
-    pub(crate) fn new(target: &Target, clock: &dyn Clock) -> Result<Self, Error> {
+    pub(crate) fn new(target: &Target, clock: &dyn Sleep) -> Result<Self, Error> {
         Locked::new(target)?.mount(clock)
     }
 
@@ -112,6 +121,25 @@ impl Opened {
         let open = |writer: &Writer| Reader::of_mounted(volume::open_members(&members)?, writer);
         let report = volume::resilver(&mut self.writer, &open, clock, progress);
         report.map_err(|error| self.named(error))
+    }
+
+    /// [`prepare`] for this volume, which stays claimed meanwhile: a large file takes its time.
+    fn prepare(
+        &mut self,
+        new: &NewMember,
+        clock: &dyn Clock,
+        progress: Progress<'_>,
+    ) -> Result<Prepared, Error> {
+        let (geometry, mut lost) = (*self.writer.geometry(), None);
+        let prepared =
+            prepare(&geometry, new, &mut |done, total| match self.writer.poll(None, clock) {
+                Ok(()) => progress(done, total),
+                Err(error) => {
+                    lost = Some(error);
+                    ControlFlow::Break(())
+                }
+            });
+        lost.map_or(prepared, |error| Err(self.named(error)))
     }
 
     pub(crate) fn named(&self, error: volume::Error) -> Error {
@@ -125,12 +153,15 @@ impl Opened {
     }
 }
 
+/// A device that is fit to be a member, opened, and how the volume will know it.
+type Prepared = (CreatedMember, Box<dyn Device>, Spare);
+
 /// Makes a device fit to be a member: checked, written if it is a file, its ends cleared.
 fn prepare(
     geometry: &Geometry,
     new: &NewMember,
     progress: Progress<'_>,
-) -> Result<(CreatedMember, Box<dyn Device>, Spare), Error> {
+) -> Result<Prepared, Error> {
     let size_bytes =
         geometry.slot0_offset + geometry.slots * u64::from(geometry.piece_bytes) + RESERVED_BYTES;
     let NewMember { path, sparse, raw, force } = new.clone();
@@ -144,7 +175,7 @@ fn prepare(
 /// Gives stale members what they missed; `progress` may stop it, and the next time goes on there.
 pub fn resilver(
     target: &Target,
-    clock: &dyn Clock,
+    clock: &dyn Sleep,
     progress: Progress<'_>,
 ) -> Result<Resilvered, Error> {
     let mut opened = Opened::new(target, clock)?;
@@ -160,7 +191,7 @@ pub fn resilver(
 pub fn replace(
     target: &Target,
     (member, new): (u8, &NewMember),
-    clock: &dyn Clock,
+    clock: &dyn Sleep,
     progress: Progress<'_>,
 ) -> Result<(Joined, Resilvered), Error> {
     // What is to go need not be waited for, whether it answers or not.
@@ -202,7 +233,7 @@ pub fn grow(
     target: &Target,
     new: &[NewMember],
     parity_columns: Option<u8>,
-    clock: &dyn Clock,
+    clock: &dyn Sleep,
     progress: Progress<'_>,
 ) -> Result<Grown, Error> {
     let mut opened = Opened::new(target, clock)?;
@@ -213,7 +244,7 @@ pub fn grow(
         .map_err(|error| Error::of_volume(&target.volume, error))?;
     let (mut joined, mut newcomers) = (Vec::new(), Vec::new());
     for (member, new) in (before.columns()..).zip(new) {
-        let (device, opened_device, spare) = prepare(opened.writer.geometry(), new, progress)?;
+        let (device, opened_device, spare) = opened.prepare(new, clock, progress)?;
         joined.push(Joined { device, member: Some(member) });
         newcomers.push((spare, opened_device));
     }
@@ -228,11 +259,11 @@ pub fn grow(
 pub fn add_spare(
     target: &Target,
     new: &NewMember,
-    clock: &dyn Clock,
+    clock: &dyn Sleep,
     progress: Progress<'_>,
 ) -> Result<Joined, Error> {
     let mut opened = Opened::new(target, clock)?;
-    let (device, opened_device, spare) = prepare(opened.writer.geometry(), new, progress)?;
+    let (device, opened_device, spare) = opened.prepare(new, clock, progress)?;
     let added = opened.writer.add_spare(spare, opened_device, clock);
     added.map_err(|error| opened.named(error))?;
     opened.close(clock)?;

@@ -4,7 +4,7 @@
 use device::Device;
 use format::geometry::{Geometry, MEMBERS_MAX, PIECE_BYTES_MAX, PIECE_BYTES_MIN};
 use format::head::{HeadKey, VolumeId};
-use format::superblock::{MemberEntry, Qualified, Spare, Superblock};
+use format::superblock::{MemberEntry, Qualified, Spare, Superblock, window_max};
 use units::Timestamp;
 
 use crate::layout::Placed;
@@ -100,7 +100,7 @@ pub fn geometry_for(
 /// W of a new volume of this shape.
 pub(crate) fn window_of(geometry: &Geometry) -> u16 {
     let window = WINDOW_BYTES / u64::from(geometry.piece_bytes);
-    u16::try_from(window.min(geometry.slots / 8).clamp(2, 64)).expect("at most 64")
+    u16::try_from(window.clamp(2, window_max(geometry))).expect("at most 64")
 }
 
 /// Writes the superblocks of a new volume on its members that are there, in the order of their

@@ -3,6 +3,7 @@
 use core::fmt;
 use std::path::PathBuf;
 
+use format::claim::{CLAIM_OFFSET, Claim};
 use format::head::{StripeId, VolumeId};
 use format::superblock::{MemberEntry, Superblock, SuperblockError};
 use thiserror::Error;
@@ -206,6 +207,9 @@ pub enum Error {
         /// Those that failed.
         failed: Vec<MemberFailure>,
     },
+    /// A member or newcomer failed while newcomers were to join.
+    #[error("nothing has joined the volume, which goes on as it was: {0}")]
+    NotJoined(MemberFailure),
     /// The member that was named first cannot be read; any other one would do.
     #[error("{cause}; name another member of the volume in its place")]
     Unreadable {
@@ -250,7 +254,7 @@ pub enum Error {
         member: u8,
     },
     /// A member does not answer.
-    #[error("member {member} has not answered for two seconds")]
+    #[error("member {member} did not answer in time")]
     Stalled {
         /// Its number.
         member: u8,
@@ -272,9 +276,46 @@ pub enum Error {
         /// Its number.
         member: u8,
     },
-    /// The writer has lost too many members before.
-    #[error("recording has stopped: too few members are left")]
+    /// The writer has lost too many members before, or the volume to another writer.
+    #[error("writing has stopped before")]
     Stopped,
+    /// Somebody has the volume open for writing.
+    #[error("{} has it open for writing; stop that first", of(by))]
+    Claimed {
+        /// Its claim.
+        by: Box<Claim>,
+    },
+    /// Somebody else began to open the volume for writing at the same time.
+    #[error("{} has opened it for writing at the same time; try again", of(by))]
+    ClaimedMeanwhile {
+        /// Its claim.
+        by: Box<Claim>,
+    },
+    /// What should be a claim changes, and is none.
+    #[error(
+        "something writes to member {member} at byte {CLAIM_OFFSET} again and again, and is no \
+         wirespool of this version; stop it first"
+    )]
+    Contended {
+        /// Its number.
+        member: u8,
+    },
+    /// Somebody else has opened the volume for writing while this process did not answer.
+    #[error(
+        "{} has taken over the volume while this process had it open for writing; nothing more \
+         was written; let one machine at a time have it",
+        of(by)
+    )]
+    TakenOver {
+        /// Its claim.
+        by: Box<Claim>,
+    },
+    /// The superblock of a member is not what this process wrote or found, but newer.
+    #[error("another program has written a superblock to member {member}")]
+    Changed {
+        /// Its number.
+        member: u8,
+    },
     /// A counter of the volume is so high that no volume comes there by itself.
     #[error(
         "its superblocks count more {0} than any volume has; it can be read, but not recorded \
@@ -325,6 +366,12 @@ impl Error {
 
 /// What [`Error::Geometry`] says is possible.
 const SHAPES: &str = "1 to 24 members, of which 0, 1 or 2 are for parity and the others hold data";
+
+/// Whose a claim is.
+fn of(claim: &Claim) -> String {
+    let Claim { claimant, since, .. } = claim;
+    format!("process {} on {} (since {since})", claimant.process, claimant.host)
+}
 
 fn numbers(members: &[u8]) -> String {
     members.iter().map(u8::to_string).collect::<Vec<_>>().join(", ")

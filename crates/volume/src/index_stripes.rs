@@ -70,7 +70,7 @@ impl Reader {
         let acknowledged = self.span().ok_or(Error::Damaged(at))?.acknowledged.sequence;
         let mut buffer = vec![0; self.piece_bytes()];
         let mut assembler = Assembler::default();
-        let mut directory = Vec::new();
+        let (mut directory, mut has_begun) = (Vec::new(), false);
         // Parts are appended while data goes on: between two of them lie few stripes, but small
         // ones come fast.
         let piece_bytes = u64::from(self.geometry().piece_bytes);
@@ -92,6 +92,11 @@ impl Reader {
                     };
                     if head.stripe.stripe == at && part.number().0 == 0 {
                         directory = part.directory(at);
+                        has_begun = true;
+                    }
+                    // A mount may have kept a later INDEX and not this one.
+                    if !has_begun {
+                        return Err(Error::Damaged(at));
                     }
                     last = sequence;
                     if let Some(parquet) = assembler.push(&part).map_err(|_| Error::Damaged(at))? {

@@ -8,10 +8,12 @@ use std::collections::VecDeque;
 use core::ops::Range;
 use core::time::Duration;
 
-use device::{Completion, Device, Shared};
+use device::{Completion, Device, ROW_SIZE, Row, Shared};
+use format::claim::CLAIM_OFFSET;
 use format::superblock::Superblock;
 
-use crate::steps::Step;
+use crate::claim::{Hold, Kept};
+use crate::steps::{BEAT, RENEWAL, Step};
 use crate::{Error, superblocks};
 
 /// Longest time that a completed write waits for others to share its flush.
@@ -45,6 +47,24 @@ struct Piece {
     stage: Stage,
 }
 
+/// What a step under way is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    CompareClaim,
+    CompareSuperblock,
+    Renew,
+    Other,
+}
+
+/// A write of a piece that was not sent yet.
+#[derive(Debug)]
+struct HeldWrite {
+    token: u64,
+    offset: u64,
+    data: Shared,
+    len: usize,
+}
+
 /// A member opened for writing.
 #[derive(Debug)]
 pub(crate) struct Lane {
@@ -58,7 +78,13 @@ pub(crate) struct Lane {
     oldest_unflushed_ns: Option<i64>,
     /// What is to be done one after the other, beside the pieces.
     steps: VecDeque<Step>,
-    step_under_way: bool,
+    step_under_way: Option<Kind>,
+    /// That nobody else writes here; `None` before it is claimed.
+    hold: Option<Hold>,
+    /// A renewal is among the steps.
+    is_renewing: bool,
+    /// Writes of pieces that wait for it.
+    held: VecDeque<HeldWrite>,
     /// Why nothing is expected of the member any more, until somebody has heard of it.
     failure: Option<Error>,
     takes_discards: bool,
@@ -95,7 +121,10 @@ impl Lane {
             flush_under_way: false,
             oldest_unflushed_ns: None,
             steps: VecDeque::new(),
-            step_under_way: false,
+            step_under_way: None,
+            hold: None,
+            is_renewing: false,
+            held: VecDeque::new(),
             failure: None,
             takes_discards: false,
             discarding: None,
@@ -104,6 +133,67 @@ impl Lane {
             flushes: 0,
             write_latency_ns_max: 0,
             completions: Vec::new(),
+        }
+    }
+
+    /// Reads again what the copies say, now that nobody else writes.
+    pub(crate) fn reload(&mut self) -> Result<(), Error> {
+        self.device.flush()?;
+        let read = |offset: u64, into: &mut [u8]| self.device.read_at(offset, into);
+        self.superblock = superblocks::load(&read, self.device.size_bytes())?;
+        self.issue(self.superblock.clone());
+        Ok(())
+    }
+
+    pub(crate) fn read_claim(&self) -> Result<Row, Error> {
+        let mut row = [0; ROW_SIZE];
+        self.device.read_at(CLAIM_OFFSET, &mut row)?;
+        Ok(row)
+    }
+
+    pub(crate) fn write_claim(&mut self, row: &Row) -> Result<(), Error> {
+        Ok(self.device.write_at(CLAIM_OFFSET, row)?)
+    }
+
+    /// From now on the member is written to only while this holds.
+    pub(crate) fn hold(&mut self, hold: Hold) {
+        self.hold = Some(hold);
+    }
+
+    /// The same of a member that comes to others which are held: its claim is passed over, before
+    /// anything else is written.
+    pub(crate) fn pass_over(&mut self, kept: &Kept) -> Result<(), Error> {
+        self.hold = Some(Hold::over(kept, &self.superblock)?);
+        Ok(())
+    }
+
+    /// A superblock is about to be sent.
+    pub(crate) fn issue(&mut self, superblock: Superblock) {
+        if let Some(hold) = &mut self.hold {
+            hold.issue(superblock);
+        }
+    }
+
+    /// Another writer has the volume: what was not sent is not sent any more.
+    pub(crate) fn cease(&mut self) {
+        self.steps.clear();
+        self.held.clear();
+        if let Some(hold) = &mut self.hold {
+            hold.cease();
+        }
+    }
+
+    pub(crate) fn may_write(&self, now_ns: i64) -> bool {
+        self.hold.as_ref().is_some_and(|hold| hold.may_write(now_ns))
+    }
+
+    /// Renews the claim, if it is time.
+    pub(crate) fn renew(&mut self, now_ns: i64) {
+        let Some(hold) = self.hold.as_ref().filter(|hold| hold.is_due(now_ns)) else { return };
+        if !self.is_renewing && self.failure.is_none() {
+            let steps = if hold.looks_further() { RENEWAL.into() } else { BEAT.into() };
+            self.is_renewing = true;
+            self.begin(steps, now_ns);
         }
     }
 
@@ -125,24 +215,88 @@ impl Lane {
     }
 
     fn next_step(&mut self, now_ns: i64) {
-        if self.step_under_way {
+        if self.step_under_way.is_some() {
             return;
         }
+        if matches!(self.steps.front(), Some(Step::Write { .. })) && !self.may_write(now_ns) {
+            RENEWAL.into_iter().rev().for_each(|step| self.steps.push_front(step));
+        }
         let Some(step) = self.steps.pop_front() else { return };
-        self.step_under_way = true;
         self.under_way.push_back((STEP_TOKEN, now_ns));
-        match step {
+        let mut hold = self.hold.as_mut();
+        let mut claim = |page: fn(&mut Hold) -> Shared| {
+            page(hold.as_mut().expect("a member is claimed before it is written to"))
+        };
+        let kind = match step {
             Step::Write { offset, data } => {
                 let len = data.len();
                 self.device.submit_write(STEP_TOKEN, offset, data, len);
+                Kind::Other
             }
-            Step::Flush => self.device.submit_flush(STEP_TOKEN),
+            Step::Flush => {
+                self.device.submit_flush(STEP_TOKEN);
+                Kind::Other
+            }
+            Step::CompareClaim => {
+                hold.as_mut().expect("there is something to compare").begin(now_ns);
+                self.device.submit_read(STEP_TOKEN, CLAIM_OFFSET);
+                Kind::CompareClaim
+            }
+            Step::CompareSuperblock => {
+                self.device.submit_read(STEP_TOKEN, 0);
+                Kind::CompareSuperblock
+            }
+            Step::Renew => {
+                self.device.submit_write(STEP_TOKEN, CLAIM_OFFSET, claim(Hold::renewal), ROW_SIZE);
+                Kind::Renew
+            }
+            Step::EndClaim => {
+                self.device.submit_write(STEP_TOKEN, CLAIM_OFFSET, claim(Hold::end), ROW_SIZE);
+                Kind::Other
+            }
+        };
+        self.step_under_way = Some(kind);
+    }
+
+    /// A step has ended; gives what it says about other writers.
+    fn step_done(&mut self, completion: Completion, now_ns: i64) -> Result<(), Error> {
+        let kind = self.step_under_way.take().expect("its completion came");
+        let hold = self.hold.as_mut();
+        match (kind, hold, completion.row) {
+            // Where nothing can be read nobody else is to be seen; a write mends it, or fails.
+            (Kind::CompareClaim, Some(hold), Some(row)) if completion.result.is_ok() => {
+                hold.check_claim(&row)?;
+            }
+            (Kind::CompareSuperblock, Some(hold), Some(row)) if completion.result.is_ok() => {
+                hold.check_superblock(&row)?;
+            }
+            (Kind::CompareClaim | Kind::CompareSuperblock, ..) => {}
+            (Kind::Renew, Some(hold), _) => {
+                completion.result?;
+                hold.renewed();
+                self.is_renewing = false;
+                self.release(now_ns);
+            }
+            _ => completion.result?,
         }
+        self.next_step(now_ns);
+        Ok(())
+    }
+
+    /// Sends what waited for the renewal.
+    fn release(&mut self, now_ns: i64) {
+        while self.may_write(now_ns) {
+            let Some(HeldWrite { token, offset, data, len }) = self.held.pop_front() else {
+                return;
+            };
+            self.device.submit_write(token, offset, data, len);
+        }
+        self.renew(now_ns);
     }
 
     /// Steps are to be waited for.
     pub(crate) fn has_steps(&self) -> bool {
-        self.failure.is_none() && (self.step_under_way || !self.steps.is_empty())
+        self.failure.is_none() && (self.step_under_way.is_some() || !self.steps.is_empty())
     }
 
     /// Nothing is expected of the member any more.
@@ -198,16 +352,18 @@ impl Lane {
         }
         let token = stripe << 1 | u64::from(part);
         self.under_way.push_back((token, now_ns));
-        self.device.submit_write(token, offset, data, len);
+        // After a pause of this process, say, somebody else may have the member.
+        if self.may_write(now_ns) && self.held.is_empty() {
+            self.device.submit_write(token, offset, data, len);
+        } else {
+            self.held.push_back(HeldWrite { token, offset, data, len });
+            self.renew(now_ns);
+        }
     }
 
     /// Takes completions; with a wait it returns when something completed or the time is over.
     /// Returns how many there were.
-    pub(crate) fn reap(
-        &mut self,
-        wait: Option<Duration>,
-        now_ns: i64,
-    ) -> Result<usize, device::Error> {
+    pub(crate) fn reap(&mut self, wait: Option<Duration>, now_ns: i64) -> Result<usize, Error> {
         let mut completions = core::mem::take(&mut self.completions);
         self.device.reap(wait, &mut completions);
         let count = completions.len();
@@ -216,7 +372,7 @@ impl Lane {
         taken.map(|()| count)
     }
 
-    fn take(&mut self, completion: Completion, now_ns: i64) -> Result<(), device::Error> {
+    fn take(&mut self, completion: Completion, now_ns: i64) -> Result<(), Error> {
         if completion.token == DISCARD_TOKEN {
             let awaited_ns = self.discard_awaited_ns.map_or(0, |since_ns| now_ns - since_ns);
             (self.discarding, self.discard_awaited_ns) = (None, None);
@@ -228,12 +384,10 @@ impl Lane {
         }
         let place = self.under_way.iter().position(|&(token, _)| token == completion.token);
         self.under_way.remove(place.expect("a completion belongs to an operation under way"));
-        completion.result?;
         if completion.token == STEP_TOKEN {
-            self.step_under_way = false;
-            self.next_step(now_ns);
-            return Ok(());
+            return self.step_done(completion, now_ns);
         }
+        completion.result?;
         if completion.token & FLUSH_TOKEN != 0 {
             self.flush_under_way = false;
             self.flushes += 1;
@@ -281,7 +435,8 @@ impl Lane {
         (offset, len): (u64, u64),
         now_ns: i64,
     ) -> u64 {
-        if !self.takes_discards || now_ns < self.discards_rest_until_ns {
+        let may_write = self.may_write(now_ns);
+        if !self.takes_discards || now_ns < self.discards_rest_until_ns || !may_write {
             return 0;
         }
         assert_eq!(self.discarding, None, "one discard is under way at a time");

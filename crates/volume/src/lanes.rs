@@ -8,10 +8,11 @@ use format::superblock::{SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock};
 use units::Clock;
 
 use crate::Error;
+use crate::claim::Kept;
 use crate::heads::{Heads, Unreadable};
 use crate::lane::Lane;
 use crate::membership::Membership;
-use crate::steps::Step;
+use crate::steps::{RENEWAL, Step};
 use crate::superblocks;
 
 /// How long to wait at once where only the members can bring something new.
@@ -30,6 +31,12 @@ pub(crate) struct Lanes {
     patience_ns: i64,
     /// When too few members last answered for it to be the fault of any of them.
     all_silent_ns: i64,
+    /// When it was last looked who answers.
+    looked_ns: i64,
+    /// What is claimed on every member, also on those that come later.
+    kept: Option<Kept>,
+    /// Another writer has the volume: nothing more is sent.
+    is_taken_over: bool,
 }
 
 /// Why something could not be done with all members.
@@ -45,6 +52,12 @@ impl Failed {
     pub(crate) fn of_nobody(error: impl Into<Error>) -> Self {
         Self { member: None, error: error.into() }
     }
+
+    /// What came of a member: its own failure, or that another writer has the volume.
+    fn of(member: u8, error: Error) -> Self {
+        let is_taken_over = matches!(error, Error::TakenOver { .. });
+        Self { member: (!is_taken_over).then_some(member), error }
+    }
 }
 
 impl Lanes {
@@ -57,7 +70,15 @@ impl Lanes {
             let number = usize::from(lane.superblock().member);
             *members.get_mut(number).expect("assembled") = Some(lane);
         }
-        Ok(Self { members, turn: 0, patience_ns: i64::MAX, all_silent_ns: i64::MIN })
+        Ok(Self {
+            members,
+            turn: 0,
+            patience_ns: i64::MAX,
+            all_silent_ns: i64::MIN,
+            looked_ns: i64::MAX,
+            kept: None,
+            is_taken_over: false,
+        })
     }
 
     /// From now on nobody waits longer for a member than for the others.
@@ -77,12 +98,54 @@ impl Lanes {
         self.members.get_mut(usize::from(member))?.as_mut()
     }
 
+    /// The members are claimed.
+    pub(crate) fn keep(&mut self, kept: Kept) {
+        self.kept = Some(kept);
+    }
+
+    /// Reads the superblocks again, now that nobody else writes; gives the members that cannot be
+    /// read.
+    pub(crate) fn reload(&mut self) -> Result<Vec<(u8, Error)>, Error> {
+        let loaded = self.iter_mut().map(|(member, lane)| (member, lane.reload()));
+        let failed = loaded.filter_map(|(member, loaded)| Some((member, loaded.err()?)));
+        let failed: Vec<_> = failed.collect();
+        for (member, _) in &failed {
+            self.remove(*member);
+        }
+        if self.iter().next().is_some() {
+            membership_of(self.iter())?;
+        }
+        Ok(failed)
+    }
+
+    /// Renews the claims that are due, and waits for it.
+    pub(crate) fn renew(&mut self, clock: &dyn Clock) -> Result<(), Failed> {
+        let now_ns = clock.boottime_ns();
+        self.iter_mut().for_each(|(_, lane)| lane.renew(now_ns));
+        self.run(clock, |_| Vec::new())
+    }
+
+    /// Gives the members up in order: whoever comes next need not wait.
+    pub(crate) fn give_up(&mut self, clock: &dyn Clock) -> Result<(), Failed> {
+        if self.kept.is_none() {
+            return Ok(());
+        }
+        self.run(clock, |_| {
+            vec![Step::CompareClaim, Step::CompareSuperblock, Step::EndClaim, Step::Flush]
+        })
+    }
+
     /// Puts a newcomer at its place.
-    pub(crate) fn insert(&mut self, lane: Lane) {
+    ///
+    /// # Panics
+    /// When the others are not claimed.
+    pub(crate) fn insert(&mut self, mut lane: Lane) -> Result<(), Error> {
+        lane.pass_over(self.kept.as_ref().expect("a volume is claimed before it changes"))?;
         let number = usize::from(lane.superblock().member);
         let places = self.members.len().max(number + 1);
         self.members.resize_with(places, || None);
         *self.members.get_mut(number).expect("a place for it") = Some(lane);
+        Ok(())
     }
 
     /// Takes a member out.
@@ -110,24 +173,32 @@ impl Lanes {
         mut work: impl FnMut(u8, &mut Lane) -> Result<(), Error>,
     ) -> Result<(), Failed> {
         self.iter_mut().try_for_each(|(member, lane)| {
-            work(member, lane).map_err(|error| Failed { member: Some(member), error })
+            work(member, lane).map_err(|error| Failed::of(member, error))
         })
     }
 
     /// Does on each member the steps that `of` gives for it, all members at the same time, until
     /// all have done theirs that have not failed meanwhile.
-    fn carry_out(&mut self, clock: &dyn Clock, of: impl Fn(&Lane) -> Vec<Step>) {
+    fn carry_out(
+        &mut self,
+        clock: &dyn Clock,
+        of: impl Fn(&Lane) -> Vec<Step>,
+    ) -> Result<(), Failed> {
         let now_ns = clock.boottime_ns();
         for (_, lane) in self.iter_mut().filter(|(_, lane)| !lane.has_failed()) {
             let steps = of(lane);
             lane.begin(steps, now_ns);
         }
         while self.iter().any(Lane::has_steps) {
-            let advanced = self.advance(Some(WAIT), usize::MAX, clock);
-            if let Err(Failed { member: Some(member), error }) = advanced {
-                self.get_mut(member).expect("it is one of them").fail(error);
+            match self.advance(Some(WAIT), usize::MAX, clock) {
+                Ok(()) => {}
+                Err(Failed { member: Some(member), error }) => {
+                    self.get_mut(member).expect("it is one of them").fail(error);
+                }
+                Err(failed) => return Err(failed),
             }
         }
+        Ok(())
     }
 
     /// The next member that has failed and that nobody has heard of.
@@ -144,7 +215,7 @@ impl Lanes {
         clock: &dyn Clock,
         of: impl Fn(&Lane) -> Vec<Step>,
     ) -> Result<(), Failed> {
-        self.carry_out(clock, of);
+        self.carry_out(clock, of)?;
         self.failure()
     }
 
@@ -158,6 +229,12 @@ impl Lanes {
     /// time begins when enough of them answer again, for they do not all do so at once.
     fn stalled(&mut self, clock: &dyn Clock) -> Option<Failed> {
         let now_ns = clock.boottime_ns();
+        // Nobody looked for so long: this process was paused, or the machine was. What was under
+        // way then has not been asked for since.
+        let unlooked_ns = now_ns.saturating_sub(core::mem::replace(&mut self.looked_ns, now_ns));
+        if unlooked_ns >= self.patience_ns / 2 {
+            self.all_silent_ns = now_ns;
+        }
         let silent_ns = |lane: &Lane| {
             lane.oldest_ns().map_or(0, |since| now_ns.saturating_sub(since.max(self.all_silent_ns)))
         };
@@ -195,11 +272,16 @@ impl Lanes {
         }
         let pages = Pool::new(next.len() * usize::from(SUPERBLOCK_COPIES), SUPERBLOCK_BYTES)
             .map_err(Failed::of_nobody)?;
+        for own in &next {
+            self.get_mut(own.member).expect("it is one of them").issue(own.clone());
+        }
         self.carry_out(clock, |lane| {
             let own = next.iter().find(|next| next.member == lane.superblock().member);
             let size_bytes = lane.device().size_bytes();
-            own.map_or_else(Vec::new, |own| superblocks::steps(own, size_bytes, &pages))
-        });
+            let store = own.map(|own| superblocks::steps(own, size_bytes, &pages));
+            // What is written over must be what was written last.
+            store.map_or_else(Vec::new, |store| RENEWAL.into_iter().chain(store).collect())
+        })?;
         for next in next {
             let lane = self.get_mut(next.member).expect("it is one of them");
             if !lane.has_failed() {
@@ -241,10 +323,28 @@ impl Lanes {
         enough: usize,
         clock: &dyn Clock,
     ) -> Result<(), Failed> {
+        if self.is_taken_over {
+            return Err(Failed::of_nobody(Error::Stopped));
+        }
+        let advanced = self.advance_once(wait, enough, clock);
+        if let Err(Failed { error: Error::TakenOver { .. }, .. }) = &advanced {
+            self.is_taken_over = true;
+            self.iter_mut().for_each(|(_, lane)| lane.cease());
+        }
+        advanced
+    }
+
+    fn advance_once(
+        &mut self,
+        wait: Option<Duration>,
+        enough: usize,
+        clock: &dyn Clock,
+    ) -> Result<(), Failed> {
         let now_ns = clock.boottime_ns();
         let mut reaped = 0;
         self.each(|_, lane| {
             reaped += lane.reap(None, now_ns)?;
+            lane.renew(now_ns);
             Ok(())
         })?;
         let busy = self.iter().filter(|lane| lane.is_busy()).count();
@@ -256,7 +356,7 @@ impl Lanes {
             let waiting = self.iter_mut().filter(|(_, lane)| lane.is_busy()).nth(turn);
             if let Some((member, lane)) = waiting {
                 let reaped = lane.reap(Some(wait), clock.boottime_ns());
-                reaped.map_err(|error| Failed { member: Some(member), error: error.into() })?;
+                reaped.map_err(|error| Failed::of(member, error))?;
             }
         }
         let now_ns = clock.boottime_ns();

@@ -5,12 +5,14 @@
 //! and verifies every byte, [`verify`] reads everything. The bytes are `format`'s, the I/O is
 //! `device`'s; time and randomness come in as arguments, so the simulator runs this code.
 //!
-//! Invariants: a sequence is never used twice; a stripe is acknowledged only after a flush on every
-//! member that began when its write had completed; a member that missed one has no say any more
-//! until it is made whole; nothing acknowledged is ever written over before the ring comes round; a
-//! mount that writes nothing changes no byte.
+//! Invariants: there is one writer at a time, by a claim on every member; a sequence is never used
+//! twice; a stripe is acknowledged only after a flush on every member that began when its write had
+//! completed; a member that missed one has no say any more until it is made whole; nothing
+//! acknowledged is ever written over before the ring comes round; a mount that writes nothing
+//! changes no byte but the claims.
 
 mod ahead;
+mod claim;
 mod create;
 mod epoch;
 mod error;
@@ -41,17 +43,18 @@ mod superblocks;
 mod verify;
 mod writer;
 
+pub use claim::Opener;
 pub use create::{CreateOptions, Identity, columns_for, create, geometry_for};
 pub use error::{Error, MemberFailure};
 pub use expiry::{Erased, erase};
 pub use index_stripes::IndexFile;
 pub use layout::{Bound, Layout, Usable};
 pub use locate::{
-    MemberAt, find_members, is_spare_at, lacks_superblock, open_members, open_reader,
+    MemberAt, find_members, is_spare_at, lacks_superblock, open_found, open_members, open_reader,
     open_superblocks, place_of, why_absent,
 };
 pub use look::Look;
-pub use membership::{Membership, Seat};
+pub use membership::{Membership, Redundancy, Seat};
 pub use mount::{Candidate, Recovery, mount, mount_members, mount_without};
 pub use protect::{ColumnSums, protect};
 pub use reader::{Reader, Slot, Span, StripeInSlot};
@@ -65,6 +68,6 @@ pub use scrub::{
 pub use search::Newest;
 pub use verify::{Damage, VerifyReport, verify};
 pub use writer::{
-    Appended, ClockDoubt, Expelled, Filled, FilledColumn, Plan, Repair, Retention, Writer,
-    WriterCounters,
+    Appended, ClockDoubt, Expelled, Filled, FilledColumn, Plan, Repair, Retention, Returning,
+    Writer, WriterCounters,
 };

@@ -1,15 +1,24 @@
 //! Finding the members of a volume from any one of them.
 //!
 //! The others are looked for where the superblock says they were, beside the one given (there first
-//! when that one is not where it was), where any other member or spare was, and where the user
-//! says. A member is known by its superblock, never by its name.
+//! when that one is not where it was), where any other member or spare was, by the lasting names of
+//! block devices, and where the user says: at a path, or among the files of a folder. A member is
+//! known by its superblock, never by its name.
+//!
+//! Many places are asked at the same time, and none of them is waited for longer than
+//! [`device::PATIENCE`]: who does not answer is absent.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::thread;
 
-use device::ReadAt;
+use device::{ReadAt, patiently};
 use format::superblock::{Spare, Superblock, SuperblockError};
 
 use crate::{Error, Reader, superblocks};
+
+/// Places that are asked at the same time.
+const AT_ONCE: usize = 64;
 
 /// A member that was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,69 +33,187 @@ pub struct MemberAt {
 type Found = (MemberAt, Box<dyn ReadAt>, Superblock);
 
 /// The members at hand of the volume that `path` is a member of, by number. `named` are further
-/// places to look at; each must hold a member of the volume.
+/// places to look at: each must hold a member of the volume, or be a folder, which may have some
+/// among its files.
 ///
 /// # Errors
 /// Those of the one at `path`, and, as [`Error::At`], of those named; [`Error::ReplacedMember`] and
 /// [`Error::GivenUp`] are of either. Others that are not found, and those named that cannot be
-/// read, are absent.
+/// read, are absent. Where the one at `path` cannot be read the first one named stands in for it.
 pub fn find_members(path: &Path, named: &[PathBuf]) -> Result<Vec<MemberAt>, Error> {
     Ok(find(path, named)?.into_iter().map(|(found, ..)| found).collect())
 }
 
 /// The same, opened.
 fn find(path: &Path, named: &[PathBuf]) -> Result<Vec<Found>, Error> {
-    let unreadable = |error: Error| match error {
-        Error::Device(cause) if cause.is_failure() => Error::Unreadable { cause },
-        other => other,
-    };
-    let device = device::open_read(path).map_err(|error| unreadable(error.into()))?;
-    let first = superblocks::load_from(device.as_ref()).map_err(unreadable)?;
-    // A spare knows the members, and is none.
-    let is_member = usize::from(first.member) < first.members.len();
-    let own = (MemberAt { member: first.member, path: path.to_path_buf() }, device, first.clone());
-    let mut found: Vec<Found> = is_member.then_some(own).into_iter().collect();
-    for path in named {
-        let at = |source: Error| Error::At { path: path.clone(), source: Box::new(source) };
-        let opened = device::open_read(path).map_err(Error::from).and_then(|device| {
-            let superblock = superblocks::load_from(device.as_ref())?;
-            Ok((device, superblock))
-        });
-        let (device, superblock) = match opened {
-            // A disk that died is absent, also for who has always named it.
-            Err(Error::Device(error)) if error.is_failure() => continue,
-            opened => opened.map_err(at)?,
-        };
-        if superblock.volume_id != first.volume_id {
-            let volume_id = superblock.volume_id;
-            return Err(at(Error::ForeignMember { place: found.len(), volume_id }));
-        }
-        let at = MemberAt { member: superblock.member, path: path.clone() };
-        found.push((at, device, superblock));
-    }
+    let (folders, named) = folders_among(named)?;
+    let mut asked: Vec<PathBuf> = core::iter::once(path.to_path_buf()).chain(named).collect();
+    let (first, mut found) = given(look_at(&asked)?)?;
     let given = found.len();
     let places = Places::new(path, &first);
-    // Names of devices move when a machine starts: a member may lie where another one was.
-    let entries = first.members.iter().map(|entry| &entry.path);
-    let spares = first.spares.iter().map(|spare| &spare.path);
-    let all: Vec<PathBuf> = entries.chain(spares).flat_map(|path| places.of(path)).collect();
-    for (member, entry) in (0..).zip(&first.members) {
-        if found.iter().any(|(other, ..)| other.member == member) {
-            continue;
+    for round in [Round::Own, Round::Folders(&folders), Round::Others, Round::Links] {
+        let is_missing = |found: &[Found], member| found.iter().all(|(at, ..)| at.member != member);
+        let missing: Vec<u8> = seats(&first).filter(|&it| is_missing(&found, it)).collect();
+        if missing.is_empty() {
+            break;
         }
-        let own = places.of(&entry.path);
-        let opened = own.iter().chain(&all).find_map(|path| {
-            let path = path.clone();
-            let device = device::open_read(&path).ok()?;
-            let superblock = superblocks::load_from(device.as_ref()).ok()?;
-            let is_it = superblock.volume_id == first.volume_id && superblock.member == member;
-            is_it.then_some((MemberAt { member, path }, device, superblock))
-        });
-        found.extend(opened);
+        let mut candidates = round.places(&places, &first, &missing);
+        candidates.retain(|path| !asked.contains(path));
+        asked.extend(candidates.iter().cloned());
+        for (path, loaded) in look_at(&candidates)? {
+            let Ok((device, superblock)) = loaded else { continue };
+            let member = superblock.member;
+            let is_it = superblock.volume_id == first.volume_id && missing.contains(&member);
+            if is_it && is_missing(&found, member) {
+                found.push((MemberAt { member, path }, device, superblock));
+            }
+        }
     }
     leave_strangers(&mut found, given)?;
     found.sort_by_key(|(found, ..)| found.member);
     Ok(found)
+}
+
+/// The superblock that the others are found by, and the members among what the user gave: that of
+/// the first one, or, where its device has failed, of the first that can be read.
+fn given(looked: Vec<(PathBuf, Loaded)>) -> Result<(Superblock, Vec<Found>), Error> {
+    let mut named = looked.into_iter();
+    let own = match named.next() {
+        // Any other one would do.
+        Some((_, Err(Error::Device(cause)))) if cause.is_failure() => Err(cause),
+        Some((path, loaded)) => Ok((path, loaded?)),
+        None => return Err(Error::NoMembers),
+    };
+    let named: Vec<_> = named.collect();
+    let first = match &own {
+        Ok((_, (_, superblock))) => superblock.clone(),
+        Err(cause) => {
+            let mut readable = named.iter().filter_map(|(_, loaded)| loaded.as_ref().ok());
+            let (_, superblock) =
+                readable.next().ok_or_else(|| Error::Unreadable { cause: cause.clone() })?;
+            superblock.clone()
+        }
+    };
+    // A spare knows the members, and is none.
+    let is_member = usize::from(first.member) < first.members.len();
+    let own = own.ok().filter(|_| is_member).map(|(path, (device, superblock))| {
+        (MemberAt { member: superblock.member, path }, device, superblock)
+    });
+    let mut found: Vec<Found> = own.into_iter().collect();
+    for (path, loaded) in named {
+        let (device, superblock) = match loaded {
+            // A disk that died is absent, also for who has always named it.
+            Err(Error::Device(error)) if error.is_failure() => continue,
+            Err(error) => return Err(Error::At { path, source: Box::new(error) }),
+            Ok(loaded) => loaded,
+        };
+        if superblock.volume_id != first.volume_id {
+            let volume_id = superblock.volume_id;
+            let source = Box::new(Error::ForeignMember { place: found.len(), volume_id });
+            return Err(Error::At { path, source });
+        }
+        let is_same = |(other, ..): &&Found| other.member == superblock.member;
+        if let Some((other, ..)) = found.iter().find(is_same) {
+            device::refuse_same_storage([&*other.path, &*path])?;
+        }
+        found.push((MemberAt { member: superblock.member, path }, device, superblock));
+    }
+    Ok((first, found))
+}
+
+/// Numbers of members that are not vacant.
+fn seats(volume: &Superblock) -> impl Iterator<Item = u8> {
+    let seats = (0..).zip(&volume.members).filter(|(_, entry)| !entry.is_vacant());
+    seats.map(|(member, _)| member)
+}
+
+/// What is to be looked for members in, and the other paths.
+fn folders_among(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Error> {
+    let mut parts = (Vec::new(), Vec::new());
+    for path in named {
+        let own = path.clone();
+        let is_folder = match patiently(path, move || own.is_dir()) {
+            Err(device::Error::Interrupted) => return Err(device::Error::Interrupted.into()),
+            answer => answer.unwrap_or(false),
+        };
+        if is_folder { &mut parts.0 } else { &mut parts.1 }.push(path.clone());
+    }
+    Ok(parts)
+}
+
+/// What is at a place: a device and what it says.
+type Loaded = Result<(Box<dyn ReadAt>, Superblock), Error>;
+
+/// Opens what is at these places, all at the same time, and reads what it says. Places that are
+/// silent are among the errors; that the process is to stop ends it.
+fn look_at(places: &[PathBuf]) -> Result<Vec<(PathBuf, Loaded)>, Error> {
+    let load = |path: &PathBuf| -> Loaded {
+        let device = device::open_read(path)?;
+        let superblock = superblocks::load_from(device.as_ref())?;
+        Ok((device, superblock))
+    };
+    let mut looked: Vec<(PathBuf, Loaded)> = Vec::with_capacity(places.len());
+    for some in places.chunks(AT_ONCE) {
+        thread::scope(|scope| {
+            let start = |path| {
+                let thread = thread::Builder::new().name("look".to_owned());
+                thread.spawn_scoped(scope, move || load(path)).map_err(|_| path)
+            };
+            let threads: Vec<_> = some.iter().map(|path| (path, start(path))).collect();
+            for (path, thread) in threads {
+                // Where there is no thread it takes longer.
+                let loaded = thread.map_or_else(load, |it| it.join().expect("a panic aborts"));
+                looked.push((path.clone(), loaded));
+            }
+        });
+    }
+    let is_interrupted =
+        |loaded: &Loaded| matches!(loaded, Err(Error::Device(device::Error::Interrupted)));
+    if looked.iter().any(|(_, loaded)| is_interrupted(loaded)) {
+        return Err(device::Error::Interrupted.into());
+    }
+    Ok(looked)
+}
+
+/// Where members that are missing are looked for, one after the other.
+#[derive(Clone, Copy)]
+enum Round<'a> {
+    /// Where each of them was.
+    Own,
+    /// In folders that the user named.
+    Folders(&'a [PathBuf]),
+    /// Where any other member or spare was: names of devices move when a machine starts.
+    Others,
+    /// By the lasting names of devices.
+    Links,
+}
+
+impl Round<'_> {
+    fn places(self, places: &Places<'_>, volume: &Superblock, missing: &[u8]) -> Vec<PathBuf> {
+        let entries = volume.members.iter().map(|entry| &entry.path);
+        match self {
+            Self::Own => {
+                let is_missing = |(member, _): &(u8, _)| missing.contains(member);
+                let own = (0..).zip(entries).filter(is_missing);
+                own.filter_map(|(_, path)| places.of(path).into_iter().next()).collect()
+            }
+            Self::Folders(folders) => {
+                // A folder that cannot be listed holds nothing.
+                folders.iter().flat_map(|it| device::files_in(it).unwrap_or_default()).collect()
+            }
+            Self::Others => {
+                let spares = volume.spares.iter().map(|spare| &spare.path);
+                let mut seen = BTreeSet::new();
+                let all = entries.chain(spares).flat_map(|path| places.of(path));
+                all.filter(|path| seen.insert(path.clone())).collect()
+            }
+            // Not every disk of the machine is woken for a volume of files.
+            Self::Links if !volume.members.iter().any(|it| it.path.starts_with("/dev/")) => {
+                Vec::new()
+            }
+            Self::Links => device::linked_devices(),
+        }
+    }
 }
 
 /// Refuses those `given` by the user that are members no more: replaced, or called gone for good.
@@ -115,9 +242,12 @@ struct Places<'a> {
 impl<'a> Places<'a> {
     fn new(path: &'a Path, own: &Superblock) -> Self {
         let recorded = own.members.get(usize::from(own.member)).map(|entry| Path::new(&entry.path));
+        let resolve = |path: &Path| {
+            let own = path.to_path_buf();
+            patiently(path, move || own.canonicalize().ok()).ok().flatten()
+        };
         let same = |recorded: &Path| {
-            let resolved = (path.canonicalize().ok(), recorded.canonicalize().ok());
-            resolved.0.is_some() && resolved.0 == resolved.1
+            path == recorded || resolve(path).is_some_and(|own| Some(own) == resolve(recorded))
         };
         let is_at_home = recorded.is_some_and(same);
         Self { beside: path.parent().unwrap_or(Path::new("")), is_at_home }
@@ -192,14 +322,35 @@ pub fn open_reader(path: &Path, named: &[PathBuf]) -> Result<Reader, Error> {
 
 /// The same, with no look for the newest stripe: no stripe can be read with it yet.
 pub fn open_superblocks(path: &Path, named: &[PathBuf]) -> Result<Reader, Error> {
-    Reader::of_members(find(path, named)?.into_iter().map(|(_, device, _)| device).collect())
+    Ok(open_found(path, named)?.1)
 }
 
-/// Opens members for reading.
+/// The same, and where its members are.
+///
+/// # Errors
+/// As [`find_members`] and [`Reader::open`].
+pub fn open_found(path: &Path, named: &[PathBuf]) -> Result<(Vec<MemberAt>, Reader), Error> {
+    let found = find(path, named)?;
+    let places = found.iter().map(|(at, ..)| at.clone()).collect();
+    let loaded = found.into_iter().map(|(_, device, superblock)| (device, superblock)).collect();
+    Ok((places, Reader::of_found(loaded, true)?))
+}
+
+/// Opens members for reading. Those that fail are left out, as long as there is another one.
 pub fn open_members(members: &[MemberAt]) -> Result<Vec<Box<dyn ReadAt>>, Error> {
-    let open = |found: &MemberAt| {
-        device::open_read(&found.path)
-            .map_err(|error| Error::At { path: found.path.clone(), source: Box::new(error.into()) })
-    };
-    members.iter().map(open).collect()
+    let (mut opened, mut failed) = (Vec::new(), None);
+    for MemberAt { path, .. } in members {
+        match device::open_read(path) {
+            Ok(device) => opened.push(device),
+            Err(error) => {
+                let is_failure = error.is_failure();
+                let error = Error::At { path: path.clone(), source: Box::new(error.into()) };
+                if !is_failure {
+                    return Err(error);
+                }
+                failed.get_or_insert(error);
+            }
+        }
+    }
+    failed.filter(|_| opened.is_empty()).map_or(Ok(opened), Err)
 }

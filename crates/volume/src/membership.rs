@@ -38,6 +38,17 @@ pub(crate) struct Settled {
     pub(crate) members: u32,
 }
 
+/// A part of the ring, and how many members more may be lost without losing any of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Redundancy {
+    /// First sequence.
+    pub first: u64,
+    /// Last sequence.
+    pub last: u64,
+    /// Members that may be lost; `None` where rows are missing already.
+    pub spare_members: Option<u8>,
+}
+
 /// Who has a member's place in one epoch. What was read and computed for it holds for nobody else
 /// in that place, and not after another member came or went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -199,6 +210,31 @@ impl Membership {
     /// should, as far as the others know.
     pub fn is_whole_at(&self, member: u8, sequence: u64) -> bool {
         self.of(member).is_some() && !self.gap(member).contains(&sequence)
+    }
+
+    /// What the `sequences` have when a member is taken away, or as they are; cut where a member's
+    /// gap begins or ends, or the shape changed.
+    pub fn redundancy(&self, sequences: Range<u64>, taken: Option<u8>) -> Vec<Redundancy> {
+        let gaps = self.numbers().map(|member| self.gap(member));
+        let shapes = self.superblock.earlier.iter().map(|shape| shape.until);
+        let mut cuts: Vec<u64> = gaps.flat_map(|gap| [gap.start, gap.end]).chain(shapes).collect();
+        cuts.extend([sequences.start, sequences.end]);
+        cuts.retain(|cut| (sequences.start..=sequences.end).contains(cut));
+        cuts.sort_unstable();
+        cuts.dedup();
+        let mut parts: Vec<Redundancy> = Vec::new();
+        for (&first, &next) in cuts.iter().zip(cuts.iter().skip(1)) {
+            let geometry = self.geometry_at(first);
+            let is_missing = |&it: &u8| !self.is_whole_at(it, first) || taken == Some(it);
+            let missing = (0..geometry.columns()).filter(is_missing);
+            let missing = u8::try_from(missing.count()).expect("at most 24");
+            let spare_members = geometry.parity_columns.checked_sub(missing);
+            match parts.last_mut() {
+                Some(before) if before.spare_members == spare_members => before.last = next - 1,
+                _ => parts.push(Redundancy { first, last: next - 1, spare_members }),
+            }
+        }
+        parts
     }
 
     /// Whether the member came to the volume with the newest epoch, blank: it knows nothing of what

@@ -2,8 +2,8 @@
 //!
 //! The steps are those of docs/format.md, Mount; every one may be interrupted and repeated:
 //!
-//! 0. flush what a killed writer left in the devices' caches, so that what is judged stays as it
-//!    is;
+//! 0. claim the members (`claim`), and flush what a killed writer left in the devices' caches, so
+//!    that what is judged stays as it is;
 //! 1. read the superblocks; refuse without a quorum of the members of the newest epoch;
 //! 2. find the newest head and the watermark;
 //! 3. PREPARE: a new epoch number, durable before anything else is written;
@@ -20,6 +20,7 @@ use format::head::{Head, Kind, StripeHead, StripeId};
 use format::superblock::Superblock;
 use units::{Clock, Timestamp};
 
+use crate::claim::{Opener, Taking};
 use crate::epoch::{self, Beginning, Part, write_closing};
 use crate::lane::Lane;
 use crate::lanes::{Failed, Lanes};
@@ -31,6 +32,9 @@ use crate::search::{self, Newest};
 use crate::slot_view::{SlotBytes, SlotView, StripeView};
 use crate::writer::{Explained, Writer};
 use crate::{Error, MemberFailure, quorum};
+
+/// A member that answers nothing for this long, while others do, is left out.
+const PATIENCE_NS: i64 = 10_000_000_000;
 
 /// What a mount found and did.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -56,11 +60,15 @@ pub struct Recovery {
 }
 
 /// Recovers the ring on the members at hand, in any order, and opens it for writing.
+///
+/// # Errors
+/// [`Error::Claimed`] when somebody has it open for writing; [`Error::Quorum`]; those of the
+/// devices.
 pub fn mount(
     devices: Vec<Box<dyn Device>>,
-    clock: &dyn Clock,
+    opener: &Opener<'_>,
 ) -> Result<(Writer, Recovery), Error> {
-    mount_without(devices, &[], clock)
+    mount_without(devices, &[], opener)
 }
 
 /// The same when the operator says that some members are gone for good, and so will never show a
@@ -68,14 +76,14 @@ pub fn mount(
 /// vacant from then on; should one of them come back, it is a stranger ([`Error::GivenUp`]).
 ///
 /// # Errors
-/// [`Error::NoSuchMember`]; [`Error::Quorum`]; those of the devices.
+/// [`Error::NoSuchMember`]; as [`mount`].
 pub fn mount_without(
     devices: Vec<Box<dyn Device>>,
     gone: &[u8],
-    clock: &dyn Clock,
+    opener: &Opener<'_>,
 ) -> Result<(Writer, Recovery), Error> {
-    let opened = devices.into_iter().map(Lane::open).collect::<Result<Vec<_>, _>>()?;
-    mount_lanes(opened, Vec::new(), gone, clock)
+    let found = devices.into_iter().map(Lane::open).collect::<Result<Vec<_>, _>>()?;
+    mount_lanes(found, Vec::new(), gone, opener)
 }
 
 /// A member to be mounted: its number, and its device or why there is none.
@@ -86,29 +94,60 @@ pub type Candidate = (u8, Result<Box<dyn Device>, Error>);
 pub fn mount_members(
     members: Vec<Candidate>,
     gone: &[u8],
-    clock: &dyn Clock,
+    opener: &Opener<'_>,
 ) -> Result<(Writer, Recovery), Error> {
-    let (mut opened, mut failed) = (Vec::new(), Vec::new());
+    let (mut found, mut failed) = (Vec::new(), Vec::new());
     for (member, device) in members {
         match device.and_then(Lane::open) {
-            Ok(lane) => opened.push(lane),
+            Ok(lane) => found.push(lane),
             Err(error) => failed.push((member, error)),
         }
     }
-    mount_lanes(opened, failed, gone, clock)
+    mount_lanes(found, failed, gone, opener)
 }
 
 fn mount_lanes(
-    opened: Vec<Lane>,
-    failed: Vec<(u8, Error)>,
+    found: Vec<Lane>,
+    mut failed: Vec<(u8, Error)>,
+    gone: &[u8],
+    opener: &Opener<'_>,
+) -> Result<(Writer, Recovery), Error> {
+    // Without any superblock nothing is known but the failures.
+    let first = |failed: Vec<(u8, Error)>, error| {
+        failed.into_iter().next().map_or(error, |(_, first)| first)
+    };
+    let mut lanes = match Lanes::assemble(found) {
+        Ok(lanes) => lanes,
+        Err(error) => return Err(first(failed, error)),
+    };
+    lanes.set_patience(PATIENCE_NS);
+    failed.extend(Taking::run(opener, &mut lanes)?);
+    failed.extend(lanes.reload()?);
+    if lanes.iter().next().is_none() {
+        return Err(first(failed, Error::NoMembers));
+    }
+    let clock: &dyn Clock = opener.clock;
+    let recovery = recover(&mut lanes, &failed, gone, clock);
+    match recovery {
+        Ok((previous, recovery, judged)) => Ok((Writer::new(lanes, previous, judged)?, recovery)),
+        Err(error) => {
+            // The first cause counts: who cannot give it up either leaves a claim that ends by
+            // itself.
+            lanes.give_up(clock).unwrap_or_default();
+            Err(error)
+        }
+    }
+}
+
+/// What a writer begins with: the newest INDEX, and how late it may be.
+type Begin = (StripeId, Explained);
+
+fn recover(
+    lanes: &mut Lanes,
+    failed: &[(u8, Error)],
     gone: &[u8],
     clock: &dyn Clock,
-) -> Result<(Writer, Recovery), Error> {
-    let mut lanes = match Lanes::assemble(opened) {
-        Ok(lanes) => lanes,
-        // Without any superblock nothing is known but the failures.
-        Err(error) => return Err(failed.into_iter().next().map_or(error, |(_, first)| first)),
-    };
+) -> Result<(Previous, Recovery, Begin), Error> {
     let volume = lanes.membership().superblock().clone();
     let last = volume.geometry.columns() - 1;
     if let Some(&member) = gone.iter().find(|&&member| member > last) {
@@ -123,13 +162,12 @@ fn mount_lanes(
             lanes.with_heads(membership, quorum::epoch_used)
         });
         settled.map_err(|error| error.beside(&failed))?;
-        match mount_on(&mut lanes, &membership, gone, clock) {
+        match mount_on(lanes, &membership, gone, clock) {
             Ok((previous, judged)) => {
                 let recovery = Recovery { failed, ..judged.recovery };
                 // Of before this mount.
                 let explained = Explained::of(&volume, &recovery, clock);
-                let writer = Writer::new(lanes, previous, (judged.index, explained))?;
-                return Ok((writer, recovery));
+                return Ok((previous, recovery, (judged.index, explained)));
             }
             Err(Failed { member: Some(member), error }) => {
                 lanes.remove(member);
@@ -238,6 +276,7 @@ impl Judge<'_> {
         let mut judged = Judged::of_fresh_ring(self.superblock);
         judged.recovery.scanned_all = newest.scanned_all;
         for sequence in newest.acknowledged.sequence.max(lowest)..=newest.sequence {
+            lanes.renew(self.clock)?;
             self.slot(lanes, sequence, &mut judged)?;
         }
         lanes.flush(self.clock)?;

@@ -8,7 +8,7 @@
 use core::ops::{Range, RangeInclusive};
 use std::sync::{Mutex, PoisonError};
 
-use device::ReadAt;
+use device::{Buffer, Pool, ReadAt};
 use format::geometry::Geometry;
 use format::head::{HEAD_BYTES, Head, StripeId};
 use format::superblock::{SUPERBLOCK_COPIES, Superblock};
@@ -104,13 +104,21 @@ impl Reader {
         Ok(Self { newest: Some(newest), ..Self::of_members(devices)? })
     }
 
-    /// Reads the superblocks and nothing else: no stripe can be read with it.
+    /// Reads the superblocks and nothing else: no stripe can be read with it. Members that cannot
+    /// be read are absent, as long as one can.
     pub fn of_members(devices: Vec<Box<dyn ReadAt>>) -> Result<Self, Error> {
-        let load = |device: Box<dyn ReadAt>| {
-            let superblock = superblocks::load_from(device.as_ref())?;
-            Ok::<_, Error>((device, superblock))
-        };
-        Self::of_found(devices.into_iter().map(load).collect::<Result<_, _>>()?, true)
+        let (mut found, mut failed) = (Vec::new(), None);
+        for device in devices {
+            match superblocks::load_from(device.as_ref()) {
+                Ok(superblock) => found.push((device, superblock)),
+                Err(Error::Device(error)) if error.is_failure() => failed = failed.or(Some(error)),
+                Err(error) => return Err(error),
+            }
+        }
+        match failed {
+            Some(error) if found.is_empty() => Err(error.into()),
+            _ => Self::of_found(found, true),
+        }
     }
 
     /// Of members whose superblocks are known from elsewhere; without a key all of them have a say.
@@ -133,12 +141,12 @@ impl Reader {
         Ok(Self { members, membership, newest: None, last_head: None, agreed })
     }
 
-    /// Looks again for the newest acknowledged stripe: the writer may have gone on.
+    /// Looks again for the newest acknowledged stripe: the writer may have gone on. Members that
+    /// cannot be read any more are absent from now on.
     pub fn refresh(&mut self) -> Result<(), Error> {
-        let present = self.members.iter().flatten();
-        let superblocks =
-            present.map(|device| superblocks::load_from(device.as_ref())).collect::<Result<_, _>>();
-        self.membership = Membership::assemble(superblocks?)?;
+        let present = core::mem::take(&mut self.members).into_iter().flatten().collect();
+        let Self { members, membership, .. } = Self::of_members(present)?;
+        (self.members, self.membership) = (members, membership);
         self.find_newest()
     }
 
@@ -557,6 +565,22 @@ impl Reader {
             device.read_at(offset, into).map_err(|_| Unreadable)
         };
         run(&Heads::new(&read, &self.membership))
+    }
+
+    /// Reads the slot of `sequence` of one member, unreadable rows as zeros, into a buffer of
+    /// `pool`. `None` when the member keeps that one, and there is no other.
+    pub(crate) fn slot_buffer(&self, member: u8, sequence: u64, pool: &Pool) -> Option<Buffer> {
+        let slot = self.geometry().slot(sequence);
+        let buffer = pool.take()?;
+        let (buffer, result) = match self.device(member) {
+            Some(device) => device.read_buffer(self.geometry().slot_offset(slot), buffer),
+            None => (Some(buffer), Err(device::Error::Interrupted)),
+        };
+        let mut buffer = buffer.or_else(|| pool.take())?;
+        if result.is_err() {
+            self.with_heads(|heads| heads.read_slot(member, slot, &mut buffer));
+        }
+        Some(buffer)
     }
 
     /// The same with heads that are read ahead and kept.

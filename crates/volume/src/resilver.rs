@@ -10,7 +10,6 @@
 //! are gone for good, what lies inside the gap may be all there is.
 
 use std::collections::VecDeque;
-use std::thread;
 
 use core::ops::{ControlFlow, Range};
 
@@ -196,9 +195,10 @@ impl Resilver {
                 }
             });
         };
-        thread::scope(|scope| {
+        stage::scope(|scope| {
             for (member, share) in (0..).zip(shares) {
-                scope.spawn(move || read(member, share));
+                // Without a thread its slots stay as they are: nothing of them is readable.
+                drop(scope.spawn("resilver-read", move || read(member, share)));
             }
         });
     }
@@ -334,6 +334,8 @@ fn one(
     let slot_bytes = u64::from(writer.geometry().piece_bytes);
     let total = work.left(writer.repairable().start);
     loop {
+        // Where nothing is to be repaired for long, the volume is still held.
+        writer.poll(None, clock)?;
         let tail = writer.repairable().start;
         let batch = work.next_batch(tail)?;
         for repair in batch.rows {

@@ -314,3 +314,6 @@ pub(crate) fn body_of<'a>(stripe: &StripeHead, slot: &'a [u8]) -> Option<&'a [u8
     let begin = (usize::from(stripe.first_row) + 1) * HEAD_BYTES;
     slot.get(begin..begin + usize::from(stripe.rows) * HEAD_BYTES)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,5 @@
-//! What is written to a member one after the other, beside its stripes: superblocks, and the heads
-//! that close a slot.
+//! What is written to a member one after the other, beside its stripes: superblocks, claims, and
+//! the heads that close a slot.
 //!
 //! All members do theirs at the same time, each in its own order, while stripes complete. So a
 //! change of the volume takes as long as the slowest member needs and not as all of them together,
@@ -18,4 +18,17 @@ pub(crate) enum Step {
     },
     /// Makes the writes before it durable.
     Flush,
+    /// What lies in the place of the claim must be no other writer's.
+    CompareClaim,
+    /// The first superblock copy must be none that another writer sent.
+    CompareSuperblock,
+    /// Writes the next renewal of the claim: both were compared.
+    Renew,
+    /// Writes that the claim has ended.
+    EndClaim,
 }
+
+/// The claim is compared and renewed, as often as its interval says.
+pub(crate) const BEAT: [Step; 2] = [Step::CompareClaim, Step::Renew];
+/// The same with a look at the superblock, which writers change that make no claims.
+pub(crate) const RENEWAL: [Step; 3] = [Step::CompareClaim, Step::CompareSuperblock, Step::Renew];

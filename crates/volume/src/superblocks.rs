@@ -135,3 +135,50 @@ pub(crate) fn rewrite(
     let member = superblock.member;
     if on_disk == page { Ok(()) } else { Err(Error::NotTaken { member, offset }) }
 }
+
+#[cfg(test)]
+mod tests {
+    use device::Modelled;
+    use format::head::{HeadKey, VolumeId};
+    use format::superblock::MemberEntry;
+    use units::Timestamp;
+
+    use super::*;
+    use crate::{CreateOptions, Identity, create};
+
+    /// A member with copies of these generations, as stores that were cut short leave them.
+    fn with_copies(generations: [u64; 4], foreign: Option<u8>) -> u64 {
+        let mut disk = Modelled::instant(8 << 20);
+        let identity = Identity {
+            volume_id: VolumeId([1; 16]),
+            head_key: HeadKey([2; 32]),
+            members: vec![MemberEntry::new([3; 16], String::new())],
+            spares: Vec::new(),
+            created: Timestamp(0),
+        };
+        let piece_bytes = format::geometry::PIECE_BYTES_MIN;
+        let options = CreateOptions { piece_bytes, ..CreateOptions::default() };
+        create(&mut [Box::new(disk.clone())], &options, &identity).unwrap();
+        let made = load_from(&disk).unwrap();
+        for (copy, generation) in (0..).zip(generations) {
+            let volume_id = VolumeId([if foreign == Some(copy) { 9 } else { 1 }; 16]);
+            let own = Superblock { generation, volume_id, ..made.clone() };
+            let offset = copy_offset(copy, ReadAt::size_bytes(&disk));
+            disk.write_at(offset, &own.encode(copy)).unwrap();
+        }
+        load_from(&disk).unwrap().generation
+    }
+
+    #[test]
+    fn the_newest_copy_counts_wherever_a_store_was_cut_short() {
+        assert_eq!(with_copies([7, 6, 6, 6], None), 7);
+        assert_eq!(with_copies([7, 6, 7, 6], None), 7);
+        assert_eq!(with_copies([7, 7, 7, 6], None), 7);
+        assert_eq!(with_copies([6, 6, 6, 7], None), 7);
+    }
+
+    #[test]
+    fn a_copy_that_was_meant_for_another_member_does_not_count() {
+        assert_eq!(with_copies([99, 6, 7, 6], Some(0)), 7);
+    }
+}

@@ -15,7 +15,7 @@ mod repairs;
 mod retention;
 
 use erase::Erasure;
-pub use members::Expelled;
+pub use members::{Expelled, Returning};
 pub use repairs::Repair;
 pub(crate) use retention::Explained;
 pub use retention::{ClockDoubt, Retention};
@@ -34,7 +34,7 @@ use units::{Clock, Timestamp};
 
 use crate::Error;
 use crate::lane::Lane;
-use crate::lanes::{Lanes, WAIT};
+use crate::lanes::{Failed, Lanes, WAIT};
 use crate::membership::Membership;
 use crate::protect::{ColumnSums, protect};
 use crate::reader::tail_behind;
@@ -446,7 +446,11 @@ impl Writer {
         self.drain(clock)?;
         self.close_slot(clock, true)?;
         self.drain(clock)?;
-        Ok(self.counters())
+        // The volume is closed; a member that fails now leaves a claim that nobody renews.
+        match self.lanes.give_up(clock) {
+            Err(Failed { member: None, error }) => Err(error),
+            _ => Ok(self.counters()),
+        }
     }
 
     /// Leaves the current slot: a VOID head behind its last stripe, whose block reaches to the

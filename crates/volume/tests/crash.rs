@@ -20,7 +20,7 @@ use format::head::{HEAD_BYTES, HeadKey, Kind, StripeId, Totals, VolumeId};
 use format::superblock::MemberEntry;
 use units::{ManualClock, Timestamp};
 use volume::{
-    CreateOptions, Error, Filled, FilledColumn, Identity, Layout, Reader, Writer, create,
+    CreateOptions, Error, Filled, FilledColumn, Identity, Layout, Opener, Reader, Writer, create,
     geometry_for, mount, verify,
 };
 
@@ -190,7 +190,7 @@ impl Run {
                     disk.add_rule(failing.clone());
                 }
             }
-            let mounted = mount(boxed(&disks), &self.clock);
+            let mounted = mount(boxed(&disks), &Opener::alone(&self.clock));
             disks.iter().for_each(Modelled::clear_rules);
             match mounted {
                 Ok((writer, _)) => return writer,
@@ -253,7 +253,7 @@ impl Run {
             writer.close(&self.clock).unwrap();
             let copies: Vec<Modelled> = self.disks.iter().map(Modelled::snapshot).collect();
             if all {
-                let (_, recovery) = mount(boxed(&copies), &self.clock).unwrap();
+                let (_, recovery) = mount(boxed(&copies), &Opener::alone(&self.clock)).unwrap();
                 assert!(recovery.clean && recovery.voided == 0, "{recovery:?}");
             }
         }

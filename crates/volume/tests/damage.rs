@@ -11,11 +11,14 @@
 use core::ops::ControlFlow;
 
 use device::{Fault, MUTATIONS, Modelled, Pool, Rule};
+use format::directory::{Summary, split};
 use format::head::{HEAD_BYTES, HeadKey, Kind, StripeId, VolumeId};
 use format::pcapng::{Blocks, ByteOrder};
 use format::superblock::{MemberEntry, SUPERBLOCK_COPIES, copy_offset};
 use units::{ManualClock, Timestamp};
-use volume::{CreateOptions, Error, Filled, Identity, Reader, Writer, create, mount, verify};
+use volume::{
+    CreateOptions, Error, Filled, Identity, Opener, Reader, Writer, create, mount, verify,
+};
 
 const PIECE_BYTES: u32 = 32 << 10;
 const ROWS: u16 = (PIECE_BYTES / 4096) as u16;
@@ -43,7 +46,7 @@ impl Ring {
     }
 
     fn mount(&self) -> Writer {
-        mount(vec![Box::new(self.disk.clone())], &self.clock).unwrap().0
+        mount(vec![Box::new(self.disk.clone())], &Opener::alone(&self.clock)).unwrap().0
     }
 
     /// Appends a stripe of padding blocks, which any pcapng reader steps over.
@@ -195,4 +198,47 @@ fn nothing_of_another_volume_is_believed() {
     let options = CreateOptions { piece_bytes: PIECE_BYTES, ..CreateOptions::default() };
     create(&mut [Box::new(ring.disk.clone())], &options, &identity).unwrap();
     assert_eq!(ring.reader().newest(), None, "old heads carry another key");
+}
+
+/// Without its own first part an index is damaged, whatever follows: a crash may leave a later one.
+#[test]
+fn an_index_that_is_gone_is_not_the_next_one() {
+    let ring = Ring::new();
+    let mut writer = ring.mount();
+    let data = ring.append(&mut writer, 3);
+    let mut index = |content: &[u8]| {
+        let summary = Summary {
+            first: data,
+            last: data,
+            time_min: Timestamp(1),
+            time_max: Timestamp(2),
+            sessions: 1,
+            packets: 1,
+            unindexed: false,
+            gaps: false,
+            unread: false,
+        };
+        let block = split(content, &summary, &[], 8 << 10).remove(0);
+        let mut column = ring.pool.take().unwrap();
+        column[HEAD_BYTES..HEAD_BYTES + block.len()].copy_from_slice(&block);
+        let rows = (block.len() + 12).div_ceil(HEAD_BYTES);
+        let rest = HEAD_BYTES + block.len()..HEAD_BYTES * (1 + rows);
+        format::local::fill_with_padding(&mut column[rest]);
+        let filled = Filled::without_packets(vec![column], Kind::Index, rows as u16);
+        let place = writer.append(filled, &ring.clock).unwrap().stripe;
+        writer.drain(&ring.clock).unwrap();
+        place
+    };
+    let (first, second) = (index(b"the first"), index(b"the second"));
+    writer.close(&ring.clock).unwrap();
+    let reader = ring.reader();
+    let file = |at: StripeId| ring.reader().index(at).map(|file| file.parquet);
+    assert_eq!(file(first).unwrap(), b"the first");
+    assert_eq!(file(second).unwrap(), b"the second");
+    let head = reader.leading_heads(first.sequence);
+    let head = head.iter().find(|head| head.stripe.stripe == first).unwrap();
+    let row = u64::from(head.stripe.first_row);
+    ring.flip(reader.geometry().slot_offset(first.sequence) + row * 4096);
+    assert!(matches!(file(first), Err(Error::Damaged(at)) if at == first));
+    assert_eq!(file(second).unwrap(), b"the second");
 }

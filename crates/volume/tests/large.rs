@@ -11,7 +11,7 @@ use format::geometry::{Geometry, ROW_BYTES};
 use format::head::{Head, HeadKey, Kind, PieceHead, StripeHead, StripeId, Totals, VolumeId};
 use format::superblock::{MemberEntry, SUPERBLOCK_COPIES, Superblock, copy_offset};
 use units::Timestamp;
-use volume::{CreateOptions, Layout, Reader, Recovery, geometry_for, mount};
+use volume::{CreateOptions, Layout, Opener, Reader, Recovery, geometry_for, mount};
 
 const SIZE: u64 = 48_000_000_000_000 / 4096 * 4096;
 /// 25 steps of the search, each with up to 8 neighbours of an unwritten slot, and windows of W = 32
@@ -117,7 +117,8 @@ fn mounted(timing: &Timing, ring: (u16, u64), discarded: u64) -> (Duration, Work
     let newest = ring.1;
     let (disk, timeline) = disk(timing.clone(), ring, discarded);
     let (before_ns, before) = (timeline.now_ns(), disk.work());
-    let (writer, recovery) = mount(vec![Box::new(disk.clone())], &timeline).unwrap();
+    let (writer, recovery) =
+        mount(vec![Box::new(disk.clone())], &Opener::alone(&timeline)).unwrap();
     assert_eq!(writer.acknowledged().sequence, newest + 1, "the EPOCH stripe is behind the newest");
     let (ns, work) = (timeline.now_ns() - before_ns, disk.work());
     let work = Work { reads: work.reads - before.reads, jumps: work.jumps - before.jumps, ..work };

@@ -54,11 +54,16 @@ pub(crate) fn rights(held: &Held, further: &[PathBuf], socket: Option<&Path>) ->
     // Others are found beside the members, and read to see whether they are some.
     let beside: Vec<PathBuf> = held.members.iter().map(|path| folder(path)).collect();
     let mut rights = RecorderRights { read: held.inputs.clone(), ..RecorderRights::default() };
-    rights.write.clone_from(&held.members);
+    // Who gives a right to a path looks it up: where that hangs, the folder has to do.
+    let real = held.members.iter().filter_map(|path| {
+        let own = path.clone();
+        Some((path, device::patiently(path, move || own.canonicalize().ok()).ok()?))
+    });
+    let (answering, real): (Vec<_>, Vec<_>) = real.unzip();
+    rights.write.extend(answering.into_iter().cloned());
     if held.may_return {
         // A member that comes back is another file, or another device of the same name.
-        let real = held.members.iter().filter_map(|path| path.canonicalize().ok());
-        rights.write.extend(real.map(|path| folder(&path)));
+        rights.write.extend(real.into_iter().flatten().map(|path| folder(&path)));
         rights.write.extend(beside);
     } else {
         rights.read.extend(beside);

@@ -29,7 +29,8 @@ Exit code 1 when it was stopped.")]
 pub(crate) struct Flags {
     /// The volume: a file or a block device
     volume: PathBuf,
-    /// Another member, where it is not found by itself; may be given several times
+    /// Another member, or a folder of such, where it is not found by itself; may be given several
+    /// times
     #[arg(long = "member", value_name = "PATH")]
     members: Vec<PathBuf>,
     /// Give up a member for ever, by number: it is not waited for, its seat is empty from then on,

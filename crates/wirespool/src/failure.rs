@@ -1,6 +1,7 @@
 //! From errors to one line on standard error and an exit code.
 
 use core::fmt;
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
@@ -33,6 +34,23 @@ pub(crate) enum Verdict {
 impl Verdict {
     pub(crate) fn clean_if(is_clean: bool) -> Self {
         if is_clean { Self::Clean } else { Self::Negative }
+    }
+}
+
+/// Something was said by [`warn`].
+static IS_WARNED: AtomicBool = AtomicBool::new(false);
+
+/// Tells what is wrong beside that which was asked for: what is done is no clean verdict then.
+pub(crate) fn warn(text: &str) {
+    say(text);
+    IS_WARNED.store(true, Ordering::Relaxed);
+}
+
+impl Verdict {
+    /// The verdict of a verb, with what was warned of.
+    pub(crate) fn with_warnings(self) -> Self {
+        let is_negative = self == Self::Clean && IS_WARNED.load(Ordering::Relaxed);
+        if is_negative { Self::Negative } else { self }
     }
 }
 

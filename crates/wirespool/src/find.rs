@@ -24,7 +24,7 @@ use view::SessionTable;
 
 use crate::arguments;
 use crate::atlas::AtlasFlags;
-use crate::failure::{Outcome, Verdict, of_extract};
+use crate::failure::{Outcome, Verdict, of_extract, warn};
 use crate::progress::{Progress, say_lines};
 use crate::selection::NamingFlags;
 use crate::{recorder, stdout};
@@ -100,7 +100,8 @@ enum By {
 /// What find and extract share.
 #[derive(Debug, Args)]
 pub(crate) struct ReadingFlags {
-    /// Another member, where it is not found by itself; may be given several times
+    /// Another member, or a folder of such, where it is not found by itself; may be given several
+    /// times
     #[arg(long = "member", value_name = "PATH")]
     members: Vec<PathBuf>,
     /// Where index files are cached
@@ -115,20 +116,27 @@ pub(crate) struct ReadingFlags {
 }
 
 impl ReadingFlags {
-    /// Members that were named.
-    pub(crate) fn members(&self) -> &[PathBuf] {
-        &self.members
+    /// Members that were named and have a superblock.
+    pub(crate) fn members(&self) -> Vec<PathBuf> {
+        let is_usable = |path: &&PathBuf| !volume::lacks_superblock(path);
+        self.members.iter().filter(is_usable).cloned().collect()
     }
 
     /// What a recorder of the volume has taken so far can be read, too.
     pub(crate) fn catch_up(&self, volume: &Path) {
-        recorder::catch_up(volume, &self.members);
+        recorder::catch_up(volume, &self.members());
     }
 
+    /// A member that was named and is none, half made or overwritten, is left to the others.
     pub(crate) fn options(&self, volume: PathBuf) -> Options {
+        let members = self.members();
+        for path in self.members.iter().filter(|path| !members.contains(path)) {
+            let path = view::path(path);
+            warn(&format!("{path} has no superblock of a volume: it was left out"));
+        }
         Options {
             volume,
-            members: self.members.clone(),
+            members,
             index_dir: self.index_dir.clone(),
             keep_sessions: self.keep_sessions,
             vlan_in_key: self.vlan_in_key,

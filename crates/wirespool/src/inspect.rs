@@ -24,7 +24,8 @@ Examples:
 pub(crate) struct Flags {
     /// The volume: a file or a block device
     volume: PathBuf,
-    /// Another member, where it is not found by itself; may be given several times
+    /// Another member, or a folder of such, where it is not found by itself; may be given several
+    /// times
     #[arg(long = "member", value_name = "PATH")]
     members: Vec<PathBuf>,
     /// Draw the ring over the surface, from outside to inside: what lies where, and how old it is

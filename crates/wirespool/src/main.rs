@@ -51,7 +51,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use failure::{Outcome, Verdict};
+use failure::{Outcome, Verdict, warn};
 
 /// At the end of the help text and the manual page.
 const AFTER_HELP: &str = "\
@@ -202,13 +202,26 @@ fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(if error.use_stderr() { failure::USAGE } else { 0 })
 }
 
+/// Names the disks that hung meanwhile: what was done was done without them.
+fn name_silent_disks() {
+    for (path, is_still) in device::silent_paths() {
+        let (path, seconds) = (view::path(&path), device::PATIENCE.as_secs());
+        // It cannot be told to let go of this process.
+        let still = if is_still { ", and does not now: it may keep this process" } else { "" };
+        warn(&format!("{path} did not answer within {seconds} s{still}; it was left out"));
+    }
+}
+
 fn main() -> ExitCode {
     let cli = match Cli::try_parse_from(words(env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
     workers::be_processes();
-    match run(cli.verb) {
+    device::hear_stop(host::is_signalled);
+    let outcome = run(cli.verb);
+    name_silent_disks();
+    match outcome.map(Verdict::with_warnings) {
         Ok(Verdict::Clean) => ExitCode::SUCCESS,
         Ok(Verdict::Negative) => ExitCode::from(failure::NEGATIVE),
         Ok(Verdict::Unknown) => ExitCode::from(failure::UNKNOWN),

@@ -25,7 +25,8 @@ Exit code 1 when a member is absent or lacks something.")]
 pub(crate) struct StatusFlags {
     /// The volume: any of its members
     volume: PathBuf,
-    /// Another member, where it is not found by itself; may be given several times
+    /// Another member, or a folder of such, where it is not found by itself; may be given several
+    /// times
     #[arg(long = "member", value_name = "PATH")]
     members: Vec<PathBuf>,
     /// Report as JSON
@@ -49,7 +50,8 @@ pub(crate) fn status(flags: &StatusFlags) -> Outcome {
 struct TargetFlags {
     /// The volume: any of its members
     volume: PathBuf,
-    /// Another member, where it is not found by itself; may be given several times
+    /// Another member, or a folder of such, where it is not found by itself; may be given several
+    /// times
     #[arg(long = "member", value_name = "PATH")]
     members: Vec<PathBuf>,
     /// Give up a member for ever, by number: it is not waited for, its seat is empty from then on,

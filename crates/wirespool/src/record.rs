@@ -40,7 +40,8 @@ Exit code 1 when a packet was lost or an input broke off.")]
 pub(crate) struct Flags {
     /// The volume: a file or a block device
     volume: PathBuf,
-    /// Another member, where it is not found by itself; may be given several times
+    /// Another member, or a folder of such, where it is not found by itself; may be given several
+    /// times
     #[arg(long = "member", value_name = "PATH")]
     members: Vec<PathBuf>,
     #[command(flatten)]

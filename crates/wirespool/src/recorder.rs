@@ -109,7 +109,7 @@ pub(crate) fn catch_up(volume: &Path, members: &[PathBuf]) {
     let why = match ask(&socket, SYNC, SYNC_PATIENCE + MARGIN) {
         Ok(None) => return,
         Ok(Some(answer)) if answer == DONE => return,
-        Ok(Some(_)) => "its disk is slow".to_owned(),
+        Ok(Some(_)) => format!("it has not stored them within {} s", SYNC_PATIENCE.as_secs()),
         Err(error) => crate::failure::line(&error.into()),
     };
     say(&format!("the recorder's newest packets are not in the answer: {why}"));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use host::StopFlag;
+use host::{StopFlag, SystemClock};
 
 use crate::failure::{Outcome, Verdict};
 use crate::progress::Progress;
@@ -29,7 +29,8 @@ Exit code 0 when nothing is damaged any more, 1 when something could not be repa
 pub(crate) struct Flags {
     /// The volume: any of its members; one that lost its superblocks needs --member beside it
     volume: PathBuf,
-    /// Another member, where it is not found by itself; may be given several times
+    /// Another member, or a folder of such, where it is not found by itself; may be given several
+    /// times
     #[arg(long = "member", value_name = "PATH")]
     members: Vec<PathBuf>,
     /// Write nothing; may run beside a recorder
@@ -43,10 +44,16 @@ pub(crate) struct Flags {
 pub(crate) fn run(flags: &Flags) -> Outcome {
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("scrub");
-    let report = upkeep::scrub(&flags.volume, &flags.members, flags.dry_run, &mut |done, total| {
-        progress.bytes(done, total);
-        stop.flow()
-    });
+    let report = upkeep::scrub(
+        &flags.volume,
+        &flags.members,
+        flags.dry_run,
+        &SystemClock,
+        &mut |done, total| {
+            progress.bytes(done, total);
+            stop.flow()
+        },
+    );
     progress.finish();
     let report = report?;
     let text = if flags.json { view::scrubbed_json(&report) } else { view::scrubbed(&report) };

@@ -23,7 +23,8 @@ Exit code 1 when damage was found.")]
 pub(crate) struct Flags {
     /// The volume: a file or a block device
     volume: PathBuf,
-    /// Another member, where it is not found by itself; may be given several times
+    /// Another member, or a folder of such, where it is not found by itself; may be given several
+    /// times
     #[arg(long = "member", value_name = "PATH")]
     members: Vec<PathBuf>,
     /// Report as JSON

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// The house, from the ground up. Each crate of the workspace stands in exactly one row.
 const ROWS: [&[&str]; 11] = [
-    &["units"],
+    &["units", "stage"],
     &["wire", "statistics"],
     &["app", "format", "parity"],
     &["capture", "device", "host", "sandbox"],

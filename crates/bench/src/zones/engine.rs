@@ -4,12 +4,13 @@ use core::time::Duration;
 
 use anyhow::Result;
 use device::{Device, Modelled, Pool, Timeline};
+use format::claim::INTERVAL_ROTATING_MS;
 use format::geometry::ROW_BYTES;
 use format::head::{HeadKey, Kind, VolumeId};
 use format::superblock::{MemberEntry, SUPERBLOCK_COPIES, Superblock, copy_offset};
 use units::Timestamp;
 use units::number::real;
-use volume::{Filled, Writer, mount};
+use volume::{Filled, Opener, Writer, mount};
 
 use super::setting::{PIECE_BYTES, Ring};
 use super::trace::Trace;
@@ -27,7 +28,9 @@ impl Engine {
     fn new(ring: &Ring<'_>) -> Result<Self> {
         let (disk, timeline) = ring.disk();
         let superblock = create(disk.clone(), ring)?;
-        let (writer, _) = mount(vec![Box::new(disk)], &timeline)?;
+        let interval_ms = INTERVAL_ROTATING_MS;
+        let opener = Opener { interval_ms, ..Opener::alone(&timeline) };
+        let (writer, _) = mount(vec![Box::new(disk)], &opener)?;
         anyhow::ensure!(*writer.geometry() == superblock.geometry, "mounted as created");
         let pool = Pool::new(usize::from(ring.window()) + 1, usize::try_from(PIECE_BYTES)?)?;
         Ok(Self { writer, timeline, pool, bytes_per_piece: ring.bytes_per_piece(), appended: 0 })

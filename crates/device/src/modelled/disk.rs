@@ -10,7 +10,7 @@ use super::mechanics::{Mechanics, Timing};
 use super::{Modelled, Work};
 use crate::fault::{Effect, Faults, faulty_flush, faulty_read, latency_of};
 use crate::medium::{Medium, Write};
-use crate::{Completion, Crash, Error, Fault, Operation, ROW_SIZE, Shared, to_u64, to_usize};
+use crate::{Completion, Crash, Error, Fault, Operation, ROW_SIZE, Row, Shared, to_u64, to_usize};
 
 #[derive(Clone)]
 pub(super) struct Disk {
@@ -26,17 +26,31 @@ pub(super) struct Disk {
     /// Vanished: everything fails.
     pub(super) absent: bool,
     pub(super) other: Option<Modelled>,
+    /// When a call will have been answered that nobody waits for any more.
+    pub(super) overdue_until_ns: i64,
+    /// It does nothing before.
+    pub(super) hangs_until_ns: i64,
     pub(super) work: Work,
 }
 
 #[derive(Clone, Debug)]
 struct Pending {
-    token: u64,
+    /// Port and token.
+    from: (u32, u64),
     submitted_ns: i64,
     result: Result<(), Error>,
     action: Action,
-    /// Of a write: lent until it is done, as to any device.
-    data: Option<Shared>,
+    payload: Payload,
+}
+
+/// What an operation carries until it is done.
+#[derive(Clone, Debug)]
+pub(super) enum Payload {
+    /// Of a write: lent, as to any device.
+    Lent(#[expect(dead_code, reason = "it is held")] Shared),
+    /// What a read has read.
+    Read(Box<Row>),
+    Nothing,
 }
 
 /// What becomes of an operation that has begun.
@@ -59,7 +73,7 @@ pub(super) enum Action {
 }
 
 impl Outcome {
-    fn nothing(done_ns: i64, result: Result<(), Error>) -> Self {
+    pub(super) fn nothing(done_ns: i64, result: Result<(), Error>) -> Self {
         Self { done_ns, result, action: Action::Nothing, to_other: false }
     }
 }
@@ -80,6 +94,8 @@ impl Disk {
             reordered: false,
             absent: false,
             other: None,
+            overdue_until_ns: i64::MIN,
+            hangs_until_ns: i64::MIN,
             work: Work::default(),
         }
     }
@@ -185,28 +201,38 @@ impl Disk {
     /// Queues an operation that has begun at `submitted_ns`.
     pub(super) fn submit(
         &mut self,
-        (token, submitted_ns): (u64, i64),
+        (from, submitted_ns): ((u32, u64), i64),
         outcome: Outcome,
-        data: Option<Shared>,
+        payload: Payload,
     ) {
         self.submissions += 1;
         let Outcome { done_ns, result, action, .. } = outcome;
-        let pending = Pending { token, submitted_ns, result, action, data };
+        let pending = Pending { from, submitted_ns, result, action, payload };
         self.pending.insert((done_ns, self.submissions), pending);
     }
 
-    pub(super) fn in_flight(&self) -> usize {
-        self.pending.len()
+    pub(super) fn in_flight(&self, port: u32) -> usize {
+        self.of(port).count()
     }
 
-    /// When the first of the operations in flight is done.
-    pub(super) fn first_done_ns(&self) -> Option<i64> {
-        self.pending.first_key_value().map(|((done_ns, _), _)| *done_ns)
+    fn of(&self, port: u32) -> impl Iterator<Item = (&(i64, u64), &Pending)> {
+        self.pending.iter().filter(move |(_, pending)| pending.from.0 == port)
+    }
+
+    /// When the first of a port's operations in flight is done.
+    pub(super) fn first_done_ns(&self, port: u32) -> Option<i64> {
+        self.of(port).next().map(|((done_ns, _), _)| *done_ns)
     }
 
     /// Completes what is done: all of it in order or, reordered, some of it in any order.
-    pub(super) fn reap(&mut self, now_ns: i64, at_least_one: bool, out: &mut Vec<Completion>) {
+    pub(super) fn reap(
+        &mut self,
+        (port, now_ns): (u32, i64),
+        at_least_one: bool,
+        out: &mut Vec<Completion>,
+    ) {
         let done = self.pending.range(..=(now_ns, u64::MAX));
+        let done = done.filter(|(_, pending)| pending.from.0 == port);
         let mut done: Vec<_> = done.map(|(key, _)| *key).collect();
         let mut count = done.len();
         if self.reordered && count > 0 {
@@ -223,9 +249,12 @@ impl Disk {
     fn complete(&mut self, key: (i64, u64)) -> Completion {
         let pending = self.pending.remove(&key).expect("the key is that of a pending operation");
         self.apply(pending.action);
-        drop(pending.data);
         let latency_ns = key.0.saturating_sub(pending.submitted_ns).max(0).unsigned_abs();
-        Completion { token: pending.token, result: pending.result, latency_ns }
+        let row = match pending.payload {
+            Payload::Read(row) => Some(row),
+            Payload::Lent(_) | Payload::Nothing => None,
+        };
+        Completion { token: pending.from.1, result: pending.result, latency_ns, row }
     }
 
     pub(super) fn apply(&mut self, action: Action) {
@@ -246,6 +275,7 @@ impl Disk {
     /// Puts everything off that is not done yet; the times at which it will be.
     pub(super) fn stall(&mut self, now_ns: i64, ns: u64) -> Vec<i64> {
         self.mechanics.stall(now_ns, ns);
+        self.hangs_until_ns = self.hangs_until_ns.max(now_ns).saturating_add_unsigned(ns);
         let later = self.pending.split_off(&(now_ns.saturating_add(1), 0));
         let put_off = later.into_iter().map(|((done_ns, number), pending)| {
             ((done_ns.saturating_add_unsigned(ns), number), pending)
@@ -262,8 +292,11 @@ impl Disk {
         self.absent = true;
         for ((_, number), pending) in core::mem::take(&mut self.pending) {
             let (result, action) = (Err(gone("write", 0)), Action::Nothing);
-            self.pending
-                .insert((now_ns, number), Pending { result, action, data: None, ..pending });
+            let payload = match pending.payload {
+                Payload::Lent(_) => Payload::Nothing,
+                other => other,
+            };
+            self.pending.insert((now_ns, number), Pending { result, action, payload, ..pending });
         }
     }
 

@@ -21,11 +21,11 @@ use units::{Random, Timestamp};
 
 use crate::fault::flip_a_bit;
 use crate::{
-    Completion, Crash, Device, Error, ROW_SIZE, ReadAt, Rule, Shared, Timeline, assert_range,
-    to_u64, to_usize,
+    Completion, Crash, Device, Error, PATIENCE, ROW_SIZE, ReadAt, Rule, Shared, Timeline,
+    assert_range, to_u64, to_usize,
 };
 
-use disk::{Disk, Outcome};
+use disk::{Disk, Outcome, Payload};
 pub use mechanics::Timing;
 pub use profile::{ProfileError, ZoneProfile};
 
@@ -61,6 +61,8 @@ pub struct Modelled {
     size_bytes: u64,
     timeline: Timeline,
     disk: Arc<Mutex<Disk>>,
+    /// Who gets the completions of what this handle submits.
+    port: u32,
 }
 
 impl Modelled {
@@ -83,7 +85,7 @@ impl Modelled {
     }
 
     fn from_disk(size_bytes: u64, timeline: &Timeline, disk: Disk) -> Self {
-        Self { size_bytes, timeline: timeline.clone(), disk: Arc::new(Mutex::new(disk)) }
+        Self { size_bytes, timeline: timeline.clone(), disk: Arc::new(Mutex::new(disk)), port: 0 }
     }
 
     /// From here on a reap completes only some of what is done, in any order, as `seed` wills.
@@ -94,6 +96,13 @@ impl Modelled {
         disk.faults.random = Random::new(seed);
         drop(disk);
         self
+    }
+
+    /// A handle on the same disk whose completions are its own, as on another machine. Handles have
+    /// port 0, and clones that of the handle.
+    #[must_use]
+    pub fn at_port(&self, port: u32) -> Self {
+        Self { port, ..self.clone() }
     }
 
     /// Rows never written hold what this computes from their offset.
@@ -169,6 +178,12 @@ impl Modelled {
         }
     }
 
+    /// When a disk that stalls answers again, nanoseconds of its timeline.
+    pub fn answers_from_ns(&self) -> i64 {
+        let disk = self.lock();
+        disk.hangs_until_ns.max(disk.overdue_until_ns)
+    }
+
     /// The disk is gone: all that is in flight and all that follows fails with ENODEV. `crash` says
     /// what it will hold when it comes back.
     pub fn vanish(&self, crash: Crash) {
@@ -224,16 +239,39 @@ impl Modelled {
         self.disk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn submit(&self, token: u64, outcome: Outcome, data: Option<Shared>) {
+    fn submit(&self, token: u64, outcome: Outcome, payload: Payload) {
         self.timeline.wake_at(outcome.done_ns);
-        self.lock().submit((token, self.timeline.now_ns()), outcome, data);
+        let from = (self.port, token);
+        self.lock().submit((from, self.timeline.now_ns()), outcome, payload);
     }
 
-    /// Waits for one operation: time passes.
+    /// Waits for one operation: time passes. One that hangs does what it does in its own time.
     fn carry_out(&self, outcome: Outcome) -> Result<(), Error> {
-        self.timeline.advance_to(outcome.done_ns);
+        let waited = self.wait_until(outcome.done_ns);
         self.lock().apply(outcome.action);
-        outcome.result
+        waited.and(outcome.result)
+    }
+
+    /// As for a disk of the machine: one that hangs is left after [`PATIENCE`], and until it goes
+    /// on nobody waits for it again. What takes its time is waited for.
+    fn wait_until(&self, done_ns: i64) -> Result<(), Error> {
+        let now_ns = self.timeline.now_ns();
+        let patience_ns = i64::try_from(PATIENCE.as_nanos()).expect("it is seconds");
+        let latest_ns = now_ns.saturating_add(patience_ns);
+        let mut disk = self.lock();
+        let is_overdue = now_ns < disk.overdue_until_ns;
+        let hangs = now_ns < disk.hangs_until_ns && done_ns > latest_ns;
+        if !hangs && !is_overdue {
+            drop(disk);
+            self.timeline.wait_until(done_ns);
+            return Ok(());
+        }
+        disk.overdue_until_ns = done_ns.max(disk.overdue_until_ns);
+        drop(disk);
+        if !is_overdue {
+            self.timeline.wait_until(latest_ns);
+        }
+        Err(Error::Silent { path: "modelled".into(), seconds: PATIENCE.as_secs() })
     }
 
     fn begin_write(&self, offset: u64, data: &[u8]) -> Outcome {
@@ -256,7 +294,7 @@ impl Modelled {
         assert_range(offset, into.len(), self.size_bytes);
         let now_ns = self.timeline.now_ns();
         let (done_ns, result) = self.lock().read(now_ns, (offset, into), self.size_bytes);
-        self.timeline.advance_to(done_ns);
+        self.wait_until(done_ns)?;
         result
     }
 }
@@ -268,31 +306,39 @@ impl Device for Modelled {
 
     fn submit_write(&mut self, token: u64, offset: u64, data: Shared, len: usize) {
         let bytes = data.get(..len).expect("the length lies in the buffer");
-        self.submit(token, self.begin_write(offset, bytes), Some(data));
+        self.submit(token, self.begin_write(offset, bytes), Payload::Lent(data.clone()));
     }
 
     fn submit_flush(&mut self, token: u64) {
-        self.submit(token, self.begin_flush(), None);
+        self.submit(token, self.begin_flush(), Payload::Nothing);
     }
 
     fn submit_discard(&mut self, token: u64, offset: u64, len: u64) {
         assert_range(offset, to_usize(len), self.size_bytes);
         let outcome = self.lock().discard(self.timeline.now_ns(), offset, len);
-        self.submit(token, outcome, None);
+        self.submit(token, outcome, Payload::Nothing);
+    }
+
+    fn submit_read(&mut self, token: u64, offset: u64) {
+        let mut row = Box::new([0; ROW_SIZE]);
+        assert_range(offset, ROW_SIZE, self.size_bytes);
+        let now_ns = self.timeline.now_ns();
+        let (done_ns, result) = self.lock().read(now_ns, (offset, &mut row[..]), self.size_bytes);
+        self.submit(token, Outcome::nothing(done_ns, result), Payload::Read(row));
     }
 
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {
-        let mut disk = self.lock();
-        if let (Some(wait), Some(first_ns)) = (wait, disk.first_done_ns()) {
+        let first_ns = self.lock().first_done_ns(self.port);
+        if let (Some(wait), Some(first_ns)) = (wait, first_ns) {
             let wait_ns = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
             let until_ns = self.timeline.now_ns().saturating_add_unsigned(wait_ns);
-            self.timeline.advance_to(until_ns.min(first_ns));
+            self.timeline.wait_until(until_ns.min(first_ns));
         }
-        disk.reap(self.timeline.now_ns(), wait.is_some(), out);
+        self.lock().reap((self.port, self.timeline.now_ns()), wait.is_some(), out);
     }
 
     fn in_flight(&self) -> usize {
-        self.lock().in_flight()
+        self.lock().in_flight(self.port)
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {

@@ -17,7 +17,7 @@ use index::{Encoded, SegmentMeta};
 use session::{Config, PacketView, Table};
 use tempfile::TempDir;
 use units::{ManualClock, Timestamp};
-use volume::{CreateOptions, Filled, FilledColumn, Identity, Writer, create, mount};
+use volume::{CreateOptions, Filled, FilledColumn, Identity, Opener, Writer, create, mount};
 use wire::LinkType;
 
 /// One packet to record, or as read back.
@@ -164,7 +164,7 @@ impl Volume {
 
     pub(crate) fn record(&mut self, traffic: &Traffic, how: How) {
         let device = device::open(&self.path, &device::Options::default()).unwrap();
-        let (writer, _) = mount(vec![device], &self.clock).unwrap();
+        let (writer, _) = mount(vec![device], &Opener::alone(&self.clock)).unwrap();
         let piece_bytes = usize::try_from(how.piece_bytes).unwrap();
         let mut run = Run {
             clock: &self.clock,

@@ -173,6 +173,12 @@ pub(crate) fn make_system_folder() -> Result<(), Error> {
     Ok(())
 }
 
+/// Where our sockets may lie.
+pub(crate) fn own_folders() -> impl Iterator<Item = PathBuf> {
+    let own = candidates().into_iter().map(|candidate| candidate.path);
+    own.chain([PathBuf::from(SYSTEM)])
+}
+
 /// The folder that the system made for a service, root's below `/run/wirespool`, the user's runtime
 /// directory (XDG Base Directory Specification), the user's cache. Never a folder in a place where
 /// others may have been before us.

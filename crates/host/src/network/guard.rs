@@ -83,7 +83,7 @@ fn threads_in(status: &str) -> Option<u32> {
 fn stand_by(ended: &OwnedFd, work: impl FnOnce()) {
     // Ctrl-C is for the other one.
     setsid().map(drop).unwrap_or_default();
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
         // SAFETY: no handler of ours is called.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }

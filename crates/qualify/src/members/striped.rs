@@ -230,14 +230,22 @@ impl Device for Striped<'_, '_> {
     /// Done at once.
     fn submit_flush(&mut self, token: u64) {
         let result = self.flush();
-        self.completions.push(Completion { token, result, latency_ns: 0 });
+        self.completions.push(Completion::new(token, result, 0));
         self.in_flight += 1;
     }
 
     /// Not taken: parity would not follow.
     fn submit_discard(&mut self, token: u64, offset: u64, _len: u64) {
         let result = Err(DeviceError::Io { operation: "discard", offset, errno: NOT_SUPPORTED });
-        self.completions.push(Completion { token, result, latency_ns: 0 });
+        self.completions.push(Completion::new(token, result, 0));
+        self.in_flight += 1;
+    }
+
+    /// Done at once.
+    fn submit_read(&mut self, token: u64, offset: u64) {
+        let mut row = [0; ROW_SIZE];
+        let result = self.read_at(offset, &mut row);
+        self.completions.push(Completion::of_read(token, result, (row, 0)));
         self.in_flight += 1;
     }
 

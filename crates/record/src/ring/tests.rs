@@ -1,7 +1,6 @@
 //! The ring writer among threads that hold what it needs.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use core::ops::ControlFlow;
@@ -11,13 +10,19 @@ use format::head::{HeadKey, Kind, VolumeId};
 use format::piece::{EncodedInterface, InterfaceFields, PacketParts};
 use format::superblock::MemberEntry;
 use host::SystemClock;
+use stage::channel;
 use units::Timestamp;
 use volume::{CreateOptions, Identity, Retention};
 use wire::LinkType;
 
 use super::*;
 use crate::control::Control;
+use crate::discards::Discard;
 use crate::hurry;
+use crate::job::{Input, Options};
+use crate::spares::{self, Opening};
+use crate::storage::{Paths, Storage};
+use crate::watch::Watches;
 
 const PIECE: usize = 256 << 10;
 /// All of this takes milliseconds; a wait of this length is one for ever.
@@ -43,7 +48,7 @@ fn volume(folder: &Path, (data, parity): (usize, u8)) -> (Vec<PathBuf>, Writer) 
     let piece_bytes = u32::try_from(PIECE).unwrap();
     let options = CreateOptions { piece_bytes, parity_columns: parity, ..CreateOptions::default() };
     volume::create(&mut devices, &options, &identity).unwrap();
-    let (writer, _) = volume::mount(devices, &SystemClock).unwrap();
+    let (writer, _) = volume::mount(devices, &volume::Opener::alone(&SystemClock)).unwrap();
     (paths, writer)
 }
 
@@ -71,6 +76,19 @@ fn column(pool: &Pool) -> FilledColumn {
     }
 }
 
+/// There are none, and so nobody has a way to the ring writer for them.
+fn no_spares(storage: &Arc<dyn Storage>) -> Spares {
+    let opening = Opening {
+        storage: Arc::clone(storage),
+        watches: Watches::default(),
+        discard: Discard::Off,
+        run_bytes: 0,
+    };
+    let (spares, end) = spares::start(opening, channel(1).0);
+    drop(end);
+    spares
+}
+
 /// Somebody who keeps the last columns: the indexer while it waits for us, or tasks behind this.
 fn keep_all(pool: &Pool) -> Vec<Buffer> {
     core::iter::from_fn(|| pool.take()).collect()
@@ -93,9 +111,10 @@ fn is_never_stuck(shape: (usize, u8), reason: Reason) {
         (Pool::new(3 * shape.0, PIECE).unwrap(), Pool::new(shape.0, PIECE).unwrap());
     let (control, ledger, board) = (Control::default(), Ledger::new(1), Board::default());
     let (sealed, indexer) = hurry::queue(pool.count(), false);
-    let (tasks, queue) = sync_channel(pool.count());
-    let retention = Retention { max_age_ns: 0, erases: false };
-    let skips = Skips::default();
+    let (tasks, queue) = channel(pool.count());
+    let (retention, skips) = (Retention { max_age_ns: 0, erases: false }, Skips::default());
+    let options = Options::new(paths[0].clone(), Input::Files(Vec::new()));
+    let storage: Arc<dyn Storage> = Arc::new(Paths::new(&options));
     let parts = RingParts {
         columns: Columns::new(pool.clone(), writer.geometry()).unwrap(),
         clock: &SystemClock,
@@ -104,9 +123,8 @@ fn is_never_stuck(shape: (usize, u8), reason: Reason) {
         indexer: sealed,
         skips: Arc::clone(&skips),
         cut_after_ns: i64::MAX,
-        expiry: Expiry::new((retention, false), paths[0].clone(), paths.clone()).unwrap(),
-        open_spare: &|_| None,
-        discard: Discard::Off,
+        expiry: Expiry::new((retention, false), Arc::clone(&storage)).unwrap(),
+        spares: no_spares(&storage),
         questions: Questions::new(control.clone(), 1),
     };
     let ring = RingWriter::new(writer, parts);
@@ -132,7 +150,7 @@ fn is_never_stuck(shape: (usize, u8), reason: Reason) {
             assert_eq!(fill_with_block(&mut column, &[], 4), 4);
             column
         });
-        let (answer, place) = sync_channel(1);
+        let (answer, place) = channel(1);
         let parts = Task::IndexParts { columns: columns.collect(), rows: 4, answer };
         tasks.send(parts).unwrap();
         assert!(place.recv_timeout(LONG).is_ok(), "{shape:?}, {reason:?}: no place for an index");

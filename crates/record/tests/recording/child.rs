@@ -10,7 +10,7 @@ use core::time::Duration;
 
 use host::SystemClock;
 use record::{Input, Options, Progress, record};
-use units::{Clock, Timestamp};
+use units::{Clock, Sleep, Timestamp};
 
 use crate::volumes::options;
 
@@ -65,6 +65,12 @@ impl Clock for Hurried {
 
     fn boottime_ns(&self) -> i64 {
         self.0 + (SystemClock.boottime_ns() - self.0) * HURRY
+    }
+}
+
+impl Sleep for Hurried {
+    fn sleep_until(&self, until_ns: i64) {
+        SystemClock.sleep_until(self.0 + (until_ns - self.0) / HURRY + 1);
     }
 }
 

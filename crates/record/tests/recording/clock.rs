@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use host::SystemClock;
 use record::{Input, MaxAge, Report, record};
-use units::{Clock, NANOS_PER_SECOND, Timestamp};
+use units::{Clock, NANOS_PER_SECOND, Sleep, Timestamp};
 use volume::{ClockDoubt, open_reader};
 
 use crate::volumes::{new_volume, options};
@@ -23,6 +23,12 @@ impl Clock for Ahead {
 
     fn boottime_ns(&self) -> i64 {
         SystemClock.boottime_ns()
+    }
+}
+
+impl Sleep for Ahead {
+    fn sleep_until(&self, until_ns: i64) {
+        SystemClock.sleep_until(until_ns);
     }
 }
 

@@ -89,7 +89,8 @@ fn check(volume: &Path, ground: &Ground, series: &mut Series) {
     fs::copy(volume, &copy).unwrap();
     let start = Instant::now();
     let device = device::open(&copy, &device::Options::default()).unwrap();
-    let (writer, recovery) = volume::mount(vec![device], &SystemClock).unwrap();
+    let (writer, recovery) =
+        volume::mount(vec![device], &volume::Opener::alone(&SystemClock)).unwrap();
     series.mounts.push(start.elapsed());
     drop(writer);
     assert_eq!(recovery.damaged, 0);

@@ -15,7 +15,7 @@ use format::directory::{Gap, GapCause};
 use format::head::Kind;
 use host::SystemClock;
 use record::{Input, Options, Queues, Report, record};
-use units::{Clock, Timestamp};
+use units::{Clock, Sleep, Timestamp};
 
 use crate::namespace::enter;
 use crate::numbered::{identify, packet};
@@ -456,6 +456,12 @@ impl Clock for SetBack {
 
     fn boottime_ns(&self) -> i64 {
         SystemClock.boottime_ns()
+    }
+}
+
+impl Sleep for SetBack {
+    fn sleep_until(&self, until_ns: i64) {
+        SystemClock.sleep_until(until_ns);
     }
 }
 

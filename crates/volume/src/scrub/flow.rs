@@ -28,8 +28,9 @@ pub(super) fn each_slot(
         return Ok(());
     }
     let members = reader.membership().present().count();
-    // Of each member: those in its queue, one being read and one being checked.
-    let pool = Pool::new(members * (ahead + 2), reader.piece_bytes())?;
+    // Of each member: those in its queue, one being read, one being checked, and one that it keeps
+    // while it hangs.
+    let pool = Pool::new(members * (ahead + 3), reader.piece_bytes())?;
     thread::scope(|scope| {
         let queues: Option<Vec<Queue>> = reader
             .membership()
@@ -103,10 +104,8 @@ fn read(
     queue: &SyncSender<Buffer>,
 ) {
     for sequence in sequences {
-        let mut buffer = pool.take().expect("every member has its share");
-        let slot = reader.geometry().slot(sequence);
-        reader.with_heads(|heads| heads.read_slot(member, slot, &mut buffer));
-        if queue.send(buffer).is_err() {
+        let buffer = reader.slot_buffer(member, sequence, pool);
+        if queue.send(buffer.expect("every member has its share")).is_err() {
             return;
         }
     }

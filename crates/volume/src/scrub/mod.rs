@@ -17,7 +17,9 @@ use core::ops::ControlFlow;
 
 use device::Device;
 use parity::Codec;
+use units::Clock;
 
+use crate::claim::{Opener, Taking};
 use crate::lane::Lane;
 use crate::lanes::Lanes;
 use crate::superblocks;
@@ -44,17 +46,49 @@ impl Default for ScrubOptions {
 
 /// The members of a volume that nobody records into, held by this process alone: what may be
 /// repaired.
-#[derive(Debug)]
-pub struct Owner {
+pub struct Owner<'a> {
     lanes: Lanes,
+    clock: &'a dyn Clock,
 }
 
-impl Owner {
+impl<'a> Owner<'a> {
     /// Takes members that were opened for writing. What a killed writer left in their caches is
     /// made durable first, so that it is not judged and then gone.
-    pub fn claim(devices: Vec<Box<dyn Device>>) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// [`Error::Claimed`] when somebody has the volume open for writing; those of the devices.
+    pub fn claim(devices: Vec<Box<dyn Device>>, opener: &Opener<'a>) -> Result<Self, Error> {
         let lanes = devices.into_iter().map(Lane::open).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { lanes: Lanes::assemble(lanes)? })
+        let mut lanes = Lanes::assemble(lanes)?;
+        let failed = Taking::run(opener, &mut lanes)?.into_iter().chain(lanes.reload()?);
+        if let Some((_, error)) = failed.into_iter().next() {
+            return Err(error);
+        }
+        Ok(Self { lanes, clock: opener.clock })
+    }
+
+    /// Gives the members up in order: whoever opens them next need not wait.
+    ///
+    /// # Errors
+    /// [`Error::TakenOver`] when somebody else has opened the volume for writing; those of the
+    /// devices.
+    pub fn give_up(mut self) -> Result<(), Error> {
+        self.lanes.give_up(self.clock).map_err(|failed| failed.error)
+    }
+
+    /// Still owns the members; those that fail at saying so are left alone from now on.
+    fn renew(&mut self) -> Result<(), Error> {
+        while let Err(failed) = self.lanes.renew(self.clock) {
+            let Some(member) = failed.member else { return Err(failed.error) };
+            self.lanes.remove(member);
+        }
+        Ok(())
+    }
+}
+
+impl core::fmt::Debug for Owner<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Owner").field("lanes", &self.lanes).finish_non_exhaustive()
     }
 }
 
@@ -155,10 +189,11 @@ impl ScrubReport {
 ///
 /// # Errors
 /// [`Error::Quorum`] when repairs are wanted and too few members are there to say what was
-/// acknowledged; and where memory or a processor that computes rightly is missing.
+/// acknowledged; [`Error::TakenOver`] when somebody else opens the volume for writing meanwhile;
+/// and where memory or a processor that computes rightly is missing.
 pub fn scrub(
     reader: &Reader,
-    owner: Option<&mut Owner>,
+    owner: Option<&mut Owner<'_>>,
     options: ScrubOptions,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<ScrubReport, Error> {
@@ -181,19 +216,27 @@ pub(crate) fn check_in_turn(
 
 fn run(
     checker: &mut Checker<'_>,
-    mut owner: Option<&mut Owner>,
+    mut owner: Option<&mut Owner<'_>>,
     options: ScrubOptions,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<ScrubReport, Error> {
     let reader = checker.reader();
     let mut report = ScrubReport { is_complete: true, ..ScrubReport::default() };
+    if let Some(owner) = &mut owner {
+        owner.renew()?;
+    }
     scrub_copies(reader, owner.as_deref_mut(), &mut report);
     let Some(span) = reader.span() else { return Ok(report) };
     let members = u64::try_from(reader.membership().present().count()).expect("at most 24");
     let slot_bytes = u64::from(reader.geometry().piece_bytes) * members;
     let total = (span.acknowledged.sequence + 1 - span.tail) * slot_bytes;
     let sequences = span.tail..=span.acknowledged.sequence;
+    let mut lost = None;
     flow::each_slot(reader, sequences, options.slots_ahead, &mut |sequence, bytes| {
+        if let Some(Err(error)) = owner.as_deref_mut().map(Owner::renew) {
+            lost = Some(error);
+            return ControlFlow::Break(());
+        }
         for damage in checker.slot(span, sequence, bytes, &mut report.verified) {
             let mend = checker.mend(span, &damage, bytes);
             let outcome = settle(mend, owner.as_deref_mut());
@@ -205,11 +248,11 @@ fn run(
         report.is_complete = flow.is_continue() || sequence == span.acknowledged.sequence;
         flow
     })?;
-    Ok(report)
+    lost.map_or(Ok(report), Err)
 }
 
 /// What becomes of a damaged place.
-fn settle(mend: Result<Mend, Outcome>, owner: Option<&mut Owner>) -> Outcome {
+fn settle(mend: Result<Mend, Outcome>, owner: Option<&mut Owner<'_>>) -> Outcome {
     let mend = match mend {
         Ok(mend) => mend,
         Err(outcome) => return outcome,
@@ -230,7 +273,7 @@ fn settle(mend: Result<Mend, Outcome>, owner: Option<&mut Owner>) -> Outcome {
 
 /// Compares all copies with the newest of their member, and writes those anew that differ. Beside a
 /// writer that is about to change them a copy counts only if it is wrong twice.
-fn scrub_copies(reader: &Reader, mut owner: Option<&mut Owner>, report: &mut ScrubReport) {
+fn scrub_copies(reader: &Reader, mut owner: Option<&mut Owner<'_>>, report: &mut ScrubReport) {
     let first = reader.other_copies();
     let again = if first.is_empty() { Vec::new() } else { reader.other_copies() };
     for (member, copy, is_old) in first.into_iter().filter(|found| again.contains(found)) {
@@ -245,7 +288,7 @@ fn scrub_copies(reader: &Reader, mut owner: Option<&mut Owner>, report: &mut Scr
     }
 }
 
-fn rewrite_copy(owner: &mut Owner, member: u8, copy: u8) -> Result<(), Error> {
+fn rewrite_copy(owner: &mut Owner<'_>, member: u8, copy: u8) -> Result<(), Error> {
     let lane = owner.lanes.get_mut(member).ok_or(Error::Absent { member })?;
     let superblock = lane.superblock().clone();
     superblocks::rewrite(lane.device_mut(), &superblock, copy)

@@ -29,6 +29,21 @@ pub struct Expelled {
     pub epoch: u32,
 }
 
+/// A member that is there again, flushed and read: what may take its time is done before a writer
+/// takes it back.
+#[derive(Debug)]
+pub struct Returning(Box<Lane>);
+
+impl Returning {
+    /// Flushes a device and reads what it says; waits for it.
+    ///
+    /// # Errors
+    /// Those of the device; [`Error::NoSuperblock`].
+    pub fn open(device: Box<dyn Device>) -> Result<Self, Error> {
+        Ok(Self(Box::new(Lane::open(device)?)))
+    }
+}
+
 /// What all agree on in an epoch, from what they agreed on before and the sequence it starts with.
 type Next = Box<dyn FnOnce(&Superblock, u64) -> Superblock>;
 
@@ -58,8 +73,12 @@ impl Writer {
             }
             // Who was about to join when that came to nothing does not come with another member's
             // leaving: what is in flight is on those that stay, and not on it.
-            let epoch = self.epoch();
-            let is_new = |lane: &&Lane| lane.superblock().joined_epoch < epoch;
+            let (epoch, members) = (self.epoch(), &self.superblock().members);
+            let is_new = |lane: &&Lane| {
+                let own = lane.superblock();
+                let known = members.get(usize::from(own.member));
+                own.joined_epoch < epoch || known.is_none_or(|known| known.uuid != own.own_uuid())
+            };
             let new: Vec<u8> =
                 self.lanes.iter().filter(is_new).map(|lane| lane.superblock().member).collect();
             self.gone.extend(new.into_iter().filter_map(|member| self.lanes.remove(member)));
@@ -102,6 +121,11 @@ impl Writer {
             self.lanes.poll(Some(WAIT), 1, clock)?;
         }
         let mut before = self.lanes.membership();
+        if change.superblock.is_none() && !has_same_seats(before.superblock(), self.superblock()) {
+            // The JOIN of a change failed after some had stored it. Nothing was written under it,
+            // and those that were to come may be too few now: what was in force is so again.
+            before.admit(self.superblock().clone(), &[]);
+        }
         let epoch = epoch::prepare(&mut self.lanes, 0, clock)?;
         let last = if self.next_row == 0 {
             StripeId { sequence: self.next.sequence - 1, sub: u16::MAX }
@@ -117,7 +141,7 @@ impl Writer {
         }
         for (member, device) in change.devices {
             let superblock = before.of(member).expect("it was admitted").clone();
-            self.lanes.insert(Lane::blank(device, superblock));
+            self.lanes.insert(Lane::blank(device, superblock)).map_err(Failed::of_nobody)?;
         }
         // Or a JOIN that is cut short would name a member that nobody can find.
         self.lanes.store_on(clock, |member| newcomers.contains(&member), Superblock::clone)?;
@@ -139,8 +163,8 @@ impl Writer {
     /// part from a new epoch on; what it misses is for a resilver to give it.
     ///
     /// # Errors
-    /// [`Error::NoSuchMember`]; [`Error::Shrunk`] when the device is smaller than the others' ring.
-    /// When the device fails, the volume goes on without the member.
+    /// [`Error::NoSuchMember`]; [`Error::Shrunk`] when the device is smaller than the others' ring;
+    /// [`Error::NotJoined`] when it or a member fails meanwhile: the volume goes on without either.
     pub fn replace(
         &mut self,
         (member, spare): (u8, Spare),
@@ -177,6 +201,11 @@ impl Writer {
         self.gone.is_empty()
     }
 
+    /// Writes and flushes of expelled members that have not ended: each write keeps its memory.
+    pub fn held_by_gone(&self) -> usize {
+        self.gone.iter().map(|lane| lane.device().in_flight()).sum()
+    }
+
     /// Takes back a member that recording went on without: from a new epoch on it gets its pieces
     /// again. What it missed is for a resilver to give it. Where it fails at once, or another one
     /// does meanwhile, the volume goes on without it.
@@ -184,9 +213,9 @@ impl Writer {
     /// # Errors
     /// [`Error::ForeignMember`], [`Error::ReplacedMember`], [`Error::GivenUp`] and
     /// [`Error::SameMember`] when the device is not that of an absent member; [`Error::Ahead`] when
-    /// others have recorded on it meanwhile; [`Error::Shrunk`]; those of reading it.
-    pub fn take_back(&mut self, device: Box<dyn Device>, clock: &dyn Clock) -> Result<u8, Error> {
-        let lane = Lane::open(device)?;
+    /// others have recorded on it meanwhile; [`Error::Shrunk`].
+    pub fn take_back(&mut self, returning: Returning, clock: &dyn Clock) -> Result<u8, Error> {
+        let Returning(lane) = returning;
         self.check_size(lane.device())?;
         let own = lane.superblock();
         let member = own.member;
@@ -204,7 +233,7 @@ impl Writer {
         if self.lanes.get(member).is_some() {
             return Err(Error::SameMember { place: 0, member });
         }
-        self.lanes.insert(lane);
+        self.lanes.insert(*lane)?;
         self.begin_epoch(Change::default(), clock).or_else(|failed| self.expel(failed, clock))?;
         Ok(member)
     }
@@ -216,7 +245,8 @@ impl Writer {
     /// # Errors
     /// [`Error::Geometry`] for a shape that no volume can have, or with fewer columns of either
     /// kind than now; [`Error::Shrunk`] when a device is smaller than the others' ring;
-    /// [`Error::TooManyShapes`].
+    /// [`Error::TooManyShapes`]; [`Error::NotJoined`] when a member or newcomer fails meanwhile:
+    /// the volume goes on in the shape that it had.
     pub fn grow(
         &mut self,
         newcomers: Vec<(Spare, Box<dyn Device>)>,
@@ -255,23 +285,12 @@ impl Writer {
         self.change(devices, Box::new(superblock), clock)
     }
 
-    /// Puts the first spare that is there into the place of a member that was expelled. `open`
-    /// opens the device of a spare, or gives nothing where there is none.
-    pub fn replace_by_spare(
-        &mut self,
-        member: u8,
-        open: &dyn Fn(&Spare) -> Option<Box<dyn Device>>,
-        clock: &dyn Clock,
-    ) -> Result<Option<Spare>, Error> {
-        for spare in self.superblock().spares.clone() {
-            let Some(device) = open(&spare) else { continue };
-            self.replace((member, spare.clone()), device, clock)?;
-            // A spare that fails is expelled in its turn.
-            if self.lanes.get(member).is_some() {
-                return Ok(Some(spare));
-            }
-        }
-        Ok(None)
+    /// Of some stripe in the ring fewer than K others lack nothing: replaced, the member would be a
+    /// stranger, and what it alone can still give would be lost.
+    pub fn is_needed(&self, member: u8) -> bool {
+        let sequences = self.tail()..self.acknowledged.sequence + 1;
+        let parts = self.membership.redundancy(sequences, Some(member));
+        parts.iter().any(|part| part.spare_members.is_none())
     }
 
     fn change(
@@ -281,7 +300,11 @@ impl Writer {
         clock: &dyn Clock,
     ) -> Result<(), Error> {
         let change = Change { devices, superblock: Some(superblock) };
-        self.begin_epoch(change, clock).or_else(|failed| self.expel(failed, clock))
+        let Err(failed) = self.begin_epoch(change, clock) else { return Ok(()) };
+        let Some(member) = failed.member else { return Err(failed.error) };
+        let why = MemberFailure::new(self.superblock(), member, &failed.error);
+        self.expel(failed, clock)?;
+        Err(Error::NotJoined(why))
     }
 
     /// Makes a device known that is to take the place of a member that fails.
@@ -317,4 +340,10 @@ impl Writer {
         let actual = device.size_bytes();
         if actual < expected { Err(Error::Shrunk { actual, expected }) } else { Ok(()) }
     }
+}
+
+/// Stripes have the same columns on the same devices.
+fn has_same_seats(one: &Superblock, other: &Superblock) -> bool {
+    let is_same = |(one, other): (&MemberEntry, &MemberEntry)| one.uuid == other.uuid;
+    one.geometry == other.geometry && one.members.iter().zip(&other.members).all(is_same)
 }

@@ -4,12 +4,14 @@ use core::ops::ControlFlow;
 use std::collections::BTreeSet;
 
 use device::{Device, Modelled, Pool, ReadAt, Timeline, Timing};
+use format::claim::{CLAIM_BYTES, CLAIM_OFFSET};
 use format::geometry::{Geometry, PIECE_BYTES_MIN, ROW_BYTES};
 use format::head::{HEAD_BYTES, Head, HeadKey, Kind, VolumeId};
 use format::superblock::MemberEntry;
 use units::Timestamp;
 use volume::{
-    CreateOptions, Filled, Identity, Owner, Reader, ScrubOptions, ScrubReport, create, mount, scrub,
+    CreateOptions, Filled, Identity, Opener, Owner, Reader, ScrubOptions, ScrubReport, create,
+    mount, scrub,
 };
 
 pub(crate) const SIZE: u64 = 8 << 20;
@@ -53,7 +55,7 @@ impl Ring {
 
     pub(crate) fn record(&self, data_columns: u8, stripes: u16) {
         let pool = Pool::new(256, usize::try_from(PIECE_BYTES_MIN).unwrap()).unwrap();
-        let (mut writer, _) = mount(devices(&self.disks), &self.timeline).unwrap();
+        let (mut writer, _) = mount(devices(&self.disks), &Opener::alone(&self.timeline)).unwrap();
         for number in 0..stripes {
             let columns = (0..data_columns).map(|column| {
                 let mut buffer = pool.take().unwrap();
@@ -77,7 +79,7 @@ impl Ring {
     }
 
     pub(crate) fn scrub(&self, slots_ahead: usize) -> ScrubReport {
-        let mut owner = Owner::claim(devices(&self.disks)).unwrap();
+        let mut owner = Owner::claim(devices(&self.disks), &Opener::alone(&self.timeline)).unwrap();
         scrub(&self.reader(), Some(&mut owner), ScrubOptions { slots_ahead }, &mut go_on).unwrap()
     }
 
@@ -131,8 +133,11 @@ pub(crate) fn devices(disks: &[Modelled]) -> Vec<Box<dyn Device>> {
     disks.iter().map(|disk| Box::new(disk.clone()) as Box<dyn Device>).collect()
 }
 
+/// What lies on it, but for the claim of those who had it open.
 pub(crate) fn image(disk: &Modelled) -> Vec<u8> {
     let mut bytes = vec![0; usize::try_from(SIZE).unwrap()];
     ReadAt::read_at(disk, 0, &mut bytes).unwrap();
+    let claim = usize::try_from(CLAIM_OFFSET).unwrap();
+    bytes[claim..claim + CLAIM_BYTES].fill(0);
     bytes
 }

@@ -4,7 +4,7 @@ use device::{Modelled, ReadAt, Timing};
 use format::geometry::{Geometry, PIECE_BYTES_MIN, RESERVED_BYTES, ROW_BYTES};
 use format::head::{HEAD_BYTES, Head, HeadKey, StripeId};
 use format::superblock::{Spare, copy_offset};
-use volume::{Error, Reader, Salvaged, mount, salvage};
+use volume::{Error, Opener, Reader, Salvaged, mount, salvage};
 
 use crate::ring::{KEY, Ring, SIZE, devices};
 
@@ -19,7 +19,7 @@ impl Ring {
     fn grow(&mut self, parity_columns: u8) {
         let newcomer = Modelled::new(SIZE, Timing::instant(), &self.timeline, 99);
         let spare = Spare { uuid: [99; 16], path: String::new() };
-        let (mut writer, _) = mount(devices(&self.disks), &self.timeline).unwrap();
+        let (mut writer, _) = mount(devices(&self.disks), &Opener::alone(&self.timeline)).unwrap();
         let device = Box::new(newcomer.clone());
         writer.grow(vec![(spare, device)], parity_columns, &self.timeline).unwrap();
         writer.close(&self.timeline).unwrap();

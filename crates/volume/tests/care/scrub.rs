@@ -8,7 +8,9 @@ use device::{Fault, MUTATIONS, ReadAt, Rule};
 use format::geometry::{PIECE_BYTES_MIN, ROW_BYTES};
 use format::head::{HEAD_BYTES, Head, StripeId};
 use format::superblock::{Superblock, copy_offset};
-use volume::{Error, Outcome, Owner, Patrol, Reader, ScrubOptions, Writer, mount, patrol, scrub};
+use volume::{
+    Error, Opener, Outcome, Owner, Patrol, Reader, ScrubOptions, Writer, mount, patrol, scrub,
+};
 
 use crate::ring::{KEY, Ring, SIZE, devices, go_on};
 
@@ -195,7 +197,7 @@ fn a_member_that_refuses_the_repair_is_named() {
     let (first, _) = ring.repairable();
     ring.flip(1, ring.row(first, 0));
     ring.flip(2, ring.row(first + 1, 0));
-    let mut owner = Owner::claim(devices(&ring.disks)).unwrap();
+    let mut owner = Owner::claim(devices(&ring.disks), &Opener::alone(&ring.timeline)).unwrap();
     ring.disks[1].add_rule(Rule::new(Fault::Lost, MUTATIONS));
     ring.disks[2].add_rule(Rule::new(Fault::Error, MUTATIONS));
     let options = ScrubOptions::default();
@@ -279,7 +281,7 @@ fn parity_that_does_not_follow_from_the_data_is_found() {
 fn too_few_members_to_say_what_was_acknowledged_write_nothing() {
     let mut ring = Ring::recorded(2, 2);
     ring.disks.truncate(2);
-    let mut owner = Owner::claim(devices(&ring.disks)).unwrap();
+    let mut owner = Owner::claim(devices(&ring.disks), &Opener::alone(&ring.timeline)).unwrap();
     let options = ScrubOptions::default();
     let result = scrub(&ring.reader(), Some(&mut owner), options, &mut go_on);
     assert!(matches!(result, Err(Error::Quorum { .. })), "{result:?}");
@@ -292,7 +294,7 @@ fn too_few_members_to_say_what_was_acknowledged_write_nothing() {
 fn damage_is_repaired_beside_a_writer() {
     let ring = Ring::recorded(3, 1);
     let (first, last) = ring.repairable();
-    let (mut writer, _) = mount(devices(&ring.disks), &ring.timeline).unwrap();
+    let (mut writer, _) = mount(devices(&ring.disks), &Opener::alone(&ring.timeline)).unwrap();
     let reader = |writer: &Writer| {
         let readers = ring.disks.iter().map(|disk| Box::new(disk.clone()) as Box<dyn ReadAt>);
         Reader::of_mounted(readers.collect(), writer).unwrap()

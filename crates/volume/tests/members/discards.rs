@@ -2,7 +2,7 @@
 //! it, whatever crash comes, and the next mount finds the head as fast as ever.
 
 use device::{Crash, Fault, Modelled, OPERATIONS, Operation, Rule};
-use volume::mount;
+use volume::{Opener, mount};
 
 use crate::ring::{Ring, boxed};
 
@@ -39,7 +39,7 @@ fn nothing_promised_is_discarded_and_a_crash_finds_the_head_without_a_scan() {
         assert!(writer.counters().discarded_bytes > before, "round {round}");
         let crashed = |disk: &Modelled| disk.crash(Crash::Rows { seed: round });
         let crashed: Vec<Modelled> = ring.disks.iter().map(crashed).collect();
-        let (after, recovery) = mount(boxed(&crashed), &ring.timeline).unwrap();
+        let (after, recovery) = mount(boxed(&crashed), &Opener::alone(&ring.timeline)).unwrap();
         assert!(!recovery.scanned_all && recovery.damaged == 0, "round {round}: {recovery:?}");
         assert!(after.acknowledged() > writer.acknowledged());
         drop(after);

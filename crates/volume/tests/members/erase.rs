@@ -6,8 +6,8 @@ use core::ops::ControlFlow;
 use device::{Crash, Modelled, ReadAt};
 use format::head::{HEAD_BYTES, StripeId};
 use volume::{
-    Erased, Error, Owner, Reader, Repair, Retention, ScrubOptions, Writer, erase, mount, resilver,
-    salvage, scrub,
+    Erased, Error, Opener, Owner, Reader, Repair, Retention, ScrubOptions, Writer, erase, mount,
+    resilver, salvage, scrub,
 };
 
 use crate::ring::{Ring, boxed};
@@ -41,7 +41,7 @@ fn bodies_left(reader: &Reader, disk: &Modelled) -> usize {
 }
 
 fn check_sound(disks: &[Modelled]) {
-    let mut owner = Owner::claim(boxed(disks)).unwrap();
+    let mut owner = Owner::claim(boxed(disks), &Opener::alone(disks[0].timeline())).unwrap();
     let reader = Reader::open(readers(disks)).unwrap();
     let options = ScrubOptions { slots_ahead: 0 };
     let proceed = &mut |_, _| ControlFlow::Continue(());
@@ -78,7 +78,7 @@ fn what_is_erased_is_on_no_member_and_nothing_else_is_touched() {
         ring.check(&ring.disks, acknowledged);
 
         // The heads are there: a mount finds the end of the ring without reading all of it.
-        let (writer, recovery) = mount(boxed(&ring.disks), &ring.timeline).unwrap();
+        let (writer, recovery) = mount(boxed(&ring.disks), &Opener::alone(&ring.timeline)).unwrap();
         assert!(recovery.clean && !recovery.scanned_all && recovery.damaged == 0, "{recovery:?}");
         assert_eq!(writer.superblock().given_up_before, floor);
         assert_eq!(writer.left_to_erase(), 0);

@@ -3,7 +3,7 @@
 
 use device::{Crash, Device, Fault, MUTATIONS, Modelled, Rule};
 use format::head::{HEAD_BYTES, Kind, StripeId};
-use volume::{Reader, mount};
+use volume::{Opener, Reader, mount};
 
 use crate::ring::{Ring, boxed};
 
@@ -91,7 +91,7 @@ fn shows_only_what_was_written(ring: &Ring, reader: &Reader) {
 }
 
 fn mounts_and_holds(ring: &Ring, disks: &[Modelled], acknowledged: StripeId) {
-    let (writer, _) = mount(boxed(disks), &ring.timeline).unwrap();
+    let (writer, _) = mount(boxed(disks), &Opener::alone(&ring.timeline)).unwrap();
     drop(writer);
     ring.check(disks, acknowledged);
     let readers = disks.iter().map(|disk| Box::new(disk.clone()) as Box<dyn device::ReadAt>);
@@ -102,7 +102,7 @@ fn mounts_and_holds(ring: &Ring, disks: &[Modelled], acknowledged: StripeId) {
 fn writes_of_a_mount(ring: &Ring, disks: &[Modelled]) -> u64 {
     let disks: Vec<Modelled> = disks.iter().map(Modelled::snapshot).collect();
     let before: Vec<u64> = disks.iter().map(|disk| disk.work().mutations()).collect();
-    drop(mount(boxed(&disks), &ring.timeline).unwrap());
+    drop(mount(boxed(&disks), &Opener::alone(&ring.timeline)).unwrap());
     let after = disks.iter().map(|disk| disk.work().mutations());
     after.zip(before).map(|(after, before)| after - before).max().unwrap()
 }
@@ -128,7 +128,10 @@ fn a_mount_may_crash_at_every_write_of_every_outcome() {
                 for disk in &disks {
                     disk.add_rule(Rule::new(Fault::Error, MUTATIONS).after(after));
                 }
-                assert!(mount(boxed(&disks), &ring.timeline).is_err(), "no disk is left");
+                assert!(
+                    mount(boxed(&disks), &Opener::alone(&ring.timeline)).is_err(),
+                    "no disk is left"
+                );
                 let disks: Vec<Modelled> = disks.iter().map(|disk| disk.crash(crash)).collect();
                 disks.iter().for_each(Modelled::clear_rules);
                 mounts_and_holds(&ring, &disks, acknowledged);

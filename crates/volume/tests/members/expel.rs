@@ -1,8 +1,11 @@
 //! A member fails or stalls while a writer is at work: the writer goes on without it, and whatever
 //! it acknowledged is there when that member is gone for good, and when it comes back.
 
+use core::ops::ControlFlow;
+
 use device::{Crash, Fault, MUTATIONS, Modelled, OPERATIONS, Operation, Rule};
-use volume::{Candidate, Error, Retention, mount, mount_members, mount_without};
+use units::Clock;
+use volume::{Candidate, Error, Opener, Retention, mount, mount_members, mount_without, verify};
 
 use crate::ring::{Ring, boxed};
 
@@ -17,7 +20,7 @@ const MISFORTUNES: [(&str, Misfortune); 2] = [
 #[test]
 fn a_writer_goes_on_without_a_member_and_loses_nothing() {
     for (what, strike) in MISFORTUNES {
-        for (data, parity) in [(1, 1), (2, 1), (4, 2)] {
+        for (data, parity) in [(2, 1), (2, 2), (4, 2)] {
             let mut ring = Ring::new(data, parity);
             let mut writer = ring.mount();
             let epoch = writer.epoch();
@@ -36,12 +39,12 @@ fn a_writer_goes_on_without_a_member_and_loses_nothing() {
                 ring.disks.iter().map(|disk| disk.crash(Crash::LoseAll)).collect();
             let mut left = crashed.clone();
             left.remove(1);
-            let (writer, _) = mount(boxed(&left), &ring.timeline).unwrap();
+            let (writer, _) = mount(boxed(&left), &Opener::alone(&ring.timeline)).unwrap();
             drop(writer);
             ring.check(&left, acknowledged);
 
             // It comes back as it was: stale, and no harm.
-            let (writer, _) = mount(boxed(&crashed), &ring.timeline).unwrap();
+            let (writer, _) = mount(boxed(&crashed), &Opener::alone(&ring.timeline)).unwrap();
             let entry = &writer.superblock().members[1];
             assert!(entry.stale_from < entry.clean_from && entry.clean_from < u64::MAX);
             drop(writer);
@@ -66,7 +69,7 @@ fn a_member_that_fails_while_the_volume_is_opened_is_left_out_and_named() {
         drop(writer);
         ring.disks[2].add_rule(Rule::new(Fault::Error, operations));
         let (mut writer, recovery) =
-            mount_members(opened(&ring.disks), &[], &ring.timeline).unwrap();
+            mount_members(opened(&ring.disks), &[], &Opener::alone(&ring.timeline)).unwrap();
         let failed: Vec<u8> = recovery.failed.iter().map(|failed| failed.member).collect();
         assert_eq!(failed, [2], "{operations:?}");
         assert!(recovery.failed[0].reason.starts_with("cannot "), "{:?}", recovery.failed);
@@ -80,7 +83,7 @@ fn a_member_that_fails_while_the_volume_is_opened_is_left_out_and_named() {
 
         // One more than parity covers: the refusal names it.
         ring.disks[0].add_rule(Rule::new(Fault::Error, operations));
-        match mount_members(opened(&ring.disks), &[], &ring.timeline) {
+        match mount_members(opened(&ring.disks), &[], &Opener::alone(&ring.timeline)) {
             Err(Error::Quorum { failed, .. }) => {
                 assert!(failed.iter().any(|failed| failed.member == 0), "{operations:?}");
             }
@@ -98,9 +101,10 @@ fn nobody_goes_on_with_fewer_members_than_data_columns() {
             ring.append(&mut writer, 5).unwrap();
             writer.drain(&ring.timeline).unwrap();
         }
-        let refused = mount_without(boxed(&ring.disks[..1]), &[1, 2], &ring.timeline);
+        let refused =
+            mount_without(boxed(&ring.disks[..1]), &[1, 2], &Opener::alone(&ring.timeline));
         assert!(matches!(refused, Err(Error::Quorum { needed: 2, .. })), "{refused:?}");
-        let allowed = mount_without(boxed(&ring.disks[..2]), &[2], &ring.timeline);
+        let allowed = mount_without(boxed(&ring.disks[..2]), &[2], &Opener::alone(&ring.timeline));
         assert!(allowed.is_ok(), "{allowed:?}");
     }
 }
@@ -144,7 +148,7 @@ fn a_member_that_hangs_while_superblocks_are_stored_takes_nobody_with_it() {
         let left = (0..).zip(&ring.disks).filter(|(member, _)| !expected.contains(member));
         let left: Vec<Modelled> = left.map(|(_, disk)| disk.crash(Crash::LoseAll)).collect();
         let acknowledged = writer.acknowledged();
-        drop(mount(boxed(&left), &ring.timeline).unwrap());
+        drop(mount(boxed(&left), &Opener::alone(&ring.timeline)).unwrap());
         ring.check(&left, acknowledged);
     }
 }
@@ -178,4 +182,33 @@ fn more_failures_than_parity_stop_the_writer() {
     assert_eq!(failed.iter().map(|failed| failed.member).collect::<Vec<_>>(), [0, 1]);
     assert!(failed.iter().all(|failed| failed.reason.contains("cannot write")), "{failed:?}");
     assert!(matches!(writer.drain(&ring.timeline), Err(Error::Stopped)), "and it stays so");
+}
+
+#[test]
+fn a_member_that_hangs_holds_up_neither_a_reader_nor_a_mount() {
+    const HOUR_NS: u64 = 3_600_000_000_000;
+    for (data, parity) in [(2, 1), (2, 2), (4, 2)] {
+        let mut ring = Ring::new(data, parity);
+        let mut writer = ring.mount();
+        ring.append(&mut writer, 30).unwrap();
+        writer.drain(&ring.timeline).unwrap();
+        let acknowledged = writer.acknowledged();
+        writer.close(&ring.timeline).unwrap();
+        // While it is read: what it holds is computed.
+        let reader = ring.reader();
+        ring.disks[1].stall(HOUR_NS);
+        let begun_ns = ring.timeline.boottime_ns();
+        let report = verify(&reader, &mut |_, _| ControlFlow::Continue(()));
+        assert!(report.damage.iter().all(|damage| damage.repairable), "{report:?}");
+        // While it is opened: it is absent.
+        ring.check(&ring.disks, acknowledged);
+        let members = (0..).zip(boxed(&ring.disks)).map(|(member, disk)| (member, Ok(disk)));
+        let (writer, recovery) =
+            mount_members(members.collect(), &[], &Opener::alone(&ring.timeline)).unwrap();
+        let failed: Vec<u8> = recovery.failed.iter().map(|failed| failed.member).collect();
+        assert_eq!(failed, [1], "{recovery:?}");
+        assert!(writer.membership().of(1).is_none());
+        let waited_ns = ring.timeline.boottime_ns() - begun_ns;
+        assert!(waited_ns < 60_000_000_000, "{waited_ns}");
+    }
 }

@@ -1,12 +1,15 @@
-//! Members come back, are replaced by blank devices, are missing from the start, and become more.
-//! Afterwards as many others as there is parity may go, and everything is still there.
+//! Members come back, are replaced by blank devices, and are missing from the start. Afterwards as
+//! many others as there is parity may go, and everything is still there.
 
 use core::ops::ControlFlow;
 
 use device::{Crash, Device, Fault, MUTATIONS, Modelled, ReadAt, Rule};
 use format::superblock::Spare;
 use units::Clock;
-use volume::{Error, Reader, Resilver, Resilvered, Writer, mount, mount_without, resilver, verify};
+use volume::{
+    Error, Opener, Reader, Resilver, Resilvered, Returning, Writer, mount, mount_without, resilver,
+    verify,
+};
 
 use crate::ring::{Ring, boxed, disk};
 
@@ -22,7 +25,7 @@ fn make_whole(ring: &Ring, disks: &[Modelled], writer: &mut Writer) -> Resilvere
 }
 
 /// Whoever is lost, as many as there is parity, everything is read.
-fn check_without(ring: &Ring, writer: Writer, parity: usize) {
+pub(crate) fn check_without(ring: &Ring, writer: Writer, parity: usize) {
     let tail = writer.tail();
     let mut gaps = writer.membership().numbers().map(|member| writer.membership().gap(member));
     assert!(gaps.all(|gap| gap.is_empty() || gap.end <= tail), "{:?}", writer.superblock());
@@ -39,7 +42,7 @@ fn check_without(ring: &Ring, writer: Writer, parity: usize) {
     }
 }
 
-fn spare(number: u8) -> Spare {
+pub(crate) fn spare(number: u8) -> Spare {
     Spare { uuid: [number; 16], path: String::new() }
 }
 
@@ -86,13 +89,17 @@ fn device_of(ring: &Ring, member: usize) -> Box<dyn Device> {
     Box::new(ring.disks[member].clone())
 }
 
+fn take_back(writer: &mut Writer, device: Box<dyn Device>, ring: &Ring) -> Result<u8, Error> {
+    writer.take_back(Returning::open(device)?, &ring.timeline)
+}
+
 #[test]
 fn a_member_that_vanished_is_taken_back_by_the_running_writer() {
     for (data, parity) in SHAPES {
         let mut ring = Ring::new(data, parity);
         let mut writer = without_member_1(&mut ring);
         assert!(writer.has_let_go(), "nothing of it is under way");
-        assert_eq!(writer.take_back(device_of(&ring, 1), &ring.timeline).unwrap(), 1);
+        assert_eq!(take_back(&mut writer, device_of(&ring, 1), &ring).unwrap(), 1);
         let gap = writer.membership().gap(1);
         assert_eq!(gap.end, writer.acknowledged().sequence, "from the EPOCH on it has everything");
         ring.append(&mut writer, 20).unwrap();
@@ -110,7 +117,7 @@ fn who_is_not_the_absent_member_is_not_taken_back() {
     let second = ring.disks[2].snapshot();
     let mut writer = lose_member_1(&mut ring, writer);
     let mut refused = |device: Box<dyn Device>| {
-        let error = writer.take_back(device, &ring.timeline).unwrap_err();
+        let error = take_back(&mut writer, device, &ring).unwrap_err();
         assert!(writer.membership().of(1).is_none());
         error
     };
@@ -146,13 +153,13 @@ fn who_was_called_gone_is_a_stranger_and_may_fill_the_empty_seat() {
         let all = ring.disks.iter().map(|disk| Box::new(disk.clone()) as Box<dyn ReadAt>);
         let read = Reader::open(all.collect()).map(drop);
         assert!(matches!(read, Err(Error::GivenUp { member: 1, .. })), "{read:?}");
-        let mounted = mount(boxed(&ring.disks), &ring.timeline).map(drop);
+        let mounted = mount(boxed(&ring.disks), &Opener::alone(&ring.timeline)).map(drop);
         assert!(matches!(mounted, Err(Error::GivenUp { member: 1, .. })), "{mounted:?}");
 
         // It is not waited for any more, and there is nothing to say again.
-        let mut writer = mount(boxed(&left), &ring.timeline).unwrap().0;
+        let mut writer = mount(boxed(&left), &Opener::alone(&ring.timeline)).unwrap().0;
         assert!(writer.membership().is_vacant(1) && writer.membership().absent().next().is_none());
-        let back = writer.take_back(Box::new(gone.clone()), &ring.timeline);
+        let back = take_back(&mut writer, Box::new(gone.clone()), &ring);
         assert!(matches!(back, Err(Error::GivenUp { member: 1, .. })), "{back:?}");
 
         writer.replace((1, spare(77)), Box::new(gone), &ring.timeline).unwrap();
@@ -170,7 +177,7 @@ fn who_is_gone_for_good_does_not_make_up_for_what_the_newest_epoch_holds() {
     without_member_1(&mut ring).close(&ring.timeline).unwrap();
     // What was acknowledged since lies on members 0 and 2.
     let left = [ring.disks[1].clone(), ring.disks[2].clone()];
-    let error = mount_without(boxed(&left), &[0], &ring.timeline).unwrap_err();
+    let error = mount_without(boxed(&left), &[0], &Opener::alone(&ring.timeline)).unwrap_err();
     assert!(matches!(error, Error::Quorum { present: 1, needed: 2, .. }), "{error}");
 }
 
@@ -185,11 +192,11 @@ fn a_crash_at_any_write_of_taking_back_loses_nothing() {
             for disk in &ring.disks {
                 disk.add_rule(Rule::new(Fault::Error, MUTATIONS).after(after));
             }
-            let taken = writer.take_back(device_of(&ring, 1), &ring.timeline);
+            let taken = take_back(&mut writer, device_of(&ring, 1), &ring);
             let crash = |disk: &Modelled| disk.crash(Crash::Rows { seed: after });
             let crashed: Vec<Modelled> = ring.disks.iter().map(crash).collect();
             drop(writer);
-            let mounted = mount(boxed(&crashed), &ring.timeline);
+            let mounted = mount(boxed(&crashed), &Opener::alone(&ring.timeline));
             let (mut writer, _) = mounted.unwrap_or_else(|error| panic!("{after}: {error}"));
             assert!(writer.acknowledged() > acknowledged, "{after}");
             let (member, reached) = (writer.membership().is_fresh(1), taken.is_ok());
@@ -244,16 +251,13 @@ fn a_spare_takes_the_place_of_a_member_that_fails() {
             writer.add_spare(spare(number), Box::new(device.clone()), &ring.timeline).unwrap();
         }
         ring.append(&mut writer, 30).unwrap();
-        // The first spare is not there any more.
-        let open = |spare: &Spare| -> Option<Box<dyn Device>> {
-            (spare.uuid[0] == 92).then(|| Box::new(waiting[1].clone()) as Box<dyn Device>)
-        };
         ring.disks[0].add_rule(Rule::new(Fault::Error, MUTATIONS));
         ring.append(&mut writer, 10).unwrap();
         writer.drain(&ring.timeline).unwrap();
         assert_eq!(writer.expelled()[0].member, 0);
-        let taken = writer.replace_by_spare(0, &open, &ring.timeline).unwrap();
-        assert_eq!(taken, Some(spare(92)));
+        // The first spare is not there any more.
+        let second = Box::new(waiting[1].clone());
+        writer.replace((0, spare(92)), second, &ring.timeline).unwrap();
         assert_eq!(writer.superblock().spares, [spare(91)]);
         ring.disks[0] = waiting[1].clone();
         ring.append(&mut writer, 10).unwrap();
@@ -274,7 +278,7 @@ enum Meanwhile {
 }
 
 #[test]
-fn what_was_read_for_a_member_is_no_other_s_when_members_have_come_or_gone() {
+fn what_was_read_for_a_member_is_no_other_s() {
     use Meanwhile::*;
     for (data, parity) in [(2, 1), (2, 2), (4, 2)] {
         let all = [
@@ -299,7 +303,7 @@ fn a_late_repair(mut ring: Ring, parity: usize, meanwhile: Meanwhile) {
     let mut writer = without_member_1(&mut ring);
     let waiting = disk(&ring.timeline, 91);
     writer.add_spare(spare(91), Box::new(waiting.clone()), &ring.timeline).unwrap();
-    writer.take_back(device_of(&ring, 1), &ring.timeline).unwrap();
+    take_back(&mut writer, device_of(&ring, 1), &ring).unwrap();
     ring.append(&mut writer, 5).unwrap();
     writer.drain(&ring.timeline).unwrap();
 
@@ -314,13 +318,12 @@ fn a_late_repair(mut ring: Ring, parity: usize, meanwhile: Meanwhile) {
             fail(&ring, 1);
             ring.append(&mut writer, 3).unwrap();
             writer.drain(&ring.timeline).unwrap();
-            let open = |_: &Spare| Some(Box::new(waiting.clone()) as Box<dyn Device>);
-            writer.replace_by_spare(1, &open, &ring.timeline).unwrap().unwrap();
+            writer.replace((1, spare(91)), Box::new(waiting.clone()), &ring.timeline).unwrap();
             ring.disks[1] = waiting;
         }
         Meanwhile::ItLeavesAndReturns => {
             writer = lose_member_1(&mut ring, writer);
-            writer.take_back(device_of(&ring, 1), &ring.timeline).unwrap();
+            take_back(&mut writer, device_of(&ring, 1), &ring).unwrap();
         }
         Meanwhile::AnotherOneLeaves => {
             fail(&ring, 0);
@@ -401,42 +404,6 @@ fn a_volume_made_without_a_member_is_completed() {
 }
 
 #[test]
-fn a_volume_grows_and_its_older_stripes_stay() {
-    // Members, and of them parity, from step to step.
-    for steps in [&[(1, 0), (2, 0), (3, 1)][..], &[(2, 1), (3, 1), (4, 1), (6, 2)]] {
-        let (members, parity) = steps[0];
-        let mut ring = Ring::new(members - parity, parity);
-        let mut writer = ring.mount();
-        ring.append(&mut writer, 30).unwrap();
-        for &(members, parity) in &steps[1..] {
-            let now = u8::try_from(ring.disks.len()).unwrap();
-            let fresh: Vec<Modelled> =
-                (now..members).map(|number| disk(&ring.timeline, number)).collect();
-            let newcomers = (now..).zip(&fresh).map(|(number, disk)| {
-                let device: Box<dyn Device> = Box::new(disk.clone());
-                (spare(number), device)
-            });
-            writer.grow(newcomers.collect(), parity, &ring.timeline).unwrap();
-            ring.disks.extend(fresh);
-            let shape = (writer.geometry().columns(), writer.geometry().parity_columns);
-            assert_eq!(shape, (members, parity));
-            ring.append(&mut writer, 30).unwrap();
-            writer.close(&ring.timeline).unwrap();
-            writer = ring.mount();
-            ring.check(&ring.disks, writer.acknowledged());
-        }
-        // Once round: nothing of an earlier shape is left, and the parity of now holds for all.
-        let lap = writer.geometry().slots + 20;
-        let end = writer.acknowledged().sequence + lap;
-        while writer.acknowledged().sequence < end {
-            ring.append(&mut writer, 50).unwrap();
-        }
-        writer.drain(&ring.timeline).unwrap();
-        check_without(&ring, writer, usize::from(steps.last().unwrap().1));
-    }
-}
-
-#[test]
 fn what_cannot_be_is_refused_and_nothing_changes() {
     let ring = Ring::new(2, 1);
     let mut writer = ring.mount();
@@ -453,4 +420,54 @@ fn what_cannot_be_is_refused_and_nothing_changes() {
     assert!(matches!(grown, Err(Error::Shrunk { .. })));
     assert_eq!(writer.epoch(), epoch);
     assert!(ring.timeline.boottime_ns() >= 0);
+}
+
+/// A spare that has nothing yet, and a member that alone has what was recorded before.
+#[test]
+fn a_member_that_alone_has_something_is_needed() {
+    let mut ring = Ring::new(1, 1);
+    let mut writer = ring.mount();
+    ring.append(&mut writer, 20).unwrap();
+    ring.disks[0].vanish(Crash::Rows { seed: 5 });
+    ring.append(&mut writer, 5).unwrap();
+    assert!(!writer.is_needed(0) && writer.is_needed(1));
+    let blank = disk(&ring.timeline, 7);
+    writer.replace((0, spare(70)), Box::new(blank.clone()), &ring.timeline).unwrap();
+
+    ring.disks[1].add_rule(Rule::new(Fault::Error, MUTATIONS).times(1));
+    ring.append(&mut writer, 5).unwrap();
+    assert_eq!(writer.expelled().iter().map(|it| it.member).collect::<Vec<_>>(), [0, 1]);
+    assert!(writer.is_needed(1));
+
+    // What it alone has the other is given, and then it may go.
+    ring.disks[0] = blank;
+    let done = make_whole(&ring, &ring.disks.clone(), &mut writer);
+    assert!(done.bytes > 0 && done.lost.is_empty(), "{done:?}");
+    assert!(!writer.is_needed(1));
+    let blank = disk(&ring.timeline, 8);
+    writer.replace((1, spare(71)), Box::new(blank.clone()), &ring.timeline).unwrap();
+    ring.disks[1] = blank;
+    make_whole(&ring, &ring.disks.clone(), &mut writer);
+    check_without(&ring, writer, 1);
+}
+
+/// Suspended, or a virtual machine that stood still: the clock went on, and nobody asked the disks.
+#[test]
+fn who_does_not_answer_while_nobody_looks_is_not_left() {
+    for (stalled_s, is_left) in [(21, false), (40, true)] {
+        let second = 1_000_000_000;
+        let mut ring = Ring::new(2, 1);
+        let mut writer = ring.mount();
+        ring.append(&mut writer, 20).unwrap();
+        writer.drain(&ring.timeline).unwrap();
+        ring.disks[1].stall(stalled_s * second);
+        ring.append(&mut writer, 1).unwrap();
+        writer.poll(None, &ring.timeline).unwrap();
+        ring.timeline.advance_by(20 * second);
+        for _ in 0..50 {
+            writer.poll(None, &ring.timeline).unwrap();
+            ring.timeline.advance_by(second / 10);
+        }
+        assert_eq!(!writer.expelled().is_empty(), is_left, "{stalled_s} s");
+    }
 }

@@ -12,5 +12,7 @@ mod discards;
 mod erase;
 mod exhaustive;
 mod expel;
+mod grow;
+mod late;
 mod life;
 mod ring;

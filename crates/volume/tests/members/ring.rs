@@ -6,7 +6,7 @@ use format::head::{HEAD_BYTES, HeadKey, Kind, StripeId, VolumeId};
 use format::superblock::MemberEntry;
 use units::Timestamp;
 use volume::{
-    CreateOptions, Error, Filled, Identity, Reader, Writer, create, mount, mount_without,
+    CreateOptions, Error, Filled, Identity, Opener, Reader, Writer, create, mount, mount_without,
 };
 
 const SIZE: u64 = 8 << 20;
@@ -86,12 +86,12 @@ impl Ring {
     }
 
     pub(crate) fn mount(&self) -> Writer {
-        mount(boxed(&self.disks), &self.timeline).unwrap().0
+        mount(boxed(&self.disks), &Opener::alone(&self.timeline)).unwrap().0
     }
 
     /// Mounts what is left when the operator says which members are gone for good.
     pub(crate) fn mount_without(&self, disks: &[Modelled], gone: &[u8]) -> Writer {
-        mount_without(boxed(disks), gone, &self.timeline).unwrap().0
+        mount_without(boxed(disks), gone, &Opener::alone(&self.timeline)).unwrap().0
     }
 
     pub(crate) fn reader(&self) -> Reader {

@@ -47,7 +47,7 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     };
     let told = match &flags.report {
         Some(path) => Some(parse(&host::read_text(path)?, &view::path_value(path))?),
-        None => recorder::state(&flags.volume, flags.reading.members())
+        None => recorder::state(&flags.volume, &flags.reading.members())
             .map(|text| parse(&text, "the recorder"))
             .transpose()?,
     };

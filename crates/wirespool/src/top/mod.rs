@@ -163,7 +163,7 @@ fn origin(flags: &Flags) -> anyhow::Result<(String, Origin)> {
     }
     if is_volume(source, flags) {
         let options = flags.reading.options(source.clone());
-        let is_growing = recorder::state(source, flags.reading.members()).is_some();
+        let is_growing = recorder::state(source, &flags.reading.members()).is_some();
         return Ok((name, Origin::Volume { options, is_growing }));
     }
     // What is no capture is said before anything is shown.
@@ -173,5 +173,5 @@ fn origin(flags: &Flags) -> anyhow::Result<(String, Origin)> {
 }
 
 fn is_volume(path: &Path, flags: &Flags) -> bool {
-    ::volume::open_superblocks(path, flags.reading.members()).is_ok()
+    ::volume::open_superblocks(path, &flags.reading.members()).is_ok()
 }

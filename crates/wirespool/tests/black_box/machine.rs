@@ -184,6 +184,7 @@ pub(crate) fn text(path: PathBuf) -> String {
 pub(crate) struct Loop {
     pub(crate) path: String,
     file: tempfile::NamedTempFile,
+    _attached: Attached,
 }
 
 impl Loop {
@@ -210,16 +211,8 @@ impl Loop {
         let file = tempfile::NamedTempFile::new_in(folder).unwrap();
         file.as_file().set_len(size_bytes).unwrap();
         prepare(file.path());
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut losetup = Command::new("losetup");
-        losetup.args(["--find", "--show"]).args(options).arg(file.path());
-        let output = losetup.output().expect("losetup runs");
-        if !output.status.success() {
-            println!("not run: no loop device: {}", String::from_utf8_lossy(&output.stderr));
-            return None;
-        }
-        let path = String::from_utf8(output.stdout).unwrap().trim().to_owned();
-        Some(Self { path, file })
+        let attached = Attached::over(file.path(), options)?;
+        Some(Self { path: attached.path.clone(), file, _attached: attached })
     }
 
     /// Bytes that the file below it takes.
@@ -229,7 +222,32 @@ impl Loop {
     }
 }
 
-impl Drop for Loop {
+/// A loop device over somebody's file; detached in the end.
+pub(crate) struct Attached {
+    pub(crate) path: String,
+}
+
+impl Attached {
+    /// `None` with a printed reason where there are no loop devices.
+    pub(crate) fn over(file: &Path, options: &[&str]) -> Option<Self> {
+        if !is_root() {
+            println!("not run: needs root for loop devices");
+            return None;
+        }
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut losetup = Command::new("losetup");
+        losetup.args(["--find", "--show"]).args(options).arg(file);
+        let output = losetup.output().expect("losetup runs");
+        if !output.status.success() {
+            println!("not run: no loop device: {}", String::from_utf8_lossy(&output.stderr));
+            return None;
+        }
+        let path = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+        Some(Self { path })
+    }
+}
+
+impl Drop for Attached {
     fn drop(&mut self) {
         let detached = Command::new("losetup").args(["--detach", &self.path]).status();
         assert!(detached.is_ok_and(|status| status.success()), "{} is detached", self.path);

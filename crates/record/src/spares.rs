@@ -1,0 +1,129 @@
+//! Spares: their devices are opened by a thread for each member that was expelled, and handed to
+//! the ring writer, who waits for no disk. The end of a recording waits for them only shortly.
+
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use core::time::Duration;
+
+use device::Device;
+use format::superblock::Spare;
+use stage::{Key, Sender};
+
+use crate::discards::{self, Discard};
+use crate::ring::Task;
+use crate::storage::Storage;
+use crate::watch::Watches;
+use crate::way::Way;
+
+/// How long the end of a recording waits for a spare that is being opened.
+const END: Duration = Duration::from_secs(1);
+
+/// How devices are opened that join a recording while it goes on.
+#[derive(Clone, Debug)]
+pub(crate) struct Opening {
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) watches: Watches,
+    pub(crate) discard: Discard,
+    /// Bytes of a run of slots that are discarded together.
+    pub(crate) run_bytes: u64,
+}
+
+impl Opening {
+    /// A device, watched; `None` where it cannot be opened.
+    pub(crate) fn open(&self, path: &Path, member: Option<u8>) -> Option<Box<dyn Device>> {
+        let device = self.storage.open(path).ok()?;
+        Some(self.watches.over(device, member, path))
+    }
+
+    fn first_of(&self, member: u8, spares: Vec<Spare>) -> Option<Task> {
+        spares.into_iter().find_map(|spare| {
+            let path = Path::new(&spare.path);
+            let is_it = self.storage.is_there(&spare);
+            let device = is_it.then(|| self.open(path, None)).flatten()?;
+            let takes_discards = self.takes_discards(path);
+            Some(Task::Spare { member, spare, device, takes_discards })
+        })
+    }
+
+    /// Whether it is to hear ahead of the head what is needed no more.
+    pub(crate) fn takes_discards(&self, path: &Path) -> bool {
+        discards::is_wanted(self.storage.disk(path), self.discard, self.run_bytes)
+    }
+}
+
+/// Has spares opened.
+pub(crate) struct Spares {
+    opening: Opening,
+    tasks: Way,
+    working: Working,
+}
+
+/// How many threads open spares at this moment.
+#[derive(Clone, Default)]
+struct Working(Arc<(Mutex<usize>, Condvar)>);
+
+impl Working {
+    fn change(&self, change: impl FnOnce(&mut usize)) {
+        let (count, changed) = &*self.0;
+        change(&mut count.lock().unwrap_or_else(PoisonError::into_inner));
+        changed.notify_all();
+        stage::wake(Key::of(&self.0));
+    }
+
+    fn wait_for_none(&self, limit: Duration) {
+        let (count, changed) = &*self.0;
+        let lock = || count.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(stage) = stage::current() {
+            let key = (Key::of(&self.0), "a spare that is opened");
+            let _in_time = stage.wait_for(key, Some(limit), || (*lock() == 0).then_some(()));
+            return;
+        }
+        let count = lock();
+        // Whether it has come to that or not, nobody waits longer.
+        drop(changed.wait_timeout_while(count, limit, |count| *count > 0));
+    }
+}
+
+/// The end of a recording: when this is dropped nothing comes from the threads any more.
+pub(crate) struct SparesEnd {
+    tasks: Way,
+    working: Working,
+}
+
+impl Drop for SparesEnd {
+    fn drop(&mut self) {
+        self.working.wait_for_none(END);
+        self.tasks.close();
+    }
+}
+
+pub(crate) fn start(opening: Opening, tasks: Sender<Task>) -> (Spares, SparesEnd) {
+    let (tasks, working) = (Way::new(tasks), Working::default());
+    let end = SparesEnd { tasks: tasks.clone(), working: working.clone() };
+    (Spares { opening, tasks, working }, end)
+}
+
+impl Spares {
+    /// Looks for the first of `spares` that is there, for the place of a member. It comes as a
+    /// task.
+    pub(crate) fn look(&self, member: u8, spares: Vec<Spare>) {
+        if spares.is_empty() {
+            return;
+        }
+        let (opening, tasks) = (self.opening.clone(), self.tasks.clone());
+        let working = self.working.clone();
+        let body = move || {
+            if let Some(task) = opening.first_of(member, spares) {
+                // Otherwise the recording is over.
+                drop(tasks.send(task));
+            }
+            working.change(|count| *count -= 1);
+        };
+        self.working.change(|count| *count += 1);
+        if stage::spawn("spare", body).is_err() {
+            // The member stays away, as without a spare.
+            self.working.change(|count| *count -= 1);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Where the members of a volume are, and how they are opened: by paths, or in a simulation.
+
+use core::fmt;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use device::{Device, ReadAt};
+use format::superblock::{Spare, Superblock};
+use host::disk::Disk;
+use units::Sleep;
+use volume::{MemberAt, Opener, Reader};
+
+use crate::job::Options;
+
+/// A device, or why there is none.
+pub type OpenedDevice = Result<Box<dyn Device>, device::Error>;
+
+/// The disks that a recording works on.
+pub trait Storage: fmt::Debug + Send + Sync {
+    /// The members at hand, as the user names them, and a reader that knows their superblocks.
+    ///
+    /// # Errors
+    /// What was named is not there, or no member of the volume.
+    fn find(&self) -> Result<(Vec<MemberAt>, Reader), volume::Error>;
+
+    /// The members at hand, from whichever can be read.
+    ///
+    /// # Errors
+    /// None can.
+    fn find_any(&self) -> Result<Vec<MemberAt>, volume::Error>;
+
+    /// Opens members to be read.
+    ///
+    /// # Errors
+    /// As [`volume::open_members`].
+    fn open_members(&self, members: &[MemberAt]) -> Result<Vec<Box<dyn ReadAt>>, volume::Error>;
+
+    /// Opens what lies at `path` to be written.
+    ///
+    /// # Errors
+    /// Those of the device; it is in use.
+    fn open(&self, path: &Path) -> OpenedDevice;
+
+    /// The same for all of these.
+    fn open_all(&self, members: &[MemberAt]) -> Vec<OpenedDevice> {
+        members.iter().map(|found| self.open(&found.path)).collect()
+    }
+
+    /// Who opens these members for writing, as others see it.
+    ///
+    /// # Errors
+    /// There is no randomness.
+    fn opener<'a>(
+        &'a self,
+        members: &[MemberAt],
+        clock: &'a dyn Sleep,
+    ) -> Result<Opener<'a>, host::Error>;
+
+    /// Why what lies in the place of an absent member cannot be it; `None` when nothing is there.
+    fn why_absent(&self, volume: &Superblock, member: u8) -> Option<volume::Error>;
+
+    /// Whether the spare is where it should be.
+    fn is_there(&self, spare: &Spare) -> bool;
+
+    /// What is known of the disk at `path`.
+    fn disk(&self, path: &Path) -> Option<Disk>;
+}
+
+impl dyn Storage + '_ {
+    /// The volume as it is now.
+    ///
+    /// # Errors
+    /// Those of [`Self::find_any`] and [`Reader::open`].
+    pub(crate) fn reader(&self) -> Result<Reader, volume::Error> {
+        Reader::open(self.open_members(&self.find_any()?)?)
+    }
+}
+
+/// Members at paths of this machine.
+#[derive(Debug)]
+pub(crate) struct Paths {
+    volume: PathBuf,
+    members: Vec<PathBuf>,
+    options: device::Options,
+}
+
+impl Paths {
+    pub(crate) fn new(options: &Options) -> Self {
+        let (volume, members) = (options.volume.clone(), options.members.clone());
+        Self { volume, members, options: options.device.clone() }
+    }
+}
+
+impl Storage for Paths {
+    fn find(&self) -> Result<(Vec<MemberAt>, Reader), volume::Error> {
+        volume::open_found(&self.volume, &self.members)
+    }
+
+    fn find_any(&self) -> Result<Vec<MemberAt>, volume::Error> {
+        // The member that the user named may be the one that failed.
+        let first = volume::find_members(&self.volume, &self.members);
+        let others = self.members.iter().map(|place| volume::find_members(place, &[]));
+        core::iter::once(first).chain(others).reduce(Result::or).expect("there is a first")
+    }
+
+    fn open_members(&self, members: &[MemberAt]) -> Result<Vec<Box<dyn ReadAt>>, volume::Error> {
+        volume::open_members(members)
+    }
+
+    fn open(&self, path: &Path) -> OpenedDevice {
+        device::open(path, &self.options)
+    }
+
+    /// All at the same time.
+    fn open_all(&self, members: &[MemberAt]) -> Vec<OpenedDevice> {
+        thread::scope(|scope| {
+            let start = |found: &MemberAt| {
+                let path = found.path.clone();
+                let open = move || device::open(&path, &self.options);
+                thread::Builder::new().name("open".to_owned()).spawn_scoped(scope, open)
+            };
+            let threads: Vec<_> = members.iter().map(start).collect();
+            let opened = threads.into_iter().zip(members).map(|(thread, found)| match thread {
+                Ok(thread) => thread.join().expect("a panic aborts"),
+                // Where there is no thread it takes longer.
+                Err(_) => device::open(&found.path, &self.options),
+            });
+            opened.collect()
+        })
+    }
+
+    fn opener<'a>(
+        &'a self,
+        members: &[MemberAt],
+        clock: &'a dyn Sleep,
+    ) -> Result<Opener<'a>, host::Error> {
+        let (id, claimant) = (host::random_bytes()?, host::claimant());
+        let interval_ms = host::claim_interval_ms(members.iter().map(|found| &*found.path));
+        Ok(Opener { clock, interval_ms, id, claimant, is_gone: &host::is_gone })
+    }
+
+    fn why_absent(&self, volume: &Superblock, member: u8) -> Option<volume::Error> {
+        volume::why_absent(&self.volume, volume, member)
+    }
+
+    fn is_there(&self, spare: &Spare) -> bool {
+        volume::is_spare_at(Path::new(&spare.path), spare)
+    }
+
+    fn disk(&self, path: &Path) -> Option<Disk> {
+        host::disk::of(path).ok().flatten()
+    }
+}

@@ -1,0 +1,31 @@
+//! A way to the ring writer that can be taken away: the ring writer works until no thread has one,
+//! and a thread that a disk holds up would keep it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use stage::Sender;
+
+use crate::ring::Task;
+
+/// The recording is over, or its writer is gone.
+pub(crate) struct Ended;
+
+/// Clones are taken away together.
+#[derive(Clone)]
+pub(crate) struct Way(Arc<Mutex<Option<Sender<Task>>>>);
+
+impl Way {
+    pub(crate) fn new(tasks: Sender<Task>) -> Self {
+        Self(Arc::new(Mutex::new(Some(tasks))))
+    }
+
+    pub(crate) fn send(&self, task: Task) -> Result<(), Ended> {
+        // Whoever closes it need not wait until there is room.
+        let way = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        way.and_then(|tasks| tasks.send(task).ok()).ok_or(Ended)
+    }
+
+    pub(crate) fn close(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}

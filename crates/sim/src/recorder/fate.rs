@@ -1,0 +1,191 @@
+//! What befalls a recording: disks that fail, hang, are pulled and come back, questions, a paused
+//! machine, a clock that is set; and its end.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use device::{Crash, Fault, MUTATIONS, Rule, Timeline};
+use record::Control;
+use volume::Reader;
+
+use crate::check::{Verdict, broken};
+use crate::counters::Counters;
+use crate::history::{bits, numbers};
+use crate::random::Random;
+use crate::recorder::judge::{Promise, read_all};
+use crate::recorder::link::Wire;
+use crate::recorder::rack::Rack;
+
+/// Longest time that a question may stay without an answer: disks hang for less.
+const PATIENCE: Duration = Duration::from_mins(5);
+/// A disk hangs for less than this.
+const HANG_NS: u64 = 60_000_000_000;
+
+/// What threads of a recording tell each other.
+#[derive(Debug, Default)]
+pub(crate) struct Signals {
+    /// The volume is open.
+    pub(crate) began: AtomicBool,
+    /// The recording shall end.
+    pub(crate) stop: AtomicBool,
+    /// It has ended.
+    pub(crate) over: AtomicBool,
+    /// What was promised last.
+    pub(crate) promise: Mutex<Promise>,
+}
+
+impl Signals {
+    pub(crate) fn promise(&self) -> Promise {
+        *self.promise.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn note(&self, change: impl FnOnce(&mut Promise)) {
+        change(&mut self.promise.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// The course of events beside a recording.
+#[derive(Debug)]
+pub(crate) struct Fate {
+    pub(crate) rack: Rack,
+    pub(crate) wire: Wire,
+    pub(crate) timeline: Timeline,
+    pub(crate) random: Random,
+    pub(crate) control: Control,
+    pub(crate) signals: Arc<Signals>,
+    /// When it shall end.
+    pub(crate) stop_ns: i64,
+    /// Members that may be lost at a time, besides those that are.
+    pub(crate) budget: u32,
+    /// Disks that something befell, and those of them that were pulled.
+    pub(crate) hurt: u32,
+    pub(crate) pulled: u32,
+    pub(crate) counters: Counters,
+    pub(crate) is_traced: bool,
+}
+
+impl Fate {
+    pub(crate) fn run(mut self) -> (Self, Verdict) {
+        while !self.is_over() {
+            stage::sleep(Duration::from_nanos(1 + self.random.below(300_000_000)));
+            if self.timeline.now_ns() >= self.stop_ns {
+                self.signals.stop.store(true, Ordering::Relaxed);
+            }
+            if !self.is_over()
+                && self.signals.began.load(Ordering::Relaxed)
+                && let Err(what) = self.event()
+            {
+                return (self, Err(what));
+            }
+        }
+        (self, Ok(()))
+    }
+
+    fn say(&self, what: &str) {
+        if self.is_traced {
+            eprintln!("      {:>15}  {what}", self.timeline.now_ns());
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.signals.over.load(Ordering::Relaxed)
+    }
+
+    fn event(&mut self) -> Verdict {
+        match self.random.below(100) {
+            0..12 => self.trouble(),
+            12..20 => self.put_back(),
+            20..45 => return self.ask(),
+            45..60 => self.wire.set_gap(200_000 << self.random.below(8)),
+            60..63 => {
+                self.timeline.advance_by(self.random.below(20_000_000_000));
+                self.counters.add("recorder: the machine was paused", 1);
+            }
+            63..66 => {
+                let seconds = i64::try_from(self.random.below(7200)).expect("small") - 3600;
+                self.timeline.jump_realtime(seconds * 1_000_000_000);
+                self.counters.add("recorder: clock jumps", 1);
+            }
+            66..76 => return self.look(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A disk of a member gets into trouble, if the parity bears one more.
+    fn trouble(&mut self) {
+        if self.hurt.count_ones() >= self.budget {
+            return;
+        }
+        let seats: Vec<u8> = self.rack.seats().into_iter().map(|(_, disk)| disk).collect();
+        let well: Vec<u8> = numbers(bits(seats.into_iter()) & !self.hurt).collect();
+        if well.is_empty() {
+            return;
+        }
+        let disk = self.random.pick(&well);
+        self.hurt |= 1 << disk;
+        let what = match self.random.below(4) {
+            0 => {
+                self.rack.add_rule(disk, Rule::new(Fault::Error, MUTATIONS));
+                "recorder: a disk fails"
+            }
+            1 => {
+                self.rack.add_rule(disk, Rule::new(Fault::Error, MUTATIONS).times(1));
+                "recorder: one write or flush fails"
+            }
+            2 => {
+                self.pulled |= 1 << disk;
+                self.rack.pull(disk, Crash::Rows { seed: self.random.next() });
+                "recorder: a disk is pulled"
+            }
+            _ => {
+                self.rack.disk_handle(disk).stall(self.random.below(HANG_NS));
+                "recorder: a disk hangs"
+            }
+        };
+        self.say(&format!("{what} ({disk})"));
+        self.counters.add(what, 1);
+    }
+
+    /// A disk that was pulled is there again.
+    fn put_back(&mut self) {
+        let away: Vec<u8> = numbers(self.pulled).collect();
+        if !away.is_empty() {
+            let disk = self.random.pick(&away);
+            self.pulled &= !(1 << disk);
+            self.rack.put_back(disk);
+            self.counters.add("recorder: a disk is put back", 1);
+        }
+    }
+
+    /// Everything up to now shall be durable, and is then there.
+    fn ask(&mut self) -> Verdict {
+        let first = self.wire.offered_count();
+        let is_answered = self.control.sync(PATIENCE);
+        if self.rack.has_crashed() {
+            return Ok(());
+        }
+        if !is_answered && !self.is_over() {
+            return broken("STUCK: a question stays without an answer".to_owned());
+        }
+        self.say(&format!("a question about {first} packets: {is_answered}"));
+        if is_answered && !self.is_over() {
+            self.signals.note(|promise| promise.told = promise.told.max(first));
+            self.counters.add("recorder: questions answered", 1);
+        }
+        Ok(())
+    }
+
+    /// A reader beside the recorder: what it shows is right.
+    fn look(&mut self) -> Verdict {
+        let devices = self.rack.readers(bits(self.rack.seats().into_iter().map(|(_, it)| it)));
+        // Members come and go while it opens and reads.
+        if let Ok(reader) = Reader::open(devices) {
+            let shown = read_all(&reader)?;
+            let count = u64::try_from(shown.packets.len()).expect("few packets");
+            self.counters.add("recorder: packets read beside recording", count);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,226 @@
+//! The disks of a recorder, members and spares, under names that may change when it starts.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use device::{Crash, Device, Modelled, ReadAt, Rule, Timeline, Timing};
+use format::superblock::{SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Spare, Superblock, copy_offset};
+use host::disk::Disk;
+use record::{OpenedDevice, Storage};
+use units::Sleep;
+use volume::{MemberAt, Opener, Reader};
+
+use crate::disks::Disks;
+use crate::history::{bits, numbers, opener};
+use crate::random::Random;
+
+/// Handle on the disks; clones share them.
+#[derive(Clone, Debug)]
+pub(crate) struct Rack(Arc<Mutex<Shelves>>);
+
+#[derive(Debug)]
+struct Shelves {
+    disks: Disks,
+    /// By place: the disk that lies there.
+    places: Vec<u8>,
+    /// Disks that are plugged in; bit d stands for disk d.
+    present: u32,
+    random: Random,
+    is_flash: bool,
+}
+
+/// The name of a place.
+pub(crate) fn place(number: usize) -> String {
+    format!("/rack/{number}")
+}
+
+impl Rack {
+    pub(crate) fn new(sizes: &[u64], timing: impl Fn(u64) -> Timing, mut random: Random) -> Self {
+        let is_flash = random.percent(50);
+        let disks = Disks::with_timing(sizes, timing, &mut random);
+        let places = (0..).take(sizes.len()).collect();
+        let present = (1 << sizes.len()) - 1;
+        Self(Arc::new(Mutex::new(Shelves { disks, places, present, random, is_flash })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shelves> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn timeline(&self) -> Timeline {
+        self.lock().disks.timeline().clone()
+    }
+
+    pub(crate) fn count(&self) -> u8 {
+        u8::try_from(self.lock().places.len()).expect("few disks")
+    }
+
+    pub(crate) fn disk_handle(&self, disk: u8) -> Modelled {
+        self.lock().disks.get(disk).clone()
+    }
+
+    /// For writing, whatever is plugged in.
+    pub(crate) fn devices(&self, disks: u32) -> Vec<Box<dyn Device>> {
+        let mut shelves = self.lock();
+        let Shelves { disks: all, random, .. } = &mut *shelves;
+        numbers(disks).flat_map(|disk| all.devices(1 << disk, random)).collect()
+    }
+
+    /// For reading, whatever is plugged in.
+    pub(crate) fn readers(&self, disks: u32) -> Vec<Box<dyn ReadAt>> {
+        self.lock().disks.readers(disks)
+    }
+
+    pub(crate) fn plug_in(&self, present: u32) {
+        self.lock().present = present;
+    }
+
+    pub(crate) fn swap_places(&self) {
+        let mut shelves = self.lock();
+        let count = shelves.places.len();
+        let (one, other) = (shelves.random.index(count), shelves.random.index(count));
+        shelves.places.swap(one, other);
+    }
+
+    pub(crate) fn arm(&self, after: u64, crashes: Vec<Crash>) {
+        self.lock().disks.arm(after, crashes);
+    }
+
+    pub(crate) fn has_crashed(&self) -> bool {
+        self.lock().disks.has_crashed()
+    }
+
+    /// After the end of a recording: the disks are as the crash left them, or nothing has come.
+    pub(crate) fn settle(&self) -> bool {
+        let mut shelves = self.lock();
+        let Shelves { disks, random, .. } = &mut *shelves;
+        disks.settle(random)
+    }
+
+    pub(crate) fn heal_all(&self) {
+        let shelves = self.lock();
+        shelves.disks.clear_rules();
+        for disk in numbers((1 << shelves.places.len()) - 1) {
+            let disk = shelves.disks.get(disk);
+            disk.come_back();
+            shelves.disks.timeline().advance_to(disk.answers_from_ns());
+        }
+    }
+
+    pub(crate) fn add_rule(&self, disk: u8, rule: Rule) {
+        self.lock().disks.add_rule(disk, rule);
+    }
+
+    /// The disk is pulled out: its device is gone for good for who has it open.
+    pub(crate) fn pull(&self, disk: u8, crash: Crash) {
+        let mut shelves = self.lock();
+        shelves.present &= !(1 << disk);
+        let handle = shelves.disks.get(disk).clone();
+        drop(shelves);
+        handle.vanish(crash);
+    }
+
+    pub(crate) fn put_back(&self, disk: u8) {
+        let mut shelves = self.lock();
+        shelves.present |= 1 << disk;
+        shelves.disks.get(disk).come_back();
+        shelves.disks.get(disk).clear_rules();
+    }
+
+    /// The newest superblock of each disk that is plugged in and shows one.
+    pub(crate) fn superblocks(&self) -> Vec<(u8, Superblock)> {
+        let shelves = self.lock();
+        let disks: Vec<(u8, Modelled)> =
+            shelves.disks.among(shelves.present).map(|(disk, it)| (disk, it.clone())).collect();
+        drop(shelves);
+        disks.into_iter().filter_map(|(disk, it)| Some((disk, superblock_of(&it)?))).collect()
+    }
+
+    /// Which disk has the seat of a member, by the newest superblock.
+    pub(crate) fn seats(&self) -> Vec<(u8, u8)> {
+        let all = self.superblocks();
+        let newest = all.iter().max_by_key(|(_, own)| own.newness()).map(|(_, own)| own.clone());
+        let Some(newest) = newest else { return Vec::new() };
+        let seat = |(disk, own): &(u8, Superblock)| {
+            let entry = newest.members.get(usize::from(own.member))?;
+            (entry.uuid == own.own_uuid()).then_some((own.member, *disk))
+        };
+        let mut seats: Vec<(u8, u8)> = all.iter().filter_map(seat).collect();
+        seats.sort_unstable();
+        seats
+    }
+
+    fn at(&self, path: &Path) -> Option<u8> {
+        let shelves = self.lock();
+        let found = (0..shelves.places.len()).find(|&number| Path::new(&place(number)) == path)?;
+        let disk = *shelves.places.get(found)?;
+        (shelves.present & 1 << disk != 0).then_some(disk)
+    }
+
+    fn path_of(&self, disk: u8) -> PathBuf {
+        let shelves = self.lock();
+        let number = shelves.places.iter().position(|&other| other == disk);
+        PathBuf::from(place(number.expect("every disk has its place")))
+    }
+
+    fn no_such_file(path: &Path) -> device::Error {
+        device::Error::NotFound { path: path.to_path_buf() }
+    }
+}
+
+fn superblock_of(disk: &Modelled) -> Option<Superblock> {
+    let size_bytes = ReadAt::size_bytes(disk);
+    let copies = (0..SUPERBLOCK_COPIES).filter_map(|copy| {
+        let mut page = [0; SUPERBLOCK_BYTES];
+        ReadAt::read_at(disk, copy_offset(copy, size_bytes), &mut page).ok()?;
+        Superblock::decode(&page, copy).ok()
+    });
+    copies.max_by_key(|own| own.generation)
+}
+
+impl Storage for Rack {
+    fn find(&self) -> Result<(Vec<MemberAt>, Reader), volume::Error> {
+        let seats = self.seats();
+        let devices = self.readers(bits(seats.iter().map(|(_, disk)| *disk)));
+        let at = |(member, disk): (u8, u8)| MemberAt { member, path: self.path_of(disk) };
+        Ok((seats.into_iter().map(at).collect(), Reader::of_members(devices)?))
+    }
+
+    fn find_any(&self) -> Result<Vec<MemberAt>, volume::Error> {
+        let at = |(member, disk): (u8, u8)| MemberAt { member, path: self.path_of(disk) };
+        Ok(self.seats().into_iter().map(at).collect())
+    }
+
+    fn open_members(&self, members: &[MemberAt]) -> Result<Vec<Box<dyn ReadAt>>, volume::Error> {
+        let disks = members.iter().filter_map(|found| self.at(&found.path));
+        Ok(self.readers(bits(disks)))
+    }
+
+    fn open(&self, path: &Path) -> OpenedDevice {
+        let disk = self.at(path).ok_or_else(|| Self::no_such_file(path))?;
+        Ok(self.devices(1 << disk).remove(0))
+    }
+
+    fn opener<'a>(
+        &'a self,
+        _: &[MemberAt],
+        clock: &'a dyn Sleep,
+    ) -> Result<Opener<'a>, host::Error> {
+        Ok(opener(&mut self.lock().random, clock))
+    }
+
+    fn why_absent(&self, _: &Superblock, _: u8) -> Option<volume::Error> {
+        None
+    }
+
+    fn is_there(&self, spare: &Spare) -> bool {
+        let disk = self.at(Path::new(&spare.path));
+        let found = disk.and_then(|disk| superblock_of(&self.disk_handle(disk)));
+        found.is_some_and(|own| own.own_uuid() == spare.uuid)
+    }
+
+    fn disk(&self, _: &Path) -> Option<Disk> {
+        let is_flash = self.lock().is_flash;
+        Some(Disk { is_rotational: !is_flash, discard_granularity: is_flash.then_some(4096) })
+    }
+}

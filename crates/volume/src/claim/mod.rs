@@ -1,0 +1,82 @@
+//! One writer at a time, also where no lock is shared: two names of one device, two hosts on one
+//! disk.
+//!
+//! [`Taking`] is what everybody does who opens a volume for writing: look, wait where somebody may
+//! be alive, claim, wait, look again, and only then write anything else. [`Hold`] is what keeps it:
+//! on each member the claim is compared and renewed, and a member whose last renewal is too long
+//! ago is not written to before the next one has succeeded. Rules: docs/format.md, Claim.
+//!
+//! Why at most one writes: a writer sends nothing to a member later than [`lease_ns`] after it has
+//! last seen its own claim there. Who takes over has put its claim there and waits longer than that
+//! before it writes. The wait before is a courtesy to those who are alive. Where nobody can be, the
+//! race of two openers is left: who has looked claims within [`race_ns`], or waits the long time,
+//! and looks again that much later; so of two, one sees the other.
+
+mod hold;
+mod taking;
+
+use format::claim::{Claimant, INTERVAL_MS};
+use units::Sleep;
+
+pub(crate) use hold::{Hold, Kept};
+#[cfg(test)]
+pub(crate) use taking::Next;
+pub(crate) use taking::Taking;
+
+const NANOS_PER_MS: i64 = 1_000_000;
+
+/// Who opens a volume for writing, and what it goes by: arguments, so that a simulation repeats.
+#[derive(Clone)]
+pub struct Opener<'a> {
+    /// Time, and waiting.
+    pub clock: &'a dyn Sleep,
+    /// How often it is going to renew its claim.
+    pub interval_ms: u32,
+    /// Random: another one for every opening.
+    pub id: [u8; 16],
+    /// Who it is.
+    pub claimant: Claimant,
+    /// Whether a claimant is known to be gone. Of one that may be alive its claim says more: it
+    /// moves, but in a copy of the volume.
+    pub is_gone: &'a (dyn Fn(&Claimant) -> bool + Sync),
+}
+
+impl<'a> Opener<'a> {
+    /// An opener of disks that nobody else can reach, as those of a simulation: whoever claimed
+    /// them before is gone.
+    pub fn alone(clock: &'a dyn Sleep) -> Self {
+        let (id, claimant) = ([0; 16], Claimant::default());
+        Self { clock, interval_ms: INTERVAL_MS, id, claimant, is_gone: &|_| true }
+    }
+}
+
+impl core::fmt::Debug for Opener<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Opener").field("claimant", &self.claimant).finish_non_exhaustive()
+    }
+}
+
+/// From one renewal to the next.
+fn interval_ns(interval_ms: u32) -> i64 {
+    i64::from(interval_ms) * NANOS_PER_MS
+}
+
+/// So long after the last comparison a writer sends nothing more: a renewal may come late, the more
+/// so on a slow disk that is busy. So long somebody who may be alive is watched.
+fn lease_ns(interval_ms: u32) -> i64 {
+    1375 * NANOS_PER_MS + interval_ns(interval_ms) * 5 / 4
+}
+
+/// So long who takes over waits behind its claim: longer than the lease of the other.
+fn yield_ns(interval_ms: u32) -> i64 {
+    lease_ns(interval_ms) + interval_ns(interval_ms) / 4
+}
+
+/// Where nobody can be alive but another opener: how long whoever has looked may take to claim, and
+/// waits behind its claim.
+fn race_ns(interval_ms: u32) -> i64 {
+    50 * NANOS_PER_MS + (interval_ns(interval_ms) / 10).min(1000 * NANOS_PER_MS)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,232 @@
+//! A member that hangs: the others go on without it, everything ends, and Ctrl-C is heard.
+
+#![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::fuse::{Hang, Hanging};
+use crate::golden::pcap;
+use crate::machine::{CAPTURES, Ran, Volume, command, enter, run};
+
+/// A volume of two data columns and one of parity, with the captures of the demo, whose second
+/// member lies on a file system that can hang.
+struct Rig {
+    volume: Volume,
+    members: [String; 3],
+    disk: Hanging,
+}
+
+impl Rig {
+    fn new() -> Option<Self> {
+        let volume = Volume::empty();
+        let members = [0, 1, 2].map(|number| {
+            std::fs::create_dir(volume.file(&format!("mount-{number}"))).unwrap();
+            volume.file(&format!("mount-{number}/disk"))
+        });
+        let create = ["create", &members[0], "--size", "80M", "--piece", "256K", "--sparse"];
+        let others = ["--parity", "1", "--member", &members[1], "--member", &members[2]];
+        run(&[&create[..], &others].concat()).done();
+        run(&["record", &members[0], "--read", CAPTURES, "--index-dir", &volume.index]).done();
+        let disk = Hanging::over(Path::new(&members[1]))?;
+        let rig = Self { volume, members, disk };
+        // It is a disk like any other.
+        let json = run(&["inspect", &rig.members[0], "--json"]).done().out;
+        let inspected: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(inspected["members"][1]["state"], "whole", "{json}");
+        Some(rig)
+    }
+
+    /// Readers of all kinds, and the name of what each writes.
+    fn readers(&self, name: &str) -> Vec<Vec<String>> {
+        let volume = self.members[0].clone();
+        let own = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+        let index = &*self.volume.index;
+        let file = self.volume.file(&format!("{name}.pcapng"));
+        vec![
+            own(&["inspect", &volume]),
+            own(&["status", &volume]),
+            own(&["verify", &volume]),
+            own(&["find", &volume, "--index-dir", index]),
+            own(&["extract", &volume, "ip or ip6", "-w", &file, "--index-dir", index]),
+        ]
+    }
+
+    fn record(&self) -> Vec<String> {
+        let words = ["record", &self.members[0], "--read", CAPTURES, "--pool", "4M", "--json"];
+        let words = [&words[..], &["--index-dir", &self.volume.index]].concat();
+        words.into_iter().map(str::to_owned).collect()
+    }
+}
+
+fn start(words: &[&str]) -> Child {
+    let mut command = command(words);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn words(owned: &[String]) -> Vec<&str> {
+    owned.iter().map(String::as_str).collect()
+}
+
+/// Waits for the end; a process that takes longer is killed and fails the test.
+#[track_caller]
+fn end_within(mut child: Child, limit: Duration) -> Ran {
+    let begun = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if begun.elapsed() > limit {
+            child.kill().unwrap();
+            let ran = Ran::new(&child.wait_with_output().unwrap());
+            panic!("it did not end within {limit:?}: {ran:?}");
+        }
+        sleep(Duration::from_millis(20));
+    }
+    Ran::new(&child.wait_with_output().unwrap())
+}
+
+/// A member that does not answer is 10 s late once, and 1 s again now and then; the rest is for a
+/// busy machine.
+const LATE: Duration = Duration::from_secs(30);
+
+fn goes_on_without_it(name: &str, hang: Hang) {
+    if !enter("true", &format!("hang::{name}")) {
+        return;
+    }
+    let Some(rig) = Rig::new() else { return };
+    run(&words(rig.readers("before").last().unwrap())).done();
+    rig.disk.hang(&[hang]);
+    let running: Vec<_> =
+        rig.readers("hanging").iter().map(|it| (it.clone(), start(&words(it)))).collect();
+    for (words, child) in running {
+        let ran = end_within(child, LATE);
+        assert_eq!(ran.code, Some(1), "{words:?}: {ran:?}");
+        assert!(ran.err.contains("mount-1/disk did not answer within 10 s"), "{words:?}: {ran:?}");
+    }
+    let extracted = |name: &str| std::fs::read(rig.volume.file(&format!("{name}.pcapng"))).unwrap();
+    assert!(extracted("hanging") == extracted("before"), "the others have it all");
+    let ran = end_within(start(&words(&rig.record())), LATE);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(report["members"][0]["member"], 1, "{report}");
+    rig.disk.answer();
+    let again = run(&words(&rig.record())).done();
+    assert!(again.out.contains("returned"), "{again:?}");
+}
+
+#[test]
+fn a_member_whose_name_hangs_is_left_out() {
+    goes_on_without_it("a_member_whose_name_hangs_is_left_out", Hang::Look);
+}
+
+#[test]
+fn a_member_that_hangs_when_it_is_opened_is_left_out() {
+    goes_on_without_it("a_member_that_hangs_when_it_is_opened_is_left_out", Hang::Open);
+}
+
+#[test]
+fn a_member_that_hangs_when_it_is_read_is_left_out() {
+    goes_on_without_it("a_member_that_hangs_when_it_is_read_is_left_out", Hang::Read);
+}
+
+#[test]
+fn a_stop_is_heard_while_a_member_hangs() {
+    if !enter("true", "hang::a_stop_is_heard_while_a_member_hangs") {
+        return;
+    }
+    let Some(rig) = Rig::new() else { return };
+    for hang in [Hang::Look, Hang::Open, Hang::Read] {
+        rig.disk.hang(&[hang]);
+        let all = [rig.readers("interrupted"), vec![rig.record()]].concat();
+        let running: Vec<_> = all.iter().map(|it| (it, start(&words(it)))).collect();
+        sleep(Duration::from_secs(2));
+        for (_, child) in &running {
+            stop(child);
+        }
+        for (words, child) in running {
+            let ran = end_within(child, Duration::from_secs(3));
+            assert_ne!(ran.code, Some(0), "{words:?}: {ran:?}");
+        }
+        rig.disk.answer();
+    }
+    run(&words(&rig.record())).done();
+}
+
+/// Not by SIGINT, which is ignored in whatever a shell starts in the background.
+fn stop(child: &Child) {
+    let status =
+        std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    assert!(status.unwrap().success());
+}
+
+/// UDP packets of 1000 bytes; `first` is the number of the first one.
+fn packets(first: u32, count: u32) -> Vec<u8> {
+    let packet = |number: u32| {
+        let mut packet = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 3, 218];
+        packet.extend([0, 0, 0, 0, 64, 17, 0, 0, 192, 168, 0, 1, 192, 168, 0, 2, 0x90]);
+        packet.extend([u8::try_from(number % 50).unwrap(), 0, 53, 3, 198, 0, 0]);
+        packet.resize(1000, 7);
+        (1_000_000_000 + u64::from(number) * 1000, packet)
+    };
+    pcap((first..first + count).map(packet))
+}
+
+const PACKETS: u32 = 20_000;
+
+/// Imports packets and has the member hang when half of them are on their way.
+fn import_while_it_hangs(rig: &Rig, hang: impl FnOnce(&Hanging)) -> Ran {
+    let index = &rig.volume.index;
+    let record = ["record", &rig.members[0], "--read", "-", "--pool", "2M", "--json"];
+    let mut recorder = command(&[&record[..], &["--index-dir", index]].concat());
+    let recorder = recorder.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut recorder = recorder.spawn().unwrap();
+    let mut input = recorder.stdin.take().unwrap();
+    let (all, half) = (packets(0, PACKETS), packets(0, PACKETS / 2).len());
+    let (before, after) = all.split_at(half);
+    input.write_all(before).unwrap();
+    sleep(Duration::from_secs(1));
+    hang(&rig.disk);
+    let after = after.to_vec();
+    let feeding = std::thread::Builder::new().spawn(move || input.write_all(&after)).unwrap();
+    let ran = end_within(recorder, Duration::from_secs(40));
+    drop(feeding.join());
+    ran
+}
+
+fn check_import(rig: &Rig, ran: &Ran) {
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((&report["offered"], &report["stored"]), (&PACKETS.into(), &PACKETS.into()));
+    assert_eq!(report["members"][0]["change"], "expelled", "{report}");
+    let file = rig.volume.file("imported.pcap");
+    let query = ["extract", &rig.members[0], "host 192.168.0.1", "-w", &file, "--format", "pcap"];
+    let extract = start(&[&query[..], &["--index-dir", &rig.volume.index]].concat());
+    let extracted = end_within(extract, LATE);
+    let packets = std::fs::read(&file).unwrap();
+    let each = 16 + 1000;
+    assert_eq!(packets.len(), 24 + each * usize::try_from(PACKETS).unwrap(), "{extracted:?}");
+    assert!(extracted.err.contains("complete"), "{extracted:?}");
+}
+
+#[test]
+fn an_import_goes_on_while_writes_to_a_member_hang() {
+    if !enter("true", "hang::an_import_goes_on_while_writes_to_a_member_hang") {
+        return;
+    }
+    let Some(rig) = Rig::new() else { return };
+    let ran = import_while_it_hangs(&rig, |disk| disk.hang(&[Hang::Write]));
+    check_import(&rig, &ran);
+}
+
+#[test]
+fn an_import_goes_on_and_ends_while_a_member_does_nothing_any_more() {
+    if !enter("true", "hang::an_import_goes_on_and_ends_while_a_member_does_nothing_any_more") {
+        return;
+    }
+    let Some(rig) = Rig::new() else { return };
+    let ran = import_while_it_hangs(&rig, Hanging::hang_all);
+    check_import(&rig, &ran);
+}

@@ -1,0 +1,166 @@
+//! A volume has one writer, whatever it is called and whoever else reaches it: two names of one
+//! storage, two machines. The machines are namespaces that know nothing of each other's processes,
+//! and see the volume by a loop device alone.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::machine::{Attached, CAPTURES, Mounted, Ran, Volume, command, run, text};
+
+/// A recorder that takes what it is given, and has taken the first of it.
+struct Recorder {
+    child: Child,
+    input: ChildStdin,
+}
+
+impl Recorder {
+    fn start(volume: &str, index: &str) -> Self {
+        let arguments = ["record", volume, "--pool", "4M", "--read", "-", "--index-dir", index];
+        let mut recorder = command(&arguments);
+        recorder.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = recorder.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(&std::fs::read(format!("{CAPTURES}/dns.pcap")).unwrap()).unwrap();
+        let begun = Instant::now();
+        while !run(&["inspect", volume]).out.contains("all durable") {
+            assert!(begun.elapsed().as_secs() < 30, "the recorder acknowledges");
+        }
+        Self { child, input }
+    }
+
+    fn signal(&self, name: &str) {
+        let number = self.child.id().to_string();
+        assert!(Command::new("kill").args([name, &number]).status().unwrap().success());
+    }
+
+    fn end(self) -> Ran {
+        drop(self.input);
+        Ran::new(&self.child.wait_with_output().unwrap())
+    }
+}
+
+fn sessions(volume: &str) -> usize {
+    run(&["find", volume, "udp"]).done().out.lines().count()
+}
+
+#[test]
+fn a_loop_device_over_a_member_is_the_member() {
+    let volume = Volume::empty();
+    let recorder = Recorder::start(&volume.path, &volume.index);
+    let file = Path::new(&volume.path);
+    let (Some(first), Some(second)) = (Attached::over(file, &[]), Attached::over(file, &[])) else {
+        return;
+    };
+    let words = format!("lies in {}, which another process has open for writing", volume.path);
+    for name in [&first.path, &second.path] {
+        let input = format!("{CAPTURES}/tls.pcap");
+        let other = run(&["record", name, "--read", &input, "--index-dir", &volume.index]);
+        other.is_refused(&words);
+        run(&["scrub", name]).is_refused(&words);
+        run(&["scrub", name, "--dry-run"]).done();
+    }
+    let found = sessions(&volume.path);
+    assert!(found > 0 && recorder.end().code == Some(0), "the first one goes on");
+    assert!(sessions(&volume.path) >= found);
+    run(&["verify", &volume.path]).done();
+}
+
+#[test]
+fn two_loop_devices_over_one_file_are_one() {
+    let volume = Volume::empty();
+    let file = Path::new(&volume.path);
+    let (Some(first), Some(second)) = (Attached::over(file, &[]), Attached::over(file, &[])) else {
+        return;
+    };
+    let recorder = Recorder::start(&first.path, &volume.index);
+    let second_record =
+        |path: &str| run(&["record", path, "--read", CAPTURES, "--index-dir", &volume.index]);
+    second_record(&second.path).is_refused("which another process has open for writing");
+    second_record(&volume.path).is_refused("is in use by another process or by the system");
+    assert_eq!(recorder.end().code, Some(0));
+    // Nor are they two members.
+    let words = "are one and the same storage under two names; give one of them";
+    let create = |member: &str| run(&["create", &first.path, "--member", member, "--force"]);
+    create(&second.path).is_refused(words);
+    create(&volume.path).is_refused(words);
+    let names = [&volume.path, "--member", &second.path];
+    run(&[&["record"], &names[..], &["--read", CAPTURES]].concat()).is_refused(words);
+    run(&["verify", &volume.path]).done();
+}
+
+#[test]
+fn parts_of_one_file_are_two_members() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("disk");
+    std::fs::File::create(&file).unwrap().set_len(64 << 20).unwrap();
+    let parts = [["--offset", "0"], ["--offset", "33554432"]];
+    let part = |offset: [&str; 2]| {
+        Attached::over(&file, &[&offset[..], &["--sizelimit", "33554432"]].concat())
+    };
+    let [Some(first), Some(second)] = parts.map(part) else { return };
+    let volume = [&first.path, "--member", &second.path, "--raw", "--piece", "64K"];
+    run(&[&["create"], &volume[..]].concat()).done();
+    let index = text(folder.path().join("index"));
+    let input = ["--read", CAPTURES, "--index-dir", &index];
+    run(&[&["record", &first.path], &input[..]].concat()).done();
+}
+
+#[test]
+fn after_a_kill_nobody_waits() {
+    let volume = Volume::empty();
+    let mut recorder = Recorder::start(&volume.path, &volume.index);
+    recorder.child.kill().unwrap();
+    // As after a crash: nobody has asked how it ended.
+    let begun = Instant::now();
+    volume.record(&["--read", &format!("{CAPTURES}/tls.pcap")]).done();
+    let took = begun.elapsed();
+    recorder.child.wait().unwrap();
+    // Who waits for a claim waits four seconds and a half.
+    assert!(took < Duration::from_secs(4), "{took:?}");
+}
+
+/// Records a file on another machine, which reaches the volume by `device` alone.
+fn elsewhere(device: &str, hidden: &Path, index: &str) -> Ran {
+    let script =
+        "umount -l \"$1\" && exec \"$2\" record \"$3\" --pool 4M --read \"$4\" --index-dir \"$5\"";
+    let mut machine = Command::new("unshare");
+    machine.args(["--pid", "--fork", "--mount", "--mount-proc", "sh", "-c", script, "sh"]);
+    machine.arg(hidden).args([env!("CARGO_BIN_EXE_wirespool"), device]);
+    machine.args([&format!("{CAPTURES}/tls.pcap"), index]).stdin(Stdio::null());
+    Ran::new(&machine.output().unwrap())
+}
+
+#[test]
+fn of_two_machines_the_first_goes_on_and_one_that_stood_still_stops() {
+    let Some(shared) = Mounted::new(&["-t", "tmpfs", "-o", "size=100M", "tmpfs"]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let [index, other] = ["index", "other"].map(|name| text(folder.path().join(name)));
+    let file = shared.folder.path().join("volume");
+    let volume = text(file.clone());
+    run(&["create", &volume, "--size", "64M", "--piece", "256K", "--sparse"]).done();
+    let recorder = Recorder::start(&volume, &index);
+    let Some(device) = Attached::over(&file, &[]) else { return };
+
+    let refused = elsewhere(&device.path, shared.folder.path(), &other);
+    refused.is_refused("has it open for writing; stop that first");
+    let process = format!("process {} on ", recorder.child.id());
+    assert!(refused.err.contains(&process), "{}", refused.err);
+
+    recorder.signal("-STOP");
+    let begun = Instant::now();
+    elsewhere(&device.path, shared.folder.path(), &other).done();
+    assert!(begun.elapsed() > Duration::from_secs(4), "it was waited for");
+    recorder.signal("-CONT");
+    let stopped = recorder.end();
+    assert!(stopped.code != Some(0), "{}", stopped.err);
+    let said = stopped.err.lines().filter(|line| line.contains("has taken over the volume"));
+    assert_eq!(said.count(), 1, "{}", stopped.err);
+
+    run(&["verify", &volume]).done();
+    // What the first one left is a gap, and what the second one recorded is there.
+    let found = run(&["find", &volume, "sni", "www.github.com", "--index-dir", &other]);
+    assert!(found.out.contains("github") && found.err.contains("gap: crash"), "{found:?}");
+    drop(device);
+}
