@@ -35,6 +35,17 @@ struct Trigger {
     strays: BTreeMap<u64, Completion>,
 }
 
+impl Trigger {
+    /// No crash is to come; gives what one that came has left. Devices may be open still, so names
+    /// stay theirs, and so does what has come for them.
+    fn disarm(&mut self) -> Option<Vec<Modelled>> {
+        (self.left, self.operations) = (None, 0);
+        self.crashes.clear();
+        self.disks.clear();
+        self.images.take()
+    }
+}
+
 /// All members' disks by number.
 #[derive(Debug)]
 pub(crate) struct Disks {
@@ -145,7 +156,7 @@ impl Disks {
 
     /// Takes the crash back; the disks go on as they were left when it has come.
     pub(crate) fn settle(&mut self, random: &mut Random) -> bool {
-        let images = core::mem::take(&mut *self.lock()).images;
+        let images = self.lock().disarm();
         let has_crashed = images.is_some();
         if let Some(images) = images {
             self.members = images;
@@ -156,7 +167,7 @@ impl Disks {
 
     /// Everything crashes now.
     pub(crate) fn crash(&mut self, crashes: &[Crash], random: &mut Random) {
-        core::mem::take(&mut *self.lock());
+        drop(self.lock().disarm());
         let images = self.members.iter().zip(crashes).map(|(disk, crash)| disk.crash(*crash));
         self.members = images.collect();
         self.reorder(random);
