@@ -2,7 +2,8 @@
 //!
 //! A step that fails does not stop the others. A test that could not run says "not run: reason";
 //! all those lines are repeated at the end, so that a skipped test is never silent. What failed is
-//! repeated, too: the end of a long output is what people have.
+//! repeated, too: the end of a long output is what people have. What passing tests print is read,
+//! and not shown.
 //!
 //! A few failed tests are run once more, one at a time and with nothing beside them: many tests ask
 //! a real kernel, and thousands of them at once on a busy machine are no fair question. One that
@@ -33,6 +34,8 @@ struct Tally {
     lines_left: usize,
     /// Whether the outputs that follow are of failed tests.
     is_failures: bool,
+    /// Whether they are of tests that passed.
+    is_successes: bool,
 }
 
 /// Lines of a failed test that are repeated: its panic, and the beginning of the calls.
@@ -177,15 +180,17 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Runs a command, shows each line of its output, and counts the results of tests in it.
+/// Runs a command, shows what it says but of tests that passed, and counts their results.
 fn read(tally: &mut Tally, command: &mut Command) -> Result<bool> {
     let mut child = command.stdout(Stdio::piped()).spawn().context("cannot run the tests")?;
     let output = child.stdout.take().expect("the output is piped");
     for line in BufReader::new(output).split(b'\n') {
         let line = line.context("cannot read the output of the tests")?;
         let line = String::from_utf8_lossy(&line);
-        println!("{line}");
         tally.line(&line);
+        if tally.shows(&line) {
+            println!("{line}");
+        }
     }
     Ok(child.wait().context("cannot wait for the tests")?.success())
 }
@@ -198,8 +203,8 @@ impl Tally {
             self.lines_left = if self.is_failures { FAILURE_LINES } else { 0 };
         }
         match line {
-            "failures:" => self.is_failures = true,
-            "successes:" => self.is_failures = false,
+            "failures:" => (self.is_failures, self.is_successes) = (true, false),
+            "successes:" => (self.is_failures, self.is_successes) = (false, true),
             _ if self.is_failures && self.lines_left > 0 && !line.is_empty() => {
                 self.lines_left -= 1;
                 self.failures.push(line.to_owned());
@@ -214,7 +219,7 @@ impl Tally {
             self.not_run.push(format!("not run: {name}{separator}{reason}"));
         }
         if line.starts_with("test result: ") {
-            (self.is_failures, self.lines_left) = (false, 0);
+            (self.is_failures, self.is_successes, self.lines_left) = (false, false, 0);
             self.passed += count(line, " passed");
             self.failed += count(line, " failed");
             let ignored = count(line, " ignored");
@@ -222,6 +227,12 @@ impl Tally {
                 self.not_run.push(format!("not run: {ignored} ignored tests"));
             }
         }
+    }
+
+    /// Whether a line, which was counted, is shown: not if it is of a test that passed.
+    fn shows(&self, line: &str) -> bool {
+        let is_passed = line.starts_with("test ") && line.ends_with(" ... ok");
+        !(is_passed || self.is_successes || line.is_empty())
     }
 
     /// Counts what failed, and was run again, as passed where it passed; returns whether all did.
@@ -313,6 +324,27 @@ mod tests {
         let expected = ["---- bad stdout ----", "thread 'bad' panicked at src/lib.rs:1:1:"];
         assert_eq!(said.failures[..2], expected);
         assert!(said.failures.iter().all(|line| !line.contains("good") && line != "something"));
+    }
+
+    #[test]
+    fn what_passing_tests_say_is_not_shown() {
+        let mut sum = Tally::default();
+        let lines = [
+            ("running 2 tests", true),
+            ("test good ... ok", false),
+            ("test bad ... FAILED", true),
+            ("successes:", false),
+            ("---- good stdout ----", false),
+            ("5 of 5", false),
+            ("failures:", true),
+            ("---- bad stdout ----", true),
+            ("4 of 5", true),
+            ("test result: FAILED. 1 passed; 1 failed", true),
+        ];
+        for (line, is_shown) in lines {
+            sum.line(line);
+            assert_eq!(sum.shows(line), is_shown, "{line}");
+        }
     }
 
     #[test]
