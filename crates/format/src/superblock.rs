@@ -8,7 +8,7 @@
 use crate::checksum::crc32c;
 use crate::field::{get, get_i64, get_u16, get_u32, get_u64, put};
 use crate::geometry::{GEOMETRY_BYTES, Geometry, MEMBERS_MAX, RESERVED_BYTES, ROW_BYTES};
-use crate::head::{EPOCH_MAX, HeadError, HeadKey, SEQUENCE_MAX, VolumeId};
+use crate::head::{EPOCH_MAX, HeadError, HeadKey, SEQUENCE_MAX, StripeId, VolumeId};
 use thiserror::Error;
 use units::Timestamp;
 
@@ -60,6 +60,11 @@ mod at {
     pub(super) const QUALIFIED_POOL: usize = 400;
     pub(super) const LONGEST_WRITE: usize = 408;
     pub(super) const REPORT: usize = 416;
+    pub(super) const MARK_SEQUENCE: usize = 432;
+    pub(super) const MARK_SUB: usize = 440;
+    pub(super) const MARK_STOPPED: usize = 442;
+    pub(super) const MARK_AT: usize = 448;
+    pub(super) const MARK_UNTIL: usize = 456;
     pub(super) const MEMBERS: usize = 512;
     pub(super) const END: usize = MEMBERS + super::MEMBERS_MAX * super::MEMBER_ENTRY_BYTES;
 }
@@ -93,7 +98,7 @@ const SPARE: u8 = 2;
 const _: () = {
     assert!(at::EARLIER + EARLIER_SHAPES_MAX * EARLIER_ENTRY_BYTES == at::PREVIOUS_START);
     assert!(at::PREVIOUS_START + 8 == at::MAX_AGE && at::ERASES + 1 == at::QUALIFIED_BY);
-    assert!(at::REPORT + 16 <= at::MEMBERS);
+    assert!(at::REPORT + 16 == at::MARK_SEQUENCE && at::MARK_UNTIL + 8 <= at::MEMBERS);
     assert!(at::PARENT + 32 == at::EARLIER);
     assert!(at::GEOMETRY + GEOMETRY_BYTES == at::PREPARED_EPOCH);
     assert!(at::COPY + 1 == at::MEMBER && at::END <= SUPERBLOCK_BYTES);
@@ -217,6 +222,44 @@ impl Qualified {
     }
 }
 
+/// How far the ring had come when the superblock was written, and how far it may have come since:
+/// where its heads cannot be read, this still says that something was there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Mark {
+    /// Everything up to here was acknowledged; sequence 0: nothing is known.
+    pub acknowledged: StripeId,
+    /// Nothing is written beyond this sequence before a superblock says so; 0: no such promise.
+    pub until: u64,
+    /// The writer stopped there in order: this is the newest stripe of its epoch.
+    pub is_stopped: bool,
+    /// When something was acknowledged last; 0 together with sequence 0.
+    pub at: Timestamp,
+}
+
+impl Mark {
+    fn encode(&self, page: &mut [u8; SUPERBLOCK_BYTES]) {
+        put(page, at::MARK_SEQUENCE, &self.acknowledged.sequence.to_le_bytes());
+        put(page, at::MARK_SUB, &self.acknowledged.sub.to_le_bytes());
+        put(page, at::MARK_STOPPED, &[u8::from(self.is_stopped)]);
+        put(page, at::MARK_AT, &self.at.0.to_le_bytes());
+        put(page, at::MARK_UNTIL, &self.until.to_le_bytes());
+    }
+
+    fn decode(page: &[u8; SUPERBLOCK_BYTES]) -> Result<Self, SuperblockError> {
+        let [stopped] = get(page, at::MARK_STOPPED);
+        let (sequence, sub) = (get_u64(page, at::MARK_SEQUENCE), get_u16(page, at::MARK_SUB));
+        let mark = Self {
+            acknowledged: StripeId { sequence, sub },
+            until: get_u64(page, at::MARK_UNTIL),
+            is_stopped: stopped == 1,
+            at: Timestamp(get_i64(page, at::MARK_AT)),
+        };
+        let nothing = Self { until: mark.until, ..Self::default() };
+        let is_valid = stopped <= 1 && (sequence > 0 || mark == nothing);
+        is_valid.then_some(mark).ok_or(SuperblockError::Values)
+    }
+}
+
 /// A superblock.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Superblock {
@@ -258,6 +301,8 @@ pub struct Superblock {
     /// On this member nothing is left of stripes before this sequence. Each member says it for
     /// itself.
     pub erased_before: u64,
+    /// How far the ring had come.
+    pub mark: Mark,
     /// When the volume was created.
     pub created: Timestamp,
     /// W: most stripes in flight, and most slots they may reach over.
@@ -384,6 +429,7 @@ impl Superblock {
         }
         put(&mut page, at::GIVEN_UP_BEFORE, &self.given_up_before.to_le_bytes());
         put(&mut page, at::ERASED_BEFORE, &self.erased_before.to_le_bytes());
+        self.mark.encode(&mut page);
         put(&mut page, at::CREATED, &self.created.0.to_le_bytes());
         put(&mut page, at::WINDOW, &self.window.to_le_bytes());
         put(&mut page, at::JOINED_MEMBERS, &self.joined_members.to_le_bytes());
@@ -457,6 +503,7 @@ impl Superblock {
             qualified: Qualified::decode(page)?,
             given_up_before: get_u64(page, at::GIVEN_UP_BEFORE),
             erased_before: get_u64(page, at::ERASED_BEFORE),
+            mark: Mark::decode(page)?,
             created: Timestamp(get_i64(page, at::CREATED)),
             window,
             parent: get(page, at::PARENT),
@@ -475,7 +522,8 @@ impl Superblock {
             [member.stale_from, if member.clean_from == NEVER { 0 } else { member.clean_from }]
         });
         let epochs = [self.prepared_epoch, self.joined_epoch, self.previous_epoch];
-        let mut sequences = sequences.into_iter().chain([self.erased_before]);
+        let others = [self.erased_before, self.mark.acknowledged.sequence, self.mark.until];
+        let mut sequences = sequences.into_iter().chain(others);
         sequences.all(|sequence| sequence <= SEQUENCE_MAX)
             && shapes.chain(gaps).all(|sequence| sequence <= SEQUENCE_MAX)
             && epochs.into_iter().all(|epoch| epoch <= EPOCH_MAX)
@@ -489,7 +537,8 @@ impl Superblock {
     fn has_past(&self) -> bool {
         let sequences = [self.joined_start, self.previous_start, self.given_up_before];
         let epochs = [self.joined_epoch, self.previous_epoch];
-        sequences.iter().chain([&self.erased_before]).any(|sequence| *sequence > 0)
+        let others = [self.erased_before, self.mark.acknowledged.sequence, self.mark.until];
+        sequences.into_iter().chain(others).any(|sequence| sequence > 0)
             || epochs.iter().any(|epoch| *epoch > 0)
     }
 
@@ -639,6 +688,12 @@ mod tests {
             }),
             given_up_before: 8,
             erased_before: 9,
+            mark: Mark {
+                acknowledged: StripeId { sequence: 100, sub: 2 },
+                until: 103,
+                is_stopped: true,
+                at: Timestamp(19),
+            },
             created: Timestamp(12),
             window: 4,
             parent: [3; 32],
@@ -683,22 +738,34 @@ mod tests {
 
     #[test]
     fn a_superblock_without_a_qualification_is_as_it_was_before_there_were_any() {
-        let without = Superblock { qualified: None, ..superblock() };
+        let without = Superblock { qualified: None, mark: Mark::default(), ..superblock() };
         let page = without.encode(0);
         assert!(page[at::QUALIFIED_BY..at::MEMBERS].iter().all(|byte| *byte == 0));
         assert_eq!(Superblock::decode(&page, 0), Ok(without));
     }
 
+    /// A superblock of which some bytes are others, and the checksum right.
+    fn spoilt(offset: usize, bytes: &[u8]) -> Result<Superblock, SuperblockError> {
+        let mut page = superblock().encode(0);
+        put(&mut page, offset, bytes);
+        put(&mut page, at::CRC, &[0; 4]);
+        let crc = crc32c(&page);
+        put(&mut page, at::CRC, &crc.to_le_bytes());
+        Superblock::decode(&page, 0)
+    }
+
+    #[test]
+    fn a_mark_beyond_any_ring_or_of_nothing_is_out_of_bounds() {
+        let beyond = (SEQUENCE_MAX + 1).to_le_bytes();
+        assert_eq!(spoilt(at::MARK_SEQUENCE, &beyond), Err(SuperblockError::Values));
+        assert_eq!(spoilt(at::MARK_SEQUENCE, &[0; 8]), Err(SuperblockError::Values));
+        assert_eq!(spoilt(at::MARK_UNTIL, &beyond), Err(SuperblockError::Values));
+        assert_eq!(spoilt(at::MARK_STOPPED, &[2]), Err(SuperblockError::Values));
+        assert!(spoilt(at::MARK_SUB, &[7, 0]).is_ok());
+    }
+
     #[test]
     fn a_qualification_without_a_rate_or_of_an_unknown_kind_is_out_of_bounds() {
-        let spoilt = |offset: usize, bytes: &[u8]| {
-            let mut page = superblock().encode(0);
-            put(&mut page, offset, bytes);
-            put(&mut page, at::CRC, &[0; 4]);
-            let crc = crc32c(&page);
-            put(&mut page, at::CRC, &crc.to_le_bytes());
-            Superblock::decode(&page, 0)
-        };
         assert_eq!(spoilt(at::QUALIFIED_BY, &[4]), Err(SuperblockError::Values));
         assert_eq!(spoilt(at::GUARANTEED, &[0; 8]), Err(SuperblockError::Values));
         assert!(spoilt(at::MEAN, &[0; 8]).is_ok());
@@ -714,6 +781,7 @@ mod tests {
             previous_start: 0,
             given_up_before: 0,
             erased_before: 0,
+            mark: Mark::default(),
             ..superblock()
         };
         let is_refused = |it: &Superblock| Superblock::decode(&it.encode(0), 0).is_err();

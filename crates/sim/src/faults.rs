@@ -300,12 +300,14 @@ impl History {
     pub(crate) fn break_beyond(&mut self) -> Verdict {
         let mut writer = self.mount_and_look()?.expect("honest members are a quorum");
         // Few members show an epoch only when it was used.
-        let appended = self.append(&mut writer)?.and_then(|()| writer.close(self.disks.timeline()));
+        let appended = self.append(&mut writer)?.and_then(|()| writer.drain(self.disks.timeline()));
+        let stop = writer.next();
+        let appended = appended.and_then(|()| writer.close(self.disks.timeline()));
         appended.map_err(|error| Violation(format!("the writer cannot stop: {error}")))?;
         // What a mount found gone may have had a higher place.
         let living = self.truth.facts.iter().rev().filter(|(_, fact)| fact.fate != Fate::Dead);
         let newest = living.map(|(id, _)| *id).next().unwrap_or_default();
-        let newest = newest.max(self.truth.acknowledged);
+        let newest = newest.max(self.truth.acknowledged).max(stop);
         for _ in 0..self.random.below(80) {
             self.damage_row(u32::MAX);
         }

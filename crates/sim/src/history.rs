@@ -192,7 +192,8 @@ impl History {
         };
         let Some(span) = reader.span() else { return Ok(()) };
         let shown = span.acknowledged;
-        if shown > self.truth.acknowledged && !self.truth.epoch_unseen && self.bad == 0 {
+        let most = self.truth.acknowledged.max(self.truth.stop);
+        if shown > most && !self.truth.epoch_unseen && self.bad == 0 {
             let known = self.truth.acknowledged;
             return broken(format!("a reader shows {shown}, acknowledged is {known}"));
         }

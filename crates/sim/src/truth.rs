@@ -110,6 +110,8 @@ pub(crate) struct Truth {
     pub(crate) pending: Option<Pending>,
     /// An epoch may have begun since the last mount that ended: what it decided may show.
     pub(crate) epoch_unseen: bool,
+    /// What an orderly stop may have acknowledged: the VOID that closes its slot.
+    pub(crate) stop: StripeId,
     /// Members that were there whenever somebody may have decided what stays, since the last
     /// finished mount.
     pub(crate) deciders: u32,
@@ -134,6 +136,7 @@ impl Default for Truth {
             tail: 0,
             pending: None,
             epoch_unseen: false,
+            stop: StripeId::default(),
             deciders: u32::MAX,
             joined: u32::MAX,
             gaps: BTreeMap::new(),

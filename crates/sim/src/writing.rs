@@ -58,6 +58,7 @@ impl History {
             let drained = writer.drain(self.disks.timeline());
             self.acknowledge(writer.acknowledged());
             let present = bits(writer.membership().present());
+            self.truth.stop = writer.next();
             let closed = drained.and_then(|()| writer.close(self.disks.timeline()));
             if self.disks.has_crashed() {
                 self.crashed("crashes while stopping");

@@ -152,7 +152,7 @@ pub fn inspect(path: &Path, members: &[PathBuf]) -> Result<Inspection, Error> {
         smallest_member_bytes: reader.smallest_member_bytes(),
         span: reader.span(),
         newest,
-        clean_stop: reader.last_head().is_some_and(|head| head.stripe.clean_stop),
+        clean_stop: reader.has_stopped_in_order(),
         slots_used: slots_written.min(slots),
         slots_written,
         times,

@@ -97,8 +97,8 @@ pub fn status(path: &Path, members: &[PathBuf]) -> Result<Status, Error> {
         redundancy: redundancy_without(&reader, None),
         epoch: superblock.joined_epoch,
         is_open,
-        clean_stop: reader.last_head().is_some_and(|head| head.stripe.clean_stop),
-        last_alive: reader.last_head().map(|head| head.stripe.realtime),
+        clean_stop: reader.has_stopped_in_order(),
+        last_alive: reader.last_alive(),
     })
 }
 

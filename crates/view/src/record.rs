@@ -76,6 +76,13 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
         let bytes = ByteSize(report.writer.discarded_bytes);
         lines.push(format!("disks were told ahead of the head that {bytes} are needed no more"));
     }
+    if report.recovery.damaged > 0 {
+        let stripes = plural(report.recovery.damaged, "stripe");
+        lines.push(format!(
+            "of what was recorded before, {stripes} at the end cannot be read: verify lists them, \
+             and this recording went on behind them"
+        ));
+    }
     if let (false, Some(alive)) = (report.recovery.clean, report.recovery.last_alive) {
         let (kept, voided) = (report.recovery.kept, report.recovery.voided);
         lines.push(format!(

@@ -1,6 +1,7 @@
 //! Volumes salvaged.
 
 use extract::{Loss, SalvageReport};
+use format::geometry::{Geometry, ROW_BYTES};
 use serde::Serialize;
 
 use crate::safe::json_pretty;
@@ -8,6 +9,10 @@ use crate::text::{grouped, plural, times};
 
 /// Losses that are shown; the JSON has them all.
 const LOSSES_SHOWN: usize = 20;
+
+/// An Enhanced Packet Block without a packet's bytes: type, two lengths of the block, interface,
+/// time, two lengths of the packet (draft-ietf-opsawg-pcapng, section 4.3).
+const PACKET_BLOCK_BYTES_MIN: u64 = 32;
 
 /// A salvage, in words: what was found, what was written, then what is lost.
 pub fn salvaged(report: &SalvageReport) -> String {
@@ -35,31 +40,55 @@ pub fn salvaged(report: &SalvageReport) -> String {
     };
     lines.push(format!("watermark {}{above}", report.acknowledged));
     lines.push(format!("{} written", plural(report.extract.packets, "packet")));
-    lines.extend(losses(&report.losses));
+    lines.extend(losses(report));
     lines.join("\n") + "\n"
 }
 
-fn losses(losses: &[Loss]) -> Vec<String> {
+fn losses(report: &SalvageReport) -> Vec<String> {
+    let losses = &report.losses;
+    let (packets, unknown) = (lost_packets(losses), unknown_stripes(losses));
+    let stripes = to_u64(losses.len());
+    let mut lines = Vec::new();
     if losses.is_empty() {
-        return vec!["nothing is lost".to_owned()];
+        lines.push("nothing is lost".to_owned());
     }
-    let packets = units::number::sum(losses.iter().filter_map(|loss| loss.packets));
-    let unknown = losses.iter().filter(|loss| loss.packets.is_none()).count();
-    let stripes = u64::try_from(losses.len()).expect("counts in memory fit 64 bits");
-    let mut lines = vec![match unknown {
-        0 => format!("lost: {} of {}", plural(packets, "packet"), plural(stripes, "stripe")),
-        _ => format!(
-            "lost: {} of {}, and stripes whose heads are lost, too: {unknown}",
-            plural(packets, "packet"),
-            plural(stripes, "stripe")
-        ),
-    }];
+    if stripes > unknown {
+        let of = plural(stripes - unknown, "stripe");
+        lines.push(format!("lost: {} of {of}", plural(packets, "packet")));
+    }
+    if unknown > 0 {
+        let most = grouped(unknown.saturating_mul(packets_max(&report.geometry)));
+        lines.push(format!(
+            "lost: {} without a readable head; how many packets they held is unknown, at most \
+             {most}",
+            plural(unknown, "stripe")
+        ));
+    }
     lines.extend(losses.iter().take(LOSSES_SHOWN).map(line));
     if losses.len() > LOSSES_SHOWN {
-        let more = stripes - 20;
+        let more = stripes - to_u64(LOSSES_SHOWN);
         lines.push(format!("and {} more; --json lists them all", grouped(more)));
     }
     lines
+}
+
+fn to_u64(count: usize) -> u64 {
+    u64::try_from(count).expect("counts in memory fit 64 bits")
+}
+
+fn lost_packets(losses: &[Loss]) -> u64 {
+    units::number::sum(losses.iter().filter_map(|loss| loss.packets))
+}
+
+/// Stripes of which nothing says how many packets they held.
+fn unknown_stripes(losses: &[Loss]) -> u64 {
+    to_u64(losses.iter().filter(|loss| loss.packets.is_none()).count())
+}
+
+/// As many as fit into a slot if none of them had a byte.
+fn packets_max(geometry: &Geometry) -> u64 {
+    let body_bytes = geometry.piece_bytes - ROW_BYTES;
+    u64::from(geometry.data_columns) * u64::from(body_bytes) / PACKET_BLOCK_BYTES_MIN
 }
 
 fn line(loss: &Loss) -> String {
@@ -73,7 +102,7 @@ fn line(loss: &Loss) -> String {
                 plural(all, "packet")
             )
         }
-        _ => format!("stripe {}: all of it", loss.stripe),
+        _ => format!("stripe {}: all of it, an unknown number of packets", loss.stripe),
     }
 }
 
@@ -94,6 +123,8 @@ struct SalvageJson<'a> {
     through: String,
     packets: u64,
     lost_packets: u64,
+    unknown_stripes: u64,
+    unknown_packets_at_most: u64,
     complete: bool,
     losses: Vec<LossJson>,
 }
@@ -120,6 +151,7 @@ pub fn salvaged_json(report: &SalvageReport) -> String {
         from_ns: loss.times.map(|(from, _)| from.0),
         to_ns: loss.times.map(|(_, to)| to.0),
     });
+    let unknown = unknown_stripes(&report.losses);
     json_pretty(&SalvageJson {
         volume_id: report.volume_id.to_string(),
         data_columns: report.geometry.data_columns,
@@ -131,7 +163,9 @@ pub fn salvaged_json(report: &SalvageReport) -> String {
         acknowledged: report.acknowledged.to_string(),
         through: report.through.to_string(),
         packets: report.extract.packets,
-        lost_packets: units::number::sum(report.losses.iter().filter_map(|loss| loss.packets)),
+        lost_packets: lost_packets(&report.losses),
+        unknown_stripes: unknown,
+        unknown_packets_at_most: unknown.saturating_mul(packets_max(&report.geometry)),
         complete: report.losses.is_empty() && !report.extract.manifest.completeness.stopped,
         losses: losses.collect(),
     })

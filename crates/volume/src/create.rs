@@ -4,7 +4,7 @@
 use device::Device;
 use format::geometry::{Geometry, MEMBERS_MAX, PIECE_BYTES_MAX, PIECE_BYTES_MIN};
 use format::head::{HeadKey, VolumeId};
-use format::superblock::{MemberEntry, Qualified, Spare, Superblock, window_max};
+use format::superblock::{Mark, MemberEntry, Qualified, Spare, Superblock, window_max};
 use units::Timestamp;
 
 use crate::layout::Placed;
@@ -147,6 +147,7 @@ pub fn create(
         qualified: options.qualified,
         given_up_before: 0,
         erased_before: 0,
+        mark: Mark::default(),
         created: identity.created,
         window,
         parent: [0; 32],

@@ -15,6 +15,7 @@ use units::Clock;
 
 use crate::Error;
 use crate::lanes::{Failed, Lanes};
+use crate::mark;
 use crate::membership::Membership;
 use crate::seal::{Previous, Sealed, empty_head, rest, row_offset};
 use crate::steps::Step;
@@ -22,8 +23,14 @@ use crate::steps::Step;
 /// The last epoch that is begun: what can be read goes on a little further.
 const EPOCH_LAST: u32 = EPOCH_MAX - (1 << 16);
 
-/// PREPARE: a new epoch above `seen` and every number that the superblocks know.
-pub(crate) fn prepare(lanes: &mut Lanes, seen: u32, clock: &dyn Clock) -> Result<u32, Failed> {
+/// PREPARE: a new epoch above `seen` and every number that the superblocks know, which begins
+/// behind `last`.
+pub(crate) fn prepare(
+    lanes: &mut Lanes,
+    seen: u32,
+    last: u64,
+    clock: &dyn Clock,
+) -> Result<u32, Failed> {
     let numbers = lanes.iter().map(|lane| {
         let superblock = lane.superblock();
         superblock.prepared_epoch.max(superblock.joined_epoch)
@@ -34,7 +41,11 @@ pub(crate) fn prepare(lanes: &mut Lanes, seen: u32, clock: &dyn Clock) -> Result
     if epoch > EPOCH_LAST || generation > GENERATION_MAX / 2 {
         return Err(Failed::of_nobody(Error::Exhausted("openings")));
     }
-    lanes.store(clock, |own| Superblock { prepared_epoch: epoch, ..own.successor() })?;
+    lanes.store(clock, |own| Superblock {
+        prepared_epoch: epoch,
+        mark: mark::of_epoch(own, last),
+        ..own.successor()
+    })?;
     Ok(epoch)
 }
 
@@ -102,6 +113,7 @@ pub(crate) fn join(
         previous_members: settled.members,
         joined_start: start.sequence,
         joined_members: lanes.bits(),
+        mark: mark::of_epoch(&superblock, start.sequence),
         generation: generation.expect("a volume has members") + 1,
         members: members.collect(),
         ..superblock.successor()

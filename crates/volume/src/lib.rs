@@ -24,6 +24,7 @@ mod lanes;
 mod layout;
 mod locate;
 mod look;
+mod mark;
 mod membership;
 mod mount;
 mod protect;

@@ -17,7 +17,7 @@
 
 use device::Device;
 use format::head::{Head, Kind, StripeHead, StripeId};
-use format::superblock::Superblock;
+use format::superblock::{Mark, Superblock};
 use units::{Clock, Timestamp};
 
 use crate::claim::{Opener, Taking};
@@ -28,7 +28,7 @@ use crate::membership::Membership;
 use crate::reader::known;
 use crate::repair::rebuild;
 use crate::seal::{Previous, Sealed, empty_head, row_offset};
-use crate::search::{self, Newest};
+use crate::search::{self, Care, Newest};
 use crate::slot_view::{SlotBytes, SlotView, StripeView};
 use crate::writer::{Explained, Writer};
 use crate::{Error, MemberFailure, quorum};
@@ -47,7 +47,8 @@ pub struct Recovery {
     pub completed: u64,
     /// Slots closed because what followed was not whole.
     pub voided: u64,
-    /// Acknowledged stripes of which some row cannot be had; left as they are.
+    /// Acknowledged stripes of which some row cannot be had, as far as a mount looks; left as they
+    /// are.
     pub damaged: u64,
     /// The newest sign of life before this mount; `None` on a new volume.
     pub last_alive: Option<Timestamp>,
@@ -189,7 +190,8 @@ fn mount_on(
     clock: &dyn Clock,
 ) -> Result<(Previous, Judged), Failed> {
     let found = find_newest(lanes, membership)?;
-    let epoch = epoch::prepare(lanes, found.as_ref().map_or(0, |newest| newest.epoch), clock)?;
+    let (seen, last) = found.as_ref().map_or((0, 0), |newest| (newest.epoch, newest.sequence));
+    let epoch = epoch::prepare(lanes, seen, last, clock)?;
     let superblock = Superblock { prepared_epoch: epoch, ..membership.superblock().clone() };
     let judged = match &found {
         Some(newest) => {
@@ -198,6 +200,7 @@ fn mount_on(
         }
         None => Judged::of_fresh_ring(&superblock),
     };
+    let judged = judged.with_mark(&superblock, known(membership).is_stopped);
     let beginning = Beginning {
         epoch,
         gone,
@@ -216,8 +219,10 @@ fn find_newest(lanes: &Lanes, membership: &Membership) -> Result<Option<Newest>,
     }
     let newest: Result<Newest, Error> = lanes.with_heads(membership, |heads| {
         // Without any readable first head a later stripe may still have landed in the first slots.
-        let newest = search::newest(heads, known)?.unwrap_or(Newest {
+        let newest = search::newest(heads, known, Care::EverySlot)?.unwrap_or(Newest {
             sequence: membership.geometry().slots,
+            seen: 0,
+            index: StripeId::default(),
             acknowledged: StripeId::default(),
             epoch: 0,
             scanned_all: false,
@@ -241,6 +246,17 @@ impl Judged {
     fn of_fresh_ring(superblock: &Superblock) -> Self {
         let last = StripeId { sequence: superblock.geometry.slots - 1, sub: u16::MAX };
         Self { last, index: StripeId::default(), recovery: Recovery::default() }
+    }
+
+    /// What cannot be read of the newest slots is known by the superblocks.
+    fn with_mark(mut self, superblock: &Superblock, is_stopped: bool) -> Self {
+        let Mark { acknowledged, at, .. } = superblock.mark;
+        let recovery = &mut self.recovery;
+        recovery.clean |= is_stopped;
+        if acknowledged.sequence > 0 {
+            recovery.last_alive = recovery.last_alive.or(Some(at));
+        }
+        self
     }
 
     fn note(&mut self, view: &SlotView, verdict: &Verdict) {
@@ -275,6 +291,12 @@ impl Judge<'_> {
         let lowest = slots.max(newest.sequence.saturating_sub(reach));
         let mut judged = Judged::of_fresh_ring(self.superblock);
         judged.recovery.scanned_all = newest.scanned_all;
+        let acknowledged = newest.acknowledged.sequence;
+        if newest.seen < acknowledged {
+            judged.index = newest.index;
+            // The newest of them is judged with what follows.
+            judged.recovery.damaged = acknowledged - 1 - newest.seen;
+        }
         for sequence in newest.acknowledged.sequence.max(lowest)..=newest.sequence {
             lanes.renew(self.clock)?;
             self.slot(lanes, sequence, &mut judged)?;

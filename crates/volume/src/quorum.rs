@@ -126,6 +126,9 @@ pub(crate) fn epoch_used(heads: &Heads<'_>) -> bool {
     let membership = heads.membership();
     let superblock = membership.superblock();
     let start = superblock.joined_start;
+    if superblock.mark.acknowledged.sequence >= start {
+        return true;
+    }
     (start + 1..=start + u64::from(superblock.window) + 1).any(|sequence| {
         let slot = heads.geometry().slot(sequence);
         let bytes = SlotBytes::read(heads, sequence);

@@ -11,15 +11,16 @@ use std::sync::{Mutex, PoisonError};
 use device::{Buffer, Pool, ReadAt};
 use format::geometry::Geometry;
 use format::head::{HEAD_BYTES, Head, StripeId};
-use format::superblock::{SUPERBLOCK_COPIES, Superblock};
+use format::superblock::{Mark, SUPERBLOCK_COPIES, Superblock};
+use units::Timestamp;
 
 use crate::ahead::Ahead;
 use crate::heads::{Heads, Unreadable, bad_rows, body_in, body_range};
 use crate::membership::Membership;
 use crate::repair::rebuild;
-use crate::search::{self, Known, Newest};
+use crate::search::{self, Care, Known, Newest};
 use crate::slot_view::{SlotBytes, SlotView, StripeView};
-use crate::{Error, Writer, quorum, superblocks};
+use crate::{Error, Writer, mark, quorum, superblocks};
 
 /// The acknowledged part of a ring, oldest and newest sequence included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,7 +48,10 @@ pub(crate) fn known(membership: &Membership) -> Known {
     Known {
         prepared_epoch: membership.prepared_epoch(),
         window: superblock.window,
-        reached: superblock.joined_start.max(superblock.given_up_before),
+        reached: mark::reached(superblock),
+        until: superblock.mark.until,
+        marked: superblock.mark.acknowledged,
+        is_stopped: mark::is_stopped(superblock, membership.prepared_epoch()),
         settled_epoch: settled.epoch,
         settled_start: settled.start,
     }
@@ -167,7 +171,7 @@ impl Reader {
         heads: &Heads<'_>,
         known: Known,
     ) -> Result<(Option<Newest>, Option<Head>), Error> {
-        let mut newest = search::newest(heads, known)?;
+        let mut newest = search::newest(heads, known, Care::OneOfAFew)?;
         let mut last_head = None;
         if let Some(found) = &mut newest {
             // The watermark rises within a slot: its last stripe knows most, and one damaged head
@@ -180,6 +184,10 @@ impl Reader {
             let watermarks = stripes.iter().map(|head| head.stripe.acknowledged);
             found.acknowledged = watermarks.fold(found.acknowledged, StripeId::max);
             last_head = stripes.into_iter().max_by_key(|head| head.stripe.stripe);
+            if last_head.is_none() {
+                // The newest of those that can be read.
+                last_head = heads.first_of_slot(heads.geometry().slot(found.seen));
+            }
         }
         Ok((newest, last_head))
     }
@@ -310,6 +318,20 @@ impl Reader {
     /// stripes before it holds: the newest INDEX, and whether the writer stopped in order.
     pub fn last_head(&self) -> Option<&Head> {
         self.last_head.as_ref()
+    }
+
+    /// The last writer stopped in order, as the newest head or the superblocks say it.
+    pub fn has_stopped_in_order(&self) -> bool {
+        let prepared_epoch = self.membership.prepared_epoch();
+        self.last_head().is_some_and(|head| head.stripe.clean_stop)
+            || mark::is_stopped(self.superblock(), prepared_epoch)
+    }
+
+    /// The newest sign of life of a writer; `None` where nothing was ever written.
+    pub fn last_alive(&self) -> Option<Timestamp> {
+        let Mark { acknowledged, at, .. } = self.superblock().mark;
+        let marked = (acknowledged.sequence > 0).then_some(at);
+        self.last_head().map(|head| head.stripe.realtime).max(marked)
     }
 
     /// What may be read; `None` while nothing is acknowledged.

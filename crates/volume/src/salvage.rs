@@ -16,7 +16,7 @@ use device::ReadAt;
 use format::checksum::body_crc;
 use format::geometry::{Geometry, RESERVED_BYTES, ROW_BYTES};
 use format::head::{HEAD_BYTES, Head, HeadKey, StripeId, VolumeId};
-use format::superblock::{EarlierShape, MemberEntry, Superblock};
+use format::superblock::{EarlierShape, Mark, MemberEntry, Superblock};
 use units::Timestamp;
 
 use crate::reader::known;
@@ -187,6 +187,7 @@ fn superblock_from_heads(devices: &[Box<dyn ReadAt>]) -> Option<Superblock> {
         qualified: None,
         given_up_before: 0,
         erased_before: 0,
+        mark: Mark::default(),
         created: Timestamp(0),
         window: create::window_of(&newest),
         parent: [0; 32],

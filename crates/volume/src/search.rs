@@ -6,28 +6,41 @@
 //! fresh ring is empty everywhere. Slots whose first head cannot be read (torn by a crash that
 //! nobody has judged yet, or rotted) tell nothing, so a probe looks at its neighbours, and the
 //! answer is cross-checked: a head below what is acknowledged would be written over data.
+//!
+//! A hole in the heads looks like the end of a ring that was never written further. So what the
+//! superblocks say comes first (`mark`): the end is looked for between what is acknowledged and how
+//! far the ring may have come since, there every slot is asked for before unreadable ones are
+//! called unwritten, and an orderly stop is the end whatever can be read of it.
 
+use core::cmp::Ordering;
 use core::ops::Range;
 
 use format::head::{Head, StripeId};
 
-use crate::Error;
 use crate::heads::Heads;
 use crate::slot_view::SlotBytes;
+use crate::{Error, mark};
 
 /// Probes of a step of the search where many heads come in hardly more time than one ...
 const GRID_MAX: u64 = 64;
 /// ... and while the ring is so large that it needs several steps.
 const GRID_MIN: u64 = 15;
+/// Slots of a longer stretch that tells nothing that are looked at: it is a hole. On the first lap,
+/// where such a stretch is the rule, all of it is.
+const LOOKED_AT_MAX: u64 = 768;
 /// Heads of a run of slots that are asked for at once.
 const COLLECTED_AT_ONCE: usize = 256;
 
 /// The newest head, and the watermark that the heads around it prove.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Newest {
-    /// Highest sequence on the ring.
+    /// Highest sequence on the ring, readable or not.
     pub sequence: u64,
-    /// Highest watermark in the heads that were read.
+    /// Highest sequence in the heads that were read.
+    pub seen: u64,
+    /// First part of the newest INDEX, as that head knows it.
+    pub(crate) index: StripeId,
+    /// Highest watermark in the heads that were read, and in the superblocks.
     pub acknowledged: StripeId,
     /// Highest epoch in them.
     pub epoch: u32,
@@ -43,22 +56,39 @@ pub(crate) struct Known {
     pub(crate) prepared_epoch: u32,
     /// W of the writer.
     pub(crate) window: u16,
-    /// The ring surely came to here: the EPOCH stripe of the newest joined epoch, or where stripes
-    /// begin that were not given up; 0 before the first.
+    /// The ring surely came to here, as the superblocks say it; 0 before the first.
     pub(crate) reached: u64,
+    /// And no further than to here; 0: nobody says so.
+    pub(crate) until: u64,
+    /// Everything up to here was acknowledged.
+    pub(crate) marked: StripeId,
+    /// The ring ends where it surely came to: the last writer stopped there in order.
+    pub(crate) is_stopped: bool,
     /// Heads of later epochs do not count for the watermark: their mount has shown nothing yet.
     pub(crate) settled_epoch: u32,
     /// Sequence of its EPOCH stripe, which is acknowledged with everything before; 0: not known.
     pub(crate) settled_start: u64,
 }
 
+/// How a stretch that tells nothing is looked at, behind which the ring may go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Care {
+    /// By a mount, which writes over what it does not find.
+    EverySlot,
+    /// By a reader, of which there may be many a second.
+    OneOfAFew,
+}
+
 /// Searches by first heads alone: enough for a reader. `None`: nothing was ever written.
-pub(crate) fn newest(heads: &Heads<'_>, known: Known) -> Result<Option<Newest>, Error> {
+pub(crate) fn newest(heads: &Heads<'_>, known: Known, care: Care) -> Result<Option<Newest>, Error> {
     if known.prepared_epoch == 0 {
         return Ok(None);
     }
+    if let Some(found) = behind_reached(heads, known, care) {
+        return Ok(Some(found));
+    }
     let plausible = |found: &Newest| {
-        found.sequence >= known.reached && found.acknowledged.sequence <= found.sequence
+        found.seen >= known.reached && found.acknowledged.sequence <= found.sequence
     };
     if let Some(found) = by_bisection(heads, known).filter(plausible) {
         return Ok(Some(found));
@@ -67,18 +97,98 @@ pub(crate) fn newest(heads: &Heads<'_>, known: Known) -> Result<Option<Newest>, 
         // No epoch was ever joined: whatever was written lies in the first slots.
         return Ok(None);
     }
-    let found = collect(heads, 0..heads.geometry().slots, known, true);
+    let found = scan(heads, known);
     match &found {
         None if known.reached > 0 => Err(Error::Inconsistent {
             slot: heads.geometry().slot(known.reached),
             reason: "an epoch was joined, but no head is readable",
         }),
-        Some(found) if found.sequence < known.reached => Err(Error::Inconsistent {
-            slot: heads.geometry().slot(known.reached),
-            reason: "the newest head is older than what the superblock knows of",
-        }),
         _ => Ok(found),
     }
+}
+
+/// Looks between what the ring surely reached and how far it may have come. `None`: the superblocks
+/// do not say, or not of this ring.
+fn behind_reached(heads: &Heads<'_>, known: Known, care: Care) -> Option<Newest> {
+    let (reach, end) = (2 * u64::from(known.window), known.until.max(known.reached) + 1);
+    if known.until == 0 || known.reached == 0 {
+        return None;
+    }
+    // After an orderly stop nothing is behind.
+    let high = if known.is_stopped { known.reached + 1 } else { end };
+    let (low, high) = narrowed(heads, (known.reached, high), reach);
+    let first = low - reach.min(low);
+    let stride = match care {
+        Care::EverySlot => 1,
+        Care::OneOfAFew => (reach / 8).max(1),
+    };
+    let stride = if high - low > mark::FIRST_LAP_AHEAD_MAX + 1 {
+        stride.max((high - low).div_ceil(LOOKED_AT_MAX))
+    } else {
+        stride
+    };
+    let far = low + reach..high + reach;
+    let strided = far.step_by(usize::try_from(stride).unwrap_or(usize::MAX));
+    let found = collect(heads, (first..low + reach).chain(strided), known, false);
+    let Some(found) = found.filter(|found| found.seen >= first) else {
+        return before_hole(heads, known, first);
+    };
+    if found.seen >= end + reach {
+        // These superblocks are of an older image, or of a writer that promised nothing.
+        return None;
+    }
+    if stride == 1 || found.seen < low + reach {
+        return Some(found);
+    }
+    collect(heads, found.seen - reach..found.seen + stride + reach, known, false)
+}
+
+/// Between the first, which was written, and the second, which was not: places in the ring that are
+/// closer together, as far as readable heads bring them. Most between them may tell nothing.
+fn narrowed(heads: &Heads<'_>, (low, high): (u64, u64), reach: u64) -> (u64, u64) {
+    let (mut low, mut high) = (low, high);
+    loop {
+        let before = high - low;
+        if before <= reach {
+            return (low, high);
+        }
+        let most = GRID_MIN.min(before - 1);
+        let places: Vec<u64> = (1..=most).map(|step| low + before * step / (most + 1)).collect();
+        heads.expect(&places);
+        for sequence in places {
+            match heads.first_of_slot(heads.geometry().slot(sequence)) {
+                Some(head) if head.stripe.stripe.sequence >= sequence => low = sequence,
+                Some(_) => {
+                    high = sequence;
+                    break;
+                }
+                None => {}
+            }
+        }
+        if high - low > before / 2 {
+            return (low, high);
+        }
+    }
+}
+
+/// Where `end` and what lies around it tell nothing: the newest heads before. They say where the
+/// newest INDEX is; the end of the ring is known by the superblocks.
+fn before_hole(heads: &Heads<'_>, known: Known, end: u64) -> Option<Newest> {
+    let geometry = heads.geometry();
+    let is_there = |sequence: u64| {
+        let head = heads.first_of_slot(geometry.slot(sequence));
+        head.is_some_and(|head| head.stripe.stripe.sequence == sequence)
+    };
+    let lap = end.saturating_sub(geometry.slots).max(geometry.slots);
+    let distances = (0..64).map(|power| 1 << power).map_while(|distance| end.checked_sub(distance));
+    let mut there = distances.take_while(|&sequence| sequence >= lap).find(|&at| is_there(at))?;
+    let mut hidden = u64::midpoint(there, end);
+    while hidden - there > 1 {
+        let middle = there.midpoint(hidden);
+        *(if is_there(middle) { &mut there } else { &mut hidden }) = middle;
+    }
+    let reach = 2 * u64::from(known.window);
+    collect(heads, there - reach.min(there)..there + reach, known, false)
 }
 
 /// Searches for a mount: in the slots around `newest` the heads in all rows count, because writes
@@ -150,15 +260,23 @@ impl InAllRows<'_> {
 impl Newest {
     /// As the writer of `epoch` knows it, without a search.
     pub(crate) fn of_writer(acknowledged: StripeId, epoch: u32) -> Self {
-        Self { sequence: acknowledged.sequence, acknowledged, epoch, scanned_all: false }
+        let (sequence, index) = (acknowledged.sequence, StripeId::default());
+        Self { sequence, seen: sequence, index, acknowledged, epoch, scanned_all: false }
     }
 
     fn with(self, head: &Head, known: Known) -> Self {
         let stripe = &head.stripe;
         let counts = stripe.epoch <= known.settled_epoch;
         let acknowledged = if counts { stripe.acknowledged } else { StripeId::default() };
+        let seen = stripe.stripe.sequence;
         Self {
-            sequence: self.sequence.max(stripe.stripe.sequence),
+            sequence: self.sequence.max(seen),
+            seen: self.seen.max(seen),
+            index: match seen.cmp(&self.seen) {
+                Ordering::Greater => stripe.index,
+                Ordering::Equal => self.index.max(stripe.index),
+                Ordering::Less => self.index,
+            },
             acknowledged: self.acknowledged.max(acknowledged),
             epoch: self.epoch.max(stripe.epoch),
             ..self
@@ -212,7 +330,7 @@ fn by_bisection(heads: &Heads<'_>, known: Known) -> Option<Newest> {
     let around = (first..=first + 2 * reach).map(|slot| slot % slots);
     let newest = collect(heads, around, known, false)?;
     let bisected = anchor_lap * slots + low;
-    (newest.sequence <= bisected + window).then_some(newest)
+    (newest.seen <= bisected + window).then_some(newest)
 }
 
 /// A readable first head near `middle`, which has none, and inside `range`. A crash tears at most
@@ -246,13 +364,18 @@ pub(crate) fn scan(heads: &Heads<'_>, known: Known) -> Option<Newest> {
 
 fn collect(
     heads: &Heads<'_>,
-    slots: impl Iterator<Item = u64>,
+    sequences: impl Iterator<Item = u64>,
     known: Known,
     scanned_all: bool,
 ) -> Option<Newest> {
-    let acknowledged = StripeId { sequence: known.settled_start, sub: 0 };
-    let none = Newest { sequence: 0, acknowledged, epoch: 0, scanned_all };
-    let mut slots = slots.peekable();
+    let settled = StripeId { sequence: known.settled_start, sub: 0 };
+    let acknowledged = known.marked.max(settled);
+    let index = StripeId::default();
+    let sequence = known.reached;
+    let none = Newest { sequence, seen: 0, index, acknowledged, epoch: 0, scanned_all };
+    let geometry = heads.geometry();
+    let lap = usize::try_from(geometry.slots).unwrap_or(usize::MAX);
+    let mut slots = sequences.map(|sequence| geometry.slot(sequence)).take(lap).peekable();
     let mut newest: Option<Newest> = None;
     while slots.peek().is_some() {
         let part: Vec<u64> = slots.by_ref().take(COLLECTED_AT_ONCE).collect();

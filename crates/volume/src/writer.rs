@@ -32,13 +32,13 @@ use format::superblock::Superblock;
 use parity::Codec;
 use units::{Clock, Timestamp};
 
-use crate::Error;
 use crate::lane::Lane;
 use crate::lanes::{Failed, Lanes, WAIT};
 use crate::membership::Membership;
 use crate::protect::{ColumnSums, protect};
 use crate::reader::tail_behind;
 use crate::seal::{Previous, Sealed, address, empty_head, rest, row_offset, to_slot_end};
+use crate::{Error, mark};
 
 /// Rows that are not worth a stripe of their own: a head and one body row need two.
 const ROWS_TOO_FEW: u16 = 2;
@@ -230,6 +230,12 @@ impl Writer {
         self.superblock().joined_epoch
     }
 
+    /// Where the next stripe would go, if it fits behind what is there: that of an orderly stop
+    /// always does.
+    pub fn next(&self) -> StripeId {
+        self.next
+    }
+
     /// Everything up to here is durable.
     pub fn acknowledged(&self) -> StripeId {
         self.acknowledged
@@ -319,6 +325,9 @@ impl Writer {
             columns.len() == data_columns || (columns.is_empty() && rows == 0),
             "a stripe has a body for every data column or none"
         );
+        if mark::is_due(self.superblock(), self.acknowledged) {
+            self.store(clock, |own| own)?;
+        }
         if rows > self.plan(0).room {
             self.close_slot(clock, false)?;
         }
@@ -446,7 +455,13 @@ impl Writer {
         self.drain(clock)?;
         self.close_slot(clock, true)?;
         self.drain(clock)?;
-        // The volume is closed; a member that fails now leaves a claim that nobody renews.
+        let mark = mark::of(self.superblock(), self.acknowledged, true, clock);
+        // The volume is closed: who fails now knows less than the others, and leaves a claim that
+        // nobody renews.
+        let stored = self.lanes.store(clock, |own| Superblock { mark, ..own.successor() });
+        if let Err(Failed { member: None, error }) = stored {
+            return Err(error);
+        }
         match self.lanes.give_up(clock) {
             Err(Failed { member: None, error }) => Err(error),
             _ => Ok(self.counters()),

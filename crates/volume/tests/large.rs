@@ -3,13 +3,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at once")]
 
+use core::ops::Range;
 use core::time::Duration;
 
 use device::{Device, Modelled, ROW_SIZE, Timeline, Timing, Work, ZoneProfile};
 use format::checksum::{RowAddress, body_crc};
 use format::geometry::{Geometry, ROW_BYTES};
 use format::head::{Head, HeadKey, Kind, PieceHead, StripeHead, StripeId, Totals, VolumeId};
-use format::superblock::{MemberEntry, SUPERBLOCK_COPIES, Superblock, copy_offset};
+use format::superblock::{Mark, MemberEntry, SUPERBLOCK_COPIES, Superblock, copy_offset};
 use units::Timestamp;
 use volume::{CreateOptions, Layout, Opener, Reader, Recovery, geometry_for, mount};
 
@@ -59,15 +60,33 @@ fn ring(zones: u16) -> (Geometry, u16) {
     geometry_for(SIZE, 1, &CreateOptions { layout, ..CreateOptions::default() }).unwrap()
 }
 
+/// What a disk holds nothing of, though it was written, and what its superblocks say of the ring.
+#[derive(Clone, Debug, Default)]
+struct Hole {
+    sequences: Range<u64>,
+    mark: Mark,
+}
+
 /// A disk with this ring, whose newest stripe, not the last to be acknowledged, is `newest`, and
 /// which holds nothing in so many slots before it.
 fn disk(timing: Timing, (zones, newest): (u16, u64), discarded: u64) -> (Modelled, Timeline) {
+    disk_with(timing, (zones, newest), discarded, Hole::default())
+}
+
+fn disk_with(
+    timing: Timing,
+    (zones, newest): (u16, u64),
+    discarded: u64,
+    hole: Hole,
+) -> (Modelled, Timeline) {
     let (geometry, window) = ring(zones);
+    let Hole { sequences: hole, mark } = hole;
     let timeline = Timeline::new(Timestamp(0));
     let original = move |offset: u64, row: &mut [u8; ROW_SIZE]| {
         let Some(slot) = geometry.slot_at(offset) else { return };
         let sequence = newest - (newest - slot) % geometry.slots;
         let is_head = geometry.slot_offset(slot) == offset;
+        let is_head = is_head && !hole.contains(&sequence);
         if is_head && sequence >= geometry.slots.max(newest - geometry.slots + discarded + 1) {
             *row = head(geometry, sequence);
         }
@@ -92,6 +111,7 @@ fn disk(timing: Timing, (zones, newest): (u16, u64), discarded: u64) -> (Modelle
         qualified: None,
         given_up_before: 0,
         erased_before: 0,
+        mark,
         created: Timestamp(0),
         window,
         parent: [0; 32],
@@ -141,6 +161,52 @@ fn a_ring_of_48_terabytes_is_mounted_within_the_promised_time_at_any_fill() {
             assert_eq!((recovery.kept, recovery.voided, recovery.damaged), (16, 0, 0));
             assert!(!recovery.scanned_all && reads < READS_MAX, "{reads} reads");
             assert!(time <= most, "{name}: {time:?}");
+        }
+    }
+}
+
+/// The superblocks were written half of the way that they allow before the newest stripe.
+fn mark_before(newest: u64) -> Mark {
+    let (geometry, window) = ring(1);
+    let is_first_lap = newest < 2 * geometry.slots;
+    let way = if is_first_lap { 1024 } else { geometry.slots / 8 };
+    let sequence = (newest - way / 2).max(geometry.slots);
+    let until = sequence + way + 2 * u64::from(window) + 2;
+    let acknowledged = StripeId { sequence, sub: 0 };
+    Mark { acknowledged, until, is_stopped: false, at: Timestamp(1) }
+}
+
+#[test]
+fn a_ring_with_a_hole_of_a_hundredth_is_mounted_within_ten_seconds_wherever_that_lies() {
+    let (slots, hard_disk) = (ring(1).0.slots, Timing::hard_disk(ZoneProfile::level(SIZE, 200e6)));
+    let len = slots / 100;
+    for newest in fills(1) {
+        let first = (newest + 1 - slots).max(slots);
+        let begins =
+            [first, newest - 2 * len, newest + 1 - len, newest + 1 - len / 2, newest - 600]
+                .into_iter()
+                .chain([u64::midpoint(first, newest), newest - len - 300, newest + 200 - slots]);
+        let leaves_something = |begin: &u64| {
+            *begin >= first && begin + 300 < newest && (*begin > first || first + len <= newest)
+        };
+        for begin in begins.filter(leaves_something) {
+            // A hole that reaches beyond the end lies in the oldest slots, too.
+            let sequences = begin..begin + len;
+            let hole = Hole { sequences: sequences.clone(), mark: mark_before(newest) };
+            let (disk, timeline) = disk_with(hard_disk.clone(), (1, newest), 0, hole.clone());
+            let (before_ns, before) = (timeline.now_ns(), disk.work().reads);
+            let opener = Opener::alone(&timeline);
+            let (writer, recovery) = mount(vec![Box::new(disk.clone())], &opener).unwrap();
+            let elapsed_ns = timeline.now_ns() - before_ns;
+            let time = Duration::from_nanos(elapsed_ns.unsigned_abs());
+            let reads = disk.work().reads - before;
+            println!("newest {newest}, hole {sequences:?}: {time:.2?}, {reads} reads");
+            let readable = if sequences.contains(&newest) { begin - 1 } else { newest };
+            let known = readable.max(hole.mark.acknowledged.sequence);
+            let epoch = writer.acknowledged().sequence;
+            assert!(epoch > known && epoch <= newest + 2, "{epoch} after {known}");
+            assert!(!recovery.scanned_all, "every slot was read");
+            assert!(time <= Duration::from_secs(10), "{time:?}");
         }
     }
 }

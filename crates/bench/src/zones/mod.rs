@@ -152,8 +152,9 @@ mod tests {
     #[test]
     fn the_engine_on_the_modelled_disk_guarantees_what_the_model_says() {
         // From first to last every extent counts, because the pool levels the lap; with many zones
-        // it levels a cycle, and the pieces must be small against it.
-        let (coarse, fine) = ((1, 4), (16, 64));
+        // it levels a cycle, and the pieces must be small against it. They must be small against
+        // the pool, too: while superblocks are written, W of them are waited for.
+        let (coarse, fine) = ((1, 16), (16, 64));
         for (line, (one_in, slots_per_extent)) in [(0, coarse), (3, coarse), (5, coarse), (8, fine)]
         {
             let shape = Shape { one_in, slots_per_extent };

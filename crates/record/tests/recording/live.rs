@@ -285,7 +285,7 @@ fn the_last_packets_before_a_silence_are_durable_and_shown_soon() {
     let slot = reader.slot(first, 0, &mut buffer).unwrap();
     let kinds: Vec<Kind> = slot.stripes.iter().map(|it| it.head.stripe.kind).collect();
     // The index of the session follows when the recording ends.
-    assert_eq!(kinds, [Kind::Data, Kind::Heartbeat, Kind::Index]);
+    assert_eq!(kinds, [Kind::Data, Kind::Heartbeat, Kind::Index, Kind::Void]);
 }
 
 #[test]

@@ -126,7 +126,7 @@ impl Writer {
             // and those that were to come may be too few now: what was in force is so again.
             before.admit(self.superblock().clone(), &[]);
         }
-        let epoch = epoch::prepare(&mut self.lanes, 0, clock)?;
+        let epoch = epoch::prepare(&mut self.lanes, 0, self.next.sequence, clock)?;
         let last = if self.next_row == 0 {
             StripeId { sequence: self.next.sequence - 1, sub: u16::MAX }
         } else {

@@ -10,7 +10,7 @@ use format::superblock::Superblock;
 use units::{Clock, NANOS_PER_SECOND, Timestamp};
 
 use super::Writer;
-use crate::{Error, Recovery};
+use crate::{Error, Recovery, mark};
 
 /// How long packets are kept, besides what the ring overwrites.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -197,16 +197,17 @@ impl Writer {
         self.store(clock, |own| Superblock { max_age_ns, erases, expired_through, ..own })
     }
 
-    /// Writes the superblocks that follow, with what was erased meanwhile.
+    /// Writes the superblocks that follow, with what was erased and acknowledged meanwhile.
     pub(super) fn store(
         &mut self,
         clock: &dyn Clock,
         change: impl Fn(Superblock) -> Superblock,
     ) -> Result<(), Error> {
         let erased = self.erasure.done();
+        let mark = mark::of(self.superblock(), self.acknowledged, false, clock);
         let stored = self.lanes.store(clock, |own| {
             let erased_before = own.erased_before.max(erased);
-            change(Superblock { erased_before, ..own.successor() })
+            change(Superblock { erased_before, mark, ..own.successor() })
         });
         match stored {
             Ok(()) => {

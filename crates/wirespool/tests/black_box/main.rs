@@ -20,6 +20,7 @@ mod fuse;
 mod golden;
 mod guards;
 mod hang;
+mod holes;
 mod hostile;
 mod import;
 mod indexer;

@@ -1,0 +1,71 @@
+//! How far the ring has come, as the superblocks say it.
+//!
+//! Heads alone say where the ring ends only where they can be read: a hole in them looks like the
+//! end of a ring that was never written further, and what lies behind it would be written over. So
+//! now and then the superblocks say what is acknowledged, and how far the ring may come before they
+//! say more; an orderly stop says that nothing follows.
+
+use format::geometry::Geometry;
+use format::head::{SEQUENCE_MAX, StripeId};
+use format::superblock::{Mark, Superblock};
+use units::Clock;
+
+/// Slots that are written before the superblocks are, and that a mount may have to look at one by
+/// one, on the first lap: behind what is written nothing can be read there. More than a small ring
+/// has; of that all heads are soon read.
+const FIRST_LAP: u64 = 1024;
+/// With W at most 64: how far the ring may come on the first lap before the superblocks say more.
+pub(crate) const FIRST_LAP_AHEAD_MAX: u64 = FIRST_LAP + 2 * 64 + 2;
+/// Later every slot has a head, old or new, and the end is found among many in few steps.
+const LATER_SHARE: u64 = 8;
+
+/// The ring surely came to here: what is acknowledged, the EPOCH stripe of the newest joined epoch,
+/// or where stripes begin that were not given up; 0 before the first.
+pub(crate) fn reached(superblock: &Superblock) -> u64 {
+    let Superblock { joined_start, given_up_before, mark, .. } = superblock;
+    (*joined_start).max(*given_up_before).max(mark.acknowledged.sequence)
+}
+
+/// The ring ends there: the writer stopped in order, and nobody has begun to write since.
+pub(crate) fn is_stopped(superblock: &Superblock, prepared_epoch: u32) -> bool {
+    let mark = superblock.mark;
+    mark.is_stopped
+        && mark.acknowledged.sequence > superblock.joined_start
+        && prepared_epoch == superblock.joined_epoch
+}
+
+/// What a superblock says of a ring that was acknowledged up to there.
+pub(crate) fn of(
+    superblock: &Superblock,
+    acknowledged: StripeId,
+    is_stopped: bool,
+    clock: &dyn Clock,
+) -> Mark {
+    let until = until(superblock, acknowledged.sequence);
+    Mark { acknowledged, until, is_stopped, at: clock.realtime() }
+}
+
+/// What is said before anything is written at `from` in the name of an epoch to come: it does not
+/// raise what is acknowledged before it has come up.
+pub(crate) fn of_epoch(superblock: &Superblock, from: u64) -> Mark {
+    let until = until(superblock, from).max(superblock.mark.until);
+    Mark { until, ..superblock.mark }
+}
+
+/// Whether the superblocks are to be written before more is: half of what they allow is used.
+pub(crate) fn is_due(superblock: &Superblock, acknowledged: StripeId) -> bool {
+    acknowledged.sequence
+        >= reached(superblock) + interval(&superblock.geometry, reached(superblock))
+}
+
+/// A writer asks [`is_due`] before each stripe, and is at most W slots ahead of what is
+/// acknowledged; closing a slot and beginning an epoch take one more each.
+fn until(superblock: &Superblock, from: u64) -> u64 {
+    let ahead = interval(&superblock.geometry, from) + 2 * u64::from(superblock.window) + 2;
+    (from + ahead).min(SEQUENCE_MAX)
+}
+
+fn interval(geometry: &Geometry, sequence: u64) -> u64 {
+    let is_first_lap = sequence < 2 * geometry.slots;
+    if is_first_lap { FIRST_LAP } else { FIRST_LAP.max(geometry.slots / LATER_SHARE) }
+}

@@ -1,0 +1,96 @@
+//! Long stretches of a volume that are zeros, as a program that writes to the wrong disk leaves
+//! them: what lies behind them stays, and nobody calls complete what is not.
+
+#![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
+
+use core::ops::Range;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::golden::{capture, extracted};
+use crate::machine::{Ran, Volume, run};
+
+const PIECE_BYTES: u64 = 64 << 10;
+const FIRST_NS: u64 = 1_700_000_000_000_000_000;
+
+/// Zeros instead of these slots; the first one lies 2 MiB into the member.
+fn zero(member: &str, slots: Range<u64>) {
+    let file = File::options().write(true).open(member).unwrap();
+    let (begin, end) = ((2 << 20) + slots.start * PIECE_BYTES, (2 << 20) + slots.end * PIECE_BYTES);
+    let zeros = vec![0; usize::try_from(end - begin).unwrap()];
+    file.write_all_at(&zeros, begin).unwrap();
+}
+
+fn record(volume: &Volume, numbers: Range<u32>) -> Ran {
+    let file = volume.file("sent.pcap");
+    fs::write(&file, capture(FIRST_NS, numbers)).unwrap();
+    run(&["record", &volume.file("ring"), "--read", &file, "--index-dir", &volume.index])
+}
+
+/// Slots that are in use, as `verify` reads them.
+fn slots_used(ring: &str) -> u64 {
+    let report: Value = serde_json::from_str(&run(&["verify", ring, "--json"]).out).unwrap();
+    report["slots"].as_u64().unwrap()
+}
+
+fn ring(volume: &Volume) -> String {
+    let ring = volume.file("ring");
+    run(&["create", &ring, "--size", "64M", "--piece", "64K", "--sparse"]).done();
+    ring
+}
+
+#[test]
+fn a_hole_on_the_first_lap_does_not_make_the_next_recording_write_over_what_lies_behind() {
+    let volume = Volume::empty();
+    let ring = ring(&volume);
+    record(&volume, 0..24_000).done();
+    let used = slots_used(&ring);
+    assert!(used > 350, "{used} slots");
+    zero(&ring, 100..300);
+    let folder = Path::new(&ring).parent().unwrap();
+    let before = extracted(&ring, folder, FIRST_NS);
+    let newest: BTreeSet<u32> = (20_000..24_000).collect();
+    assert!(before.is_superset(&newest) && before.len() < 20_000, "{} packets", before.len());
+    record(&volume, 24_000..25_000);
+    let after = extracted(&ring, folder, FIRST_NS);
+    let expected: BTreeSet<u32> = before.into_iter().chain(24_000..25_000).collect();
+    assert_eq!(after, expected, "what could be read is still there");
+}
+
+#[test]
+fn newest_slots_that_are_zeros_are_damage_and_not_the_end() {
+    let volume = Volume::empty();
+    let ring = ring(&volume);
+    record(&volume, 0..24_000).done();
+    let used = slots_used(&ring);
+    zero(&ring, used - 20..used);
+    let status = run(&["status", &ring]).out;
+    assert!(status.contains("stopped in order"), "{status}");
+    let verified = run(&["verify", &ring]);
+    assert_eq!(verified.code, Some(1), "{verified:?}");
+    let extract = ["extract", &ring, "udp", "--index-dir", &volume.index, "--force", "-w"];
+    let ran = run(&[&extract[..], &[&volume.file("out.pcapng")]].concat());
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.err.contains("incomplete"), "{ran:?}");
+
+    let out = volume.file("left.pcapng");
+    let salvaged = run(&["salvage", &ring, "-w", &out]);
+    assert_eq!(salvaged.code, Some(1), "{salvaged:?}");
+    assert!(salvaged.out.contains("lost: 20 stripes without a readable head"), "{salvaged:?}");
+    assert!(salvaged.out.contains("is unknown, at most"), "{salvaged:?}");
+    let report = run(&["salvage", &ring, "-w", &out, "--force", "--json"]).out;
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!((&report["unknown_stripes"], &report["complete"]), (&20.into(), &false.into()));
+    assert_eq!(report["unknown_packets_at_most"], 20 * (PIECE_BYTES - 4096) / 32);
+
+    // The next recording goes on behind them.
+    let again = record(&volume, 24_000..24_100);
+    assert!(again.out.contains("20 stripes at the end cannot be read"), "{again:?}");
+    assert!(!again.out.contains("did not stop in order"), "{again:?}");
+    let found = extracted(&ring, Path::new(&ring).parent().unwrap(), FIRST_NS);
+    assert!((0..22_000).chain(24_000..24_100).all(|number| found.contains(&number)));
+}
