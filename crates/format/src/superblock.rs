@@ -232,11 +232,16 @@ pub struct Mark {
     pub until: u64,
     /// The writer stopped there in order: this is the newest stripe of its epoch.
     pub is_stopped: bool,
-    /// When something was acknowledged last; 0 together with sequence 0.
+    /// When that was known; 0 together with sequence 0.
     pub at: Timestamp,
 }
 
 impl Mark {
+    /// A sign of life of the writer; `None` where nothing is known.
+    pub fn last_alive(&self) -> Option<Timestamp> {
+        (self.acknowledged.sequence > 0).then_some(self.at)
+    }
+
     fn encode(&self, page: &mut [u8; SUPERBLOCK_BYTES]) {
         put(page, at::MARK_SEQUENCE, &self.acknowledged.sequence.to_le_bytes());
         put(page, at::MARK_SUB, &self.acknowledged.sub.to_le_bytes());
@@ -516,16 +521,13 @@ impl Superblock {
 
     /// Whether all that is counted on from it can be counted on.
     fn is_in_range(&self) -> bool {
-        let sequences = [self.joined_start, self.previous_start, self.given_up_before];
         let shapes = self.earlier.iter().map(|shape| shape.until);
         let gaps = self.members.iter().flat_map(|member| {
             [member.stale_from, if member.clean_from == NEVER { 0 } else { member.clean_from }]
         });
         let epochs = [self.prepared_epoch, self.joined_epoch, self.previous_epoch];
-        let others = [self.erased_before, self.mark.acknowledged.sequence, self.mark.until];
-        let mut sequences = sequences.into_iter().chain(others);
-        sequences.all(|sequence| sequence <= SEQUENCE_MAX)
-            && shapes.chain(gaps).all(|sequence| sequence <= SEQUENCE_MAX)
+        let past = self.past();
+        past.into_iter().chain(shapes).chain(gaps).all(|sequence| sequence <= SEQUENCE_MAX)
             && epochs.into_iter().all(|epoch| epoch <= EPOCH_MAX)
             // Or a mount would take a ring that was written for one that never was, or begin one
             // that nobody may read.
@@ -535,11 +537,17 @@ impl Superblock {
 
     /// It speaks of something that was recorded.
     fn has_past(&self) -> bool {
-        let sequences = [self.joined_start, self.previous_start, self.given_up_before];
         let epochs = [self.joined_epoch, self.previous_epoch];
-        let others = [self.erased_before, self.mark.acknowledged.sequence, self.mark.until];
-        sequences.into_iter().chain(others).any(|sequence| sequence > 0)
+        self.past().into_iter().any(|sequence| sequence > 0)
             || epochs.iter().any(|epoch| *epoch > 0)
+    }
+
+    /// Sequences of what was recorded; 0 where nothing was.
+    fn past(&self) -> [u64; 6] {
+        let Mark { acknowledged, until, .. } = self.mark;
+        let Self { joined_start, previous_start, given_up_before, erased_before, .. } = *self;
+        let marked = acknowledged.sequence;
+        [joined_start, previous_start, given_up_before, erased_before, marked, until]
     }
 
     /// Identity of the member or spare that it lies on.
@@ -786,13 +794,15 @@ mod tests {
         };
         let is_refused = |it: &Superblock| Superblock::decode(&it.encode(0), 0).is_err();
         assert!(!is_refused(&none(0)) && !is_refused(&none(1)));
-        let pasts: [fn(&mut Superblock); 6] = [
+        let pasts: [fn(&mut Superblock); 8] = [
             |it| it.joined_epoch = 1,
             |it| it.joined_start = 1,
             |it| it.previous_epoch = 1,
             |it| it.previous_start = 1,
             |it| it.given_up_before = 1,
             |it| it.erased_before = 1,
+            |it| it.mark.until = 1,
+            |it| it.mark.acknowledged = StripeId { sequence: 1, sub: 0 },
         ];
         for (number, give_past) in pasts.into_iter().enumerate() {
             let (mut unprepared, mut prepared) = (none(0), none(1));

@@ -17,7 +17,7 @@
 
 use device::Device;
 use format::head::{Head, Kind, StripeHead, StripeId};
-use format::superblock::{Mark, Superblock};
+use format::superblock::Superblock;
 use units::{Clock, Timestamp};
 
 use crate::claim::{Opener, Taking};
@@ -250,12 +250,9 @@ impl Judged {
 
     /// What cannot be read of the newest slots is known by the superblocks.
     fn with_mark(mut self, superblock: &Superblock, is_stopped: bool) -> Self {
-        let Mark { acknowledged, at, .. } = superblock.mark;
         let recovery = &mut self.recovery;
         recovery.clean |= is_stopped;
-        if acknowledged.sequence > 0 {
-            recovery.last_alive = recovery.last_alive.or(Some(at));
-        }
+        recovery.last_alive = recovery.last_alive.or(superblock.mark.last_alive());
         self
     }
 

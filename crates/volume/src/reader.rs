@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use device::{Buffer, Pool, ReadAt};
 use format::geometry::Geometry;
 use format::head::{HEAD_BYTES, Head, StripeId};
-use format::superblock::{Mark, SUPERBLOCK_COPIES, Superblock};
+use format::superblock::{SUPERBLOCK_COPIES, Superblock};
 use units::Timestamp;
 
 use crate::ahead::Ahead;
@@ -329,8 +329,7 @@ impl Reader {
 
     /// The newest sign of life of a writer; `None` where nothing was ever written.
     pub fn last_alive(&self) -> Option<Timestamp> {
-        let Mark { acknowledged, at, .. } = self.superblock().mark;
-        let marked = (acknowledged.sequence > 0).then_some(at);
+        let marked = self.superblock().mark.last_alive();
         self.last_head().map(|head| head.stripe.realtime).max(marked)
     }
 

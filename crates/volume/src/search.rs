@@ -152,8 +152,7 @@ fn narrowed(heads: &Heads<'_>, (low, high): (u64, u64), reach: u64) -> (u64, u64
         if before <= reach {
             return (low, high);
         }
-        let most = GRID_MIN.min(before - 1);
-        let places: Vec<u64> = (1..=most).map(|step| low + before * step / (most + 1)).collect();
+        let places = spread(low, high, GRID_MIN.min(before - 1));
         heads.expect(&places);
         for sequence in places {
             match heads.first_of_slot(heads.geometry().slot(sequence)) {
@@ -354,7 +353,12 @@ fn grid(low: u64, high: u64, reads_ahead: bool) -> Vec<u64> {
         between if between > GRID_MAX * GRID_MAX => GRID_MIN,
         between => GRID_MAX.min(between - 1),
     };
-    (1..=most).map(|step| low + (high - low) * step / (most + 1)).collect()
+    spread(low, high, most)
+}
+
+/// So many places between `low` and `high`.
+fn spread(low: u64, high: u64, count: u64) -> Vec<u64> {
+    (1..=count).map(|step| low + (high - low) * step / (count + 1)).collect()
 }
 
 /// The first heads of all slots.
