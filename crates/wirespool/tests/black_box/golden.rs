@@ -51,6 +51,18 @@ pub(crate) fn capture(first_ns: u64, numbers: core::ops::Range<u32>) -> Vec<u8> 
     pcap(numbers.map(|number| packet(first_ns, number)))
 }
 
+/// UDP packets of 1000 bytes from 50 ports in turn, as a pcap file with nanoseconds.
+pub(crate) fn from_50_ports(count: u32) -> Vec<u8> {
+    let packet = |number: u32| {
+        let mut packet = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 3, 218];
+        packet.extend([0, 0, 0, 0, 64, 17, 0, 0, 192, 168, 0, 1, 192, 168, 0, 2, 0x90]);
+        packet.extend([u8::try_from(number % 50).unwrap(), 0, 53, 3, 198, 0, 0]);
+        packet.resize(1000, 7);
+        (1_000_000_000 + u64::from(number) * 1000, packet)
+    };
+    pcap((0..count).map(packet))
+}
+
 /// Frames with their times as a pcap file with nanoseconds.
 pub(crate) fn pcap(packets: impl Iterator<Item = (u64, Vec<u8>)>) -> Vec<u8> {
     let mut file = Vec::new();

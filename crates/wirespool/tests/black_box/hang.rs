@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::fuse::{Hang, Hanging};
-use crate::golden::pcap;
+use crate::golden::from_50_ports;
 use crate::machine::{CAPTURES, Ran, Volume, command, enter, run};
 
 /// A volume of two data columns and one of parity, with the captures of the demo, whose second
@@ -162,18 +162,6 @@ fn stop(child: &Child) {
     assert!(status.unwrap().success());
 }
 
-/// UDP packets of 1000 bytes; `first` is the number of the first one.
-fn packets(first: u32, count: u32) -> Vec<u8> {
-    let packet = |number: u32| {
-        let mut packet = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 3, 218];
-        packet.extend([0, 0, 0, 0, 64, 17, 0, 0, 192, 168, 0, 1, 192, 168, 0, 2, 0x90]);
-        packet.extend([u8::try_from(number % 50).unwrap(), 0, 53, 3, 198, 0, 0]);
-        packet.resize(1000, 7);
-        (1_000_000_000 + u64::from(number) * 1000, packet)
-    };
-    pcap((first..first + count).map(packet))
-}
-
 const PACKETS: u32 = 20_000;
 
 /// Imports packets and has the member hang when half of them are on their way.
@@ -184,7 +172,7 @@ fn import_while_it_hangs(rig: &Rig, hang: impl FnOnce(&Hanging)) -> Ran {
     let recorder = recorder.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut recorder = recorder.spawn().unwrap();
     let mut input = recorder.stdin.take().unwrap();
-    let (all, half) = (packets(0, PACKETS), packets(0, PACKETS / 2).len());
+    let (all, half) = (from_50_ports(PACKETS), from_50_ports(PACKETS / 2).len());
     let (before, after) = all.split_at(half);
     input.write_all(before).unwrap();
     sleep(Duration::from_secs(1));

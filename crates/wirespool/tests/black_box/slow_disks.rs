@@ -7,20 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::golden::pcap;
+use crate::golden::from_50_ports;
 use crate::machine::{BINARY, Loop, PAIR, Throttle, enter, run, text};
-
-/// UDP packets of 1000 bytes, from 50 ports in turn.
-fn traffic(path: &Path, count: u32) {
-    let packet = |number: u32| {
-        let mut packet = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 3, 218];
-        packet.extend([0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0x90]);
-        packet.extend([u8::try_from(number % 50).unwrap(), 0, 53, 3, 198, 0, 0]);
-        packet.resize(1000, 7);
-        (1_000_000_000 + u64::from(number) * 1000, packet)
-    };
-    std::fs::write(path, pcap((0..count).map(packet))).unwrap();
-}
 
 fn replay(traffic: &Path, packets_per_s: &str) -> Child {
     let mut replay = Command::new(BINARY);
@@ -47,8 +35,8 @@ fn questions_do_not_stop_a_recorder_whose_disks_are_too_slow() {
     let Some(group) = Throttle::new(&[first, second, third], 1_500_000) else { return };
     let folder = tempfile::tempdir().unwrap();
     let [many, few] = ["many.pcap", "few.pcap"].map(|name| folder.path().join(name));
-    traffic(&many, 120_000);
-    traffic(&few, 1500);
+    std::fs::write(&many, from_50_ports(120_000)).unwrap();
+    std::fs::write(&few, from_50_ports(1500)).unwrap();
     let index = text(folder.path().join("index"));
     let volume = &first.path;
     let members = ["--member", &second.path, "--member", &third.path];
