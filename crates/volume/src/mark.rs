@@ -11,11 +11,14 @@ use format::superblock::{Mark, Superblock};
 use units::Clock;
 
 /// Slots that are written before the superblocks are, and that a mount may have to look at one by
-/// one, on the first lap: behind what is written nothing can be read there. More than a small ring
-/// has; of that all heads are soon read.
-const FIRST_LAP: u64 = 1024;
+/// one, on the first lap: behind what is written nothing can be read there.
+const FIRST_LAP: u64 = 512;
+/// Of a small ring a part as large as this.
+const FIRST_LAP_SHARE: u64 = 4;
+/// A part as large as this may be written meanwhile.
+const MEANWHILE_SHARE: u64 = 4;
 /// With W at most 64: how far the ring may come on the first lap before the superblocks say more.
-pub(crate) const FIRST_LAP_AHEAD_MAX: u64 = FIRST_LAP + 2 * 64 + 2;
+pub(crate) const FIRST_LAP_AHEAD_MAX: u64 = FIRST_LAP + FIRST_LAP / MEANWHILE_SHARE + 2 * 64 + 2;
 /// Later every slot has a head, old or new, and the end is found among many in few steps.
 const LATER_SHARE: u64 = 8;
 
@@ -52,20 +55,32 @@ pub(crate) fn of_epoch(superblock: &Superblock, from: u64) -> Mark {
     Mark { until, ..superblock.mark }
 }
 
-/// Whether the superblocks are to be written before more is: half of what they allow is used.
+/// Whether it is time to write the superblocks: most of what they allow is used.
 pub(crate) fn is_due(superblock: &Superblock, acknowledged: StripeId) -> bool {
     acknowledged.sequence
         >= reached(superblock) + interval(&superblock.geometry, reached(superblock))
 }
 
-/// A writer asks [`is_due`] before each stripe, and is at most W slots ahead of what is
-/// acknowledged; closing a slot and beginning an epoch take one more each.
+/// Whether they are to be written before more is. A writer asks before each stripe.
+pub(crate) fn is_used_up(superblock: &Superblock, next: u64) -> bool {
+    next + margin(superblock) > superblock.mark.until
+}
+
+/// The writer is at most W slots ahead of what is acknowledged when it is time.
 fn until(superblock: &Superblock, from: u64) -> u64 {
-    let ahead = interval(&superblock.geometry, from) + 2 * u64::from(superblock.window) + 2;
+    let window = u64::from(superblock.window);
+    let interval = interval(&superblock.geometry, from);
+    let ahead = interval + interval / MEANWHILE_SHARE + window + margin(superblock);
     (from + ahead).min(SEQUENCE_MAX)
 }
 
+/// Closing a slot and beginning an epoch take one each, behind W stripes that are under way.
+fn margin(superblock: &Superblock) -> u64 {
+    u64::from(superblock.window) + 2
+}
+
 fn interval(geometry: &Geometry, sequence: u64) -> u64 {
+    let first_lap = FIRST_LAP.min((geometry.slots / FIRST_LAP_SHARE).max(1));
     let is_first_lap = sequence < 2 * geometry.slots;
-    if is_first_lap { FIRST_LAP } else { FIRST_LAP.max(geometry.slots / LATER_SHARE) }
+    if is_first_lap { first_lap } else { first_lap.max(geometry.slots / LATER_SHARE) }
 }
