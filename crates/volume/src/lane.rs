@@ -27,7 +27,6 @@ const DISCARD_TOKEN: u64 = 1 << 62;
 const STEP_TOKEN: u64 = 1 << 61;
 /// Set in the tokens of reads ahead; the other bits are where, in rows.
 const READ_TOKEN: u64 = 1 << 60;
-const ROW_LEN: u64 = ROW_BYTES as u64;
 /// Most that is read ahead of a member: a scan of the whole ring must not fill the memory.
 const AHEAD_BYTES_MAX: usize = 4 << 20;
 /// Who has made the head wait this long by a discard ...
@@ -318,7 +317,7 @@ impl Lane {
             self.ahead.clear();
         }
         for offset in wanted {
-            let token = READ_TOKEN | offset / ROW_LEN;
+            let token = READ_TOKEN | (offset / u64::from(ROW_BYTES));
             if !self.under_way.iter().any(|&(other, _)| other == token) {
                 self.reading += 1;
                 self.under_way.push_back((token, now_ns));
@@ -446,7 +445,7 @@ impl Lane {
         }
         if completion.token & READ_TOKEN != 0 {
             self.reading -= 1;
-            let offset = (completion.token & !READ_TOKEN) * ROW_LEN;
+            let offset = (completion.token & !READ_TOKEN) * u64::from(ROW_BYTES);
             // What cannot be read is asked for again, by whoever needs it.
             let read = completion.read.filter(|_| completion.result.is_ok());
             self.ahead.extend(read.map(|read| (offset, read)));

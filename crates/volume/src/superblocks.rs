@@ -27,7 +27,7 @@ pub(crate) fn load_from(device: &dyn ReadAt) -> Result<Superblock, Error> {
     let mut reads: Vec<_> = into.map(|(&at, page)| device::Read::new(at, page)).collect();
     device.read_many(&mut reads);
     let results: Vec<_> = reads.into_iter().map(|read| read.result).collect();
-    pick(offsets.into_iter().zip(results.into_iter().zip(pages)).collect(), size_bytes)
+    pick(&offsets.into_iter().zip(results.into_iter().zip(pages)).collect(), size_bytes)
 }
 
 /// How long reads are waited for before the device is asked in a way that says what ails it.
@@ -67,12 +67,12 @@ fn end(device: &mut dyn Device) -> Result<Superblock, Error> {
         }
     }
     let of = |done: Completion| Some((done.token, (done.result, done.read?)));
-    pick(done.into_iter().filter_map(of).collect(), size_bytes)
+    pick(&done.into_iter().filter_map(of).collect(), size_bytes)
 }
 
 /// The newest valid copy among these pages, by their offset.
 fn pick(
-    pages: BTreeMap<u64, (Result<(), device::Error>, Vec<u8>)>,
+    pages: &BTreeMap<u64, (Result<(), device::Error>, Vec<u8>)>,
     size_bytes: u64,
 ) -> Result<Superblock, Error> {
     let read = |offset: u64, into: &mut [u8]| {
