@@ -2,16 +2,14 @@
 
 use core::ops::Range;
 use core::time::Duration;
-use std::cell::RefCell;
 
-use device::{Pool, Row};
-use format::claim::CLAIM_OFFSET;
+use device::Pool;
 use format::superblock::{SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock};
 use units::Clock;
 
 use crate::Error;
 use crate::claim::Kept;
-use crate::heads::{Expected, Heads, Unreadable};
+use crate::heads::{Heads, Unreadable};
 use crate::lane::Lane;
 use crate::membership::Membership;
 use crate::steps::{RENEWAL, Step};
@@ -108,15 +106,9 @@ impl Lanes {
     /// Reads the superblocks again, now that nobody else writes; gives the members that cannot be
     /// read.
     pub(crate) fn reload(&mut self) -> Result<Vec<(u8, Error)>, Error> {
-        let mut devices: Vec<_> = self.iter_mut().map(|(_, lane)| lane.device_mut()).collect();
-        let loaded = superblocks::load_all(&mut devices);
-        let mut failed = Vec::new();
-        for ((member, lane), loaded) in self.iter_mut().zip(loaded) {
-            match loaded {
-                Ok(superblock) => lane.reloaded(superblock),
-                Err(error) => failed.push((member, error)),
-            }
-        }
+        let loaded = self.iter_mut().map(|(member, lane)| (member, lane.reload()));
+        let failed = loaded.filter_map(|(member, loaded)| Some((member, loaded.err()?)));
+        let failed: Vec<_> = failed.collect();
         for (member, _) in &failed {
             self.remove(*member);
         }
@@ -124,21 +116,6 @@ impl Lanes {
             membership_of(self.iter())?;
         }
         Ok(failed)
-    }
-
-    /// The claims of all members, read at the same time.
-    pub(crate) fn read_claims(&mut self, clock: &dyn Clock) -> Result<Vec<(u8, Row)>, Failed> {
-        let members: Vec<u8> = self.iter().map(|lane| lane.superblock().member).collect();
-        let expected =
-            Expected { members: &members, offsets: &[CLAIM_OFFSET], len: device::ROW_SIZE };
-        self.read_ahead(expected, clock)?;
-        let mut rows = Vec::new();
-        let read = self.each(|member, lane| {
-            rows.push((member, lane.read_claim()?));
-            Ok(())
-        });
-        self.iter_mut().for_each(|(_, lane)| lane.forget());
-        read.map(|()| rows)
     }
 
     /// Renews the claims that are due, and waits for it.
@@ -212,25 +189,16 @@ impl Lanes {
             let steps = of(lane);
             lane.begin(steps, now_ns);
         }
-        self.wait_for_steps(clock)
-    }
-
-    fn wait_for_steps(&mut self, clock: &dyn Clock) -> Result<(), Failed> {
         while self.iter().any(Lane::has_steps) {
-            self.wait(clock)?;
+            match self.advance(Some(WAIT), usize::MAX, clock) {
+                Ok(()) => {}
+                Err(Failed { member: Some(member), error }) => {
+                    self.get_mut(member).expect("it is one of them").fail(error);
+                }
+                Err(failed) => return Err(failed),
+            }
         }
         Ok(())
-    }
-
-    /// Takes what has come; a member that has failed is to do nothing more.
-    fn wait(&mut self, clock: &dyn Clock) -> Result<(), Failed> {
-        match self.advance(Some(WAIT), usize::MAX, clock) {
-            Err(Failed { member: Some(member), error }) => {
-                self.get_mut(member).expect("it is one of them").fail(error);
-                Ok(())
-            }
-            other => other,
-        }
     }
 
     /// The next member that has failed and that nobody has heard of.
@@ -297,25 +265,6 @@ impl Lanes {
         is_meant: impl Fn(u8) -> bool,
         change: impl Fn(&Superblock) -> Superblock,
     ) -> Result<(), Failed> {
-        // Those that are being written say what the next ones follow.
-        self.wait_for_steps(clock)?;
-        self.begin_store(clock, is_meant, change)?;
-        self.wait_for_steps(clock)?;
-        self.failure()
-    }
-
-    /// Starts writing the superblocks that follow from those of now, while stripes go on: they
-    /// count as what the members say once they are all there.
-    ///
-    /// # Panics
-    /// When others are being written.
-    pub(crate) fn begin_store(
-        &mut self,
-        clock: &dyn Clock,
-        is_meant: impl Fn(u8) -> bool,
-        change: impl Fn(&Superblock) -> Superblock,
-    ) -> Result<(), Failed> {
-        assert!(!self.is_storing(), "superblocks are written one after the other");
         let meant = self.iter().map(Lane::superblock).filter(|own| is_meant(own.member));
         let next: Vec<Superblock> = meant.map(change).collect();
         if next.is_empty() {
@@ -323,24 +272,23 @@ impl Lanes {
         }
         let pages = Pool::new(next.len() * usize::from(SUPERBLOCK_COPIES), SUPERBLOCK_BYTES)
             .map_err(Failed::of_nobody)?;
-        let now_ns = clock.boottime_ns();
-        for own in next {
-            let lane = self.get_mut(own.member).expect("it is one of them");
-            if lane.has_failed() {
-                continue;
-            }
-            lane.issue(own.clone());
-            let copies = superblocks::steps(&own, lane.device().size_bytes(), &pages);
-            // What is written over must be what was written last.
-            let steps = RENEWAL.into_iter().chain(copies).chain([Step::Stored(Box::new(own))]);
-            lane.begin(steps.collect(), now_ns);
+        for own in &next {
+            self.get_mut(own.member).expect("it is one of them").issue(own.clone());
         }
-        Ok(())
-    }
-
-    /// Superblocks are being written.
-    pub(crate) fn is_storing(&self) -> bool {
-        self.iter().any(Lane::is_storing)
+        self.carry_out(clock, |lane| {
+            let own = next.iter().find(|next| next.member == lane.superblock().member);
+            let size_bytes = lane.device().size_bytes();
+            let store = own.map(|own| superblocks::steps(own, size_bytes, &pages));
+            // What is written over must be what was written last.
+            store.map_or_else(Vec::new, |store| RENEWAL.into_iter().chain(store).collect())
+        })?;
+        for next in next {
+            let lane = self.get_mut(next.member).expect("it is one of them");
+            if !lane.has_failed() {
+                lane.stored(next);
+            }
+        }
+        self.failure()
     }
 
     /// The same for a change of what all members agree on: the newest superblock with it, one
@@ -350,8 +298,6 @@ impl Lanes {
         clock: &dyn Clock,
         change: impl FnOnce(&mut Superblock),
     ) -> Result<(), Failed> {
-        // Those that are being written are older than this one.
-        self.wait_for_steps(clock)?;
         let newest = self.iter().map(Lane::superblock).max_by_key(|own| own.generation);
         let mut next = newest.expect("a volume has members").successor();
         change(&mut next);
@@ -461,47 +407,17 @@ impl Lanes {
         self.iter().map(Lane::in_flight).sum()
     }
 
-    /// Reads through the members' writers, all of them at the same time.
+    /// Reads through the members' writers.
     pub(crate) fn with_heads<T>(
-        &mut self,
+        &self,
         membership: &Membership,
-        clock: &dyn Clock,
         run: impl FnOnce(&Heads<'_>) -> T,
-    ) -> Result<T, Failed> {
-        let lanes = RefCell::new((self, Ok(())));
+    ) -> T {
         let read = |member: u8, offset: u64, into: &mut [u8]| {
-            let (lanes, _) = &*lanes.borrow();
-            let lane = lanes.get(member).filter(|lane| !lane.has_failed()).ok_or(Unreadable)?;
-            lane.read_at(offset, into).map_err(|_| Unreadable)
+            let lane = self.get(member).ok_or(Unreadable)?;
+            lane.device().read_at(offset, into).map_err(|_| Unreadable)
         };
-        let fetch = |expected: Expected<'_>| {
-            let (lanes, so_far) = &mut *lanes.borrow_mut();
-            if so_far.is_ok() {
-                *so_far = lanes.read_ahead(expected, clock);
-            }
-        };
-        let found = run(&Heads::new(&read, membership).fetched_by(&fetch));
-        let (lanes, so_far) = lanes.into_inner();
-        lanes.iter_mut().for_each(|(_, lane)| lane.forget());
-        so_far?;
-        lanes.failure().map(|()| found)
-    }
-
-    /// Members that do not answer, while nobody does, are not waited for any longer: whoever asks
-    /// them hears it.
-    fn read_ahead(&mut self, expected: Expected<'_>, clock: &dyn Clock) -> Result<(), Failed> {
-        let Expected { members, offsets, len } = expected;
-        let now_ns = clock.boottime_ns();
-        for (member, lane) in self.iter_mut() {
-            if members.contains(&member) && !lane.has_failed() {
-                lane.read_ahead(offsets, len, now_ns);
-            }
-        }
-        let until_ns = now_ns.saturating_add(self.patience_ns.saturating_mul(2));
-        while self.iter().any(Lane::is_reading) && clock.boottime_ns() < until_ns {
-            self.wait(clock)?;
-        }
-        Ok(())
+        run(&Heads::new(&read, membership))
     }
 }
 

@@ -11,14 +11,11 @@ use format::superblock::{Mark, Superblock};
 use units::Clock;
 
 /// Slots that are written before the superblocks are, and that a mount may have to look at one by
-/// one, on the first lap: behind what is written nothing can be read there.
-const FIRST_LAP: u64 = 704;
-/// Of a ring that has fewer a part as large as this.
-const SMALL_SHARE: u64 = 4;
-/// A part as large as this may be written meanwhile.
-const MEANWHILE_SHARE: u64 = 16;
+/// one, on the first lap: behind what is written nothing can be read there. More than a small ring
+/// has; of that all heads are soon read.
+const FIRST_LAP: u64 = 1024;
 /// With W at most 64: how far the ring may come on the first lap before the superblocks say more.
-pub(crate) const FIRST_LAP_AHEAD_MAX: u64 = FIRST_LAP + FIRST_LAP / MEANWHILE_SHARE + 2 * 64 + 2;
+pub(crate) const FIRST_LAP_AHEAD_MAX: u64 = FIRST_LAP + 2 * 64 + 2;
 /// Later every slot has a head, old or new, and the end is found among many in few steps.
 const LATER_SHARE: u64 = 8;
 
@@ -55,33 +52,20 @@ pub(crate) fn of_epoch(superblock: &Superblock, from: u64) -> Mark {
     Mark { until, ..superblock.mark }
 }
 
-/// Whether it is time to write the superblocks: most of what they allow is used.
+/// Whether the superblocks are to be written before more is: half of what they allow is used.
 pub(crate) fn is_due(superblock: &Superblock, acknowledged: StripeId) -> bool {
     acknowledged.sequence
         >= reached(superblock) + interval(&superblock.geometry, reached(superblock))
 }
 
-/// Whether they are to be written before more is. A writer asks before each stripe.
-pub(crate) fn is_used_up(superblock: &Superblock, next: u64) -> bool {
-    next + margin(superblock) > superblock.mark.until
-}
-
-/// The writer is at most W slots ahead of what is acknowledged when it is time.
+/// A writer asks [`is_due`] before each stripe, and is at most W slots ahead of what is
+/// acknowledged; closing a slot and beginning an epoch take one more each.
 fn until(superblock: &Superblock, from: u64) -> u64 {
-    let window = u64::from(superblock.window);
-    let interval = interval(&superblock.geometry, from);
-    let ahead = interval + interval / MEANWHILE_SHARE + window + margin(superblock);
+    let ahead = interval(&superblock.geometry, from) + 2 * u64::from(superblock.window) + 2;
     (from + ahead).min(SEQUENCE_MAX)
 }
 
-/// Closing a slot and beginning an epoch take one each, behind W stripes that are under way.
-fn margin(superblock: &Superblock) -> u64 {
-    u64::from(superblock.window) + 2
-}
-
 fn interval(geometry: &Geometry, sequence: u64) -> u64 {
-    let is_small = geometry.slots < FIRST_LAP;
-    let first_lap = if is_small { (geometry.slots / SMALL_SHARE).max(1) } else { FIRST_LAP };
     let is_first_lap = sequence < 2 * geometry.slots;
-    if is_first_lap { first_lap } else { first_lap.max(geometry.slots / LATER_SHARE) }
+    if is_first_lap { FIRST_LAP } else { FIRST_LAP.max(geometry.slots / LATER_SHARE) }
 }

@@ -6,7 +6,6 @@
 //! and one that does not answer is found late as with any write.
 
 use device::Shared;
-use format::superblock::Superblock;
 
 /// One of several things that follow each other.
 #[derive(Clone, Debug)]
@@ -27,8 +26,6 @@ pub(crate) enum Step {
     Renew,
     /// Writes that the claim has ended.
     EndClaim,
-    /// Nothing is left to do: the superblock copies were all written anew, and say this.
-    Stored(Box<Superblock>),
 }
 
 /// The claim is compared and renewed, as often as its interval says.

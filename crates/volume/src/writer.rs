@@ -164,8 +164,6 @@ pub struct Writer {
     gone: Vec<Lane>,
     /// Slots up to that of this sequence were discarded, or are behind the head.
     discarded_through: u64,
-    /// The superblocks are being written, to say how far the ring has come.
-    is_marking: bool,
     /// Too few members are left.
     stopped: bool,
 }
@@ -201,7 +199,6 @@ impl Writer {
             expelled: Vec::new(),
             gone: Vec::new(),
             discarded_through: 0,
-            is_marking: false,
             stopped: false,
             membership,
             lanes,
@@ -328,7 +325,9 @@ impl Writer {
             columns.len() == data_columns || (columns.is_empty() && rows == 0),
             "a stripe has a body for every data column or none"
         );
-        self.mark(clock)?;
+        if mark::is_due(self.superblock(), self.acknowledged) {
+            self.store(clock, |own| own)?;
+        }
         if rows > self.plan(0).room {
             self.close_slot(clock, false)?;
         }
@@ -427,7 +426,6 @@ impl Writer {
         match self.lanes.poll(wait, enough, clock) {
             Ok(()) => {
                 self.acknowledge();
-                self.marked();
                 self.discard_next(clock);
                 Ok(())
             }

@@ -15,7 +15,7 @@ use super::erase::Erasure;
 use super::{Writer, own_pools, told_by_epoch};
 use crate::epoch::{self, Beginning};
 use crate::lane::Lane;
-use crate::lanes::{Failed, Lanes, WAIT};
+use crate::lanes::{Failed, WAIT};
 use crate::{Error, MemberFailure, create, superblocks};
 
 /// A member that a running writer went on without.
@@ -116,11 +116,7 @@ impl Writer {
     /// Ends the epoch: everything in flight is durable, and the slot is closed in the name of the
     /// next one, whose stripe follows in a fresh slot. `change` is in force from there on.
     fn begin_epoch(&mut self, change: Change, clock: &dyn Clock) -> Result<(), Failed> {
-        let is_busy = |lanes: &Lanes| {
-            let is_written = lanes.durable_below().is_none() && !lanes.is_storing();
-            !is_written || lanes.discarding().next().is_some()
-        };
-        while is_busy(&self.lanes) {
+        while self.lanes.durable_below().is_some() || self.lanes.discarding().next().is_some() {
             self.lanes.await_discards(|_| true, clock);
             self.lanes.poll(Some(WAIT), 1, clock)?;
         }

@@ -203,45 +203,18 @@ impl Writer {
         clock: &dyn Clock,
         change: impl Fn(Superblock) -> Superblock,
     ) -> Result<(), Error> {
-        let next = self.successor(clock);
-        let stored = self.lanes.store(clock, |own| change(next(own)));
+        let erased = self.erasure.done();
+        let mark = mark::of(self.superblock(), self.acknowledged, false, clock);
+        let stored = self.lanes.store(clock, |own| {
+            let erased_before = own.erased_before.max(erased);
+            change(Superblock { erased_before, mark, ..own.successor() })
+        });
         match stored {
             Ok(()) => {
                 self.membership = self.lanes.membership();
                 Ok(())
             }
             Err(failed) => self.expel(failed, clock),
-        }
-    }
-
-    fn successor(&self, clock: &dyn Clock) -> impl Fn(&Superblock) -> Superblock + use<> {
-        let erased = self.erasure.done();
-        let mark = mark::of(self.superblock(), self.acknowledged, false, clock);
-        move |own| {
-            let erased_before = own.erased_before.max(erased);
-            Superblock { erased_before, mark, ..own.successor() }
-        }
-    }
-
-    /// Has the superblocks say how far the ring has come, when it is time; stripes go on meanwhile,
-    /// as far as those of before allow it.
-    pub(super) fn mark(&mut self, clock: &dyn Clock) -> Result<(), Error> {
-        if !self.is_marking && mark::is_due(self.superblock(), self.acknowledged) {
-            let begun = self.lanes.begin_store(clock, |_| true, self.successor(clock));
-            begun.or_else(|failed| self.expel(failed, clock))?;
-            self.is_marking = true;
-        }
-        while self.is_marking && mark::is_used_up(self.superblock(), self.next().sequence) {
-            self.poll_at_once(clock)?;
-        }
-        Ok(())
-    }
-
-    /// Takes what the superblocks say once they are written.
-    pub(super) fn marked(&mut self) {
-        if self.is_marking && !self.lanes.is_storing() {
-            self.membership = self.lanes.membership();
-            self.is_marking = false;
         }
     }
 }

@@ -1,30 +1,24 @@
 //! A disk that does first what came last: nothing may be taken for done because something later is.
 
-use core::ops::Range;
 use core::time::Duration;
 
-use device::{Completion, Crash, Device, Error, Fault, MUTATIONS, Modelled, ReadAt, Rule, Shared};
-use format::superblock::{SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock, copy_offset};
+use device::{Completion, Crash, Device, Error, Fault, MUTATIONS, Modelled, Rule, Shared};
 use volume::{Opener, mount};
 
 use crate::ring::{Ring, boxed};
 
+/// Writes to the ring wait for this many others, and flushes for none.
+const OTHERS: usize = 40;
 /// Where slots begin.
 const RING_BEGIN: u64 = 2 << 20;
 
-/// A disk that keeps a write back.
+/// A disk that keeps one write to the ring back.
 #[derive(Debug)]
 struct Late {
     disk: Modelled,
-    /// Writes that begin here are kept back, one at a time ...
-    places: Range<u64>,
-    /// ... for so many operations.
-    others: usize,
     kept_back: Option<(u64, u64, Shared, usize)>,
-    /// Such writes until one is kept back, and then operations until it is done.
+    /// Writes to the ring until one is kept back, and then operations until it is done.
     left: usize,
-    /// Only the first.
-    is_once: bool,
 }
 
 impl Late {
@@ -34,7 +28,7 @@ impl Late {
             && let Some((token, offset, data, len)) = self.kept_back.take()
         {
             self.disk.submit_write(token, offset, data, len);
-            self.left = if self.is_once { usize::MAX } else { 1 };
+            self.left = usize::MAX;
         }
     }
 }
@@ -45,13 +39,12 @@ impl Device for Late {
     }
 
     fn submit_write(&mut self, token: u64, offset: u64, data: Shared, len: usize) {
-        let is_meant = self.places.contains(&offset);
-        if self.kept_back.is_none() && is_meant && self.left <= 1 {
+        if self.kept_back.is_none() && offset >= RING_BEGIN && self.left <= 1 {
             self.kept_back = Some((token, offset, data, len));
-            self.left = self.others;
+            self.left = OTHERS;
             return;
         }
-        if self.kept_back.is_some() || is_meant {
+        if self.kept_back.is_some() || offset >= RING_BEGIN {
             self.count();
         }
         self.disk.submit_write(token, offset, data, len);
@@ -68,8 +61,8 @@ impl Device for Late {
         self.disk.submit_discard(token, offset, len);
     }
 
-    fn submit_read(&mut self, token: u64, offset: u64, len: usize) {
-        self.disk.submit_read(token, offset, len);
+    fn submit_read(&mut self, token: u64, offset: u64) {
+        self.disk.submit_read(token, offset);
     }
 
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {
@@ -109,10 +102,8 @@ fn what_is_in_flight_is_durable_before_the_epoch_that_acknowledges_it() {
         let mut ring = Ring::new(2, 1);
         let disks = ring.disks.clone();
         let mut devices = boxed(&disks);
-        let (disk, places) = (disks[2].clone(), RING_BEGIN..u64::MAX);
-        let (kept_back, others) = (None, 40);
-        let late = Late { disk, places, others, kept_back, left: first, is_once: true };
-        devices[2] = Box::new(late);
+        let disk = disks[2].clone();
+        devices[2] = Box::new(Late { disk, kept_back: None, left: first });
         let (mut writer, _) = mount(devices, &Opener::alone(&ring.timeline)).unwrap();
         ring.append(&mut writer, 3).unwrap();
         disks[1].add_rule(Rule::new(Fault::Error, MUTATIONS));
@@ -126,47 +117,5 @@ fn what_is_in_flight_is_durable_before_the_epoch_that_acknowledges_it() {
         let left = [crashed[0].clone(), crashed[2].clone()];
         drop(mount(boxed(&left), &Opener::alone(&ring.timeline)).unwrap());
         ring.check(&left, acknowledged);
-    }
-}
-
-/// What the newest superblock copy of a disk says.
-fn superblock_on(disk: &Modelled) -> Superblock {
-    let copies = (0..SUPERBLOCK_COPIES).filter_map(|copy| {
-        let (at, mut page) = (copy_offset(copy, ReadAt::size_bytes(disk)), [0; SUPERBLOCK_BYTES]);
-        ReadAt::read_at(disk, at, &mut page).unwrap();
-        Superblock::decode(&page, copy).ok()
-    });
-    copies.max_by_key(|copy| copy.generation).unwrap()
-}
-
-#[test]
-fn stripes_go_on_beside_superblocks_and_no_further_than_those_say() {
-    for others in [1, 20, 60, 100, 1000] {
-        let mut ring = Ring::new(2, 1);
-        let disks = ring.disks.clone();
-        let mut devices = boxed(&disks);
-        let (disk, places) = (disks[1].clone(), 0..1);
-        let late = Late { disk, places, others, kept_back: None, left: 1, is_once: false };
-        devices[1] = Box::new(late);
-        let (mut writer, _) = mount(devices, &Opener::alone(&ring.timeline)).unwrap();
-        let slots = writer.geometry().slots;
-        let mut lead_max = 0;
-        for _ in 0..3 * slots {
-            ring.append(&mut writer, 1).unwrap();
-            let newest = ring.appended.last().unwrap().0.sequence;
-            for disk in &disks {
-                let superblock = superblock_on(&disk.crash(Crash::LoseAll));
-                assert!(newest < superblock.mark.until, "{newest}: {:?}", superblock.mark);
-                let reached = superblock.mark.acknowledged.sequence.max(superblock.joined_start);
-                lead_max = lead_max.max(newest - reached);
-            }
-        }
-        let interval = slots / 4;
-        println!("{others} others, W {}: {lead_max} of {slots}", superblock_on(&disks[0]).window);
-        if others == 60 {
-            let waited = interval + u64::from(superblock_on(&disks[0]).window);
-            assert!(lead_max > waited + 2, "{lead_max}: they were waited for");
-        }
-        writer.close(&ring.timeline).unwrap();
     }
 }
