@@ -131,7 +131,8 @@ fn partitioned() -> Option<Loop> {
 #[test]
 fn a_disk_mounted_in_another_namespace_is_refused() {
     let Some(device) = Loop::new(64 * MIB, &[], make_ext4) else { return };
-    let script = "mount \"$0\" /mnt && echo mounted && cat";
+    // To be read only: the kernel writes to what it has just mounted when it pleases.
+    let script = "mount -o ro \"$0\" /mnt && echo mounted && cat";
     let mut held = Command::new("unshare");
     held.args(["--mount", "sh", "-c", script, &device.path]);
     let mut held = held.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
