@@ -14,9 +14,7 @@ use rustix::io::Errno;
 
 use crate::clock::monotonic_ns;
 use crate::fault::{Effect, Faults, faulty_flush, faulty_read, latency_of};
-use crate::{
-    Completion, Device, Error, Fault, Operation, ROW_SIZE, Rule, Shared, assert_range, to_usize,
-};
+use crate::{Completion, Device, Error, Fault, Operation, Rule, Shared, assert_range, to_usize};
 
 /// A device with rules of faults.
 #[derive(Debug)]
@@ -140,15 +138,15 @@ impl Device for Faulty {
     }
 
     /// Read at once, and reported when a slow one would be done.
-    fn submit_read(&mut self, token: u64, offset: u64) {
+    fn submit_read(&mut self, token: u64, offset: u64, len: usize) {
         let mut faults = self.faults.lock();
-        let fault = faults.next(Operation::Read, offset, ROW_SIZE);
-        let (mut row, size) = ([0; ROW_SIZE], self.inner.size_bytes());
+        let fault = faults.next(Operation::Read, offset, len);
+        let (mut bytes, size) = (vec![0; len], self.inner.size_bytes());
         let read = |offset, into: &mut [u8]| self.inner.read_at(offset, into);
-        let result = faulty_read(fault, (offset, &mut row), size, &mut faults.random, read);
+        let result = faulty_read(fault, (offset, &mut bytes), size, &mut faults.random, read);
         drop(faults);
         let latency_ns = latency_of(fault);
-        let completion = Completion::of_read(token, result, (row, latency_ns));
+        let completion = Completion::of_read(token, result, (bytes, latency_ns));
         self.held.push((monotonic_ns() + latency_ns, completion));
     }
 

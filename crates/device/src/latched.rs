@@ -41,7 +41,7 @@ impl Latched {
 
     /// Notes a failure, and takes back the success of a flush that came after one.
     fn judge(&mut self, completion: &mut Completion) {
-        if completion.row.is_some() {
+        if completion.read.is_some() {
             return;
         }
         let discard = self.discards.iter().position(|&token| token == completion.token);
@@ -92,8 +92,8 @@ impl Device for Latched {
         }
     }
 
-    fn submit_read(&mut self, token: u64, offset: u64) {
-        self.inner.submit_read(token, offset);
+    fn submit_read(&mut self, token: u64, offset: u64, len: usize) {
+        self.inner.submit_read(token, offset, len);
     }
 
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {

@@ -74,18 +74,22 @@ pub struct Completion {
     /// From submission to completion as the device saw it.
     pub latency_ns: u64,
     /// Of a read, also of one that failed: what was read.
-    pub row: Option<Box<Row>>,
+    pub read: Option<Vec<u8>>,
 }
 
 impl Completion {
     /// The end of a write, a flush or a discard.
     pub fn new(token: u64, result: Result<(), Error>, latency_ns: u64) -> Self {
-        Self { token, result, latency_ns, row: None }
+        Self { token, result, latency_ns, read: None }
     }
 
     /// The end of a read.
-    pub fn of_read(token: u64, result: Result<(), Error>, (row, latency_ns): (Row, u64)) -> Self {
-        Self { token, result, latency_ns, row: Some(Box::new(row)) }
+    pub fn of_read(
+        token: u64,
+        result: Result<(), Error>,
+        (read, latency_ns): (Vec<u8>, u64),
+    ) -> Self {
+        Self { token, result, latency_ns, read: Some(read) }
     }
 }
 
@@ -119,12 +123,12 @@ pub trait Device: Send + fmt::Debug {
     /// As [`Device::submit_write`].
     fn submit_discard(&mut self, token: u64, offset: u64, len: u64);
 
-    /// Starts reading the row at `offset`, which its completion carries. Sees every write that had
-    /// completed before. A read that fails says nothing about writes.
+    /// Starts reading `len` bytes at `offset`, which its completion carries. Sees every write that
+    /// had completed before. A read that fails says nothing about writes.
     ///
     /// # Panics
     /// As [`Device::submit_write`].
-    fn submit_read(&mut self, token: u64, offset: u64);
+    fn submit_read(&mut self, token: u64, offset: u64, len: usize);
 
     /// Appends finished operations to `out`. `None` does not block; with a wait it returns as soon
     /// as one has finished, nothing is in flight, or the time is over.

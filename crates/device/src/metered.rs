@@ -85,14 +85,14 @@ impl Device for Metered {
         self.inner.submit_discard(token, offset, len);
     }
 
-    fn submit_read(&mut self, token: u64, offset: u64) {
-        self.inner.submit_read(token, offset);
+    fn submit_read(&mut self, token: u64, offset: u64, len: usize) {
+        self.inner.submit_read(token, offset, len);
     }
 
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {
         let first = out.len();
         self.inner.reap(wait, out);
-        let mutations = out.iter().skip(first).filter(|completion| completion.row.is_none());
+        let mutations = out.iter().skip(first).filter(|completion| completion.read.is_none());
         for completion in mutations {
             let flush = self.flushes.iter().position(|&token| token == completion.token);
             let discard = self.discards.iter().position(|&token| token == completion.token);

@@ -10,7 +10,7 @@ use crate::discard::discard_range;
 use crate::guarded::Guarded;
 use crate::patience::LEAVE;
 use crate::target::Target;
-use crate::{Completion, Device, Error, ROW_SIZE, ReadAt, Shared, assert_range, to_usize};
+use crate::{Completion, Device, Error, ReadAt, Shared, assert_range, to_usize};
 
 /// Enough for several writes in flight and a flush beside them.
 pub(crate) const THREAD_COUNT: usize = 4;
@@ -52,7 +52,7 @@ enum Work {
     Write { offset: u64, data: Shared, len: usize },
     Flush,
     Discard { offset: u64, len: u64 },
-    Read { offset: u64 },
+    Read { offset: u64, len: usize },
 }
 
 impl Threads {
@@ -101,7 +101,7 @@ impl Queues {
 
 fn work(target: &Target, queues: &Queues) {
     while let Some(Job { token, submitted_ns, work }) = queues.next() {
-        let mut row = None;
+        let mut read = None;
         let result = match work {
             Work::Write { offset, data, len } => {
                 target.write_at(offset, data.get(..len).expect("checked at submission"))
@@ -109,12 +109,10 @@ fn work(target: &Target, queues: &Queues) {
             // Covers what was completed at submission, and possibly more.
             Work::Flush => target.sync(),
             Work::Discard { offset, len } => discard_range(target, offset, len),
-            Work::Read { offset } => {
-                target.read_at(offset, &mut row.insert(Box::new([0; ROW_SIZE]))[..])
-            }
+            Work::Read { offset, len } => target.read_at(offset, read.insert(vec![0; len])),
         };
         let latency_ns = monotonic_ns().saturating_sub(submitted_ns);
-        queues.lock().done.push(Completion { token, result, latency_ns, row });
+        queues.lock().done.push(Completion { token, result, latency_ns, read });
         queues.finished.notify_one();
     }
 }
@@ -139,9 +137,9 @@ impl Device for Threads {
         self.submit(token, Work::Discard { offset, len });
     }
 
-    fn submit_read(&mut self, token: u64, offset: u64) {
-        assert_range(offset, ROW_SIZE, self.target.size_bytes());
-        self.submit(token, Work::Read { offset });
+    fn submit_read(&mut self, token: u64, offset: u64, len: usize) {
+        assert_range(offset, len, self.target.size_bytes());
+        self.submit(token, Work::Read { offset, len });
     }
 
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {

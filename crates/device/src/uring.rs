@@ -26,9 +26,7 @@ use crate::discard::Discards;
 use crate::guarded::Guarded;
 use crate::patience::LEAVE;
 use crate::target::Bounce;
-use crate::{
-    Completion, Device, Error, ROW_SIZE, ReadAt, Row, Shared, assert_range, rings, to_u64, to_usize,
-};
+use crate::{Completion, Device, Error, ReadAt, Shared, assert_range, rings, to_u64, to_usize};
 
 /// Submissions are handed over at once, so this bounds nothing.
 const RING_ENTRIES: u32 = 64;
@@ -68,10 +66,11 @@ enum Operation {
         done: usize,
     },
     Flush,
-    /// `done` bytes of the row are there.
+    /// `done` of `len` bytes are there.
     Read {
         offset: u64,
-        row: Bounce,
+        bytes: Bounce,
+        len: usize,
         done: usize,
     },
 }
@@ -93,8 +92,8 @@ impl Uring {
         assert!(self.in_flight < room, "at most {room} operations are in flight");
         self.in_flight += 1;
         if let Some(error) = &self.broken {
-            let (result, row) = (Err(error.clone()), operation.into_row());
-            self.unsent.push(Completion { token, result, latency_ns: 0, row });
+            let (result, read) = (Err(error.clone()), operation.into_read());
+            self.unsent.push(Completion { token, result, latency_ns: 0, read });
             return;
         }
         let slot = Slot { token, submitted_ns: monotonic_ns(), operation };
@@ -159,9 +158,11 @@ impl Uring {
         let cause = Error::Io { operation: "submit to io_uring", offset: 0, errno };
         for slot in self.slots.drain(..).flatten() {
             let result = Err(cause.clone());
-            let row = matches!(slot.operation, Operation::Read { .. });
-            let row = row.then(|| Box::new([0; ROW_SIZE]));
-            self.unsent.push(Completion { token: slot.token, result, latency_ns: 0, row });
+            let read = match slot.operation {
+                Operation::Read { len, .. } => Some(vec![0; len]),
+                Operation::Write { .. } | Operation::Flush => None,
+            };
+            self.unsent.push(Completion { token: slot.token, result, latency_ns: 0, read });
             core::mem::forget(slot.operation);
         }
         self.broken = Some(cause);
@@ -186,7 +187,8 @@ impl Uring {
                     let slot = self.slots.get_mut(index).and_then(Option::take);
                     let Slot { token, submitted_ns, operation } = slot.expect("it was there");
                     let latency_ns = monotonic_ns().saturating_sub(submitted_ns);
-                    out.push(Completion { token, result, latency_ns, row: operation.into_row() });
+                    let read = operation.into_read();
+                    out.push(Completion { token, result, latency_ns, read });
                     self.in_flight -= 1;
                 }
             }
@@ -227,9 +229,9 @@ impl Operation {
                 opcode::Write::new(file, rest.as_ptr(), count).offset(offset).build()
             }
             Self::Flush => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
-            Self::Read { offset, row, done } => {
-                let rest = row.aligned(ROW_SIZE).get_mut(*done..).expect("inside the row");
-                let count = u32::try_from(rest.len()).expect("a row is small");
+            Self::Read { offset, bytes, len, done } => {
+                let rest = bytes.aligned(*len).get_mut(*done..).expect("inside what is read");
+                let count = u32::try_from(rest.len()).unwrap_or(1 << 30);
                 let offset = *offset + to_u64(*done);
                 opcode::Read::new(file, rest.as_mut_ptr(), count).offset(offset).build()
             }
@@ -237,10 +239,9 @@ impl Operation {
     }
 
     /// What a read has read.
-    fn into_row(self) -> Option<Box<Row>> {
-        let Self::Read { mut row, .. } = self else { return None };
-        let row: &Row = (&*row.aligned(ROW_SIZE)).try_into().expect("a row was asked for");
-        Some(Box::new(*row))
+    fn into_read(self) -> Option<Vec<u8>> {
+        let Self::Read { mut bytes, len, .. } = self else { return None };
+        Some(bytes.aligned(len).to_vec())
     }
 
     /// Takes the kernel's answer; `None` means that something is left to do.
@@ -265,10 +266,10 @@ impl Operation {
                 assert!(*done <= *len, "the kernel wrote no more than it was given");
                 (*done == *len).then_some(Ok(()))
             }
-            Self::Read { done, .. } => {
+            Self::Read { len, done, .. } => {
                 *done += count;
-                assert!(*done <= ROW_SIZE, "the kernel read no more than it was asked for");
-                (*done == ROW_SIZE).then_some(Ok(()))
+                assert!(*done <= *len, "the kernel read no more than it was asked for");
+                (*done == *len).then_some(Ok(()))
             }
         }
     }
@@ -294,9 +295,9 @@ impl Device for Uring {
         self.discards.submit(self.target.target(), token, (offset, len));
     }
 
-    fn submit_read(&mut self, token: u64, offset: u64) {
-        assert_range(offset, ROW_SIZE, self.target.size_bytes());
-        self.submit(token, Operation::Read { offset, row: Bounce::default(), done: 0 });
+    fn submit_read(&mut self, token: u64, offset: u64, len: usize) {
+        assert_range(offset, len, self.target.size_bytes());
+        self.submit(token, Operation::Read { offset, bytes: Bounce::default(), len, done: 0 });
     }
 
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {

@@ -274,8 +274,8 @@ impl Device for Watched {
         self.inner.submit_discard(token, offset, len);
     }
 
-    fn submit_read(&mut self, token: u64, offset: u64) {
-        self.inner.submit_read(token, offset);
+    fn submit_read(&mut self, token: u64, offset: u64, len: usize) {
+        self.inner.submit_read(token, offset, len);
     }
 
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {

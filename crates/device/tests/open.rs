@@ -61,12 +61,15 @@ fn check_round_trip(path: &Path, options: &Options) -> Vec<String> {
     device.flush().unwrap();
 
     let mut completions = Vec::new();
-    device.submit_read(7, 3 * size as u64);
+    device.submit_read(7, 3 * size as u64, 2 * size);
     while device.in_flight() > 0 {
         device.reap(Some(Duration::from_secs(10)), &mut completions);
     }
-    let row = completions.pop().filter(|done| done.token == 7 && done.result.is_ok()).unwrap().row;
-    assert!(row.unwrap().iter().all(|&byte| byte == expected(3)));
+    let done = completions.pop().filter(|done| done.token == 7 && done.result.is_ok()).unwrap();
+    let read = done.read.unwrap();
+    assert_eq!(read.len(), 2 * size);
+    let rows = read.chunks(size).zip(3..);
+    assert!({ rows }.all(|(row, index)| row.iter().all(|&byte| byte == expected(index))));
 
     let reader = open_read(path).unwrap();
     assert_eq!(reader.size_bytes(), device.size_bytes());

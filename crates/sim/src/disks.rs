@@ -289,10 +289,10 @@ impl Device for Tapped {
         self.disk.submit_discard(name, offset, len);
     }
 
-    fn submit_read(&mut self, token: u64, offset: u64) {
+    fn submit_read(&mut self, token: u64, offset: u64, len: usize) {
         drop(self.count());
         let name = self.name(token);
-        self.disk.submit_read(name, offset);
+        self.disk.submit_read(name, offset, len);
     }
 
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {

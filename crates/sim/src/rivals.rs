@@ -93,10 +93,11 @@ impl History {
     }
 
     /// The one that was paused goes on, while `writer` has taken over: it must find that out before
-    /// it writes anything to the members that the other one has.
+    /// it writes anything to the members that the other one has. On one that lost the other's claim
+    /// nothing is to be seen, and what is written there until the others tell is mended from them.
     pub(crate) fn resume(&mut self, writer: &Writer) -> Verdict {
         let Some(mut paused) = self.paused.take() else { return Ok(()) };
-        let taken = bits(writer.membership().present());
+        let taken = bits(writer.membership().present()) & !self.bad;
         let timeline = self.disks.timeline().clone();
         let before = self.writes(taken);
         let mut said = None;

@@ -15,14 +15,24 @@ pub(crate) struct Unreadable;
 /// How members are read, whether opened for writing or for reading: member, offset, buffer.
 pub(crate) type ReadRows<'a> = &'a dyn Fn(u8, u64, &mut [u8]) -> Result<(), Unreadable>;
 
-/// Reads the heads at these offsets of a member ahead.
-pub(crate) type FetchHeads<'a> = &'a dyn Fn(u8, &mut dyn Iterator<Item = u64>);
+/// What will be asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expected<'e> {
+    pub(crate) members: &'e [u8],
+    /// On each of them.
+    pub(crate) offsets: &'e [u64],
+    /// Bytes at each offset.
+    pub(crate) len: usize,
+}
+
+/// Reads ahead.
+pub(crate) type Fetch<'a> = &'a dyn Fn(Expected<'_>);
 
 /// Reads the heads of a volume.
 #[derive(Clone, Copy)]
 pub(crate) struct Heads<'a> {
     read: ReadRows<'a>,
-    fetch: Option<FetchHeads<'a>>,
+    fetch: Option<Fetch<'a>>,
     membership: &'a Membership,
 }
 
@@ -32,7 +42,7 @@ impl<'a> Heads<'a> {
     }
 
     /// The same, of members that answer many reads at a time in hardly more time than one.
-    pub(crate) fn fetched_by(self, fetch: FetchHeads<'a>) -> Self {
+    pub(crate) fn fetched_by(self, fetch: Fetch<'a>) -> Self {
         Self { fetch: Some(fetch), ..self }
     }
 
@@ -43,10 +53,28 @@ impl<'a> Heads<'a> {
 
     /// The first heads of these slots will be asked for.
     pub(crate) fn expect(&self, slots: &[u64]) {
-        let Some(fetch) = self.fetch else { return };
+        if self.fetch.is_none() {
+            return;
+        }
         let present = self.membership.present();
-        for member in present.filter(|&member| self.membership.is_fresh(member)) {
-            fetch(member, &mut slots.iter().map(|&slot| self.geometry().slot_offset(slot)));
+        let members: Vec<u8> = present.filter(|&it| self.membership.is_fresh(it)).collect();
+        let offsets: Vec<u64> =
+            slots.iter().map(|&slot| self.geometry().slot_offset(slot)).collect();
+        self.fetch(Expected { members: &members, offsets: &offsets, len: HEAD_BYTES });
+    }
+
+    /// The slot of `sequence` will be read from all members at hand.
+    pub(crate) fn expect_slot(&self, sequence: u64) {
+        let geometry = self.geometry();
+        let members: Vec<u8> = self.membership.present().collect();
+        let len = usize::try_from(geometry.piece_bytes).expect("at most 2 MiB");
+        let offset = geometry.slot_offset(sequence);
+        self.fetch(Expected { members: &members, offsets: &[offset], len });
+    }
+
+    fn fetch(&self, expected: Expected<'_>) {
+        if let Some(fetch) = self.fetch {
+            fetch(expected);
         }
     }
 
@@ -61,6 +89,7 @@ impl<'a> Heads<'a> {
     /// Head of whatever stripe begins slot `slot`, the newest that a fresh member shows; `None`
     /// when nothing valid does.
     pub(crate) fn first_of_slot(&self, slot: u64) -> Option<Head> {
+        self.expect(&[slot]);
         let heads = self.membership.present().filter_map(|member| self.first_on(member, slot));
         heads.max_by_key(|head| head.stripe.stripe)
     }
@@ -116,11 +145,12 @@ impl<'a> Heads<'a> {
     pub(crate) fn is_agreed(&self, head: &Head) -> bool {
         let (sequence, row) = (head.stripe.stripe.sequence, head.stripe.first_row);
         let others = self.membership.present().filter(|&member| member != head.piece.member);
+        let others: Vec<u8> = others.collect();
         let needed = usize::from(head.stripe.geometry.data_columns) - 1;
-        let same = others.filter(|&member| {
+        let offset = self.geometry().slot_offset(sequence) + u64::from(row) * u64::from(ROW_BYTES);
+        self.fetch(Expected { members: &others, offsets: &[offset], len: HEAD_BYTES });
+        let same = others.into_iter().filter(|&member| {
             let mut page = [0; HEAD_BYTES];
-            let offset =
-                self.geometry().slot_offset(sequence) + u64::from(row) * u64::from(ROW_BYTES);
             (self.read)(member, offset, &mut page).is_ok()
                 && self.decode(member, &page).is_some_and(|other| other.cid == head.cid)
         });

@@ -3,13 +3,14 @@
 //! Writes complete in any order. A flush makes durable what had completed before it began; one is
 //! under way at a time.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use core::ops::Range;
 use core::time::Duration;
 
 use device::{Completion, Device, ROW_SIZE, Row, Shared};
 use format::claim::CLAIM_OFFSET;
+use format::geometry::ROW_BYTES;
 use format::superblock::Superblock;
 
 use crate::claim::{Hold, Kept};
@@ -24,6 +25,10 @@ const FLUSH_TOKEN: u64 = 1 << 63;
 const DISCARD_TOKEN: u64 = 1 << 62;
 /// The token of the step under way.
 const STEP_TOKEN: u64 = 1 << 61;
+/// Set in the tokens of reads ahead; the other bits are where, in rows.
+const READ_TOKEN: u64 = 1 << 60;
+/// Most that is read ahead of a member: a scan of the whole ring must not fill the memory.
+const AHEAD_BYTES_MAX: usize = 4 << 20;
 /// Who has made the head wait this long by a discard ...
 const DISCARD_WAIT_NS: i64 = 20_000_000;
 /// ... is not given another one for so long.
@@ -87,6 +92,10 @@ pub(crate) struct Lane {
     held: VecDeque<HeldWrite>,
     /// Why nothing is expected of the member any more, until somebody has heard of it.
     failure: Option<Error>,
+    /// What was read ahead, by its offset.
+    ahead: BTreeMap<u64, Vec<u8>>,
+    /// Reads ahead under way.
+    reading: usize,
     takes_discards: bool,
     /// The sequences whose slots are being discarded.
     discarding: Option<Range<u64>>,
@@ -99,12 +108,16 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    pub(crate) fn open(mut device: Box<dyn Device>) -> Result<Self, Error> {
-        // What a killed writer left in the device's cache must not be judged and then be gone.
-        device.flush()?;
-        let read = |offset: u64, into: &mut [u8]| device.read_at(offset, into);
-        let superblock = superblocks::load(&read, device.size_bytes())?;
-        Ok(Self::with(device, superblock))
+    pub(crate) fn open(device: Box<dyn Device>) -> Result<Self, Error> {
+        Self::open_all(vec![device]).pop().expect("as many as there are devices")
+    }
+
+    /// The same of several members at the same time, in their order.
+    pub(crate) fn open_all(mut devices: Vec<Box<dyn Device>>) -> Vec<Result<Self, Error>> {
+        let all = devices.iter_mut().map(|device| -> &mut dyn Device { &mut **device });
+        let loaded = superblocks::load_all(&mut all.collect::<Vec<_>>());
+        let opened = devices.into_iter().zip(loaded);
+        opened.map(|(device, loaded)| Ok(Self::with(device, loaded?))).collect()
     }
 
     /// A newcomer: nothing on it counts, and `superblock` is what it is going to be.
@@ -126,6 +139,8 @@ impl Lane {
             is_renewing: false,
             held: VecDeque::new(),
             failure: None,
+            ahead: BTreeMap::new(),
+            reading: 0,
             takes_discards: false,
             discarding: None,
             discard_awaited_ns: None,
@@ -136,18 +151,15 @@ impl Lane {
         }
     }
 
-    /// Reads again what the copies say, now that nobody else writes.
-    pub(crate) fn reload(&mut self) -> Result<(), Error> {
-        self.device.flush()?;
-        let read = |offset: u64, into: &mut [u8]| self.device.read_at(offset, into);
-        self.superblock = superblocks::load(&read, self.device.size_bytes())?;
+    /// Takes what the copies say, read again now that nobody else writes.
+    pub(crate) fn reloaded(&mut self, superblock: Superblock) {
+        self.superblock = superblock;
         self.issue(self.superblock.clone());
-        Ok(())
     }
 
     pub(crate) fn read_claim(&self) -> Result<Row, Error> {
         let mut row = [0; ROW_SIZE];
-        self.device.read_at(CLAIM_OFFSET, &mut row)?;
+        self.read_at(CLAIM_OFFSET, &mut row)?;
         Ok(row)
     }
 
@@ -239,11 +251,11 @@ impl Lane {
             }
             Step::CompareClaim => {
                 hold.as_mut().expect("there is something to compare").begin(now_ns);
-                self.device.submit_read(STEP_TOKEN, CLAIM_OFFSET);
+                self.device.submit_read(STEP_TOKEN, CLAIM_OFFSET, ROW_SIZE);
                 Kind::CompareClaim
             }
             Step::CompareSuperblock => {
-                self.device.submit_read(STEP_TOKEN, 0);
+                self.device.submit_read(STEP_TOKEN, 0, ROW_SIZE);
                 Kind::CompareSuperblock
             }
             Step::Renew => {
@@ -262,13 +274,14 @@ impl Lane {
     fn step_done(&mut self, completion: Completion, now_ns: i64) -> Result<(), Error> {
         let kind = self.step_under_way.take().expect("its completion came");
         let hold = self.hold.as_mut();
-        match (kind, hold, completion.row) {
+        let row = completion.read.as_ref().and_then(|read| read.first_chunk());
+        match (kind, hold, row) {
             // Where nothing can be read nobody else is to be seen; a write mends it, or fails.
             (Kind::CompareClaim, Some(hold), Some(row)) if completion.result.is_ok() => {
-                hold.check_claim(&row)?;
+                hold.check_claim(row)?;
             }
             (Kind::CompareSuperblock, Some(hold), Some(row)) if completion.result.is_ok() => {
-                hold.check_superblock(&row)?;
+                hold.check_superblock(row)?;
             }
             (Kind::CompareClaim | Kind::CompareSuperblock, ..) => {}
             (Kind::Renew, Some(hold), _) => {
@@ -292,6 +305,43 @@ impl Lane {
             self.device.submit_write(token, offset, data, len);
         }
         self.renew(now_ns);
+    }
+
+    /// Starts reading what will be asked for, as far as it is not there.
+    pub(crate) fn read_ahead(&mut self, offsets: &[u64], len: usize, now_ns: i64) {
+        let is_here = |offset: &u64| self.ahead.get(offset).is_some_and(|bytes| bytes.len() >= len);
+        let wanted: Vec<u64> = offsets.iter().copied().filter(|offset| !is_here(offset)).collect();
+        let held: usize = self.ahead.values().map(Vec::len).sum();
+        if held + wanted.len() * len > AHEAD_BYTES_MAX {
+            self.ahead.clear();
+        }
+        for offset in wanted {
+            let token = READ_TOKEN | (offset / u64::from(ROW_BYTES));
+            if !self.under_way.iter().any(|&(other, _)| other == token) {
+                self.reading += 1;
+                self.under_way.push_back((token, now_ns));
+                self.device.submit_read(token, offset, len);
+            }
+        }
+    }
+
+    /// Reads ahead are to be waited for.
+    pub(crate) fn is_reading(&self) -> bool {
+        self.failure.is_none() && self.reading > 0
+    }
+
+    /// Reads as the device does, or what was read ahead.
+    pub(crate) fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
+        match self.ahead.get(&offset).and_then(|bytes| bytes.get(..into.len())) {
+            Some(bytes) => into.copy_from_slice(bytes),
+            None => self.device.read_at(offset, into)?,
+        }
+        Ok(())
+    }
+
+    /// What was read ahead may be written over from now on.
+    pub(crate) fn forget(&mut self) {
+        self.ahead.clear();
     }
 
     /// Steps are to be waited for.
@@ -344,7 +394,7 @@ impl Lane {
         (data, len): (Shared, usize),
         now_ns: i64,
     ) {
-        assert!(stripe < STEP_TOKEN >> 1 && part < 2, "tokens are unique");
+        assert!(stripe < READ_TOKEN >> 1 && part < 2, "tokens are unique");
         match self.pieces.back_mut().filter(|piece| piece.stripe == stripe) {
             Some(Piece { stage: Stage::Submitted(writes), .. }) => *writes += 1,
             Some(_) => unreachable!("the writes of a piece are submitted together"),
@@ -386,6 +436,14 @@ impl Lane {
         self.under_way.remove(place.expect("a completion belongs to an operation under way"));
         if completion.token == STEP_TOKEN {
             return self.step_done(completion, now_ns);
+        }
+        if completion.token & READ_TOKEN != 0 {
+            self.reading -= 1;
+            let offset = (completion.token & !READ_TOKEN) * u64::from(ROW_BYTES);
+            // What cannot be read is asked for again, by whoever needs it.
+            let read = completion.read.filter(|_| completion.result.is_ok());
+            self.ahead.extend(read.map(|read| (offset, read)));
+            return Ok(());
         }
         completion.result?;
         if completion.token & FLUSH_TOKEN != 0 {

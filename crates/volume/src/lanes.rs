@@ -2,14 +2,16 @@
 
 use core::ops::Range;
 use core::time::Duration;
+use std::cell::RefCell;
 
-use device::Pool;
+use device::{Pool, Row};
+use format::claim::CLAIM_OFFSET;
 use format::superblock::{SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock};
 use units::Clock;
 
 use crate::Error;
 use crate::claim::Kept;
-use crate::heads::{Heads, Unreadable};
+use crate::heads::{Expected, Heads, Unreadable};
 use crate::lane::Lane;
 use crate::membership::Membership;
 use crate::steps::{RENEWAL, Step};
@@ -106,9 +108,15 @@ impl Lanes {
     /// Reads the superblocks again, now that nobody else writes; gives the members that cannot be
     /// read.
     pub(crate) fn reload(&mut self) -> Result<Vec<(u8, Error)>, Error> {
-        let loaded = self.iter_mut().map(|(member, lane)| (member, lane.reload()));
-        let failed = loaded.filter_map(|(member, loaded)| Some((member, loaded.err()?)));
-        let failed: Vec<_> = failed.collect();
+        let mut devices: Vec<_> = self.iter_mut().map(|(_, lane)| lane.device_mut()).collect();
+        let loaded = superblocks::load_all(&mut devices);
+        let mut failed = Vec::new();
+        for ((member, lane), loaded) in self.iter_mut().zip(loaded) {
+            match loaded {
+                Ok(superblock) => lane.reloaded(superblock),
+                Err(error) => failed.push((member, error)),
+            }
+        }
         for (member, _) in &failed {
             self.remove(*member);
         }
@@ -116,6 +124,21 @@ impl Lanes {
             membership_of(self.iter())?;
         }
         Ok(failed)
+    }
+
+    /// The claims of all members, read at the same time.
+    pub(crate) fn read_claims(&mut self, clock: &dyn Clock) -> Result<Vec<(u8, Row)>, Failed> {
+        let members: Vec<u8> = self.iter().map(|lane| lane.superblock().member).collect();
+        let expected =
+            Expected { members: &members, offsets: &[CLAIM_OFFSET], len: device::ROW_SIZE };
+        self.read_ahead(expected, clock)?;
+        let mut rows = Vec::new();
+        let read = self.each(|member, lane| {
+            rows.push((member, lane.read_claim()?));
+            Ok(())
+        });
+        self.iter_mut().for_each(|(_, lane)| lane.forget());
+        read.map(|()| rows)
     }
 
     /// Renews the claims that are due, and waits for it.
@@ -190,15 +213,20 @@ impl Lanes {
             lane.begin(steps, now_ns);
         }
         while self.iter().any(Lane::has_steps) {
-            match self.advance(Some(WAIT), usize::MAX, clock) {
-                Ok(()) => {}
-                Err(Failed { member: Some(member), error }) => {
-                    self.get_mut(member).expect("it is one of them").fail(error);
-                }
-                Err(failed) => return Err(failed),
-            }
+            self.wait(clock)?;
         }
         Ok(())
+    }
+
+    /// Takes what has come; a member that has failed is to do nothing more.
+    fn wait(&mut self, clock: &dyn Clock) -> Result<(), Failed> {
+        match self.advance(Some(WAIT), usize::MAX, clock) {
+            Err(Failed { member: Some(member), error }) => {
+                self.get_mut(member).expect("it is one of them").fail(error);
+                Ok(())
+            }
+            other => other,
+        }
     }
 
     /// The next member that has failed and that nobody has heard of.
@@ -407,17 +435,47 @@ impl Lanes {
         self.iter().map(Lane::in_flight).sum()
     }
 
-    /// Reads through the members' writers.
+    /// Reads through the members' writers, all of them at the same time.
     pub(crate) fn with_heads<T>(
-        &self,
+        &mut self,
         membership: &Membership,
+        clock: &dyn Clock,
         run: impl FnOnce(&Heads<'_>) -> T,
-    ) -> T {
+    ) -> Result<T, Failed> {
+        let lanes = RefCell::new((self, Ok(())));
         let read = |member: u8, offset: u64, into: &mut [u8]| {
-            let lane = self.get(member).ok_or(Unreadable)?;
-            lane.device().read_at(offset, into).map_err(|_| Unreadable)
+            let (lanes, _) = &*lanes.borrow();
+            let lane = lanes.get(member).filter(|lane| !lane.has_failed()).ok_or(Unreadable)?;
+            lane.read_at(offset, into).map_err(|_| Unreadable)
         };
-        run(&Heads::new(&read, membership))
+        let fetch = |expected: Expected<'_>| {
+            let (lanes, so_far) = &mut *lanes.borrow_mut();
+            if so_far.is_ok() {
+                *so_far = lanes.read_ahead(expected, clock);
+            }
+        };
+        let found = run(&Heads::new(&read, membership).fetched_by(&fetch));
+        let (lanes, so_far) = lanes.into_inner();
+        lanes.iter_mut().for_each(|(_, lane)| lane.forget());
+        so_far?;
+        lanes.failure().map(|()| found)
+    }
+
+    /// Members that do not answer, while nobody does, are not waited for any longer: whoever asks
+    /// them hears it.
+    fn read_ahead(&mut self, expected: Expected<'_>, clock: &dyn Clock) -> Result<(), Failed> {
+        let Expected { members, offsets, len } = expected;
+        let now_ns = clock.boottime_ns();
+        for (member, lane) in self.iter_mut() {
+            if members.contains(&member) && !lane.has_failed() {
+                lane.read_ahead(offsets, len, now_ns);
+            }
+        }
+        let until_ns = now_ns.saturating_add(self.patience_ns.saturating_mul(2));
+        while self.iter().any(Lane::is_reading) && clock.boottime_ns() < until_ns {
+            self.wait(clock)?;
+        }
+        Ok(())
     }
 }
 

@@ -11,9 +11,10 @@ use format::superblock::{Mark, Superblock};
 use units::Clock;
 
 /// Slots that are written before the superblocks are, and that a mount may have to look at one by
-/// one, on the first lap: behind what is written nothing can be read there. More than a small ring
-/// has; of that all heads are soon read.
-const FIRST_LAP: u64 = 1024;
+/// one, on the first lap: behind what is written nothing can be read there.
+const FIRST_LAP: u64 = 576;
+/// Of a ring that has fewer a part as large as this.
+const SMALL_SHARE: u64 = 4;
 /// With W at most 64: how far the ring may come on the first lap before the superblocks say more.
 pub(crate) const FIRST_LAP_AHEAD_MAX: u64 = FIRST_LAP + 2 * 64 + 2;
 /// Later every slot has a head, old or new, and the end is found among many in few steps.
@@ -66,6 +67,8 @@ fn until(superblock: &Superblock, from: u64) -> u64 {
 }
 
 fn interval(geometry: &Geometry, sequence: u64) -> u64 {
+    let is_small = geometry.slots < FIRST_LAP;
+    let first_lap = if is_small { (geometry.slots / SMALL_SHARE).max(1) } else { FIRST_LAP };
     let is_first_lap = sequence < 2 * geometry.slots;
-    if is_first_lap { FIRST_LAP } else { FIRST_LAP.max(geometry.slots / LATER_SHARE) }
+    if is_first_lap { first_lap } else { first_lap.max(geometry.slots / LATER_SHARE) }
 }

@@ -83,7 +83,7 @@ pub fn mount_without(
     gone: &[u8],
     opener: &Opener<'_>,
 ) -> Result<(Writer, Recovery), Error> {
-    let found = devices.into_iter().map(Lane::open).collect::<Result<Vec<_>, _>>()?;
+    let found = Lane::open_all(devices).into_iter().collect::<Result<Vec<_>, _>>()?;
     mount_lanes(found, Vec::new(), gone, opener)
 }
 
@@ -97,9 +97,19 @@ pub fn mount_members(
     gone: &[u8],
     opener: &Opener<'_>,
 ) -> Result<(Writer, Recovery), Error> {
+    let (mut numbers, mut devices) = (Vec::new(), Vec::new());
     let (mut found, mut failed) = (Vec::new(), Vec::new());
     for (member, device) in members {
-        match device.and_then(Lane::open) {
+        match device {
+            Ok(device) => {
+                numbers.push(member);
+                devices.push(device);
+            }
+            Err(error) => failed.push((member, error)),
+        }
+    }
+    for (member, opened) in numbers.into_iter().zip(Lane::open_all(devices)) {
+        match opened {
             Ok(lane) => found.push(lane),
             Err(error) => failed.push((member, error)),
         }
@@ -158,12 +168,7 @@ fn recover(
     let mut failed: Vec<MemberFailure> =
         failed.iter().map(|(member, error)| failure(*member, error)).collect();
     loop {
-        let mut membership = lanes.membership();
-        let settled = quorum::settle(&mut membership, gone, |membership| {
-            lanes.with_heads(membership, quorum::epoch_used)
-        });
-        settled.map_err(|error| error.beside(&failed))?;
-        match mount_on(lanes, &membership, gone, clock) {
+        match mount_on(lanes, gone, clock) {
             Ok((previous, judged)) => {
                 let recovery = Recovery { failed, ..judged.recovery };
                 // Of before this mount.
@@ -178,18 +183,33 @@ fn recover(
                     return Err(Error::TooFewLeft { present: 0, needed, failed });
                 }
             }
-            Err(Failed { member: None, error }) => return Err(error),
+            Err(Failed { member: None, error }) => return Err(error.beside(&failed)),
         }
     }
 }
 
+/// Whose word counts.
+fn settled(lanes: &mut Lanes, gone: &[u8], clock: &dyn Clock) -> Result<Membership, Failed> {
+    let (mut membership, mut looked) = (lanes.membership(), Ok(()));
+    let settled = quorum::settle(&mut membership, gone, |membership| {
+        let is_used = lanes.with_heads(membership, clock, quorum::epoch_used);
+        is_used.unwrap_or_else(|failed| {
+            looked = Err(failed);
+            false
+        })
+    });
+    looked?;
+    settled.map_err(Failed::of_nobody)?;
+    Ok(membership)
+}
+
 fn mount_on(
     lanes: &mut Lanes,
-    membership: &Membership,
     gone: &[u8],
     clock: &dyn Clock,
 ) -> Result<(Previous, Judged), Failed> {
-    let found = find_newest(lanes, membership)?;
+    let membership = &settled(lanes, gone, clock)?;
+    let found = find_newest(lanes, membership, clock)?;
     let (seen, last) = found.as_ref().map_or((0, 0), |newest| (newest.epoch, newest.sequence));
     let epoch = epoch::prepare(lanes, seen, last, clock)?;
     let superblock = Superblock { prepared_epoch: epoch, ..membership.superblock().clone() };
@@ -212,12 +232,16 @@ fn mount_on(
     Ok((previous, judged))
 }
 
-fn find_newest(lanes: &Lanes, membership: &Membership) -> Result<Option<Newest>, Failed> {
+fn find_newest(
+    lanes: &mut Lanes,
+    membership: &Membership,
+    clock: &dyn Clock,
+) -> Result<Option<Newest>, Failed> {
     let known = known(membership);
     if known.prepared_epoch == 0 {
         return Ok(None);
     }
-    let newest: Result<Newest, Error> = lanes.with_heads(membership, |heads| {
+    let newest = lanes.with_heads(membership, clock, |heads| -> Result<Newest, Error> {
         // Without any readable first head a later stripe may still have landed in the first slots.
         let newest = search::newest(heads, known, Care::EverySlot)?.unwrap_or(Newest {
             sequence: membership.geometry().slots,
@@ -228,7 +252,7 @@ fn find_newest(lanes: &Lanes, membership: &Membership) -> Result<Option<Newest>,
             scanned_all: false,
         });
         Ok(search::newest_in_all_rows(heads, known, newest))
-    });
+    })?;
     let newest = newest.map_err(Failed::of_nobody)?;
     Ok((newest.epoch > 0).then_some(newest))
 }
@@ -305,11 +329,11 @@ impl Judge<'_> {
 
     fn slot(&self, lanes: &mut Lanes, sequence: u64, judged: &mut Judged) -> Result<(), Failed> {
         let acknowledged = self.newest.acknowledged;
-        let (bytes, view) = lanes.with_heads(self.membership, |heads| {
+        let (bytes, view) = lanes.with_heads(self.membership, self.clock, |heads| {
             let bytes = SlotBytes::read(heads, sequence);
             let view = SlotView::walk(heads, sequence, acknowledged, &bytes);
             (bytes, view)
-        });
+        })?;
         let verdict = Verdict::of(sequence, &view, acknowledged);
         judged.note(&view, &verdict);
         for stripe in view.stripes.iter().take(verdict.stripes) {

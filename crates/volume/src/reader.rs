@@ -15,7 +15,7 @@ use format::superblock::{SUPERBLOCK_COPIES, Superblock};
 use units::Timestamp;
 
 use crate::ahead::Ahead;
-use crate::heads::{Heads, Unreadable, bad_rows, body_in, body_range};
+use crate::heads::{Expected, Heads, Unreadable, bad_rows, body_in, body_range};
 use crate::membership::Membership;
 use crate::repair::rebuild;
 use crate::search::{self, Care, Known, Newest};
@@ -612,9 +612,13 @@ impl Reader {
         let read = |member: u8, offset: u64, into: &mut [u8]| {
             of(member).ok_or(Unreadable)?.read(offset, into).map_err(|_| Unreadable)
         };
-        let fetch = |member: u8, offsets: &mut dyn Iterator<Item = u64>| {
-            if let Some(ahead) = of(member) {
-                ahead.fetch(offsets);
+        let fetch = |expected: Expected<'_>| {
+            let Expected { members, offsets, len } = expected;
+            for ahead in members.iter().filter_map(|&member| of(member)) {
+                // Few slots are read whole.
+                if len == HEAD_BYTES {
+                    ahead.fetch(offsets.iter().copied());
+                }
             }
         };
         run(&Heads::new(&read, &self.membership).fetched_by(&fetch))

@@ -201,6 +201,7 @@ pub(crate) fn newest_in_all_rows(heads: &Heads<'_>, known: Known, newest: Newest
     let first = newest.sequence - (2 * window).min(newest.sequence);
     let ahead = newest.sequence + 1..=newest.sequence + window;
     let mut all = InAllRows { heads, known, until: newest.sequence, newest, last: None };
+    heads.expect(&(first..=all.until).collect::<Vec<_>>());
     (first..=all.until).for_each(|sequence| all.slot(sequence));
     if !all.ends_in_order() {
         ahead.for_each(|sequence| all.slot(sequence));

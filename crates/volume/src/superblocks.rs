@@ -1,8 +1,9 @@
 //! Reading and writing the four superblock copies of every member.
 
+use core::time::Duration;
 use std::collections::BTreeMap;
 
-use device::{Device, Pool, ReadAt};
+use device::{Completion, Device, Pool, ReadAt};
 use format::superblock::{
     MEMBER_BYTES_MIN, SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock, SuperblockError, copy_offset,
 };
@@ -21,12 +22,59 @@ pub(crate) fn load_from(device: &dyn ReadAt) -> Result<Superblock, Error> {
     }
     let offsets: Vec<u64> =
         (0..SUPERBLOCK_COPIES).map(|copy| copy_offset(copy, size_bytes)).collect();
-    let mut pages = vec![[0; SUPERBLOCK_BYTES]; offsets.len()];
+    let mut pages = vec![vec![0; SUPERBLOCK_BYTES]; offsets.len()];
     let into = offsets.iter().zip(&mut pages);
     let mut reads: Vec<_> = into.map(|(&at, page)| device::Read::new(at, page)).collect();
     device.read_many(&mut reads);
     let results: Vec<_> = reads.into_iter().map(|read| read.result).collect();
-    let pages: BTreeMap<u64, _> = offsets.into_iter().zip(results.into_iter().zip(pages)).collect();
+    pick(&offsets.into_iter().zip(results.into_iter().zip(pages)).collect(), size_bytes)
+}
+
+/// How long reads are waited for before the device is asked in a way that says what ails it.
+const WAIT: Duration = Duration::from_secs(1);
+
+/// The newest valid copies on devices opened for writing, all of which read at the same time; what
+/// a killed writer left in their caches is flushed before: it must not be judged and then be gone.
+pub(crate) fn load_all(devices: &mut [&mut dyn Device]) -> Vec<Result<Superblock, Error>> {
+    let begun: Vec<Result<(), Error>> = devices.iter_mut().map(|it| begin(&mut **it)).collect();
+    begun
+        .into_iter()
+        .zip(devices)
+        .map(|(begun, device)| begun.and_then(|()| end(&mut **device)))
+        .collect()
+}
+
+fn begin(device: &mut dyn Device) -> Result<(), Error> {
+    device.flush()?;
+    let size_bytes = device.size_bytes();
+    if size_bytes >= MEMBER_BYTES_MIN {
+        for copy in 0..SUPERBLOCK_COPIES {
+            let at = copy_offset(copy, size_bytes);
+            // A place is a name that no other read has.
+            device.submit_read(at, at, SUPERBLOCK_BYTES);
+        }
+    }
+    Ok(())
+}
+
+fn end(device: &mut dyn Device) -> Result<Superblock, Error> {
+    let (size_bytes, mut done) = (device.size_bytes(), Vec::new());
+    while device.in_flight() > 0 {
+        let before = done.len();
+        device.reap(Some(WAIT), &mut done);
+        if done.len() == before {
+            device.read_at(0, &mut [0; SUPERBLOCK_BYTES])?;
+        }
+    }
+    let of = |done: Completion| Some((done.token, (done.result, done.read?)));
+    pick(&done.into_iter().filter_map(of).collect(), size_bytes)
+}
+
+/// The newest valid copy among these pages, by their offset.
+fn pick(
+    pages: &BTreeMap<u64, (Result<(), device::Error>, Vec<u8>)>,
+    size_bytes: u64,
+) -> Result<Superblock, Error> {
     let read = |offset: u64, into: &mut [u8]| {
         let (result, page) = pages.get(&offset).expect("every copy was read");
         into.copy_from_slice(page);

@@ -66,8 +66,12 @@ impl Ring {
         mount(boxes.collect(), &Opener::alone(&self.clock)).unwrap()
     }
 
+    /// A stripe of the whole slot.
     fn append(&self, writer: &mut Writer) -> StripeId {
-        let rows = writer.geometry().rows_per_slot() - 1;
+        self.append_rows(writer, writer.geometry().rows_per_slot() - 1)
+    }
+
+    fn append_rows(&self, writer: &mut Writer, rows: u16) -> StripeId {
         let columns = (0..writer.geometry().data_columns).map(|_| {
             let mut column = self.pool.take().unwrap();
             format::local::fill_with_padding(column.get_mut(ROW_SIZE..).unwrap());
@@ -180,6 +184,21 @@ impl Ring {
 }
 
 const MIB: u64 = 1 << 20;
+
+#[test]
+fn nothing_is_written_over_a_stripe_behind_a_head_that_cannot_be_read() {
+    let mut ring = Ring::new(1, 0, 8 << 20);
+    let (mut writer, _) = ring.mount();
+    while ring.newest.sub == 0 {
+        ring.newest = ring.append_rows(&mut writer, 1);
+    }
+    drop(writer);
+    let first_head = ring.reader().geometry().slot_offset(ring.newest.sequence);
+    ring.disks.iter().for_each(|disk| disk.damage(first_head, |bytes| bytes.fill(0)));
+    let (writer, _) = ring.mount();
+    let epoch = writer.acknowledged();
+    assert!(epoch.sequence > ring.newest.sequence, "{epoch:?} over {:?}", ring.newest);
+}
 
 #[test]
 fn a_hole_on_the_first_lap_hides_nothing_behind_it() {

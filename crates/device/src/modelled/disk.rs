@@ -10,7 +10,7 @@ use super::mechanics::{Mechanics, Timing};
 use super::{Modelled, Work};
 use crate::fault::{Effect, Faults, faulty_flush, faulty_read, latency_of};
 use crate::medium::{Medium, Write};
-use crate::{Completion, Crash, Error, Fault, Operation, ROW_SIZE, Row, Shared, to_u64, to_usize};
+use crate::{Completion, Crash, Error, Fault, Operation, ROW_SIZE, Shared, to_u64, to_usize};
 
 #[derive(Clone)]
 pub(super) struct Disk {
@@ -49,7 +49,7 @@ pub(super) enum Payload {
     /// Of a write: lent, as to any device.
     Lent(#[expect(dead_code, reason = "it is held")] Shared),
     /// What a read has read.
-    Read(Box<Row>),
+    Read(Vec<u8>),
     Nothing,
 }
 
@@ -250,11 +250,11 @@ impl Disk {
         let pending = self.pending.remove(&key).expect("the key is that of a pending operation");
         self.apply(pending.action);
         let latency_ns = key.0.saturating_sub(pending.submitted_ns).max(0).unsigned_abs();
-        let row = match pending.payload {
-            Payload::Read(row) => Some(row),
+        let read = match pending.payload {
+            Payload::Read(read) => Some(read),
             Payload::Lent(_) | Payload::Nothing => None,
         };
-        Completion { token: pending.from.1, result: pending.result, latency_ns, row }
+        Completion { token: pending.from.1, result: pending.result, latency_ns, read }
     }
 
     pub(super) fn apply(&mut self, action: Action) {

@@ -319,12 +319,12 @@ impl Device for Modelled {
         self.submit(token, outcome, Payload::Nothing);
     }
 
-    fn submit_read(&mut self, token: u64, offset: u64) {
-        let mut row = Box::new([0; ROW_SIZE]);
-        assert_range(offset, ROW_SIZE, self.size_bytes);
+    fn submit_read(&mut self, token: u64, offset: u64, len: usize) {
+        let mut read = vec![0; len];
+        assert_range(offset, len, self.size_bytes);
         let now_ns = self.timeline.now_ns();
-        let (done_ns, result) = self.lock().read(now_ns, (offset, &mut row[..]), self.size_bytes);
-        self.submit(token, Outcome::nothing(done_ns, result), Payload::Read(row));
+        let (done_ns, result) = self.lock().read(now_ns, (offset, &mut read), self.size_bytes);
+        self.submit(token, Outcome::nothing(done_ns, result), Payload::Read(read));
     }
 
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {

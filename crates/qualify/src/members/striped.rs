@@ -242,10 +242,10 @@ impl Device for Striped<'_, '_> {
     }
 
     /// Done at once.
-    fn submit_read(&mut self, token: u64, offset: u64) {
-        let mut row = [0; ROW_SIZE];
-        let result = self.read_at(offset, &mut row);
-        self.completions.push(Completion::of_read(token, result, (row, 0)));
+    fn submit_read(&mut self, token: u64, offset: u64, len: usize) {
+        let mut bytes = vec![0; len];
+        let result = self.read_at(offset, &mut bytes);
+        self.completions.push(Completion::of_read(token, result, (bytes, 0)));
         self.in_flight += 1;
     }
 

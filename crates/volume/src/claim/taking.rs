@@ -96,7 +96,7 @@ impl<'a> Taking<'a> {
     }
 
     fn look(&mut self, lanes: &mut Lanes, now_ns: i64) -> Result<Next, Failed> {
-        self.rows = read(lanes)?;
+        self.rows = lanes.read_claims(self.opener.clock)?;
         let mut slowest_ms = None;
         for (member, row) in &self.rows {
             let key = lanes.get(*member).expect("it was read").superblock().head_key;
@@ -134,7 +134,7 @@ impl<'a> Taking<'a> {
         (until_ns, interval_ms): (i64, u32),
         now_ns: i64,
     ) -> Result<Next, Failed> {
-        for (member, row) in read(lanes)? {
+        for (member, row) in lanes.read_claims(self.opener.clock)? {
             if self.rows.contains(&(member, row)) {
                 continue;
             }
@@ -192,7 +192,7 @@ impl<'a> Taking<'a> {
         (until_ns, count): (i64, u64),
         now_ns: i64,
     ) -> Result<Next, Failed> {
-        for (member, row) in read(lanes)? {
+        for (member, row) in lanes.read_claims(self.opener.clock)? {
             if self.rows.contains(&(member, row)) {
                 continue;
             }
@@ -252,15 +252,6 @@ impl<'a> Taking<'a> {
             }
         }
     }
-}
-
-fn read(lanes: &mut Lanes) -> Result<Vec<(u8, Row)>, Failed> {
-    let mut rows = Vec::new();
-    lanes.each(|member, lane| {
-        rows.push((member, lane.read_claim()?));
-        Ok(())
-    })?;
-    Ok(rows)
 }
 
 fn refused(by: Claim) -> Failed {

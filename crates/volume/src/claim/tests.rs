@@ -1,5 +1,7 @@
 //! Two openers of one volume, on two machines, step by step in every order.
 
+use core::cell::Cell;
+
 use device::{Device, Modelled, Timeline, Timing};
 use format::claim::{CLAIM_OFFSET, Claim, Claimant, INTERVAL_MS};
 use format::geometry::PIECE_BYTES_MIN;
@@ -19,6 +21,8 @@ const SIZE: u64 = (4 << 20) + 20 * 16384;
 struct World {
     timeline: Timeline,
     disks: Vec<Modelled>,
+    /// Each opener reaches the disks through a port of its own.
+    ports: Cell<u32>,
 }
 
 impl World {
@@ -36,11 +40,14 @@ impl World {
             created: Timestamp(0),
         };
         create(&mut boxed(&disks), &options, &identity).unwrap();
-        Self { timeline, disks }
+        Self { timeline, disks, ports: Cell::new(0) }
     }
 
     fn lanes(&self) -> Lanes {
-        let opened = boxed(&self.disks).into_iter().map(|device| Lane::open(device).unwrap());
+        let port = self.ports.get() + 1;
+        self.ports.set(port);
+        let disks: Vec<Modelled> = self.disks.iter().map(|disk| disk.at_port(port)).collect();
+        let opened = boxed(&disks).into_iter().map(|device| Lane::open(device).unwrap());
         Lanes::assemble(opened.collect()).unwrap()
     }
 

@@ -58,7 +58,7 @@ impl<'a> Owner<'a> {
     /// # Errors
     /// [`Error::Claimed`] when somebody has the volume open for writing; those of the devices.
     pub fn claim(devices: Vec<Box<dyn Device>>, opener: &Opener<'a>) -> Result<Self, Error> {
-        let lanes = devices.into_iter().map(Lane::open).collect::<Result<Vec<_>, _>>()?;
+        let lanes = Lane::open_all(devices).into_iter().collect::<Result<Vec<_>, _>>()?;
         let mut lanes = Lanes::assemble(lanes)?;
         let failed = Taking::run(opener, &mut lanes)?.into_iter().chain(lanes.reload()?);
         if let Some((_, error)) = failed.into_iter().next() {

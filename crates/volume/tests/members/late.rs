@@ -61,8 +61,8 @@ impl Device for Late {
         self.disk.submit_discard(token, offset, len);
     }
 
-    fn submit_read(&mut self, token: u64, offset: u64) {
-        self.disk.submit_read(token, offset);
+    fn submit_read(&mut self, token: u64, offset: u64, len: usize) {
+        self.disk.submit_read(token, offset, len);
     }
 
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {
