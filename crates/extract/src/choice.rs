@@ -1,8 +1,8 @@
-//! Which rows an extract takes its packets from, where the query alone does not say it: a look at
-//! all rows comes first, that gives whole sessions, or the stretches of time around them.
+//! Which rows an extract takes its packets from. Where rows alone do not tell which session matches
+//! a look comes first, that gives the sessions, or the stretches of time around them.
 
 use core::ops::{ControlFlow, RangeInclusive};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use format::slice::Slice;
 use index::Columns;
@@ -11,8 +11,11 @@ use units::Timestamp;
 
 use crate::Error;
 use crate::archive::Archive;
+use crate::find::Found;
+use crate::known::Known;
 use crate::request::{Request, SessionIds};
-use crate::scan::{Identity, RowId, Scan, Step, Wanted};
+use crate::scan::{Identity, Scan, Step, Wanted};
+use crate::sessions::{Sessions, Told, columns_with};
 use crate::taking::columns;
 use crate::walk::Notes;
 use crate::windows::Windows;
@@ -20,12 +23,12 @@ use crate::windows::Windows;
 /// The rows that packets are taken from.
 #[derive(Debug)]
 pub(crate) enum Chosen {
-    /// Those that match the query.
+    /// Those that match the query, each for itself.
     Query,
     /// All of these sessions.
-    Whole(BTreeSet<Identity>),
-    /// Of these sessions those that match the query.
-    Matching(BTreeSet<Identity>),
+    Whole(Known),
+    /// Of these sessions those in the query's times.
+    InTimes(Known),
     /// All with packets in these stretches.
     Around(Windows),
 }
@@ -34,8 +37,7 @@ impl Chosen {
     pub(crate) fn wanted<'c>(&'c self, query: &'c Query) -> Wanted<'c> {
         match self {
             Self::Query => Wanted::Query(query),
-            Self::Whole(sessions) => Wanted::Sessions(sessions, None),
-            Self::Matching(sessions) => Wanted::Sessions(sessions, Some(query)),
+            Self::Whole(sessions) | Self::InTimes(sessions) => Wanted::Sessions(sessions),
             Self::Around(windows) => Wanted::Windows(windows),
         }
     }
@@ -43,14 +45,15 @@ impl Chosen {
     /// No row outside is wanted.
     pub(crate) fn times(&self, query: &Query) -> RangeInclusive<Timestamp> {
         match self {
-            Self::Query | Self::Matching(_) => {
+            Self::Query => {
                 let (from, to) = query.time_range();
                 from..=to
             }
-            Self::Whole(sessions) => {
-                let first = sessions.iter().map(Identity::start).min();
-                first.unwrap_or(Timestamp::MAX)..=Timestamp::MAX
+            Self::InTimes(_) => {
+                let (from, to) = query.packet_time_range();
+                from..=to
             }
+            Self::Whole(sessions) => sessions.times(),
             Self::Around(windows) => windows.hull(),
         }
     }
@@ -92,13 +95,20 @@ impl Admitted {
         true
     }
 
+    /// The same of a session that was joined.
+    pub(crate) fn admits_whole(&mut self, session: &Slice) -> bool {
+        let is_admitted = self.admits(session);
+        self.open.clear();
+        is_admitted
+    }
+
     /// No further row will be let through.
     pub(crate) fn is_full(&self) -> bool {
         self.is_limited && self.open.is_empty()
     }
 }
 
-/// Looks at the rows first, where that is needed. Breaks off where `goes_on` says so.
+/// Looks for the sessions first, where that is needed. Breaks off where `goes_on` says so.
 pub(crate) fn choose(
     archive: &mut Archive,
     request: &Request<'_>,
@@ -106,40 +116,66 @@ pub(crate) fn choose(
     notes: &mut Notes,
     goes_on: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<ControlFlow<(), Chosen>, Error> {
-    let mut chosen = Chosen::Query;
-    if let Some(ids) = &request.sessions {
-        match named(archive, ids, notes, goes_on)? {
-            ControlFlow::Continue(sessions) => chosen = Chosen::Matching(sessions),
+    let mut named = match &request.sessions {
+        None => None,
+        Some(ids) => match named(archive, ids, notes, goes_on)? {
+            ControlFlow::Continue(sessions) => Some(sessions),
             ControlFlow::Break(()) => return Ok(ControlFlow::Break(())),
-        }
+        },
+    };
+    let query = request.query;
+    // In a few slots, while they are recorded, sessions are not over: rows count as they are.
+    let is_of_rows = request.slots.is_some() || query.is_of_rows(!request.whole_sessions);
+    if named.is_none() && request.around.is_none() && is_of_rows {
+        return Ok(ControlFlow::Continue(Chosen::Query));
     }
-    let (mut whole, mut stretches) = (BTreeSet::new(), Vec::new());
-    // Where the payload decides, sessions are chosen by their packets.
-    let is_whole = request.whole_sessions && request.payload.is_none();
-    if request.around.is_none() && !is_whole {
-        return Ok(ControlFlow::Continue(chosen));
+    let asks_no_more = *query == Query::all() && request.limits.sessions.is_none();
+    if let (Some(named), None, true) = (&mut named, request.around, asks_no_more) {
+        let named = core::mem::take(named);
+        return Ok(ControlFlow::Continue(Chosen::Whole(named)));
     }
-    let (wanted, times) = (chosen.wanted(request.query), chosen.times(request.query));
-    let columns = columns();
-    let columns = Columns::Named(&columns);
-    let mut scan = Scan { archive, wanted, columns, times, slots: None };
-    let flow = look(&mut scan, notes, &mut |_, row| {
-        if admitted.admits(row) {
-            if request.around.is_some() {
-                stretches.push(row.start..=row.end);
-            } else {
-                whole.insert(Identity::of(row));
-            }
+    let (mut sessions, mut stretches) = (BTreeMap::new(), Vec::new());
+    let admit = &mut |found: Found| {
+        if !admitted.admits_whole(&found.session) {
+            return ControlFlow::Break(());
         }
-        if admitted.is_full() { ControlFlow::Break(()) } else { goes_on() }
-    })?;
-    if flow.is_break() && !admitted.is_full() {
+        if request.around.is_some() {
+            stretches.push(found.session.start..=found.session.end);
+        } else {
+            sessions.insert(Identity::of(&found.session), found.session.end);
+        }
+        goes_on()
+    };
+    let flow = look(archive, (query, named.as_ref()), notes, admit)?;
+    if flow.is_break() && !admitted.is_limited {
         return Ok(ControlFlow::Break(()));
     }
     Ok(ControlFlow::Continue(match request.around {
         Some(margin) => Chosen::Around(Windows::around(stretches.into_iter(), margin)),
-        None => Chosen::Whole(whole),
+        None if request.whole_sessions => Chosen::Whole(Known::new(sessions)),
+        None => Chosen::InTimes(Known::new(sessions)),
     }))
+}
+
+/// Calls `found` with the sessions that match, or those of some.
+pub(crate) fn look(
+    archive: &mut Archive,
+    (query, of): (&Query, Option<&Known>),
+    notes: &mut Notes,
+    found: &mut dyn FnMut(Found) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>, Error> {
+    let columns = columns_with(query, &[]);
+    let columns = Columns::Named(&columns);
+    let searched = &mut |_, _| ControlFlow::Continue(());
+    let mut told = Told { found, searched, step: &mut |_| {} };
+    let sessions = Sessions { archive, query, columns };
+    let mut own = notes.aside();
+    let flow = match of {
+        Some(of) => sessions.each_of(of, &mut own, &mut told)?,
+        None => sessions.each(&mut own, &mut told)?,
+    };
+    notes.add_aside(own);
+    Ok(flow)
 }
 
 /// The sessions of these ids; notes how many are not there.
@@ -148,48 +184,23 @@ fn named(
     ids: &SessionIds,
     notes: &mut Notes,
     goes_on: &mut dyn FnMut() -> ControlFlow<()>,
-) -> Result<ControlFlow<(), BTreeSet<Identity>>, Error> {
-    let (mut sessions, mut found) = (BTreeSet::new(), 0_u64);
+) -> Result<ControlFlow<(), Known>, Error> {
+    let (mut sessions, mut found) = (BTreeMap::new(), 0_u64);
     let (wanted, times) = (Wanted::Rows(&ids.0), Timestamp::MIN..=Timestamp::MAX);
     let columns = columns();
     let columns = Columns::Named(&columns);
     let mut scan = Scan { archive, wanted, columns, times, slots: None };
-    let flow = look(&mut scan, notes, &mut |_, row| {
-        sessions.insert(Identity::of(row));
+    let mut own = notes.aside();
+    let flow = scan.run(&mut own, &mut |step, _, _| {
+        let Step::Row(_, row) = step else { return Ok(ControlFlow::Continue(())) };
+        // How long it lives other rows tell.
+        sessions.insert(Identity::of(&row), Timestamp::MAX);
         found += 1;
-        goes_on()
+        Ok(goes_on())
     })?;
+    notes.add_aside(own);
     let count = u64::try_from(ids.len()).expect("lengths fit 64 bits");
     // Segments that overlap have a row twice.
     notes.completeness.unknown_sessions = count.saturating_sub(found);
-    Ok(match flow {
-        ControlFlow::Continue(()) => ControlFlow::Continue(sessions),
-        ControlFlow::Break(()) => ControlFlow::Break(()),
-    })
-}
-
-/// Calls `visit` with every row. What a look finds missing is missing from the answer, too, but
-/// what is counted or bounded by times is counted when the packets are taken.
-fn look(
-    scan: &mut Scan<'_>,
-    notes: &mut Notes,
-    visit: &mut dyn FnMut(RowId, &Slice) -> ControlFlow<()>,
-) -> Result<ControlFlow<()>, Error> {
-    let mut own = Notes { explain: notes.explain, ..Notes::default() };
-    let flow = scan.run(&mut own, &mut |step, _, _| {
-        Ok(match step {
-            Step::Row(id, row) => visit(id, &row),
-            Step::Part { .. } | Step::Progress { .. } => ControlFlow::Continue(()),
-        })
-    })?;
-    notes.explain = own.explain;
-    for damage in own.completeness.damage {
-        notes.completeness.add_damage(damage.stripe, damage.kind);
-    }
-    if let Some(through) = own.completeness.expired_through {
-        notes.completeness.withhold(through);
-    }
-    let unread = own.completeness.unread_packets;
-    notes.completeness.unread_packets = unread.max(notes.completeness.unread_packets);
-    Ok(flow)
+    Ok(flow.map_continue(|()| Known::new(sessions)))
 }

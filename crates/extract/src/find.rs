@@ -1,30 +1,29 @@
-//! The find job: sessions that match, their rows joined.
-//!
-//! Rows match one by one; the matching rows of a session are shown as one. Sessions come by their
-//! start: a session waits while it may have further rows and while later parts may hold earlier
-//! sessions, but at most `WAITING_MAX` wait, so far apart the order is that of the ring.
+//! The find job: sessions that match, whole: a query is about sessions, and rows are joined before
+//! it is asked.
 
-use core::ops::{ControlFlow, RangeInclusive};
+use core::cell::RefCell;
+use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 
 use format::slice::Slice;
 use index::Columns;
 use query::Query;
-use units::{Clock, Timestamp};
+use units::Clock;
 use wire::CommunityId;
 
 use crate::archive::Archive;
+use crate::choice::look;
 use crate::explain::{Explain, Stopwatch};
-use crate::scan::{Identity, RowId, Scan, Step, Wanted};
+use crate::known::Known;
+use crate::scan::{Identity, PIECES, Scan, Step, Wanted};
+use crate::sessions::{Sessions, Told, columns_with};
 use crate::statement::Completeness;
 use crate::walk::Notes;
 use crate::{Error, Options};
 
-/// Sessions held back for the sake of order and of further rows.
-const WAITING_MAX: usize = 1 << 16;
 /// A session without a row for longer than this, where sessions have rows each minute, is over: no
 /// timeout is longer.
-pub const JOIN_IDLE_NS: i64 = 15 * 60 * units::NANOS_PER_SECOND;
+pub(crate) const JOIN_IDLE_NS: i64 = 15 * 60 * units::NANOS_PER_SECOND;
 
 /// Whether a session's packets can be had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,11 +39,11 @@ pub enum Held {
 /// A session that matches.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Found {
-    /// `SEQUENCE.SUB-ROW` of its first matching row.
+    /// `SEQUENCE.SUB-ROW` of its first row.
     pub id: String,
-    /// Ids of all its matching rows.
+    /// Ids of all its rows.
     pub rows: Vec<String>,
-    /// Its matching rows as one: sums of the counters, names and state of the last, all pieces.
+    /// Its rows as one: sums of the counters, names and state of the last, all pieces.
     pub session: Slice,
     /// Community id, where there is IP.
     pub community_id: Option<CommunityId>,
@@ -82,7 +81,7 @@ pub struct FindReport {
 /// Which sessions to find, and how much of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Sought<'a> {
-    /// Selects their rows.
+    /// Selects them.
     pub query: &'a Query,
     /// At most so many sessions.
     pub limit: Option<u64>,
@@ -90,18 +89,11 @@ pub struct Sought<'a> {
     pub columns: Option<&'a [&'a str]>,
 }
 
-/// What joining takes, besides what tells sessions apart.
-const CONTINUES: &str = "continues";
-/// What tells whether packets are still there.
-const PIECES: &str = "piece_sequences";
-
 /// A volume that was opened for a query.
 struct Opened<'c> {
     archive: Archive,
     notes: Notes,
     watch: Stopwatch<'c>,
-    /// That rows may be of.
-    times: RangeInclusive<Timestamp>,
 }
 
 impl<'c> Opened<'c> {
@@ -112,7 +104,7 @@ impl<'c> Opened<'c> {
         notes.explain.open_ns = watch.lap();
         let (from, to) = query.time_range();
         notes.completeness.erased_through = archive.erased_through(&(from..=to));
-        Ok(Self { archive, notes, watch, times: from..=to })
+        Ok(Self { archive, notes, watch })
     }
 }
 
@@ -136,29 +128,19 @@ pub fn find_columns(
     visit: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
 ) -> Result<FindReport, Error> {
     let Sought { query, limit, columns } = *sought;
-    let Opened { mut archive, mut notes, mut watch, times } = Opened::new(options, query, clock)?;
-    let tail = archive.tail();
-    let mut shown = Shown { limit: limit.unwrap_or(u64::MAX), count: 0, limited: false, visit };
-    let mut joiner = Joiner { tail, ..Joiner::default() };
-    let wanted = Wanted::Query(query);
-    let named = columns.map(|columns| [columns, &Identity::COLUMNS, &[CONTINUES, PIECES]].concat());
+    let Opened { mut archive, mut notes, mut watch } = Opened::new(options, query, clock)?;
+    let named = columns.map(|columns| columns_with(query, columns));
     let columns = named.as_deref().map_or(Columns::All, Columns::Named);
-    let mut scan = Scan { archive: &mut archive, wanted, columns, times, slots: None };
     let mut laps = Laps { watch: &mut watch, is_looking: None, explain: Explain::default() };
-    let mut flow = scan.run(&mut notes, &mut |step, _, _| {
-        laps.step(&step);
-        Ok(match step {
-            Step::Part { epoch, time_min, is_indexed, .. } => {
-                joiner.is_indexed = is_indexed;
-                joiner.advance(epoch, time_min, &mut shown)
-            }
-            Step::Row(id, row) => joiner.add(id, *row, &mut shown),
-            Step::Progress { done: parts, of } => (shown.visit)(Event::Searched { parts, of }),
-        })
-    })?;
-    if flow.is_continue() {
-        flow = joiner.finish(&mut shown);
-    }
+    let visit = RefCell::new(visit);
+    let mut shown = Shown { limit: limit.unwrap_or(u64::MAX), count: 0, limited: false };
+    let sessions = Sessions { archive: &mut archive, query, columns };
+    let mut told = Told {
+        found: &mut |found| shown.show(&found, &mut **visit.borrow_mut()),
+        searched: &mut |parts, of| (visit.borrow_mut())(Event::Searched { parts, of }),
+        step: &mut |step| laps.step(step),
+    };
+    let flow = sessions.each(&mut notes, &mut told)?;
     let Explain { list_ns, look_ns, rows_ns, .. } = laps.finish();
     archive.make_groups();
     let select_ns = list_ns + look_ns + rows_ns;
@@ -169,8 +151,8 @@ pub fn find_columns(
     Ok(FindReport { sessions: shown.count, completeness, explain })
 }
 
-/// Calls `visit` with the rows that match as they lie in the index, in ring order: for what is
-/// summed over time and needs no session whole.
+/// Calls `visit` with the rows of the sessions that match, as far as they lie in the query's times,
+/// in ring order: for what is summed over time and needs no session whole.
 pub fn find_rows(
     options: &Options,
     sought: &Sought<'_>,
@@ -178,18 +160,33 @@ pub fn find_rows(
     visit: &mut dyn FnMut(RowEvent<'_>) -> ControlFlow<()>,
 ) -> Result<FindReport, Error> {
     let Sought { query, .. } = *sought;
-    let Opened { mut archive, mut notes, mut watch, times } = Opened::new(options, query, clock)?;
-    let named = sought.columns.map(|columns| [columns, &[PIECES]].concat());
-    let columns = named.as_deref().map_or(Columns::All, Columns::Named);
-    let wanted = Wanted::Query(query);
-    let mut scan = Scan { archive: &mut archive, wanted, columns, times, slots: None };
-    let flow = scan.run(&mut notes, &mut |step, _, _| {
-        Ok(match step {
-            Step::Part { .. } => ControlFlow::Continue(()),
-            Step::Row(_, row) => visit(RowEvent::Row(&row)),
-            Step::Progress { done: parts, of } => visit(RowEvent::Searched { parts, of }),
-        })
-    })?;
+    let Opened { mut archive, mut notes, mut watch } = Opened::new(options, query, clock)?;
+    let (from, to) = query.packet_time_range();
+    let mut sessions = BTreeMap::new();
+    let known;
+    let mut wanted = Wanted::Query(query);
+    let mut flow = ControlFlow::Continue(());
+    if !query.is_of_rows(true) {
+        flow = look(&mut archive, (query, None), &mut notes, &mut |found| {
+            sessions.insert(Identity::of(&found.session), found.session.end);
+            ControlFlow::Continue(())
+        })?;
+        known = Known::new(sessions);
+        wanted = Wanted::Sessions(&known);
+    }
+    if flow.is_continue() {
+        let named = sought.columns.map(|columns| [columns, &[PIECES]].concat());
+        let columns = named.as_deref().map_or(Columns::All, Columns::Named);
+        let mut scan =
+            Scan { archive: &mut archive, wanted, columns, times: from..=to, slots: None };
+        flow = scan.run(&mut notes, &mut |step, _, _| {
+            Ok(match step {
+                Step::Part { .. } => ControlFlow::Continue(()),
+                Step::Row(_, row) => visit(RowEvent::Row(&row)),
+                Step::Progress { done: parts, of } => visit(RowEvent::Searched { parts, of }),
+            })
+        })?;
+    }
     notes.explain.select_ns = watch.lap();
     let Notes { mut completeness, explain } = notes;
     completeness.stopped = flow.is_break();
@@ -243,120 +240,24 @@ impl Laps<'_, '_> {
     }
 }
 
-/// The visitor and its limit.
-struct Shown<'a> {
+/// How many sessions were shown, and their limit.
+struct Shown {
     limit: u64,
     count: u64,
     limited: bool,
-    visit: &'a mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
 }
 
-impl Shown<'_> {
-    fn show(&mut self, found: &Found) -> ControlFlow<()> {
+impl Shown {
+    fn show(
+        &mut self,
+        found: &Found,
+        visit: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         if self.count == self.limit {
             self.limited = true;
             return ControlFlow::Break(());
         }
         self.count += 1;
-        (self.visit)(Event::Found(found))
+        visit(Event::Found(found))
     }
 }
-
-#[derive(Default)]
-struct Joiner {
-    tail: u64,
-    epoch: u32,
-    is_indexed: bool,
-    /// Waiting sessions by start.
-    waiting: BTreeMap<(Timestamp, RowId), Found>,
-    /// Those that may have further rows.
-    open: BTreeMap<Identity, (Timestamp, RowId)>,
-}
-
-impl Joiner {
-    /// A part begins: what cannot change any more and has nothing before it is shown.
-    fn advance(
-        &mut self,
-        epoch: u32,
-        time_min: Timestamp,
-        shown: &mut Shown<'_>,
-    ) -> ControlFlow<()> {
-        if epoch != self.epoch {
-            self.open.clear();
-            self.epoch = epoch;
-        }
-        let idle = time_min.plus_nanos(-JOIN_IDLE_NS);
-        let waiting = &self.waiting;
-        self.open
-            .retain(|_, place| waiting.get(place).is_some_and(|found| found.session.end >= idle));
-        while let Some((&place, found)) = self.waiting.first_key_value() {
-            let is_open = self.open.get(&Identity::of(&found.session)) == Some(&place);
-            if is_open || place.0 > time_min {
-                break;
-            }
-            self.show_first(shown)?;
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn add(&mut self, id: RowId, row: Slice, shown: &mut Shown<'_>) -> ControlFlow<()> {
-        let identity = Identity::of(&row);
-        let continues = row.continues;
-        let known = self.open.remove(&identity);
-        let joined = known.filter(|place| self.waiting.contains_key(place));
-        let place = joined.unwrap_or((row.start, id));
-        if let Some(found) = joined.and_then(|place| self.waiting.get_mut(&place)) {
-            found.rows.push(id.to_string());
-            found.packets = both(found.packets, held(&row, self.tail));
-            found.session.join(row);
-        } else {
-            self.waiting.insert(place, self.found(id, row));
-        }
-        if continues {
-            self.open.insert(identity, place);
-        }
-        if self.waiting.len() > WAITING_MAX {
-            self.show_first(shown)
-        } else {
-            ControlFlow::Continue(())
-        }
-    }
-
-    fn found(&self, id: RowId, session: Slice) -> Found {
-        Found {
-            id: id.to_string(),
-            rows: vec![id.to_string()],
-            community_id: CommunityId::of(&session.tuple, session.icmp),
-            packets: held(&session, self.tail),
-            is_provisional: !self.is_indexed,
-            session,
-        }
-    }
-
-    fn show_first(&mut self, shown: &mut Shown<'_>) -> ControlFlow<()> {
-        self.waiting.pop_first().map_or(ControlFlow::Continue(()), |(_, found)| shown.show(&found))
-    }
-
-    fn finish(&mut self, shown: &mut Shown<'_>) -> ControlFlow<()> {
-        while !self.waiting.is_empty() {
-            self.show_first(shown)?;
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-fn held(row: &Slice, tail: u64) -> Held {
-    let retired = row.pieces.iter().filter(|span| span.piece.sequence < tail).count();
-    match retired {
-        0 => Held::Held,
-        _ if retired == row.pieces.len() => Held::Retired,
-        _ => Held::Partly,
-    }
-}
-
-fn both(one: Held, other: Held) -> Held {
-    if one == other { one } else { Held::Partly }
-}
-
-#[cfg(test)]
-mod tests;

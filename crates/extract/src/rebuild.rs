@@ -38,14 +38,14 @@ const KILLED_MAX: u32 = 32;
 
 /// What of a part is done with.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct Covered {
     /// Stripes that have rows.
     pub(crate) indexed: BTreeSet<StripeId>,
     /// Stripes that shall have none.
     pub(crate) left_out: Vec<LeftOut>,
 }
 
-impl Known {
+impl Covered {
     fn has(&self, stripe: StripeId) -> bool {
         self.indexed.contains(&stripe) || self.left_out.iter().any(|left| left.contains(stripe))
     }
@@ -68,18 +68,18 @@ pub(crate) struct Stretch {
 /// Receives stretches.
 pub(crate) type Visit<'v> = dyn FnMut(Stretch, &mut Notes) -> Result<ControlFlow<()>, Error> + 'v;
 
-/// Indexes the data stripes of `part` that are not `known`.
+/// Indexes the data stripes of `part` that are not `covered`.
 pub(crate) fn rebuild(
     archive: &Archive,
     part: &Part,
-    known: &Known,
+    covered: &Covered,
     notes: &mut Notes,
     visit: &mut Visit<'_>,
 ) -> Result<ControlFlow<()>, Error> {
     let mut builder = Builder::new(archive, part)?;
     let mut from = part.first;
     loop {
-        let flow = builder.index(archive, from..=part.last, known, (notes, visit))?;
+        let flow = builder.index(archive, from..=part.last, covered, (notes, visit))?;
         match flow {
             Flow::Ended => return Ok(ControlFlow::Continue(())),
             Flow::Stopped => return Ok(ControlFlow::Break(())),
@@ -165,7 +165,7 @@ impl<'a> Builder<'a> {
         &mut self,
         archive: &Archive,
         stripes: core::ops::RangeInclusive<StripeId>,
-        known: &Known,
+        covered: &Covered,
         (notes, visit): (&mut Notes, &mut Visit<'_>),
     ) -> Result<Flow, Error> {
         let tail = archive.tail();
@@ -173,7 +173,7 @@ impl<'a> Builder<'a> {
             .filter(|&sequence| archive.may_hold_packets(sequence, stripes.clone()))
             .map(|sequence| archive.place(sequence))
             .collect();
-        let wanted = |id| stripes.contains(&id) && !known.has(id);
+        let wanted = |id| stripes.contains(&id) && !covered.has(id);
         let mut ended = None;
         let flow = each_data_stripe(archive, &places, notes, &wanted, &mut |stripe, notes| {
             let flow = self.stripe(stripe, notes, visit)?;

@@ -4,7 +4,7 @@ use core::fmt;
 use core::net::IpAddr;
 use core::ops::{ControlFlow, RangeInclusive};
 use core::sync::atomic::{AtomicUsize, Ordering};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 use std::thread;
 
@@ -14,11 +14,13 @@ use format::slice::Slice;
 use index::{Columns, LookUp, Needed, Segment};
 use query::{Query, Required};
 use units::Timestamp;
-use wire::{Address, FiveTuple};
+use wire::{Address, CommunityId, FiveTuple};
 
 use crate::Error;
 use crate::archive::{Archive, Part};
-use crate::rebuild::{Known, Stretch, rebuild};
+use crate::candidates::{Candidates, Look as FirstLook};
+use crate::known::{Alive, Known};
+use crate::rebuild::{Covered, Stretch, rebuild};
 use crate::walk::{Flow, Notes};
 use crate::windows::Windows;
 
@@ -61,6 +63,11 @@ fn ip(address: &Address) -> Option<IpAddr> {
     }
 }
 
+/// The column that tells whether further rows follow.
+pub(crate) const CONTINUES: &str = "continues";
+/// The column that tells whether packets are still there: without it no row is shown.
+pub(crate) const PIECES: &str = "piece_sequences";
+
 /// What all rows of a session share.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Identity {
@@ -96,9 +103,14 @@ impl Identity {
 
 /// Which rows are wanted.
 pub(crate) enum Wanted<'a> {
+    /// Those that match by themselves.
     Query(&'a Query),
-    /// All rows of these sessions, or those that match a query, too.
-    Sessions(&'a BTreeSet<Identity>, Option<&'a Query>),
+    /// Those that a look at sessions of several rows is for.
+    Look(FirstLook<'a>),
+    /// All rows of sessions that may match.
+    Candidates(&'a Candidates<'a>),
+    /// All rows of these sessions.
+    Sessions(&'a Known),
     /// These rows.
     Rows(&'a BTreeSet<RowId>),
     /// Rows with packets in these stretches of time.
@@ -107,64 +119,129 @@ pub(crate) enum Wanted<'a> {
     Nothing,
 }
 
+/// What wanted rows have, as far as indexes tell who has it.
+fn needed_by(query: &Query, with_rare: bool) -> Needed {
+    let mut needed = Needed::default();
+    for required in query.required() {
+        match required {
+            Required::Host(host) => needed.hosts.push(host),
+            Required::Name(name) if with_rare => needed.names.push(name),
+            Required::CommunityId(id) => needed.community_ids.push(id),
+            _ => {}
+        }
+    }
+    needed
+}
+
+/// What all rows of each of these sessions have; nothing where they are many.
+fn shared_by(alive: Alive) -> Vec<Needed> {
+    match alive {
+        Alive::Many => vec![Needed::default()],
+        Alive::These(sessions) => sessions.iter().map(of_session).collect(),
+    }
+}
+
+fn of_session(session: &Identity) -> Needed {
+    let hosts = [session.tuple.orig, session.tuple.resp].iter().filter_map(ip).collect();
+    // The messages of ICMP have a part in theirs.
+    let id = session.tuple.proto.has_ports().then(|| CommunityId::of(&session.tuple, None));
+    let community_ids = id.flatten().map(|id| id.0).into_iter().collect();
+    Needed { hosts, community_ids, ..Needed::default() }
+}
+
+/// Whether a query names no session id, or one of a segment in these stripes: an id has the first
+/// stripe of its own.
+fn may_name(query: &Query, stripes: &RangeInclusive<StripeId>) -> bool {
+    let of_id = |required| match required {
+        Required::SessionId(id) => RowId::parse(&id).map(|id| id.segment),
+        _ => None,
+    };
+    let named = query.required().into_iter().find_map(of_id);
+    named.is_none_or(|segment| stripes.contains(&segment))
+}
+
 impl Wanted<'_> {
-    /// What every wanted row has.
-    fn needed(&self) -> Needed {
-        let mut needed = Needed::default();
+    /// What wanted rows in these times have: each row all of one of these.
+    fn needed(&self, times: &RangeInclusive<Timestamp>) -> Vec<Needed> {
         match self {
-            Self::Query(query) => {
-                for required in query.required() {
-                    match required {
-                        Required::Host(host) => needed.hosts.push(host),
-                        Required::Name(name) => needed.names.push(name),
-                        Required::CommunityId(id) => needed.community_ids.push(id),
-                        _ => {}
+            Self::Query(query) => vec![needed_by(query, true)],
+            Self::Look(look) => vec![needed_by(look.query(), look.is_by_rare())],
+            Self::Candidates(candidates) => {
+                let mut needed = Vec::new();
+                let alive = candidates.known.alive_in(times);
+                if candidates.wants_others(times) {
+                    let with_rare = candidates.is_by_rare() && !matches!(alive, Alive::Many);
+                    needed.push(needed_by(candidates.query, with_rare));
+                    if !with_rare {
+                        return needed;
                     }
                 }
+                needed.extend(shared_by(alive));
+                needed
             }
-            Self::Sessions(sessions, _) => {
-                let mut tuples = sessions.iter().map(|session| session.tuple);
-                if let (Some(only), None) = (tuples.next(), tuples.next()) {
-                    needed.hosts = [only.orig, only.resp].iter().filter_map(ip).collect();
-                }
-            }
-            Self::Nothing | Self::Rows(_) | Self::Windows(_) => {}
+            Self::Sessions(known) => shared_by(known.alive_in(times)),
+            Self::Nothing | Self::Rows(_) | Self::Windows(_) => vec![Needed::default()],
         }
-        needed
     }
 
-    /// Whether the segment or stretch of these stripes may have wanted rows: a session id names the
-    /// first stripe of its own.
-    fn may_be_of(&self, stripes: &RangeInclusive<StripeId>) -> bool {
+    /// What every wanted row has, but for those of sessions that are known.
+    fn needed_by_most(&self) -> Needed {
         match self {
-            Self::Query(query) => {
-                let of_id = |required| match required {
-                    Required::SessionId(id) => RowId::parse(&id).map(|id| id.segment),
-                    _ => None,
-                };
-                let named = query.required().into_iter().find_map(of_id);
-                named.is_none_or(|segment| stripes.contains(&segment))
+            Self::Query(query) => needed_by(query, true),
+            Self::Look(look) => needed_by(look.query(), look.is_by_rare()),
+            Self::Candidates(candidates) => needed_by(candidates.query, candidates.is_by_rare()),
+            _ => Needed::default(),
+        }
+    }
+
+    /// In these times sessions are wanted besides what most rows have.
+    fn wants_known(&self, times: &RangeInclusive<Timestamp>) -> bool {
+        match self {
+            Self::Candidates(candidates) => !candidates.known.alive_in(times).is_none(),
+            _ => false,
+        }
+    }
+
+    /// Whether the segment or stretch of these stripes and times may have wanted rows.
+    fn may_be_of(
+        &self,
+        stripes: &RangeInclusive<StripeId>,
+        times: &RangeInclusive<Timestamp>,
+    ) -> bool {
+        match self {
+            Self::Query(query) => may_name(query, stripes),
+            Self::Look(look) => !look.is_by_rare() || may_name(look.query(), stripes),
+            Self::Candidates(candidates) => {
+                !candidates.known.alive_in(times).is_none()
+                    || (candidates.wants_others(times)
+                        && (!candidates.is_by_rare() || may_name(candidates.query, stripes)))
             }
             Self::Rows(rows) => {
                 let row = |&segment, row| RowId { segment, row };
                 rows.range(row(stripes.start(), 0)..=row(stripes.end(), u64::MAX)).next().is_some()
             }
-            Self::Sessions(..) | Self::Windows(_) | Self::Nothing => true,
+            Self::Sessions(known) => !known.alive_in(times).is_none(),
+            Self::Windows(_) | Self::Nothing => true,
         }
     }
 
     fn all(&self) -> bool {
-        matches!(self, Self::Query(query) if **query == Query::all())
+        match self {
+            Self::Query(query) => **query == Query::all(),
+            Self::Candidates(candidates) => *candidates.query == Query::all(),
+            _ => false,
+        }
     }
 
     /// Columns to decide by.
     fn columns(&self) -> Vec<&'static str> {
+        let of_sessions =
+            |query: &Query| [&query.columns()[..], &Identity::COLUMNS, &[CONTINUES]].concat();
         match self {
             Self::Query(query) => query.columns(),
-            Self::Sessions(_, None) => Identity::COLUMNS.to_vec(),
-            Self::Sessions(_, Some(query)) => {
-                Columns::Named(&Identity::COLUMNS).and(&query.columns())
-            }
+            Self::Look(look) => of_sessions(look.query()),
+            Self::Candidates(candidates) => of_sessions(candidates.query),
+            Self::Sessions(_) => Identity::COLUMNS.to_vec(),
             Self::Rows(_) | Self::Windows(_) => vec!["proto"],
             Self::Nothing => Vec::new(),
         }
@@ -172,13 +249,11 @@ impl Wanted<'_> {
 
     fn accepts(&self, id: RowId, row: &Slice, by_id: bool) -> bool {
         match self {
-            Self::Query(query) if by_id => query.matches(row, Some(&id.to_string())),
-            Self::Query(query) => query.matches(row, None),
-            Self::Sessions(sessions, query) => {
-                let id = by_id.then(|| id.to_string());
-                sessions.contains(&Identity::of(row))
-                    && query.is_none_or(|query| query.matches(row, id.as_deref()))
-            }
+            Self::Query(query) if by_id => query.matches(row, &[id.to_string()]),
+            Self::Query(query) => query.matches(row, &[]),
+            Self::Look(look) => look.accepts(id, row, by_id),
+            Self::Candidates(candidates) => candidates.accepts(id, row, by_id),
+            Self::Sessions(known) => known.contains(&Identity::of(row)),
             Self::Rows(rows) => rows.contains(&id),
             Self::Windows(windows) => windows.overlaps(row.start, row.end),
             Self::Nothing => false,
@@ -285,11 +360,11 @@ impl Scan<'_> {
 
     fn part(&mut self, part: &Part, look: Look, notes: &mut Notes, visit: &mut Visit<'_>) -> Flow {
         let Some(entry) = part.segment else {
-            let stripes = part.first..=part.last;
-            if !self.wanted.may_be_of(&stripes) {
+            let (stripes, times) = (part.first..=part.last, part.time_min..=Timestamp::MAX);
+            if part.time_min > *self.times.end() || !self.wanted.may_be_of(&stripes, &times) {
                 return Ok(ControlFlow::Continue(()));
             }
-            return self.rebuilt(part, &Known::default(), notes, visit);
+            return self.rebuilt(part, &Covered::default(), notes, visit);
         };
         notes.explain.segments += 1;
         let found = match look {
@@ -318,7 +393,7 @@ impl Scan<'_> {
         };
         let Some(found) = found else {
             notes.explain.segments_rebuilt += 1;
-            return self.rebuilt(part, &Known::default(), notes, visit);
+            return self.rebuilt(part, &Covered::default(), notes, visit);
         };
         let meta = found.segment.meta();
         notes.completeness.add_gaps(&meta.gaps, *self.times.start(), *self.times.end());
@@ -353,7 +428,7 @@ impl Scan<'_> {
             },
             named => named?,
         };
-        let has_rows = Known { indexed, left_out };
+        let has_rows = Covered { indexed, left_out };
         self.rebuilt(&Part { segment: None, ..*part }, &has_rows, notes, visit)
     }
 
@@ -474,7 +549,7 @@ impl Scan<'_> {
     /// The segments that filters over groups of them know to have nothing that is wanted.
     fn ruled_out(&self, notes: &mut Notes) -> BTreeSet<StripeId> {
         let index::RuledOut { segments, read_bytes } =
-            self.archive.catalog.rule_out(&self.wanted.needed());
+            self.archive.catalog.rule_out(&self.wanted.needed_by_most());
         notes.explain.index_bytes += read_bytes;
         segments
     }
@@ -491,21 +566,27 @@ impl Scan<'_> {
         // What is missing from a segment counts whatever its rows are.
         let lacks_names = summary.unread && self.asks_for_names();
         let is_whole = !summary.gaps && !summary.unindexed && !lacks_names;
-        let needed = if is_whole { self.wanted.needed() } else { Needed::default() };
-        if is_whole && !self.wanted.may_be_of(&(summary.first..=summary.first)) {
+        let times = summary.time_min..=summary.time_max;
+        if is_whole && !self.wanted.may_be_of(&(summary.first..=summary.first), &times) {
             return Look::OfAnotherId;
         }
-        if is_whole && ruled_out.contains(&summary.first) {
+        let is_ruled_out = ruled_out.contains(&summary.first) && !self.wanted.wants_known(&times);
+        if is_whole && is_ruled_out {
             return Look::OfNoGroup;
         }
-        match self.archive.catalog.look_up(&entry, self.archive.cache.as_ref(), &needed) {
-            LookUp::Absent => Look::Absent,
-            LookUp::RuledOut(read_bytes) => Look::RuledOut(read_bytes),
-            LookUp::Found(segment) => {
-                let found = self.selected(*segment);
-                found.map_or(Look::Absent, |found| Look::Found(Box::new(found)))
+        let needed = if is_whole { self.wanted.needed(&times) } else { vec![Needed::default()] };
+        let mut read_bytes = 0;
+        for needed in &needed {
+            match self.archive.catalog.look_up(&entry, self.archive.cache.as_ref(), needed) {
+                LookUp::Absent => return Look::Absent,
+                LookUp::RuledOut(bytes) => read_bytes += bytes,
+                LookUp::Found(segment) => {
+                    let found = self.selected(*segment);
+                    return found.map_or(Look::Absent, |found| Look::Found(Box::new(found)));
+                }
             }
         }
+        Look::RuledOut(read_bytes)
     }
 
     /// The rows wanted of a segment, by the columns that decide it; the rows themselves where they
@@ -520,22 +601,27 @@ impl Scan<'_> {
         let columns = self.wanted.columns();
         let by_id = columns.contains(&"session_id");
         let first = segment.meta().first;
-        let needed = self.wanted.needed();
+        let meta = segment.meta();
+        let needed = self.wanted.needed(&(meta.time_min..=meta.time_max));
         // Few rows have the hosts, so all there is to know of them is read at once.
-        let at_once = !needed.hosts.is_empty();
+        let at_once = needed.iter().all(|needed| !needed.hosts.is_empty());
         let columns = if at_once { self.columns.and(&columns) } else { columns };
         let columns = Columns::Named(&columns);
-        let (mut matched, mut fetched) = (Vec::new(), Vec::new());
-        segment.rows_with(&needed, columns, &self.times, &mut |row, slice| {
-            if self.wanted.accepts(RowId { segment: first, row }, &slice, by_id) {
-                matched.push(row);
-                if at_once && fetched.len() < ROWS_FETCHED_MAX {
-                    fetched.push((row, slice));
+        let (mut matched, mut fetched) = (BTreeSet::new(), BTreeMap::new());
+        for needed in &needed {
+            segment.rows_with(needed, columns, &self.times, &mut |row, slice| {
+                if self.wanted.accepts(RowId { segment: first, row }, &slice, by_id) {
+                    matched.insert(row);
+                    if at_once && fetched.len() < ROWS_FETCHED_MAX {
+                        fetched.insert(row, slice);
+                    }
                 }
-            }
-            ControlFlow::Continue(())
-        })?;
-        let mut rows = (fetched.len() == matched.len()).then_some(fetched);
+                ControlFlow::Continue(())
+            })?;
+        }
+        let matched = Vec::from_iter(matched);
+        let is_fetched = fetched.len() == matched.len();
+        let mut rows = is_fetched.then(|| Vec::from_iter(fetched));
         if rows.is_none() && matched.len() <= ROWS_FETCHED_MAX {
             let fetched = rows.insert(Vec::new());
             segment.rows_at(&matched, self.columns, &mut |row, slice| {
@@ -551,7 +637,7 @@ impl Scan<'_> {
     fn rebuilt(
         &mut self,
         part: &Part,
-        known: &Known,
+        covered: &Covered,
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Error> {
@@ -560,7 +646,7 @@ impl Scan<'_> {
         let mut encoded = None;
         let (archive, wanted) = (&*self.archive, &self.wanted);
         let by_id = wanted.columns().contains(&"session_id");
-        let flow = rebuild(archive, part, known, notes, &mut |stretch: Stretch, notes| {
+        let flow = rebuild(archive, part, covered, notes, &mut |stretch: Stretch, notes| {
             let is_whole =
                 part.first.sequence >= archive.tail() && notes.completeness.damage.len() == damage;
             let is_one = stretch.is_whole;

@@ -18,6 +18,7 @@ use crate::choice::{Admitted, Chosen, choose};
 use crate::explain::Stopwatch;
 use crate::extract::{Progress, Telling};
 use crate::few::{self, FewRows};
+use crate::known::Known;
 use crate::matching::{Matching, Owner, PieceMatch};
 use crate::merge::Merger;
 use crate::output::{Dressed, Outputs, describe};
@@ -265,7 +266,10 @@ impl<'a, 't> Taking<'a, 't> {
         request: &Request<'_>,
         notes: &mut Notes,
     ) -> Result<ControlFlow<()>, Error> {
-        let mut admitted = Admitted::new(request.limits.sessions);
+        // Where the payload decides, sessions are chosen and counted by their packets.
+        let is_by_payload = request.whole_sessions && request.payload.is_some();
+        let limit = request.limits.sessions.filter(|_| !is_by_payload);
+        let mut admitted = Admitted::new(limit);
         let (telling, done) = (&mut self.telling, &self.done);
         let goes_on = &mut || (telling.progress)(done);
         let chosen = match choose(archive, request, &mut admitted, notes, goes_on)? {
@@ -275,10 +279,9 @@ impl<'a, 't> Taking<'a, 't> {
         if let Chosen::Around(windows) = &chosen {
             self.windows = windows.clone();
         }
-        let is_by_payload = request.whole_sessions && request.payload.is_some();
         if !is_by_payload {
             // What was counted by the look is let through as it is.
-            let is_counted = matches!(chosen, Chosen::Around(_) | Chosen::Whole(_));
+            let is_counted = !matches!(chosen, Chosen::Query);
             let mut all = Admitted::new(None);
             let lets_through = if is_counted { &mut all } else { &mut admitted };
             let flow = self.rows(archive, (request, &chosen), lets_through, notes)?;
@@ -302,7 +305,8 @@ impl<'a, 't> Taking<'a, 't> {
         self.keyers = [Keyer::new(false), Keyer::new(true)];
         (self.pieces, self.done) = (Vec::new(), Progress::default());
         self.sieve.payload = None;
-        let chosen = Chosen::Whole(hits.sessions);
+        let ends = hits.sessions.into_iter().map(|session| (session, Timestamp::MAX));
+        let chosen = Chosen::Whole(Known::new(ends.collect()));
         self.rows(archive, (request, &chosen), &mut Admitted::new(None), notes)
     }
 

@@ -1,6 +1,7 @@
 //! The values of a field with the most traffic or sessions.
 
 use core::cmp::Reverse;
+use core::slice::from_ref;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -121,7 +122,7 @@ impl Top {
             bytes: orig.frame_bytes.saturating_add(resp.frame_bytes),
         };
         let mut own: Vec<TopValue> = Vec::new();
-        let row = (&found.session, Some(found.id.as_str()));
+        let row = (&found.session, from_ref(&found.id));
         self.field.each(row, self.atlas.as_deref(), |reading| own.push(value(reading)));
         // Both ends may be the same host.
         own.sort_unstable();

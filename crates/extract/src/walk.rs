@@ -28,6 +28,50 @@ pub(crate) struct Notes {
     pub(crate) explain: Explain,
 }
 
+impl Notes {
+    /// For a look besides the one that answers.
+    pub(crate) fn aside(&self) -> Self {
+        Self { explain: self.explain, ..Self::default() }
+    }
+
+    /// Adds what such a look lacked and cost. What is missing from it is missing from the answer,
+    /// too, but what is counted or bounded by times is counted by the one that answers.
+    pub(crate) fn add_aside(&mut self, own: Self) {
+        let Explain {
+            segments,
+            pruned_by_time,
+            pruned_by_id,
+            pruned_by_group,
+            pruned_by_filter,
+            rows_matched,
+            ..
+        } = self.explain;
+        self.explain = Explain {
+            segments,
+            pruned_by_time,
+            pruned_by_id,
+            pruned_by_group,
+            pruned_by_filter,
+            rows_matched,
+            ..own.explain
+        };
+        for damage in own.completeness.damage {
+            self.completeness.add_damage(damage.stripe, damage.kind);
+        }
+        if let Some(through) = own.completeness.expired_through {
+            self.completeness.withhold(through);
+        }
+        let unread = own.completeness.unread_packets;
+        self.completeness.unread_packets = unread.max(self.completeness.unread_packets);
+    }
+
+    /// Adds what a look lacked and cost that has answered.
+    pub(crate) fn add(&mut self, own: &Self) {
+        self.explain = own.explain;
+        self.completeness.add(&own.completeness);
+    }
+}
+
 /// A data stripe, as much of it as is verified.
 pub(crate) struct DataStripe<'a> {
     pub(crate) head: &'a Head,

@@ -322,8 +322,11 @@ impl Slice {
     }
 
     /// Takes a later row of the same session in: counters are added, names and state are the later
-    /// ones.
-    pub fn join(&mut self, row: Self) {
+    /// ones. One that was seen from the other side is turned.
+    pub fn join(&mut self, mut row: Self) {
+        if row.tuple != self.tuple && row.tuple.reversed() == self.tuple {
+            core::mem::swap(&mut row.orig, &mut row.resp);
+        }
         self.start = self.start.min(row.start);
         self.end = self.end.max(row.end);
         self.orig.add(&row.orig);
@@ -379,6 +382,18 @@ mod tests {
         row.names.dns_types.reserve_exact(2);
         let names = size_of::<Names>() + 2 * size_of::<u16>();
         assert_eq!(row.memory_bytes(), size_of::<Slice>() + 3 * size_of::<PieceSpan>() + names);
+    }
+
+    #[test]
+    fn a_row_that_was_seen_from_the_other_side_is_turned() {
+        let mut first = row();
+        first.tuple.orig_port = 7;
+        first.orig.packets = 1;
+        let mut later = row();
+        later.tuple.resp_port = 7;
+        (later.orig.packets, later.resp.packets) = (20, 10);
+        first.join(later);
+        assert_eq!((first.orig.packets, first.resp.packets), (11, 20));
     }
 
     #[test]

@@ -33,7 +33,8 @@ pub enum Reading<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row<'a> {
     pub(crate) slice: &'a Slice,
-    pub(crate) id: Option<&'a str>,
+    /// Ids of its rows.
+    pub(crate) ids: &'a [String],
     /// What is known of addresses besides.
     pub(crate) atlas: Option<&'a Atlas>,
 }
@@ -85,16 +86,15 @@ impl Field {
         self.needs_atlas
     }
 
-    /// Calls `visit` with every value that the field has in a row: none where it is absent. Without
-    /// an `id`, the field `session_id` is absent; without an `atlas`, countries and autonomous
-    /// systems are.
+    /// Calls `visit` with every value that the field has in a row: none where it is absent.
+    /// `session_id` is without `ids`, countries and autonomous systems are without an `atlas`.
     pub fn each(
         &self,
-        (slice, id): (&Slice, Option<&str>),
+        (slice, ids): (&Slice, &[String]),
         atlas: Option<&Atlas>,
         mut visit: impl FnMut(Reading<'_>),
     ) {
-        self.any(&Row { slice, id, atlas }, &mut |reading| {
+        self.any(&Row { slice, ids, atlas }, &mut |reading| {
             visit(reading);
             false
         });
@@ -142,7 +142,7 @@ const fn field(
 /// Every field, in the order in which people look for them. Derived ones name their sources.
 pub static FIELDS: &[Field] = &[
     field("session_id", Kind::Text, "the session's id, as find shows it", |row, found| {
-        row.id.is_some_and(|id| found(Reading::Text(id)))
+        row.ids.iter().any(|id| found(Reading::Text(id)))
     }),
     field("community_id", Kind::Text, "community id, version 1, seed 0", |row, found| {
         CommunityId::of(&row.slice.tuple, row.slice.icmp)
@@ -284,15 +284,15 @@ pub static FIELDS: &[Field] = &[
     field(
         "session_age_ns",
         Kind::Duration,
-        "time from there to the earliest packet of the row",
+        "time from there to the earliest packet that is left of it",
         |row, found| found(Reading::Number(nanos(row.slice.start.since(row.slice.session_start)))),
     )
     .from(&["session_age_ns", "start_ns"]),
-    field("start_ns", Kind::Time, "earliest packet of the row", |row, found| {
+    field("start_ns", Kind::Time, "its earliest packet", |row, found| {
         found(Reading::Time(row.slice.start))
     })
     .also(&["start"]),
-    field("end_ns", Kind::Time, "latest packet of the row", |row, found| {
+    field("end_ns", Kind::Time, "its latest packet", |row, found| {
         found(Reading::Time(row.slice.end))
     })
     .also(&["end"])
@@ -300,7 +300,7 @@ pub static FIELDS: &[Field] = &[
     field(
         "duration_ns",
         Kind::Duration,
-        "time from the earliest to the latest packet of the row",
+        "time from its earliest to its latest packet",
         |row, found| found(Reading::Number(nanos(row.slice.end.since(row.slice.start)))),
     )
     .also(&["duration"])
@@ -364,7 +364,7 @@ pub static FIELDS: &[Field] = &[
         "Zeek's history letters, upper case from the originator",
         |row, found| found(Reading::Text(row.slice.history.as_str())),
     ),
-    field("continues", Kind::Flag, "the session goes on after this row", |row, found| {
+    field("continues", Kind::Flag, "it went on when its last row was written", |row, found| {
         found(Reading::Flag(row.slice.continues))
     }),
     field(

@@ -21,6 +21,7 @@ mod kind;
 mod names;
 mod parse;
 mod pattern;
+mod scope;
 mod term;
 mod token;
 mod value;
@@ -40,8 +41,10 @@ pub use field::{FIELDS, Field, Reading};
 pub use kind::Kind;
 pub use names::{dns_rcode_name, dns_type_name, service_name};
 pub use parse::MAXIMUM_DEPTH;
+pub use scope::Part;
 
 use field::Row;
+use scope::Truth;
 use term::{Term, Test};
 
 /// Something that a session has.
@@ -106,21 +109,41 @@ impl Query {
         field
     }
 
-    /// Whether the session in `row` matches. Without an `id`, the field `session_id` is absent.
-    pub fn matches(&self, row: &Slice, id: Option<&str>) -> bool {
+    /// Whether a session matches: one row, or several that were joined, of these ids. Without `ids`
+    /// the field `session_id` is absent.
+    pub fn matches(&self, session: &Slice, ids: &[String]) -> bool {
         let Some(root) = &self.root else { return true };
-        let slice = Row { slice: row, id, atlas: self.atlas.as_deref() };
+        let row = Row { slice: session, ids, atlas: self.atlas.as_deref() };
         if self.is_directional {
-            (row.orig.packets > 0 && root.holds(&slice, false))
-                || (row.resp.packets > 0 && root.holds(&slice, true))
+            (session.orig.packets > 0 && root.holds(&row, false))
+                || (session.resp.packets > 0 && root.holds(&row, true))
         } else {
-            root.holds(&slice, false)
+            root.holds(&row, false)
         }
     }
 
-    /// Bounds for pruning: a matching row starts at or before the second time and ends at or after
-    /// the first. The first may be the later one, for a row may be longer than the time between
-    /// them.
+    /// Whether a session may match of which `row` is one: false only where no other row of it could
+    /// make it match. Without a `part` all rows of a session say the same.
+    pub fn may_match(&self, row: &Slice, ids: &[String], part: Option<Part>) -> bool {
+        if part == Some(Part::WHOLE) {
+            return self.matches(row, ids);
+        }
+        let Some(root) = &self.root else { return true };
+        let row = Row { slice: row, ids, atlas: self.atlas.as_deref() };
+        let may = |reversed| root.truth(&row, part, reversed) > Truth::No;
+        // Another row may have packets that go the other way.
+        may(false) || (self.is_directional && may(true))
+    }
+
+    /// Whether each row answers for its session: nothing is asked but what all rows of a session
+    /// share. With `in_times` the rows in the query's times are meant, else it must ask for none.
+    pub fn is_of_rows(&self, in_times: bool) -> bool {
+        self.root.as_ref().is_none_or(|root| root.is_of_rows(in_times))
+    }
+
+    /// Bounds for pruning: a session that matches starts at or before the second time and ends at
+    /// or after the first. The first may be the later one, for a session may be longer than the
+    /// time between them.
     pub fn time_range(&self) -> (Timestamp, Timestamp) {
         self.bounds(Test::row_bounds)
     }

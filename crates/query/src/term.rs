@@ -14,6 +14,7 @@ use crate::Required;
 use crate::address::AddressSet;
 use crate::field::{Field, Reading, Row, has_ports};
 use crate::kind::Kind;
+use crate::scope::{Part, Scope, Truth, mirrored};
 use crate::value::Value;
 
 /// How neighbours are combined.
@@ -196,6 +197,35 @@ impl Term {
         holds != self.negated
     }
 
+    /// The same of the session of which `row` is one of several rows; without a `part` what any of
+    /// them says.
+    pub(crate) fn truth(&self, row: &Row<'_>, part: Option<Part>, reversed: bool) -> Truth {
+        let of = |term: &Self| term.truth(row, part, reversed);
+        let truth = match &self.node {
+            Node::Test(test) => test.truth(row, part, reversed),
+            Node::Group { join: Join::And, terms, .. } => {
+                terms.iter().map(of).min().unwrap_or(Truth::Yes)
+            }
+            Node::Group { join: Join::Or, terms, .. } => {
+                terms.iter().map(of).max().unwrap_or(Truth::No)
+            }
+        };
+        if self.negated { !truth } else { truth }
+    }
+
+    /// Whether each row of a session says what the session does: with `in_times` each row in the
+    /// times that the query asks for.
+    pub(crate) fn is_of_rows(&self, in_times: bool) -> bool {
+        match &self.node {
+            Node::Test(test) if test.is_of_time() => in_times && !self.negated,
+            Node::Test(test) => test.is_of_rows(),
+            Node::Group { join, terms, .. } => {
+                let in_times = in_times && *join == Join::And && !self.negated;
+                terms.iter().all(|term| term.is_of_rows(in_times))
+            }
+        }
+    }
+
     /// All tests, negated or not.
     pub(crate) fn for_each_test<'t>(&'t self, visit: &mut dyn FnMut(&'t Test)) {
         match &self.node {
@@ -266,6 +296,74 @@ impl Test {
                 field.any(row, &mut is_one)
             }
         }
+    }
+
+    /// What a row says of the session that it is part of.
+    fn truth(&self, row: &Row<'_>, part: Option<Part>, reversed: bool) -> Truth {
+        let truth = Truth::of(self.holds(row, reversed));
+        match self {
+            // The session begins no later than its row, and no earlier than it says.
+            Self::Before(time) => {
+                let has_begun = part.is_some() && truth == Truth::Yes;
+                truth.if_decided(has_begun || row.slice.session_start >= *time)
+            }
+            Self::After(_) => {
+                truth.if_decided(part.is_some_and(|part| truth == Truth::Yes || part.is_last))
+            }
+            Self::Has(field) | Self::Compare(field, ..) | Self::In(field, _)
+                if field.name == "session_id" =>
+            {
+                // Each row has an id, and any of them is the session's.
+                truth.if_decided(part.is_some() && truth == Truth::Yes)
+            }
+            _ => truth.if_decided(self.is_decided(row, part, reversed)),
+        }
+    }
+
+    fn is_decided(&self, row: &Row<'_>, part: Option<Part>, reversed: bool) -> bool {
+        match self.scope() {
+            Scope::Each => true,
+            Scope::First => part.is_some_and(|part| part.is_first),
+            Scope::Last => part.is_some_and(|part| part.is_last),
+            Scope::Sum => false,
+            Scope::Oriented => {
+                let turned = self.mirrored();
+                turned.is_some_and(|it| it.holds(row, reversed) == self.holds(row, reversed))
+            }
+        }
+    }
+
+    fn scope(&self) -> Scope {
+        match self {
+            Self::Place(_, Place::Outer(_)) => Scope::First,
+            Self::Place(End::Orig | End::Resp, _) => Scope::Oriented,
+            Self::Place(..) | Self::Version(_) => Scope::Each,
+            Self::Before(_) | Self::After(_) => Scope::Sum,
+            Self::Has(field) | Self::Compare(field, ..) | Self::In(field, _) => Scope::of(field),
+        }
+    }
+
+    /// The same test of the other end.
+    fn mirrored(&self) -> Option<Self> {
+        Some(match self {
+            Self::Place(End::Orig, place) => Self::Place(End::Resp, *place),
+            Self::Place(End::Resp, place) => Self::Place(End::Orig, *place),
+            Self::Has(field) => Self::Has(mirrored(field)?),
+            Self::Compare(field, comparison, value) => {
+                Self::Compare(mirrored(field)?, *comparison, value.clone())
+            }
+            Self::In(field, values) => Self::In(mirrored(field)?, values.clone()),
+            _ => return None,
+        })
+    }
+
+    fn is_of_time(&self) -> bool {
+        matches!(self, Self::Before(_) | Self::After(_))
+    }
+
+    /// All rows of a session answer alike. What `src` and `dst` mean depends on who sent something.
+    fn is_of_rows(&self) -> bool {
+        self.scope() == Scope::Each && !self.is_directional()
     }
 
     /// Whether it speaks of stations.

@@ -1,17 +1,12 @@
 //! What a query's conditions say of the rows that need be read at all.
 //!
-//! A session is joined from its slices, so a condition on the session is not one on each slice: a
-//! slice that is left out must belong to a session that the condition refuses even without it. All
-//! slices have the same addresses. They follow one another within [`JOIN_IDLE_NS`], as `find` joins
-//! them; so with that margin a session that begins too early still shows a slice before the bound,
-//! and one that ends too late a slice behind it. A session that ends late enough needs all its
-//! slices, however early: a lower bound of `end_ns` rules out nothing.
+//! Both ask about whole sessions, so that a condition means the same in the words of the query
+//! language.
 
 use core::net::IpAddr;
 
 use datafusion::common::{Column, ScalarValue};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
-use extract::JOIN_IDLE_NS;
 use units::Timestamp;
 
 /// The condition in the words of the query language; `None` where it rules nothing out.
@@ -27,13 +22,16 @@ pub(crate) fn of_sessions(condition: &Expr) -> Option<String> {
             let is_plain = id.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"');
             (is_plain && !id.contains(['\\', '*'])).then(|| format!("community_id = \"{id}\""))
         }
-        ("start_ns", Operator::Gt | Operator::GtEq | Operator::Eq) => {
-            let from = Timestamp(nanos(value)?).plus_nanos(-JOIN_IDLE_NS);
-            Some(format!("end_ns >= {from}"))
-        }
-        ("end_ns", Operator::Lt | Operator::LtEq | Operator::Eq) => {
-            let to = Timestamp(nanos(value)?).plus_nanos(JOIN_IDLE_NS);
-            Some(format!("start_ns <= {to}"))
+        ("start_ns" | "end_ns", _) => {
+            let than = match operator {
+                Operator::Gt => ">",
+                Operator::GtEq => ">=",
+                Operator::Lt => "<",
+                Operator::LtEq => "<=",
+                Operator::Eq => "=",
+                _ => return None,
+            };
+            Some(format!("{column} {than} {}", Timestamp(nanos(value)?)))
         }
         _ => None,
     }
@@ -89,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_and_times_are_pushed_with_their_margin_and_nothing_else() {
+    fn ends_and_times_are_pushed_and_nothing_else() {
         let hour = 3600 * units::NANOS_PER_SECOND;
         for (condition, expected) in [
             (col("orig_ip").eq(lit("10.0.0.1")), Some("host 10.0.0.1")),
@@ -98,12 +96,10 @@ mod tests {
             (col("orig_ip").not_eq(lit("10.0.0.1")), None),
             (col("community_id").eq(lit("1:a=")), Some("community_id = \"1:a=\"")),
             (col("community_id").eq(lit("1:*")), None),
-            (col("start_ns").gt_eq(time(hour)), Some("end_ns >= 1970-01-01T00:45:00.000000000Z")),
-            (time(hour).lt(col("start_ns")), Some("end_ns >= 1970-01-01T00:45:00.000000000Z")),
-            (col("end_ns").lt(time(hour)), Some("start_ns <= 1970-01-01T01:15:00.000000000Z")),
-            // A session that begins before may go on for long, one that ends behind begin early.
-            (col("start_ns").lt(time(hour)), None),
-            (col("end_ns").gt(time(hour)), None),
+            (col("start_ns").gt_eq(time(hour)), Some("start_ns >= 1970-01-01T01:00:00.000000000Z")),
+            (time(hour).lt(col("start_ns")), Some("start_ns > 1970-01-01T01:00:00.000000000Z")),
+            (col("end_ns").lt(time(hour)), Some("end_ns < 1970-01-01T01:00:00.000000000Z")),
+            (col("start_ns").not_eq(time(hour)), None),
             (col("sni").eq(lit("a.example")), None),
             (col("orig_packets").gt(lit(5)), None),
         ] {

@@ -179,7 +179,7 @@ fn firsts<T>(
 ) -> impl Iterator<Item = Option<T>> {
     rows.iter().map(move |row| {
         let mut first = None;
-        field.each((&row.session, Some(&row.id)), None, |reading| {
+        field.each((&row.session, core::slice::from_ref(&row.id)), None, |reading| {
             if first.is_none() {
                 first = read(reading);
             }

@@ -329,7 +329,7 @@ pub(crate) fn asked(
     let mut groups: HashMap<DnsKey, (Asked, Vec<u64>)> = HashMap::new();
     for (count, second) in history.window(at) {
         for exchange in &second.exchanges {
-            if !is_all && !query.matches(&exchange.row(), None) {
+            if !is_all && !query.matches(&exchange.row(), &[]) {
                 continue;
             }
             let (asked, latencies) = groups

@@ -232,7 +232,7 @@ pub(crate) fn talkers(
     let sums = by_session(history, known, at);
     let active = (0..).zip(sums).filter(|(_, sums)| sums.packets != [0; 3]);
     let sessions = active.map(|(number, sums)| (known.get(number), sums));
-    let sessions = sessions.filter(|(session, _)| query.matches(session, None));
+    let sessions = sessions.filter(|(session, _)| query.matches(session, &[]));
     let mut talkers = if grouping == Grouping::Session {
         // Each is a group of its own.
         sessions.map(|(session, sums)| of_session(session, sums)).collect()

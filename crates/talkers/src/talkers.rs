@@ -297,7 +297,7 @@ impl Talkers {
         self.memory.packets(&self.link_types).filter(move |packet| {
             let decoded = decode(packet.link_type, packet.data, packet.original_len);
             let key = keyer.key(packet.timestamp, &decoded);
-            self.known.of_key(&key).is_some_and(|session| query.matches(session, None))
+            self.known.of_key(&key).is_some_and(|session| query.matches(session, &[]))
         })
     }
 }

@@ -33,8 +33,8 @@ const SESSIONS_MAX: u64 = 1 << 16;
 #[command(after_help = "\
 Examples:
   wirespool extract /data/spool host 10.0.0.1 and port 443 -w https.pcapng
-  wirespool extract /data/spool session_id 1234.0-17 --whole-sessions -w one.pcapng
-  wirespool extract /data/spool 'port 53 and after 1h ago' -w - | tshark -r -
+  wirespool extract /data/spool session_id 1234.0-17 -w one.pcapng
+  wirespool extract /data/spool 'port 53 and after 1h ago' --only-range -w - | tshark -r -
   wirespool extract /data/spool 'sni bad.example' --around 30s --packet-filter arp -w a.pcapng
   wirespool extract /data/spool 'port 80' --payload 're:(?i)user-agent: *curl' -w curl.pcapng
   wirespool find /spool 'app dns' --json | wirespool extract /spool --sessions - -w dns.pcapng

@@ -64,7 +64,11 @@ impl NamingFlags {
 
 #[derive(Debug, Args)]
 pub(crate) struct SelectionFlags {
-    /// All packets of the sessions, not only those in the query's times
+    /// Of the sessions' packets only those between the query's before and after
+    #[arg(long, conflicts_with = "whole_sessions")]
+    only_range: bool,
+    /// With --payload: all packets of the sessions that have such a one. Else sessions are whole
+    /// anyway
     #[arg(long)]
     whole_sessions: bool,
     /// Only sessions named in this file (- is standard input): ids one a line, or what find --json
@@ -83,8 +87,7 @@ pub(crate) struct SelectionFlags {
     /// Of the packets those that pass this filter in the words of pcap-filter
     #[arg(long, value_name = "FILTER")]
     packet_filter: Option<String>,
-    /// Of the packets those with this in their payload: a text, hex:DIGITS or re:EXPRESSION; with
-    /// --whole-sessions the sessions that have such a packet
+    /// Of the packets those with this in their payload: a text, hex:DIGITS or re:EXPRESSION
     #[arg(long, value_name = "PATTERN", value_parser = pattern)]
     payload: Option<Pattern>,
     /// At most so many sessions
@@ -144,7 +147,8 @@ impl SelectionFlags {
         let query = arguments::query_with(&query_text, &self.atlas)?;
         let packet_filter = self.packet_filter.as_deref().map(arguments::packet_filter);
         let flags = Narrowed {
-            whole_sessions: self.whole_sessions,
+            // A pattern chooses among packets, and only with that word among sessions.
+            whole_sessions: self.whole_sessions || (self.payload.is_none() && !self.only_range),
             sessions: self.sessions.as_deref().map(session_ids).transpose()?,
             around: self.around,
             packet_filter: packet_filter.transpose()?,

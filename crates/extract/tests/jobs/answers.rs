@@ -191,12 +191,27 @@ fn blocks_that_belong_to_no_packet_come_with_every_packet_of_their_piece() {
 }
 
 #[test]
-fn a_session_id_names_its_segment() {
+fn the_id_of_a_row_names_its_session() {
     let volume = Volume::of(&traffic(200, 20), How::default());
-    let (found, report) = find_all(&volume, "port 1100", None);
-    let id = &found[0].rows[found[0].rows.len() / 2];
-    let (by_id, of_id) = find_all(&volume, &format!("session_id {id}"), None);
-    assert_eq!((by_id.len(), &by_id[0].id), (1, id));
+    let found = find_all(&volume, "port 1100", None).0;
+    assert!(found[0].rows.len() > 2, "{found:?}");
+    for id in &found[0].rows {
+        assert_eq!(find_all(&volume, &format!("session_id {id}"), None).0, found);
+    }
+}
+
+#[test]
+fn a_session_id_names_its_segment() {
+    // One after the other, so that most are over when their segment ends.
+    let mut recorded = traffic(1, 1000);
+    for (place, packet) in (0..).zip(&mut recorded.packets) {
+        packet.data = datagram(1000 + place / 4, false, 1000);
+    }
+    let volume = Volume::of(&recorded, How { config: Config::default(), ..How::default() });
+    let (all, report) = find_all(&volume, "", None);
+    let found = all.iter().find(|found| found.rows.len() == 1 && !found.session.continues);
+    let (by_id, of_id) = find_all(&volume, &format!("session_id {}", found.unwrap().id), None);
+    assert_eq!(by_id, [found.unwrap().clone()]);
     let explain = of_id.explain;
     assert_eq!(explain.pruned_by_id, report.explain.segments - 1, "{explain:?}");
 }

@@ -18,3 +18,4 @@ mod random;
 mod reader;
 mod recorder;
 mod selection;
+mod whole;

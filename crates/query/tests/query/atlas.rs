@@ -166,8 +166,8 @@ fn atlas() -> Arc<Atlas> {
 fn check(text: &str, expect: bool) {
     let query = Query::parse(text, NOW).unwrap();
     assert!(query.needs_atlas().is_some(), "{text}");
-    assert!(!query.matches(&tls(), None), "{text} without an atlas");
-    assert_eq!(query.with_atlas(atlas()).matches(&tls(), None), expect, "{text}");
+    assert!(!query.matches(&tls(), &[]), "{text} without an atlas");
+    assert_eq!(query.with_atlas(atlas()).matches(&tls(), &[]), expect, "{text}");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn the_longest_prefix_counts_and_what_is_not_known_is_absent() {
     let values = |name: &str, orig: &str| {
         let row = plain(tuple(orig, 1, "198.51.100.1", 2, wire::Protocol::UDP));
         let mut values = Vec::new();
-        Field::find(name).unwrap().each((&row, None), Some(&atlas), |reading| {
+        Field::find(name).unwrap().each((&row, &[]), Some(&atlas), |reading| {
             values.push(match reading {
                 Reading::Name(name) => name.to_owned(),
                 Reading::Number(number) => number.to_string(),

@@ -305,5 +305,5 @@ fn matches(track: &Track, query: &Query) -> bool {
     };
     let mut row = Slice::new(tuple, SystemClock.realtime());
     (row.orig.packets, row.resp.packets) = (1, 1);
-    query.matches(&row, None)
+    query.matches(&row, &[])
 }

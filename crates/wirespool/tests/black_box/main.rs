@@ -26,6 +26,7 @@ mod import;
 mod indexer;
 mod layout;
 mod live_hold;
+mod long_sessions;
 mod machine;
 mod members;
 mod page;

@@ -1,0 +1,194 @@
+//! The sessions that match, whole: which rows may be of some is found out first where rows alone do
+//! not tell, then rows are joined, and those of sessions that go on beyond the query's times are
+//! read to their end.
+
+use core::ops::{ControlFlow, RangeInclusive};
+
+use index::Columns;
+use query::Query;
+use units::Timestamp;
+
+use crate::Error;
+use crate::archive::Archive;
+use crate::candidates::{Candidates, Lives, Look};
+use crate::joiner::{Joiner, Show};
+use crate::known::Known;
+use crate::scan::{CONTINUES, Identity, PIECES, Scan, Step, Wanted};
+use crate::walk::Notes;
+
+/// So many steps of a look are remembered, so that few rows need no second one.
+const STEPS_MAX: usize = 1 << 12;
+
+/// Receives sessions that match, and how far the search is.
+pub(crate) struct Told<'t> {
+    pub(crate) found: &'t mut Show<'t>,
+    /// Parts that are done, and all of them.
+    pub(crate) searched: &'t mut dyn FnMut(usize, usize) -> ControlFlow<()>,
+    /// Each step of a scan, before it is taken.
+    pub(crate) step: &'t mut dyn FnMut(&Step),
+}
+
+/// What came of it.
+type Flow = Result<ControlFlow<()>, Error>;
+
+/// Sessions that match, by their start.
+pub(crate) struct Sessions<'a> {
+    pub(crate) archive: &'a mut Archive,
+    pub(crate) query: &'a Query,
+    /// Of their rows.
+    pub(crate) columns: Columns<'a>,
+}
+
+impl Sessions<'_> {
+    /// Hands out those that match.
+    pub(crate) fn each(mut self, notes: &mut Notes, told: &mut Told<'_>) -> Flow {
+        let query = self.query;
+        let mut joiner = Joiner::new(query, self.archive.tail());
+        let mut lives = Lives::default();
+        if let Some((look, times)) = Look::needed_by(query) {
+            let wanted = (Wanted::Look(look), times);
+            match self.look(wanted, &mut lives, (&mut joiner, notes), told)? {
+                ControlFlow::Continue(false) => {}
+                ControlFlow::Continue(true) => return Ok(joiner.finish(told.found)),
+                ControlFlow::Break(()) => return Ok(ControlFlow::Break(())),
+            }
+        }
+        let candidates = Candidates::new(query, lives);
+        let (times, gaps) = (candidates.times(), notes.completeness.gaps.len());
+        let until = *times.end();
+        let mut is_over = false;
+        let wanted = Wanted::Candidates(&candidates);
+        let flow = self.scan((wanted, times), notes, &mut |step| {
+            (told.step)(&step);
+            is_over = candidates.are_over(joiner.ended());
+            if is_over && matches!(step, Step::Part { .. }) {
+                return ControlFlow::Break(());
+            }
+            match step {
+                Step::Progress { done, of } => (told.searched)(done, of),
+                // It comes with those that are behind.
+                Step::Row(_, row) if row.start > until => ControlFlow::Continue(()),
+                step => joiner.step(step, told.found),
+            }
+        })?;
+        if flow.is_break() && !is_over {
+            return Ok(flow);
+        }
+        let (from, to) = query.time_range();
+        let is_asked = |gap: &format::directory::Gap| gap.from <= to && gap.to >= from;
+        let asked = notes.completeness.gaps.split_off(gaps);
+        notes.completeness.gaps.extend(asked.into_iter().filter(is_asked));
+        if !is_over && self.rest(until, (&mut joiner, notes), told)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        Ok(joiner.finish(told.found))
+    }
+
+    /// Hands out those of these sessions that match.
+    pub(crate) fn each_of(
+        mut self,
+        sessions: &Known,
+        notes: &mut Notes,
+        told: &mut Told<'_>,
+    ) -> Flow {
+        let mut joiner = Joiner::new(self.query, self.archive.tail());
+        let wanted = (Wanted::Sessions(sessions), sessions.times());
+        let mut own = notes.aside();
+        let flow = self.scan(wanted, &mut own, &mut |step| {
+            (told.step)(&step);
+            match step {
+                Step::Progress { done, of } => (told.searched)(done, of),
+                step => joiner.step(step, told.found),
+            }
+        })?;
+        notes.add_aside(own);
+        Ok(if flow.is_break() { flow } else { joiner.finish(told.found) })
+    }
+
+    /// Looks for sessions whose rows lie elsewhere, too. True where the rows that it has found were
+    /// all that there are, and are joined.
+    fn look(
+        &mut self,
+        wanted: (Wanted<'_>, RangeInclusive<Timestamp>),
+        lives: &mut Lives,
+        (joiner, notes): (&mut Joiner<'_>, &mut Notes),
+        told: &mut Told<'_>,
+    ) -> Result<ControlFlow<(), bool>, Error> {
+        let is_by_rare = matches!(wanted.0, Wanted::Look(look) if look.is_by_rare());
+        let (mut steps, mut is_all, query) = (Vec::new(), is_by_rare, self.query);
+        let mut own = notes.aside();
+        let flow = self.scan(wanted, &mut own, &mut |step| {
+            (told.step)(&step);
+            match &step {
+                Step::Progress { done, of } => return (told.searched)(*done, *of),
+                Step::Row(_, row) => lives.add(query, row),
+                Step::Part { .. } => {}
+            }
+            is_all &= lives.is_empty() && steps.len() < STEPS_MAX;
+            if is_all {
+                steps.push(step);
+            } else {
+                steps.clear();
+            }
+            ControlFlow::Continue(())
+        })?;
+        if flow.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        if !is_all {
+            notes.add_aside(own);
+            return Ok(ControlFlow::Continue(false));
+        }
+        notes.add(&own);
+        for step in steps {
+            if joiner.step(step, told.found).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(true))
+    }
+
+    /// Reads the further rows of sessions that are open.
+    fn rest(
+        &mut self,
+        until: Timestamp,
+        (joiner, notes): (&mut Joiner<'_>, &mut Notes),
+        told: &mut Told<'_>,
+    ) -> Flow {
+        if until == Timestamp::MAX || joiner.is_idle() {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let open = joiner.open();
+        let mut own = notes.aside();
+        let mut is_over = false;
+        let wanted = (Wanted::Sessions(&open), until.plus_nanos(1)..=Timestamp::MAX);
+        let flow = self.scan(wanted, &mut own, &mut |step| {
+            (told.step)(&step);
+            is_over = joiner.is_idle();
+            match step {
+                _ if is_over => ControlFlow::Break(()),
+                Step::Progress { .. } => ControlFlow::Continue(()),
+                Step::Row(_, row) if row.start <= until => ControlFlow::Continue(()),
+                step => joiner.step(step, told.found),
+            }
+        })?;
+        notes.add_aside(own);
+        Ok(if is_over { ControlFlow::Continue(()) } else { flow })
+    }
+
+    fn scan(
+        &mut self,
+        (wanted, times): (Wanted<'_>, RangeInclusive<Timestamp>),
+        notes: &mut Notes,
+        visit: &mut dyn FnMut(Step) -> ControlFlow<()>,
+    ) -> Flow {
+        let (archive, columns) = (&mut *self.archive, self.columns);
+        let mut scan = Scan { archive, wanted, columns, times, slots: None };
+        scan.run(notes, &mut |step, _, _| Ok(visit(step)))
+    }
+}
+
+/// The columns by which rows are joined and a query is asked, besides these.
+pub(crate) fn columns_with<'c>(query: &Query, columns: &[&'c str]) -> Vec<&'c str> {
+    [columns, &Identity::COLUMNS, &[CONTINUES, PIECES], &query.columns()].concat()
+}

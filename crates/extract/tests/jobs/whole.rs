@@ -1,0 +1,232 @@
+//! A query is about sessions: however a recording divides them into rows, the answer is that of one
+//! row each.
+
+use core::ops::ControlFlow;
+
+use extract::{Event, Found, Request, Target, extract, find};
+use proptest::prelude::*;
+use query::Query;
+use session::Config;
+use units::{ManualClock, NANOS_PER_SECOND, Timestamp};
+
+use crate::reader::read;
+use crate::recorder::{How, Packet, Traffic, Volume, endless, ethernet};
+
+/// A conversation: a datagram after the other, some of which ask for a name.
+#[derive(Clone, Debug)]
+struct Talk {
+    port: u16,
+    begin_s: i64,
+    /// Between two datagrams; sessions with longer silence are two.
+    gap_s: i64,
+    packets: u16,
+    /// From this one on they ask for `name`.
+    named_from: u16,
+    name: u8,
+    answers: bool,
+}
+
+fn talks() -> impl Strategy<Value = Vec<Talk>> {
+    let gap = prop_oneof![1_i64..5, 20_i64..70, 200_i64..850];
+    let talk = (0_i64..4000, gap, 1_u16..40, 0_u16..30, 0_u8..3, any::<bool>());
+    prop::collection::vec(talk, 1..12).prop_map(|talks| {
+        let talk = |(number, (begin_s, gap_s, packets, named_from, name, answers))| Talk {
+            port: 1000 + number,
+            begin_s,
+            gap_s,
+            packets,
+            named_from,
+            name,
+            answers,
+        };
+        (0_u16..).zip(talks).map(talk).collect()
+    })
+}
+
+impl Talk {
+    fn frame(&self, number: u16) -> Vec<u8> {
+        let back = self.answers && number % 2 == 1;
+        let mut payload = vec![0, 1, if back { 0x80 } else { 1 }, 0];
+        if number >= self.named_from {
+            payload.extend([0, 1, 0, 0, 0, 0, 0, 0, 2, b'h', b'0' + self.name, 0, 0, 1, 0, 1]);
+        } else {
+            payload.extend([0; 8]);
+        }
+        payload.resize(payload.len() + 300 + usize::from(number), 0);
+        let mut frame = vec![2; 12];
+        frame.extend([8, 0, 0x45, 0]);
+        frame.extend(u16::try_from(28 + payload.len()).unwrap().to_be_bytes());
+        frame.extend([0, 0, 0, 0, 64, 17, 0, 0]);
+        let ends = [[10, 0, 0, 1], [10, 0, 0, u8::try_from(self.port - 998).unwrap()]];
+        frame.extend(if back { [ends[1], ends[0]].concat() } else { ends.concat() });
+        let ports = if back { [53, self.port] } else { [self.port, 53] };
+        frame.extend(ports.map(u16::to_be_bytes).concat());
+        frame.extend(u16::try_from(8 + payload.len()).unwrap().to_be_bytes());
+        frame.extend([0, 0]);
+        frame.extend(payload);
+        frame
+    }
+}
+
+fn traffic(talks: &[Talk]) -> Traffic {
+    let mut packets = Vec::new();
+    for talk in talks {
+        for number in 0..talk.packets {
+            let data = talk.frame(number);
+            let second = talk.begin_s + i64::from(number) * talk.gap_s;
+            packets.push(Packet {
+                interface: 0,
+                timestamp: Timestamp(second * NANOS_PER_SECOND + i64::from(talk.port)),
+                original_len: u32::try_from(data.len()).unwrap(),
+                data,
+                options: Vec::new(),
+            });
+        }
+    }
+    packets.sort_by_key(|packet: &Packet| packet.timestamp);
+    Traffic { interfaces: vec![ethernet("eth0")], packets, blocks: Vec::new() }
+}
+
+fn time(second: i64) -> String {
+    Timestamp(second * NANOS_PER_SECOND).to_string()
+}
+
+fn condition() -> impl Strategy<Value = String> {
+    let second = || (0_i64..6000).prop_map(time);
+    let side = || prop::sample::select(vec!["", "orig_", "resp_"]);
+    let than = || prop::sample::select(vec!["<", "<=", ">", ">=", "="]);
+    prop_oneof![
+        2 => second().prop_map(|time| format!("after {time}")),
+        2 => second().prop_map(|time| format!("before {time}")),
+        2 => (side(), than(), 0..40).prop_map(|(side, than, n)| {
+            format!("{side}packets {than} {n}")
+        }),
+        2 => (than(), 0..3000).prop_map(|(than, n)| format!("duration {than} {n}s")),
+        1 => (side(), than(), 0..20_000).prop_map(|(side, than, n)| {
+            format!("{side}bytes {than} {n}")
+        }),
+        2 => (0..3).prop_map(|name| format!("dns.name = h{name}")),
+        1 => Just("has dns.name".to_owned()),
+        1 => Just("app dns".to_owned()),
+        1 => prop::sample::select(vec!["S0", "SF"]).prop_map(|state| format!("state = {state}")),
+        1 => (than(), second()).prop_map(|(than, time)| format!("start {than} {time}")),
+        1 => (than(), second()).prop_map(|(than, time)| format!("end {than} {time}")),
+        1 => (than(), second()).prop_map(|(than, time)| format!("session_start {than} {time}")),
+        2 => (1000..1012).prop_map(|port| format!("port {port}")),
+        1 => (1000..1012).prop_map(|port| format!("src port {port}")),
+        1 => (2..14).prop_map(|host| format!("orig host 10.0.0.{host}")),
+        1 => (2..14).prop_map(|host| format!("resp_ip = 10.0.0.{host}")),
+        1 => (2..14).prop_map(|host| format!("dst host 10.0.0.{host}")),
+    ]
+}
+
+fn question() -> impl Strategy<Value = String> {
+    condition().prop_recursive(3, 6, 2, |inner| {
+        let pair = (inner.clone(), inner.clone(), prop::sample::select(vec!["and", "and", "or"]));
+        prop_oneof![
+            4 => pair.prop_map(|(left, right, word)| format!("({left}) {word} ({right})")),
+            1 => inner.prop_map(|inner| format!("not ({inner})")),
+        ]
+    })
+}
+
+/// What a session is to whoever reads the answer.
+fn shown(found: &Found) -> impl PartialEq + core::fmt::Debug + use<> {
+    let session = &found.session;
+    let names = session.names.dns_names.clone();
+    let counters = (session.orig, session.resp);
+    (session.start, session.end, session.tuple, session.state, counters, names, found.packets)
+}
+
+fn found(volume: &Volume, text: &str) -> Vec<Found> {
+    let query = Query::parse(text, Timestamp(0)).unwrap();
+    let mut all = Vec::new();
+    let clock = ManualClock::new(Timestamp(0));
+    let report = find(&volume.options(), &query, None, &clock, &mut |event| {
+        if let Event::Found(found) = event {
+            all.push(found.clone());
+        }
+        ControlFlow::Continue(())
+    });
+    let completeness = report.unwrap().completeness;
+    assert!(completeness.is_complete(), "{text}: {completeness:?}");
+    all
+}
+
+/// Times and bytes of the packets extracted.
+fn extracted(volume: &Volume, text: &str, whole_sessions: bool) -> Vec<(i128, Vec<u8>)> {
+    let query = Query::parse(text, Timestamp(0)).unwrap();
+    let request = Request { whole_sessions, ..Request::new(&query, text) };
+    let (clock, mut out) = (ManualClock::new(Timestamp(0)), Vec::new());
+    let go_on = &mut |_: &extract::Progress| ControlFlow::Continue(());
+    let target = Target::Pcapng(&mut out);
+    let report = extract(&volume.options(), &request, target, &clock, go_on).unwrap();
+    let completeness = report.manifest.completeness;
+    assert!(completeness.is_complete(), "{text}: {completeness:?}");
+    read(&out).frames.into_iter().map(|frame| (frame.time_ns, frame.data)).collect()
+}
+
+/// How rows are cut: by time, and where segments end.
+fn cuts() -> impl Strategy<Value = (Option<i64>, usize)> {
+    let slice_s = prop_oneof![Just(None), (1_i64..120).prop_map(Some)];
+    (slice_s, prop_oneof![1_usize..4, Just(usize::MAX)])
+}
+
+fn agree(
+    talks: &[Talk],
+    (slice_s, segment_pieces): (Option<i64>, usize),
+    questions: &[String],
+) -> Result<(), TestCaseError> {
+    let traffic = traffic(talks);
+    let length_ns = slice_s.map(|seconds| seconds * NANOS_PER_SECOND);
+    let config = Config { slice_ns: length_ns, ..endless() };
+    let (piece_bytes, segment_pieces) = (16 << 10, Some(segment_pieces));
+    let cut = Volume::of(&traffic, How { piece_bytes, segment_pieces, config, ..How::default() });
+    let one = How { piece_bytes, segment_pieces: Some(usize::MAX), ..How::default() };
+    let one = Volume::of(&traffic, one);
+    let all = found(&one, "");
+    prop_assert!(all.iter().all(|found| found.rows.len() == 1) && all.len() == talks.len());
+    for text in questions {
+        let [left, right] =
+            [&cut, &one].map(|volume| found(volume, text).iter().map(shown).collect::<Vec<_>>());
+        prop_assert_eq!(left, right, "find {}", text);
+        for whole in [false, true] {
+            let [left, right] = [&cut, &one].map(|volume| extracted(volume, text, whole));
+            prop_assert!(left == right, "extract {}: {} of {}", text, left.len(), right.len());
+        }
+        // Each row's id names its session.
+        for session in found(&cut, text).iter().take(2) {
+            let id = session.rows.get(session.rows.len() / 2).unwrap();
+            let named = found(&cut, &format!("session_id = {id}"));
+            prop_assert_eq!(&named, core::slice::from_ref(session), "session_id {}", id);
+        }
+    }
+    Ok(())
+}
+
+fn questions() -> impl Strategy<Value = Vec<String>> {
+    prop::collection::vec(question(), 16)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn answers_are_those_of_one_row_each(
+        talks in talks(), cuts in cuts(), questions in questions()
+    ) {
+        agree(&talks, cuts, &questions)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6250))]
+
+    #[test]
+    #[ignore = "takes an hour: 100 000 questions"]
+    fn answers_are_those_of_one_row_each_at_length(
+        talks in talks(), cuts in cuts(), questions in questions()
+    ) {
+        agree(&talks, cuts, &questions)?;
+    }
+}

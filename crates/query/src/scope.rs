@@ -1,0 +1,133 @@
+//! What one of a session's rows says about the whole session.
+//!
+//! A session that lives for long has a row for each minute or so, and a query asks about the
+//! session that all of them make. A row decides alone what is the same in all of them; of the rest
+//! it knows what those before it or behind it may still change.
+
+use core::ops::Not;
+
+use crate::field::Field;
+
+/// Where a row stands among those of its session, as far as it tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Part {
+    /// No row comes before.
+    pub is_first: bool,
+    /// No row follows.
+    pub is_last: bool,
+}
+
+impl Part {
+    /// The only row of its session.
+    pub const WHOLE: Self = Self { is_first: true, is_last: true };
+}
+
+/// Whether a condition holds for a session, as far as one row tells. `and` of two is the lesser,
+/// `or` the greater.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Truth {
+    No,
+    /// Other rows decide.
+    Maybe,
+    Yes,
+}
+
+impl Truth {
+    pub(crate) fn of(holds: bool) -> Self {
+        if holds { Self::Yes } else { Self::No }
+    }
+
+    /// What a row says where it may not be the one that decides.
+    pub(crate) fn if_decided(self, is_decided: bool) -> Self {
+        if is_decided { self } else { Self::Maybe }
+    }
+}
+
+impl Not for Truth {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        match self {
+            Self::No => Self::Yes,
+            Self::Maybe => Self::Maybe,
+            Self::Yes => Self::No,
+        }
+    }
+}
+
+/// Which rows of a session a value of it comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Scope {
+    /// Any: all say the same.
+    Each,
+    /// The same, but a row may have been seen from the other side.
+    Oriented,
+    /// The first.
+    First,
+    /// The last, which knows what those before it knew.
+    Last,
+    /// All together.
+    Sum,
+}
+
+impl Scope {
+    pub(crate) fn of(field: &Field) -> Self {
+        match field.name {
+            "community_id" | "proto" | "host" | "port" | "country" | "asn" | "as_name" | "vlan"
+            | "vlan_inner" | "session_start_ns" => Self::Each,
+            "orig_ip" | "resp_ip" | "orig_port" | "resp_port" | "orig_country" | "resp_country"
+            | "orig_asn" | "resp_asn" | "orig_as_name" | "resp_as_name" => Self::Oriented,
+            "mpls" | "tunnel" | "tunnel_id" | "tunnel_src" | "tunnel_dst" | "vni" | "teid"
+            | "interface" => Self::First,
+            "state" | "history" | "continues" => Self::Last,
+            name if is_of_application(name) => Self::Last,
+            _ => Self::Sum,
+        }
+    }
+}
+
+fn is_of_application(name: &str) -> bool {
+    let groups = ["app", "alpn", "tls_", "ja3", "ja4", "cert_", "http_", "dns_", "ssh_", "hassh"];
+    name == "sni" || groups.iter().any(|group| name.starts_with(group))
+}
+
+/// The same field of the other end.
+pub(crate) fn mirrored(field: &Field) -> Option<&'static Field> {
+    let name = match field.name.split_once('_')? {
+        ("orig", rest) => format!("resp_{rest}"),
+        ("resp", rest) => format!("orig_{rest}"),
+        _ => return None,
+    };
+    Field::find(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::FIELDS;
+
+    #[test]
+    fn fields_of_one_end_have_one_of_the_other() {
+        let oriented = FIELDS.iter().filter(|field| Scope::of(field) == Scope::Oriented);
+        let names: Vec<&str> = oriented.map(|field| mirrored(field).unwrap().name).collect();
+        assert_eq!(names.len(), 10, "{names:?}");
+    }
+
+    #[test]
+    fn what_the_application_says_comes_from_the_last_row() {
+        let last = FIELDS.iter().filter(|field| Scope::of(field) == Scope::Last);
+        let names: Vec<&str> = last.map(|field| field.name).collect();
+        let first = names.iter().position(|name| *name == "app").unwrap();
+        let all = FIELDS.iter().skip_while(|field| field.name != "app");
+        assert_eq!(names[first..], all.map(|field| field.name).collect::<Vec<_>>());
+        assert_eq!(names[..first], ["state", "history", "continues"]);
+    }
+
+    #[test]
+    fn truths_combine_as_words_do() {
+        assert_eq!(!Truth::Maybe, Truth::Maybe);
+        assert_eq!(Truth::No.max(Truth::Maybe), Truth::Maybe);
+        assert_eq!(Truth::Yes.min(Truth::Maybe), Truth::Maybe);
+        assert_eq!(Truth::of(true).if_decided(false), Truth::Maybe);
+    }
+}
