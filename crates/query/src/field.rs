@@ -144,7 +144,7 @@ pub static FIELDS: &[Field] = &[
     field("session_id", Kind::Text, "the session's id, as find shows it", |row, found| {
         row.ids.iter().any(|id| found(Reading::Text(id)))
     }),
-    field("community_id", Kind::Text, "community id, version 1, seed 0", |row, found| {
+    field("community_id", Kind::CommunityId, "community id, version 1, seed 0", |row, found| {
         CommunityId::of(&row.slice.tuple, row.slice.icmp)
             .is_some_and(|id| found(Reading::Text(&id.0)))
     })
@@ -353,7 +353,7 @@ pub static FIELDS: &[Field] = &[
     }),
     field(
         "state",
-        Kind::Name,
+        Kind::State,
         "state of the connection in Zeek's words: S0, SF, REJ, ...",
         |row, found| found(Reading::Name(row.slice.state.name())),
     )

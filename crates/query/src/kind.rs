@@ -32,6 +32,10 @@ pub enum Kind {
     TlsVersion,
     /// An application protocol, by any of its words.
     App,
+    /// The state of a connection.
+    State,
+    /// A community id.
+    CommunityId,
 }
 
 impl Kind {
@@ -55,6 +59,10 @@ impl Kind {
             Self::DnsRcode => "a DNS response code such as NXDOMAIN, or its number",
             Self::TlsVersion => "a TLS version such as 1.3",
             Self::App => "an application protocol such as dns (docs/protocols.md lists them)",
+            Self::State => {
+                "a state: S0, S1, S2, S3, SF, REJ, RSTO, RSTR, RSTOS0, RSTRH, SH, SHR or OTH"
+            }
+            Self::CommunityId => "a community id such as 1:iM/olWEXeq98jWti2NfJIzAOdM8=",
         }
     }
 }
@@ -76,6 +84,8 @@ impl fmt::Display for Kind {
             Self::DnsRcode => "dns rcode",
             Self::TlsVersion => "version",
             Self::App => "application",
+            Self::State => "state",
+            Self::CommunityId => "community id",
         })
     }
 }

@@ -42,6 +42,7 @@ pub use kind::Kind;
 pub use names::{dns_rcode_name, dns_type_name, service_name};
 pub use parse::MAXIMUM_DEPTH;
 pub use scope::Part;
+pub use value::is_community_id;
 
 use field::Row;
 use scope::Truth;

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use format::slice::State;
 use units::{ByteSize, Timestamp};
 use wire::App;
 
@@ -35,9 +36,9 @@ impl Value {
             Kind::Bytes => size(text).map(Self::Number),
             Kind::Duration => duration(text).map(Self::Number),
             Kind::Time => time(text).map(Self::Time),
-            Kind::Name | Kind::Text => {
-                Some(Self::Text(if quoted { Pattern::quoted(text) } else { Pattern::bare(text) }))
-            }
+            Kind::Name | Kind::Text => Some(Self::Text(pattern(text, quoted))),
+            Kind::State => checked(pattern(text, quoted), is_state),
+            Kind::CommunityId => checked(pattern(text, quoted), is_community_id),
             Kind::Address => AddressSet::any(text).map(Self::Address),
             Kind::Flag => flag(text).map(Self::Flag),
             Kind::Protocol => named(names::protocol),
@@ -72,6 +73,28 @@ impl Value {
             Self::Flag(value) => f.write_str(if *value { "yes" } else { "no" }),
         }
     }
+}
+
+fn pattern(text: &str, quoted: bool) -> Pattern {
+    if quoted { Pattern::quoted(text) } else { Pattern::bare(text) }
+}
+
+/// A pattern for several, or one that is.
+fn checked(pattern: Pattern, is_one: fn(&str) -> bool) -> Option<Value> {
+    pattern.whole().is_none_or(is_one).then_some(Value::Text(pattern))
+}
+
+fn is_state(text: &str) -> bool {
+    State::ALL.iter().any(|state| state.name().eq_ignore_ascii_case(text))
+}
+
+/// Whether a text has the form of a community id of version 1: the base64 of a SHA-1.
+pub fn is_community_id(text: &str) -> bool {
+    let Some(digits) = text.strip_prefix("1:").and_then(|rest| rest.strip_suffix('=')) else {
+        return false;
+    };
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    digits.len() == 27 && digits.bytes().all(is_digit)
 }
 
 /// A protocol by any of its words, or a pattern for their names.

@@ -129,7 +129,7 @@ impl SessionColumns {
 fn type_of(kind: Kind) -> DataType {
     match kind {
         Kind::Time => DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
-        Kind::Name | Kind::Text | Kind::Address => DataType::Utf8,
+        Kind::Name | Kind::Text | Kind::Address | Kind::State | Kind::CommunityId => DataType::Utf8,
         Kind::Flag => DataType::Boolean,
         _ => DataType::Int64,
     }

@@ -248,8 +248,11 @@ impl LogEvent {
     /// The query that finds the session: live within `margin_ns` of the event.
     pub fn query(&self, margin_ns: i64) -> Option<String> {
         let (from, to) = (self.time.plus_nanos(-margin_ns), self.time.plus_nanos(margin_ns));
-        let session = match (&self.community_id, &self.ends) {
-            (Some(id), _) if !id.contains('"') => format!("community_id \"{id}\""),
+        let id = self.community_id.as_ref().filter(|id| query::is_community_id(id));
+        let session = match (id, &self.ends) {
+            // Tools differ in the ids of ICMP, of which each kind of message is a session to some.
+            (Some(id), None) => format!("community_id \"{id}\""),
+            (Some(id), Some(ends)) if !ends.is_icmp() => format!("community_id \"{id}\""),
             (_, Some(ends)) => ends.query()?,
             _ => return None,
         };
@@ -258,6 +261,10 @@ impl LogEvent {
 }
 
 impl LogEnds {
+    fn is_icmp(&self) -> bool {
+        matches!(self.proto.as_deref(), Some("icmp" | "icmp6" | "ipv6-icmp"))
+    }
+
     fn query(&self) -> Option<String> {
         const KNOWN: [&str; 5] = ["tcp", "udp", "sctp", "icmp", "icmp6"];
         let [a, b] = &self.hosts;
@@ -271,7 +278,8 @@ impl LogEnds {
             words.push(format!("port {one} and port {other}"));
         }
         match self.proto.as_deref() {
-            Some("ipv6-icmp") => words.push("icmp6".to_owned()),
+            // Zeek says icmp of both.
+            _ if self.is_icmp() && a.contains(':') => words.push("icmp6".to_owned()),
             Some(proto) if KNOWN.contains(&proto) => words.push(proto.to_owned()),
             _ => {}
         }
@@ -287,7 +295,7 @@ mod tests {
 
     const ALERT: &str = r#"{"timestamp":"2026-11-22T10:22:33.489812+0100","flow_id":1,
         "event_type":"alert","src_ip":"10.0.0.1","src_port":1000,"dest_ip":"10.0.0.2",
-        "dest_port":53,"proto":"UDP","community_id":"1:abc=",
+        "dest_port":53,"proto":"UDP","community_id":"1:iM/olWEXeq98jWti2NfJIzAOdM8=",
         "alert":{"signature_id":1,"signature":"ET BAD","severity":1},
         "flow":{"start":"2026-11-22T10:00:00.000000+0100"}}"#;
 
@@ -305,7 +313,8 @@ mod tests {
         let by_id = event.query(NANOS_PER_SECOND).unwrap();
         assert_eq!(
             by_id,
-            "(community_id \"1:abc=\" and end_ns >= 2026-11-22T09:22:32.489812000Z \
+            "(community_id \"1:iM/olWEXeq98jWti2NfJIzAOdM8=\" \
+             and end_ns >= 2026-11-22T09:22:32.489812000Z \
              and start_ns <= 2026-11-22T09:22:34.489812000Z)"
         );
         let by_tuple = LogEvent { community_id: None, ..event }.query(0).unwrap();
@@ -328,8 +337,18 @@ mod tests {
             ("conn", Some("1:x="))
         );
         assert_eq!(events[0].time, Timestamp(1_795_339_353_489_812_000));
+        // What is no community id is passed over.
+        let udp = events[0].query(0).unwrap();
+        assert!(
+            udp.starts_with("(host fe80::1 and host fe80::2 and port 1000 and port 53"),
+            "{udp}"
+        );
         let icmp = events[1].query(0).unwrap();
         assert!(icmp.starts_with("(host 10.0.0.1 and host 10.0.0.2 and icmp and"), "{icmp}");
+        let tabs = tabs.replace("10.0.0.", "fe80::").replace("icmp\t-", "icmp\t{ID}");
+        let tabs = tabs.replace("{ID}", "1:iM/olWEXeq98jWti2NfJIzAOdM8=");
+        let icmp = read(&tabs)[1].query(0).unwrap();
+        assert!(icmp.starts_with("(host fe80::1 and host fe80::2 and icmp6 and"), "{icmp}");
         let json = r#"{"ts":1795339353.5,"id.orig_h":"10.0.0.1","id.orig_p":1,
             "id.resp_h":"10.0.0.2","id.resp_p":2,"proto":"tcp","note":"Scan::Port_Scan"}"#;
         assert_eq!(read(&json.replace('\n', " "))[0].label, "Scan::Port_Scan");

@@ -36,8 +36,9 @@ Examples:
 #[expect(clippy::struct_excessive_bools, reason = "Wireshark's questions are flags")]
 pub(crate) struct Flags {
     /// Put this program into Wireshark's folder, or another one
-    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "")]
-    install: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", num_args = 0..=1)]
+    #[expect(clippy::option_option, reason = "a flag with or without a value")]
+    install: Option<Option<PathBuf>>,
     /// List the interfaces
     #[arg(long)]
     extcap_interfaces: bool,
@@ -115,7 +116,7 @@ arg {number=4}{call=--whole-sessions}{display=Whole sessions}{type=boolflag}\
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
     if let Some(folder) = &flags.install {
-        return install(folder);
+        return install(folder.as_deref());
     }
     if flags.extcap_interfaces {
         stdout::print(INTERFACES)?;
@@ -137,12 +138,8 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     Ok(Verdict::Clean)
 }
 
-fn install(folder: &Path) -> Outcome {
-    let folders = if folder.as_os_str().is_empty() {
-        host::wireshark_folders()
-    } else {
-        vec![folder.to_path_buf()]
-    };
+fn install(folder: Option<&Path>) -> Outcome {
+    let folders = folder.map_or_else(host::wireshark_folders, |folder| vec![folder.to_path_buf()]);
     let mut failure = None;
     for folder in &folders {
         match host::install_link(folder, PROGRAM) {

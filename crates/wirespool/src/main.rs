@@ -70,6 +70,10 @@ Exit codes:
   4  the volume is too damaged
   5  done, but no verdict is possible";
 
+#[cfg(not(feature = "sql"))]
+const NO_SQL: &str = "this build has no SQL: the packages have it, and so has what \
+                      `cargo build --release -p wirespool --features sql` makes";
+
 /// Records every packet of a link onto disks, finds any session and hands it out as pcapng.
 ///
 /// A volume is a file or a disk that is written round and round, the newest packets over the
@@ -88,6 +92,12 @@ enum Verb {
     Find(find::Flags),
     #[cfg(feature = "sql")]
     Sql(sql::Flags),
+    #[cfg(not(feature = "sql"))]
+    #[command(hide = true, disable_help_flag = true)]
+    Sql {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
     Extract(extract::Flags),
     Hold(hold::Flags),
     Replay(Box<replay::Flags>),
@@ -137,6 +147,8 @@ fn run(verb: Verb) -> Outcome {
         Verb::Find(flags) => find::run(&flags),
         #[cfg(feature = "sql")]
         Verb::Sql(flags) => sql::run(&flags),
+        #[cfg(not(feature = "sql"))]
+        Verb::Sql { .. } => Err(failure::Usage(NO_SQL.to_owned()).into()),
         Verb::Extract(flags) => extract::run(&flags),
         Verb::Hold(flags) => hold::run(&flags),
         Verb::Replay(flags) => replay::run(&flags),
@@ -185,6 +197,8 @@ fn words(mut given: impl Iterator<Item = OsString>) -> Vec<OsString> {
         steno::CURL => Some(steno::CURL),
         _ => None,
     };
+    // What is said about its usage can then be typed.
+    let name = if verb.is_some() { OsString::from("wirespool") } else { name };
     let verb = verb.map(OsString::from);
     [name].into_iter().chain(verb).chain(given).collect()
 }

@@ -335,6 +335,13 @@ fn options(flags: Flags) -> Result<Options, Usage> {
             "--busy-poll needs --source xdp: a packet socket does not know its queue".to_owned(),
         ));
     }
+    let named = &flags.input.interface;
+    if let Some(twice) = (1..)
+        .zip(named)
+        .find(|(behind, name)| named.get(*behind..).is_some_and(|others| others.contains(name)))
+    {
+        return Err(Usage(format!("--interface {} is given twice", twice.1)));
+    }
     let sessions = sessions(&flags);
     let input = if flags.input.read.is_empty() {
         Input::Interfaces(flags.input.interface)

@@ -567,6 +567,9 @@ fn errors_point_at_the_character_and_suggest() {
         ("sni ~ a", 4, None, "\"~\" cannot be asked of sessions"),
         ("bytes > lots", 8, None, "\"lots\" is not a size"),
         ("duration > 5", 11, None, "\"5\" is not a duration with its unit"),
+        ("state = SFX", 8, None, "\"SFX\" is not a state: S0,"),
+        ("community_id garbage", 13, None, "\"garbage\" is not a community id such as 1:"),
+        ("community_id = \"1:abc=\"", 15, None, "\"1:abc=\" is not a community id"),
         ("after 5m", 8, None, "expected \"ago\", found the end"),
         (
             "after 2026-11-20[Europe/Brelin]",
@@ -661,7 +664,10 @@ fn what_is_required_no_match_can_do_without() {
         ("sni *.example.com or http.user_agent curl", vec![]),
         ("http.host = \"a\\*b\"", vec![name("a*b")]),
         ("sni != example.com", vec![]),
-        ("community_id 1:abc", vec![Required::CommunityId("1:abc".to_owned())]),
+        (
+            "community_id 1:iM/olWEXeq98jWti2NfJIzAOdM8=",
+            vec![Required::CommunityId("1:iM/olWEXeq98jWti2NfJIzAOdM8=".to_owned())],
+        ),
         ("session_id 12.0-7", vec![Required::SessionId("12.0-7".to_owned())]),
     ] {
         assert_eq!(parse(text).required(), required, "{text}");

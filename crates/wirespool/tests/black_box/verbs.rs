@@ -50,6 +50,7 @@ fn wrong_arguments_are_usage_errors() {
         &["create", "x", "--bogus"],
         &["record", "x"],
         &["record", "x", "--interface", "lo", "--read", "y"],
+        &["record", "x", "--interface", "lo", "--interface", "lo"],
         &["record", "x", "--read", "y", "--session-timeout", "soon"],
         &["record", "x", "--read", "y", "--no-index", "--keep-sessions", "1d"],
         &["find", "x", "--json", "--csv"],

@@ -1,6 +1,6 @@
 //! Wireshark's programs and Stenographer's names as callers.
 
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -20,6 +20,25 @@ fn installed(volume: &Volume) -> String {
     let ran = Ran::new(&output).done();
     assert!(ran.out.contains("wirespool-extcap"), "{ran:?}");
     folder
+}
+
+#[test]
+fn the_folder_is_found_where_none_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (home, binary) = (folder.path().join("home"), folder.path().join("wirespool"));
+    std::fs::create_dir(&home).unwrap();
+    assert!(Command::new("cp").arg(BINARY).arg(&binary).status().unwrap().success());
+    open_to_all(folder.path());
+    std::fs::set_permissions(&home, PermissionsExt::from_mode(0o777)).unwrap();
+    // Root would put it where all users of this machine have it.
+    let mut command = Command::new("setpriv");
+    if is_root() {
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+    }
+    command.arg(&binary).args(["extcap", "--install"]).env("HOME", &home).stdin(Stdio::null());
+    let ran = Ran::new(&command.output().unwrap()).done();
+    assert!(ran.out.contains("wirespool-extcap"), "{ran:?}");
+    assert!(home.join(".local/lib/wireshark/extcap/wirespool-extcap").is_symlink());
 }
 
 /// tshark with our folder of extcap programs, as a user without rights where we are root.
