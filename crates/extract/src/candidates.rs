@@ -6,7 +6,6 @@
 //! to that time.
 
 use core::ops::RangeInclusive;
-use std::collections::BTreeMap;
 
 use format::slice::Slice;
 use query::{Part, Query, Required};
@@ -17,7 +16,7 @@ use crate::known::Known;
 use crate::scan::{Identity, RowId};
 
 /// Where a row stands among those of its session, as far as it tells.
-pub(crate) fn part_of(row: &Slice) -> Part {
+fn part_of(row: &Slice) -> Part {
     Part { is_first: row.start <= row.session_start, is_last: !row.continues }
 }
 
@@ -26,147 +25,106 @@ fn ids_of(id: RowId, by_id: bool) -> Vec<String> {
     if by_id { vec![id.to_string()] } else { Vec::new() }
 }
 
-/// What the first look is for.
+/// A query, and what is to be known of it for every row.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Look<'q> {
-    /// Sessions of several rows that began before this time and may be alive then.
-    AliveAt(&'q Query, Timestamp),
-    /// Rows that have what only sessions that match have.
-    Telling(&'q Query),
+pub(crate) struct Question<'q> {
+    pub(crate) query: &'q Query,
+    /// Sessions that match end at this time or later ...
+    from: Timestamp,
+    /// ... and begin at this one or earlier.
+    to: Timestamp,
+    /// It asks for the session of this row.
+    pub(crate) named: Option<RowId>,
+    /// It asks for what an index rules most segments out by, and not every row of a session has.
+    pub(crate) is_by_rare: bool,
 }
 
-impl<'q> Look<'q> {
-    /// The look that a query needs, and the times of rows that it goes over.
-    pub(crate) fn needed_by(query: &'q Query) -> Option<(Self, RangeInclusive<Timestamp>)> {
-        let (from, _) = query.time_range();
-        if asks_for_rare(query) {
-            return Some((Self::Telling(query), from..=Timestamp::MAX));
+impl<'q> Question<'q> {
+    pub(crate) fn new(query: &'q Query) -> Self {
+        let ((from, to), required) = (query.time_range(), query.required());
+        let named = required.iter().find_map(|required| match required {
+            Required::SessionId(id) => RowId::parse(id),
+            _ => None,
+        });
+        let is_by_name = required.iter().any(|required| matches!(required, Required::Name(_)));
+        Self { query, from, to, named, is_by_rare: named.is_some() || is_by_name }
+    }
+
+    /// The times of rows that a first look goes over, where one is needed.
+    pub(crate) fn look_times(&self) -> Option<RangeInclusive<Timestamp>> {
+        if self.is_by_rare {
+            return Some(self.from..=Timestamp::MAX);
         }
         // A session is over when it has no row for so long.
-        let times = from.plus_nanos(-JOIN_IDLE_NS)..=from;
-        (from > Timestamp::MIN).then_some((Self::AliveAt(query, from), times))
+        let times = self.from.plus_nanos(-JOIN_IDLE_NS)..=self.from;
+        (self.from > Timestamp::MIN).then_some(times)
     }
 
-    pub(crate) fn query(&self) -> &'q Query {
-        match self {
-            Self::AliveAt(query, _) | Self::Telling(query) => query,
-        }
-    }
-
-    /// Rows are ruled out by what the query asks for, not only by what all rows of a session have.
-    pub(crate) fn is_by_rare(&self) -> bool {
-        matches!(self, Self::Telling(_))
-    }
-
-    pub(crate) fn accepts(&self, id: RowId, row: &Slice, by_id: bool) -> bool {
+    /// Whether a first look is for this row: it has what only sessions that match have, or is of a
+    /// session that may be alive when the times begin.
+    pub(crate) fn looks_for(&self, id: RowId, row: &Slice, by_id: bool) -> bool {
         let (part, ids) = (part_of(row), ids_of(id, by_id));
-        match *self {
-            Self::AliveAt(query, from) => {
-                part != Part::WHOLE
-                    && row.session_start < from
-                    && query.may_match(row, &ids, Some(part))
-            }
-            Self::Telling(query) if part == Part::WHOLE => query.matches(row, &ids),
-            Self::Telling(query) => {
-                begins_in(query, row)
-                    && match named_by(query) {
-                        Some(named) => named == id && query.may_match(row, &ids, Some(part)),
-                        // If it is not the last, that one tells as much.
-                        None => query.may_match(row, &ids, Some(Part { is_last: true, ..part })),
-                    }
-            }
+        if !self.is_by_rare {
+            let is_earlier = part != Part::WHOLE && row.session_start < self.from;
+            return is_earlier && self.query.may_match(row, &ids, Some(part));
         }
+        if part == Part::WHOLE {
+            return self.query.matches(row, &ids);
+        }
+        // If it is not the last, that one tells as much of names.
+        let as_last = Part { is_last: true, ..part };
+        let part = if self.named.is_some() { part } else { as_last };
+        self.begins_in_time(row)
+            && self.named.is_none_or(|named| named == id)
+            && self.query.may_match(row, &ids, Some(part))
     }
-}
 
-/// The query asks for what an index rules most segments out by, and not every row of a session has.
-fn asks_for_rare(query: &Query) -> bool {
-    is_by_id(query) || query.required().iter().any(|it| matches!(it, Required::Name(_)))
-}
+    /// The session of several rows that a look has found by `row`, and until when it has any.
+    pub(crate) fn life_of(&self, row: &Slice) -> Option<(Identity, Timestamp)> {
+        // Names are in all later rows; an id is in one.
+        let end = if self.named.is_some() { Timestamp::MAX } else { row.end };
+        (part_of(row) != Part::WHOLE).then(|| (Identity::of(row), end))
+    }
 
-fn begins_in(query: &Query, row: &Slice) -> bool {
-    row.session_start <= query.time_range().1
+    fn begins_in_time(&self, row: &Slice) -> bool {
+        row.session_start <= self.to
+    }
 }
 
 /// The rows of sessions that may match, and what a look has found out about them.
 #[derive(Debug)]
 pub(crate) struct Candidates<'q> {
-    pub(crate) query: &'q Query,
-    /// Sessions of several rows that a look has found.
+    pub(crate) question: Question<'q>,
+    /// Sessions of several rows that a look has found: of those that have what is rare, all.
     pub(crate) known: Known,
-    /// No others of several rows match.
-    knows_all: bool,
-    is_by_id: bool,
 }
 
-impl<'q> Candidates<'q> {
-    pub(crate) fn new(query: &'q Query, found: Lives) -> Self {
-        let is_by_id = is_by_id(query);
-        Self { query, known: Known::new(found.0), knows_all: asks_for_rare(query), is_by_id }
-    }
-
+impl Candidates<'_> {
     /// Times of rows that the query is asked about.
     pub(crate) fn times(&self) -> RangeInclusive<Timestamp> {
-        let (from, to) = self.query.time_range();
-        from.min(*self.known.times().start())..=to
+        self.question.from.min(*self.known.times().start())..=self.question.to
     }
 
     /// In these times others than the known ones matter.
     pub(crate) fn wants_others(&self, times: &RangeInclusive<Timestamp>) -> bool {
-        let is_named = self.is_by_id && self.known.len() > 0;
-        !is_named && *times.end() >= self.query.time_range().0
+        let is_named = self.question.named.is_some() && self.known.len() > 0;
+        !is_named && *times.end() >= self.question.from
     }
 
     /// No others than the known ones matter, and so many sessions are over.
     pub(crate) fn are_over(&self, ended: usize) -> bool {
-        self.is_by_id && ended >= self.known.len()
-    }
-
-    /// What the query asks for rules rows out, but for those of known sessions.
-    pub(crate) fn is_by_rare(&self) -> bool {
-        self.knows_all
+        self.question.named.is_some() && ended >= self.known.len()
     }
 
     /// The answer is the same for all rows of a session of several.
     pub(crate) fn accepts(&self, id: RowId, row: &Slice, by_id: bool) -> bool {
+        let Question { query, from, is_by_rare, .. } = self.question;
         if part_of(row) == Part::WHOLE {
-            return self.query.matches(row, &ids_of(id, by_id));
+            return query.matches(row, &ids_of(id, by_id));
         }
-        if self.knows_all || row.session_start < self.query.time_range().0 {
+        if is_by_rare || row.session_start < from {
             return self.known.contains(&Identity::of(row));
         }
-        begins_in(self.query, row) && self.query.may_match(row, &[], None)
+        self.question.begins_in_time(row) && query.may_match(row, &[], None)
     }
-}
-
-/// Sessions of several rows that a look meets, and until when each has rows.
-#[derive(Debug, Default)]
-pub(crate) struct Lives(BTreeMap<Identity, Timestamp>);
-
-impl Lives {
-    /// A row that was found for this query.
-    pub(crate) fn add(&mut self, query: &Query, row: &Slice) {
-        if part_of(row) != Part::WHOLE {
-            // Names are in all later rows; an id is in one.
-            let end = if is_by_id(query) { Timestamp::MAX } else { row.end };
-            let known = self.0.entry(Identity::of(row)).or_insert(end);
-            *known = end.max(*known);
-        }
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-fn is_by_id(query: &Query) -> bool {
-    named_by(query).is_some()
-}
-
-/// The row whose session the query asks for.
-fn named_by(query: &Query) -> Option<RowId> {
-    query.required().into_iter().find_map(|required| match required {
-        Required::SessionId(id) => RowId::parse(&id),
-        _ => None,
-    })
 }

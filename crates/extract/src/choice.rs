@@ -11,7 +11,8 @@ use units::Timestamp;
 
 use crate::Error;
 use crate::archive::Archive;
-use crate::find::Found;
+use crate::find::Event;
+use crate::joiner::Show;
 use crate::known::Known;
 use crate::request::{Request, SessionIds};
 use crate::scan::{Identity, Scan, Step, Wanted};
@@ -95,13 +96,6 @@ impl Admitted {
         true
     }
 
-    /// The same of a session that was joined.
-    pub(crate) fn admits_whole(&mut self, session: &Slice) -> bool {
-        let is_admitted = self.admits(session);
-        self.open.clear();
-        is_admitted
-    }
-
     /// No further row will be let through.
     pub(crate) fn is_full(&self) -> bool {
         self.is_limited && self.open.is_empty()
@@ -135,8 +129,9 @@ pub(crate) fn choose(
         return Ok(ControlFlow::Continue(Chosen::Whole(named)));
     }
     let (mut sessions, mut stretches) = (BTreeMap::new(), Vec::new());
-    let admit = &mut |found: Found| {
-        if !admitted.admits_whole(&found.session) {
+    let admit = &mut |event: Event<'_>| {
+        let Event::Found(found) = event else { return goes_on() };
+        if !admitted.admits(&found.session) {
             return ControlFlow::Break(());
         }
         if request.around.is_some() {
@@ -157,17 +152,16 @@ pub(crate) fn choose(
     }))
 }
 
-/// Calls `found` with the sessions that match, or those of some.
+/// Calls `show` with the sessions that match, or those of some.
 pub(crate) fn look(
     archive: &mut Archive,
     (query, of): (&Query, Option<&Known>),
     notes: &mut Notes,
-    found: &mut dyn FnMut(Found) -> ControlFlow<()>,
+    show: &mut Show<'_>,
 ) -> Result<ControlFlow<()>, Error> {
     let columns = columns_with(query, &[]);
     let columns = Columns::Named(&columns);
-    let searched = &mut |_, _| ControlFlow::Continue(());
-    let mut told = Told { found, searched, step: &mut |_| {} };
+    let mut told = Told { show, step: &mut |_| {} };
     let sessions = Sessions { archive, query, columns };
     let mut own = notes.aside();
     let flow = match of {

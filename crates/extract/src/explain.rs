@@ -47,6 +47,20 @@ pub struct Explain {
 }
 
 impl Explain {
+    /// The same with what it cost by now, looks besides the one that answers included.
+    pub(crate) fn with_cost_of(self, now: Self) -> Self {
+        Self {
+            index_bytes: now.index_bytes,
+            segments_rebuilt: now.segments_rebuilt,
+            stripes_indexed: now.stripes_indexed,
+            rows: now.rows,
+            pieces_read: now.pieces_read,
+            packets_seen: now.packets_seen,
+            bytes_read: now.bytes_read,
+            ..self
+        }
+    }
+
     /// Segments not opened, for whatever reason.
     pub fn segments_pruned(&self) -> u64 {
         self.pruned_by_time + self.pruned_by_id + self.pruned_by_group + self.pruned_by_filter

@@ -1,7 +1,6 @@
 //! The find job: sessions that match, whole: a query is about sessions, and rows are joined before
 //! it is asked.
 
-use core::cell::RefCell;
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 
@@ -132,14 +131,9 @@ pub fn find_columns(
     let named = columns.map(|columns| columns_with(query, columns));
     let columns = named.as_deref().map_or(Columns::All, Columns::Named);
     let mut laps = Laps { watch: &mut watch, is_looking: None, explain: Explain::default() };
-    let visit = RefCell::new(visit);
-    let mut shown = Shown { limit: limit.unwrap_or(u64::MAX), count: 0, limited: false };
+    let mut shown = Shown { limit: limit.unwrap_or(u64::MAX), count: 0, limited: false, visit };
     let sessions = Sessions { archive: &mut archive, query, columns };
-    let mut told = Told {
-        found: &mut |found| shown.show(&found, &mut **visit.borrow_mut()),
-        searched: &mut |parts, of| (visit.borrow_mut())(Event::Searched { parts, of }),
-        step: &mut |step| laps.step(step),
-    };
+    let mut told = Told { show: &mut |event| shown.show(event), step: &mut |step| laps.step(step) };
     let flow = sessions.each(&mut notes, &mut told)?;
     let Explain { list_ns, look_ns, rows_ns, .. } = laps.finish();
     archive.make_groups();
@@ -162,18 +156,19 @@ pub fn find_rows(
     let Sought { query, .. } = *sought;
     let Opened { mut archive, mut notes, mut watch } = Opened::new(options, query, clock)?;
     let (from, to) = query.packet_time_range();
-    let mut sessions = BTreeMap::new();
-    let known;
-    let mut wanted = Wanted::Query(query);
-    let mut flow = ControlFlow::Continue(());
+    let (mut known, mut flow) = (None, ControlFlow::Continue(()));
     if !query.is_of_rows(true) {
-        flow = look(&mut archive, (query, None), &mut notes, &mut |found| {
-            sessions.insert(Identity::of(&found.session), found.session.end);
-            ControlFlow::Continue(())
+        let mut sessions = BTreeMap::new();
+        flow = look(&mut archive, (query, None), &mut notes, &mut |event| match event {
+            Event::Found(found) => {
+                sessions.insert(Identity::of(&found.session), found.session.end);
+                ControlFlow::Continue(())
+            }
+            Event::Searched { parts, of } => visit(RowEvent::Searched { parts, of }),
         })?;
-        known = Known::new(sessions);
-        wanted = Wanted::Sessions(&known);
+        known = Some(Known::new(sessions));
     }
+    let wanted = known.as_ref().map_or(Wanted::Query(query), Wanted::Sessions);
     if flow.is_continue() {
         let named = sought.columns.map(|columns| [columns, &[PIECES]].concat());
         let columns = named.as_deref().map_or(Columns::All, Columns::Named);
@@ -240,24 +235,23 @@ impl Laps<'_, '_> {
     }
 }
 
-/// How many sessions were shown, and their limit.
-struct Shown {
+/// The visitor and its limit.
+struct Shown<'a> {
     limit: u64,
     count: u64,
     limited: bool,
+    visit: &'a mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
 }
 
-impl Shown {
-    fn show(
-        &mut self,
-        found: &Found,
-        visit: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        if self.count == self.limit {
-            self.limited = true;
-            return ControlFlow::Break(());
+impl Shown<'_> {
+    fn show(&mut self, event: Event<'_>) -> ControlFlow<()> {
+        if let Event::Found(_) = event {
+            if self.count == self.limit {
+                self.limited = true;
+                return ControlFlow::Break(());
+            }
+            self.count += 1;
         }
-        self.count += 1;
-        visit(Event::Found(found))
+        (self.visit)(event)
     }
 }

@@ -12,7 +12,7 @@ use query::Query;
 use units::Timestamp;
 use wire::CommunityId;
 
-use crate::find::{Found, Held, JOIN_IDLE_NS};
+use crate::find::{Event, Found, Held, JOIN_IDLE_NS};
 use crate::known::Known;
 use crate::scan::{Identity, RowId, Step};
 
@@ -22,8 +22,8 @@ const WAITING_MAX: usize = 1 << 16;
 /// Start of a session, and its first row.
 type Place = (Timestamp, RowId);
 
-/// Receives sessions that match.
-pub(crate) type Show<'s> = dyn FnMut(Found) -> ControlFlow<()> + 's;
+/// Receives sessions that match, and how far the search is.
+pub(crate) type Show<'s> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 's;
 
 /// What was joined so far.
 pub(crate) struct Joiner<'q> {
@@ -73,7 +73,7 @@ impl<'q> Joiner<'q> {
     /// Takes a step of a scan.
     pub(crate) fn step(&mut self, step: Step, show: &mut Show<'_>) -> ControlFlow<()> {
         match step {
-            Step::Progress { .. } => ControlFlow::Continue(()),
+            Step::Progress { done: parts, of } => show(Event::Searched { parts, of }),
             Step::Part { epoch, time_min, is_indexed, .. } => {
                 self.is_indexed = is_indexed;
                 self.advance(epoch, time_min, show)
@@ -163,7 +163,8 @@ impl<'q> Joiner<'q> {
     }
 
     fn show_first(&mut self, show: &mut Show<'_>) -> ControlFlow<()> {
-        self.over.pop_first().map_or(ControlFlow::Continue(()), |(_, found)| show(found))
+        let first = self.over.pop_first();
+        first.map_or(ControlFlow::Continue(()), |(_, found)| show(Event::Found(&found)))
     }
 }
 

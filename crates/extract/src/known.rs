@@ -9,7 +9,7 @@ use crate::find::JOIN_IDLE_NS;
 use crate::scan::Identity;
 
 /// So many are looked for one by one in a segment; more, and all of its rows are read.
-pub(crate) const FEW: usize = 16;
+const FEW: usize = 16;
 /// So many are looked at to see whether they are few.
 const LOOKED_AT_MAX: usize = 1 << 10;
 
@@ -22,10 +22,15 @@ struct Life {
     latest: Timestamp,
 }
 
+impl Life {
+    fn place(&self) -> (Timestamp, Identity) {
+        (self.session.start(), self.session)
+    }
+}
+
 /// Sessions, and until when each has rows.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    ends: BTreeMap<Identity, Timestamp>,
     /// By their start.
     lives: Vec<Life>,
 }
@@ -40,16 +45,15 @@ pub(crate) enum Alive {
 
 impl Known {
     pub(crate) fn new(ends: BTreeMap<Identity, Timestamp>) -> Self {
-        let mut by_start: Vec<(Identity, Timestamp)> =
-            ends.iter().map(|(&session, &end)| (session, end)).collect();
-        by_start.sort_by_key(|(session, _)| session.start());
+        let life = |(session, end)| Life { session, end, latest: end };
+        let mut lives: Vec<Life> = ends.into_iter().map(life).collect();
+        lives.sort_by_key(Life::place);
         let mut latest = Timestamp::MIN;
-        let life = |(session, end): (Identity, Timestamp)| {
-            latest = latest.max(end);
-            Life { session, end, latest }
-        };
-        let lives = by_start.into_iter().map(life).collect();
-        Self { ends, lives }
+        for life in &mut lives {
+            latest = latest.max(life.end);
+            life.latest = latest;
+        }
+        Self { lives }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -57,7 +61,8 @@ impl Known {
     }
 
     pub(crate) fn contains(&self, session: &Identity) -> bool {
-        self.ends.contains_key(session)
+        let place = (session.start(), *session);
+        self.lives.binary_search_by_key(&place, Life::place).is_ok()
     }
 
     /// Rows of them lie in these times.

@@ -18,7 +18,7 @@ use wire::{Address, CommunityId, FiveTuple};
 
 use crate::Error;
 use crate::archive::{Archive, Part};
-use crate::candidates::{Candidates, Look as FirstLook};
+use crate::candidates::{Candidates, Question};
 use crate::known::{Alive, Known};
 use crate::rebuild::{Covered, Stretch, rebuild};
 use crate::walk::{Flow, Notes};
@@ -106,7 +106,7 @@ pub(crate) enum Wanted<'a> {
     /// Those that match by themselves.
     Query(&'a Query),
     /// Those that a look at sessions of several rows is for.
-    Look(FirstLook<'a>),
+    Look(Question<'a>),
     /// All rows of sessions that may match.
     Candidates(&'a Candidates<'a>),
     /// All rows of these sessions.
@@ -151,13 +151,8 @@ fn of_session(session: &Identity) -> Needed {
 
 /// Whether a query names no session id, or one of a segment in these stripes: an id has the first
 /// stripe of its own.
-fn may_name(query: &Query, stripes: &RangeInclusive<StripeId>) -> bool {
-    let of_id = |required| match required {
-        Required::SessionId(id) => RowId::parse(&id).map(|id| id.segment),
-        _ => None,
-    };
-    let named = query.required().into_iter().find_map(of_id);
-    named.is_none_or(|segment| stripes.contains(&segment))
+fn may_name(question: Question<'_>, stripes: &RangeInclusive<StripeId>) -> bool {
+    question.named.is_none_or(|named| stripes.contains(&named.segment))
 }
 
 impl Wanted<'_> {
@@ -165,13 +160,14 @@ impl Wanted<'_> {
     fn needed(&self, times: &RangeInclusive<Timestamp>) -> Vec<Needed> {
         match self {
             Self::Query(query) => vec![needed_by(query, true)],
-            Self::Look(look) => vec![needed_by(look.query(), look.is_by_rare())],
+            Self::Look(look) => vec![needed_by(look.query, look.is_by_rare)],
             Self::Candidates(candidates) => {
                 let mut needed = Vec::new();
                 let alive = candidates.known.alive_in(times);
                 if candidates.wants_others(times) {
-                    let with_rare = candidates.is_by_rare() && !matches!(alive, Alive::Many);
-                    needed.push(needed_by(candidates.query, with_rare));
+                    let Question { query, is_by_rare, .. } = candidates.question;
+                    let with_rare = is_by_rare && !matches!(alive, Alive::Many);
+                    needed.push(needed_by(query, with_rare));
                     if !with_rare {
                         return needed;
                     }
@@ -188,8 +184,10 @@ impl Wanted<'_> {
     fn needed_by_most(&self) -> Needed {
         match self {
             Self::Query(query) => needed_by(query, true),
-            Self::Look(look) => needed_by(look.query(), look.is_by_rare()),
-            Self::Candidates(candidates) => needed_by(candidates.query, candidates.is_by_rare()),
+            Self::Look(look) => needed_by(look.query, look.is_by_rare),
+            Self::Candidates(Candidates { question, .. }) => {
+                needed_by(question.query, question.is_by_rare)
+            }
             _ => Needed::default(),
         }
     }
@@ -209,12 +207,11 @@ impl Wanted<'_> {
         times: &RangeInclusive<Timestamp>,
     ) -> bool {
         match self {
-            Self::Query(query) => may_name(query, stripes),
-            Self::Look(look) => !look.is_by_rare() || may_name(look.query(), stripes),
+            Self::Query(query) => may_name(Question::new(query), stripes),
+            Self::Look(look) => may_name(*look, stripes),
             Self::Candidates(candidates) => {
                 !candidates.known.alive_in(times).is_none()
-                    || (candidates.wants_others(times)
-                        && (!candidates.is_by_rare() || may_name(candidates.query, stripes)))
+                    || (candidates.wants_others(times) && may_name(candidates.question, stripes))
             }
             Self::Rows(rows) => {
                 let row = |&segment, row| RowId { segment, row };
@@ -228,7 +225,7 @@ impl Wanted<'_> {
     fn all(&self) -> bool {
         match self {
             Self::Query(query) => **query == Query::all(),
-            Self::Candidates(candidates) => *candidates.query == Query::all(),
+            Self::Candidates(candidates) => *candidates.question.query == Query::all(),
             _ => false,
         }
     }
@@ -239,8 +236,8 @@ impl Wanted<'_> {
             |query: &Query| [&query.columns()[..], &Identity::COLUMNS, &[CONTINUES]].concat();
         match self {
             Self::Query(query) => query.columns(),
-            Self::Look(look) => of_sessions(look.query()),
-            Self::Candidates(candidates) => of_sessions(candidates.query),
+            Self::Look(look) => of_sessions(look.query),
+            Self::Candidates(candidates) => of_sessions(candidates.question.query),
             Self::Sessions(_) => Identity::COLUMNS.to_vec(),
             Self::Rows(_) | Self::Windows(_) => vec!["proto"],
             Self::Nothing => Vec::new(),
@@ -251,7 +248,7 @@ impl Wanted<'_> {
         match self {
             Self::Query(query) if by_id => query.matches(row, &[id.to_string()]),
             Self::Query(query) => query.matches(row, &[]),
-            Self::Look(look) => look.accepts(id, row, by_id),
+            Self::Look(look) => look.looks_for(id, row, by_id),
             Self::Candidates(candidates) => candidates.accepts(id, row, by_id),
             Self::Sessions(known) => known.contains(&Identity::of(row)),
             Self::Rows(rows) => rows.contains(&id),

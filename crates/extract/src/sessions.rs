@@ -3,6 +3,7 @@
 //! read to their end.
 
 use core::ops::{ControlFlow, RangeInclusive};
+use std::collections::BTreeMap;
 
 use index::Columns;
 use query::Query;
@@ -10,7 +11,8 @@ use units::Timestamp;
 
 use crate::Error;
 use crate::archive::Archive;
-use crate::candidates::{Candidates, Lives, Look};
+use crate::candidates::{Candidates, Question};
+use crate::find::Event;
 use crate::joiner::{Joiner, Show};
 use crate::known::Known;
 use crate::scan::{CONTINUES, Identity, PIECES, Scan, Step, Wanted};
@@ -21,9 +23,7 @@ const STEPS_MAX: usize = 1 << 12;
 
 /// Receives sessions that match, and how far the search is.
 pub(crate) struct Told<'t> {
-    pub(crate) found: &'t mut Show<'t>,
-    /// Parts that are done, and all of them.
-    pub(crate) searched: &'t mut dyn FnMut(usize, usize) -> ControlFlow<()>,
+    pub(crate) show: &'t mut Show<'t>,
     /// Each step of a scan, before it is taken.
     pub(crate) step: &'t mut dyn FnMut(&Step),
 }
@@ -44,16 +44,16 @@ impl Sessions<'_> {
     pub(crate) fn each(mut self, notes: &mut Notes, told: &mut Told<'_>) -> Flow {
         let query = self.query;
         let mut joiner = Joiner::new(query, self.archive.tail());
-        let mut lives = Lives::default();
-        if let Some((look, times)) = Look::needed_by(query) {
-            let wanted = (Wanted::Look(look), times);
-            match self.look(wanted, &mut lives, (&mut joiner, notes), told)? {
-                ControlFlow::Continue(false) => {}
-                ControlFlow::Continue(true) => return Ok(joiner.finish(told.found)),
+        let question = Question::new(query);
+        let mut known = Known::default();
+        if let Some(times) = question.look_times() {
+            match self.look(question, times, (&mut joiner, notes), told)? {
+                ControlFlow::Continue(Some(found)) => known = found,
+                ControlFlow::Continue(None) => return Ok(joiner.finish(told.show)),
                 ControlFlow::Break(()) => return Ok(ControlFlow::Break(())),
             }
         }
-        let candidates = Candidates::new(query, lives);
+        let candidates = Candidates { question, known };
         let (times, gaps) = (candidates.times(), notes.completeness.gaps.len());
         let until = *times.end();
         let mut is_over = false;
@@ -64,12 +64,7 @@ impl Sessions<'_> {
             if is_over && matches!(step, Step::Part { .. }) {
                 return ControlFlow::Break(());
             }
-            match step {
-                Step::Progress { done, of } => (told.searched)(done, of),
-                // It comes with those that are behind.
-                Step::Row(_, row) if row.start > until => ControlFlow::Continue(()),
-                step => joiner.step(step, told.found),
-            }
+            joiner.step(step, told.show)
         })?;
         if flow.is_break() && !is_over {
             return Ok(flow);
@@ -81,7 +76,7 @@ impl Sessions<'_> {
         if !is_over && self.rest(until, (&mut joiner, notes), told)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
-        Ok(joiner.finish(told.found))
+        Ok(joiner.finish(told.show))
     }
 
     /// Hands out those of these sessions that match.
@@ -96,32 +91,36 @@ impl Sessions<'_> {
         let mut own = notes.aside();
         let flow = self.scan(wanted, &mut own, &mut |step| {
             (told.step)(&step);
-            match step {
-                Step::Progress { done, of } => (told.searched)(done, of),
-                step => joiner.step(step, told.found),
-            }
+            joiner.step(step, told.show)
         })?;
         notes.add_aside(own);
-        Ok(if flow.is_break() { flow } else { joiner.finish(told.found) })
+        Ok(if flow.is_break() { flow } else { joiner.finish(told.show) })
     }
 
-    /// Looks for sessions whose rows lie elsewhere, too. True where the rows that it has found were
-    /// all that there are, and are joined.
+    /// Looks for sessions whose rows lie elsewhere, too. `None` where the rows that it has found
+    /// were all that there are, and are joined.
     fn look(
         &mut self,
-        wanted: (Wanted<'_>, RangeInclusive<Timestamp>),
-        lives: &mut Lives,
+        question: Question<'_>,
+        times: RangeInclusive<Timestamp>,
         (joiner, notes): (&mut Joiner<'_>, &mut Notes),
         told: &mut Told<'_>,
-    ) -> Result<ControlFlow<(), bool>, Error> {
-        let is_by_rare = matches!(wanted.0, Wanted::Look(look) if look.is_by_rare());
-        let (mut steps, mut is_all, query) = (Vec::new(), is_by_rare, self.query);
+    ) -> Result<ControlFlow<(), Option<Known>>, Error> {
+        let (mut lives, mut steps, mut is_all) = (BTreeMap::new(), Vec::new(), question.is_by_rare);
+        let wanted = (Wanted::Look(question), times);
         let mut own = notes.aside();
         let flow = self.scan(wanted, &mut own, &mut |step| {
             (told.step)(&step);
             match &step {
-                Step::Progress { done, of } => return (told.searched)(*done, *of),
-                Step::Row(_, row) => lives.add(query, row),
+                Step::Progress { done, of } => {
+                    return (told.show)(Event::Searched { parts: *done, of: *of });
+                }
+                Step::Row(_, row) => {
+                    if let Some((session, end)) = question.life_of(row) {
+                        let known = lives.entry(session).or_insert(end);
+                        *known = end.max(*known);
+                    }
+                }
                 Step::Part { .. } => {}
             }
             is_all &= lives.is_empty() && steps.len() < STEPS_MAX;
@@ -137,15 +136,15 @@ impl Sessions<'_> {
         }
         if !is_all {
             notes.add_aside(own);
-            return Ok(ControlFlow::Continue(false));
+            return Ok(ControlFlow::Continue(Some(Known::new(lives))));
         }
         notes.add(&own);
         for step in steps {
-            if joiner.step(step, told.found).is_break() {
+            if joiner.step(step, told.show).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
-        Ok(ControlFlow::Continue(true))
+        Ok(ControlFlow::Continue(None))
     }
 
     /// Reads the further rows of sessions that are open.
@@ -167,9 +166,8 @@ impl Sessions<'_> {
             is_over = joiner.is_idle();
             match step {
                 _ if is_over => ControlFlow::Break(()),
-                Step::Progress { .. } => ControlFlow::Continue(()),
                 Step::Row(_, row) if row.start <= until => ControlFlow::Continue(()),
-                step => joiner.step(step, told.found),
+                step => joiner.step(step, told.show),
             }
         })?;
         notes.add_aside(own);

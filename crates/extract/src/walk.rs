@@ -37,24 +37,7 @@ impl Notes {
     /// Adds what such a look lacked and cost. What is missing from it is missing from the answer,
     /// too, but what is counted or bounded by times is counted by the one that answers.
     pub(crate) fn add_aside(&mut self, own: Self) {
-        let Explain {
-            segments,
-            pruned_by_time,
-            pruned_by_id,
-            pruned_by_group,
-            pruned_by_filter,
-            rows_matched,
-            ..
-        } = self.explain;
-        self.explain = Explain {
-            segments,
-            pruned_by_time,
-            pruned_by_id,
-            pruned_by_group,
-            pruned_by_filter,
-            rows_matched,
-            ..own.explain
-        };
+        self.explain = self.explain.with_cost_of(own.explain);
         for damage in own.completeness.damage {
             self.completeness.add_damage(damage.stripe, damage.kind);
         }

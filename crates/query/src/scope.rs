@@ -9,7 +9,7 @@ use core::ops::Not;
 use crate::field::Field;
 
 /// Where a row stands among those of its session, as far as it tells.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Part {
     /// No row comes before.
     pub is_first: bool,

@@ -19,8 +19,7 @@ pub(crate) fn of_sessions(condition: &Expr) -> Option<String> {
         }
         ("community_id", Operator::Eq) => {
             let id = text(value)?;
-            let is_plain = id.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"');
-            (is_plain && !id.contains(['\\', '*'])).then(|| format!("community_id = \"{id}\""))
+            query::is_community_id(id).then(|| format!("community_id = \"{id}\""))
         }
         ("start_ns" | "end_ns", _) => {
             let than = match operator {
@@ -88,13 +87,15 @@ mod tests {
 
     #[test]
     fn ends_and_times_are_pushed_and_nothing_else() {
-        let hour = 3600 * units::NANOS_PER_SECOND;
+        const ID: &str = "1:iM/olWEXeq98jWti2NfJIzAOdM8=";
+        let (hour, of_id) = (3600 * units::NANOS_PER_SECOND, format!("community_id = \"{ID}\""));
         for (condition, expected) in [
             (col("orig_ip").eq(lit("10.0.0.1")), Some("host 10.0.0.1")),
             (lit("2001:db8::1").eq(col("resp_ip")), Some("host 2001:db8::1")),
             (col("orig_ip").eq(lit("no address")), None),
             (col("orig_ip").not_eq(lit("10.0.0.1")), None),
-            (col("community_id").eq(lit("1:a=")), Some("community_id = \"1:a=\"")),
+            (col("community_id").eq(lit(ID)), Some(of_id.as_str())),
+            (col("community_id").eq(lit("1:a=")), None),
             (col("community_id").eq(lit("1:*")), None),
             (col("start_ns").gt_eq(time(hour)), Some("start_ns >= 1970-01-01T01:00:00.000000000Z")),
             (time(hour).lt(col("start_ns")), Some("start_ns > 1970-01-01T01:00:00.000000000Z")),
