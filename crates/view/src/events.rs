@@ -248,12 +248,12 @@ impl LogEvent {
     /// The query that finds the session: live within `margin_ns` of the event.
     pub fn query(&self, margin_ns: i64) -> Option<String> {
         let (from, to) = (self.time.plus_nanos(-margin_ns), self.time.plus_nanos(margin_ns));
-        let id = self.community_id.as_ref().filter(|id| query::is_community_id(id));
-        let session = match (id, &self.ends) {
-            // Tools differ in the ids of ICMP, of which each kind of message is a session to some.
-            (Some(id), None) => format!("community_id \"{id}\""),
-            (Some(id), Some(ends)) if !ends.is_icmp() => format!("community_id \"{id}\""),
-            (_, Some(ends)) => ends.query()?,
+        // Tools differ in the ids of ICMP, of which each kind of message is a session to some.
+        let has_own_id = self.ends.as_ref().is_none_or(|ends| !ends.is_icmp());
+        let is_usable = |id: &&String| has_own_id && query::is_community_id(id);
+        let session = match (self.community_id.as_ref().filter(is_usable), &self.ends) {
+            (Some(id), _) => format!("community_id \"{id}\""),
+            (None, Some(ends)) => ends.query()?,
             _ => return None,
         };
         Some(format!("({session} and end_ns >= {from} and start_ns <= {to})"))

@@ -3,6 +3,7 @@
 use core::num::NonZeroUsize;
 use core::ops::ControlFlow;
 use core::time::Duration;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -335,12 +336,9 @@ fn options(flags: Flags) -> Result<Options, Usage> {
             "--busy-poll needs --source xdp: a packet socket does not know its queue".to_owned(),
         ));
     }
-    let named = &flags.input.interface;
-    if let Some(twice) = (1..)
-        .zip(named)
-        .find(|(behind, name)| named.get(*behind..).is_some_and(|others| others.contains(name)))
-    {
-        return Err(Usage(format!("--interface {} is given twice", twice.1)));
+    let mut named = BTreeSet::new();
+    if let Some(twice) = flags.input.interface.iter().find(|name| !named.insert(*name)) {
+        return Err(Usage(format!("--interface {twice} is given twice")));
     }
     let sessions = sessions(&flags);
     let input = if flags.input.read.is_empty() {
