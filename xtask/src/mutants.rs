@@ -44,7 +44,8 @@ struct Mutant {
     file: String,
     /// Histories of the whole recorder show it, not those of the volume alone.
     is_of_recorder: bool,
-    /// The test that shows it: a package and what `cargo test` is given behind that.
+    /// The test that shows it, or a file of tests: a package, `--lib` or `--test FILE`, and the
+    /// name of the test.
     test: Option<String>,
     /// Why nothing breaks without it.
     harmless: Option<String>,
@@ -89,11 +90,45 @@ pub(crate) fn check<'a>(
 ) -> Vec<String> {
     let mutants = paths.filter(|path| path.starts_with(FOLDER));
     let finding = |path: &str| {
-        let checked = Mutant::parse(path, text_of(path)?)
-            .and_then(|mutant| mutant.apply(text_of(&mutant.file).unwrap_or_default()));
+        let checked = Mutant::parse(path, text_of(path)?).and_then(|mutant| {
+            mutant.apply(text_of(&mutant.file).unwrap_or_default())?;
+            mutant.test.as_deref().map_or(Ok(()), |test| check_test(test, text_of))
+        });
         checked.err().map(|error| format!("{path}: {error:#}"))
     };
     mutants.filter_map(finding).collect()
+}
+
+/// The test that a mutant names must be there: `cargo test` passes where it finds none.
+fn check_test<'a>(test: &str, text_of: &dyn Fn(&str) -> Option<&'a str>) -> Result<()> {
+    let words: Vec<&str> = test.split(' ').collect();
+    let (roots, name) = match words[..] {
+        [package, "--lib", name] => (vec![format!("crates/{package}/src/")], Some(name)),
+        [package, "--test", file] => (vec![format!("crates/{package}/tests/{file}")], None),
+        [package, "--test", file, name] => {
+            let tests = format!("crates/{package}/tests/");
+            (vec![format!("{tests}{file}"), format!("{tests}{file}/"), tests], Some(name))
+        }
+        _ => bail!("`{test}` is not PACKAGE --lib NAME or PACKAGE --test FILE [NAME]"),
+    };
+    let modules: Vec<&str> = name.map(|name| name.split("::").collect()).unwrap_or_default();
+    let (function, modules) = match modules.split_last() {
+        Some((function, modules)) => (format!("fn {function}()"), modules),
+        None => ("#[test]".to_owned(), &[][..]),
+    };
+    // The test lies in the file of its module, or in that of the module around it.
+    let depths = [modules.len(), modules.len().saturating_sub(1)];
+    let places = roots.iter().flat_map(|root| {
+        depths.map(|depth| format!("{root}{}", modules.get(..depth).unwrap_or_default().join("/")))
+    });
+    let files = places.flat_map(|place| {
+        let place = place.trim_end_matches('/');
+        [format!("{place}.rs"), format!("{place}/mod.rs"), format!("{place}/main.rs")]
+    });
+    if !files.into_iter().any(|file| text_of(&file).is_some_and(|text| text.contains(&function))) {
+        bail!("there is no test `{test}`");
+    }
+    Ok(())
 }
 
 /// Runs every mutant whose name contains `only`, each with up to `seeds` histories.
@@ -224,9 +259,18 @@ fn run_test(tree: &Path, test: &str) -> Result<Fate> {
     }
     let ran = cargo_in(tree, &[&arguments[..], &["--", "--exact"]].concat()).output();
     let ran = ran.context("cannot run cargo")?;
-    match (ran.status.success(), String::from_utf8_lossy(&ran.stdout).contains("1 passed")) {
-        (true, true) => Ok(Fate::Lives),
-        (true, false) => bail!("there is no test `{test}`"),
+    judge(test, ran.status.success(), &String::from_utf8_lossy(&ran.stdout))
+}
+
+/// What a run of tests says: only one that ran and passed has not noticed.
+fn judge(test: &str, is_success: bool, output: &str) -> Result<Fate> {
+    let results = output.lines().filter_map(|line| line.strip_prefix("test result: "));
+    let counts = results.flat_map(|line| line.split(['.', ';']));
+    let passed: u64 =
+        counts.filter_map(|count| count.trim().strip_suffix(" passed")?.parse::<u64>().ok()).sum();
+    match (is_success, passed) {
+        (true, 0) => bail!("there is no test `{test}`"),
+        (true, _) => Ok(Fate::Lives),
         (false, _) => Ok(Fate::CaughtByTest),
     }
 }
@@ -262,6 +306,51 @@ mod tests {
         let mutant = Mutant::parse("m", TEXT).unwrap();
         assert_eq!(mutant.apply("zero one three").unwrap(), "zero two three");
         assert!(mutant.apply("one one").is_err() && mutant.apply("").is_err());
+    }
+
+    #[test]
+    fn only_tests_that_ran_and_passed_have_not_noticed() {
+        let passed = |count: u64| format!("test result: ok. {count} passed; 0 failed; 0 ignored");
+        for count in [1, 8, 11] {
+            let output = format!("{}\n\n{}\n", passed(0), passed(count));
+            assert!(matches!(judge("t", true, &output), Ok(Fate::Lives)), "{output}");
+        }
+        let failed = "test result: FAILED. 10 passed; 1 failed; 0 ignored";
+        assert!(matches!(judge("t", false, failed), Ok(Fate::CaughtByTest)));
+        for none in ["", "test result: ok. 0 passed; 0 failed; 0 ignored"] {
+            assert!(judge("t", true, none).is_err(), "{none}");
+        }
+    }
+
+    #[test]
+    fn a_test_that_a_mutant_names_must_be_there() {
+        let text_of = |path: &str| match path {
+            "crates/a/src/one/tests.rs" => Some("fn in_a_file() {}"),
+            "crates/a/src/one/two.rs" => Some("mod tests { fn in_a_module() {} }"),
+            "crates/a/tests/three.rs" => Some("#[test] fn alone() {}"),
+            "crates/a/tests/many/main.rs" => Some("mod four;"),
+            "crates/a/tests/many/four.rs" => Some("fn among_many() {}"),
+            _ => None,
+        };
+        for there in [
+            "a --lib one::tests::in_a_file",
+            "a --lib one::two::tests::in_a_module",
+            "a --test three",
+            "a --test three alone",
+            "a --test many four::among_many",
+        ] {
+            check_test(there, &text_of).unwrap();
+        }
+        for gone in [
+            "a --lib one::tests::gone",
+            "a --lib in_a_file",
+            "a --test three gone",
+            "a --test gone",
+            "a --test many four::gone",
+            "a",
+        ] {
+            assert!(check_test(gone, &text_of).is_err(), "{gone}");
+        }
     }
 
     #[test]

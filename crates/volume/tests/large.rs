@@ -220,6 +220,29 @@ fn large_rings_are_mounted_within_the_promised_time_at_any_fill() {
     }
 }
 
+#[test]
+fn the_search_sees_past_a_short_hole_wherever_it_asks() {
+    // As many slots as make the first step of the search one of 15 places.
+    let ring = Ring { member_bytes: 5000 * (2 << 20), ..Ring::of_one(1) };
+    let ((_, window), slots) = (ring.shape(), ring.slots());
+    assert!(slots > 4096, "{slots} slots");
+    let lens = [1, u64::from(window) - 1];
+    for (share, len) in [1, 8, 15].into_iter().flat_map(|share| lens.map(|len| (share, len))) {
+        let asked = 7 * slots + slots * share / 16;
+        // In the lap before, behind the newest; and in the newest lap, before it.
+        let behind = Ring { newest: asked - 1, ..ring };
+        let before = Ring { newest: asked + len, ..ring };
+        for (ring, first) in [(behind, asked - slots), (before, asked)] {
+            let sequences = first..first + len;
+            let hole = Hole { sequences: sequences.clone(), mark: Mark::default() };
+            let mounted = mounted(ring, &Timing::flash(ring.member_bytes), 0, &hole);
+            let newest = ring.newest;
+            assert_eq!(mounted.epoch, newest + 1, "newest {newest}, hole {sequences:?}");
+            assert!(!mounted.recovery.scanned_all, "newest {newest}, hole {sequences:?}");
+        }
+    }
+}
+
 /// The superblocks were written half of the way that they allow before the newest stripe.
 fn mark_before(ring: Ring) -> Mark {
     let ((geometry, window), newest) = (ring.shape(), ring.newest);
