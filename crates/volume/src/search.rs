@@ -28,6 +28,8 @@ const GRID_MIN: u64 = 15;
 /// Slots of a longer stretch that tells nothing that are looked at: it is a hole. On the first lap,
 /// where such a stretch is the rule, all of it is.
 const LOOKED_AT_MAX: u64 = 768;
+/// Places all over a lap where a head is looked for when a hole takes most of it.
+const PLACES_OF_A_LAP: u64 = 256;
 /// Heads of a run of slots that are asked for at once.
 const COLLECTED_AT_ONCE: usize = 256;
 
@@ -180,7 +182,13 @@ fn before_hole(heads: &Heads<'_>, known: Known, end: u64) -> Option<Newest> {
     };
     let lap = end.saturating_sub(geometry.slots).max(geometry.slots);
     let distances = (0..64).map(|power| 1 << power).map_while(|distance| end.checked_sub(distance));
-    let mut there = distances.take_while(|&sequence| sequence >= lap).find(|&at| is_there(at))?;
+    let near = distances.take_while(|&sequence| sequence >= lap).find(|&at| is_there(at));
+    // A hole of more than half of the ring leaves the rest between two of these distances.
+    let mut there = near.or_else(|| {
+        let places = spread(lap, end, PLACES_OF_A_LAP.min(end - lap));
+        heads.expect(&places);
+        places.into_iter().rev().find(|&at| is_there(at))
+    })?;
     let mut hidden = u64::midpoint(there, end);
     while hidden - there > 1 {
         let middle = there.midpoint(hidden);

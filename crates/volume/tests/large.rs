@@ -255,6 +255,21 @@ fn mark_before(ring: Ring) -> Mark {
 }
 
 #[test]
+fn a_hole_of_most_of_a_ring_is_seen_past_without_a_look_at_every_slot() {
+    let slots = Ring::of_one(1).slots();
+    let ring = Ring { newest: 7 * slots + slots / 3, ..Ring::of_one(1) };
+    for percent in [51, 60, 75, 88, 97] {
+        let sequences = ring.newest + 1 - slots / 100 * percent..ring.newest + 1;
+        let begin = sequences.start;
+        let hole = Hole { sequences, mark: mark_before(ring) };
+        let mounted = mounted(ring, &Timing::flash(SIZE), 0, &hole);
+        let known = begin.max(hole.mark.acknowledged.sequence);
+        assert!(mounted.epoch > known && mounted.epoch <= ring.newest + 2, "{percent} %");
+        assert!(!mounted.recovery.scanned_all && mounted.reads < 4000, "{}", mounted.reads);
+    }
+}
+
+#[test]
 fn a_ring_with_a_hole_of_a_hundredth_is_mounted_within_ten_seconds_wherever_that_lies() {
     mounted_with_holes(Ring::of_one(1).fills());
 }
