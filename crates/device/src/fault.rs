@@ -45,8 +45,18 @@ pub enum Fault {
         /// Added to the latency.
         latency_ns: u64,
     },
+    /// The device does nothing for so long from this operation on, and who waits for it gives up
+    /// waiting meanwhile ([`crate::PATIENCE`]).
+    Hangs {
+        /// From now.
+        ns: u64,
+    },
     /// A flush is reported as done without being done.
     LyingFlush,
+    /// A flush fails with EIO, and of what it should have covered some rows never become durable:
+    /// reads go on showing them until [`crate::Modelled::forget_cached`] or the end of the power.
+    /// The next flush succeeds, as on Linux (fsync(2)). Around other devices it only fails.
+    FlushForgets,
 }
 
 /// A kind of operation.
@@ -131,11 +141,13 @@ impl Rule {
 pub(crate) struct Faults {
     rules: Vec<Rule>,
     pub(crate) random: Random,
+    /// Operations that met a fault.
+    pub(crate) strikes: u64,
 }
 
 impl Faults {
     pub(crate) fn new(rules: Vec<Rule>, seed: u64) -> Self {
-        Self { rules, random: Random::new(seed) }
+        Self { rules, random: Random::new(seed), strikes: 0 }
     }
 
     pub(crate) fn add(&mut self, rule: Rule) {
@@ -155,6 +167,7 @@ impl Faults {
                 fault.get_or_insert(rule.fault);
             }
         }
+        self.strikes += u64::from(fault.is_some());
         fault
     }
 }
@@ -179,7 +192,10 @@ impl<'a> Effect<'a> {
         let failed = |errno| Err(Error::io("write", offset, errno));
         let whole = || vec![(offset, Cow::Borrowed(data))];
         let (parts, result) = match fault {
-            None | Some(Fault::Slow { .. } | Fault::LyingFlush) => (whole(), Ok(())),
+            None
+            | Some(
+                Fault::Slow { .. } | Fault::Hangs { .. } | Fault::LyingFlush | Fault::FlushForgets,
+            ) => (whole(), Ok(())),
             Some(Fault::Error) => (Vec::new(), failed(Errno::IO)),
             Some(Fault::NoSpace) => (Vec::new(), failed(Errno::NOSPC)),
             Some(Fault::Lost | Fault::OtherDisk) => (Vec::new(), Ok(())),
@@ -203,7 +219,7 @@ impl<'a> Effect<'a> {
 /// What is reported of a flush that goes wrong; `None`: the fault does not concern flushes.
 pub(crate) fn faulty_flush(fault: Fault) -> Option<Result<(), Error>> {
     match fault {
-        Fault::Error => Some(Err(Error::io("flush", 0, Errno::IO))),
+        Fault::Error | Fault::FlushForgets => Some(Err(Error::io("flush", 0, Errno::IO))),
         Fault::LyingFlush => Some(Ok(())),
         _ => None,
     }
@@ -230,7 +246,10 @@ pub(crate) fn faulty_read(
 }
 
 pub(crate) fn latency_of(fault: Option<Fault>) -> u64 {
-    if let Some(Fault::Slow { latency_ns }) = fault { latency_ns } else { 0 }
+    match fault {
+        Some(Fault::Slow { latency_ns: ns } | Fault::Hangs { ns }) => ns,
+        _ => 0,
+    }
 }
 
 pub(crate) fn flip_a_bit(bytes: &mut [u8], random: &mut Random) {

@@ -105,7 +105,10 @@ impl Device for Faulty {
         let fault = self.faults.lock().next(Operation::Write, offset, len);
         self.note_latency(token, fault);
         match fault {
-            None | Some(Fault::Slow { .. } | Fault::LyingFlush) => {
+            None
+            | Some(
+                Fault::Slow { .. } | Fault::Hangs { .. } | Fault::LyingFlush | Fault::FlushForgets,
+            ) => {
                 self.inner.submit_write(token, offset, data, len);
             }
             Some(fault) => {

@@ -2,7 +2,9 @@
 //! a crash leaves of both.
 //!
 //! A write is one of three things: in flight (its disk holds it), cached (completed, not covered by
-//! a flush) or durable. Rows never written have their original content, zeros or computed, so that
+//! a flush) or durable. Reads may see more than that: what a failed flush has left in memory alone,
+//! and rows of writes in flight.
+//! Rows never written have their original content, zeros or computed, so that
 //! a disk of many terabytes needs memory only for what was written. Time and faults are not here.
 
 use core::fmt;
@@ -75,6 +77,10 @@ pub(crate) struct Medium {
     durable: BTreeMap<u64, Row>,
     /// Every version since the last flush, oldest first.
     cached: BTreeMap<u64, Vec<Version>>,
+    /// What reads show, though it is neither durable nor will ever be.
+    phantoms: BTreeMap<u64, Row>,
+    /// Rows of writes in flight that reads show already.
+    early: BTreeMap<u64, Row>,
     /// Rows that cannot be read until they are written again.
     unreadable: BTreeSet<u64>,
     completed: u64,
@@ -89,6 +95,8 @@ impl Default for Medium {
             forgotten: 0..0,
             durable: BTreeMap::new(),
             cached: BTreeMap::new(),
+            phantoms: BTreeMap::new(),
+            early: BTreeMap::new(),
             unreadable: BTreeSet::new(),
             completed: 0,
             submitted: 0,
@@ -146,6 +154,8 @@ impl Medium {
         let completed = self.completed;
         for (row, version) in versions_of(write, completed) {
             self.unreadable.remove(&row);
+            self.phantoms.remove(&row);
+            self.early.remove(&row);
             self.cached.entry(row).or_default().push(version);
         }
     }
@@ -167,6 +177,45 @@ impl Medium {
         });
     }
 
+    /// A flush has failed: what it should have covered became durable or never will, row by row.
+    /// The rows are called written all the same, and reads show them.
+    pub(crate) fn abandon(&mut self, random: &mut Random) {
+        for (row, mut versions) in core::mem::take(&mut self.cached) {
+            let Some(newest) = versions.pop() else { continue };
+            let is_durable = random.below(4) == 0;
+            let to = if is_durable { &mut self.durable } else { &mut self.phantoms };
+            to.insert(row, Arc::clone(newest.row()));
+        }
+    }
+
+    /// Reads show what is there.
+    pub(crate) fn forget_phantoms(&mut self) {
+        self.phantoms.clear();
+    }
+
+    /// Some rows of a write in flight can be read, one of them perhaps only in part.
+    pub(crate) fn show_some(&mut self, write: &Arc<Write>, random: &mut Random) {
+        let most = to_u64(write.rows.len());
+        for _ in 0..if most == 0 { 0 } else { random.below(4) } {
+            let index = random.below(most);
+            let row = write.first_row + index;
+            let new = write.rows.get(to_usize(index)).expect("below their number");
+            let sectors = random.below(2 * SECTORS_PER_ROW).min(SECTORS_PER_ROW);
+            let shown = if sectors == SECTORS_PER_ROW || self.unreadable.contains(&row) {
+                Arc::clone(new)
+            } else {
+                let mut mixed = *self.current(row);
+                let bytes = to_usize(sectors) * SECTOR_SIZE;
+                let (to, from) = (mixed.get_mut(..bytes), new.get(..bytes));
+                let (to, from) = to.zip(from).expect("a row has eight sectors");
+                to.copy_from_slice(from);
+                Arc::new(mixed)
+            };
+            self.unreadable.remove(&row);
+            self.early.insert(row, shown);
+        }
+    }
+
     pub(crate) fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
         for (row, part) in (offset / to_u64(ROW_SIZE)..).zip(into.chunks_exact_mut(ROW_SIZE)) {
             if self.unreadable.contains(&row) {
@@ -178,7 +227,13 @@ impl Medium {
     }
 
     fn current(&self, row: u64) -> Row {
+        if let Some(shown) = self.early.get(&row) {
+            return Arc::clone(shown);
+        }
         let cached = self.cached.get(&row).and_then(|versions| versions.last());
+        if let (None, Some(phantom)) = (cached, self.phantoms.get(&row)) {
+            return Arc::clone(phantom);
+        }
         cached.map_or_else(|| self.durable(row), |version| Arc::clone(version.row()))
     }
 
@@ -197,6 +252,8 @@ impl Medium {
         let mut bytes = *self.current(row);
         change(&mut bytes);
         self.cached.remove(&row);
+        self.phantoms.remove(&row);
+        self.early.remove(&row);
         self.durable.insert(row, Arc::new(bytes));
     }
 
@@ -212,10 +269,12 @@ impl Medium {
         in_flight: impl Iterator<Item = &'a Arc<Write>>,
     ) -> Self {
         let mut after = self.clone();
+        after.early.clear();
         if crash == Crash::Kill {
             in_flight.for_each(|write| after.complete(write));
             return after;
         }
+        after.phantoms.clear();
         let mut versions = core::mem::take(&mut after.cached);
         for (row, version) in in_flight.flat_map(|write| versions_of(write, u64::MAX)) {
             versions.entry(row).or_default().push(version);

@@ -310,3 +310,72 @@ fn a_flush_that_ends_after_a_failed_write_does_not_count() {
     assert!(matches!(completions[0].result, Err(Error::Io { .. })));
     assert!(matches!(completions[1].result, Err(Error::Latched { .. })));
 }
+
+#[test]
+fn what_a_failed_flush_forgot_is_shown_until_the_cache_is_gone() {
+    let (mut kept, mut gone) = (0, 0);
+    for seed in 0..40 {
+        let flush: &[Operation] = &[Operation::Flush];
+        let rule = Rule::new(Fault::FlushForgets, flush).after(1).times(1);
+        let (mut device, disk) = faulty(rule, false, seed);
+        device.write_at(0, &row_of(1)).unwrap();
+        device.flush().unwrap();
+        device.write_at(0, &row_of(2)).unwrap();
+        device.flush().unwrap_err();
+        device.flush().unwrap();
+        // A process that dies takes nothing along.
+        for disk in [disk.clone(), disk.crash(Crash::Kill)] {
+            assert_eq!(all_rows(&disk)[0], 2, "{seed}");
+        }
+        let after = disk.crash(Crash::LoseAll);
+        disk.forget_cached();
+        assert_eq!(all_rows(&disk), all_rows(&after), "{seed}");
+        match all_rows(&disk)[0] {
+            1 => gone += 1,
+            2 => kept += 1,
+            other => panic!("{other}"),
+        }
+        // What is written anew is as good as ever.
+        device.write_at(0, &row_of(3)).unwrap();
+        device.flush().unwrap();
+        disk.forget_cached();
+        assert_eq!(all_rows(&disk)[0], 3);
+        assert_eq!(disk.strikes(), 1);
+    }
+    assert!(kept > 3 && gone > 10, "{kept} and {gone}");
+}
+
+#[test]
+fn a_write_in_flight_becomes_visible_row_by_row_and_is_not_durable_before_its_time() {
+    let mut seen = BTreeSet::new();
+    for seed in 0..100 {
+        let disk = Modelled::instant(ALL_ROWS).with_reordering(seed);
+        disk.show_gradually();
+        let mut device: Box<dyn Device> = Box::new(disk.clone());
+        device.submit_write(7, 2 * ROW, buffer(&[8, 8, 8]), 3 * 4096);
+        for _ in 0..4 {
+            let rows = all_rows(&disk);
+            assert!(rows[2..5].iter().all(|&row| row <= 8), "{rows:?}");
+            seen.insert(rows[2..5].to_vec());
+        }
+        assert!(all_rows(&disk.crash(Crash::LoseAll)).iter().all(|&row| row == 0));
+        assert_eq!(all_rows(&disk.crash(Crash::Kill))[2..5], [8, 8, 8]);
+        let mut done = Vec::new();
+        device.reap(Some(Duration::from_secs(1)), &mut done);
+        assert_eq!(all_rows(&disk)[2..5], [8, 8, 8]);
+    }
+    let whole = |row: &u64| *row == 0 || *row == 8;
+    assert!(seen.iter().filter(|rows| rows.iter().all(whole)).count() == 8, "{seen:?}");
+    assert!(seen.iter().any(|rows| !rows.iter().all(whole)), "rows are seen in part");
+}
+
+#[test]
+fn who_hangs_is_left_after_a_while_and_answers_later() {
+    let rule = Rule::new(Fault::Hangs { ns: 3_600_000_000_000 }, &[Operation::Read]).times(1);
+    let (device, disk) = faulty(rule, false, 0);
+    let mut row = [0; 4096];
+    assert!(matches!(device.read_at(0, &mut row), Err(Error::Silent { .. })));
+    assert!(disk.timeline().now_ns() < 60_000_000_000);
+    disk.timeline().advance_to(disk.answers_from_ns());
+    device.read_at(0, &mut row).unwrap();
+}

@@ -23,6 +23,8 @@ pub(super) struct Disk {
     submissions: u64,
     /// A reap takes only some of what is done, in any order.
     pub(super) reordered: bool,
+    /// Reads see rows of writes in flight, more of them each time.
+    pub(super) gradual: bool,
     /// Vanished: everything fails.
     pub(super) absent: bool,
     pub(super) other: Option<Modelled>,
@@ -92,6 +94,7 @@ impl Disk {
             pending: BTreeMap::new(),
             submissions: 0,
             reordered: false,
+            gradual: false,
             absent: false,
             other: None,
             overdue_until_ns: i64::MIN,
@@ -113,7 +116,7 @@ impl Disk {
             return Outcome::nothing(now_ns, Err(gone("write", offset)));
         }
         let fault = self.faults.next(Operation::Write, offset, data.len());
-        self.mechanics.stall(now_ns, latency_of(fault));
+        self.delay(now_ns, fault);
         let done_ns = self.mechanics.write(&self.timing, now_ns, (offset, to_u64(data.len())));
         let effect = Effect::of_write(fault, (offset, data), size, &mut self.faults.random);
         let arriving = effect.parts.iter().map(|(at, bytes)| self.medium.submit(*at, bytes));
@@ -139,7 +142,7 @@ impl Disk {
             return Outcome::nothing(now_ns, Err(gone("discard", offset)));
         }
         let fault = self.faults.next(Operation::Discard, offset, to_usize(len));
-        self.mechanics.stall(now_ns, latency_of(fault));
+        self.delay(now_ns, fault);
         let done_ns = self.mechanics.discard(&self.timing, now_ns);
         match fault {
             Some(Fault::Error) => {
@@ -167,7 +170,10 @@ impl Disk {
             return Outcome::nothing(now_ns, Err(gone("flush", 0)));
         }
         let fault = self.faults.next(Operation::Flush, 0, 0);
-        self.mechanics.stall(now_ns, latency_of(fault));
+        self.delay(now_ns, fault);
+        if fault == Some(Fault::FlushForgets) {
+            self.medium.abandon(&mut self.faults.random);
+        }
         if let Some(result) = fault.and_then(faulty_flush) {
             return Outcome::nothing(now_ns, result);
         }
@@ -189,13 +195,27 @@ impl Disk {
             return (now_ns, Err(gone("read", offset)));
         }
         let fault = self.faults.next(Operation::Read, offset, into.len());
-        self.mechanics.stall(now_ns, latency_of(fault));
+        self.delay(now_ns, fault);
         let done_ns = self.mechanics.read(&self.timing, now_ns, (offset, to_u64(into.len())));
+        if self.gradual {
+            self.show_some();
+        }
         let Self { medium, faults, .. } = self;
         let result = faulty_read(fault, (offset, into), size, &mut faults.random, |at, into| {
             medium.read(at, into)
         });
         (done_ns, result)
+    }
+
+    /// Rows of writes in flight become visible, in any order.
+    fn show_some(&mut self) {
+        let Self { pending, medium, faults, .. } = self;
+        for pending in pending.values() {
+            let Action::Write(writes) = &pending.action else { continue };
+            for write in writes {
+                medium.show_some(write, &mut faults.random);
+            }
+        }
     }
 
     /// Queues an operation that has begun at `submitted_ns`.
@@ -269,6 +289,14 @@ impl Disk {
                     self.medium.flush(self.medium.completed());
                 }
             }
+        }
+    }
+
+    /// What a fault adds to what the operation takes.
+    fn delay(&mut self, now_ns: i64, fault: Option<Fault>) {
+        self.mechanics.stall(now_ns, latency_of(fault));
+        if let Some(Fault::Hangs { ns }) = fault {
+            self.hangs_until_ns = self.hangs_until_ns.max(now_ns.saturating_add_unsigned(ns));
         }
     }
 

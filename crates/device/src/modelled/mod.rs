@@ -98,6 +98,22 @@ impl Modelled {
         self
     }
 
+    /// From here on reads see rows of writes in flight, one by one, before they are done.
+    pub fn show_gradually(&self) {
+        self.lock().gradual = true;
+    }
+
+    /// Operations that met a fault so far.
+    pub fn strikes(&self) -> u64 {
+        self.lock().faults.strikes
+    }
+
+    /// Reads come from the medium again, as for who opens a file and has its pages dropped: what
+    /// [`crate::Fault::FlushForgets`] kept from it is gone.
+    pub fn forget_cached(&self) {
+        self.lock().medium.forget_phantoms();
+    }
+
     /// A handle on the same disk whose completions are its own, as on another machine. Handles have
     /// port 0, and clones that of the handle.
     #[must_use]
