@@ -74,6 +74,10 @@ pub(crate) fn run() -> bool {
         let sim = ["run", "--quiet", "--locked", "--profile", "sim", "-p", "sim", "--"];
         cargo(&[&sim[..], &["--seeds", "4300"]].concat())
     });
+    check("sim of the search", &mut tally, || {
+        let sim = ["run", "--quiet", "--locked", "--profile", "sim", "-p", "sim", "--"];
+        cargo(&[&sim[..], &["--search", "--seeds", "150"]].concat())
+    });
     check("sim of the recorder", &mut tally, || {
         let sim = ["run", "--quiet", "--locked", "--profile", "sim", "-p", "sim", "--"];
         cargo(&[&sim[..], &["--recorder", "--seeds", "500"]].concat())

@@ -9,8 +9,14 @@ use std::thread;
 use crate::check::Violation;
 use crate::counters::Counters;
 use crate::history::{self, Outcome};
+use crate::ledger::Ledger;
 use crate::random::mix;
 use crate::recorder;
+use crate::report::Begin;
+use crate::search;
+
+/// Seeds that a campaign loses at most when it is killed.
+const SLICE: u64 = 50;
 
 thread_local! {
     /// The seed whose history runs on this thread.
@@ -22,6 +28,18 @@ thread_local! {
 pub(crate) enum Kind {
     Volume,
     Recorder,
+    Search,
+}
+
+impl Kind {
+    /// Its word on the command line, with a space behind it.
+    pub(crate) fn option(self) -> &'static str {
+        match self {
+            Self::Volume => "",
+            Self::Recorder => "--recorder ",
+            Self::Search => "--search ",
+        }
+    }
 }
 
 /// Which seeds to run, and how.
@@ -86,6 +104,7 @@ pub(crate) fn run_one(of: Kind, seed: u64, trace: bool) -> Outcome {
     let run = || match of {
         Kind::Volume => history::run(seed, trace),
         Kind::Recorder => recorder::run(seed, trace),
+        Kind::Search => search::run(seed, trace),
     };
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -100,7 +119,54 @@ pub(crate) fn name_seed_of_panics(print: fn(u64, &str)) {
     set_hook(Box::new(move |info| print(SEED.get(), &info.to_string().replace('\n', " "))));
 }
 
+/// When a campaign is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Aim {
+    Seeds(u64),
+    Crashes(u64),
+    /// It is only looked at.
+    Nothing,
+}
+
+impl Aim {
+    /// How many of the next seeds to run: at most a slice.
+    fn next(self, sum: &Sum) -> u64 {
+        match self {
+            Self::Seeds(seeds) => SLICE.min(seeds.saturating_sub(sum.seeds)),
+            Self::Crashes(crashes) if sum.counters.get("crashes") < crashes => SLICE,
+            Self::Crashes(_) | Self::Nothing => 0,
+        }
+    }
+}
+
+/// Goes on with a campaign until it is over; each slice is noted as it ends.
+pub(crate) fn go_on(
+    ledger: &mut Ledger,
+    (orders, aim): (Orders, Aim),
+    failed: &(dyn Fn(u64, &str) + Sync),
+) -> Result<(), String> {
+    loop {
+        let first_seed = ledger.next_seed().unwrap_or(orders.first_seed);
+        let seeds = aim.next(&ledger.sum);
+        let has_failed = orders.stop_at_failure && !ledger.sum.failures.is_empty();
+        if seeds == 0 || has_failed {
+            return Ok(());
+        }
+        let begin = Begin::now();
+        let sum = run(Orders { first_seed, seeds, ..orders }, failed);
+        ledger.note(first_seed, sum, begin.took())?;
+    }
+}
+
 impl Sum {
+    /// Adds the seeds that follow.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.seeds += other.seeds;
+        self.counters.merge(&other.counters);
+        self.digest = self.digest.wrapping_add(other.digest);
+        self.failures.extend(other.failures);
+    }
+
     fn take(&mut self, seed: u64, outcome: Outcome) {
         self.seeds += 1;
         self.counters.merge(&outcome.counters);

@@ -119,7 +119,11 @@ impl<'a> Look<'a> {
         let differs = match self.truth.facts.get(&id) {
             None => Some("was never written".to_owned()),
             Some(fact) => difference(fact, piece, column, body).or_else(|| {
-                let revived = fact.fate == Fate::Dead && !self.scene.may_revive;
+                let is_dead = fact.fate == Fate::Dead;
+                if is_dead && self.scene.may_revive {
+                    self.counters.add("excused: a bad member revives what was gone", 1);
+                }
+                let revived = is_dead && !self.scene.may_revive;
                 revived.then(|| "was gone and is there again".to_owned())
             }),
         };
@@ -128,6 +132,7 @@ impl<'a> Look<'a> {
         let pending = self.truth.pending.map(Pending::into_fact);
         match pending.filter(|fact| difference(fact, piece, column, body).is_none()) {
             Some(fact) => {
+                self.counters.add("in flight: seen under a number that nobody knew", 1);
                 self.truth.pending = None;
                 self.truth.facts.insert(id, fact);
                 Ok(())
@@ -214,23 +219,33 @@ impl<'a> Look<'a> {
         let member = damage.member.map_or(0, |member| 1_u32 << member);
         let Scene { readable, doubtful, .. } = self.scene;
         let everybody = (1_u32 << self.geometry().columns()) - 1;
-        let excused = match kept {
+        let (why, excused) = match kept {
             None => {
                 let stale = !self.truth.gaps.is_empty();
-                slot_damage | doubtful != 0 || readable != everybody || stale
+                let is_there = slot_damage | doubtful != 0;
+                (
+                    "verify: damage outside of what was kept",
+                    is_there || readable != everybody || stale,
+                )
             }
-            Some(_) if member & (doubtful | !readable) != 0 => true,
+            Some(_) if member & doubtful != 0 => ("verify: damage on a bad member", true),
+            Some(_) if member & !readable != 0 => ("verify: damage on an absent member", true),
             Some(fact) if damage.member.is_none() => {
                 let geometry = self.geometry();
                 let heads = fact.columns(&geometry, (id.sequence, None), readable, doubtful);
-                heads.good == 0
+                ("verify: no head is left", heads.good == 0)
             }
-            Some(fact) if fact.holders & member == 0 => {
-                !damage.repairable || is_damaged(fact, member)
-            }
-            Some(fact) => damage.rows == expected_rows(fact, member) && is_damaged(fact, member),
+            Some(fact) if fact.holders & member == 0 => (
+                "excused: verify names a member of which nothing is certain",
+                !damage.repairable || is_damaged(fact, member),
+            ),
+            Some(fact) => (
+                "verify: damage that was done",
+                damage.rows == expected_rows(fact, member) && is_damaged(fact, member),
+            ),
         };
         if excused {
+            self.counters.add(why, 1);
             return Ok(());
         }
         broken(format!("verify reports what was not damaged: {damage:?}; known: {kept:?}"))
@@ -272,7 +287,9 @@ impl<'a> Look<'a> {
             }
             let shown = (0..data).filter(|&column| self.shown.contains_key(&(id, column))).count();
             if shown == usize::from(data) {
-                (fact.fate, fact.holders) = (Fate::Kept, holders);
+                // A piece that never arrived is computed by the mount, unless it counts the stripe
+                // as acknowledged already.
+                (fact.fate, fact.holders) = (Fate::Kept, holders & !damaged_on(fact));
                 self.counters.add("in flight: kept by a mount", 1);
             } else {
                 fact.fate = Fate::Dead;
@@ -302,7 +319,12 @@ fn difference(fact: &Fact, piece: &StripeInSlot, column: u8, body: &[u8]) -> Opt
 }
 
 pub(crate) fn is_damaged(fact: &Fact, member: u32) -> bool {
-    fact.bad_heads & member != 0 || fact.bad_rows.iter().any(|rows| rows & member != 0)
+    damaged_on(fact) & member != 0
+}
+
+/// Members on which something of it was damaged.
+fn damaged_on(fact: &Fact) -> u32 {
+    fact.bad_rows.iter().fold(fact.bad_heads, |bits, rows| bits | rows)
 }
 
 /// Rows that a verification names of the piece on `member`; none where the head is gone.

@@ -12,6 +12,7 @@ use device::{
     Completion, Crash, Device, Error, Modelled, ReadAt, Rule, Shared, Timeline, Timing, Work,
 };
 use units::Timestamp;
+use volume::Candidate;
 
 use crate::random::Random;
 
@@ -53,6 +54,8 @@ pub(crate) struct Disks {
     /// Of whom opens them next.
     port: u32,
     timeline: Timeline,
+    /// Readers see writes in flight row by row.
+    is_gradual: bool,
     trigger: Arc<Mutex<Trigger>>,
 }
 
@@ -71,9 +74,18 @@ impl Disks {
         let timeline = Timeline::new(Timestamp(1_700_000_000_000_000_000));
         let disk = |&size: &u64| Modelled::new(size, timing(size), &timeline, random.next());
         let members = sizes.iter().map(disk).collect();
-        let mut all = Self { members, port: 0, timeline, trigger: Arc::default() };
+        let is_gradual = random.percent(50);
+        let trigger = Arc::default();
+        let mut all = Self { members, port: 0, timeline, is_gradual, trigger };
         all.reorder(random);
         all
+    }
+
+    /// One more, as large as the first and as quick.
+    pub(crate) fn add_like_first(&mut self, timing: Timing, random: &mut Random) {
+        let size_bytes = ReadAt::size_bytes(self.get(0));
+        let disk = Modelled::new(size_bytes, timing, &self.timeline, random.next());
+        self.members.push(disk.with_reordering(random.next()));
     }
 
     pub(crate) fn timeline(&self) -> &Timeline {
@@ -84,9 +96,28 @@ impl Disks {
         self.members.get(usize::from(member)).expect("a disk for every member")
     }
 
-    /// The members in `members`, bit m for member m, for writing, in any order.
+    /// The members in `members`, bit m for member m, for writing, in any order. Who opens a member
+    /// has its pages dropped from the cache.
     pub(crate) fn devices(&self, members: u32, random: &mut Random) -> Vec<Box<dyn Device>> {
+        self.among(members).for_each(|(_, disk)| disk.forget_cached());
         self.devices_at(self.port, members, random)
+    }
+
+    /// A device for each of the members, in any order.
+    pub(crate) fn candidates(&self, members: u32, random: &mut Random) -> Vec<Candidate> {
+        let mut candidates = Vec::new();
+        for (member, disk) in self.among(members) {
+            disk.forget_cached();
+            let tapped = Tapped::new(disk.at_port(self.port), Arc::clone(&self.trigger));
+            let device: Box<dyn Device> = Box::new(tapped);
+            candidates.insert(random.index(candidates.len() + 1), (member, Ok(device)));
+        }
+        candidates
+    }
+
+    /// Readers may see rows of writes in flight.
+    pub(crate) fn is_gradual(&self) -> bool {
+        self.is_gradual
     }
 
     /// The same on another machine, for a while.
@@ -181,6 +212,13 @@ impl Disks {
         self.members.iter().for_each(Modelled::clear_rules);
     }
 
+    /// Time passes until every disk answers.
+    pub(crate) fn await_answers(&self) {
+        for disk in &self.members {
+            self.timeline.advance_to(disk.answers_from_ns());
+        }
+    }
+
     /// What was asked of each disk so far.
     pub(crate) fn work(&self) -> Vec<Work> {
         self.members.iter().map(Modelled::work).collect()
@@ -194,6 +232,9 @@ impl Disks {
     fn reorder(&mut self, random: &mut Random) {
         let disks = core::mem::take(&mut self.members).into_iter();
         self.members = disks.map(|disk| disk.with_reordering(random.next())).collect();
+        if self.is_gradual {
+            self.members.iter().for_each(Modelled::show_gradually);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Trigger> {

@@ -20,10 +20,10 @@ const READS: &[Operation] = &[Operation::Read];
 
 /// A row of the ring on one member.
 #[derive(Clone, Copy, Debug)]
-struct Place {
-    sequence: u64,
-    row: u16,
-    member: u8,
+pub(crate) struct Place {
+    pub(crate) sequence: u64,
+    pub(crate) row: u16,
+    pub(crate) member: u8,
 }
 
 impl History {
@@ -33,6 +33,9 @@ impl History {
             Mode::Honest { .. } | Mode::Beyond => {}
             Mode::Faulty { .. } => self.damage_bad_members(),
             Mode::Rot { columns, .. } => {
+                if self.random.percent(30) {
+                    self.damage_piece(u32::from(columns));
+                }
                 // Without parity nobody can know that a row is as it once was.
                 if self.plan.geometry.parity_columns > 0 {
                     self.keep_snapshot(self.everybody());
@@ -99,8 +102,53 @@ impl History {
         }
     }
 
+    /// A whole piece of what has been acknowledged for long is not what was written: the write was
+    /// lost, or another one came upon it.
+    fn damage_piece(&mut self, columns_max: u32) {
+        let first = StripeId { sequence: self.truth.tail.max(self.passed_below()), sub: 0 };
+        let end = StripeId { sequence: self.settled_below, sub: 0 };
+        let settled: Vec<(StripeId, u16, u16)> = if first < end {
+            let facts = self.truth.facts.range(first..end);
+            let kept = facts.filter(|(_, fact)| fact.fate == Fate::Kept);
+            kept.filter_map(|(id, fact)| Some((*id, fact.first_row?, fact.rows))).collect()
+        } else {
+            Vec::new()
+        };
+        if settled.is_empty() {
+            return;
+        }
+        let (StripeId { sequence, .. }, first_row, rows) = self.random.pick(&settled);
+        let member = self.any(u64::from(self.plan.members()));
+        let geometry = self.plan.geometry;
+        // What lay there, or what another slot was to get.
+        let other = self.random.below(geometry.slots);
+        let is_lost = self.random.percent(50) || geometry.slot(sequence) == other;
+        let before = self.truth.clone();
+        let places = (first_row..=first_row + rows).map(|row| Place { sequence, row, member });
+        let places: Vec<Place> = places.collect();
+        for place in &places {
+            if self.account(*place).is_none_or(|columns| columns > columns_max) {
+                self.truth = before;
+                return;
+            }
+        }
+        let disk = self.disks.get(member).clone();
+        for Place { row, .. } in places {
+            let in_slot = u64::from(row) * u64::try_from(ROW_SIZE).expect("4096");
+            let mut content = [0; ROW_SIZE];
+            if !is_lost && !disk_read(&disk, geometry.slot_offset(other) + in_slot, &mut content) {
+                content.fill(0);
+            }
+            disk.damage(geometry.slot_offset(sequence) + in_slot, |bytes| *bytes = content);
+        }
+        self.counters.add(
+            if is_lost { "fault: a piece is lost" } else { "fault: a piece of another slot" },
+            1,
+        );
+    }
+
     /// The ring may have gone on over the slots of the sequences below.
-    fn passed_below(&self) -> u64 {
+    pub(crate) fn passed_below(&self) -> u64 {
         let newest = self.truth.facts.last_key_value().map_or(0, |(id, _)| id.sequence);
         // An expelled member and a stop add a stripe each that nobody handed over.
         let newest = newest.max(self.settled_below) + 3;
@@ -113,7 +161,7 @@ impl History {
 
     /// Notes the damage; how many columns are now damaged in the worst row that it concerns. `None`
     /// where that cannot be told.
-    fn account(&mut self, place: Place) -> Option<u32> {
+    pub(crate) fn account(&mut self, place: Place) -> Option<u32> {
         let Place { sequence, row, member } = place;
         let slot = StripeId { sequence, sub: 0 }..=StripeId { sequence, sub: u16::MAX };
         for fact in self.truth.facts.range_mut(slot).map(|(_, fact)| fact) {

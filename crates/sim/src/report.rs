@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-use crate::campaign::{Orders, Sum};
+use crate::campaign::{Kind, Orders, Sum};
+use crate::ledger::Ledger;
+use crate::probes;
 
 /// What stands in front: the promises.
 const FIRST: [&str; 4] = ["crashes", "mounts", "stripes", "stripes acknowledged"];
@@ -22,11 +24,11 @@ pub(crate) struct Begin {
 }
 
 /// How long it took.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Took {
-    wall_s: f64,
+    pub(crate) wall_s: f64,
     /// Of all threads, kernel included.
-    cpu_s: f64,
+    pub(crate) cpu_s: f64,
 }
 
 impl Begin {
@@ -63,7 +65,36 @@ pub(crate) fn print(sum: &Sum, orders: Orders, took: Took, out: &mut dyn Write) 
     for (name, count) in sum.counters.all().filter(|(name, _)| !FIRST.contains(name)) {
         writeln!(out, "{count:>12} {name}")?;
     }
+    print_probes(orders.of, sum, out)?;
     writeln!(out, "digest {:016x}", sum.digest)
+}
+
+fn print_probes(of: Kind, sum: &Sum, out: &mut dyn Write) -> io::Result<()> {
+    for probes::TooRare { name, count, least } in probes::missing(of, sum) {
+        writeln!(out, "REACHED TOO RARELY: {name}: {count} times, at least {least} expected")?;
+    }
+    Ok(())
+}
+
+/// A campaign as one table of Markdown, and the failures behind it.
+pub(crate) fn print_table(of: Kind, ledger: &Ledger, out: &mut dyn Write) -> io::Result<()> {
+    let Ledger { sum, took, first_seed, builds, .. } = ledger;
+    let (first, count) = (first_seed.unwrap_or(0), sum.seeds);
+    let with = |word: &str| sum.failures.iter().filter(|(_, what)| what.contains(word)).count();
+    let (lost, wrong) = (with("LOST"), with("WRONG BYTES"));
+    writeln!(out, "| {count} seeds from {first}, {} builds | |", builds.len())?;
+    writeln!(out, "|---|---:|")?;
+    writeln!(out, "| histories that failed | {} |", sum.failures.len())?;
+    writeln!(out, "| of them lost, wrong bytes | {lost}, {wrong} |")?;
+    writeln!(out, "| crashes a second of one core | {:.0} |", rate(sum, *took))?;
+    writeln!(out, "| processor hours | {:.2} |", took.cpu_s / 3600.0)?;
+    let first = FIRST.map(|name| (name, sum.counters.get(name)));
+    let others = sum.counters.all().filter(|(name, _)| !FIRST.contains(name));
+    for (name, count) in first.into_iter().chain(others) {
+        writeln!(out, "| {name} | {count} |")?;
+    }
+    writeln!(out, "| digest | {:016x} |", sum.digest)?;
+    print_probes(of, sum, out)
 }
 
 /// The same for programs.
@@ -72,6 +103,8 @@ pub(crate) fn json(sum: &Sum, orders: Orders, took: Took) -> Value {
         sum.counters.all().map(|(name, count)| (name.to_owned(), json!(count))).collect();
     let failures: Vec<Value> =
         sum.failures.iter().map(|(seed, what)| json!({"seed": seed, "what": what})).collect();
+    let too_rare: Vec<&str> =
+        probes::missing(orders.of, sum).into_iter().map(|probe| probe.name).collect();
     json!({
         "first_seed": orders.first_seed,
         "seeds": sum.seeds,
@@ -82,6 +115,7 @@ pub(crate) fn json(sum: &Sum, orders: Orders, took: Took) -> Value {
         "digest": format!("{:016x}", sum.digest),
         "counts": counts,
         "failures": failures,
+        "reached_too_rarely": too_rare,
     })
 }
 

@@ -46,8 +46,9 @@ impl History {
     /// Somebody else tries to open the volume: it must see that there is a writer, and leave it
     /// alone. What the writer says meanwhile is the inner result.
     pub(crate) fn rival_tries(&mut self, writer: &mut Writer) -> Verdict<Result<(), Error>> {
-        // A member in trouble would hold the rival up for longer than it waits.
-        if self.troubled != 0 {
+        // A member in trouble would hold the rival up for longer than it waits, and a fault that is
+        // meant for the writer would be the rival's.
+        if self.troubled != 0 || self.is_fatal {
             return Ok(Ok(()));
         }
         let timeline = self.disks.timeline().clone();

@@ -191,6 +191,14 @@ impl Truth {
         }
     }
 
+    /// What `member` holds in a slot is not certain.
+    pub(crate) fn doubt_slot(&mut self, sequence: u64, member: u8) {
+        let slot = StripeId { sequence, sub: 0 }..=StripeId { sequence, sub: u16::MAX };
+        for (_, fact) in self.facts.range_mut(slot) {
+            fact.holders &= !(1 << member);
+        }
+    }
+
     /// The members in `present` take part from `sequence` on; gaps that the ring has passed are
     /// none.
     pub(crate) fn take_part(&mut self, present: u32, sequence: u64) {

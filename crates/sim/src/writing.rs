@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use device::{Crash, Fault, MUTATIONS, Rule};
+use device::{Crash, Fault, MUTATIONS, Operation, Rule};
 use format::head::{HEAD_BYTES, Kind, Totals};
 use units::Timestamp;
 use volume::{Error, Filled, FilledColumn, Reader, Returning, Writer};
@@ -13,6 +13,8 @@ use crate::content::{fill_body, packets_of};
 use crate::history::{History, at, bits, numbers};
 use crate::plan::Mode;
 use crate::truth::{Fate, Pending};
+
+const FLUSHES: &[Operation] = &[Operation::Flush];
 
 impl History {
     /// Writes until a crash or an orderly stop.
@@ -24,6 +26,7 @@ impl History {
             }
         }
         self.resume(&writer)?;
+        self.is_fatal = false;
         for member in numbers(bits(writer.membership().present())) {
             writer.discard_ahead(member, self.plan.discards && self.random.percent(80));
         }
@@ -45,12 +48,30 @@ impl History {
                 return Ok(());
             }
             if let Err(error) = result {
-                return broken(format!("the writer ends: {error}"));
+                drop(writer);
+                return self.ended(&error);
             }
             self.look_beside(&writer)?;
         }
         self.counters.add("bytes discarded", writer.counters().discarded_bytes);
         self.end(writer)
+    }
+
+    /// The writer gives up: nothing but the loss of a member that it needs may make it.
+    fn ended(&mut self, error: &Error) -> Verdict {
+        if !self.is_fatal || !matches!(error, Error::TooFewLeft { .. }) {
+            return broken(format!("the writer ends: {error}"));
+        }
+        self.say(|| format!("the writer ends: {error}"));
+        self.counters.add("writers that end with a member they need", 1);
+        // What it sent arrives, or the power goes as well.
+        self.disks.settle(&mut self.random);
+        self.disks.clear_rules();
+        let crashes = self.choose_crashes();
+        self.disks.crash(&crashes, &mut self.random);
+        self.counters.add("crashes", 1);
+        self.counters.add("crashes behind a failed flush", 1);
+        Ok(())
     }
 
     fn end(&mut self, mut writer: Writer) -> Verdict {
@@ -66,7 +87,7 @@ impl History {
                 return Ok(());
             }
             if let Err(error) = closed {
-                return broken(format!("the writer cannot stop: {error}"));
+                return self.ended(&error);
             }
             self.counters.add("orderly stops", 1);
             self.say(|| "an orderly stop".to_owned());
@@ -152,7 +173,10 @@ impl History {
         let pending = Pending { kind, rows, mark, holders };
         self.truth.pending = Some(pending);
         let before = bits(writer.membership().present());
-        match writer.append(filled, self.disks.timeline()) {
+        let astray = self.send_astray(before, (writer.next().sequence, rows, writer.plan(0).room));
+        let appended = writer.append(filled, self.disks.timeline());
+        let lost_by = astray.map_or(0, |astray| self.settle_astray(astray));
+        match appended {
             Ok(appended) => {
                 let known = self.truth.facts.get(&appended.stripe);
                 if known.is_some_and(|fact| fact.fate != Fate::Dead)
@@ -163,6 +187,8 @@ impl History {
                 let mut fact = pending.into_fact();
                 // Who was expelled during the call may or may not have it.
                 fact.holders &= bits(writer.membership().present()) | !before;
+                fact.bad_heads |= lost_by;
+                fact.bad_rows.iter_mut().for_each(|members| *members |= lost_by);
                 if kind == Kind::Index && self.random.percent(50) {
                     writer.set_newest_index(appended.stripe);
                 }
@@ -275,9 +301,11 @@ impl History {
 
     /// A reader beside the writer: it shows what is acknowledged and nothing else.
     fn look_beside(&mut self, writer: &Writer) -> Verdict {
-        if self.random.below(150) > 0 {
+        let is_racing = self.disks.is_gradual() && self.disks.in_flight() > 0;
+        if self.random.below(if is_racing { 50 } else { 150 }) > 0 {
             return Ok(());
         }
+        self.counters.add("readers beside writes that show row by row", u64::from(is_racing));
         let present = bits(writer.membership().present());
         let readable = self.with_superblock(present & !self.troubled);
         let lost = (present & !readable).count_ones();
@@ -335,6 +363,9 @@ impl History {
     fn trouble(&mut self, writer: &Writer) {
         let (Mode::Honest { absent } | Mode::Rot { absent, .. }) = self.plan.mode else { return };
         let present = bits(writer.membership().present());
+        if self.plan.geometry.parity_columns == 0 && !self.is_fatal {
+            return self.fail_for_good(present);
+        }
         let left = (present & !self.troubled).count_ones();
         if left + u32::from(absent) <= u32::from(self.plan.members()) || present.count_ones() < 2 {
             return;
@@ -345,7 +376,11 @@ impl History {
         self.say(|| format!("member {member} gets into trouble"));
         self.truth.doubt(member, self.truth.acknowledged.sequence);
         let disk = self.disks.get(member);
-        match self.random.below(4) {
+        match self.random.below(5) {
+            4 => {
+                disk.add_rule(Rule::new(Fault::FlushForgets, FLUSHES).times(1));
+                self.counters.add("fault: a flush fails and forgets", 1);
+            }
             0 => {
                 disk.add_rule(Rule::new(Fault::Error, MUTATIONS));
                 self.counters.add("fault: member fails", 1);
@@ -363,5 +398,19 @@ impl History {
                 self.counters.add("fault: member stalls", 1);
             }
         }
+    }
+
+    /// Without parity one failed flush is the end: what it should have covered is not acknowledged,
+    /// though reads show it and the next flush succeeds.
+    fn fail_for_good(&mut self, present: u32) {
+        if self.random.percent(70) {
+            return;
+        }
+        let candidates: Vec<u8> = numbers(present).collect();
+        let member = self.random.pick(&candidates);
+        self.is_fatal = true;
+        self.say(|| format!("a flush of member {member} will fail, and nobody can do without"));
+        self.disks.get(member).add_rule(Rule::new(Fault::FlushForgets, FLUSHES).times(1));
+        self.counters.add("fault: a flush fails and forgets, without parity", 1);
     }
 }

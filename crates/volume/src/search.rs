@@ -185,7 +185,7 @@ fn before_hole(heads: &Heads<'_>, known: Known, end: u64) -> Option<Newest> {
     let near = distances.take_while(|&sequence| sequence >= lap).find(|&at| is_there(at));
     // A hole of more than half of the ring leaves the rest between two of these distances.
     let mut there = near.or_else(|| {
-        let places = spread(lap, end, PLACES_OF_A_LAP.min(end - lap));
+        let places = spread(lap, end, PLACES_OF_A_LAP.min(end.saturating_sub(lap)));
         heads.expect(&places);
         places.into_iter().rev().find(|&at| is_there(at))
     })?;

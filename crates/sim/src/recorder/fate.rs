@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use device::{Crash, Fault, MUTATIONS, Rule, Timeline};
 use record::Control;
-use volume::Reader;
+use volume::{Error, Opener, Reader, mount};
 
 use crate::check::{Verdict, broken};
 use crate::counters::Counters;
@@ -108,6 +108,7 @@ impl Fate {
                 self.counters.add("recorder: clock jumps", 1);
             }
             66..76 => return self.look(),
+            76..78 => return self.rival(),
             _ => {}
         }
         Ok(())
@@ -173,6 +174,27 @@ impl Fate {
         if is_answered && !self.is_over() {
             self.signals.note(|promise| promise.told = promise.told.max(first));
             self.counters.add("recorder: questions answered", 1);
+        }
+        Ok(())
+    }
+
+    /// Another machine tries to open the volume for writing.
+    fn rival(&mut self) -> Verdict {
+        let disks = bits(self.rack.seats().into_iter().map(|(_, disk)| disk)) & !self.hurt;
+        let id = [self.random.next().to_le_bytes(), self.random.next().to_le_bytes()];
+        let stranger = Opener {
+            id: *id.as_flattened().as_array().expect("two times eight bytes"),
+            is_gone: &|_| false,
+            ..Opener::alone(&self.timeline)
+        };
+        let tried = mount(self.rack.devices_elsewhere(disks), &stranger);
+        self.say(&format!("a rival tries: {:?}", tried.as_ref().map(drop)));
+        match tried {
+            // It was over meanwhile, and a claim ends.
+            _ if self.is_over() || self.rack.has_crashed() => {}
+            Ok(_) => return broken("two have the volume open for writing".to_owned()),
+            Err(Error::Claimed { .. }) => self.counters.add("recorder: rivals refused", 1),
+            Err(_) => self.counters.add("recorder: rivals that find too little", 1),
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ mod judge;
 mod link;
 mod rack;
 mod turns;
+mod verbs;
 
 use core::ops::ControlFlow;
 use core::sync::atomic::Ordering;
@@ -182,6 +183,7 @@ impl Course {
             let recorded = self.record()?;
             self.judge(&recorded)?;
             self.cycle += 1;
+            self.verb()?;
         }
         Ok(())
     }
@@ -195,7 +197,8 @@ impl Course {
             self.rack.swap_places();
             self.counters.add("recorder: names swapped", 1);
         }
-        let absent = self.choose_absent();
+        let given_up = self.choose_given_up()?;
+        let absent = self.choose_absent() | bits(given_up.iter().map(|(_, disk)| *disk));
         self.rack.plug_in(everybody & !absent);
         if self.random.percent(60) {
             let most = self.random.pick(&[40, 150, 600]);
@@ -211,7 +214,8 @@ impl Course {
         self.wire.begin(timeline.now_ns());
         self.wire.set_gap(400_000 << self.random.below(7));
         let turns = Turns::new(&timeline, Random::new(self.random.next()));
-        let (result, fate) = self.on_stage(&clock)?;
+        let without = given_up.iter().map(|(member, _)| *member).collect();
+        let (result, fate) = self.on_stage(&clock, without)?;
         self.await_rest(&turns)?;
         stage::stand_on(None);
         self.counters.merge(&fate.0.counters);
@@ -240,10 +244,11 @@ impl Course {
     fn on_stage(
         &mut self,
         clock: &MachineClock,
+        without: Vec<u8>,
     ) -> Verdict<(Result<Report, Error>, (Fate, Verdict))> {
         let timeline = self.rack.timeline();
         let signals = Arc::new(Signals::default());
-        let mut options = self.options();
+        let mut options = Options { without, ..self.options() };
         self.ages.apply(&mut options);
         let scale = self.random.below(3);
         let lasts_ns = self.random.below(1_000_000_000 << scale);
@@ -338,6 +343,16 @@ impl Course {
         }
     }
 
+    /// Members that are called gone for good, as the others hold everything without them.
+    fn choose_given_up(&mut self) -> Verdict<Option<(u8, u8)>> {
+        if !self.random.percent(6) || !self.owed.is_empty() {
+            return Ok(None);
+        }
+        let chosen = self.dispensable()?;
+        self.counters.add("recorder: members given up", u64::from(chosen.is_some()));
+        Ok(chosen)
+    }
+
     /// Disks that are not there when a recording begins: no more than the parity bears.
     fn choose_absent(&mut self) -> u32 {
         let mut absent = 0_u32;
@@ -403,7 +418,11 @@ impl Course {
     fn judge_refusal(&mut self, error: &Error, absent: u32) -> Verdict<Recorded> {
         let is_refusal = matches!(
             error,
-            Error::Volume(volume::Error::Quorum { .. } | volume::Error::TooFewLeft { .. })
+            Error::Volume(
+                volume::Error::Quorum { .. }
+                    | volume::Error::TooFewLeft { .. }
+                    | volume::Error::NoMembers
+            )
         );
         if is_refusal && absent > 0 {
             self.counters.add("recordings refused", 1);
@@ -573,11 +592,12 @@ impl Course {
             return Ok(());
         }
         let found = read_all(&reader)?;
-        let needed = usize::from(self.shape.0);
         let is_bearable = |kept: &Kept| {
             let sequence = kept.stripe.sequence;
-            let whole = left.iter().filter(|(member, _)| membership.is_whole_at(*member, sequence));
-            whole.count() >= needed
+            let geometry = membership.geometry_at(sequence);
+            let of_then = left.iter().filter(|(member, _)| *member < geometry.columns());
+            let whole = of_then.filter(|(member, _)| membership.is_whole_at(*member, sequence));
+            whole.count() >= usize::from(geometry.data_columns)
         };
         self.counters.add("recorder: read with members lost", u64::from(lost > 0));
         let say = |Violation(what): Violation| {

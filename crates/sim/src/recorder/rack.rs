@@ -27,6 +27,7 @@ struct Shelves {
     present: u32,
     random: Random,
     is_flash: bool,
+    timing: Timing,
 }
 
 /// The name of a place.
@@ -37,10 +38,11 @@ pub(crate) fn place(number: usize) -> String {
 impl Rack {
     pub(crate) fn new(sizes: &[u64], timing: impl Fn(u64) -> Timing, mut random: Random) -> Self {
         let is_flash = random.percent(50);
-        let disks = Disks::with_timing(sizes, timing, &mut random);
+        let disks = Disks::with_timing(sizes, &timing, &mut random);
         let places = (0..).take(sizes.len()).collect();
         let present = (1 << sizes.len()) - 1;
-        Self(Arc::new(Mutex::new(Shelves { disks, places, present, random, is_flash })))
+        let timing = timing(sizes.first().copied().unwrap_or(0));
+        Self(Arc::new(Mutex::new(Shelves { disks, places, present, random, is_flash, timing })))
     }
 
     fn lock(&self) -> MutexGuard<'_, Shelves> {
@@ -73,6 +75,24 @@ impl Rack {
 
     pub(crate) fn plug_in(&self, present: u32) {
         self.lock().present = present;
+    }
+
+    /// Buys a disk and plugs it in; its number.
+    pub(crate) fn add_disk(&self) -> u8 {
+        let mut shelves = self.lock();
+        let Shelves { disks, places, present, random, timing, .. } = &mut *shelves;
+        disks.add_like_first(timing.clone(), random);
+        let number = u8::try_from(places.len()).expect("few disks");
+        places.push(number);
+        *present |= 1 << number;
+        number
+    }
+
+    /// For writing, on another machine.
+    pub(crate) fn devices_elsewhere(&self, disks: u32) -> Vec<Box<dyn Device>> {
+        let mut shelves = self.lock();
+        let Shelves { disks: all, random, .. } = &mut *shelves;
+        all.devices_elsewhere(disks, random)
     }
 
     pub(crate) fn swap_places(&self) {
