@@ -57,6 +57,14 @@ const OF_RECORDER: &[Probe] = &[
     ("recorder: one write or flush fails", 65),
     ("recorder: questions answered", 2),
     ("recorder: segments found", 2),
+    ("recorder: members given up", 90),
+    ("recorder: rivals refused", 15),
+    ("crashes in verbs", 36),
+    ("verbs: grow", 32),
+    ("verbs: replace", 48),
+    ("verbs: restore superblocks", 65),
+    ("verbs: restored as current", 100),
+    ("verbs: salvage", 33),
 ];
 
 const OF_SEARCH: &[Probe] = &[
