@@ -63,6 +63,9 @@ impl Writer {
         if end > self.acknowledged.sequence + u64::from(self.superblock().window) + 1 {
             return;
         }
+        if self.is_erasing_under(&(first..end)) {
+            return;
+        }
         // At the end of the ring or of an extent the next slot lies elsewhere.
         let geometry = *self.geometry();
         let piece_bytes = u64::from(geometry.piece_bytes);

@@ -126,7 +126,7 @@ impl Writer {
             if !is_settled || self.erasure.under_way.len() >= SLOTS_AT_ONCE {
                 return Ok(true);
             }
-            if !self.erase(self.erasure.next, clock)? {
+            if self.is_discarding_held(clock) || !self.erase(self.erasure.next, clock)? {
                 return Ok(true);
             }
             self.erasure.next += 1;
@@ -168,8 +168,24 @@ impl Writer {
 
     /// The slot that the head is about to take is being erased.
     pub(super) fn is_erasing_ahead(&self) -> bool {
+        let next = self.next.sequence;
+        self.is_erasing_under(&(next..next + 1))
+    }
+
+    /// The next slot to be erased lies ahead of the head and is being discarded: the discard might
+    /// land behind what is written there. It is waited for, as the head would.
+    fn is_discarding_held(&mut self, clock: &dyn Clock) -> bool {
+        let holder = self.erasure.next + self.geometry().slots;
+        let is_meant = |slots: &Range<u64>| slots.contains(&holder);
+        self.lanes.await_discards(is_meant, clock);
+        self.lanes.discarding().any(is_meant)
+    }
+
+    /// Some of the slots that these sequences are going to take are being erased.
+    pub(super) fn is_erasing_under(&self, sequences: &Range<u64>) -> bool {
         let slots = self.geometry().slots;
-        self.erasure.under_way.iter().any(|(sequence, _)| sequence + slots == self.next.sequence)
+        let mut under_way = self.erasure.under_way.iter();
+        under_way.any(|(sequence, _)| sequences.contains(&(sequence + slots)))
     }
 
     /// False when members that do not answer hold the memory.

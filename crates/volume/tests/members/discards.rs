@@ -68,6 +68,43 @@ fn a_discard_that_fails_is_the_last_one_and_harms_nobody() {
 }
 
 #[test]
+fn no_slot_is_erased_while_it_is_discarded() {
+    let mut ring = Ring::new(2, 1);
+    let mut writer = ring.mount();
+    // More than once round.
+    for _ in 0..6 {
+        ring.append(&mut writer, 200).unwrap();
+    }
+    let second = 1_000_000_000;
+    let slow = Rule::new(Fault::Slow { latency_ns: second }, DISCARDS);
+    ring.disks[0].add_rule(slow);
+    writer.leave_slot(&ring.timeline).unwrap();
+    writer.give_up_before(u64::MAX, &ring.timeline).unwrap();
+    writer.drain(&ring.timeline).unwrap();
+    writer.discard_ahead(0, true);
+    writer.poll(None, &ring.timeline).unwrap();
+    assert!(writer.counters().discarded_bytes > 0, "a discard is under way");
+    let left = writer.left_to_erase();
+    assert!(left > 10, "{left}");
+    // The oldest slots are the ones ahead of the head.
+    for _ in 0..90 {
+        assert!(writer.erase_next(&ring.timeline).unwrap());
+        writer.poll(None, &ring.timeline).unwrap();
+        assert_eq!(writer.left_to_erase(), left, "it would be erased under the discard");
+        ring.timeline.advance_by(second / 100);
+    }
+    writer.discard_ahead(0, false);
+    while writer.erase_next(&ring.timeline).unwrap() || !writer.is_all_durable() {
+        writer.poll_at_once(&ring.timeline).unwrap();
+        ring.timeline.advance_by(second / 100);
+    }
+    assert_eq!(writer.left_to_erase(), 0, "it goes on when the disk has answered");
+    ring.append(&mut writer, 40).unwrap();
+    assert!(writer.expelled().is_empty());
+    close_and_check(&ring, writer);
+}
+
+#[test]
 fn who_makes_the_head_wait_is_told_nothing_for_a_while_and_who_never_answers_is_expelled() {
     let (mut ring, mut writer) = flash();
     let slow = Rule::new(Fault::Slow { latency_ns: 500_000_000 }, DISCARDS);
