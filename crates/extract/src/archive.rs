@@ -14,6 +14,7 @@ use volume::{Reader, Span};
 
 use crate::cache::{self, NoCache};
 use crate::slots::Place;
+use crate::standing::{Asking, Standing, standing};
 use crate::{Error, Options};
 
 /// From this many slots on, reading a hole is not worth a look at its heads first.
@@ -47,6 +48,8 @@ pub(crate) struct Archive {
     pub(crate) now: Timestamp,
     /// Nothing at or before this time is given out.
     pub(crate) expired: Timestamp,
+    /// A recorder runs.
+    is_recorded: bool,
     /// Of segments the one before, if no stripe with packets lies between the two.
     behind: BTreeMap<StripeId, StripeId>,
     /// Where it is opened again to see how far its recorder is; `None` where none can be.
@@ -97,6 +100,7 @@ impl Archive {
             workers: options.workers.clone(),
             now,
             expired: reader.superblock().expired_at(now),
+            is_recorded: options.is_recorded,
             behind: BTreeMap::new(),
             path: None,
             members: options.members.clone(),
@@ -110,6 +114,16 @@ impl Archive {
         let is_erased = superblock.given_up_before > superblock.geometry.slots;
         let through = is_erased.then_some(superblock.expired_through);
         through.filter(|through| times.start() <= through)
+    }
+
+    /// What heads say of such a range of time; nothing where a volume is salvaged, whose heads may
+    /// be of anybody.
+    pub(crate) fn standing(&self, times: &RangeInclusive<Timestamp>) -> Standing {
+        if self.path.is_none() {
+            return Standing::default();
+        }
+        let (times, now, is_recorded) = (times.clone(), self.now, self.is_recorded);
+        standing(&self.reader, &Asking { times, now, is_recorded })
     }
 
     pub(crate) fn volume(&self) -> VolumeId {

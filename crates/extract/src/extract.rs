@@ -85,6 +85,13 @@ pub(crate) fn run<'a>(
     let volume = archive.volume();
     let done = taking.finish(flow, &mut notes)?;
     notes.completeness.erased_through = archive.erased_through(&done.times);
+    // Packets around sessions are asked for by their times, others by those of the query.
+    let (from, to) = request.query.time_range();
+    let asked = if request.around.is_some() { done.times.clone() } else { from..=to };
+    // A run of slots is asked for what lies there, whatever the times.
+    if request.slots.is_none() {
+        notes.completeness.add_standing(&archive.standing(&asked));
+    }
     let outputs = done.outputs.finish(&notes.completeness.to_string())?;
     let Notes { completeness, explain } = notes;
     let manifest = Manifest {

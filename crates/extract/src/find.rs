@@ -12,11 +12,11 @@ use wire::CommunityId;
 
 use crate::archive::Archive;
 use crate::choice::look;
+use crate::completeness::Completeness;
 use crate::explain::{Explain, Stopwatch};
 use crate::known::Known;
 use crate::scan::{Identity, PIECES, Scan, Step, Wanted};
 use crate::sessions::{Sessions, Told, columns_with};
-use crate::statement::Completeness;
 use crate::walk::Notes;
 use crate::{Error, Options};
 
@@ -103,6 +103,7 @@ impl<'c> Opened<'c> {
         notes.explain.open_ns = watch.lap();
         let (from, to) = query.time_range();
         notes.completeness.erased_through = archive.erased_through(&(from..=to));
+        notes.completeness.add_standing(&archive.standing(&(from..=to)));
         Ok(Self { archive, notes, watch })
     }
 }

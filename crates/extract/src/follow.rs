@@ -8,12 +8,12 @@ use query::Query;
 use units::{NANOS_PER_SECOND, Sleep};
 
 use crate::archive::Archive;
+use crate::completeness::Completeness;
 use crate::explain::Stopwatch;
 use crate::extract::{Progress, Telling};
 use crate::output::{Outputs, Target};
 use crate::request::Request;
 use crate::slots::Place;
-use crate::statement::Completeness;
 use crate::taking::Taking;
 use crate::walk::{Notes, each_data_stripe};
 use crate::{Error, Options};

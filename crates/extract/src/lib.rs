@@ -20,6 +20,7 @@ mod archive;
 mod cache;
 mod candidates;
 mod choice;
+mod completeness;
 mod error;
 mod evidence;
 mod explain;
@@ -42,9 +43,11 @@ mod scan;
 mod sessions;
 mod sieve;
 mod slots;
+mod standing;
 mod statement;
 mod tables;
 mod taking;
+mod times;
 mod top;
 mod traffic;
 mod walk;
@@ -55,6 +58,7 @@ use indexer::Workers;
 use std::path::PathBuf;
 
 pub use anonymise::{AddressKeyError, Anonymiser};
+pub use completeness::{Completeness, Damage, DamageKind, State};
 pub use error::Error;
 pub use evidence::{KeyError, PublicKey, Seal, SealError, SigningKey};
 pub use explain::Explain;
@@ -66,11 +70,10 @@ pub use output::{OpenOutput, OpenSession, OutputSummary, SessionStart, Target};
 pub use payload::{Pattern, PatternError};
 pub use request::{Limits, Request, SessionIds};
 pub use salvage::{SalvageReport, Salvaging, salvage};
-pub use statement::{
-    Asked, Completeness, Damage, DamageKind, Manifest, PieceRead, VerifyExtractError,
-    verify_extract,
-};
+pub use standing::{Asking, Doubt, Standing, Stretch, StretchEnd, standing};
+pub use statement::{Asked, Manifest, PieceRead, VerifyExtractError, verify_extract};
 pub use tables::{GapsReport, PieceRow, check, gaps, pieces};
+pub use times::Times;
 pub use top::{Measure, Top, TopRow, TopValue, Weight};
 pub use traffic::{SERIES_COLUMNS, Traffic};
 pub use walk::{VolumePacket, WalkReport, packets, packets_from};
@@ -91,4 +94,6 @@ pub struct Options {
     pub vlan_in_key: bool,
     /// Who starts the indexer, where packets are indexed on the way.
     pub workers: Workers,
+    /// A recorder of the volume runs, and has just made durable what it had taken.
+    pub is_recorded: bool,
 }

@@ -4,7 +4,7 @@
 use format::head::{Head, StripeId};
 use units::Timestamp;
 
-use crate::statement::{Completeness, DamageKind};
+use crate::completeness::{Completeness, DamageKind};
 
 /// Packets that were stored and cannot be had.
 #[derive(Clone, PartialEq, Eq, Debug)]

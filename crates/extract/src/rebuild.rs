@@ -23,8 +23,8 @@ use units::Timestamp;
 
 use crate::Error;
 use crate::archive::{Archive, Part};
+use crate::completeness::DamageKind;
 use crate::slots::Place;
-use crate::statement::DamageKind;
 use crate::walk::{DataStripe, Notes, each_data_stripe};
 
 /// Body bytes of a stretch: a segment's.

@@ -504,7 +504,7 @@ impl Scan<'_> {
             return Ok(ControlFlow::Continue(()));
         }
         if slice.end <= self.archive.expired {
-            notes.completeness.withhold(self.archive.expired);
+            notes.completeness.withhold(self.archive.expired, (slice.start, slice.end));
             return Ok(ControlFlow::Continue(()));
         }
         notes.explain.rows_matched += 1;
@@ -670,7 +670,7 @@ impl Scan<'_> {
                 let in_range = slice.start <= to && slice.end >= from;
                 if in_range && wanted.accepts(id, &slice, by_id) {
                     if slice.end <= archive.expired {
-                        notes.completeness.withhold(archive.expired);
+                        notes.completeness.withhold(archive.expired, (slice.start, slice.end));
                         continue;
                     }
                     notes.explain.rows_matched += 1;

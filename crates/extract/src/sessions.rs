@@ -54,7 +54,7 @@ impl Sessions<'_> {
             }
         }
         let candidates = Candidates { question, known };
-        let (times, gaps) = (candidates.times(), notes.completeness.gaps.len());
+        let times = candidates.times();
         let until = *times.end();
         let mut is_over = false;
         let wanted = Wanted::Candidates(&candidates);
@@ -71,8 +71,7 @@ impl Sessions<'_> {
         }
         let (from, to) = query.time_range();
         let is_asked = |gap: &format::directory::Gap| gap.from <= to && gap.to >= from;
-        let asked = notes.completeness.gaps.split_off(gaps);
-        notes.completeness.gaps.extend(asked.into_iter().filter(is_asked));
+        notes.completeness.gaps.retain(is_asked);
         if !is_over && self.rest(until, (&mut joiner, notes), told)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }

@@ -7,8 +7,8 @@ use format::head::{Head, Kind, StripeId};
 use units::{Clock, Timestamp};
 
 use crate::archive::Archive;
+use crate::completeness::Completeness;
 use crate::scan::{Scan, Wanted};
-use crate::statement::Completeness;
 use crate::walk::Notes;
 use crate::{Error, Options};
 

@@ -432,7 +432,7 @@ impl<'a, 't> Taking<'a, 't> {
         for (piece, few) in pieces {
             let mut wanted = due.remove(&piece).expect("rows are read of what is due");
             if self.is_expired(few.head()) {
-                notes.completeness.withhold(self.expired);
+                self.withhold(few.head(), notes);
                 notes.completeness.miss(self.matching.done(wanted, true));
                 continue;
             }
@@ -449,7 +449,7 @@ impl<'a, 't> Taking<'a, 't> {
                 }
             }
             if withheld {
-                notes.completeness.withhold(self.expired);
+                self.withhold(few.head(), notes);
             }
             let bytes = u64::try_from(few.len_bytes()).expect("lengths fit 64 bits");
             notes.explain.bytes_read += bytes;
@@ -471,7 +471,7 @@ impl<'a, 't> Taking<'a, 't> {
     ) -> Result<ControlFlow<()>, Error> {
         if self.is_expired(stripe.head) {
             // Names and secrets that lie beside the packets are as old.
-            notes.completeness.withhold(self.expired);
+            self.withhold(stripe.head, notes);
             return Ok(ControlFlow::Continue(()));
         }
         let (mut lanes, mut withheld) = (PieceLanes::default(), false);
@@ -494,7 +494,7 @@ impl<'a, 't> Taking<'a, 't> {
             Ok(ControlFlow::Continue(()))
         })?;
         if withheld {
-            notes.completeness.withhold(self.expired);
+            self.withhold(stripe.head, notes);
         }
         for block in walked.blocks.into_iter().filter(|_| self.hits.is_none()) {
             if self.blocks.insert(*blake3::hash(block).as_bytes()) {
@@ -571,6 +571,12 @@ impl<'a, 't> Taking<'a, 't> {
         } else {
             Ok((self.telling.progress)(&self.done))
         }
+    }
+
+    /// Some or all packets of the stripe are expired.
+    fn withhold(&self, head: &Head, notes: &mut Notes) {
+        let times = (head.stripe.time_min, head.stripe.time_max);
+        notes.completeness.withhold(self.expired, times);
     }
 
     /// Whether all packets of the stripe are expired.

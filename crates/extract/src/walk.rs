@@ -6,13 +6,13 @@ use format::checksum::body_crc;
 use format::directory::Gap;
 use format::head::{Head, Kind, StripeId};
 use format::piece::{self, InterfaceInPiece, StoredPacket};
-use units::Clock;
+use units::{Clock, Timestamp};
 use volume::{Reader, StripeInSlot};
 
 use crate::archive::Archive;
+use crate::completeness::{Completeness, DamageKind};
 use crate::explain::Explain;
 use crate::slots::{ColumnRead, Place, SlotRead, read_slots};
-use crate::statement::{Completeness, DamageKind};
 use crate::{Error, Options};
 
 /// Bytes of a row.
@@ -42,7 +42,8 @@ impl Notes {
             self.completeness.add_damage(damage.stripe, damage.kind);
         }
         if let Some(through) = own.completeness.expired_through {
-            self.completeness.withhold(through);
+            let times = own.completeness.withheld.unwrap_or((Timestamp::MAX, Timestamp::MIN));
+            self.completeness.withhold(through, times);
         }
         let unread = own.completeness.unread_packets;
         self.completeness.unread_packets = unread.max(self.completeness.unread_packets);
@@ -250,7 +251,7 @@ where
     V: FnMut(&VolumePacket<'_>) -> ControlFlow<()>,
 {
     let archive = Archive::without_index(options, clock.realtime())?;
-    let (mut notes, mut count, mut expired) = (Notes::default(), 0, false);
+    let (mut notes, mut count, mut expired) = (Notes::default(), 0, None);
     let places: Vec<Place> = archive.places().filter(|place| place.sequence >= first).collect();
     let ended =
         each_data_stripe(&archive, &places, &mut notes, &|_| true, &mut |stripe, notes| {
@@ -259,7 +260,8 @@ where
                 let interface =
                     interfaces.get(packet.interface).expect("the walk checks the number");
                 if packet.timestamp <= archive.expired {
-                    expired = true;
+                    let (from, to) = expired.unwrap_or((packet.timestamp, packet.timestamp));
+                    expired = Some((from.min(packet.timestamp), to.max(packet.timestamp)));
                     return Ok(ControlFlow::Continue(()));
                 }
                 count += 1;
@@ -272,12 +274,12 @@ where
                 });
                 Ok(flow)
             })?;
-            notes.completeness.gaps.extend(walked.gaps);
+            notes.completeness.add_gaps(&walked.gaps, Timestamp::MIN, Timestamp::MAX);
             Ok(flow)
         })?;
     notes.completeness.stopped = ended.is_break();
-    if expired {
-        notes.completeness.withhold(archive.expired);
+    if let Some(times) = expired {
+        notes.completeness.withhold(archive.expired, times);
     }
     Ok(WalkReport { packets: count, completeness: notes.completeness })
 }

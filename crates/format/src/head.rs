@@ -9,6 +9,7 @@ use crate::checksum::crc32c;
 use crate::field::{get, get_i64, get_u16, get_u32, get_u64, put};
 use crate::geometry::{GEOMETRY_BYTES, Geometry, MEMBERS_MAX, ROW_BYTES};
 use crate::local::{LOCAL_FRAME_BYTES, LOCAL_PADDING};
+use crate::recorded::Recorded;
 use thiserror::Error;
 use units::Timestamp;
 
@@ -250,7 +251,8 @@ impl Totals {
     }
 }
 
-/// The common part: the same in every head of a stripe. Its hash identifies the stripe.
+/// The common part, the same in every head of a stripe, and what was recorded by then. The hash of
+/// the first identifies the stripe.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StripeHead {
     /// Volume.
@@ -294,6 +296,8 @@ pub struct StripeHead {
     /// Manifest of `previous`, so that one bad head leaves a piece verifiable where there is no
     /// parity.
     pub previous_manifest: Vec<u64>,
+    /// The stretch that is recorded; not a part of what the identity is computed from.
+    pub recorded: Option<Recorded>,
 }
 
 /// The own part: what differs between the pieces of a stripe.
@@ -463,6 +467,9 @@ impl StripeHead {
         put(page, at::PREVIOUS_CID, &self.previous_cid);
         put_manifest(page, at::MANIFEST, &self.manifest);
         put_manifest(page, at::PREVIOUS_MANIFEST, &self.previous_manifest);
+        if let Some(recorded) = &self.recorded {
+            recorded.encode(page);
+        }
     }
 
     fn decode(page: &[u8; HEAD_BYTES]) -> Result<Self, HeadError> {
@@ -515,6 +522,7 @@ impl StripeHead {
             previous_cid: get(page, at::PREVIOUS_CID),
             manifest: get_manifest(page, at::MANIFEST, columns),
             previous_manifest: get_manifest(page, at::PREVIOUS_MANIFEST, previous_columns),
+            recorded: Recorded::decode(page),
         })
     }
 }

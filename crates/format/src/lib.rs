@@ -12,5 +12,6 @@ pub mod head;
 pub mod local;
 pub mod pcapng;
 pub mod piece;
+pub mod recorded;
 pub mod slice;
 pub mod superblock;

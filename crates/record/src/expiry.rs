@@ -29,6 +29,33 @@ const SLOTS_AT_ONCE: u64 = 4096;
 /// How long the end of a recording goes on erasing.
 const FINISH_NS: i64 = 10 * NANOS_PER_SECOND;
 
+/// Stripes that are stored with packets which are too old to be given out.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Withheld {
+    stripes: u64,
+    times: Option<Range<Timestamp>>,
+}
+
+impl Withheld {
+    /// A stripe with such packets of these times.
+    pub(crate) fn add(&mut self, times: Range<Timestamp>) {
+        self.stripes = self.stripes.saturating_add(1);
+        let known = self.times.get_or_insert_with(|| times.clone());
+        *known = known.start.min(times.start)..known.end.max(times.end);
+    }
+
+    /// For progress and report.
+    pub(crate) fn note(&self) -> Option<String> {
+        let Range { start, end } = self.times.as_ref()?;
+        let what = if self.stripes == 1 { "stripe has" } else { "stripes have" };
+        Some(format!(
+            "withheld by age: {} {what} packets beyond the maximum age, from {start} to {end}: \
+             they are stored, and no answer gives them out",
+            self.stripes
+        ))
+    }
+}
+
 /// What the ring writer knows of the age of packets.
 pub(crate) struct Expiry {
     retention: Retention,

@@ -6,7 +6,7 @@ use core::ops::ControlFlow;
 use core::time::Duration;
 
 use capture::{Next, Source};
-use units::Clock;
+use units::{Clock, Timestamp};
 
 use crate::intake::{Intake, WriterGone};
 
@@ -14,6 +14,9 @@ use crate::intake::{Intake, WriterGone};
 const WAIT: Duration = Duration::from_millis(50);
 /// How often counters are read and progress is told.
 const LOOK_NS: i64 = 200_000_000;
+/// Longest that a packet waits in a block of a kernel ring that is not full, as far as anybody can
+/// say: longer than the blocks' timeout.
+const IN_KERNEL_NS: i64 = 100_000_000;
 
 /// Inputs that broke off and are named: a directory may have any number.
 const BROKEN_OFF_MAX: usize = 1000;
@@ -69,17 +72,30 @@ impl<'a> Feed<'a> {
     }
 
     fn one(&mut self, source: &mut dyn Source, look: Looking<'_>) -> Result<(), WriterGone> {
-        let mut is_stopped = false;
+        let (mut is_stopped, mut stopped_at) = (false, Timestamp::MIN);
         loop {
+            let began = self.clock.realtime();
             match source.next_batch(self.wait) {
                 Ok(Next::Packets(batch)) => {
                     self.intake.know(batch.interfaces());
+                    let is_one = batch.interfaces().len() == 1;
+                    let mut latest = None;
                     for packet in batch {
+                        latest = Some(packet.timestamp).filter(|_| is_one);
                         self.intake.packet(&packet)?;
                     }
+                    // A ring gives its packets in their order; of several nobody knows what waits
+                    // in the others.
+                    latest
+                        .filter(|_| !is_stopped)
+                        .into_iter()
+                        .for_each(|at| self.intake.has_seen(at));
                 }
                 Ok(Next::Block(block)) => {
                     self.intake.block(&block)?;
+                }
+                Ok(Next::Idle) if !is_stopped => {
+                    self.intake.has_seen(began.plus_nanos(-IN_KERNEL_NS));
                 }
                 Ok(Next::Idle) => {}
                 Ok(Next::End) => break,
@@ -91,9 +107,11 @@ impl<'a> Feed<'a> {
             }
             if !is_stopped && self.is_stopping.load(Ordering::Relaxed) {
                 is_stopped = true;
+                stopped_at = self.clock.realtime();
                 source.begin_stop();
             }
         }
+        self.intake.has_seen(if is_stopped { stopped_at } else { self.clock.realtime() });
         self.count(source);
         self.notes.extend(self.intake.take_left_out().notes());
         Ok(())

@@ -15,12 +15,15 @@ use units::{Clock, Timestamp};
 use wire::LinkType;
 
 use crate::control::Control;
+use crate::covered::Claim;
 use crate::ledger::{LaneCounts, Ledger};
 use crate::ring::{FilledColumn, Task};
 use crate::selection::{Selected, Selection};
 
 /// Bytes kept of an interface's name where its description is too long for a piece.
 const NAME_BYTES_MAX: usize = 256;
+/// How often the ring writer hears how far time has come while no packet does.
+const CLAIM_NS: i64 = 200_000_000;
 
 /// The ring writer is gone; nothing can be stored any more.
 #[derive(Debug)]
@@ -67,6 +70,11 @@ pub(crate) struct Intake<'a> {
     gaps: Vec<Gap>,
     losses: Totals,
     counted_at: Timestamp,
+    /// Every packet up to this time was given to this intake.
+    seen: Timestamp,
+    /// Columns sent so far.
+    sent: u64,
+    claimed_ns: i64,
     selection: Selection,
     control: Control,
     /// The newest question that was answered.
@@ -136,6 +144,9 @@ impl<'a> Intake<'a> {
             gaps,
             losses: Totals::default(),
             counted_at: clock.realtime(),
+            seen: Timestamp::MIN,
+            sent: 0,
+            claimed_ns: i64::MIN,
             selection,
             control,
             answered: 0,
@@ -255,7 +266,34 @@ impl<'a> Intake<'a> {
         }
         let now = self.clock.boottime_ns();
         let due = |open: &OpenColumn| now.saturating_sub(open.opened_ns) >= self.cut_after_ns;
-        if self.open.as_ref().is_some_and(due) { self.send(true) } else { Ok(()) }
+        if self.open.as_ref().is_some_and(due) {
+            return self.send(true);
+        }
+        if self.open.is_none() && now.saturating_sub(self.claimed_ns) >= CLAIM_NS {
+            self.claimed_ns = now;
+            self.claim();
+        }
+        Ok(())
+    }
+
+    /// Every packet up to this time was given to this intake.
+    pub(crate) fn has_seen(&mut self, through: Timestamp) {
+        self.seen = through;
+    }
+
+    /// Up to when every packet is in a column, or in a gap that was sent.
+    fn through(&self) -> Timestamp {
+        let dropping = self.lanes.iter().filter_map(|lane| lane.dropping.as_ref());
+        let gaps = self.gaps.iter().chain(dropping).map(|gap| gap.from.plus_nanos(-1));
+        // Of an interface that is away the rest is told when it is back.
+        let away = self.lanes.iter().filter_map(|lane| lane.away_since);
+        gaps.chain(away).fold(self.seen.min(self.counted_at), Timestamp::min)
+    }
+
+    /// Nothing is open: says so to the ring writer.
+    fn claim(&self) {
+        let claim = Claim { sent: self.sent, through: self.through() };
+        self.ledger.claim(self.queue, claim);
     }
 
     /// Everything taken so far was sent.
@@ -334,6 +372,9 @@ impl<'a> Intake<'a> {
                 break;
             }
         }
+        if self.open.is_none() {
+            self.claim();
+        }
         self.answer(u64::MAX)
     }
 
@@ -399,7 +440,10 @@ impl<'a> Intake<'a> {
         let stored = self.gaps.len().min(PieceBuilder::GAPS_PER_PIECE);
         let gaps = self.gaps.drain(..stored).collect();
         let losses = core::mem::take(&mut self.losses);
-        let filled = FilledColumn { column, builder, cut, statistics, gaps, losses, opened_ns };
+        let claim = (self.queue, self.through());
+        self.sent += 1;
+        let filled =
+            FilledColumn { column, builder, cut, statistics, gaps, losses, opened_ns, claim };
         let tasks = self.tasks.as_ref().ok_or(WriterGone)?;
         tasks.send(Task::Packets(filled)).map_err(|_| WriterGone)
     }

@@ -12,6 +12,7 @@ use format::directory::Gap;
 use format::piece::Statistics;
 
 use crate::account::{Account, Loss, QueueAccount, both};
+use crate::covered::Claim;
 
 /// What one queue has counted of one interface.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,6 +65,8 @@ struct Entries {
     names: Vec<String>,
     /// By queue and interface.
     queues: Vec<Vec<LaneCounts>>,
+    /// By queue: up to when it has sent everything.
+    claims: Vec<Claim>,
     losses: Vec<Loss>,
 }
 
@@ -75,7 +78,8 @@ impl Entries {
 
 impl Ledger {
     pub(crate) fn new(queues: usize) -> Self {
-        let entries = Entries { queues: vec![Vec::new(); queues], ..Entries::default() };
+        let (lanes, claims) = (vec![Vec::new(); queues], vec![Claim::NONE; queues]);
+        let entries = Entries { queues: lanes, claims, ..Entries::default() };
         Self { entries: Mutex::new(entries), unfinished_slots: AtomicUsize::new(0) }
     }
 
@@ -99,6 +103,16 @@ impl Ledger {
             let interface = name.unwrap_or_default();
             entries.losses.push(Loss { gap, interface, queue, pool_free, unfinished_slots });
         }
+    }
+
+    /// A queue has sent so many columns, and everything up to a time.
+    pub(crate) fn claim(&self, queue: usize, claim: Claim) {
+        *self.lock().claims.get_mut(queue).expect("queues are numbered from 0") = claim;
+    }
+
+    /// What a queue has claimed last.
+    pub(crate) fn claim_of(&self, queue: usize) -> Claim {
+        self.lock().claims.get(queue).copied().unwrap_or(Claim::NONE)
     }
 
     /// What was lost, in the order in which it was noticed.

@@ -24,6 +24,7 @@ mod backlog;
 mod classes;
 mod columns;
 mod control;
+mod covered;
 mod discards;
 mod duplicates;
 mod error;

@@ -13,11 +13,12 @@ use index::{Catalog, Files, MemoryFiles};
 use indexer::{Owner, Setup};
 use stage::{Joining, Receiver, Scope, Sender, channel};
 use units::{Clock, Timestamp};
-use volume::{Reader, Recovery, Retention, WriterCounters};
+use volume::{Reader, Recovery, Retention, Writer, WriterCounters};
 
 use crate::account::Account;
 use crate::columns::{self, Columns};
 use crate::control::Questions;
+use crate::covered::Covered;
 use crate::error::Error;
 use crate::expiry::Expiry;
 use crate::hurry::{self, FromRing};
@@ -85,6 +86,7 @@ pub(crate) fn run(
             expiry: expiry_of(options, retention, &storage)?,
             spares,
             questions: Questions::new(options.control.clone(), 1 + sources.further.len()),
+            covered: covered_of(options, 1 + sources.further.len(), &opened.writer, clock),
         };
         let ring = RingWriter::new(opened.writer, ring);
         let ring = spawn_ring(scope, ring, task_queue, &failed)?;
@@ -193,11 +195,17 @@ impl Report {
                  recording goes on with them, or `wirespool erase`"
             ));
         }
+        self.notes.extend(shown.withheld.note());
         self.clock_doubt = shown.clock_doubt;
         self.notes.extend(shown.clock_doubt.map(|doubt| doubt.to_string()));
         self.acknowledged = shown.acknowledged;
         self.changes = shown.changes;
     }
+}
+
+/// What heads say of the recording that begins.
+fn covered_of(options: &Options, queues: usize, writer: &Writer, clock: &dyn Clock) -> Covered {
+    Covered::new(&options.input, queues, (writer.acknowledged(), clock.realtime()))
 }
 
 /// How long packets are kept from now on.
@@ -246,6 +254,7 @@ fn new_teller<'a>(
         crier,
         steps: ClockSteps::default(),
         has_told_doubt: false,
+        has_told_age: false,
         watching: Watching::new(
             opened.watches.clone(),
             opened.writer.superblock(),

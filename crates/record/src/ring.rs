@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use core::ops::Range;
 use core::time::Duration;
 
 use crate::columns::{Columns, Taken, Urgency};
 use crate::control::{Questions, Step};
-use crate::expiry::Expiry;
+use crate::covered::Covered;
+use crate::expiry::{Expiry, Withheld};
 use crate::hurry::ToIndexer;
 use crate::late::{Skipped, Skips};
 use crate::ledger::Ledger;
@@ -74,6 +76,8 @@ pub(crate) struct FilledColumn {
     pub(crate) losses: Totals,
     /// When its first packet came.
     pub(crate) opened_ns: i64,
+    /// Its queue, and up to when that has sent everything with this column.
+    pub(crate) claim: (usize, Timestamp),
 }
 
 /// A sealed data stripe on its way to the indexer.
@@ -111,6 +115,8 @@ pub(crate) struct Shown {
     pub(crate) left_out: u64,
     /// Indexers that ended before their time.
     pub(crate) indexer_deaths: u64,
+    /// What is stored and not given out because of its age.
+    pub(crate) withheld: Withheld,
     /// Packets do not expire by the clock.
     pub(crate) clock_doubt: Option<ClockDoubt>,
     /// What became of members, in the order of time.
@@ -152,6 +158,7 @@ pub(crate) struct RingParts<'a> {
     pub(crate) expiry: Expiry,
     pub(crate) spares: Spares,
     pub(crate) questions: Questions,
+    pub(crate) covered: Covered,
 }
 
 /// The state of the thread.
@@ -185,6 +192,9 @@ pub(crate) struct RingWriter<'a> {
     useless_spares: Vec<[u8; 16]>,
     may_replace: bool,
     questions: Questions,
+    covered: Covered,
+    /// The rest of a column that was split is not yet written.
+    is_split: bool,
 }
 
 impl<'a> RingWriter<'a> {
@@ -212,6 +222,8 @@ impl<'a> RingWriter<'a> {
             useless_spares: Vec::new(),
             may_replace: false,
             questions: parts.questions,
+            covered: parts.covered,
+            is_split: false,
         }
     }
 }
@@ -219,6 +231,7 @@ impl<'a> RingWriter<'a> {
 impl RingWriter<'_> {
     /// Runs until every sender is gone, then acknowledges everything and closes the volume.
     pub(crate) fn run(mut self, tasks: &Receiver<Task>) -> Result<WriterCounters, volume::Error> {
+        self.expire()?;
         loop {
             let wait = match (self.writer.in_flight(), self.writer.is_all_durable()) {
                 (0, true) => IDLE,
@@ -278,6 +291,7 @@ impl RingWriter<'_> {
         let unerased = self.expiry.finish(&mut self.writer, self.clock)?;
         self.note();
         self.board.lock().unwrap_or_else(PoisonError::into_inner).unerased = unerased;
+        self.say_recorded();
         let counters = self.writer.close(self.clock);
         self.questions.end();
         counters
@@ -299,6 +313,8 @@ impl RingWriter<'_> {
 
     fn packets(&mut self, filled: FilledColumn) -> Result<(), volume::Error> {
         let cut = filled.cut;
+        let (queue, through) = filled.claim;
+        self.covered.take(queue, through);
         self.pending.push(filled);
         let data_columns = usize::from(self.writer.geometry().data_columns);
         if self.pending.len() < data_columns {
@@ -327,8 +343,11 @@ impl RingWriter<'_> {
                 gaps: Vec::new(),
                 losses: Totals::default(),
                 opened_ns: filled.opened_ns,
+                claim: filled.claim,
             };
+            self.is_split = true;
             self.append_and_index(vec![filled])?;
+            self.is_split = false;
             return self.append_and_index(vec![rest]);
         }
         self.append_and_index(vec![filled])
@@ -386,6 +405,10 @@ impl RingWriter<'_> {
             starts.push(builder.into_starts());
         }
         let (packets, kind) = (totals.packets, Kind::Data);
+        self.covered.packets(time_min..time_max);
+        if totals.packets > 0 {
+            self.note_age(time_min..time_max);
+        }
         let filled =
             Filled { columns: bodies, kind, rows, totals, time_min, time_max, extra_blocks };
         let appended = self.append(filled)?;
@@ -393,6 +416,15 @@ impl RingWriter<'_> {
         let volume::Appended { stripe, slot_cid, columns, len } = appended;
         let times = Times { min: time_min, max: time_max };
         Ok(SealedStripe { stripe, slot_cid, columns, starts, len, packets, times })
+    }
+
+    /// What is too old when it is stored nobody sees: that is said.
+    fn note_age(&self, times: Range<Timestamp>) {
+        let through = self.writer.superblock().expired_at(self.clock.realtime());
+        if times.start <= through {
+            let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
+            board.withheld.add(times.start..times.end.min(through));
+        }
     }
 
     fn append_and_index(&mut self, columns: Vec<FilledColumn>) -> Result<(), volume::Error> {
@@ -422,6 +454,7 @@ impl RingWriter<'_> {
     fn append(&mut self, filled: Filled) -> Result<volume::Appended, volume::Error> {
         let counts = filled.kind != Kind::Heartbeat;
         self.published = self.writer.acknowledged();
+        self.say_recorded();
         let appended = self.writer.append(filled, self.clock)?;
         self.last_append_ns = self.clock.boottime_ns();
         if counts {
@@ -429,6 +462,14 @@ impl RingWriter<'_> {
             self.expiry.note(appended.stripe, self.last_append_ns);
         }
         Ok(appended)
+    }
+
+    /// The next head says up to when packets are accounted for, unless some wait for others.
+    fn say_recorded(&mut self) {
+        if self.pending.is_empty() && !self.is_split {
+            let stretch = self.covered.stretch(self.ledger, self.writer.next());
+            stretch.into_iter().for_each(|stretch| self.writer.set_recorded(stretch));
+        }
     }
 
     /// Nothing to append: completions, and signs of life.
@@ -624,6 +665,8 @@ fn add(totals: Totals, contents: Contents, losses: &Totals) -> Totals {
 fn spread(columns: Vec<FilledColumn>, mut others: Vec<Buffer>) -> Vec<FilledColumn> {
     let statistics = columns.last().map(|last| last.statistics.clone()).unwrap_or_default();
     let opened_ns = columns.iter().map(|column| column.opened_ns).min().unwrap_or_default();
+    // It was taken when the columns came.
+    let claim = columns.last().map_or((0, Timestamp::MIN), |last| last.claim);
     let column_of = |(column, builder): (Buffer, PieceBuilder)| FilledColumn {
         column,
         builder,
@@ -632,6 +675,7 @@ fn spread(columns: Vec<FilledColumn>, mut others: Vec<Buffer>) -> Vec<FilledColu
         gaps: Vec::new(),
         losses: Totals::default(),
         opened_ns,
+        claim,
     };
     let sources: Vec<_> =
         columns.iter().map(|filled| (&filled.builder, &filled.column[..])).collect();

@@ -34,6 +34,8 @@ pub(crate) struct Teller<'a> {
     pub(crate) steps: ClockSteps,
     /// What the volume thinks of the clock was said.
     pub(crate) has_told_doubt: bool,
+    /// That packets are stored which are too old to be given out was said.
+    pub(crate) has_told_age: bool,
     pub(crate) watching: Watching,
 }
 
@@ -48,6 +50,10 @@ impl Teller<'_> {
         if let Some(doubt) = shown.clock_doubt.filter(|_| !self.has_told_doubt) {
             self.has_told_doubt = true;
             self.setup.push(doubt.to_string());
+        }
+        if let Some(note) = shown.withheld.note().filter(|_| !self.has_told_age) {
+            self.has_told_age = true;
+            self.setup.push(note);
         }
         let disks = self.look_at_disks();
         let sent = shown.counters.bytes;

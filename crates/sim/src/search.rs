@@ -193,6 +193,7 @@ fn head(geometry: Geometry, member: u8, sequence: u64, zeros: &Bodies) -> [u8; R
         previous_cid: [0; 32],
         manifest: vec![zeros.body; columns],
         previous_manifest: vec![0; columns],
+        recorded: None,
     };
     let row_crcs = (0..rows).map(|row| address.row_crc(row, &zeros.row)).collect();
     let member_uuid = uuid(member);

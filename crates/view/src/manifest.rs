@@ -1,7 +1,8 @@
 //! The manifest of an extract as JSON, written and read.
 
 use extract::{
-    Asked, Completeness, DamageKind, Manifest, OutputSummary, PublicKey, Seal, SigningKey,
+    Asked, Completeness, DamageKind, Manifest, OutputSummary, PublicKey, Seal, SigningKey, State,
+    Stretch, StretchEnd, Times,
 };
 use format::directory::Gap;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,7 @@ struct ManifestJson<'a> {
     to_ns: Option<i64>,
     rows: u64,
     complete: bool,
+    state: &'static str,
     completeness: CompletenessJson,
     outputs: Vec<OutputJson>,
     pieces: Vec<PieceJson>,
@@ -82,8 +84,41 @@ struct CompletenessJson {
     expired_through_ns: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     erased_through_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    withheld: Option<TimesJson>,
     limited: bool,
     stopped: bool,
+    recorded: Vec<StretchJson>,
+    not_recorded: Vec<TimesJson>,
+    not_held: Vec<TimesJson>,
+    not_known: Vec<DoubtJson>,
+}
+
+/// A stretch that was recorded.
+#[derive(Serialize)]
+struct StretchJson {
+    from_ns: i64,
+    to_ns: i64,
+    source: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    interfaces: Vec<String>,
+    interface_count: u16,
+    end: &'static str,
+}
+
+#[derive(Serialize)]
+struct TimesJson {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to_ns: Option<i64>,
+}
+
+#[derive(Serialize)]
+struct DoubtJson {
+    why: &'static str,
+    #[serde(flatten)]
+    times: TimesJson,
 }
 
 #[derive(Serialize)]
@@ -166,6 +201,7 @@ fn unsealed(manifest: &Manifest, files: &[String]) -> String {
         to_ns: (manifest.to < Timestamp::MAX).then_some(manifest.to.0),
         rows: manifest.rows,
         complete: manifest.completeness.is_complete(),
+        state: manifest.completeness.state().name(),
         completeness: completeness(&manifest.completeness),
         outputs: outputs.collect(),
         pieces: pieces.collect(),
@@ -204,6 +240,10 @@ fn completeness(found: &Completeness) -> CompletenessJson {
         };
         DamageJson { stripe: damage.stripe.to_string(), rows, malformed_from }
     });
+    let doubts = found
+        .doubts
+        .iter()
+        .flat_map(|(doubt, of)| times(of).map(|times| DoubtJson { why: doubt.name(), times }));
     CompletenessJson {
         gaps: found.gaps.iter().map(gap).collect(),
         damage: damage.collect(),
@@ -215,9 +255,40 @@ fn completeness(found: &Completeness) -> CompletenessJson {
         unknown_sessions: found.unknown_sessions,
         expired_through_ns: found.expired_through.map(|Timestamp(ns)| ns),
         erased_through_ns: found.erased_through.map(|Timestamp(ns)| ns),
+        withheld: found
+            .withheld
+            .map(|(from, to)| TimesJson { from_ns: Some(from.0), to_ns: Some(to.0) }),
         limited: found.limited,
         stopped: found.stopped,
+        recorded: found.recorded.iter().map(stretch).collect(),
+        not_recorded: times(&found.unrecorded).collect(),
+        not_held: times(&found.overwritten).collect(),
+        not_known: doubts.collect(),
     }
+}
+
+fn stretch(stretch: &Stretch) -> StretchJson {
+    StretchJson {
+        from_ns: stretch.from.0,
+        to_ns: stretch.through.0,
+        source: if stretch.is_live { "interfaces" } else { "files" },
+        interfaces: stretch.interfaces.clone(),
+        interface_count: stretch.interface_count,
+        end: match stretch.end {
+            StretchEnd::InOrder => "in_order",
+            StretchEnd::ClockSet => "clock_set",
+            StretchEnd::Crash => "crash",
+            StretchEnd::Going => "going",
+        },
+    }
+}
+
+/// A bound that is none is left out.
+fn times(times: &Times) -> impl Iterator<Item = TimesJson> {
+    times.iter().map(|(from, to)| TimesJson {
+        from_ns: (from > Timestamp::MIN).then_some(from.0),
+        to_ns: (to < Timestamp::MAX).then_some(to.0),
+    })
 }
 
 /// The text is no manifest.
@@ -254,6 +325,8 @@ impl core::error::Error for ManifestError {}
 struct ManifestRead {
     version: u16,
     complete: bool,
+    /// Manifests had none once.
+    state: Option<String>,
     outputs: Vec<OutputJson>,
 }
 
@@ -271,8 +344,8 @@ pub struct ExpectedOutput {
 pub struct ReadManifest<'a> {
     /// The files.
     pub outputs: Vec<ExpectedOutput>,
-    /// Nothing was missing from them.
-    pub is_complete: bool,
+    /// What was said of them: complete, incomplete or unknown.
+    pub state: &'static str,
     /// The text that is sealed, and its seal; `None` in manifests of version 1.
     pub sealed: Option<(&'a str, Seal)>,
 }
@@ -296,7 +369,12 @@ pub fn parse_manifest(text: &str) -> Result<ReadManifest<'_>, ManifestError> {
         Ok(ExpectedOutput { file: output.file, summary })
     };
     let outputs = manifest.outputs.into_iter().map(output).collect::<Result<_, _>>()?;
-    Ok(ReadManifest { outputs, is_complete: manifest.complete, sealed })
+    let state = match manifest.state.as_deref() {
+        Some("unknown") => State::Unknown,
+        _ if manifest.complete => State::Complete,
+        _ => State::Incomplete,
+    };
+    Ok(ReadManifest { outputs, state: state.name(), sealed })
 }
 
 /// The text in front of the seal, and the seal.

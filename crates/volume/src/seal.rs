@@ -47,6 +47,7 @@ pub(crate) fn empty_head(
         previous_cid: [0; 32],
         manifest: vec![body_crc(&[]); columns],
         previous_manifest: Vec::new(),
+        recorded: None,
     }
 }
 

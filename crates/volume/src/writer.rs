@@ -28,6 +28,7 @@ use core::time::Duration;
 use device::{Buffer, Pool, Shared};
 use format::geometry::Geometry;
 use format::head::{HEAD_BYTES, Kind, StripeHead, StripeId, Totals};
+use format::recorded::Recorded;
 use format::superblock::Superblock;
 use parity::Codec;
 use units::{Clock, Timestamp};
@@ -148,6 +149,8 @@ pub struct Writer {
     /// `CID` of the first stripe in the slot of `previous`.
     slot_cid: [u8; 32],
     index: StripeId,
+    /// What heads say of the recording.
+    recorded: Option<Recorded>,
     acknowledged: StripeId,
     /// Stripes not yet acknowledged.
     in_flight: VecDeque<InFlight>,
@@ -189,6 +192,7 @@ impl Writer {
             slot_cid: previous.cid,
             previous,
             index,
+            recorded: None,
             acknowledged,
             in_flight: VecDeque::new(),
             told: told_by_epoch(acknowledged),
@@ -290,6 +294,11 @@ impl Writer {
     /// Names the INDEX that following heads point to.
     pub fn set_newest_index(&mut self, first_part: StripeId) {
         self.index = first_part;
+    }
+
+    /// What following heads say of the recording; nothing before the first call.
+    pub fn set_recorded(&mut self, recorded: Recorded) {
+        self.recorded = Some(recorded);
     }
 
     /// Where a stripe of `rows` body rows would go.
@@ -524,6 +533,7 @@ impl Writer {
             index: self.index,
             previous_cid: self.previous.cid,
             previous_manifest: self.previous.manifest.clone(),
+            recorded: self.recorded.clone(),
             ..empty_head(self.superblock(), kind, (self.next, self.next_row), clock)
         }
     }

@@ -54,6 +54,7 @@ fn head(geometry: Geometry, member: u8, sequence: u64) -> [u8; ROW_SIZE] {
         previous_cid: [0; 32],
         manifest: vec![body_crc(&zeros.repeat(usize::from(rows))); columns],
         previous_manifest: vec![0; columns],
+        recorded: None,
     };
     let row_crcs = (0..rows).map(|row| address.row_crc(row, &zeros)).collect();
     let member_uuid = uuid(member);

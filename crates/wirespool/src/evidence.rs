@@ -107,7 +107,7 @@ pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
     };
     is_right &= findings.is_empty();
     if findings.is_empty() {
-        let state = if manifest.is_complete { "complete" } else { "incomplete" };
+        let state = manifest.state;
         let file = view::path(&flags.file);
         report.push(format!("{file} is the extract of its manifest, {state}\n"));
     }

@@ -161,7 +161,7 @@ fn install(folder: Option<&Path>) -> Outcome {
 fn capture(flags: &Flags, interface: Interface, fifo: &Path) -> anyhow::Result<()> {
     let no_volume = || Usage("the volume is not set: Wireshark asks for it in the settings".into());
     let volume = flags.volume.clone().ok_or_else(no_volume)?;
-    let options = Options { volume: volume.clone(), ..Options::default() };
+    let mut options = Options { volume: volume.clone(), ..Options::default() };
     let filter = flags.extcap_capture_filter.as_deref().filter(|text| !text.trim().is_empty());
     let packet_filter = filter.map(arguments::packet_filter).transpose()?;
     let text = match interface {
@@ -180,7 +180,7 @@ fn capture(flags: &Flags, interface: Interface, fifo: &Path) -> anyhow::Result<(
     let target = Target::Pcapng(&mut output);
     let failed = match interface {
         Interface::Recorded => {
-            recorder::catch_up(&volume, &[]);
+            options.is_recorded = recorder::catch_up(&volume, &[]);
             let go_on = &mut |_: &::extract::Progress| flow();
             ::extract::extract(&options, &request, target, &SystemClock, go_on).err()
         }

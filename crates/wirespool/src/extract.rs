@@ -41,7 +41,7 @@ Examples:
   wirespool extract /data/spool 'host 10.0.0.1' --split sessions -w sessions/
   wirespool extract /data/spool 'host 10.0.0.1' --sign signing.key -w evidence.pcapng
 
-Exit code 1 when the extract is incomplete, or cut by a limit.")]
+Exit code 1 when the extract is incomplete, or cut by a limit; 5 when nobody knows.")]
 pub(crate) struct Flags {
     /// The volume: a file or a block device
     volume: PathBuf,
@@ -104,13 +104,14 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     if flags.split.is_some() {
         request.limits.sessions.get_or_insert(SESSIONS_MAX);
     }
-    let config = Config {
+    let mut config = Config {
         options: flags.reading.options(flags.volume.clone()),
         request,
         file,
         manifest: flags.manifest.clone().or_else(|| file.map(|file| with_suffix(file, ".json"))),
     };
-    let manifest = config.manifest.as_deref();
+    let manifest = config.manifest.clone();
+    let manifest = manifest.as_deref();
     let key = flags.sign.as_deref().map(evidence::signing_key).transpose()?;
     if key.is_some() && manifest.is_none() {
         let text = "--sign signs a manifest; name one with --manifest";
@@ -124,7 +125,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     }
     let manifest = manifest.map(|path| Output::create(path, flags.force)).transpose()?;
 
-    flags.reading.catch_up(&flags.volume);
+    flags.reading.catch_up(&mut config.options);
     let (report, files) = extract(flags, &config)?;
     if let Some(output) = manifest {
         let text = view::manifest_json(&report.manifest, &files, key.as_ref());
@@ -137,7 +138,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let packets = view::plural(report.packets, "packet");
     let rows = view::plural(report.manifest.rows, "session row");
     say_lines(&format!("{packets} of {rows}, {completeness}"));
-    Ok(Verdict::clean_if(completeness.is_complete() || report.reader_gone))
+    Ok(if report.reader_gone { Verdict::Clean } else { Verdict::of(completeness.state()) })
 }
 
 /// What makes no sense together.

@@ -6,6 +6,8 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use ::extract::State;
+
 use crate::progress::{say, say_lines};
 
 /// Done, with a negative verdict.
@@ -34,6 +36,15 @@ pub(crate) enum Verdict {
 impl Verdict {
     pub(crate) fn clean_if(is_clean: bool) -> Self {
         if is_clean { Self::Clean } else { Self::Negative }
+    }
+
+    /// Of an answer.
+    pub(crate) fn of(state: State) -> Self {
+        match state {
+            State::Complete => Self::Clean,
+            State::Incomplete => Self::Negative,
+            State::Unknown => Self::Unknown,
+        }
     }
 }
 

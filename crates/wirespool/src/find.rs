@@ -6,7 +6,7 @@ use core::ops::ControlFlow;
 use core::time::Duration;
 use indexer::Workers;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 #[cfg(feature = "sql")]
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ Examples:
   wirespool find /data/spool --from-eve alert.json
   wirespool find /data/spool 'asn = 64500' --top country --mmdb asn.mmdb --mmdb country.mmdb
 
-Exit code 1 when the answer is incomplete.")]
+Exit code 1 when the answer is incomplete, 5 when nobody knows.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Flags {
     /// The volume: a file or a block device
@@ -123,8 +123,8 @@ impl ReadingFlags {
     }
 
     /// What a recorder of the volume has taken so far can be read, too.
-    pub(crate) fn catch_up(&self, volume: &Path) {
-        recorder::catch_up(volume, &self.members());
+    pub(crate) fn catch_up(&self, options: &mut Options) {
+        options.is_recorded = recorder::catch_up(&options.volume, &self.members());
     }
 
     /// A member that was named and is none, half made or overwritten, is left to the others.
@@ -141,6 +141,7 @@ impl ReadingFlags {
             keep_sessions: self.keep_sessions,
             vlan_in_key: self.vlan_in_key,
             workers: Workers::default(),
+            is_recorded: false,
         }
     }
 }
@@ -215,8 +216,8 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     host::keep_freed_memory();
     let text = flags.naming.query_text(&flags.query)?;
     let query = arguments::query_with(&text, &flags.atlas)?;
-    let options = flags.reading.options(flags.volume.clone());
-    flags.reading.catch_up(&flags.volume);
+    let mut options = flags.reading.options(flags.volume.clone());
+    flags.reading.catch_up(&mut options);
     let report = match flags.top.as_deref() {
         Some(name) => summary::top(flags, &options, &query, name)?,
         None if flags.plot => summary::plot(flags, &options, &query)?,
@@ -227,15 +228,15 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         let text = if flags.json { view::explain_json(cost) } else { view::explain(cost) };
         say_lines(&text);
     }
-    // A limit was asked for: reaching it is no verdict.
     let mut completeness = report.completeness;
-    completeness.limited &= flags.limit.is_none();
     let is_erased = completeness.erased_through.is_some();
     if !completeness.is_complete() || is_erased || stdout::is_terminal() {
         let what = if flags.plot { "row" } else { "session" };
         say_lines(&format!("{}, {completeness}", view::plural(report.sessions, what)));
     }
-    Ok(Verdict::clean_if(completeness.is_complete()))
+    // A limit was asked for: reaching it is no verdict.
+    completeness.limited &= flags.limit.is_none();
+    Ok(Verdict::of(completeness.state()))
 }
 
 /// Shows the sessions themselves.

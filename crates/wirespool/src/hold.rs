@@ -64,7 +64,8 @@ pub(crate) struct Flags {
 pub(crate) fn run(flags: &Flags) -> Outcome {
     let Some(volume) = &flags.volume else { return list(flags) };
     let selection = flags.selection.selection(&flags.query)?;
-    let options = flags.reading.options(volume.clone());
+    let mut options = flags.reading.options(volume.clone());
+    flags.reading.catch_up(&mut options);
     let request = selection.request();
     let stop = StopFlag::install()?;
     let mut throttle = Throttle::new(&options, &request);
@@ -89,7 +90,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         Aside::Held { path, packets, completeness } => {
             let packets = view::plural(packets, "packet");
             say_lines(&format!("{packets} in {}, {completeness}", view::path(&path)));
-            Ok(Verdict::clean_if(completeness.is_complete()))
+            Ok(Verdict::of(completeness.state()))
         }
     }
 }

@@ -393,6 +393,7 @@ fn standing(
         keep_sessions: None,
         vlan_in_key,
         workers: options.workers.clone(),
+        is_recorded: true,
     };
     let order = Order {
         query_text,

@@ -103,16 +103,19 @@ fn socket_of(volume: &Path, members: &[PathBuf]) -> Option<String> {
 }
 
 /// Has the recorder of a volume, if one runs, make durable what it has taken so far, so that who
-/// reads next sees it.
-pub(crate) fn catch_up(volume: &Path, members: &[PathBuf]) {
-    let Some(socket) = socket_of(volume, members) else { return };
-    let why = match ask(&socket, SYNC, SYNC_PATIENCE + MARGIN) {
-        Ok(None) => return,
-        Ok(Some(answer)) if answer == DONE => return,
+/// reads next sees it. Whether one runs, as far as it can be asked.
+pub(crate) fn catch_up(volume: &Path, members: &[PathBuf]) -> bool {
+    let Some(socket) = socket_of(volume, members) else { return false };
+    let answer = ask(&socket, SYNC, SYNC_PATIENCE + MARGIN);
+    let is_there = matches!(answer, Ok(Some(_)));
+    let why = match answer {
+        Ok(None) => return false,
+        Ok(Some(answer)) if answer == DONE => return true,
         Ok(Some(_)) => format!("it has not stored them within {} s", SYNC_PATIENCE.as_secs()),
         Err(error) => crate::failure::line(&error.into()),
     };
     say(&format!("the recorder's newest packets are not in the answer: {why}"));
+    is_there
 }
 
 /// How the recording on a volume stands, as JSON, if one goes on and may be asked.

@@ -33,7 +33,7 @@ Examples:
   wirespool sql sessions.parquet 'SELECT sni, count(*) FROM sessions GROUP BY sni' --csv
   wirespool sql /data/spool 'DESCRIBE sessions'           the columns and their types
 
-Exit code 1 when the answer is incomplete.")]
+Exit code 1 when the answer is incomplete, 5 when nobody knows.")]
 pub(crate) struct Flags {
     /// The volume; or a Parquet file, or a folder of them
     #[arg(value_name = "VOLUME|FILE.parquet|DIR")]
@@ -154,7 +154,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         };
         say_lines(&format!("{}{verdict}", view::plural(report.rows, "row")));
     }
-    Ok(Verdict::clean_if(completeness.is_complete()))
+    Ok(Verdict::of(completeness.state()))
 }
 
 /// A folder, or a file with the ending of Parquet, is one of those; all else is a volume.
@@ -167,8 +167,9 @@ fn source(flags: &Flags) -> anyhow::Result<Source> {
     Ok(if is_parquet || path.is_dir() {
         Source::Files(path.clone())
     } else {
-        flags.reading.catch_up(path);
-        Source::Volume(flags.reading.options(path.clone()))
+        let mut options = flags.reading.options(path.clone());
+        flags.reading.catch_up(&mut options);
+        Source::Volume(options)
     })
 }
 

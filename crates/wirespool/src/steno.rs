@@ -140,8 +140,8 @@ fn answer(
     to: &mut dyn Write,
     says: bool,
 ) -> anyhow::Result<Verdict> {
-    recorder::catch_up(volume, &[]);
-    let options = Options { volume: volume.to_path_buf(), ..Options::default() };
+    let is_recorded = recorder::catch_up(volume, &[]);
+    let options = Options { volume: volume.to_path_buf(), is_recorded, ..Options::default() };
     let stop = StopFlag::install()?;
     let go_on = &mut |_: &::extract::Progress| stop.flow();
     let report = ::extract::extract(&options, request, Target::Pcap(to), &SystemClock, go_on);

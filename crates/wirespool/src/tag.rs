@@ -87,10 +87,10 @@ struct Tagger<'a> {
 }
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
-    let options = flags.reading.options(flags.volume.clone());
+    let mut options = flags.reading.options(flags.volume.clone());
     // What is wrong with the volume is said before anything is tagged.
     upkeep::status(&options.volume, &options.members)?;
-    flags.reading.catch_up(&flags.volume);
+    flags.reading.catch_up(&mut options);
     let (mut tail, mut reader) = (Tail::open(&flags.log)?, LogReader::default());
     let stop = StopFlag::install()?;
     let mut tagger = Tagger { flags, options, pending: Vec::new(), missed: 0, bad_lines: 0 };
@@ -104,7 +104,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
             break;
         }
         if !tagger.pending.is_empty() {
-            flags.reading.catch_up(&flags.volume);
+            flags.reading.catch_up(&mut tagger.options);
         }
         tagger.look_again(SystemClock.boottime_ns(), false)?;
         if is_end {

@@ -48,6 +48,10 @@ fn head(kind: Kind) -> Head {
         previous_cid: [1; 32],
         manifest: vec![11, 12, 13],
         previous_manifest: vec![21, 22, 23],
+        recorded: (kind != Kind::Key).then(|| {
+            let names = ["eth0".to_owned()];
+            Recorded::new(true, StripeId { sequence: 40, sub: 0 }, Timestamp(3), &names)
+        }),
     };
     let rows = usize::from(stripe.rows);
     let piece = PieceHead {

@@ -73,6 +73,7 @@ fn column(pool: &Pool) -> FilledColumn {
         gaps: Vec::new(),
         losses: Totals::default(),
         opened_ns: SystemClock.boottime_ns(),
+        claim: (0, Timestamp::MIN),
     }
 }
 
@@ -126,6 +127,7 @@ fn is_never_stuck(shape: (usize, u8), reason: Reason) {
         expiry: Expiry::new((retention, false), Arc::clone(&storage)).unwrap(),
         spares: no_spares(&storage),
         questions: Questions::new(control.clone(), 1),
+        covered: Covered::new(&options.input, 1, (writer.acknowledged(), Timestamp(0))),
     };
     let ring = RingWriter::new(writer, parts);
     thread::scope(|scope| {

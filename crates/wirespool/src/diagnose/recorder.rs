@@ -40,7 +40,7 @@ pub(super) struct Flags {
 }
 
 pub(super) fn run(flags: &Flags) -> Outcome {
-    let options = flags.reading.options(flags.volume.clone());
+    let mut options = flags.reading.options(flags.volume.clone());
     let parse = |text: &str, from: &str| {
         view::parse_recorder(text)
             .map_err(|error| Usage(format!("{from}: not the report of a recording: {error}")))
@@ -59,7 +59,7 @@ pub(super) fn run(flags: &Flags) -> Outcome {
         }
         None => (Vec::new(), None),
     };
-    flags.reading.catch_up(&flags.volume);
+    flags.reading.catch_up(&mut options);
     let all = Timestamp(i64::MIN)..=Timestamp(i64::MAX);
     let found = ::extract::gaps(&options, &all, &SystemClock)
         .map_err(|error| of_extract(&flags.volume, error))?;

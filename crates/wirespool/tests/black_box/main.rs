@@ -43,6 +43,7 @@ mod selection;
 mod service;
 mod slow_disks;
 mod spared;
+mod standing;
 mod strangers;
 mod top;
 mod trace;

@@ -74,7 +74,8 @@ fn a_recorder_that_was_killed_holds_nobody_up() {
     taken(&volume, 10);
     child.kill().unwrap();
     child.wait().unwrap();
-    let answer = run(&["find", &volume.path, "--index-dir", &volume.index]).done();
+    let answer = run(&["find", &volume.path, "--index-dir", &volume.index]);
+    assert_eq!(answer.code, Some(5), "what it had taken nobody knows: {answer:?}");
     assert!(!answer.err.contains("newest packets"), "{answer:?}");
     let (mut child, input) = recorder(&volume);
     drop(input);

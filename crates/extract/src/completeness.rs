@@ -1,0 +1,365 @@
+//! What is missing from an answer, and how such statements are put together.
+//!
+//! The algebra is drawn in docs/extract.md, Complete, incomplete, unknown. A statement is a sum of
+//! losses and doubts, and [`Completeness::add`] joins two: the join is commutative, associative and
+//! idempotent, and never has fewer losses than either, so the state of a whole is the worst of its
+//! parts, in whatever order they come.
+
+use core::fmt;
+
+use format::directory::{Gap, GapCause};
+use format::head::StripeId;
+use units::Timestamp;
+
+use crate::standing::{Doubt, Standing, Stretch, StretchEnd};
+use crate::times::Times;
+
+/// Stretches of time of a kind that a text lists.
+const LISTED: usize = 8;
+
+/// Why bytes of a stripe could not be used.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum DamageKind {
+    /// The stripe has no readable head.
+    Missing,
+    /// Rows of its body that do not match their checksums, ascending; packets in front of the first
+    /// were used.
+    Rows(Vec<u16>),
+    /// The rows are as written and hold no packets, from this byte of the body on.
+    Malformed(usize),
+}
+
+/// A stripe that was wanted and is damaged.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Damage {
+    /// Which.
+    pub stripe: StripeId,
+    /// How.
+    pub kind: DamageKind,
+}
+
+/// What can be said of an answer. Later is worse, and the worst of the parts is that of the whole.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum State {
+    /// Everything that was asked for is there.
+    #[default]
+    Complete,
+    /// Nothing is known to be missing, and there are times or packets of which nobody knows.
+    Unknown,
+    /// Something that was asked for is missing.
+    Incomplete,
+}
+
+impl State {
+    /// As texts and manifests say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Unknown => "unknown",
+            Self::Incomplete => "incomplete",
+        }
+    }
+}
+
+/// What is missing from an answer. An unknown number of packets is not zero.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Completeness {
+    /// Losses while recording, in the time range of the query, by their times.
+    pub gaps: Vec<Gap>,
+    /// Damaged stripes that were needed, ascending.
+    pub damage: Vec<Damage>,
+    /// Pieces of selected sessions that the ring has overwritten.
+    pub retired_pieces: u64,
+    /// Packets that the index counts for the selected sessions and that were not found, for no
+    /// reason above.
+    pub missing_packets: u64,
+    /// Packets that no index has; they were indexed on the way and are in the answer.
+    pub unindexed_packets: u64,
+    /// Packets that have no rows and shall have none, because they ended the indexer twice:
+    /// whether they belong to the answer nobody knows.
+    pub left_out_packets: u64,
+    /// Where names were asked for: packets that the recorder had no time to look at for some.
+    pub unread_packets: u64,
+    /// Something that was asked for lies at or before this time, and is not given out any more.
+    pub expired_through: Option<Timestamp>,
+    /// Of that so much was met and withheld: hull of its times.
+    pub withheld: Option<(Timestamp, Timestamp)>,
+    /// Packets up to this time were erased, on purpose, and were asked for; what they were nobody
+    /// knows any more.
+    pub erased_through: Option<Timestamp>,
+    /// Sessions that were named by their ids and are not there.
+    pub unknown_sessions: u64,
+    /// What is beyond the limit was left out.
+    pub limited: bool,
+    /// The run was ended before its end.
+    pub stopped: bool,
+    /// When the interfaces were recorded. No loss: it says what an answer is complete of.
+    pub recorded: Vec<Stretch>,
+    /// Times that were asked for, and in which nobody recorded.
+    pub unrecorded: Times,
+    /// Times that were asked for, and that are overwritten or erased.
+    pub overwritten: Times,
+    /// Times of which nobody knows whether packets are missing.
+    pub doubts: Vec<(Doubt, Times)>,
+}
+
+impl Completeness {
+    /// What can be said of the answer.
+    pub fn state(&self) -> State {
+        let lost_by = |gap: &Gap| gap.cause != GapCause::Crash;
+        let is_missing = self.gaps.iter().any(lost_by)
+            || !self.damage.is_empty()
+            || self.retired_pieces > 0
+            || self.missing_packets > 0
+            || self.unknown_sessions > 0
+            || self.expired_through.is_some()
+            || self.limited
+            || self.stopped
+            || !self.unrecorded.is_empty()
+            || !self.overwritten.is_empty();
+        let is_doubtful = !self.gaps.is_empty()
+            || self.left_out_packets > 0
+            || self.unread_packets > 0
+            || self.doubts.iter().any(|(_, times)| !times.is_empty());
+        match (is_missing, is_doubtful) {
+            (true, _) => State::Incomplete,
+            (false, true) => State::Unknown,
+            (false, false) => State::Complete,
+        }
+    }
+
+    /// Everything that was on the wire and matches is in the answer, as far as anybody can know.
+    pub fn is_complete(&self) -> bool {
+        self.state() == State::Complete
+    }
+
+    /// Joins what another part of the answer lacks. Parts may have met the same losses: what is
+    /// only counted counts once, as the larger of the two.
+    pub fn add(&mut self, other: &Self) {
+        self.add_gaps(&other.gaps, Timestamp::MIN, Timestamp::MAX);
+        for Damage { stripe, kind } in &other.damage {
+            self.add_damage(*stripe, kind.clone());
+        }
+        self.retired_pieces = self.retired_pieces.max(other.retired_pieces);
+        self.missing_packets = self.missing_packets.max(other.missing_packets);
+        self.unindexed_packets = self.unindexed_packets.max(other.unindexed_packets);
+        self.left_out_packets = self.left_out_packets.max(other.left_out_packets);
+        self.unread_packets = self.unread_packets.max(other.unread_packets);
+        self.unknown_sessions = self.unknown_sessions.max(other.unknown_sessions);
+        self.expired_through = self.expired_through.max(other.expired_through);
+        self.withhold_times(other.withheld);
+        self.erased_through = self.erased_through.max(other.erased_through);
+        self.limited |= other.limited;
+        self.stopped |= other.stopped;
+        let Self { recorded, unrecorded, overwritten, doubts, .. } = other;
+        self.add_standing(&Standing {
+            stretches: recorded.clone(),
+            unrecorded: unrecorded.clone(),
+            overwritten: overwritten.clone(),
+            doubts: doubts.clone(),
+        });
+    }
+
+    /// Adds what heads say of the times that were asked for.
+    pub fn add_standing(&mut self, standing: &Standing) {
+        for stretch in &standing.stretches {
+            if let Err(place) = self.recorded.binary_search(stretch) {
+                self.recorded.insert(place, stretch.clone());
+            }
+        }
+        self.unrecorded.add(&standing.unrecorded);
+        self.overwritten.add(&standing.overwritten);
+        for (doubt, times) in standing.doubts.iter().filter(|(_, times)| !times.is_empty()) {
+            match self.doubts.binary_search_by_key(doubt, |(known, _)| *known) {
+                Ok(place) => self.doubts.get_mut(place).expect("just found").1.add(times),
+                Err(place) => self.doubts.insert(place, (*doubt, times.clone())),
+            }
+        }
+    }
+
+    /// Packets of selected sessions are not there; saturates, for a forged index may count any.
+    pub(crate) fn miss(&mut self, packets: u64) {
+        self.missing_packets = self.missing_packets.saturating_add(packets);
+    }
+
+    /// Adds the gaps that lie within some times. A loss is told by its piece and by the index of
+    /// its segment, which are read in turn, and counts once.
+    pub fn add_gaps(&mut self, gaps: &[Gap], from: Timestamp, to: Timestamp) {
+        for gap in gaps.iter().filter(|gap| gap.from <= to && gap.to >= from) {
+            // Mostly in the order of time: at the end.
+            if let Err(place) = self.gaps.binary_search_by_key(&gap_key(gap), gap_key) {
+                self.gaps.insert(place, gap.clone());
+            }
+        }
+    }
+
+    /// Something of these times is older than the volume's maximum age.
+    pub(crate) fn withhold(&mut self, through: Timestamp, (from, to): (Timestamp, Timestamp)) {
+        self.expired_through = self.expired_through.max(Some(through));
+        self.withhold_times(Some((from, to.min(through))).filter(|(from, to)| from <= to));
+    }
+
+    fn withhold_times(&mut self, times: Option<(Timestamp, Timestamp)>) {
+        let Some((from, to)) = times else { return };
+        let (known_from, known_to) = self.withheld.unwrap_or((from, to));
+        self.withheld = Some((known_from.min(from), known_to.max(to)));
+    }
+
+    /// Adds damage that was met.
+    pub fn add_damage(&mut self, stripe: StripeId, kind: DamageKind) {
+        let damage = Damage { stripe, kind };
+        // Mostly in the order of the ring: at the end.
+        if let Err(place) = self.damage.binary_search(&damage) {
+            self.damage.insert(place, damage);
+        }
+    }
+}
+
+/// Everything that a gap says, its times first.
+type GapKey = (Timestamp, Timestamp, GapCause, Option<u32>, Option<u64>, Option<u64>);
+
+fn gap_key(gap: &Gap) -> GapKey {
+    (gap.from, gap.to, gap.cause, gap.interface, gap.packets, gap.bytes)
+}
+
+/// A few lines, the verdict first.
+impl fmt::Display for Completeness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.state().name())?;
+        self.fmt_times(f)?;
+        for gap in &self.gaps {
+            write!(f, "\ngap: {} between {} and {}", gap.cause.name(), gap.from, gap.to)?;
+            match gap.packets {
+                Some(packets) => write!(f, ", {packets} packets lost")?,
+                None => f.write_str(", an unknown number of packets lost")?,
+            }
+        }
+        for Damage { stripe, kind } in &self.damage {
+            match kind {
+                DamageKind::Missing => write!(f, "\ndamage: stripe {stripe} cannot be read")?,
+                DamageKind::Rows(rows) => {
+                    write!(f, "\ndamage: {} rows of stripe {stripe}", rows.len())?;
+                }
+                DamageKind::Malformed(offset) => {
+                    write!(f, "\ndamage: stripe {stripe} holds no packets from byte {offset} on")?;
+                }
+            }
+        }
+        self.fmt_counts(f)?;
+        self.fmt_recorded(f)
+    }
+}
+
+impl Completeness {
+    /// What it is complete of: the newest stretches.
+    fn fmt_recorded(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hidden = self.recorded.len().saturating_sub(LISTED);
+        if hidden > 0 {
+            write!(f, "\nrecorded: {hidden} stretches before these")?;
+        }
+        for stretch in self.recorded.iter().skip(hidden) {
+            write!(f, "\nrecorded: {stretch}")?;
+        }
+        Ok(())
+    }
+
+    fn fmt_times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt_listed(f, "not recorded: nobody recorded", &self.unrecorded)?;
+        fmt_listed(f, "not held: overwritten or erased is what passed", &self.overwritten)?;
+        for (doubt, times) in &self.doubts {
+            let text = match doubt {
+                Doubt::Crash => {
+                    "not known: a recorder ended without a stop, packets may be missing"
+                }
+                Doubt::Going => "not known: the recorder has not yet told of packets",
+                Doubt::Unsaid => "not known: nothing says whether anybody recorded",
+            };
+            fmt_listed(f, text, times)?;
+        }
+        Ok(())
+    }
+
+    fn fmt_counts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.retired_pieces > 0 {
+            write!(f, "\noverwritten: {} pieces of these sessions", self.retired_pieces)?;
+        }
+        if let Some(through) = self.expired_through {
+            write!(f, "\nexpired: what is not newer than {through} is beyond the maximum age")?;
+        }
+        if let Some((from, to)) = self.withheld {
+            write!(f, "\nwithheld by age: what passed from {from} to {to}")?;
+        }
+        if let Some(through) = self.erased_through {
+            write!(f, "\nerased: packets that are not newer than {through}")?;
+        }
+        let counts = [
+            (self.missing_packets, "not found", "packets that the index counts"),
+            (self.left_out_packets, "not looked at", "packets that ended the indexer twice"),
+        ];
+        for (count, what, of) in counts.into_iter().filter(|(count, ..)| *count > 0) {
+            write!(f, "\n{what}: {count} {of}")?;
+        }
+        if self.unread_packets > 0 {
+            write!(
+                f,
+                "\nnames may be missing: {} packets were not looked at",
+                self.unread_packets
+            )?;
+        }
+        if self.unindexed_packets > 0 {
+            write!(f, "\nindexed on the way: {} packets", self.unindexed_packets)?;
+        }
+        if self.unknown_sessions > 0 {
+            write!(f, "\nnot there: {} of the sessions named", self.unknown_sessions)?;
+        }
+        if self.limited {
+            f.write_str("\ncut: there is more than the limit allows, which was not looked at")?;
+        }
+        if self.stopped {
+            f.write_str("\ncut: ended before its end")?;
+        }
+        Ok(())
+    }
+}
+
+/// The newest stretches, and how many there are before.
+fn fmt_listed(f: &mut fmt::Formatter<'_>, text: &str, times: &Times) -> fmt::Result {
+    let hidden = times.count().saturating_sub(LISTED);
+    for (from, to) in times.iter().skip(hidden) {
+        match (from > Timestamp::MIN, to < Timestamp::MAX) {
+            (true, true) => write!(f, "\n{text} between {from} and {to}")?,
+            (true, false) => write!(f, "\n{text} after {from}")?,
+            (false, _) => write!(f, "\n{text} before {to}")?,
+        }
+    }
+    if hidden > 0 {
+        write!(f, "\n{text} in {hidden} stretches of time before")?;
+    }
+    Ok(())
+}
+
+impl fmt::Display for Stretch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { from, through, .. } = self;
+        if !self.is_live {
+            return write!(f, "files with packets from {from} to {through}");
+        }
+        write!(f, "{from} to {through}")?;
+        for (place, name) in self.interfaces.iter().enumerate() {
+            let between = if place == 0 { " on " } else { ", " };
+            write!(f, "{between}{}", name.escape_debug())?;
+        }
+        let others = usize::from(self.interface_count).saturating_sub(self.interfaces.len());
+        if others > 0 {
+            write!(f, " and {others} further interfaces")?;
+        }
+        match self.end {
+            StretchEnd::Going => f.write_str(", and goes on"),
+            StretchEnd::Crash => f.write_str(", at least"),
+            StretchEnd::InOrder | StretchEnd::ClockSet => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

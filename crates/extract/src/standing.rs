@@ -1,0 +1,354 @@
+//! When the interfaces of a volume were recorded, as its heads say it, and what of the times that
+//! a question is about was not.
+//!
+//! Each head says since when and up to when everything is in its stripe or before it, and where
+//! that stretch of recording begins; in front of there the heads of the stretch before are found.
+//! So it takes a few reads for each stretch. What is not said is not known.
+
+use core::ops::RangeInclusive;
+
+use format::head::{Head, Kind, StripeId};
+use format::recorded::Recorded;
+use units::Timestamp;
+use volume::{Reader, Span};
+
+use crate::times::Times;
+
+/// Slots that are looked at for a head that says what was recorded: openings that recorded nothing
+/// may lie between.
+const BACK: usize = 256;
+/// Stretches that are looked for, where the question has no first time, and where it has one.
+const STRETCHES: usize = 16;
+const STRETCHES_IN_TIME: usize = 4096;
+/// A recorder that lives says so within this time: it writes a head after a minute of silence, and
+/// one whose disks hang goes on for a while.
+const ALIVE_NS: i64 = 120 * units::NANOS_PER_SECOND;
+
+/// How a stretch of recording ended.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum StretchEnd {
+    /// The recorder stopped in order.
+    InOrder,
+    /// The clock was set, and the next stretch follows at once.
+    ClockSet,
+    /// Without a stop: what was taken after the last acknowledged head is lost.
+    Crash,
+    /// The recorder runs.
+    Going,
+}
+
+/// A stretch of time that was recorded.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Stretch {
+    /// From this time on, as far as the ring holds it.
+    pub from: Timestamp,
+    /// Up to this time.
+    pub through: Timestamp,
+    /// Interfaces were recorded; else files were read, and the times are those of their packets.
+    pub is_live: bool,
+    /// Names of interfaces, as many as heads have room for.
+    pub interfaces: Vec<String>,
+    /// How many there were.
+    pub interface_count: u16,
+    /// How it ended.
+    pub end: StretchEnd,
+    /// What lay before is overwritten or erased.
+    pub is_cut: bool,
+}
+
+/// Why nobody can say whether packets are missing.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Doubt {
+    /// A recorder ended without a stop.
+    Crash,
+    /// The recorder runs and has not said yet that it is past this time.
+    Going,
+    /// No head says whether anybody recorded.
+    Unsaid,
+}
+
+impl Doubt {
+    /// Every doubt.
+    pub const ALL: [Self; 3] = [Self::Crash, Self::Going, Self::Unsaid];
+
+    /// As files and reports say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Crash => "crash",
+            Self::Going => "going",
+            Self::Unsaid => "unsaid",
+        }
+    }
+}
+
+/// What is known of the times that a question is about.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Standing {
+    /// Stretches that were recorded, oldest first.
+    pub stretches: Vec<Stretch>,
+    /// Times that were asked for, and in which nobody recorded.
+    pub unrecorded: Times,
+    /// Times that were asked for, and that the ring has overwritten, or that were erased.
+    pub overwritten: Times,
+    /// Times that were asked for, and of which nobody knows whether packets are missing.
+    pub doubts: Vec<(Doubt, Times)>,
+}
+
+/// What a question is about, and when it is asked.
+#[derive(Clone, Debug)]
+pub struct Asking {
+    /// The times; `Timestamp::MIN` and `Timestamp::MAX` are no bounds.
+    pub times: RangeInclusive<Timestamp>,
+    /// The present.
+    pub now: Timestamp,
+    /// A recorder runs, and has just made durable what it had taken.
+    pub is_recorded: bool,
+}
+
+/// What the heads of a volume say of the times asked for.
+pub fn standing(reader: &Reader, asking: &Asking) -> Standing {
+    let Some(span) = reader.span() else { return Standing::of_nothing(reader, asking) };
+    let known = Known::look(reader, span, asking);
+    known.judge(asking)
+}
+
+/// A head that says what was recorded.
+struct Said {
+    epoch: u32,
+    is_stop: bool,
+    recorded: Recorded,
+}
+
+impl Said {
+    fn by(head: &Head) -> Option<Self> {
+        let stripe = &head.stripe;
+        let recorded = stripe.recorded.clone()?;
+        Some(Self { epoch: stripe.epoch, is_stop: stripe.clean_stop, recorded })
+    }
+
+    /// The newest one: a head without a body says it of the stripes in front, which it covers.
+    fn newest(reader: &Reader, span: Span) -> Option<Self> {
+        let last = reader.last_head().filter(|head| {
+            let stripe = &head.stripe;
+            let has_body = matches!(stripe.kind, Kind::Data | Kind::Index | Kind::Key);
+            !has_body && stripe.acknowledged >= stripe.previous
+        });
+        last.and_then(Self::by)
+            .or_else(|| Self::before(reader, span.acknowledged.after(), span.tail).0)
+    }
+
+    /// The newest one in front of a stripe, and whether stripes with packets lie between that have
+    /// heads which say nothing.
+    fn before(reader: &Reader, stripe: StripeId, tail: u64) -> (Option<Self>, bool) {
+        let mut has_packets = false;
+        for sequence in (tail..=stripe.sequence).rev().take(BACK) {
+            for head in reader.leading_heads(sequence).iter().rev() {
+                if head.stripe.stripe >= stripe {
+                    continue;
+                }
+                if let Some(said) = Self::by(head) {
+                    return (Some(said), has_packets);
+                }
+                has_packets |= head.stripe.kind == Kind::Data;
+            }
+        }
+        (None, has_packets)
+    }
+}
+
+/// The stretches found, and what lies around them.
+#[derive(Default)]
+struct Known {
+    /// Oldest first.
+    stretches: Vec<Stretch>,
+    /// Nobody recorded before the first of them.
+    is_begin: bool,
+    /// A recorder began after the last of them, and has said nothing.
+    silent_since: Option<Timestamp>,
+    /// Doubt at the end.
+    end: Option<Doubt>,
+}
+
+impl Known {
+    fn look(reader: &Reader, span: Span, asking: &Asking) -> Self {
+        let last_epoch = reader.last_head().map(|head| (head.stripe.epoch, head.stripe.realtime));
+        let is_stopped = reader.has_stopped_in_order();
+        let open_end = if asking.is_recorded { StretchEnd::Going } else { StretchEnd::Crash };
+        let mut known = Self::default();
+        let Some(newest) = Said::newest(reader, span) else {
+            known.end = (!is_stopped).then_some(open_end.doubt()).flatten();
+            known.silent_since = last_epoch.map(|(_, at)| at).filter(|_| !is_stopped);
+            return known;
+        };
+        let is_last = last_epoch.is_none_or(|(epoch, _)| epoch == newest.epoch);
+        let is_over = newest.is_stop || (is_last && is_stopped);
+        let end = if is_over { StretchEnd::InOrder } else { open_end };
+        if !is_last && !is_stopped {
+            known.silent_since = last_epoch.map(|(_, at)| at);
+        }
+        known.end = end.doubt().or(known.silent_since.and(open_end.doubt()));
+        known.walk(reader, span, (newest.recorded, end), asking);
+        known.stretches.reverse();
+        known
+    }
+
+    /// From the newest stretch back.
+    fn walk(
+        &mut self,
+        reader: &Reader,
+        span: Span,
+        (mut recorded, mut end): (Recorded, StretchEnd),
+        asking: &Asking,
+    ) {
+        let first = *asking.times.start();
+        let most = if first == Timestamp::MIN { STRETCHES } else { STRETCHES_IN_TIME };
+        loop {
+            let is_cut = recorded.start.sequence < span.tail;
+            let (start, goes_on) = (recorded.start, recorded.goes_on);
+            let held = is_cut.then(|| held_from(reader, span, recorded.is_live)).flatten();
+            self.stretches.push(Stretch {
+                from: held.map_or(recorded.from, |held| held.max(recorded.from)),
+                through: recorded.through,
+                is_live: recorded.is_live,
+                interfaces: recorded.names,
+                interface_count: recorded.interfaces,
+                end,
+                is_cut,
+            });
+            // A clock that was set may have been in the times asked for before.
+            let is_enough = recorded.from <= first && !goes_on;
+            if is_cut || is_enough || self.stretches.len() == most {
+                return;
+            }
+            let (said, has_packets) = Said::before(reader, start, span.tail);
+            let Some(said) = said.filter(|said| said.recorded.start < start) else {
+                let is_first_lap = span.tail <= reader.geometry().slots;
+                self.is_begin = is_first_lap && !has_packets;
+                return;
+            };
+            end = match (said.is_stop, goes_on) {
+                (true, _) => StretchEnd::InOrder,
+                (false, true) => StretchEnd::ClockSet,
+                (false, false) => StretchEnd::Crash,
+            };
+            recorded = said.recorded;
+        }
+    }
+
+    fn judge(self, asking: &Asking) -> Standing {
+        let Self { stretches, is_begin, silent_since, end } = self;
+        let (first, last, now) = (*asking.times.start(), *asking.times.end(), asking.now);
+        let (is_from, is_to) = (first > Timestamp::MIN, last < Timestamp::MAX);
+        let covered: Times = stretches.iter().map(|it| (it.from, it.through)).collect();
+        let mut crashes = crash_times(&stretches, now);
+        if let (Some(since), Some(Doubt::Crash)) = (silent_since, end) {
+            crashes.add(&Times::of(since, since.plus_nanos(ALIVE_NS).min(now)));
+        }
+        let doubts = |doubts: Vec<(Doubt, Times)>| {
+            doubts.into_iter().filter(|(_, times)| !times.is_empty()).collect()
+        };
+        let has_live = stretches.iter().any(|stretch| stretch.is_live);
+        let is_unsaid = stretches.is_empty();
+        if !(is_from || is_to) || !(has_live || is_unsaid) {
+            // All that the volume holds; files say nothing of the time around their packets.
+            let asked = Times::of(first, last);
+            let doubts = doubts(vec![(Doubt::Crash, crashes.and(&asked))]);
+            return Standing { stretches, doubts, ..Standing::default() };
+        }
+        let oldest = stretches.first();
+        let newest = stretches.iter().map(|it| it.through).max();
+        let begin = oldest.map_or(now, |it| it.from);
+        let from = if is_from { first } else { begin };
+        let open = if end == Some(Doubt::Crash) { now } else { newest.unwrap_or(now) };
+        // Times to come are not asked after, but for those that a wrong clock has been through.
+        let present = newest.map_or(now, |newest| newest.max(now));
+        let mut to = if is_to { last.min(present) } else { open };
+        if from > to {
+            to = if is_to { last } else { now };
+        }
+        let mut holes = Times::of(from, to).minus(&covered);
+        let mut take = |of: &Times| {
+            let taken = holes.and(of);
+            holes = holes.minus(of);
+            taken
+        };
+        // A clock that was set back may have been through times of a crash twice.
+        let crashes = crashes.and(&Times::of(from, to));
+        take(&crashes);
+        let going = newest.filter(|_| end == Some(Doubt::Going));
+        let going = take(&going.map_or_else(Times::default, |at| Times::of(at, Timestamp::MAX)));
+        let before = Times::of(Timestamp::MIN, begin.plus_nanos(-1));
+        let is_cut = oldest.is_some_and(|it| it.is_cut);
+        let overwritten = take(if is_cut { &before } else { NONE });
+        let unsaid = take(if is_cut || (is_begin && !is_unsaid) { NONE } else { &before });
+        Standing {
+            stretches,
+            unrecorded: holes,
+            overwritten,
+            doubts: doubts(vec![
+                (Doubt::Crash, crashes),
+                (Doubt::Going, going),
+                (Doubt::Unsaid, unsaid),
+            ]),
+        }
+    }
+}
+
+static NONE: &Times = &Times::NONE;
+
+/// Behind each stretch that ended without a stop: how long its recorder may have lived.
+fn crash_times(stretches: &[Stretch], now: Timestamp) -> Times {
+    let next = stretches.iter().skip(1).map(|next| next.from).chain([now]);
+    let ended = stretches.iter().zip(next).filter(|(it, _)| it.end == StretchEnd::Crash);
+    let alive = |(it, next): (&Stretch, Timestamp)| {
+        let (from, to) = (it.through.plus_nanos(1), it.through.plus_nanos(ALIVE_NS));
+        // Where the next one has an earlier time, the clock was set back.
+        (from, if next > from { to.min(next.plus_nanos(-1)) } else { to })
+    };
+    ended.map(alive).collect()
+}
+
+impl StretchEnd {
+    fn doubt(self) -> Option<Doubt> {
+        match self {
+            Self::InOrder | Self::ClockSet => None,
+            Self::Crash => Some(Doubt::Crash),
+            Self::Going => Some(Doubt::Going),
+        }
+    }
+}
+
+impl Standing {
+    /// Of a volume that shows nothing: it was never recorded into, or a recorder ended before
+    /// anything was acknowledged, or all of it was given up.
+    fn of_nothing(reader: &Reader, asking: &Asking) -> Self {
+        let (first, last, now) = (*asking.times.start(), *asking.times.end(), asking.now);
+        let created = reader.superblock().created;
+        let is_bounded = first > Timestamp::MIN || last < Timestamp::MAX;
+        let asked = Times::of(first.max(created.min(now)), last.min(now));
+        let mut standing = Self::default();
+        if reader.superblock().prepared_epoch == 0 {
+            standing.unrecorded = Times::of(first, last.min(now));
+            if !is_bounded {
+                standing.unrecorded = Times::default();
+            }
+        } else if !reader.has_stopped_in_order() && !asking.is_recorded {
+            standing.doubts = vec![(Doubt::Crash, asked)];
+        } else if is_bounded {
+            standing.doubts = vec![(Doubt::Unsaid, asked)];
+        }
+        standing.doubts.retain(|(_, times)| !times.is_empty());
+        standing
+    }
+}
+
+/// From when on the ring holds a stretch that begins in front of its tail: what came after the
+/// first head that is held had been taken is behind it.
+fn held_from(reader: &Reader, span: Span, is_live: bool) -> Option<Timestamp> {
+    let slots = (span.tail..=span.acknowledged.sequence).take(BACK);
+    let mut heads = slots.flat_map(|sequence| reader.leading_heads(sequence));
+    if is_live {
+        return heads.find_map(|head| head.stripe.recorded).map(|recorded| recorded.through);
+    }
+    heads.find(|head| head.stripe.kind == Kind::Data).map(|head| head.stripe.time_min)
+}

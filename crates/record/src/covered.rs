@@ -1,0 +1,154 @@
+//! Up to when packets are accounted for: what each queue claims, and what heads say of it.
+//!
+//! A queue claims a time when all its packets up to there were sent to the ring writer, and what it
+//! lost up to there was told. Claims come with columns; while a queue has nothing to send it leaves
+//! them in the ledger, with the number of columns sent so far, and they count once that many have
+//! come. The earliest claim of all queues holds for the recording.
+
+use core::ops::Range;
+
+use format::head::StripeId;
+use format::recorded::Recorded;
+use units::Timestamp;
+
+use crate::job::Input;
+use crate::ledger::Ledger;
+
+/// A clock that falls back by more than this begins another stretch: packets after it have times
+/// that were claimed before.
+const STEP_NS: i64 = 1_000_000_000;
+
+/// What a queue says: everything up to this time lies in the first so many of its columns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Claim {
+    pub(crate) sent: u64,
+    pub(crate) through: Timestamp,
+}
+
+impl Claim {
+    pub(crate) const NONE: Self = Self { sent: 0, through: Timestamp::MIN };
+}
+
+/// What is recorded, and the claims so far.
+#[derive(Debug)]
+pub(crate) struct Covered {
+    /// Interfaces; `None`: files.
+    interfaces: Option<Vec<String>>,
+    /// By queue: columns that have come, and the newest claim of those.
+    queues: Vec<Claim>,
+    stretch: Option<Recorded>,
+    start: StripeId,
+}
+
+impl Covered {
+    /// A recording that begins behind the stripe `start`.
+    pub(crate) fn new(input: &Input, queues: usize, (start, now): (StripeId, Timestamp)) -> Self {
+        let interfaces = match input {
+            Input::Interfaces(names) => Some(names.clone()),
+            Input::Files(_) => None,
+        };
+        let stretch = interfaces.as_deref().map(|names| Recorded::new(true, start, now, names));
+        Self { interfaces, queues: vec![Claim::NONE; queues], stretch, start }
+    }
+
+    /// A column has come, with what its queue claimed then.
+    pub(crate) fn take(&mut self, queue: usize, through: Timestamp) {
+        if let Some(claim) = self.queues.get_mut(queue) {
+            *claim = Claim { sent: claim.sent + 1, through };
+        }
+    }
+
+    /// What the next head says, when everything that has come is in front of or in its stripe.
+    pub(crate) fn stretch(&mut self, ledger: &Ledger, next: StripeId) -> Option<Recorded> {
+        let Some(interfaces) = &self.interfaces else { return self.stretch.clone() };
+        for (queue, claim) in self.queues.iter_mut().enumerate() {
+            let idle = ledger.claim_of(queue);
+            if idle.sent == claim.sent {
+                claim.through = idle.through;
+            }
+        }
+        let through = self.queues.iter().map(|claim| claim.through).min()?;
+        let stretch = self.stretch.as_mut()?;
+        if through == Timestamp::MIN {
+            return Some(stretch.clone());
+        }
+        if through.plus_nanos(STEP_NS) < stretch.through {
+            let next = Recorded::new(true, next, through, interfaces);
+            *stretch = Recorded { goes_on: true, ..next };
+        }
+        stretch.through = stretch.through.max(through);
+        Some(stretch.clone())
+    }
+
+    /// A stripe is about to be written with packets of these times: of files there is nothing else
+    /// to go by.
+    pub(crate) fn packets(&mut self, times: Range<Timestamp>) {
+        if self.interfaces.is_some() || times.start > times.end {
+            return;
+        }
+        let stretch =
+            self.stretch.get_or_insert_with(|| Recorded::new(false, self.start, times.start, &[]));
+        stretch.from = stretch.from.min(times.start);
+        stretch.through = stretch.through.max(times.end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    const S: i64 = 1_000_000_000;
+
+    fn stripe(sequence: u64) -> StripeId {
+        StripeId { sequence, sub: 0 }
+    }
+
+    fn through(covered: &mut Covered, ledger: &Ledger) -> (u64, i64, i64) {
+        let Recorded { start, from, through, .. } = covered.stretch(ledger, stripe(99)).unwrap();
+        (start.sequence, from.0 / S, through.0 / S)
+    }
+
+    #[test]
+    fn the_latest_queue_decides_and_claims_wait_for_their_columns() {
+        let ledger = Ledger::new(2);
+        let input = Input::Interfaces(vec!["a".to_owned()]);
+        let mut covered = Covered::new(&input, 2, (stripe(7), Timestamp(10 * S)));
+        covered.take(0, Timestamp(15 * S));
+        assert_eq!(through(&mut covered, &ledger), (7, 10, 10), "one queue has said nothing");
+        ledger.claim(1, Claim { sent: 1, through: Timestamp(14 * S) });
+        assert_eq!(through(&mut covered, &ledger), (7, 10, 10), "its column is on its way");
+        covered.take(1, Timestamp(12 * S));
+        assert_eq!(through(&mut covered, &ledger), (7, 10, 14));
+        ledger.claim(0, Claim { sent: 1, through: Timestamp(30 * S) });
+        ledger.claim(1, Claim { sent: 1, through: Timestamp(29 * S) });
+        assert_eq!(through(&mut covered, &ledger), (7, 10, 29));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_begins_another_stretch() {
+        let ledger = Ledger::new(1);
+        let input = Input::Interfaces(vec!["a".to_owned()]);
+        let mut covered = Covered::new(&input, 1, (stripe(7), Timestamp(10 * S)));
+        covered.take(0, Timestamp(20 * S));
+        assert_eq!(through(&mut covered, &ledger), (7, 10, 20));
+        covered.take(0, Timestamp(20 * S - 1));
+        assert_eq!(through(&mut covered, &ledger), (7, 10, 20), "times are not that exact");
+        covered.take(0, Timestamp(5 * S));
+        assert_eq!(through(&mut covered, &ledger), (99, 5, 5));
+        assert!(covered.stretch(&ledger, stripe(100)).unwrap().goes_on);
+    }
+
+    #[test]
+    fn files_are_known_by_their_packets() {
+        let ledger = Ledger::new(1);
+        let mut covered =
+            Covered::new(&Input::Files(vec![PathBuf::new()]), 1, (stripe(7), Timestamp(10 * S)));
+        assert_eq!(covered.stretch(&ledger, stripe(8)), None);
+        covered.packets(Timestamp(3 * S)..Timestamp(4 * S));
+        covered.packets(Timestamp::MAX..Timestamp::MIN);
+        covered.packets(Timestamp(S)..Timestamp(2 * S));
+        assert_eq!(through(&mut covered, &ledger), (7, 1, 4));
+    }
+}
