@@ -342,13 +342,13 @@ impl Standing {
     }
 }
 
-/// From when on the ring holds a stretch that begins in front of its tail: what came after the
-/// first head that is held had been taken is behind it.
+/// From when on the ring holds a stretch that begins in front of its tail: what lies before the
+/// first head that is held had come when that was sealed. What it says is stored lags behind.
 fn held_from(reader: &Reader, span: Span, is_live: bool) -> Option<Timestamp> {
     let slots = (span.tail..=span.acknowledged.sequence).take(BACK);
     let mut heads = slots.flat_map(|sequence| reader.leading_heads(sequence));
     if is_live {
-        return heads.find_map(|head| head.stripe.recorded).map(|recorded| recorded.through);
+        return heads.next().map(|head| head.stripe.realtime);
     }
     heads.find(|head| head.stripe.kind == Kind::Data).map(|head| head.stripe.time_min)
 }
