@@ -17,6 +17,7 @@ use crate::to_u64;
 /// Below one huge page the advice would be meaningless.
 pub(super) const HUGE_PAGE_SIZE: usize = 2 << 20;
 const PAGE_SIZE: usize = 4096;
+const READ_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 
 /// A range that nobody else in this process has mapped, unmapped when dropped. Who may touch which
 /// part of it is the owner's to say.
@@ -71,7 +72,7 @@ impl Mapping {
         let id = shared::file_id(&fd)?.0;
         let is_huge = pages.contains(MemfdFlags::HUGETLB);
         shared::register(id);
-        let start = map_file(&fd, len).inspect_err(|_| shared::forget(id))?;
+        let start = map_file(&fd, len, READ_WRITE).inspect_err(|_| shared::forget(id))?;
         let mapping = Self { start, len, is_huge, file: Some(File { fd, id }) };
         // It keeps its length, so that no page of a mapping is ever taken away, and the mapping
         // above stays the only one that can be written through: F_ADD_SEALS, fcntl(2).
@@ -198,10 +199,14 @@ fn file(pages: MemfdFlags) -> Result<OwnedFd, Errno> {
     })
 }
 
-/// Maps a file where large pages of it may lie: the kernel does not care for that by itself where
-/// `shmem_enabled` says `never`.
-fn map_file(fd: &OwnedFd, len: usize) -> Result<NonNull<u8>, Errno> {
-    let read_write = ProtFlags::READ | ProtFlags::WRITE;
+/// Maps a file from its beginning where large pages of it may lie: the kernel does not care for
+/// that by itself where `shmem_enabled` says `never`. In a mapping that lies elsewhere, each of
+/// their small pages has a place of its own, for the processor to remember and to come by a fault.
+pub(super) fn map_file(
+    fd: impl AsFd,
+    len: usize,
+    protection: ProtFlags,
+) -> Result<NonNull<u8>, Errno> {
     let room = len.checked_add(HUGE_PAGE_SIZE).ok_or(Errno::NOMEM)?;
     // SAFETY: without a hint and without FIXED the kernel chooses an unused range.
     let reserved = unsafe {
@@ -212,7 +217,7 @@ fn map_file(fd: &OwnedFd, len: usize) -> Result<NonNull<u8>, Errno> {
     let start = reserved.wrapping_byte_add(before);
     // SAFETY: `before` is less than a large page, so all of the range lies in what was reserved,
     // which nobody else uses.
-    let mapped = unsafe { mmap(start, len, read_write, MapFlags::SHARED | MapFlags::FIXED, fd, 0) };
+    let mapped = unsafe { mmap(start, len, protection, MapFlags::SHARED | MapFlags::FIXED, fd, 0) };
     // What is left of the reservation on both sides; all of it after a failure.
     let whole = len.next_multiple_of(PAGE_SIZE);
     let rest = match mapped {
@@ -229,8 +234,7 @@ fn map_file(fd: &OwnedFd, len: usize) -> Result<NonNull<u8>, Errno> {
 }
 
 fn map(len: usize, flags: MapFlags) -> Result<NonNull<u8>, Errno> {
-    let read_write = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: without a hint and without FIXED the kernel chooses an unused range.
-    let start = unsafe { mmap_anonymous(core::ptr::null_mut(), len, read_write, flags) }?;
+    let start = unsafe { mmap_anonymous(core::ptr::null_mut(), len, READ_WRITE, flags) }?;
     Ok(NonNull::new(start.cast::<u8>()).expect("mmap never returns null"))
 }

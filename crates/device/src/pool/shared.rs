@@ -11,9 +11,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{ProtFlags, munmap};
 
-use super::mapping::HUGE_PAGE_SIZE;
+use super::mapping::{HUGE_PAGE_SIZE, map_file};
 use super::usize_of;
 
 /// What a pool's file has for good. Its length stays, so a page that was mapped is never taken away
@@ -126,11 +126,7 @@ impl SharedPool {
         if own_files().contains(&id) {
             return Err(SharedPoolError::OwnPool);
         }
-        let place = core::ptr::null_mut();
-        // SAFETY: without a hint and without FIXED the kernel chooses an unused range.
-        let start = unsafe { mmap(place, len, ProtFlags::READ, MapFlags::SHARED, &fd, 0) };
-        let start = start.map_err(system("map it"))?.cast::<u8>();
-        let start = NonNull::new(start).expect("mmap never returns null");
+        let start = map_file(&fd, len, ProtFlags::READ).map_err(system("map it"))?;
         Ok(Self { start, len, count, size })
     }
 

@@ -5,7 +5,7 @@ use rustix::fs::{
     FallocateFlags, MemfdFlags, Mode, OFlags, fallocate, fcntl_add_seals, ftruncate, memfd_create,
     openat,
 };
-use rustix::mm::{MprotectFlags, mprotect};
+use rustix::mm::{MapFlags, MprotectFlags, mmap, mprotect};
 
 use super::super::Pool;
 use super::*;
@@ -53,6 +53,8 @@ fn reader_in_another_process() {
     let fd = input.as_fd();
     let pool = SharedPool::map(fd, COUNT, SIZE).unwrap();
     assert_eq!((pool.count(), pool.buffer_size()), (COUNT, SIZE));
+    // Large pages of the file are large pages here, too.
+    assert!(pool.start.as_ptr().addr().is_multiple_of(HUGE_PAGE_SIZE));
     for (index, value) in (0..COUNT).zip(1..) {
         let piece = pool.piece(index, SIZE).unwrap();
         assert!(piece.len() == SIZE && piece.iter().all(|byte| *byte == value), "{index}");
