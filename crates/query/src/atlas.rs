@@ -1,8 +1,9 @@
-//! Countries and autonomous systems of addresses, from databases of the user's in the format
-//! of `MaxMind` DB (MMDB, version 2.0).
+//! What others know of addresses and sessions: countries and autonomous systems, from databases of
+//! the user's in the format of `MaxMind` DB (MMDB, version 2.0), and tags, by session.
 
 use core::fmt;
 use core::net::IpAddr;
+use std::collections::BTreeMap;
 
 use maxminddb::{LookupResult, PathElement, Reader};
 use wire::Address;
@@ -12,6 +13,8 @@ use wire::Address;
 #[derive(Default)]
 pub struct Atlas {
     databases: Vec<Reader<Vec<u8>>>,
+    /// By the id of the session.
+    tags: BTreeMap<String, Vec<String>>,
 }
 
 /// The bytes are no database.
@@ -40,6 +43,19 @@ impl Atlas {
     pub fn add(&mut self, bytes: Vec<u8>) -> Result<(), AtlasError> {
         self.databases.push(Reader::from_source(bytes).map_err(AtlasError)?);
         Ok(())
+    }
+
+    /// Adds a tag of the session with this id.
+    pub fn tag(&mut self, session_id: String, tag: String) {
+        let tags = self.tags.entry(session_id).or_default();
+        if !tags.contains(&tag) {
+            tags.push(tag);
+        }
+    }
+
+    /// The tags of a session, given the ids of its rows.
+    pub(crate) fn tags<'a>(&'a self, ids: &'a [String]) -> impl Iterator<Item = &'a str> {
+        ids.iter().filter_map(|id| self.tags.get(id)).flatten().map(String::as_str)
     }
 
     /// ISO 3166-1 code of the country.

@@ -51,6 +51,20 @@ pub enum Problem {
         /// What to write instead.
         remedy: &'static str,
     },
+    /// A word that other programs have for something that is asked for otherwise here.
+    #[error("{word:?} is a word of other programs; here write {here}")]
+    Elsewhere {
+        /// The word.
+        word: String,
+        /// What to write instead.
+        here: &'static str,
+    },
+    /// The name of an application where it could be that of a port, too.
+    #[error("{word:?} may be a port or an application; write \"port {word}\" or \"app {word}\"")]
+    Ambiguous {
+        /// The word.
+        word: String,
+    },
     /// An order comparison of something that has none.
     #[error("{field} has no order; compare it with =, != or in")]
     NoOrder {

@@ -4,12 +4,15 @@
 //! A field is named as in JSON and SQL. It may have no value (absent is not empty), one, or
 //! several; a comparison holds if it holds for any of them.
 
+mod ends;
+
 use format::slice::{Direction, Slice};
 use units::Timestamp;
 use wire::{Address, CommunityId, TcpOptions, TunnelKind};
 
 use crate::atlas::Atlas;
 use crate::error::nearest;
+use crate::field::ends::{as_name, as_number, country, ends};
 use crate::kind::Kind;
 
 /// A value that a field has in a row.
@@ -229,6 +232,11 @@ pub static FIELDS: &[Field] = &[
         as_name(row, row.slice.tuple.resp, found)
     })
     .by_atlas(&["resp_ip"]),
+    field("tag", Kind::Name, "what an alert or a notice said of it (--tags)", |row, found| {
+        row.atlas.is_some_and(|atlas| atlas.tags(row.ids).any(|tag| found(Reading::Name(tag))))
+    })
+    .also(&["tags"])
+    .by_atlas(&["session_id"]),
     field("vlan", Kind::Count, "VLAN ids of the first packet, outer and inner", |row, found| {
         row.slice.vlan.iter().flatten().any(|&id| found(Reading::Number(id.into())))
     })
@@ -582,6 +590,13 @@ pub static FIELDS: &[Field] = &[
         "how the application protocol is known: content, port+content, port",
         |row, found| row.slice.app.is_some_and(|known| found(Reading::Name(known.by.name()))),
     ),
+    field("name", Kind::Name, "any of sni, http_host and dns_names", |row, found| {
+        let own = &row.slice.names;
+        own.sni.as_deref().is_some_and(|name| found(Reading::Name(name)))
+            || names(&own.http_host, found)
+            || names(&own.dns_names, found)
+    })
+    .from(&["sni", "http_host", "dns_names"]),
     field("sni", Kind::Name, "TLS server name", |row, found| {
         row.slice.names.sni.as_deref().is_some_and(|name| found(Reading::Name(name)))
     })
@@ -602,11 +617,11 @@ pub static FIELDS: &[Field] = &[
     field("tls_version", Kind::TlsVersion, "TLS version", |row, found| {
         number(row.slice.names.tls_version, found)
     })
-    .also(&["tls.version"]),
-    field("tls_cipher", Kind::Count, "TLS cipher suite that the server chose", |row, found| {
+    .also(&["tls.version", "tls_version_name"]),
+    field("tls_cipher", Kind::Cipher, "TLS cipher suite that the server chose", |row, found| {
         number(row.slice.names.tls.as_ref().and_then(|tls| tls.cipher), found)
     })
-    .also(&["tls.cipher"]),
+    .also(&["tls.cipher", "tls_cipher_name"]),
     field("ja3", Kind::Name, "JA3 fingerprint of the client hello", |row, found| {
         group_name(row.slice.names.tls.as_deref(), |tls| tls.ja3.as_deref(), found)
     })
@@ -755,22 +770,6 @@ fn group_name<T>(
 
 fn address(address: Address, found: &mut Found<'_>) -> bool {
     address != Address::None && found(Reading::Address(address))
-}
-
-fn ends(row: &Row<'_>) -> impl Iterator<Item = Address> {
-    [row.slice.tuple.orig, row.slice.tuple.resp].into_iter()
-}
-
-fn country(row: &Row<'_>, address: Address, found: &mut Found<'_>) -> bool {
-    row.atlas.and_then(|atlas| atlas.country(address)).is_some_and(|it| found(Reading::Name(it)))
-}
-
-fn as_number(row: &Row<'_>, address: Address, found: &mut Found<'_>) -> bool {
-    number(row.atlas.and_then(|atlas| atlas.as_number(address)), found)
-}
-
-fn as_name(row: &Row<'_>, address: Address, found: &mut Found<'_>) -> bool {
-    row.atlas.and_then(|atlas| atlas.as_name(address)).is_some_and(|it| found(Reading::Name(it)))
 }
 
 fn both(row: &Row<'_>, count: fn(&Direction) -> u64, found: &mut Found<'_>) -> bool {

@@ -30,6 +30,8 @@ pub enum Kind {
     DnsRcode,
     /// A TLS version.
     TlsVersion,
+    /// A TLS cipher suite, by name or number.
+    Cipher,
     /// An application protocol, by any of its words.
     App,
     /// The state of a connection.
@@ -50,7 +52,7 @@ impl Kind {
             Self::Count => "a number",
             Self::Bytes => "a size such as 1500, 64K or 1.5G",
             Self::Duration => "a duration with its unit, such as 200ms, 5m or 1h30m",
-            Self::Time => "a time such as 2026-11-20T10:40:22Z or 3h ago",
+            Self::Time => "a time such as 2026-11-20T10:40:22Z, 1795171222 or 3h ago",
             Self::Name | Self::Text => "a text",
             Self::Address => "an IP address, network or station; names are not resolved",
             Self::Flag => "yes or no",
@@ -58,6 +60,7 @@ impl Kind {
             Self::DnsType => "a DNS type such as AAAA, or its number",
             Self::DnsRcode => "a DNS response code such as NXDOMAIN, or its number",
             Self::TlsVersion => "a TLS version such as 1.3",
+            Self::Cipher => "a cipher suite such as TLS_AES_128_GCM_SHA256, or its number",
             Self::App => "an application protocol such as dns (docs/protocols.md lists them)",
             Self::State => {
                 "a state: S0, S1, S2, S3, SF, REJ, RSTO, RSTR, RSTOS0, RSTRH, SH, SHR or OTH"
@@ -83,6 +86,7 @@ impl fmt::Display for Kind {
             Self::DnsType => "dns type",
             Self::DnsRcode => "dns rcode",
             Self::TlsVersion => "version",
+            Self::Cipher => "cipher suite",
             Self::App => "application",
             Self::State => "state",
             Self::CommunityId => "community id",

@@ -15,6 +15,7 @@
 
 mod address;
 mod atlas;
+mod ciphers;
 mod error;
 mod field;
 mod kind;
@@ -36,10 +37,11 @@ use format::slice::Slice;
 use units::Timestamp;
 
 pub use atlas::{Atlas, AtlasError};
+pub use ciphers::cipher_name;
 pub use error::{Error, Problem, nearest};
 pub use field::{FIELDS, Field, Reading};
 pub use kind::Kind;
-pub use names::{dns_rcode_name, dns_type_name, service_name};
+pub use names::{dns_rcode_name, dns_type_name, service_name, tls_version_name};
 pub use parse::MAXIMUM_DEPTH;
 pub use scope::Part;
 pub use value::is_community_id;
@@ -108,6 +110,13 @@ impl Query {
         let mut field = None;
         self.for_each_test(&mut |test| field = field.or(test.needs_atlas()));
         field
+    }
+
+    /// Every field that it asks for and that has values only with an atlas.
+    pub fn all_needing_atlas(&self) -> Vec<&'static Field> {
+        let mut fields = Vec::new();
+        self.for_each_test(&mut |test| fields.extend(test.needs_atlas()));
+        fields
     }
 
     /// Whether a session matches: one row, or several that were joined, of these ids. Without `ids`

@@ -3,7 +3,7 @@
 
 /// IP protocols (IANA, Protocol Numbers) and the `EtherTypes` that sessions without IP are filed
 /// by.
-const PROTOCOLS: [(&str, u16); 27] = [
+const PROTOCOLS: [(&str, u16); 53] = [
     ("icmp", 1),
     ("igmp", 2),
     ("ipip", 4),
@@ -30,6 +30,32 @@ const PROTOCOLS: [(&str, u16); 27] = [
     ("udplite", 136),
     ("arp", 0x0806),
     ("rarp", 0x8035),
+    ("wol", 0x0842),
+    ("trill", 0x22f3),
+    ("batman", 0x4305),
+    ("appletalk", 0x809b),
+    ("aarp", 0x80f3),
+    ("ipx", 0x8137),
+    ("slow", 0x8809),
+    ("pppoe-discovery", 0x8863),
+    ("eapol", 0x888e),
+    ("profinet", 0x8892),
+    ("realtek", 0x8899),
+    ("ethercat", 0x88a4),
+    ("goose", 0x88b8),
+    ("sv", 0x88ba),
+    ("lldp", 0x88cc),
+    ("homeplug", 0x88e1),
+    ("mrp", 0x88e3),
+    ("macsec", 0x88e5),
+    ("ptp", 0x88f7),
+    ("prp", 0x88fb),
+    ("cfm", 0x8902),
+    ("fcoe", 0x8906),
+    ("fip", 0x8914),
+    ("roce", 0x8915),
+    ("hsr", 0x892f),
+    ("loop", 0x9000),
     // A packet of which not even the link layer could be read (`Protocol::UNPARSED`).
     ("unparsed", 256),
 ];
@@ -122,9 +148,15 @@ const DNS_RCODES: [(&str, u16); 11] = [
     ("NOTZONE", 10),
 ];
 
-/// TLS versions as they stand in the handshake (RFC 8446, 4.1.2).
-const TLS_VERSIONS: [(&str, u16); 4] =
-    [("1.0", 0x0301), ("1.1", 0x0302), ("1.2", 0x0303), ("1.3", 0x0304)];
+/// TLS versions as they stand in the handshake (RFC 8446, 4.1.2; RFC 6101).
+const TLS_VERSIONS: [(&str, u16); 6] = [
+    ("SSL 2.0", 0x0002),
+    ("SSL 3.0", 0x0300),
+    ("TLS 1.0", 0x0301),
+    ("TLS 1.1", 0x0302),
+    ("TLS 1.2", 0x0303),
+    ("TLS 1.3", 0x0304),
+];
 
 pub(crate) fn protocol(name: &str) -> Option<u16> {
     find(&PROTOCOLS, name)
@@ -157,8 +189,30 @@ pub fn service_name(port: u16) -> Option<&'static str> {
     name_of(&SERVICES, port)
 }
 
-pub(crate) fn tls_version(name: &str) -> Option<u16> {
-    find(&TLS_VERSIONS, name)
+/// A version as people write it: `1.2`, `TLS 1.2`, and `TLSv1.2` or `TLSv12` as other tools do.
+pub(crate) fn tls_version(text: &str) -> Option<u16> {
+    let plain = |text: &str| -> String {
+        let text = text.to_ascii_lowercase();
+        text.chars().filter(|letter| !" v._-".contains(*letter)).collect()
+    };
+    let wanted = plain(text);
+    // A bare number is one of the handshake, unless it has a point.
+    let has_word = wanted.starts_with(|letter: char| letter.is_ascii_alphabetic());
+    let short = wanted.strip_suffix('0').unwrap_or(&wanted);
+    TLS_VERSIONS.iter().find_map(|&(name, number)| {
+        let name = plain(name);
+        let is = if has_word {
+            name == wanted || name.strip_suffix('0') == Some(short)
+        } else {
+            text.contains('.') && name.strip_prefix("tls") == Some(&wanted)
+        };
+        is.then_some(number)
+    })
+}
+
+/// What a TLS version is called: `TLS 1.2`.
+pub fn tls_version_name(version: u16) -> Option<&'static str> {
+    name_of(&TLS_VERSIONS, version)
 }
 
 fn name_of(table: &[(&'static str, u16)], number: u16) -> Option<&'static str> {
@@ -167,4 +221,43 @@ fn name_of(table: &[(&'static str, u16)], number: u16) -> Option<&'static str> {
 
 fn find(table: &[(&str, u16)], name: &str) -> Option<u16> {
     table.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|&(_, number)| number)
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::Protocol;
+
+    use super::*;
+
+    #[test]
+    fn every_name_of_a_protocol_in_answers_is_one_in_queries() {
+        for number in 0..=u16::MAX {
+            if let Some(name) = Protocol(number).name() {
+                assert_eq!(protocol(name), Some(number), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn versions_are_read_as_people_and_tools_write_them() {
+        for (text, version) in [
+            ("1.2", Some(0x0303)),
+            ("1.0", Some(0x0301)),
+            ("TLS 1.3", Some(0x0304)),
+            ("TLSv1.3", Some(0x0304)),
+            ("TLSv13", Some(0x0304)),
+            ("TLSv1", Some(0x0301)),
+            ("tls1.1", Some(0x0302)),
+            ("SSLv3", Some(0x0300)),
+            ("SSL 2.0", Some(2)),
+            ("1.4", None),
+            ("771", None),
+            ("12", None),
+            ("tls", None),
+            ("", None),
+        ] {
+            assert_eq!(tls_version(text), version, "{text}");
+        }
+        assert_eq!(tls_version_name(0x0303), Some("TLS 1.2"));
+    }
 }

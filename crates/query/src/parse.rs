@@ -4,15 +4,17 @@
 //! right, and `not` binds tighter (pcap-filter(7), "Primitives may be combined"; Stenographer's
 //! grammar agrees).
 
+mod foreign;
 mod primitive;
 
 use units::Timestamp;
+use wire::Protocol;
 
 use crate::error::{Error, Problem};
 use crate::field::Field;
 use crate::kind::Kind;
 use crate::parse::primitive::Head;
-use crate::term::{Comparison, Term, Test};
+use crate::term::{Comparison, Join, Term, Test};
 use crate::token::{Token, TokenKind, tokens};
 use crate::value::{Value, duration, time};
 use crate::zone;
@@ -83,7 +85,8 @@ const PACKET_WORDS: &[(&str, &str)] = &[
 
 /// Reads a whole text; `None` if it is blank.
 pub(crate) fn parse(text: &str, now: Timestamp) -> Result<Option<Term>, Error> {
-    let mut parser = Parser { tokens: tokens(text)?, next: 0, now, inherited: None, open: 0 };
+    let mut parser =
+        Parser { tokens: tokens(text)?, next: 0, now, inherited: None, is_joined: false, open: 0 };
     if parser.peek().kind == TokenKind::End {
         return Ok(None);
     }
@@ -92,10 +95,12 @@ pub(crate) fn parse(text: &str, now: Timestamp) -> Result<Option<Term>, Error> {
     let mut error = parser.expected("\"and\", \"or\" or the end");
     match kind {
         TokenKind::End => return Ok(Some(term)),
-        TokenKind::Word(word) => match not_of_sessions(word, at) {
-            Some(better) => error = better,
-            None => error.suggestion = Error::unknown(at, word).suggestion,
-        },
+        TokenKind::Word(word) => {
+            match not_of_sessions(word, at).or_else(|| foreign::hint(word, at)) {
+                Some(better) => error = better,
+                None => error.suggestion = Error::unknown(at, word).suggestion,
+            }
+        }
         _ => {}
     }
     Err(error)
@@ -107,6 +112,8 @@ struct Parser<'a> {
     now: Timestamp,
     /// The qualifiers that a bare address or number takes over: those of the condition before it.
     inherited: Option<Head>,
+    /// The condition stands behind `and`.
+    is_joined: bool,
     /// Parentheses not closed yet.
     open: usize,
 }
@@ -159,6 +166,7 @@ impl<'a> Parser<'a> {
         loop {
             let Token { kind: TokenKind::Join(join), at } = self.peek() else { return Ok(left) };
             self.next += 1;
+            self.is_joined = join == Join::And;
             left = left.join(join, self.term()?);
             if left.depth() > MAXIMUM_DEPTH {
                 return Err(Error::new(at, Problem::TooDeep));
@@ -199,8 +207,8 @@ impl<'a> Parser<'a> {
         let after = self.peek_at(1).kind;
         if matches!(after, TokenKind::Compare(_) | TokenKind::NotEqual) || after.is_word("in") {
             self.next += 1;
-            let field = Field::find(word).ok_or_else(|| Error::unknown(at, word))?;
-            return self.comparison(field);
+            let (field, proto) = self.field(word, at)?;
+            return Ok(foreign::of_protocol(self.comparison(field)?, proto));
         }
         if let Some(term) = self.primitive(word)? {
             return Ok(term);
@@ -212,14 +220,34 @@ impl<'a> Parser<'a> {
             self.next += 1;
             return self.has();
         }
-        if let Some(field) = Field::find(word) {
+        if let Ok((field, proto)) = self.field(word, at) {
             self.next += 1;
-            return self.bare_field(field);
+            return Ok(foreign::of_protocol(self.bare_field(field)?, proto));
         }
-        if let Some(error) = not_of_sessions(word, at) {
+        if let Some(error) = not_of_sessions(word, at).or_else(|| foreign::hint(word, at)) {
             return Err(error);
         }
-        self.bare_id(word, inherited)
+        let Some(application) = foreign::application(word) else {
+            return self.bare_id(word, inherited);
+        };
+        // Behind "port 80 or" a name is that of another port.
+        match inherited.is_some_and(|head| head.takes_names(word)) {
+            true if self.is_joined => Err(self.ambiguous(word)),
+            true => self.bare_id(word, inherited),
+            false => {
+                self.next += 1;
+                Ok(application)
+            }
+        }
+    }
+
+    /// The field of this name, here or in another program, and the protocol that goes with it.
+    fn field(&self, word: &str, at: usize) -> Result<(&'static Field, Option<Protocol>), Error> {
+        if let Some(field) = Field::find(word) {
+            return Ok((field, None));
+        }
+        foreign::field(word)
+            .ok_or_else(|| foreign::hint(word, at).unwrap_or_else(|| Error::unknown(at, word)))
     }
 
     /// `before`, `after` and `since` with their time.
@@ -263,15 +291,16 @@ impl<'a> Parser<'a> {
             return Err(self.expected("the name of a field"));
         };
         self.next += 1;
-        let field = Field::find(name).ok_or_else(|| Error::unknown(at, name))?;
+        let (field, proto) = self.field(name, at)?;
         if parenthesis {
             self.expect(TokenKind::Close, "\")\"")?;
         }
-        Ok(Test::Has(field).into())
+        Ok(foreign::of_protocol(Test::Has(field).into(), proto))
     }
 
     /// A field without an operator: `sni a.example` means `=`, `sni` alone that there is one.
     fn bare_field(&mut self, field: &'static Field) -> Result<Term, Error> {
+        self.refuse_operator()?;
         match self.peek() {
             Token { kind: TokenKind::Word(word), at } if word.starts_with('~') => {
                 let remedy = "compare with *, as in \"sni = *.example.com\"";

@@ -88,7 +88,7 @@ impl Scope {
 
 fn is_of_application(name: &str) -> bool {
     let groups = ["app", "alpn", "tls_", "ja3", "ja4", "cert_", "http_", "dns_", "ssh_", "hassh"];
-    name == "sni" || groups.iter().any(|group| name.starts_with(group))
+    matches!(name, "name" | "sni") || groups.iter().any(|group| name.starts_with(group))
 }
 
 /// The same field of the other end.

@@ -311,7 +311,7 @@ impl Test {
                 truth.if_decided(part.is_some_and(|part| truth == Truth::Yes || part.is_last))
             }
             Self::Has(field) | Self::Compare(field, ..) | Self::In(field, _)
-                if field.name == "session_id" =>
+                if matches!(field.name, "session_id" | "tag") =>
             {
                 // Each row has an id, and any of them is the session's.
                 truth.if_decided(part.is_some() && truth == Truth::Yes)
@@ -377,7 +377,7 @@ impl Test {
             Self::Compare(field, Comparison::Equal, Value::Text(pattern)) => {
                 let text = pattern.whole()?;
                 match field.name {
-                    "sni" | "http_host" | "dns_names" => {
+                    "name" | "sni" | "http_host" | "dns_names" => {
                         Some(Required::Name(text.to_ascii_lowercase()))
                     }
                     "community_id" => Some(Required::CommunityId(text.to_owned())),

@@ -7,6 +7,7 @@ use units::{ByteSize, Timestamp};
 use wire::App;
 
 use crate::address::AddressSet;
+use crate::ciphers::cipher_name;
 use crate::field::Reading;
 use crate::kind::Kind;
 use crate::names;
@@ -23,6 +24,8 @@ pub(crate) enum Value {
     Text(Pattern),
     Address(AddressSet),
     Flag(bool),
+    /// Cipher suites with such a name.
+    Cipher(Pattern),
 }
 
 impl Value {
@@ -45,6 +48,7 @@ impl Value {
             Kind::DnsType => named(names::dns_type),
             Kind::DnsRcode => named(names::dns_rcode),
             Kind::TlsVersion => named(names::tls_version),
+            Kind::Cipher => number(text).map(Self::Number).or_else(|| cipher(text, quoted)),
             Kind::App => app(text),
         }
     }
@@ -58,6 +62,10 @@ impl Value {
             (Self::Text(pattern), Reading::Text(text)) => pattern.matches(text, true),
             (Self::Address(set), Reading::Address(address)) => set.contains(address),
             (Self::Flag(value), Reading::Flag(read)) => *value == read,
+            (Self::Cipher(pattern), Reading::Number(read)) => {
+                let name = u16::try_from(read).ok().and_then(cipher_name);
+                name.is_some_and(|name| pattern.matches(name, false))
+            }
             _ => false,
         }
     }
@@ -68,7 +76,7 @@ impl Value {
             Self::Number(value) if kind == Kind::Duration => write!(f, "{value}ns"),
             Self::Number(value) => write!(f, "{value}"),
             Self::Time(value) => write!(f, "{value}"),
-            Self::Text(pattern) => write!(f, "{pattern}"),
+            Self::Text(pattern) | Self::Cipher(pattern) => write!(f, "{pattern}"),
             Self::Address(set) => write!(f, "{set}"),
             Self::Flag(value) => f.write_str(if *value { "yes" } else { "no" }),
         }
@@ -106,6 +114,13 @@ fn app(text: &str) -> Option<Value> {
     App::meant_by(text).map(|app| Value::Text(Pattern::bare(app.name())))
 }
 
+/// A pattern that some cipher suite's name fits.
+fn cipher(text: &str, quoted: bool) -> Option<Value> {
+    let pattern = pattern(text, quoted);
+    let is_one = (0..=u16::MAX).filter_map(cipher_name).any(|name| pattern.matches(name, false));
+    is_one.then_some(Value::Cipher(pattern))
+}
+
 /// A decimal or `0x` number. A leading 0 does not mean octal.
 pub(crate) fn number(text: &str) -> Option<u64> {
     let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
@@ -128,11 +143,18 @@ fn flag(text: &str) -> Option<bool> {
     }
 }
 
-/// RFC 3339, a time in a named zone, or what JSON has: nanoseconds since 1970. Shorter numbers are
-/// not taken, for they may be dates.
+/// RFC 3339, a time in a named zone, seconds since 1970 with decimals or without, or what JSON has:
+/// nanoseconds since 1970. Other numbers are not taken: shorter ones may be dates, and of those
+/// between nobody knows the unit.
 pub(crate) fn time(text: &str) -> Option<Timestamp> {
-    if text.len() >= 16 && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return text.parse().ok().map(Timestamp);
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let is_whole = digits == text.len();
+    let has_decimals =
+        text.get(digits..).is_some_and(|rest| rest.len() > 1 && rest.starts_with('.'));
+    match digits {
+        16.. if is_whole => return text.parse().ok().map(Timestamp),
+        9..=11 if is_whole || has_decimals => return Timestamp::from_unix_text(text),
+        _ => {}
     }
     text.parse().ok().or_else(|| zone::time(text))
 }
@@ -224,6 +246,14 @@ mod tests {
     fn short_numbers_are_not_times() {
         assert_eq!(time("1795171222123456789"), Some(Timestamp(1_795_171_222_123_456_789)));
         assert_eq!(time("20121103"), None);
+        assert_eq!(time("1700000000000"), None, "milliseconds, or a year far away");
+        assert_eq!(time("1700000000"), Some(Timestamp(1_700_000_000_000_000_000)));
+        assert_eq!(time("1700000000.25"), Some(Timestamp(1_700_000_000_250_000_000)));
+        assert_eq!(time("999999999"), Some(Timestamp(999_999_999_000_000_000)));
+        assert_eq!(
+            (time("1700000000."), time("1700000000.x"), time("99999999999")),
+            (None, None, None)
+        );
         assert_eq!(time("99999999999999999999"), None);
     }
 }

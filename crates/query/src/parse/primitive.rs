@@ -317,6 +317,11 @@ impl Scope {
 }
 
 impl Head {
+    /// Whether the word is a name that may stand for an id of this type.
+    pub(super) fn takes_names(self, word: &str) -> bool {
+        matches!(self.kind, Type::Port | Type::PortRange) && port(word).is_some()
+    }
+
     /// What has to follow the qualifiers.
     fn expected(self) -> &'static str {
         match (self.kind, self.scope) {

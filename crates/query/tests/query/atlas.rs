@@ -171,6 +171,33 @@ fn check(text: &str, expect: bool) {
 }
 
 #[test]
+fn tags_are_those_of_any_row_of_a_session() {
+    let mut atlas = Atlas::default();
+    for (id, tag) in [("7.0-1", "ET SCAN"), ("7.0-2", "ET POLICY"), ("7.0-2", "ET POLICY")] {
+        atlas.tag(id.to_owned(), tag.to_owned());
+    }
+    let atlas = Arc::new(atlas);
+    let ids = ["7.0-0", "7.0-2"].map(str::to_owned);
+    for (text, expect) in [
+        ("tag = \"et policy\"", true),
+        ("tag *SCAN*", false),
+        ("has tag", true),
+        ("not has tag", false),
+        ("tags != *SCAN*", true),
+    ] {
+        let query = Query::parse(text, NOW).unwrap().with_atlas(Arc::clone(&atlas));
+        assert_eq!(query.matches(&tls(), &ids), expect, "{text}");
+        assert_eq!(
+            query.matches(&tls(), &["7.1-0".to_owned()]),
+            text.contains("not ") || text.contains('!')
+        );
+        // Of one row among others only what it has is known.
+        assert!(query.may_match(&tls(), &ids, None) || !expect, "{text}");
+    }
+    assert_eq!(Query::parse("tag a and country NL", NOW).unwrap().all_needing_atlas().len(), 2);
+}
+
+#[test]
 fn the_file_is_what_the_writer_makes() {
     assert_eq!(FILE, file());
 }

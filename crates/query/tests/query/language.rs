@@ -593,6 +593,69 @@ fn errors_point_at_the_character_and_suggest() {
 }
 
 #[test]
+fn words_of_wireshark_zeek_and_arkime_mean_the_same_here() {
+    for (theirs, ours) in [
+        (
+            "ip.addr == 10.0.0.5 && tcp.port == 443",
+            "host = 10.0.0.5 and (proto = 6 and port = 443)",
+        ),
+        ("!(udp.port == 53) || dns", "not (proto = 17 and port = 53) or app = dns"),
+        ("tcp.port != 80", "proto = 6 and not port = 80"),
+        ("tcp.port in {80, 443}", "proto = 6 and port in {80, 443}"),
+        ("http.response.code >= 500", "http_status >= 500"),
+        ("tls.handshake.extensions_server_name == \"www.example.com\"", "sni www.example.com"),
+        ("id.orig_h = 10.0.0.5 and id.resp_p = 443", "orig_ip 10.0.0.5 and resp_port 443"),
+        ("port.dst == 443 && protocols == tls", "resp_port = 443 and app = tls"),
+        ("host.http == *.example.com", "http_host *.example.com"),
+        ("has(host.dns)", "has dns_names"),
+        ("ssl or http", "app tls or app http"),
+        ("lldp", "ether proto 0x88cc"),
+        ("host 10.0.0.1 and dns", "host 10.0.0.1 and app dns"),
+        ("port 8080 or http", "port 8080 or port 80"),
+        ("ts > 1795171222.5", "start > 1795171222500000000"),
+    ] {
+        assert_eq!(parse(theirs), parse(ours), "{theirs}");
+    }
+    for (text, message) in [
+        ("ip.src == 10.0.0.1", "here write src host ADDRESS"),
+        ("tcp and eth.addr == 00:1b:2c:3d:4e:5f", "here write ether host STATION"),
+        ("tcp.analysis.retransmission", "here write retransmitted_packets > 0"),
+        ("http.host contains \"example\"", "here write =, with * for any"),
+        ("has uid", "here write community_id"),
+        ("tcp port 443 and http", "write \"port http\" or \"app http\""),
+    ] {
+        let error = fails(text).to_string();
+        assert!(error.contains(message), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_name_is_found_wherever_it_stands() {
+    check(&tls(), &[("name www.example.com", true), ("name *.example.org", false)]);
+    check(&http(), &[("has name", true)]);
+    check(&dns(), &[("has name", true)]);
+    check(&ping(), &[("has name", false), ("name != x", true)]);
+    let required = parse("name WWW.example.com").required();
+    assert_eq!(required, [Required::Name("www.example.com".to_owned())]);
+}
+
+#[test]
+fn cipher_suites_have_names() {
+    let mut row = tls();
+    row.names.tls = Some(Box::new(wire::Tls { cipher: Some(0xc02f), ..wire::Tls::default() }));
+    check(
+        &row,
+        &[
+            ("tls_cipher = TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", true),
+            ("tls_cipher = 0xc02f", true),
+            ("tls_cipher = *GCM*", true),
+            ("tls_cipher in {*RC4*, *3DES*}", false),
+        ],
+    );
+    assert!(fails("tls_cipher = TLS_NONE").to_string().contains("is not a cipher suite"));
+}
+
+#[test]
 fn errors_are_shown_with_a_caret() {
     let text = "tcp and\n\thsot 10.0.0.1";
     assert_eq!(
