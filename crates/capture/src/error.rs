@@ -18,7 +18,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The file starts with no capture format's magic.
-    #[error("{}: not a pcap or pcapng file{hint}", path.display())]
+    #[error("{}: not a pcap, pcapng or snoop file{hint}", path.display())]
     NotACapture {
         /// The file.
         path: PathBuf,

@@ -93,15 +93,156 @@ fn a_directory_is_read_in_the_order_of_its_paths_without_what_is_no_capture() {
 fn a_file_that_is_no_capture_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("file");
-    for (bytes, hint) in
-        [(&b"text"[..], ""), (b"\x1f\x8b\x08\0", ", but compressed; pipe it: zcat FILE | ... -")]
-    {
+    let twice = gzip(&gzip(&pcap(1, &[(1, b"first")])));
+    for (bytes, hint) in [
+        (&b"text"[..], ""),
+        (&gzip(b"text"), ""),
+        (&twice, ", but compressed twice"),
+        (b"snooping about, 2", ", although it begins like snoop's"),
+    ] {
         fs::write(&path, bytes).unwrap();
         let seen = drain(&mut open(&path, None, 0));
-        assert_eq!(seen.errors, [format!("{}: not a pcap or pcapng file{hint}", path.display())]);
+        assert_eq!(
+            seen.errors,
+            [format!("{}: not a pcap, pcapng or snoop file{hint}", path.display())]
+        );
     }
     let error = FileSource::open(&directory.path().join("none"), FileOptions::default());
     assert!(matches!(error, Err(Error::Read { .. })));
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn compressed_files_are_read_as_what_they_hold() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    let large = vec![7; 200_000];
+    let plain = pcap(1, &[(1, b"first"), (2, &large), (3, b"third")]);
+    fs::write(&path, &plain).unwrap();
+    let expected = drain(&mut open(&path, None, 0));
+    assert_eq!(expected.packets.len(), 3);
+    let (one, other) = plain.split_at(60_000);
+    for packed in [
+        gzip(&plain),
+        // Several members, as files that were appended to have them.
+        [gzip(one), gzip(other)].concat(),
+        zstd::encode_all(&plain[..], 3).unwrap(),
+        [zstd::encode_all(one, 1).unwrap(), zstd::encode_all(other, 19).unwrap()].concat(),
+    ] {
+        fs::write(&path, &packed).unwrap();
+        let seen = drain(&mut open(&path, None, 0));
+        assert_eq!((&seen.packets, &seen.errors), (&expected.packets, &expected.errors));
+        // What was cut gives what is whole, and says so.
+        fs::write(&path, &packed[..packed.len() - 20]).unwrap();
+        let cut = drain(&mut open(&path, None, 0));
+        assert_eq!(cut.errors.len(), 1, "{:?}", cut.errors);
+        assert!(expected.packets.starts_with(&cut.packets));
+    }
+}
+
+#[test]
+fn a_small_file_that_unpacks_to_gigabytes_takes_no_memory_and_can_be_stopped() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    // One member after the other, each of 64 MiB of zeros: 64 GiB in 64 MiB.
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    for _ in 0..64 {
+        encoder.write_all(&vec![0; 1 << 20]).unwrap();
+    }
+    let member = encoder.finish().unwrap();
+    let mut bomb = gzip(&pcap(1, &[(1, b"first")]));
+    for _ in 0..1024 {
+        bomb.extend(&member);
+    }
+    fs::write(&path, bomb).unwrap();
+    let mut source = open(&path, None, 0);
+    for _ in 0..100 {
+        assert!(matches!(source.next_batch(Duration::ZERO), Ok(Next::Packets(_) | Next::Idle)));
+    }
+    source.begin_stop();
+    assert!(matches!(source.next_batch(Duration::ZERO), Ok(Next::End)));
+}
+
+#[test]
+fn a_compressed_pipe_is_read_as_it_fills() {
+    let (reader, mut writer) = io::pipe().unwrap();
+    let path = format!("/proc/self/fd/{}", reader.as_raw_fd());
+    let mut source = open(Path::new(&path), None, 0);
+    drop(reader);
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(&pcap(1, &[(1, b"first")])).unwrap();
+    encoder.flush().unwrap();
+    writer.write_all(encoder.get_ref()).unwrap();
+    encoder.get_mut().clear();
+    let first = loop {
+        match source.next_batch(Duration::from_secs(10)).unwrap() {
+            Next::Packets(batch) => {
+                break batch.map(|packet| packet.head.to_vec()).collect::<Vec<_>>();
+            }
+            Next::Idle => {}
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(first, [b"first"]);
+    // Nothing is there, and nobody waits for it.
+    assert!(matches!(source.next_batch(Duration::from_millis(1)), Ok(Next::Idle)));
+    encoder.write_all(&pcap(1, &[(2, b"second")])[24..]).unwrap();
+    writer.write_all(&encoder.finish().unwrap()).unwrap();
+    drop(writer);
+    let seen = drain(&mut source);
+    assert_eq!(seen.packets, [(0, at(2), b"second".to_vec())]);
+    assert!(seen.errors.is_empty(), "{:?}", seen.errors);
+}
+
+fn snoop(link: u32, packets: &[(u32, &[u8])]) -> Vec<u8> {
+    let mut file = b"snoop\0\0\0".to_vec();
+    file.extend([2, link].map(u32::to_be_bytes).concat());
+    for (second, bytes) in packets {
+        let len = u32::try_from(bytes.len()).unwrap();
+        let record = (24 + len).next_multiple_of(4);
+        file.extend([len + 1, len, record, 0, *second, 5].map(u32::to_be_bytes).concat());
+        file.extend(*bytes);
+        file.resize(file.len() + usize::try_from(record - 24 - len).unwrap(), 0);
+    }
+    file
+}
+
+#[test]
+fn snoop_files_are_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    let whole = snoop(4, &[(1, b"first"), (2, b"four")]);
+    fs::write(&path, &whole).unwrap();
+    let mut source = open(&path, None, 0);
+    let seen = drain(&mut source);
+    let expected = [(1, &b"first"[..]), (2, b"four")];
+    let expected = expected
+        .map(|(second, bytes)| (0, Timestamp(second * 1_000_000_000 + 5_000), bytes.to_vec()));
+    assert_eq!((&seen.packets[..], seen.errors.len()), (&expected[..], 0));
+    assert_eq!(source.interfaces()[0].link_type, LinkType(1));
+    // Every cut is said, and what is in front of it is handed out.
+    for len in 0..whole.len() {
+        fs::write(&path, &whole[..len]).unwrap();
+        let seen = drain(&mut open(&path, None, 0));
+        assert!(expected.starts_with(&seen.packets), "{len}");
+        assert_eq!(
+            seen.errors.len(),
+            usize::from(len != 16 && len != 48),
+            "{len}: {:?}",
+            seen.errors
+        );
+    }
+    for (at, value) in [(15, 99), (11, 3), (24, 9), (20, 9)] {
+        let mut damaged = whole.clone();
+        damaged[at] = value;
+        fs::write(&path, &damaged).unwrap();
+        assert_eq!(drain(&mut open(&path, None, 0)).errors.len(), 1, "{at}");
+    }
 }
 
 #[test]

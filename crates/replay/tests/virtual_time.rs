@@ -352,7 +352,7 @@ fn an_input_without_a_single_packet_fails_with_its_reason() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "not a capture at all, but long enough to tell").unwrap();
     let (report, _) = run(&options(Pace::Top, 2), file.path(), &PLAIN, &mut go_on);
-    assert!(report.unwrap_err().to_string().ends_with("not a pcap or pcapng file"));
+    assert!(report.unwrap_err().to_string().ends_with("not a pcap, pcapng or snoop file"));
     let missing = Path::new("/nonexistent/file.pcap");
     let (report, _) = run(&options(Pace::Top, 1), missing, &PLAIN, &mut go_on);
     assert!(report.unwrap_err().to_string().starts_with("cannot read /nonexistent/file.pcap"));

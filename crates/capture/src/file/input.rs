@@ -2,9 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::mem;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::unpack::{Compression, Unpacked};
 
 /// Large enough that system calls cost nothing against the copy, small enough to stay in the
 /// second-level cache beside what the packets are copied to.
@@ -18,14 +21,23 @@ pub(super) enum Filled {
     End,
 }
 
+/// Where bytes come from.
+#[derive(Debug)]
+enum From {
+    File(File),
+    Unpacked(Unpacked),
+    /// A file that could not be unpacked.
+    Nothing,
+}
+
 /// The unread part of a file: what is buffered, and where that starts.
 #[derive(Debug)]
 pub(super) struct Input {
-    file: File,
+    from: From,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// Bytes from the file's start to `start`.
+    /// Bytes from the file's start to `start`, as they are unpacked.
     offset: u64,
     /// A pipe or device, which may have nothing to give for a while.
     waits: bool,
@@ -36,7 +48,7 @@ impl Input {
         let waits = !file.metadata()?.is_file();
         let mut buffer = buffer;
         buffer.resize(buffer.len().max(READ_SIZE), 0);
-        Ok(Self { file, buffer, start: 0, end: 0, offset: 0, waits })
+        Ok(Self { from: From::File(file), buffer, start: 0, end: 0, offset: 0, waits })
     }
 
     /// The buffer, for the next file.
@@ -45,6 +57,17 @@ impl Input {
         buffer.truncate(READ_SIZE);
         buffer.shrink_to_fit();
         buffer
+    }
+
+    /// Reads on with what the file holds; false if it was unpacked already.
+    pub(super) fn unpack(&mut self, compression: Compression) -> io::Result<bool> {
+        let From::File(file) = mem::replace(&mut self.from, From::Nothing) else {
+            return Ok(false);
+        };
+        let seen = self.bytes().to_vec();
+        self.from = From::Unpacked(Unpacked::new(compression, seen, (file, self.waits))?);
+        (self.start, self.end) = (0, 0);
+        Ok(true)
     }
 
     /// What is buffered.
@@ -67,7 +90,10 @@ impl Input {
     /// Reads once, as much as there is room for; makes room for `needed` bytes from the first
     /// buffered one.
     pub(super) fn fill(&mut self, needed: usize, wait: Duration) -> io::Result<Filled> {
-        if self.waits && !self.is_ready(wait)? {
+        if let From::File(file) = &self.from
+            && self.waits
+            && !is_ready(file, wait)?
+        {
             return Ok(Filled::Nothing);
         }
         if self.start > 0 {
@@ -83,25 +109,37 @@ impl Input {
             self.buffer.resize(grown.max(self.buffer.len()), 0);
         }
         let room = self.buffer.get_mut(self.end..).unwrap_or_default();
-        match self.file.read(room) {
+        let read = match &mut self.from {
+            From::File(file) => file.read(room),
+            From::Unpacked(unpacked) => unpacked.read(room),
+            From::Nothing => Ok(0),
+        };
+        match read {
             Ok(0) => Ok(Filled::End),
             Ok(count) => {
                 self.end += count;
                 Ok(Filled::Some)
             }
-            Err(error) if is_transient(&error) => Ok(Filled::Nothing),
+            Err(error) if is_transient(&error) => {
+                // A decoder that has nothing left to give waits here for its pipe.
+                if let From::Unpacked(unpacked) = &self.from {
+                    is_ready(unpacked.file(), wait)?;
+                }
+                Ok(Filled::Nothing)
+            }
             Err(error) => Err(error),
         }
     }
+}
 
-    fn is_ready(&self, wait: Duration) -> io::Result<bool> {
-        let timeout = Timespec::try_from(wait).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 });
-        let mut fds = [PollFd::new(&self.file, PollFlags::IN)];
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(count) => Ok(count > 0),
-            Err(rustix::io::Errno::INTR) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+/// Waits until the file or pipe has something, or ends.
+pub(super) fn is_ready(file: &File, wait: Duration) -> io::Result<bool> {
+    let timeout = Timespec::try_from(wait).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 });
+    let mut fds = [PollFd::new(file, PollFlags::IN)];
+    match poll(&mut fds, Some(&timeout)) {
+        Ok(count) => Ok(count > 0),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 

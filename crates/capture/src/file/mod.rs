@@ -1,5 +1,6 @@
-//! Capture files as a source: pcap, pcapng and Stenographer's packet files; one file, all captures
-//! in a directory, or standard input.
+//! Capture files as a source: pcap, pcapng, snoop and Stenographer's packet files, as they are or
+//! compressed by gzip or zstd; one file, all captures in a
+//! directory, or standard input.
 //!
 //! Files are read forward once, never mapped and never sought, so that a pipe works like a file and
 //! a file that is cut while it is read is an error, not a signal. Every packet before a damaged
@@ -14,7 +15,9 @@ mod input;
 mod intake;
 mod pcap;
 mod pcapng;
+mod snoop;
 mod stenotype;
+mod unpack;
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -32,6 +35,7 @@ use rustix::fs::OFlags;
 use crate::{Batch, Counters, Damage, Error, Interface, Next, Source};
 use input::{Filled, Input};
 use intake::{Intake, Parsed, Refused, Stop};
+use unpack::Compression;
 
 /// Files opened, buffers parsed and filled within one call, at most. A block of 16 MiB takes seven,
 /// for the buffer doubles.
@@ -74,6 +78,7 @@ enum Parser {
     Unknown,
     Pcap(pcap::Pcap),
     Pcapng(pcapng::Pcapng),
+    Snoop(snoop::Snoop),
     Stenotype(stenotype::Stenotype),
 }
 
@@ -247,6 +252,7 @@ impl Open {
         match &mut self.parser {
             Parser::Pcap(pcap) => pcap.parse(bytes, intake),
             Parser::Pcapng(pcapng) => pcapng.parse(bytes, intake),
+            Parser::Snoop(snoop) => snoop.parse(bytes, intake),
             Parser::Stenotype(stenotype) => stenotype.parse(bytes, intake),
             Parser::Unknown => self.recognize(intake),
         }
@@ -269,6 +275,15 @@ impl Open {
                 Ok(None) => return Parsed::more(0, HEADER, pcap::FILE_HEADER_SIZE),
                 Err(refused) => return Parsed::refused(0, refused),
             }
+        } else if snoop::recognize(magic) {
+            match snoop::Snoop::start(bytes, intake) {
+                Ok(Some((snoop, consumed))) => {
+                    self.parser = Parser::Snoop(snoop);
+                    consumed
+                }
+                Ok(None) => return Parsed::more(0, HEADER, snoop::FILE_HEADER_SIZE),
+                Err(refused) => return Parsed::refused(0, refused),
+            }
         } else if stenotype::recognize(magic) {
             const BLOCK_HEADER: usize = 48;
             if bytes.len() < BLOCK_HEADER {
@@ -283,12 +298,24 @@ impl Open {
                 Err(refused) => return Parsed::refused(0, refused),
             }
             0
+        } else if let Some(compression) = Compression::recognize(magic) {
+            return self.unpack(compression);
         } else {
-            let compressed = matches!(magic, [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd]);
-            let hint = if compressed { ", but compressed; pipe it: zcat FILE | ... -" } else { "" };
-            return Parsed::refused(0, Error::NotACapture { path: self.path.clone(), hint });
+            return Parsed::refused(0, Error::NotACapture { path: self.path.clone(), hint: "" });
         };
         Parsed { consumed, stop: Stop::HandOut }
+    }
+
+    /// Goes on with what the file holds.
+    fn unpack(&mut self, compression: Compression) -> Parsed {
+        match self.input.unpack(compression) {
+            Ok(true) => Parsed::more(0, "the file header", 4),
+            Ok(false) => {
+                let (path, hint) = (self.path.clone(), ", but compressed twice");
+                Parsed::refused(0, Error::NotACapture { path, hint })
+            }
+            Err(error) => Parsed::refused(0, read_error(&self.path)(error)),
+        }
     }
 }
 

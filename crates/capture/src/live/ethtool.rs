@@ -213,6 +213,10 @@ impl Card<'_> {
     }
 
     fn cutting(self) -> Option<String> {
+        // Where nothing was ever sent, nothing is cut: a port that is there to receive.
+        if kernel_count(self.name, "tx_packets") == Some(0) {
+            return None;
+        }
         let on = [("tso", self.is_on(GET_TSO)), ("gso", self.is_on(GET_GSO))];
         let (said, command) = switched_on(&on)?;
         let name = self.name;

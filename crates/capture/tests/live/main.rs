@@ -364,6 +364,9 @@ fn settings_that_falsify_a_capture_are_named_with_what_mends_them() {
     }
     let advice = || LiveSource::open(&options(&["right"])).unwrap().advice();
     assert!(run("ethtool", &["-K", "right", "tso", "on", "gso", "on", "gro", "on"]));
+    // It has sent nothing so far, and may be there to receive only.
+    assert!(advice().iter().all(|line| !line.contains("cuts")));
+    FrameSender::open("right").unwrap().send(&frame(UDP, &[], 60)).unwrap();
     assert_eq!(
         advice(),
         [
