@@ -123,7 +123,7 @@ impl Top {
         };
         let mut own: Vec<TopValue> = Vec::new();
         let row = (&found.session, from_ref(&found.id));
-        self.field.each(row, self.atlas.as_deref(), |reading| own.push(value(reading)));
+        self.field.each(row, self.atlas.as_deref(), |reading| own.push(TopValue::of(reading)));
         // Both ends may be the same host.
         own.sort_unstable();
         own.dedup();
@@ -157,15 +157,25 @@ impl Top {
     }
 }
 
-fn value(reading: Reading<'_>) -> TopValue {
-    match reading {
-        Reading::Number(number) => TopValue::Number(number),
-        Reading::Time(time) => TopValue::Time(time),
-        // One name however it is written.
-        Reading::Name(text) => TopValue::Text(text.to_ascii_lowercase()),
-        Reading::Text(text) => TopValue::Text(text.to_owned()),
-        Reading::Address(address) => TopValue::Address(address),
-        Reading::Flag(flag) => TopValue::Flag(flag),
+impl TopValue {
+    /// What a field has, as it is written.
+    pub fn as_written(reading: Reading<'_>) -> Self {
+        match reading {
+            Reading::Name(text) => Self::Text(text.to_owned()),
+            reading => Self::of(reading),
+        }
+    }
+
+    /// What a field has; names in lower case, for a name is the same however it is written.
+    pub fn of(reading: Reading<'_>) -> Self {
+        match reading {
+            Reading::Number(number) => Self::Number(number),
+            Reading::Time(time) => Self::Time(time),
+            Reading::Name(text) => Self::Text(text.to_ascii_lowercase()),
+            Reading::Text(text) => Self::Text(text.to_owned()),
+            Reading::Address(address) => Self::Address(address),
+            Reading::Flag(flag) => Self::Flag(flag),
+        }
     }
 }
 

@@ -10,10 +10,15 @@ use rustix::process::{Pid, test_kill_process};
 use crate::disk::{self, Layer};
 use crate::processes::Stat;
 
+/// What this machine calls itself.
+pub fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
 /// This process. What the system does not say stays empty.
 pub fn claimant() -> Claimant {
     let process = std::process::id();
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let host = host_name();
     let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id");
     let boot_id = boot_id.ok().and_then(|text| boot_id_of(text.trim())).unwrap_or_default();
     // "pid:[4026531836]": namespaces(7).

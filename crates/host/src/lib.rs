@@ -55,9 +55,10 @@ pub mod tracepoints;
 pub mod untrusted;
 pub mod usage;
 mod user;
+mod zone;
 
 pub use cached::{cached_share, page_bytes};
-pub use claimant::{claim_interval_ms, claimant, is_gone};
+pub use claimant::{claim_interval_ms, claimant, host_name, is_gone};
 pub use clock::SystemClock;
 pub use control::{ControlSocket, ask, control_sockets};
 pub use directory::{Directory, OpenFile, default_cache_directory};
@@ -90,4 +91,5 @@ pub use tail::Tail;
 pub use temporary::TemporaryDirectory;
 pub use threads::thread_times;
 pub use timed::{Taken, Timed, can_start};
-pub use user::User;
+pub use user::{User, this_user};
+pub use zone::local_offset_s;

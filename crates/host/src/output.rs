@@ -53,6 +53,16 @@ impl Output {
         self.finish()
     }
 
+    /// The same of a file that is there to be given away: who may read it is up to the umask.
+    pub fn finish_public(self, bytes: &[u8]) -> Result<(), Error> {
+        let mode = std::fs::Permissions::from_mode(0o666 & !umask());
+        let permitted = self.draft.is_none() || self.file.set_permissions(mode).is_ok();
+        if !permitted {
+            return Err(Error::path("write", &self.path, io::ErrorKind::PermissionDenied));
+        }
+        self.finish_with(bytes)
+    }
+
     /// Gives the file its name. A link that has it is replaced, not followed.
     pub fn finish(mut self) -> Result<(), Error> {
         let fail = |error| Error::path("write", &self.path, error);
@@ -193,13 +203,7 @@ fn open_stream(path: &Path) -> Result<File, Error> {
 
 /// Writes a small file whole, in place of one that is there; who may read it is up to the umask.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let output = Output::create(path, true)?;
-    let mode = std::fs::Permissions::from_mode(0o666 & !umask());
-    let permitted = output.draft.is_none() || output.file.set_permissions(mode).is_ok();
-    if !permitted {
-        return Err(Error::path("write", path, io::ErrorKind::PermissionDenied));
-    }
-    output.finish_with(bytes)
+    Output::create(path, true)?.finish_public(bytes)
 }
 
 /// The mask of this process, which there is no other way to read without changing it

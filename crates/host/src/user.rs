@@ -115,6 +115,15 @@ fn look_up(key: &Key) -> Option<User> {
     Some(User { uid: entry.pw_uid, gid: entry.pw_gid, groups, entry: entry_texts })
 }
 
+/// The user that this process runs as, by name where it has one, and who called it as root.
+pub fn this_user() -> (String, Option<String>) {
+    let named = |uid: libc::uid_t| match look_up(&Key::Number(uid)) {
+        Some(User { entry: Some((name, _)), .. }) => name.to_string_lossy().into_owned(),
+        _ => uid.to_string(),
+    };
+    (named(geteuid().as_raw()), calling_user().map(named))
+}
+
 /// The number of the user who called this program as root; `None` where nobody else did.
 pub(crate) fn calling_user() -> Option<libc::uid_t> {
     if !geteuid().is_root() {
@@ -131,6 +140,13 @@ fn said(variable: impl Fn(&str) -> Option<String>) -> Option<libc::uid_t> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn this_user_has_a_name_or_a_number() {
+        let (user, _) = this_user();
+        assert!(!user.is_empty());
+        assert_eq!(user == "root", geteuid().is_root(), "{user}");
+    }
 
     #[test]
     fn the_caller_is_who_was_lent_the_rights_of_root() {

@@ -4,6 +4,7 @@
 //! Names of fields in JSON and CSV are those of queries and of the Parquet columns
 //! (docs/sessions.md). Text from outside goes through `safe`, whatever it goes to.
 
+mod chosen;
 mod diagnosis;
 mod disks;
 mod events;
@@ -30,6 +31,7 @@ mod salvage;
 mod samples;
 mod scrub;
 mod session;
+mod session_table;
 mod sheet;
 mod stenographer;
 mod table;
@@ -39,6 +41,7 @@ mod traced;
 mod verification;
 mod volume;
 
+pub use chosen::{ChosenTable, SessionColumns};
 pub use diagnosis::{DiagnosisPage, diagnosis, diagnosis_html, diagnosis_json};
 pub use events::{LogEnds, LogEvent, LogReader, NoLog, log_events, tag_line};
 pub use explain::{explain, explain_json, fields, fields_json};
@@ -46,7 +49,7 @@ pub use facts::{FactsError, differences, differences_json, facts_json, parse_fac
 pub use hold::{HoldSummary, holds, holds_json, parse_hold};
 pub use io::{io, io_json, touch, touch_json, touches};
 pub use manifest::{
-    ExpectedOutput, ManifestError, ReadManifest, hex, manifest_json, parse_manifest,
+    ExpectedOutput, Maker, ManifestError, ReadManifest, hex, manifest_json, parse_manifest,
 };
 pub use map::{map, map_grid, map_svg, map_svg_grid};
 pub use members::{
@@ -74,15 +77,16 @@ pub use safe::{coloured_lines, lines, path, path_value, printable};
 pub use salvage::{salvaged, salvaged_json};
 pub use samples::{SocketSamples, socket_series};
 pub use scrub::{scrubbed, scrubbed_json};
-pub use session::{SessionTable, csv_heading, csv_line, json_line, session_file_name, session_id};
+pub use session::{csv_heading, csv_line, json_line, session_file_name, session_id, session_tag};
+pub use session_table::SessionTable;
 pub use sheet::{
     Cell, DiskGrouping, HEAD_SECONDS, RecorderGrouping, Sheet, SheetColumn, SheetLine, SheetOrder,
     SocketGrouping, VitalsGrouping, disks_sheet, dns_sheet, profile_head, profile_sheet,
     recorders_sheet, sheets_json, sockets_sheet, talkers_sheet, traffic_head, vitals_sheet,
 };
 pub use stenographer::stenographer_volume;
-pub use text::{clock_time, duration, plural, rate};
-pub use top::{top, top_json};
+pub use text::{Zone, clock_time, duration, plural, rate};
+pub use top::{top, top_csv, top_json};
 pub use traced::{traced, traced_json};
 pub use verification::{verification, verification_json};
 pub use volume::{created, created_json, inspection, inspection_json};

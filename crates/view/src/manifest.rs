@@ -17,10 +17,25 @@ const BEFORE_SEAL: &str = ",\n  \"seal\": ";
 /// What stands behind the seal.
 const AFTER_SEAL: &str = "\n}\n";
 
+/// Who made an extract, where and with what.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Maker {
+    /// Name and version of the program.
+    pub program: String,
+    /// Name of the machine.
+    pub host: String,
+    /// The user that the program ran as.
+    pub user: String,
+    /// Who called it as that user, where sudo or pkexec say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub called_by: Option<String>,
+}
+
 #[derive(Serialize)]
 struct ManifestJson<'a> {
     version: u16,
     made_ns: i64,
+    made_by: &'a Maker,
     query: &'a str,
     request: AskedJson<'a>,
     volume_id: String,
@@ -163,8 +178,13 @@ struct PieceJson {
 
 /// The manifest as JSON; `files` are the names of its outputs, in their order. It ends with a seal,
 /// signed if there is a key.
-pub fn manifest_json(manifest: &Manifest, files: &[String], key: Option<&SigningKey>) -> String {
-    let text = unsealed(manifest, files);
+pub fn manifest_json(
+    manifest: &Manifest,
+    maker: &Maker,
+    files: &[String],
+    key: Option<&SigningKey>,
+) -> String {
+    let text = unsealed(manifest, maker, files);
     let body = text.strip_suffix(AFTER_SEAL).expect("an object ends with its brace");
     let seal = Seal::of(body.as_bytes(), key);
     let signature = |(key, signature): (PublicKey, [u8; 64])| SignatureJson {
@@ -176,7 +196,7 @@ pub fn manifest_json(manifest: &Manifest, files: &[String], key: Option<&Signing
     format!("{body}{BEFORE_SEAL}{seal}{AFTER_SEAL}")
 }
 
-fn unsealed(manifest: &Manifest, files: &[String]) -> String {
+fn unsealed(manifest: &Manifest, made_by: &Maker, files: &[String]) -> String {
     let names = files.iter().cloned().map(Some).chain(core::iter::repeat(None));
     let outputs = manifest.outputs.iter().zip(names).map(|(output, file)| OutputJson {
         file,
@@ -194,6 +214,7 @@ fn unsealed(manifest: &Manifest, files: &[String]) -> String {
     json_pretty(&ManifestJson {
         version: VERSION,
         made_ns: manifest.made.0,
+        made_by,
         query: &manifest.query,
         request: asked(&manifest.asked),
         volume_id: manifest.volume.to_string(),

@@ -156,8 +156,12 @@ fn left_out(total: &Account) -> Option<String> {
 
 fn accounts(report: &Report, width: Option<usize>) -> String {
     let shown = report.interfaces.iter().take(INTERFACES_SHOWN);
-    let mut rows: Vec<Vec<String>> =
-        shown.map(|account| cells(&printable(&account.name), account)).collect();
+    // What comes from files may have no interface.
+    let name = |account: &Account| match &*account.name {
+        "" => "(files)".to_owned(),
+        name => printable(name),
+    };
+    let mut rows: Vec<Vec<String>> = shown.map(|account| cells(&name(account), account)).collect();
     let left = report.interfaces.len().saturating_sub(INTERFACES_SHOWN);
     if left > 0 {
         rows.push(vec![format!("({left} more)")]);

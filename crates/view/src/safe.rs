@@ -96,21 +96,48 @@ fn escaped(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
+/// Between the values of a list in a cell of CSV. In a value it is escaped.
+const CSV_SEPARATOR: char = '|';
+
 /// A cell of CSV (RFC 4180) with text.
 pub(crate) fn csv_cell(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 2);
-    if is_formula(text) {
-        safe.push('\'');
+    escape_csv(text, |_| true, &mut safe);
+    csv_quoted(text, safe)
+}
+
+/// A cell of CSV with several texts. It can be split at [`CSV_SEPARATOR`] again.
+pub(crate) fn csv_list<'t>(texts: impl Iterator<Item = &'t str>) -> String {
+    let mut safe = String::new();
+    let mut first = None;
+    for text in texts {
+        if first.is_some() {
+            safe.push(CSV_SEPARATOR);
+        }
+        first = first.or(Some(text));
+        escape_csv(text, |letter| letter != CSV_SEPARATOR, &mut safe);
     }
+    csv_quoted(first.unwrap_or_default(), safe)
+}
+
+fn escape_csv(text: &str, stays: impl Fn(char) -> bool, safe: &mut String) {
     let mut rest = text.chars();
     while let Some(letter) = rest.next() {
-        if is_harmless(letter) && !(letter == '\\' && rest.as_str().starts_with("u{")) {
+        let is_escape = letter == '\\' && rest.as_str().starts_with("u{");
+        if is_harmless(letter) && stays(letter) && !is_escape {
             safe.push(letter);
         } else {
             write!(safe, "\\u{{{:x}}}", u32::from(letter)).expect("a string takes all text");
         }
     }
-    if safe.contains([',', '"']) { format!("\"{}\"", safe.replace('"', "\"\"")) } else { safe }
+}
+
+/// The cell, no formula although `text` is at its beginning, in quotes where it needs them.
+fn csv_quoted(text: &str, mut cell: String) -> String {
+    if is_formula(text) {
+        cell.insert(0, '\'');
+    }
+    if cell.contains([',', '"']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
 }
 
 /// A spreadsheet would compute it; and what looks as if it had been kept from that.

@@ -1,4 +1,4 @@
-//! Session rows: a table for people, JSON lines and CSV for programs.
+//! Session rows as JSON lines and CSV, for programs.
 //!
 //! One list of fields makes JSON and CSV; a field that is absent is left out of the JSON and empty
 //! in the CSV.
@@ -7,16 +7,15 @@ use std::borrow::Cow;
 
 use extract::{Found, Held, SessionStart};
 use format::slice::{Direction, Slice};
+use query::{cipher_name, tls_version_name};
 use serde::Deserialize;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use wire::{Address, Ssh, TcpOptions, Tls};
 
-use crate::safe::{self, csv_cell, printable};
-use crate::table::{Column, LongTable};
-use crate::text::{duration, grouped, time};
+use crate::safe::{self, csv_cell, csv_list};
 
 /// A value of a field.
-enum Value<'a> {
+pub(crate) enum Value<'a> {
     Absent,
     Count(u64),
     Nanos(i64),
@@ -24,6 +23,7 @@ enum Value<'a> {
     Text(Cow<'a, str>),
     Texts(&'a [String]),
     Numbers(&'a [u16]),
+    Several(Vec<Value<'a>>),
 }
 
 impl Serialize for Value<'_> {
@@ -36,40 +36,49 @@ impl Serialize for Value<'_> {
             Self::Text(text) => serializer.serialize_str(text),
             Self::Texts(texts) => serializer.collect_seq(*texts),
             Self::Numbers(numbers) => serializer.collect_seq(*numbers),
+            Self::Several(values) => serializer.collect_seq(values),
         }
     }
 }
 
 impl Value<'_> {
-    fn is_absent(&self) -> bool {
+    pub(crate) fn is_absent(&self) -> bool {
         match self {
             Self::Absent => true,
             Self::Texts(texts) => texts.is_empty(),
             Self::Numbers(numbers) => numbers.is_empty(),
+            Self::Several(values) => values.is_empty(),
             _ => false,
         }
     }
 
     /// A cell: what is text may be anybody's.
-    fn csv(&self) -> String {
-        match self {
-            Self::Text(_) | Self::Texts(_) => csv_cell(&self.plain()),
-            _ => self.plain(),
-        }
-    }
-
-    /// Lists are joined by blanks: no name in them has one.
-    fn plain(&self) -> String {
+    pub(crate) fn csv(&self) -> String {
         match self {
             Self::Absent => String::new(),
             Self::Count(count) => count.to_string(),
             Self::Nanos(nanos) => nanos.to_string(),
             Self::Flag(flag) => flag.to_string(),
+            Self::Text(text) => csv_cell(text),
+            Self::Texts(texts) => csv_list(texts.iter().map(String::as_str)),
+            Self::Numbers(numbers) => {
+                let numbers: Vec<String> = numbers.iter().map(u16::to_string).collect();
+                csv_list(numbers.iter().map(String::as_str))
+            }
+            Self::Several(values) => {
+                let texts: Vec<String> = values.iter().map(Self::plain).collect();
+                csv_list(texts.iter().map(String::as_str))
+            }
+        }
+    }
+
+    /// As it is; several with blanks between them.
+    pub(crate) fn plain(&self) -> String {
+        match self {
             Self::Text(text) => text.to_string(),
             Self::Texts(texts) => texts.join(" "),
-            Self::Numbers(numbers) => {
-                numbers.iter().map(u16::to_string).collect::<Vec<_>>().join(" ")
-            }
+            Self::Several(values) => values.iter().map(Self::plain).collect::<Vec<_>>().join(" "),
+            value => value.csv(),
         }
     }
 }
@@ -109,11 +118,11 @@ fn syn(side: &Direction) -> Option<&TcpOptions> {
     side.syn_options.as_ref()
 }
 
-fn has_ports(slice: &Slice) -> bool {
+pub(crate) fn has_ports(slice: &Slice) -> bool {
     slice.tuple.proto.has_ports()
 }
 
-type Read = for<'a> fn(&'a Found) -> Value<'a>;
+pub(crate) type Read = for<'a> fn(&'a Found) -> Value<'a>;
 
 /// A name for the file of one session: by its start, so that names sort, its ends and its id.
 pub fn session_file_name(session: &SessionStart) -> String {
@@ -146,8 +155,19 @@ pub fn session_id(line: &str) -> Option<String> {
     }
 }
 
+/// The session and the tag of a line that `wirespool tag` prints; `None` for any other.
+pub fn session_tag(line: &str) -> Option<(String, String)> {
+    #[derive(Deserialize)]
+    struct Tagged {
+        session_id: String,
+        tag: String,
+    }
+    let Tagged { session_id, tag } = serde_json::from_str(line).ok()?;
+    Some((session_id, tag))
+}
+
 /// Every field, in the order of docs/sessions.md except that the best known come first.
-const FIELDS: [(&str, Read); 90] = [
+pub(crate) const FIELDS: [(&str, Read); 92] = [
     ("session_id", |row| text(Some(&row.id))),
     ("community_id", |row| text(row.community_id.as_ref().map(|id| &*id.0))),
     ("proto", |row| Value::Count(row.session.tuple.proto.0.into())),
@@ -212,7 +232,9 @@ const FIELDS: [(&str, Read); 90] = [
     ("alpn", |row| Value::Texts(&row.session.names.alpn)),
     ("alpn_chosen", |row| text(tls(row).and_then(|tls| tls.alpn_chosen.as_deref()))),
     ("tls_version", |row| count(row.session.names.tls_version)),
+    ("tls_version_name", |row| text(row.session.names.tls_version.and_then(tls_version_name))),
     ("tls_cipher", |row| count(tls(row).and_then(|tls| tls.cipher))),
+    ("tls_cipher_name", |row| text(tls(row).and_then(|tls| tls.cipher).and_then(cipher_name))),
     ("ja3", |row| text(tls(row).and_then(|tls| tls.ja3.as_deref()))),
     ("ja3s", |row| text(tls(row).and_then(|tls| tls.ja3s.as_deref()))),
     ("ja4", |row| text(tls(row).and_then(|tls| tls.ja4.as_deref()))),
@@ -274,91 +296,15 @@ pub fn csv_line(row: &Found) -> String {
     FIELDS.map(|(_, read)| read(row).csv()).join(",") + "\n"
 }
 
-const COLUMNS: [Column; 10] = [
-    Column { title: "SESSION", is_number: false, least: 0, rank: 0 },
-    Column { title: "START (UTC)", is_number: false, least: 0, rank: 4 },
-    Column { title: "DURATION", is_number: true, least: 0, rank: 6 },
-    Column { title: "PROTO", is_number: false, least: 0, rank: 0 },
-    Column { title: "ORIGINATOR", is_number: false, least: 21, rank: 0 },
-    Column { title: "RESPONDER", is_number: false, least: 21, rank: 0 },
-    Column { title: "PACKETS", is_number: true, least: 0, rank: 2 },
-    Column { title: "BYTES", is_number: true, least: 0, rank: 3 },
-    Column { title: "STATE", is_number: false, least: 0, rank: 5 },
-    Column { title: "NAME", is_number: false, least: 20, rank: 1 },
-];
-
-/// Session rows as a table of any length, in constant memory.
-#[derive(Debug)]
-pub struct SessionTable(LongTable);
-
-impl SessionTable {
-    /// A table at most `width` characters wide.
-    pub fn new(width: Option<usize>) -> Self {
-        Self(LongTable::new(&COLUMNS, width))
-    }
-
-    /// Takes a row; gives the text that is ready to be shown.
-    #[must_use]
-    pub fn push(&mut self, row: &Found) -> String {
-        self.0.push(cells(row))
-    }
-
-    /// The rest of the text: of no rows, none.
-    #[must_use]
-    pub fn finish(self) -> String {
-        if self.0.is_empty() { String::new() } else { self.0.finish() }
-    }
-}
-
-fn cells(row: &Found) -> Vec<String> {
-    let slice = &row.session;
-    let proto = slice.tuple.proto;
-    let end = |address: Address, port: u16| match address {
-        Address::V6(_) if has_ports(slice) => format!("[{address}]:{port}"),
-        _ if has_ports(slice) => format!("{address}:{port}"),
-        _ => address.to_string(),
-    };
-    vec![
-        row.id.clone(),
-        time(slice.start),
-        duration(slice.end.since(slice.start)),
-        proto.name().map_or_else(|| proto.0.to_string(), str::to_owned),
-        end(slice.tuple.orig, slice.tuple.orig_port),
-        end(slice.tuple.resp, slice.tuple.resp_port),
-        grouped(slice.orig.packets.saturating_add(slice.resp.packets)),
-        grouped(slice.orig.frame_bytes.saturating_add(slice.resp.frame_bytes)),
-        slice.state.name().to_owned(),
-        printable(&name(row)),
-    ]
-}
-
-/// What the session is best known by.
-fn name(row: &Found) -> String {
-    let names = &row.session.names;
-    let first = |texts: &[String]| texts.first().cloned().unwrap_or_default();
-    let app = row.session.app.map(|known| known.app.name());
-    let best = match (&names.sni, app) {
-        (Some(sni), _) => sni.clone(),
-        (None, Some("http")) => format!("{}{}", first(&names.http_host), first(&names.http_path)),
-        (None, Some("dns")) => names.dns_names.join(" "),
-        (None, app) => app.unwrap_or_default().to_owned(),
-    };
-    match row.packets {
-        Held::Held => best,
-        Held::Partly => format!("{best} (partly overwritten)"),
-        Held::Retired => format!("{best} (overwritten)"),
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use format::slice::{Names, State};
     use units::Timestamp;
     use wire::{App, AppBy, FiveTuple, Protocol, Recognised};
 
     use super::*;
 
-    fn found(path: &str) -> Found {
+    pub(crate) fn found(path: &str) -> Found {
         let tuple = FiveTuple {
             orig: Address::V6("2001:db8::1".parse().unwrap()),
             resp: Address::V6("2001:db8::2".parse().unwrap()),
@@ -408,22 +354,18 @@ mod tests {
     }
 
     #[test]
+    fn a_line_of_tags_names_a_session_and_its_tag() {
+        let line = "{\"session_id\":\"9.0-1\",\"tag\":\"ET SCAN\",\"event_ns\":5}";
+        assert_eq!(session_tag(line), Some(("9.0-1".to_owned(), "ET SCAN".to_owned())));
+        assert_eq!((session_tag("9.0-1"), session_tag("{}"), session_tag("")), (None, None, None));
+    }
+
+    #[test]
     fn csv_has_every_column_and_quotes_what_needs_it() {
         let line = csv_line(&found("/a,b\"c"));
         assert!(line.contains(",\"/a,b\"\"c\","), "{line}");
         let plain = csv_line(&found("/"));
         assert_eq!(plain.split(',').count(), csv_heading().split(',').count());
-        assert!(plain.contains(",200 404,"), "{plain}");
-    }
-
-    #[test]
-    fn a_table_shows_ends_and_the_best_name_harmlessly() {
-        let mut table = SessionTable::new(None);
-        assert_eq!(table.push(&found("/\u{1b}[31m")), "");
-        let text = table.finish();
-        let row = text.lines().nth(1).unwrap();
-        assert!(row.contains("[2001:db8::1]:40000  [2001:db8::2]:80"), "{row}");
-        assert!(row.ends_with("example.com/\\u{1b}[31m (partly overwritten)"), "{row}");
-        assert_eq!(SessionTable::new(None).finish(), "");
+        assert!(plain.contains(",200|404,"), "{plain}");
     }
 }

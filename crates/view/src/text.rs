@@ -67,6 +67,35 @@ pub(crate) fn grouped(count: u64) -> String {
     text
 }
 
+/// The clock that tables show times by.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Zone {
+    /// UTC.
+    #[default]
+    Utc,
+    /// That of the machine: the seconds that its clocks are ahead of UTC at a second since 1970.
+    Local(fn(i64) -> i32),
+}
+
+impl Zone {
+    /// The name in a heading.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Utc => "UTC",
+            Self::Local(_) => "local",
+        }
+    }
+
+    /// A time in milliseconds; where it is not UTC with its offset, so that a query can take it.
+    pub(crate) fn time(self, at: Timestamp) -> String {
+        let Self::Local(offset) = self else { return time(at) };
+        let seconds = i64::from(offset(at.unix_seconds()));
+        let local = time(at.plus_nanos(seconds.saturating_mul(NANOS_PER_SECOND)));
+        let (sign, minutes) = (if seconds < 0 { '-' } else { '+' }, seconds.abs() / 60);
+        format!("{local}{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+    }
+}
+
 /// A time in milliseconds: `2026-11-20 10:40:22.123`, UTC.
 pub(crate) fn time(time: Timestamp) -> String {
     cut(time, 23)
@@ -148,6 +177,18 @@ mod tests {
         ] {
             assert_eq!(duration(nanos), text);
         }
+    }
+
+    #[test]
+    fn local_times_have_their_offset() {
+        let at: Timestamp = "2026-11-20T23:40:22.1234Z".parse().unwrap();
+        assert_eq!(Zone::Utc.time(at), "2026-11-20 23:40:22.123");
+        let india = Zone::Local(|_| 19_800).time(at);
+        assert_eq!(india, "2026-11-21 05:10:22.123+05:30");
+        assert_eq!(Zone::Local(|_| -12_600).time(at), "2026-11-20 20:10:22.123-03:30");
+        let back: Timestamp = india.parse().unwrap();
+        assert_eq!(back.0, at.0 / 1_000_000 * 1_000_000);
+        assert_eq!(Zone::Local(|_| i32::MIN).time(Timestamp::MIN).len(), 33);
     }
 
     #[test]

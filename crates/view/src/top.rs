@@ -1,14 +1,15 @@
 //! The values of a field with the most traffic, as a table and as JSON lines.
 
 use extract::{Measure, Top, TopRow, TopValue, Weight};
-use query::{Field, Kind};
+use query::{Field, Kind, cipher_name, dns_rcode_name, dns_type_name, tls_version_name};
 use serde::Serialize;
 use units::ByteSize;
 use wire::Protocol;
 
 use crate::safe::{json_line, printable};
+use crate::session::Value;
 use crate::table::{Column, render};
-use crate::text::{duration, grouped, percent, time};
+use crate::text::{Zone, duration, grouped, percent};
 use crate::verification::to_u64;
 
 const COLUMNS: [Column<'_>; 6] = [
@@ -27,7 +28,7 @@ pub fn top(
     field: &Field,
     top: Top,
     (weight, limit): (Weight, usize),
-    width: Option<usize>,
+    (width, zone): (Option<usize>, Zone),
 ) -> String {
     let (total, absent, uncounted) = (top.total, top.absent, top.uncounted);
     let values = top.values();
@@ -48,7 +49,7 @@ pub fn top(
     };
     let mut lines: Vec<Vec<String>> = rows
         .iter()
-        .map(|row| line(printable(&text(field.kind, &row.value)), &row.measure))
+        .map(|row| line(printable(&text(field.kind, &row.value, zone)), &row.measure))
         .collect();
     if uncounted.sessions > 0 {
         lines.push(line("(values beyond those counted)".to_owned(), &uncounted));
@@ -87,7 +88,7 @@ pub fn top_json(field: &Field, top: Top, weight: Weight, limit: usize) -> String
                 TopValue::Number(number) => (*number).into(),
                 TopValue::Time(time) => time.0.into(),
                 TopValue::Flag(flag) => (*flag).into(),
-                value => text(field.kind, value).into(),
+                value => text(field.kind, value, Zone::Utc).into(),
             },
             name: name(field.kind, &row.value),
             sessions: row.measure.sessions,
@@ -100,7 +101,24 @@ pub fn top_json(field: &Field, top: Top, weight: Weight, limit: usize) -> String
     top.rows(weight, limit).into_iter().map(line).collect()
 }
 
-fn text(kind: Kind, value: &TopValue) -> String {
+/// A heading and a line for each value, with what [`top_json`] has.
+pub fn top_csv(field: &Field, top: Top, weight: Weight, limit: usize) -> String {
+    let total = top.total.weight(weight);
+    let line = |row: TopRow| {
+        let value = Value::from(row.value.clone());
+        let name = name(field.kind, &row.value).unwrap_or_default();
+        let Measure { sessions, packets, bytes } = row.measure;
+        let share = share(row.measure.weight(weight), total);
+        let (field, value) = (field.name, value.csv());
+        format!("{field},{value},{name},{sessions},{packets},{bytes},{share}\n")
+    };
+    let lines = top.rows(weight, limit).into_iter().map(line);
+    core::iter::once("field,value,name,sessions,packets,bytes,share\n".to_owned())
+        .chain(lines)
+        .collect()
+}
+
+pub(crate) fn text(kind: Kind, value: &TopValue, zone: Zone) -> String {
     match value {
         TopValue::Number(nanos) if kind == Kind::Duration => {
             duration(i64::try_from(*nanos).unwrap_or(i64::MAX))
@@ -108,7 +126,7 @@ fn text(kind: Kind, value: &TopValue) -> String {
         TopValue::Number(number) => {
             name(kind, value).map_or_else(|| number.to_string(), |name| format!("{number} {name}"))
         }
-        TopValue::Time(at) => time(*at),
+        TopValue::Time(at) => zone.time(*at),
         TopValue::Text(text) => text.clone(),
         TopValue::Address(address) => address.to_string(),
         TopValue::Flag(flag) => if *flag { "yes" } else { "no" }.to_owned(),
@@ -116,9 +134,15 @@ fn text(kind: Kind, value: &TopValue) -> String {
 }
 
 /// What a number is called.
-fn name(kind: Kind, value: &TopValue) -> Option<&'static str> {
-    match (kind, value) {
-        (Kind::Protocol, TopValue::Number(number)) => Protocol(u16::try_from(*number).ok()?).name(),
+pub(crate) fn name(kind: Kind, value: &TopValue) -> Option<&'static str> {
+    let TopValue::Number(number) = value else { return None };
+    let number = u16::try_from(*number).ok()?;
+    match kind {
+        Kind::Protocol => Protocol(number).name(),
+        Kind::DnsType => dns_type_name(number),
+        Kind::DnsRcode => dns_rcode_name(number),
+        Kind::TlsVersion => tls_version_name(number),
+        Kind::Cipher => cipher_name(number),
         _ => None,
     }
 }
@@ -146,17 +170,22 @@ mod tests {
             (Kind::Count, TopValue::Number(6), "6"),
             (Kind::Duration, TopValue::Number(1_500_000_000), "1.5 s"),
             (Kind::Flag, TopValue::Flag(true), "yes"),
+            (Kind::DnsRcode, TopValue::Number(3), "3 NXDOMAIN"),
+            (Kind::TlsVersion, TopValue::Number(0x0303), "771 TLS 1.2"),
+            (Kind::Cipher, TopValue::Number(0x1301), "4865 TLS_AES_128_GCM_SHA256"),
             (Kind::Name, TopValue::Text("a.example".to_owned()), "a.example"),
         ] {
-            assert_eq!(text(kind, &value), expected);
+            assert_eq!(text(kind, &value, Zone::Utc), expected);
         }
     }
 
     #[test]
     fn an_empty_answer_is_a_heading() {
         let field = Field::find("sni").unwrap();
-        let text = top(field, Top::new(field), (Weight::Bytes, 5), None);
+        let text = top(field, Top::new(field), (Weight::Bytes, 5), (None, Zone::Utc));
         assert_eq!(text.trim_end(), "VALUE  SESSIONS  PACKETS  BYTES  SHARE");
         assert_eq!(top_json(field, Top::new(field), Weight::Bytes, 5), "");
+        let heading = "field,value,name,sessions,packets,bytes,share\n";
+        assert_eq!(top_csv(field, Top::new(field), Weight::Bytes, 5), heading);
     }
 }

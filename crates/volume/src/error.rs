@@ -98,6 +98,11 @@ pub enum Error {
         /// Bytes of one extent from each zone.
         cycle_bytes: u64,
     },
+    /// A member of no size.
+    #[error(
+        "a member has no bytes; give it a size, as in --size 8G, or choose a disk that has some"
+    )]
+    NoBytes,
     /// A usable range that is none.
     #[error("bytes {begin} to {end} are no part of a member of {size_bytes} bytes")]
     Usable {

@@ -92,6 +92,9 @@ pub(crate) struct Placed {
 impl Layout {
     /// The ring on members of which the smallest has `size_bytes`.
     pub(crate) fn place(&self, size_bytes: u64, piece_bytes: u32) -> Result<Placed, Error> {
+        if size_bytes == 0 {
+            return Err(Error::NoBytes);
+        }
         let piece = u64::from(piece_bytes);
         let (usable_begin, usable_end) =
             (self.usable.begin.of(size_bytes), self.usable.end.of(size_bytes));

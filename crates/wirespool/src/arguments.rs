@@ -63,7 +63,10 @@ pub(crate) fn query(text: &str) -> Result<Query, Usage> {
 /// The same, of whom it may ask about addresses.
 pub(crate) fn query_with(text: &str, flags: &AtlasFlags) -> anyhow::Result<Query> {
     let query = parse(text)?;
-    let atlas = flags.read(query.needs_atlas())?;
+    for field in query.all_needing_atlas() {
+        flags.check(field)?;
+    }
+    let atlas = flags.read(None)?;
     Ok(match atlas {
         Some(atlas) => query.with_atlas(atlas),
         None => query,

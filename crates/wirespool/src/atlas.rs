@@ -1,7 +1,7 @@
 //! Databases of addresses that a query may ask.
 
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -12,6 +12,10 @@ use crate::failure::Usage;
 
 /// The largest that is read: they are held in memory.
 const BYTES_MAX: u64 = 2 << 30;
+/// The same of tags.
+const TAGS_BYTES_MAX: u64 = 256 << 20;
+/// The field that they are.
+const TAG: &str = "tag";
 
 #[derive(Debug, Args)]
 pub(crate) struct AtlasFlags {
@@ -19,15 +23,28 @@ pub(crate) struct AtlasFlags {
     /// (country, asn and others); may be given several times, the first that knows counts
     #[arg(long, value_name = "FILE")]
     mmdb: Vec<PathBuf>,
+    /// A file of what `wirespool tag` printed, for the field tag; may be given several times
+    #[arg(long, value_name = "FILE")]
+    tags: Vec<PathBuf>,
 }
 
 impl AtlasFlags {
+    /// Whether there is what the field needs.
+    pub(crate) fn check(&self, field: &Field) -> Result<(), Usage> {
+        let given = if field.name == TAG { &self.tags } else { &self.mmdb };
+        if given.is_empty() { Err(missing(field)) } else { Ok(()) }
+    }
+
     /// Reads the files; `None` where none is given, which an error says if `field` needs one.
     pub(crate) fn read(&self, field: Option<&Field>) -> anyhow::Result<Option<Arc<Atlas>>> {
-        if self.mmdb.is_empty() {
-            return field.map_or(Ok(None), |field| Err(missing(field).into()));
+        field.map_or(Ok(()), |field| self.check(field))?;
+        if self.mmdb.is_empty() && self.tags.is_empty() {
+            return Ok(None);
         }
         let mut atlas = Atlas::default();
+        for path in &self.tags {
+            read_tags(path, &mut atlas)?;
+        }
         for path in &self.mmdb {
             let mut bytes = Vec::new();
             host::open_input(path)?
@@ -41,7 +58,27 @@ impl AtlasFlags {
     }
 }
 
-/// A field has no values without a database.
+/// Adds the tags of a file; what is no line of `wirespool tag` is an error.
+fn read_tags(path: &Path, atlas: &mut Atlas) -> anyhow::Result<()> {
+    let mut text = String::new();
+    host::open_input(path)?
+        .take(TAGS_BYTES_MAX)
+        .read_to_string(&mut text)
+        .with_context(|| format!("cannot read {}", view::path(path)))?;
+    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+        let (session, tag) = view::session_tag(line).ok_or_else(|| {
+            let path = view::path(path);
+            Usage(format!("{path}, line {number}: not what wirespool tag prints"))
+        })?;
+        atlas.tag(session, tag);
+    }
+    Ok(())
+}
+
+/// A field has no values without a database, or without tags.
 pub(crate) fn missing(field: &Field) -> Usage {
+    if field.name == TAG {
+        return Usage("the field tag needs what wirespool tag printed: --tags FILE".to_owned());
+    }
     Usage(format!("the field {} needs a database of addresses: --mmdb FILE", field.name))
 }

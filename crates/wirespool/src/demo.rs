@@ -11,9 +11,10 @@ use host::{Output, StopFlag, SystemClock, TemporaryDirectory, loopback, write_fi
 use query::Query;
 use units::{Clock, NANOS_PER_SECOND};
 use upkeep::CreateOptions;
-use view::SessionTable;
+use view::{SessionTable, Zone};
 use volume::Usable;
 
+use crate::evidence;
 use crate::failure::{Outcome, Verdict, line, of_extract, of_record};
 use crate::stdout;
 
@@ -188,7 +189,7 @@ impl Demo {
     }
 
     fn show_sessions(&mut self) -> anyhow::Result<()> {
-        let mut table = SessionTable::new(stdout::width());
+        let mut table = SessionTable::new(stdout::width(), Zone::Utc);
         let mut text = String::new();
         let (query, limit) = (Query::all(), Some(SESSIONS_SHOWN));
         let found = ::extract::find(&self.reading(), &query, limit, &SystemClock, &mut |event| {
@@ -219,7 +220,8 @@ impl Demo {
         );
         let report = report.map_err(|error| of_extract(&self.volume, error))?;
         output.finish()?;
-        let manifest = view::manifest_json(&report.manifest, &["session.pcapng".to_owned()], None);
+        let files = ["session.pcapng".to_owned()];
+        let manifest = view::manifest_json(&report.manifest, evidence::maker(), &files, None);
         write_file(&with_json(&path), manifest.as_bytes())?;
         let packets = view::plural(report.packets, "packet");
         self.is_clean &= report.packets > 0 && report.manifest.completeness.is_complete();

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use ::extract::{PublicKey, SealError, SigningKey, VerifyExtractError};
 use anyhow::{Context, bail};
 use clap::Args;
 use host::Output;
-use view::{ExpectedOutput, ReadManifest};
+use view::{ExpectedOutput, Maker, ReadManifest};
 
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::stdout;
@@ -54,16 +55,27 @@ pub(crate) struct KeygenFlags {
     file: PathBuf,
 }
 
+/// What manifests say of who makes an extract. Asked once: a recorder asks before it gives up its
+/// rights, for users are looked up in files.
+pub(crate) fn maker() -> &'static Maker {
+    static MAKER: OnceLock<Maker> = OnceLock::new();
+    MAKER.get_or_init(|| {
+        let (user, called_by) = host::this_user();
+        let program = concat!("wirespool ", env!("CARGO_PKG_VERSION")).to_owned();
+        Maker { program, host: host::host_name(), user, called_by }
+    })
+}
+
 pub(crate) fn keygen(flags: &KeygenFlags) -> Outcome {
     let key = SigningKey::new(host::random_bytes()?);
     let mut public = flags.file.clone().into_os_string();
     public.push(".pub");
     let mut private = Output::create(&flags.file, false)?;
-    let mut public = Output::create(Path::new(&public), false)?;
+    let public = Output::create(Path::new(&public), false)?;
     private.write_all(key.to_pem().as_bytes())?;
-    public.write_all(key.public().to_pem().as_bytes())?;
     private.finish()?;
-    public.finish()?;
+    // It is there to be given away: the umask decides who may read it.
+    public.finish_public(key.public().to_pem().as_bytes())?;
     stdout::print(&format!("public key {}\n", view::hex(&key.public().0)))?;
     Ok(Verdict::Clean)
 }

@@ -128,7 +128,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     flags.reading.catch_up(&mut config.options);
     let (report, files) = extract(flags, &config)?;
     if let Some(output) = manifest {
-        let text = view::manifest_json(&report.manifest, &files, key.as_ref());
+        let text = view::manifest_json(&report.manifest, evidence::maker(), &files, key.as_ref());
         output.finish_with(text.as_bytes())?;
     }
     if flags.explain {

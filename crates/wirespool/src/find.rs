@@ -1,5 +1,6 @@
 //! `wirespool find`.
 
+mod form;
 mod summary;
 
 use core::ops::ControlFlow;
@@ -7,24 +8,18 @@ use core::time::Duration;
 use indexer::Workers;
 use std::io::Write;
 use std::path::PathBuf;
-#[cfg(feature = "sql")]
-use std::sync::Arc;
 
-use ::extract::{Event, FindReport, Found, Options};
-#[cfg(feature = "sql")]
-use ::sql::{SessionBatches, SessionColumns};
+use ::extract::{Event, FindReport, Found, Options, SORT_BYTES_MAX, SortBy, Sorted};
 use clap::{Args, ValueEnum};
-#[cfg(feature = "sql")]
-use host::Output;
 use host::{StopFlag, SystemClock};
-use query::Query;
-#[cfg(feature = "sql")]
-use view::ParquetFile;
-use view::SessionTable;
+use query::{Field, Query};
+use units::ByteSize;
+use view::{SessionColumns, Zone};
 
+use self::form::Form;
 use crate::arguments;
 use crate::atlas::AtlasFlags;
-use crate::failure::{Outcome, Verdict, of_extract, warn};
+use crate::failure::{Outcome, Usage, Verdict, of_extract, warn};
 use crate::progress::{Progress, say_lines};
 use crate::selection::NamingFlags;
 use crate::{recorder, stdout};
@@ -43,6 +38,8 @@ Examples:
   wirespool find /data/spool tcp --csv --limit 1000 > sessions.csv
   wirespool find /data/spool after 1h ago --plot
   wirespool find /data/spool 'port 443' --top sni --by sessions --limit 10
+  wirespool find /data/spool 'app tls' --columns start,resp_ip,sni,tls_cipher --local
+  wirespool find /data/spool --sort bytes:desc --limit 10
   wirespool find /data/spool --from-eve alert.json
   wirespool find /data/spool 'asn = 64500' --top country --mmdb asn.mmdb --mmdb country.mmdb
 
@@ -61,17 +58,35 @@ pub(crate) struct Flags {
     csv: bool,
     /// Write the sessions into this Parquet file, with the columns that `wirespool sql` has
     #[cfg(feature = "sql")]
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "csv", "plot", "top"])]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["json", "csv", "plot", "top", "columns", "local"]
+    )]
     parquet: Option<PathBuf>,
     /// Replace an existing file
     #[cfg(feature = "sql")]
     #[arg(long, requires = "parquet")]
     force: bool,
+    /// Show these fields, in this order; `wirespool fields` lists them
+    #[arg(long, value_name = "FIELD,...", value_delimiter = ',')]
+    columns: Vec<String>,
+    /// Order sessions by a field, the smallest first, or with FIELD:desc the largest; those without
+    /// a value come last. With --limit N the first N of this order. Holds at most 256 MiB of
+    /// sessions
+    #[arg(long, value_name = "FIELD[:desc]")]
+    sort: Option<String>,
+    /// Show times in tables as the clocks of this machine do (TZ), with their offset
+    #[arg(long, conflicts_with_all = ["json", "csv", "plot", "utc"])]
+    local: bool,
+    /// Show times in UTC, as is usual
+    #[arg(long)]
+    utc: bool,
     /// Draw the traffic of the sessions over time, by protocol
-    #[arg(long, conflicts_with_all = ["csv", "top", "limit"])]
+    #[arg(long, conflicts_with_all = ["csv", "top", "limit", "columns", "sort"])]
     plot: bool,
     /// Show the values of a field that have the most instead of sessions
-    #[arg(long, value_name = "FIELD", conflicts_with = "csv")]
+    #[arg(long, value_name = "FIELD", conflicts_with_all = ["columns", "sort"])]
     top: Option<String>,
     /// What the most is of
     #[arg(long, value_enum, value_name = "WHAT", requires = "top", default_value_t = By::Bytes)]
@@ -115,6 +130,49 @@ pub(crate) struct ReadingFlags {
     vlan_in_key: bool,
 }
 
+impl Flags {
+    fn zone(&self) -> Zone {
+        if self.local { Zone::Local(host::local_offset_s) } else { Zone::Utc }
+    }
+
+    /// The columns that were chosen, if any were.
+    fn columns(&self) -> anyhow::Result<Option<SessionColumns>> {
+        if self.columns.is_empty() {
+            return Ok(None);
+        }
+        let columns = SessionColumns::new(&self.columns).map_err(no_field)?;
+        let atlas = self.atlas.read(columns.needing_atlas())?;
+        Ok(Some(columns.with_atlas(atlas)))
+    }
+
+    /// The order that was asked for, if one was.
+    fn sorted(&self) -> anyhow::Result<Option<Sorted>> {
+        let Some(text) = &self.sort else { return Ok(None) };
+        let (name, is_descending) = match text.rsplit_once(':') {
+            Some((name, "desc")) => (name, true),
+            Some((name, "asc")) => (name, false),
+            Some((_, order)) => {
+                return Err(Usage(format!("{order:?} is no order; write asc or desc")).into());
+            }
+            None => (text.as_str(), false),
+        };
+        let field = field(name)?;
+        let atlas = self.atlas.read(field.needs_atlas().then_some(field))?;
+        Ok(Some(Sorted::new(SortBy { field, is_descending }, self.limit, atlas)))
+    }
+}
+
+/// The field of this name, or what was probably meant.
+fn field(name: &str) -> Result<&'static Field, Usage> {
+    Field::find(name).ok_or_else(|| no_field(name))
+}
+
+fn no_field(name: &str) -> Usage {
+    let meant = Field::meant_by(name);
+    let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant:?}?"));
+    Usage(format!("there is no field {name:?}{meant} (wirespool fields lists them)"))
+}
+
 impl ReadingFlags {
     /// Members that were named and have a superblock.
     pub(crate) fn members(&self) -> Vec<PathBuf> {
@@ -143,72 +201,6 @@ impl ReadingFlags {
             workers: Workers::default(),
             is_recorded: false,
         }
-    }
-}
-
-/// The forms of an answer that lists sessions.
-enum Form {
-    Table(SessionTable),
-    Json,
-    Csv,
-    #[cfg(feature = "sql")]
-    Parquet(SessionBatches, ParquetFile<Output>),
-}
-
-impl Form {
-    #[cfg_attr(
-        not(feature = "sql"),
-        expect(clippy::unnecessary_wraps, reason = "only a file may fail to be created")
-    )]
-    fn new(flags: &Flags) -> anyhow::Result<Self> {
-        #[cfg(feature = "sql")]
-        if let Some(path) = &flags.parquet {
-            let columns = SessionColumns::all();
-            let file = Output::create(path, flags.force)?;
-            let file = ParquetFile::new(file, Arc::clone(columns.schema()))?;
-            return Ok(Self::Parquet(SessionBatches::new(columns), file));
-        }
-        Ok(match (flags.json, flags.csv) {
-            (true, _) => Self::Json,
-            (_, true) => Self::Csv,
-            _ => Self::Table(SessionTable::new(stdout::width())),
-        })
-    }
-
-    fn heading(&self) -> String {
-        if let Self::Csv = self { view::csv_heading() } else { String::new() }
-    }
-
-    /// Takes a session; writes what is ready.
-    fn take(&mut self, found: &Found, out: &mut dyn Write) -> anyhow::Result<()> {
-        let text = match self {
-            Self::Table(table) => table.push(found),
-            Self::Json => view::json_line(found),
-            Self::Csv => view::csv_line(found),
-            #[cfg(feature = "sql")]
-            Self::Parquet(batches, file) => {
-                if let Some(batch) = batches.push(found)? {
-                    file.write(&batch)?;
-                }
-                return Ok(());
-            }
-        };
-        Ok(out.write_all(text.as_bytes())?)
-    }
-
-    fn finish(self, out: &mut dyn Write) -> anyhow::Result<()> {
-        match self {
-            Self::Table(table) => out.write_all(table.finish().as_bytes())?,
-            #[cfg(feature = "sql")]
-            Self::Parquet(mut batches, mut file) => {
-                if let Some(batch) = batches.take()? {
-                    file.write(&batch)?;
-                }
-                file.finish()?.finish()?;
-            }
-            Self::Json | Self::Csv => {}
-        }
-        Ok(())
     }
 }
 
@@ -241,20 +233,61 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
 
 /// Shows the sessions themselves.
 fn list(flags: &Flags, options: &Options, query: &Query) -> anyhow::Result<FindReport> {
-    let stop = StopFlag::install()?;
-    let mut form = Form::new(flags)?;
+    let columns = flags.columns()?;
+    let mut sorted = flags.sorted()?;
+    let mut form = Form::new(flags, columns)?;
     let mut out = stdout::buffered();
-    let mut written: anyhow::Result<()> = Ok(out.write_all(form.heading().as_bytes())?);
+    out.write_all(form.heading().as_bytes())?;
+    let mut report = match &mut sorted {
+        Some(sorted) => search(flags, (options, query, None), &mut |found| {
+            sorted.push(found);
+            Ok(())
+        })?,
+        None => {
+            search(flags, (options, query, flags.limit), &mut |found| form.take(found, &mut out))?
+        }
+    };
+    if let Some(sorted) = sorted {
+        if sorted.left_out > 0 {
+            let (left_out, held) = (sorted.left_out, ByteSize(u64::try_from(SORT_BYTES_MAX)?));
+            warn(&format!(
+                "{} at the end of the order left out: sorting holds at most {held} of sessions; \
+                 --limit N shows the first N",
+                view::plural(left_out, "session")
+            ));
+            report.completeness.stopped = true;
+        }
+        report.completeness.limited = sorted.is_limited;
+        report.sessions = 0;
+        for found in sorted.finish() {
+            form.take(&found, &mut out)?;
+            report.sessions += 1;
+        }
+    }
+    form.finish(&mut out)?;
+    out.flush()?;
+    Ok(report)
+}
+
+/// Calls `take` with the sessions of the answer.
+fn search(
+    flags: &Flags,
+    (options, query, limit): (&Options, &Query, Option<u64>),
+    take: &mut dyn FnMut(&Found) -> anyhow::Result<()>,
+) -> anyhow::Result<FindReport> {
+    let stop = StopFlag::install()?;
+    let mut taken: anyhow::Result<()> = Ok(());
     let mut progress = Some(Progress::new("find"));
-    let report = ::extract::find(options, query, flags.limit, &SystemClock, &mut |event| {
+    // A bar has no place among the lines of an answer.
+    let ends_at_first = stdout::is_terminal() && flags.sort.is_none();
+    let report = ::extract::find(options, query, limit, &SystemClock, &mut |event| {
         match event {
             Event::Found(found) => {
-                // A bar has no place among the lines of an answer.
-                if let Some(progress) = progress.take_if(|_| stdout::is_terminal()) {
+                if let Some(progress) = progress.take_if(|_| ends_at_first) {
                     progress.finish();
                 }
-                if written.is_ok() {
-                    written = form.take(found, &mut out);
+                if taken.is_ok() {
+                    taken = take(found);
                 }
             }
             Event::Searched { parts, of } => {
@@ -263,7 +296,7 @@ fn list(flags: &Flags, options: &Options, query: &Query) -> anyhow::Result<FindR
                 }
             }
         }
-        if stop.is_set() || written.is_err() {
+        if stop.is_set() || taken.is_err() {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
@@ -273,9 +306,7 @@ fn list(flags: &Flags, options: &Options, query: &Query) -> anyhow::Result<FindR
         progress.finish();
     }
     let report = report.map_err(|error| of_extract(&flags.volume, error))?;
-    written?;
-    form.finish(&mut out)?;
-    out.flush()?;
+    taken?;
     Ok(report)
 }
 

@@ -147,7 +147,8 @@ pub(crate) fn put_aside(
         return Ok(Aside::Nothing);
     }
     let manifest = |report: &ExtractReport| {
-        view::manifest_json(&report.manifest, &[format!("{name}{PACKETS}")], key)
+        let files = [format!("{name}{PACKETS}")];
+        view::manifest_json(&report.manifest, evidence::maker(), &files, key)
     };
     // The manifest counts, too.
     let fits = |text: &String| u64::try_from(text.len()).is_ok_and(|bytes| bytes <= output.left);

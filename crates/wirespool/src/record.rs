@@ -15,6 +15,7 @@ use session::Config;
 
 use crate::arguments::{self, Cpus, cpus};
 use crate::confinement;
+use crate::evidence;
 use crate::failure::{Outcome, Usage, Verdict, of_record};
 use crate::progress::{Progress, say};
 use crate::recorder::Answering;
@@ -193,7 +194,8 @@ struct InputFlags {
     /// Record from this interface; may be given several times
     #[arg(long, short, value_name = "INTERFACE", conflicts_with = "read")]
     interface: Vec<String>,
-    /// Record a capture file, all captures below a directory, or standard input (-)
+    /// Record a capture file (pcap, pcapng, snoop; also compressed by gzip or zstd), all captures
+    /// below a directory, or standard input (-); may be given several times
     #[arg(long, short, value_name = "FILE")]
     read: Vec<PathBuf>,
 }
@@ -386,6 +388,8 @@ fn standing(
 ) -> anyhow::Result<Option<Standing>> {
     let StandingFlags { hold, hold_dir, hold_budget } = flags;
     let (Some(query_text), Some(folder)) = (hold, hold_dir) else { return Ok(None) };
+    // Asked before rights are given up.
+    evidence::maker();
     let reading = ::extract::Options {
         volume: options.volume.clone(),
         members: options.members.clone(),

@@ -32,7 +32,7 @@ Examples:
   wirespool replay traffic.pcapng --interface eth1
   wirespool replay traffic.pcapng --interface eth1 --gbit 2.5 --loops 100 --unique
   wirespool replay /data/spool 'host 10.0.0.1 and after 1h ago' --interface eth1 --speed x10
-  zcat old.pcap.gz | wirespool replay - --interface eth1 --top
+  wirespool replay old.pcap.gz --interface eth1 --top
 
 Rates count the bits of frames, without preamble, checksum and gap (24 bytes a frame).
 

@@ -5,11 +5,11 @@ use ::extract::{
     find_columns, find_rows,
 };
 use host::{StopFlag, SystemClock};
-use query::{Field, Query};
+use query::Query;
 use view::PlotStyle;
 
-use super::{By, Flags, show};
-use crate::failure::{Usage, of_extract};
+use super::{By, Flags, field, show};
+use crate::failure::of_extract;
 use crate::progress::Progress;
 use crate::stdout;
 
@@ -85,18 +85,11 @@ pub(super) fn top(
     };
     let text = if flags.json {
         view::top_json(field, top, weight, limit)
+    } else if flags.csv {
+        view::top_csv(field, top, weight, limit)
     } else {
-        view::top(field, top, (weight, limit), stdout::width())
+        view::top(field, top, (weight, limit), (stdout::width(), flags.zone()))
     };
     stdout::print_plot(&text)?;
     Ok(report)
-}
-
-/// The field of this name, or what was probably meant.
-fn field(name: &str) -> Result<&'static Field, Usage> {
-    Field::find(name).ok_or_else(|| {
-        let meant = Field::meant_by(name);
-        let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant:?}?"));
-        Usage(format!("there is no field {name:?}{meant} (wirespool fields lists them)"))
-    })
 }

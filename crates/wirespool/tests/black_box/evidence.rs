@@ -45,6 +45,27 @@ fn a_signed_extract_is_verified_without_volume_and_recorder() {
 }
 
 #[test]
+fn a_manifest_says_who_made_it_where_and_with_what() {
+    let Evidence { manifest, public, .. } = evidence();
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let made_by = &json["made_by"];
+    let program = made_by["program"].as_str().unwrap();
+    assert!(run(&["--version"]).done().out.trim() == program, "{program}");
+    let said = |program: &str, argument: &str| {
+        let ran = std::process::Command::new(program).arg(argument).output().unwrap();
+        String::from_utf8(ran.stdout).unwrap().trim().to_owned()
+    };
+    assert_eq!(made_by["host"], said("uname", "-n"));
+    assert_eq!(made_by["user"], said("id", "-un"));
+    // A public key is for everybody, as far as the umask lets it.
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(public).unwrap().permissions());
+    let umask = u32::from_str_radix(&said("sh", "-cumask"), 8).unwrap();
+    assert_eq!(mode & 0o777, 0o666 & !umask);
+}
+
+#[test]
 fn flipping_any_part_is_found() {
     let Evidence { volume, file, manifest, public } = evidence();
     let verify = || run(&["verify-extract", &manifest, &file, "--public-key", &public]).code;

@@ -25,6 +25,38 @@ fn stenographer(volume: &Volume) -> String {
 }
 
 #[test]
+fn compressed_captures_are_recorded_as_they_are() {
+    let plain = Volume::recorded();
+    let rows = |volume: &Volume| {
+        let columns =
+            ["--columns", "start_ns,orig_ip,resp_ip,packets,frame_bytes", "--sort", "start_ns"];
+        let found = run(&[&["find", &volume.path, "--csv"][..], &columns].concat());
+        found.done().out
+    };
+    let expected = rows(&plain);
+    assert_eq!(expected.lines().count(), 13);
+    let packed = Volume::empty();
+    let [zst, gz] = ["a.pcap.zst", "b.pcap.gz"].map(|name| packed.file(name));
+    let demo = |name: &str| std::fs::read(format!("{}/{name}", crate::machine::CAPTURES)).unwrap();
+    std::fs::write(&zst, zstd::encode_all(&demo("dns.pcap")[..], 3).unwrap()).unwrap();
+    let zipped =
+        Command::new("gzip").arg("-c").arg(format!("{}/tls.pcap", crate::machine::CAPTURES));
+    let output = { zipped }.output().unwrap();
+    std::fs::write(&gz, output.stdout).unwrap();
+    let [http, v6] =
+        ["http.pcap", "tls-ipv6.pcap"].map(|name| format!("{}/{name}", crate::machine::CAPTURES));
+    let inputs = ["--read", &zst, "--read", &gz, "--read", &http, "--read", &v6];
+    let ran = packed.record(&inputs).done();
+    assert!(ran.out.contains("(files)"), "{ran:?}");
+    assert_eq!(rows(&packed), expected);
+    // What was cut is said, and kept as far as it goes.
+    let whole = std::fs::read(&gz).unwrap();
+    std::fs::write(&gz, &whole[..whole.len() / 2]).unwrap();
+    let ran = Volume::empty().record(&["--read", &gz]);
+    assert!(ran.code != Some(0) && ran.err.contains("b.pcap.gz"), "{ran:?}");
+}
+
+#[test]
 fn a_directory_of_stenographer_is_recorded_with_times_tags_and_directions() {
     let volume = Volume::empty();
     let folder = stenographer(&volume);

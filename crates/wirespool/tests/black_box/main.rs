@@ -33,6 +33,7 @@ mod page;
 mod pivots;
 mod prove;
 mod qualify;
+mod questions;
 mod refusals;
 mod replay;
 mod restored;

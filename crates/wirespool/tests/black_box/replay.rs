@@ -121,7 +121,10 @@ fn what_cannot_be_replayed_is_refused_in_one_line() {
     std::fs::write(&words, "no capture, just a text of some length").unwrap();
     for (arguments, says) in [
         (format!("{CAPTURES} --interface absent0"), "there is no network interface absent0"),
-        (format!("{words} --interface left"), "not a pcap or pcapng file; to replay a volume"),
+        (
+            format!("{words} --interface left"),
+            "not a pcap, pcapng or snoop file; to replay a volume",
+        ),
         (format!("{from} --interface left"), "to replay a volume give a query"),
         (format!("{words} '' --interface left"), "is no wirespool volume"),
         (format!("{words}.absent --interface left"), "cannot read"),

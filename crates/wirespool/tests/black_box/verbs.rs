@@ -172,7 +172,7 @@ fn every_line_of_find_json_is_an_object_with_known_names() {
         let names: Vec<&String> = row.as_object().unwrap().keys().collect();
         let unknown: Vec<_> = names
             .iter()
-            .filter(|name| !known.contains(&name.as_str()) && **name != "proto_name")
+            .filter(|name| !known.contains(&name.as_str()) && !name.ends_with("_name"))
             .collect();
         assert!(unknown.is_empty(), "fields that no query can ask for: {unknown:?}");
         assert!(!row.as_object().unwrap().values().any(Value::is_null), "absent is absent");
@@ -190,6 +190,49 @@ fn every_line_of_find_json_is_an_object_with_known_names() {
     let widths: Vec<usize> = csv.lines().map(outside).collect();
     assert_eq!(widths.len(), 13);
     assert!(widths.iter().all(|width| *width == widths[0]), "{csv}");
+
+    for (choice, expected) in [
+        (&["--columns", "orig_ip,sni,tls_cipher_name"][..], "orig_ip,sni,tls_cipher_name"),
+        (
+            &["--sort", "bytes:desc", "--limit", "1", "--columns", "sni,packets"],
+            "ipv6.google.com,36",
+        ),
+        (&["--sort", "start_ns:desc", "--limit", "1", "--columns", "sni"], "ipv6.google.com"),
+        (&["tls_cipher", "*RC4*", "--columns", "sni,tls_version_name"], "www.github.com,TLS 1."),
+        (
+            &["dns_answers", "149.20.4.69", "--columns", "dns_answers"],
+            "199.204.44.194|198.145.20.140|149.20.4.69",
+        ),
+        (&["--top", "tls_cipher"], "tls_cipher,5,TLS_RSA_WITH_RC4_128_SHA,1,23,"),
+    ] {
+        let csv = run(&[&["find", &volume.path, "--csv"], choice].concat()).done().out;
+        assert!(csv.contains(expected), "{choice:?}: {csv}");
+    }
+    let sorted = run(&[
+        "find",
+        &volume.path,
+        "--sort",
+        "orig_packets",
+        "--csv",
+        "--columns",
+        "orig_packets",
+    ]);
+    let counts: Vec<u64> =
+        sorted.done().out.lines().skip(1).map(|line| line.parse().unwrap()).collect();
+    assert!(counts.len() == 12 && counts.is_sorted(), "{counts:?}");
+    let (tags, id) = (volume.file("tags.jsonl"), tls["session_id"].as_str().unwrap());
+    std::fs::write(&tags, format!("{{\"session_id\":\"{id}\",\"tag\":\"ET SCAN\"}}\n")).unwrap();
+    let tagged =
+        ["find", &volume.path, "tag = *scan*", "--tags", &tags, "--columns", "sni,tag", "--json"];
+    assert_eq!(run(&tagged).done().out, "{\"sni\":\"www.github.com\",\"tag\":[\"ET SCAN\"]}\n");
+
+    let refused = |choice: &[&str], words: &str| {
+        run(&[&["find", &volume.path], choice].concat()).fails_with(2, words);
+    };
+    refused(&["--columns", "snl"], "there is no field \"snl\"; did you mean \"sni\"?");
+    refused(&["--sort", "bytes:down"], "\"down\" is no order; write asc or desc");
+    refused(&["has tag"], "the field tag needs what wirespool tag printed: --tags FILE");
+    refused(&["ip.src == 10.0.0.1"], "here write src host ADDRESS");
 
     let query = format!("community_id {community_id}");
     let table = run(&["find", &volume.path, &query]).done().out;
