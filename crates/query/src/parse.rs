@@ -231,14 +231,15 @@ impl<'a> Parser<'a> {
             return self.bare_id(word, inherited);
         };
         // Behind "port 80 or" a name is that of another port.
-        match inherited.is_some_and(|head| head.takes_names(word)) {
-            true if self.is_joined => Err(self.ambiguous(word)),
-            true => self.bare_id(word, inherited),
-            false => {
-                self.next += 1;
-                Ok(application)
-            }
+        if inherited.is_some_and(|head| head.takes_names(word)) {
+            return if self.is_joined {
+                Err(self.ambiguous(word))
+            } else {
+                self.bare_id(word, inherited)
+            };
         }
+        self.next += 1;
+        Ok(application)
     }
 
     /// The field of this name, here or in another program, and the protocol that goes with it.

@@ -23,7 +23,7 @@ pub(super) enum Filled {
 
 /// Where bytes come from.
 #[derive(Debug)]
-enum From {
+enum Origin {
     File(File),
     Unpacked(Unpacked),
     /// A file that could not be unpacked.
@@ -33,7 +33,7 @@ enum From {
 /// The unread part of a file: what is buffered, and where that starts.
 #[derive(Debug)]
 pub(super) struct Input {
-    from: From,
+    origin: Origin,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -48,7 +48,7 @@ impl Input {
         let waits = !file.metadata()?.is_file();
         let mut buffer = buffer;
         buffer.resize(buffer.len().max(READ_SIZE), 0);
-        Ok(Self { from: From::File(file), buffer, start: 0, end: 0, offset: 0, waits })
+        Ok(Self { origin: Origin::File(file), buffer, start: 0, end: 0, offset: 0, waits })
     }
 
     /// The buffer, for the next file.
@@ -61,11 +61,11 @@ impl Input {
 
     /// Reads on with what the file holds; false if it was unpacked already.
     pub(super) fn unpack(&mut self, compression: Compression) -> io::Result<bool> {
-        let From::File(file) = mem::replace(&mut self.from, From::Nothing) else {
+        let Origin::File(file) = mem::replace(&mut self.origin, Origin::Nothing) else {
             return Ok(false);
         };
         let seen = self.bytes().to_vec();
-        self.from = From::Unpacked(Unpacked::new(compression, seen, (file, self.waits))?);
+        self.origin = Origin::Unpacked(Unpacked::new(compression, seen, (file, self.waits))?);
         (self.start, self.end) = (0, 0);
         Ok(true)
     }
@@ -90,7 +90,7 @@ impl Input {
     /// Reads once, as much as there is room for; makes room for `needed` bytes from the first
     /// buffered one.
     pub(super) fn fill(&mut self, needed: usize, wait: Duration) -> io::Result<Filled> {
-        if let From::File(file) = &self.from
+        if let Origin::File(file) = &self.origin
             && self.waits
             && !is_ready(file, wait)?
         {
@@ -109,10 +109,10 @@ impl Input {
             self.buffer.resize(grown.max(self.buffer.len()), 0);
         }
         let room = self.buffer.get_mut(self.end..).unwrap_or_default();
-        let read = match &mut self.from {
-            From::File(file) => file.read(room),
-            From::Unpacked(unpacked) => unpacked.read(room),
-            From::Nothing => Ok(0),
+        let read = match &mut self.origin {
+            Origin::File(file) => file.read(room),
+            Origin::Unpacked(unpacked) => unpacked.read(room),
+            Origin::Nothing => Ok(0),
         };
         match read {
             Ok(0) => Ok(Filled::End),
@@ -122,7 +122,7 @@ impl Input {
             }
             Err(error) if is_transient(&error) => {
                 // A decoder that has nothing left to give waits here for its pipe.
-                if let From::Unpacked(unpacked) = &self.from {
+                if let Origin::Unpacked(unpacked) = &self.origin {
                     is_ready(unpacked.file(), wait)?;
                 }
                 Ok(Filled::Nothing)
