@@ -48,12 +48,12 @@ fn a_signed_extract_is_verified_without_volume_and_recorder() {
 fn a_manifest_says_who_made_it_where_and_with_what() {
     let Evidence { manifest, public, .. } = evidence();
     let text = std::fs::read_to_string(&manifest).unwrap();
-    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let json: Value = serde_json::from_str(&text).unwrap();
     let made_by = &json["made_by"];
     let program = made_by["program"].as_str().unwrap();
     assert!(run(&["--version"]).done().out.trim() == program, "{program}");
     let said = |program: &str, argument: &str| {
-        let ran = std::process::Command::new(program).arg(argument).output().unwrap();
+        let ran = Command::new(program).arg(argument).output().unwrap();
         String::from_utf8(ran.stdout).unwrap().trim().to_owned()
     };
     assert_eq!(made_by["host"], said("uname", "-n"));

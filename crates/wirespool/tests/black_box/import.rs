@@ -39,9 +39,8 @@ fn compressed_captures_are_recorded_as_they_are() {
     let [zst, gz] = ["a.pcap.zst", "b.pcap.gz"].map(|name| packed.file(name));
     let demo = |name: &str| std::fs::read(format!("{}/{name}", crate::machine::CAPTURES)).unwrap();
     std::fs::write(&zst, zstd::encode_all(&demo("dns.pcap")[..], 3).unwrap()).unwrap();
-    let zipped =
-        Command::new("gzip").arg("-c").arg(format!("{}/tls.pcap", crate::machine::CAPTURES));
-    let output = { zipped }.output().unwrap();
+    let tls = format!("{}/tls.pcap", crate::machine::CAPTURES);
+    let output = Command::new("gzip").args(["-c", &tls]).output().unwrap();
     std::fs::write(&gz, output.stdout).unwrap();
     let [http, v6] =
         ["http.pcap", "tls-ipv6.pcap"].map(|name| format!("{}/{name}", crate::machine::CAPTURES));
