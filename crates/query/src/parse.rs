@@ -207,7 +207,7 @@ impl<'a> Parser<'a> {
         let after = self.peek_at(1).kind;
         if matches!(after, TokenKind::Compare(_) | TokenKind::NotEqual) || after.is_word("in") {
             self.next += 1;
-            let (field, proto) = self.field(word, at)?;
+            let (field, proto) = Self::field(word, at)?;
             return Ok(foreign::of_protocol(self.comparison(field)?, proto));
         }
         if let Some(term) = self.primitive(word)? {
@@ -220,7 +220,7 @@ impl<'a> Parser<'a> {
             self.next += 1;
             return self.has();
         }
-        if let Ok((field, proto)) = self.field(word, at) {
+        if let Some((field, proto)) = foreign::known(word) {
             self.next += 1;
             return Ok(foreign::of_protocol(self.bare_field(field)?, proto));
         }
@@ -243,11 +243,8 @@ impl<'a> Parser<'a> {
     }
 
     /// The field of this name, here or in another program, and the protocol that goes with it.
-    fn field(&self, word: &str, at: usize) -> Result<(&'static Field, Option<Protocol>), Error> {
-        if let Some(field) = Field::find(word) {
-            return Ok((field, None));
-        }
-        foreign::field(word)
+    fn field(word: &str, at: usize) -> Result<(&'static Field, Option<Protocol>), Error> {
+        foreign::known(word)
             .ok_or_else(|| foreign::hint(word, at).unwrap_or_else(|| Error::unknown(at, word)))
     }
 
@@ -292,7 +289,7 @@ impl<'a> Parser<'a> {
             return Err(self.expected("the name of a field"));
         };
         self.next += 1;
-        let (field, proto) = self.field(name, at)?;
+        let (field, proto) = Self::field(name, at)?;
         if parenthesis {
             self.expect(TokenKind::Close, "\")\"")?;
         }

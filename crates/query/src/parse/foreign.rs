@@ -150,6 +150,11 @@ pub(super) fn field(word: &str) -> Option<(&'static Field, Option<Protocol>)> {
     Some((Field::find(name).expect("a test looks every name up"), proto))
 }
 
+/// The field of this name, here or else in another program. Asked for every word of a query.
+pub(super) fn known(word: &str) -> Option<(&'static Field, Option<Protocol>)> {
+    Field::find(word).map(|field| (field, None)).or_else(|| field(word))
+}
+
 /// The error for a word of another program.
 pub(super) fn hint(word: &str, at: usize) -> Option<Error> {
     let &(_, here) = HINTS.iter().find(|(known, _)| is(known, word))?;
