@@ -12,6 +12,7 @@ mod fate;
 mod judge;
 mod link;
 mod rack;
+mod statement;
 mod turns;
 mod verbs;
 
@@ -29,7 +30,7 @@ use format::superblock::{MemberEntry, Spare};
 use index::{Content, Files, MemoryFiles};
 use indexer::{Fate as WorkerFate, Played, Seen, Workers};
 use record::{Account, Control, Error, Ground, Input, Options, Report};
-use units::Timestamp;
+use units::{Clock, Timestamp};
 use volume::{CreateOptions, Identity, Layout, Reader, create, geometry_for};
 
 use crate::check::{Verdict, Violation, broken};
@@ -41,6 +42,7 @@ use fate::{Fate, Signals};
 use judge::{Found, Kept, Promise, check_kept, check_promise, read_all};
 use link::{Link, Offered, Wire};
 use rack::{Rack, place};
+use statement::Statements;
 use turns::Turns;
 
 /// Longest time that the end of a recording may take: disks hang for a minute at most.
@@ -81,6 +83,7 @@ struct Course {
     promise: Promise,
     /// Of all recordings since it was certain what stays.
     owed: Vec<Owed>,
+    statements: Statements,
     counters: Counters,
     digest: u64,
     cycle: u64,
@@ -132,6 +135,7 @@ impl Course {
         let rack = Rack::new(&vec![size; all], timing, Random::new(random.next()));
         let mut key = [0; 32];
         key.fill_with(|| random.next().to_le_bytes()[0]);
+        let key_start = *key.first_chunk().expect("a key has 32 bytes");
         let uuid = |number: usize| [u8::try_from(number + 1).expect("few disks"); 16];
         let identity = Identity {
             volume_id: VolumeId([7; 16]),
@@ -160,6 +164,7 @@ impl Course {
             undecided: BTreeMap::new(),
             promise: Promise::default(),
             owed: Vec::new(),
+            statements: Statements::new(u64::from_le_bytes(key_start)),
             counters: Counters::default(),
             digest: 0,
             cycle: 0,
@@ -446,6 +451,7 @@ impl Course {
         let is_decided = !recorded.has_crashed && recorded.report.is_some();
         let reader = self.reader(is_decided)?;
         let found = read_all(&reader)?;
+        self.judge_statements((&reader, &found), is_decided)?;
         self.say(|| {
             let newest = found.packets.last_key_value();
             let membership = reader.membership();
@@ -483,6 +489,15 @@ impl Course {
             self.decide(recorded, (&reader, &found))?;
         }
         Ok(())
+    }
+
+    /// What answers would say is true.
+    fn judge_statements(&mut self, there: (&Reader, &Found), is_in_order: bool) -> Verdict {
+        let offered = self.wire.offered();
+        self.statements.note(&offered);
+        let now = self.rack.timeline().realtime();
+        let last = is_in_order.then_some(&*offered);
+        self.statements.check(there, now, last, &mut self.counters)
     }
 
     /// A reader of all that is there.
