@@ -87,6 +87,9 @@ pub struct Completeness {
     /// Packets up to this time were erased, on purpose, and were asked for; what they were nobody
     /// knows any more.
     pub erased_through: Option<Timestamp>,
+    /// Packets of a link type for which the packet filter means nothing, or that the file cannot
+    /// hold beside its own: they were left out.
+    pub unfit_packets: u64,
     /// Sessions that were named by their ids and are not there.
     pub unknown_sessions: u64,
     /// What is beyond the limit was left out.
@@ -111,6 +114,7 @@ impl Completeness {
             || !self.damage.is_empty()
             || self.retired_pieces > 0
             || self.missing_packets > 0
+            || self.unfit_packets > 0
             || self.unknown_sessions > 0
             || self.expired_through.is_some()
             || self.limited
@@ -145,6 +149,7 @@ impl Completeness {
         self.unindexed_packets = self.unindexed_packets.max(other.unindexed_packets);
         self.left_out_packets = self.left_out_packets.max(other.left_out_packets);
         self.unread_packets = self.unread_packets.max(other.unread_packets);
+        self.unfit_packets = self.unfit_packets.max(other.unfit_packets);
         self.unknown_sessions = self.unknown_sessions.max(other.unknown_sessions);
         self.expired_through = self.expired_through.max(other.expired_through);
         self.withhold_times(other.withheld);
@@ -295,6 +300,11 @@ impl Completeness {
         let counts = [
             (self.missing_packets, "not found", "packets that the index counts"),
             (self.left_out_packets, "not looked at", "packets that ended the indexer twice"),
+            (
+                self.unfit_packets,
+                "left out",
+                "packets of link types that the filter or a pcap file does not take",
+            ),
         ];
         for (count, what, of) in counts.into_iter().filter(|(count, ..)| *count > 0) {
             write!(f, "\n{what}: {count} {of}")?;

@@ -20,21 +20,10 @@ pub enum Error {
     /// The output could not be written.
     #[error("cannot write the output: {0}")]
     Output(std::io::Error),
-    /// A pcap file has one link type.
-    #[error(
-        "the packets have the link types {first} and {other}, a pcap file holds one; \
-         write pcapng, or one pcap file for each link type"
-    )]
-    LinkTypes {
-        /// Link type of the packets written so far.
-        first: LinkType,
-        /// Link type of the next packet.
-        other: LinkType,
-    },
     /// A pcap file has 32 bits for the seconds.
     #[error("a packet's time, {0}, is outside of what pcap can hold; write pcapng")]
     PcapTime(Timestamp),
-    /// The packet filter means nothing for the packets' link type, or libpcap is not there.
+    /// The packet filter could not be compiled, or libpcap is not there.
     #[error(transparent)]
     Filter(capture::Error),
     /// Nobody knows where such frames have their addresses.

@@ -35,6 +35,8 @@ pub struct Progress {
 pub struct ExtractReport {
     /// Packets written.
     pub packets: u64,
+    /// Those of them whose link layer is made, because a pcap file holds one link type.
+    pub rewritten_packets: u64,
     /// Everything that can be checked later.
     pub manifest: Manifest,
     /// What it cost.
@@ -92,6 +94,7 @@ pub(crate) fn run<'a>(
     if request.slots.is_none() {
         notes.completeness.add_standing(&archive.standing(&asked));
     }
+    let rewritten_packets = done.outputs.rewritten_packets();
     let outputs = done.outputs.finish(&notes.completeness.to_string())?;
     let Notes { completeness, explain } = notes;
     let manifest = Manifest {
@@ -107,5 +110,6 @@ pub(crate) fn run<'a>(
         completeness,
     };
     let packets = manifest.outputs.iter().map(|output| output.packets).sum();
-    Ok(ExtractReport { packets, manifest, explain, reader_gone: done.reader_gone })
+    let reader_gone = done.reader_gone;
+    Ok(ExtractReport { packets, rewritten_packets, manifest, explain, reader_gone })
 }

@@ -13,7 +13,7 @@ use format::pcapng::{
 };
 use format::piece::{InterfaceInPiece, StoredPacket};
 use units::Timestamp;
-use wire::{FiveTuple, LinkType};
+use wire::{FiveTuple, LinkType, MADE_HEADER_BYTES_MAX, made_header, network_layer};
 
 use crate::Error;
 use crate::anonymise::Anonymiser;
@@ -52,7 +52,8 @@ pub type OpenSession<'a> = dyn FnMut(&SessionStart) -> io::Result<Box<dyn Write>
 pub enum Target<'a> {
     /// One pcapng section.
     Pcapng(&'a mut dyn Write),
-    /// One pcap file with nanoseconds; a second link type is an error.
+    /// One pcap file with nanoseconds. Packets of a second link type get headers of the first; those
+    /// that cannot are left out and counted.
     Pcap(&'a mut dyn Write),
     /// A pcap file for each link type, opened when its first packet comes.
     PcapByLinkType(&'a mut OpenOutput<'a>),
@@ -165,6 +166,8 @@ const HARMLESS: [u16; 3] =
 /// An interface in an output.
 struct Lane {
     link_type: LinkType,
+    /// The link type of its output, where that is another one.
+    made: Option<LinkType>,
     /// Place of its output.
     stream: usize,
     /// Its number there.
@@ -191,6 +194,9 @@ pub(crate) struct Outputs<'a> {
     packets: u64,
     bytes: u64,
     is_full: bool,
+    /// Packets with a link layer made for them, and those for which none can be.
+    rewritten_packets: u64,
+    unfit_packets: u64,
     /// What sections say of themselves.
     comment: String,
     anonymiser: Option<Anonymiser>,
@@ -215,6 +221,8 @@ impl<'a> Outputs<'a> {
             packets: 0,
             bytes: 0,
             is_full: false,
+            rewritten_packets: 0,
+            unfit_packets: 0,
             comment: match request.anonymiser {
                 Some(_) => ANONYMISED.to_owned(),
                 None => request.query_text.to_owned(),
@@ -275,7 +283,8 @@ impl<'a> Outputs<'a> {
         let of_stream = self.streams.get_mut(stream).expect("it was opened");
         let number = of_stream.lanes;
         of_stream.lanes += 1;
-        self.lanes.push(Lane { link_type, stream, number, latest: Timestamp::MIN });
+        let made = of_stream.link_type.filter(|&own| own != link_type);
+        self.lanes.push(Lane { link_type, made, stream, number, latest: Timestamp::MIN });
         Ok(())
     }
 
@@ -293,10 +302,10 @@ impl<'a> Outputs<'a> {
             return Ok(self.streams.len() - 1);
         }
         let stream = self.streams.first_mut().expect("opened at the beginning");
-        if let Some(first) = stream.link_type.replace(link_type) {
-            return Err(Error::LinkTypes { first, other: link_type });
+        if stream.link_type.is_none() {
+            stream.link_type = Some(link_type);
+            stream.put(&pcap_header(link_type))?;
         }
-        stream.put(&pcap_header(link_type))?;
         Ok(0)
     }
 
@@ -336,16 +345,48 @@ impl<'a> Outputs<'a> {
         let outside = Error::PcapTime(packet.timestamp);
         let seconds = u32::try_from(packet.timestamp.unix_seconds()).map_err(|_| outside)?;
         let nanos = u32::try_from(packet.timestamp.subsecond_nanos()).expect("below a second");
-        let captured = u32::try_from(data.len()).expect("shorter than a piece");
-        for field in [seconds, nanos, captured, packet.original_len] {
+        let length = |bytes: &[u8]| u32::try_from(bytes.len()).expect("shorter than a piece");
+        let (made, header_len, behind) = match lane.made {
+            None => ([0; MADE_HEADER_BYTES_MAX], 0, data),
+            Some(link_type) => {
+                let behind = network_layer(lane.link_type, data);
+                let made = behind.and_then(|(carried, _)| made_header(link_type, carried));
+                let (Some((_, behind)), Some((header, len))) = (behind, made) else {
+                    self.unfit_packets = self.unfit_packets.saturating_add(1);
+                    return Ok(());
+                };
+                self.rewritten_packets = self.rewritten_packets.saturating_add(1);
+                (header, len, behind)
+            }
+        };
+        let header = made.get(..header_len).expect("a header has its length");
+        let cut = packet.original_len.saturating_sub(length(data));
+        let captured = length(header).saturating_add(length(behind));
+        for field in [seconds, nanos, captured, captured.saturating_add(cut)] {
             out.extend_from_slice(&field.to_le_bytes());
         }
-        out.extend_from_slice(data);
+        out.extend_from_slice(header);
+        out.extend_from_slice(behind);
         Ok(())
+    }
+
+    /// Packets that have another link layer than on the wire, because a pcap file holds one link
+    /// type.
+    pub(crate) fn rewritten_packets(&self) -> u64 {
+        self.rewritten_packets
+    }
+
+    /// Packets that a pcap file of another link type cannot hold.
+    pub(crate) fn unfit_packets(&self) -> u64 {
+        self.unfit_packets
     }
 
     /// Writes a packet as encoded, unless it would be one too many.
     pub(crate) fn emit(&mut self, lane: usize, encoded: &[u8]) -> Result<(), Error> {
+        if encoded.is_empty() {
+            // It was left out.
+            return Ok(());
+        }
         let len = u64::try_from(encoded.len()).expect("lengths fit 64 bits");
         let (packets, bytes) = (self.packets + 1, self.bytes + len);
         self.is_full |= self.limits.packets.is_some_and(|limit| packets > limit)
@@ -471,15 +512,34 @@ mod tests {
     }
 
     #[test]
-    fn a_second_link_type_is_an_error_that_names_both() {
+    fn a_second_link_type_gets_headers_of_the_first_or_is_counted() {
         let mut file = Vec::new();
         let all = Query::all();
         let request = Request::new(&all, "");
         let mut outputs = Outputs::begin(Target::Pcap(&mut file), &request).unwrap();
-        outputs.add_lane(LinkType::ETHERNET, &[], None).unwrap();
-        outputs.add_lane(LinkType::ETHERNET, &[], None).unwrap();
-        let error = outputs.add_lane(LinkType::RAW, &[], None).unwrap_err().to_string();
-        assert!(error.contains("EN10MB") && error.contains("RAW"), "{error}");
+        for link_type in [LinkType::ETHERNET, LinkType::RAW, LinkType::IEEE802_11] {
+            outputs.add_lane(link_type, &[], None).unwrap();
+        }
+        let data = [0x45, 0, 0, 20];
+        let packet = StoredPacket {
+            begin: 0,
+            timestamp: Timestamp(0),
+            interface: 0,
+            original_len: 20,
+            data: &data,
+            options: &[],
+            interfaces_before: 0,
+            end: 0,
+        };
+        let dressed = Dressed { block: &[], packet: &packet, comment: None };
+        let mut out = Vec::new();
+        outputs.encode(2, &dressed, &mut out).unwrap();
+        assert_eq!((out.len(), outputs.unfit_packets()), (0, 1));
+        outputs.encode(1, &dressed, &mut out).unwrap();
+        let lengths = [18_u32, 34].map(u32::to_le_bytes).concat();
+        assert_eq!(out[8..16], lengths[..], "captured and original, with the header");
+        assert_eq!(out[16..], [&[0; 12][..], &[8, 0], &data].concat()[..]);
+        assert_eq!(outputs.rewritten_packets(), 1);
     }
 
     #[test]

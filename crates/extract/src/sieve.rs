@@ -13,12 +13,16 @@ use crate::request::Request;
 #[derive(Debug)]
 pub(crate) struct Sieve {
     filter: Option<PacketFilter>,
+    /// Link types for which the filter means nothing, and packets of these: they do not pass.
+    foreign: Vec<LinkType>,
+    pub(crate) unjudged_packets: u64,
     pub(crate) payload: Option<Pattern>,
 }
 
 impl Sieve {
     pub(crate) fn new(request: &Request<'_>) -> Self {
-        Self { filter: request.packet_filter.clone(), payload: request.payload.clone() }
+        let (filter, payload) = (request.packet_filter.clone(), request.payload.clone());
+        Self { filter, foreign: Vec::new(), unjudged_packets: 0, payload }
     }
 
     /// Whether a packet passes; `decoded` is what it is, where that is known already.
@@ -29,9 +33,7 @@ impl Sieve {
         decoded: Option<&Decoded<'p>>,
     ) -> Result<bool, Error> {
         let StoredPacket { data, original_len, .. } = *packet;
-        if let Some(filter) = &mut self.filter
-            && !filter.accepts_bytes(link_type, data, original_len).map_err(Error::Filter)?
-        {
+        if !self.passes_filter(link_type, data, original_len)? {
             return Ok(false);
         }
         let Some(pattern) = &self.payload else { return Ok(true) };
@@ -40,5 +42,23 @@ impl Sieve {
         // What has no payload that is known as one is searched whole.
         let has_ip = decoded.ip_len > 0;
         Ok(pattern.is_in(if has_ip { decoded.payload } else { data }))
+    }
+
+    /// A filter that means nothing for a link type says nothing of its packets: they are counted.
+    fn passes_filter(
+        &mut self,
+        link_type: LinkType,
+        data: &[u8],
+        original_len: u32,
+    ) -> Result<bool, Error> {
+        let Some(filter) = &mut self.filter else { return Ok(true) };
+        if !self.foreign.contains(&link_type) {
+            match filter.accepts_bytes(link_type, data, original_len) {
+                Err(capture::Error::Filter { .. }) => self.foreign.push(link_type),
+                other => return other.map_err(Error::Filter),
+            }
+        }
+        self.unjudged_packets = self.unjudged_packets.saturating_add(1);
+        Ok(false)
     }
 }

@@ -226,6 +226,8 @@ impl<'a, 't> Taking<'a, 't> {
         merger.finish(&mut |lane, bytes| outputs.emit(lane, bytes))?;
         notes.completeness.limited |= self.outputs.are_full();
         notes.completeness.stopped = flow.is_break() && !self.outputs.are_full();
+        let unjudged = self.sieve.unjudged_packets;
+        notes.completeness.unfit_packets = unjudged.saturating_add(self.outputs.unfit_packets());
         notes.explain.packets_ns += self.watch.lap();
         Ok(Taken {
             times: self.windows.hull(),

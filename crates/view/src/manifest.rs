@@ -94,6 +94,7 @@ struct CompletenessJson {
     unindexed_packets: u64,
     left_out_packets: u64,
     unread_packets: u64,
+    unfit_packets: u64,
     unknown_sessions: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     expired_through_ns: Option<i64>,
@@ -273,6 +274,7 @@ fn completeness(found: &Completeness) -> CompletenessJson {
         unindexed_packets: found.unindexed_packets,
         left_out_packets: found.left_out_packets,
         unread_packets: found.unread_packets,
+        unfit_packets: found.unfit_packets,
         unknown_sessions: found.unknown_sessions,
         expired_through_ns: found.expired_through.map(|Timestamp(ns)| ns),
         erased_through_ns: found.erased_through.map(|Timestamp(ns)| ns),

@@ -14,6 +14,7 @@ mod ip;
 mod link;
 mod link_type;
 mod names;
+mod network;
 mod stamp;
 mod transport;
 mod tunnel;
@@ -30,5 +31,6 @@ pub use decode::{
 };
 pub use link_type::LinkType;
 pub use names::{Names, Ssh, Tls};
+pub use network::{MADE_HEADER_BYTES_MAX, made_header, network_layer};
 pub use stamp::{STAMP_BYTES, stamp, stamped};
 pub use tuple::{Address, FiveTuple, Protocol};

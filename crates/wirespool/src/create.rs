@@ -31,7 +31,7 @@ use crate::stdout;
 Examples:
   wirespool create /data/spool --size 100G     a file, written completely
   wirespool create /dev/sdb                    a whole disk, with a partition table
-  wirespool create /tmp/try --size 1G --sparse at once, for trying things out
+  wirespool create /tmp/try --size 1G --sparse  at once, for trying things out
   wirespool create /dev/sdb --member /dev/sdc --member /dev/sdd --member /dev/sde --parity 2
                                                four disks, of which any two may be lost
   wirespool create /dev/sdb --usable 90%       without the slowest tenth of the disk

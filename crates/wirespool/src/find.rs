@@ -34,7 +34,7 @@ use crate::{recorder, stdout};
 Examples:
   wirespool find /data/spool host 10.0.0.1 and port 443
   wirespool find /data/spool 'sni *.example.com and bytes > 1M'
-  wirespool find /data/spool 'dns_names *.example.org' after 3h ago --json
+  wirespool find /data/spool 'dns_names *.example.org and after 3h ago' --json
   wirespool find /data/spool tcp --csv --limit 1000 > sessions.csv
   wirespool find /data/spool after 1h ago --plot
   wirespool find /data/spool 'port 443' --top sni --by sessions --limit 10

@@ -3,15 +3,18 @@
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ::extract::{Limits, Options, Request, Target};
 use anyhow::{Context, bail};
 use clap::Args;
 use host::{Output, StopFlag, SystemClock};
+use units::Clock as _;
 
 use crate::arguments;
-use crate::failure::{Outcome, Usage, Verdict, of_extract};
+use crate::failure::{Outcome, Usage, Verdict, of_extract, warn};
 use crate::progress::say_lines;
 use crate::{recorder, stdout};
 
@@ -22,6 +25,8 @@ pub(crate) const CURL: &str = "stenocurl";
 /// Where Stenographer has its settings, and the variable that names another place.
 const CONFIG: &str = "/etc/stenographer/config";
 const CONFIG_VARIABLE: &str = "STENOGRAPHER_CONFIG";
+/// What curl ends with.
+const TIMED_OUT: i32 = 28;
 
 /// Show the packets of a Stenographer query with tcpdump.
 ///
@@ -34,11 +39,20 @@ const CONFIG_VARIABLE: &str = "STENOGRAPHER_CONFIG";
 Examples:
   ln -s /usr/bin/wirespool /usr/local/bin/stenoread
   stenoread 'host 10.0.0.1 and port 53 and after 3h ago' -n -w dns.pcap
-  wirespool stenoread --volume /data/spool 'port 53' -n")]
+  stenoread --limit-packets 6 --limit-bytes 2048 'host 10.0.0.1' -n
+  wirespool stenoread --volume /data/spool 'port 53' -n
+
+An answer with several link types gets the link layer of its first packet.")]
 pub(crate) struct ReadFlags {
     /// The volume
     #[arg(long)]
     volume: Option<PathBuf>,
+    /// At most so many packets; 0 for no limit
+    #[arg(long, value_name = "N")]
+    limit_packets: Option<u64>,
+    /// At most so many bytes, as the packets take in a pcap file; 0 for no limit
+    #[arg(long, value_name = "N")]
+    limit_bytes: Option<u64>,
     /// The query
     query: String,
     /// Options for tcpdump
@@ -49,14 +63,17 @@ pub(crate) struct ReadFlags {
 /// Answer a Stenographer query with a pcap file on standard output.
 ///
 /// Takes the arguments of Stenographer's stenocurl that concern a query: `/query -d QUERY`, with
-/// -o, -s, and the headers Steno-Limit-Packets and Steno-Limit-Bytes. There is no server behind it:
-/// the volume, found as by stenoread, is read here.
+/// -o, -s, -m, and the headers Steno-Limit-Packets and Steno-Limit-Bytes. There is no server behind
+/// it: the volume, found as by stenoread, is read here. Stenographer's own script stenoread finds
+/// it under this name.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   stenocurl /query -d 'host 10.0.0.1' > a.pcap
   stenocurl /query -s -d 'port 53' -H 'Steno-Limit-Packets: 100' -o dns.pcap
-  wirespool stenocurl --volume /data/spool /query -d 'port 53' > dns.pcap")]
+  wirespool stenocurl --volume /data/spool /query -d 'port 53' > dns.pcap
+
+Exit code 28, as curl's, when --max-time has passed before the answer's end.")]
 pub(crate) struct CurlFlags {
     /// The volume
     #[arg(long)]
@@ -64,14 +81,18 @@ pub(crate) struct CurlFlags {
     /// What is asked for: /query
     path: String,
     /// The query
-    #[arg(long, short, visible_alias = "data-binary", value_name = "QUERY")]
+    #[arg(long, short, visible_aliases = ["data-binary", "data-raw"], value_name = "QUERY")]
     data: String,
     /// Write to this file
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// A limit: `Steno-Limit-Packets: N` or `Steno-Limit-Bytes: N`; others are not looked at
+    /// A limit: `Steno-Limit-Packets: N` or `Steno-Limit-Bytes: N`, 0 for none; others are not
+    /// looked at
     #[arg(long, short = 'H', value_name = "HEADER")]
     header: Vec<String>,
+    /// End after so many seconds
+    #[arg(long, short, value_name = "SECONDS", value_parser = seconds)]
+    max_time: Option<Duration>,
     /// Say nothing but errors
     #[arg(long, short)]
     silent: bool,
@@ -86,9 +107,11 @@ pub(crate) fn read(flags: &ReadFlags) -> Outcome {
     arguments.extend(flags.tcpdump.iter().cloned());
     // What is wrong with the query is said before a program starts.
     let query = arguments::query(&flags.query)?;
-    let request = Request::new(&query, &flags.query);
+    let [packets, bytes] = [flags.limit_packets, flags.limit_bytes].map(limit);
+    let limits = Limits { packets, bytes, ..Limits::default() };
+    let request = Request { limits, ..Request::new(&query, &flags.query) };
     let mut piped = host::Piped::start(Path::new("tcpdump"), &arguments)?;
-    let verdict = answer(&volume, &request, &mut piped, true);
+    let verdict = answer(&volume, &request, &mut piped, How { says: true, until: None });
     let code = piped.finish()?;
     let verdict = verdict?;
     match code {
@@ -102,13 +125,14 @@ pub(crate) fn curl(flags: &CurlFlags) -> Outcome {
         let text = format!("{} is nothing that is answered here: /query is", flags.path);
         return Err(Usage(text).into());
     }
+    let began = since_boot();
     let volume = volume(flags.volume.as_deref())?;
     let mut limits = Limits::default();
     for header in &flags.header {
         let (name, value) = header.split_once(':').unwrap_or((header, ""));
         let number = || {
             let text = format!("{header}: a number is missing");
-            value.trim().parse().map(Some).map_err(|_| Usage(text))
+            value.trim().parse().map(|number| limit(Some(number))).map_err(|_| Usage(text))
         };
         match name.trim().to_ascii_lowercase().as_str() {
             "steno-limit-packets" => limits.packets = number()?,
@@ -118,10 +142,11 @@ pub(crate) fn curl(flags: &CurlFlags) -> Outcome {
     }
     let query = arguments::query(&flags.data)?;
     let request = Request { limits, ..Request::new(&query, &flags.data) };
+    let how = How { says: !flags.silent, until: flags.max_time.map(|time| began.saturating_add(time)) };
     match &flags.output {
         Some(path) => {
             let mut output = Output::create(path, true)?;
-            let verdict = answer(&volume, &request, &mut output, !flags.silent)?;
+            let verdict = answer(&volume, &request, &mut output, how)?;
             output.finish()?;
             Ok(verdict)
         }
@@ -129,8 +154,33 @@ pub(crate) fn curl(flags: &CurlFlags) -> Outcome {
             let text = "packets are no text for a terminal; -o names a file";
             Err(Usage(text.to_owned()).into())
         }
-        None => answer(&volume, &request, &mut stdout::bytes(), !flags.silent),
+        None => answer(&volume, &request, &mut stdout::bytes(), how),
     }
+}
+
+/// Of a limit 0 means none, as Stenographer has it.
+fn limit(given: Option<u64>) -> Option<u64> {
+    given.filter(|&limit| limit > 0)
+}
+
+/// As curl takes them: decimals are fine, 0 is no limit that anybody means.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| *seconds > 0.0);
+    let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    time.ok_or_else(|| format!("{text} is no number of seconds above 0"))
+}
+
+fn since_boot() -> Duration {
+    Duration::from_nanos(SystemClock.boottime_ns().unsigned_abs())
+}
+
+/// How an answer is given.
+#[derive(Clone, Copy)]
+struct How {
+    /// Says what is missing.
+    says: bool,
+    /// When it has to end, in time since boot.
+    until: Option<Duration>,
 }
 
 /// Writes the packets of a query as pcap; says what is missing.
@@ -138,20 +188,31 @@ fn answer(
     volume: &Path,
     request: &Request<'_>,
     to: &mut dyn Write,
-    says: bool,
+    how: How,
 ) -> anyhow::Result<Verdict> {
     let is_recorded = recorder::catch_up(volume, &[]);
     let options = Options { volume: volume.to_path_buf(), is_recorded, ..Options::default() };
     let stop = StopFlag::install()?;
-    let go_on = &mut |_: &::extract::Progress| stop.flow();
+    let is_over = || how.until.is_some_and(|until| since_boot() >= until);
+    let go_on = &mut |_: &::extract::Progress| {
+        if is_over() { ControlFlow::Break(()) } else { stop.flow() }
+    };
     let report = ::extract::extract(&options, request, Target::Pcap(to), &SystemClock, go_on);
     let report = report.map_err(|error| of_extract(volume, error))?;
     let completeness = &report.manifest.completeness;
     // As Stenographer: a limit that was asked for is no verdict.
     let mut missing = completeness.clone();
     missing.limited = false;
-    if says && !missing.is_complete() {
+    if how.says && !missing.is_complete() {
         say_lines(&format!("{}, {completeness}", view::plural(report.packets, "packet")));
+    }
+    if how.says && report.rewritten_packets > 0 {
+        let packets = view::plural(report.rewritten_packets, "packet");
+        say_lines(&format!("{packets} got the link layer of the first, as pcap holds one"));
+    }
+    if completeness.stopped && is_over() {
+        warn("the time of --max-time is over before the answer's end");
+        return Ok(Verdict::Program(TIMED_OUT));
     }
     Ok(Verdict::clean_if(missing.is_complete() || report.reader_gone))
 }

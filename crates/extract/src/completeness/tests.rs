@@ -64,7 +64,7 @@ fn statement() -> impl Strategy<Value = Completeness> {
     let through = || prop_oneof![6 => Just(None), 1 => at().prop_map(Some)];
     let rare = || prop::bool::weighted(0.1);
     let doubts = prop::collection::vec((prop::sample::select(Doubt::ALL.to_vec()), times()), 0..3);
-    let counts = (few(), few(), few(), few(), few(), few());
+    let counts = (few(), few(), few(), few(), few(), few(), few());
     let lists = (
         prop::collection::vec(gap(), 0..3),
         prop::collection::vec(damage(), 0..2),
@@ -80,6 +80,7 @@ fn statement() -> impl Strategy<Value = Completeness> {
                 left_out_packets: counts.3,
                 unread_packets: counts.4,
                 unknown_sessions: counts.5,
+                unfit_packets: counts.6,
                 expired_through: rest.0,
                 erased_through: rest.1,
                 limited: rest.2,
@@ -121,6 +122,7 @@ fn says_all_of(whole: &Completeness, part: &Completeness) -> bool {
         && whole.left_out_packets >= part.left_out_packets
         && whole.unread_packets >= part.unread_packets
         && whole.unknown_sessions >= part.unknown_sessions
+        && whole.unfit_packets >= part.unfit_packets
         && whole.expired_through >= part.expired_through
         && part
             .withheld
