@@ -140,7 +140,9 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     say_lines(&format!("{packets} of {rows}, {completeness}"));
     if report.rewritten_packets > 0 {
         let packets = view::plural(report.rewritten_packets, "packet");
-        say_lines(&format!("{packets} got the link layer of the first: pcap holds one, pcapng all"));
+        say_lines(&format!(
+            "{packets} got the link layer of the first: pcap holds one, pcapng all"
+        ));
     }
     Ok(if report.reader_gone { Verdict::Clean } else { Verdict::of(completeness.state()) })
 }

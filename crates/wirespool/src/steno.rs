@@ -142,7 +142,8 @@ pub(crate) fn curl(flags: &CurlFlags) -> Outcome {
     }
     let query = arguments::query(&flags.data)?;
     let request = Request { limits, ..Request::new(&query, &flags.data) };
-    let how = How { says: !flags.silent, until: flags.max_time.map(|time| began.saturating_add(time)) };
+    let how =
+        How { says: !flags.silent, until: flags.max_time.map(|time| began.saturating_add(time)) };
     match &flags.output {
         Some(path) => {
             let mut output = Output::create(path, true)?;
