@@ -52,8 +52,8 @@ pub type OpenSession<'a> = dyn FnMut(&SessionStart) -> io::Result<Box<dyn Write>
 pub enum Target<'a> {
     /// One pcapng section.
     Pcapng(&'a mut dyn Write),
-    /// One pcap file with nanoseconds. Packets of a second link type get headers of the first; those
-    /// that cannot are left out and counted.
+    /// One pcap file with nanoseconds. Packets of a second link type get headers of the first;
+    /// those that cannot are left out and counted.
     Pcap(&'a mut dyn Write),
     /// A pcap file for each link type, opened when its first packet comes.
     PcapByLinkType(&'a mut OpenOutput<'a>),
