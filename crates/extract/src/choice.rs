@@ -15,7 +15,7 @@ use crate::find::Event;
 use crate::joiner::Show;
 use crate::known::Known;
 use crate::request::{Request, SessionIds};
-use crate::scan::{Identity, Scan, Step, Wanted};
+use crate::scan::{Identity, Scan, Step, Wanted, Way};
 use crate::sessions::{Sessions, Told, columns_with};
 use crate::taking::columns;
 use crate::walk::Notes;
@@ -183,7 +183,7 @@ fn named(
     let (wanted, times) = (Wanted::Rows(&ids.0), Timestamp::MIN..=Timestamp::MAX);
     let columns = columns();
     let columns = Columns::Named(&columns);
-    let mut scan = Scan { archive, wanted, columns, times, slots: None };
+    let mut scan = Scan { archive, wanted, columns, times, slots: None, way: Way::OldestFirst };
     let mut own = notes.aside();
     let flow = scan.run(&mut own, &mut |step, _, _| {
         let Step::Row(_, row) = step else { return Ok(ControlFlow::Continue(())) };

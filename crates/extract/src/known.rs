@@ -9,7 +9,7 @@ use crate::find::JOIN_IDLE_NS;
 use crate::scan::Identity;
 
 /// So many are looked for one by one in a segment; more, and all of its rows are read.
-const FEW: usize = 16;
+pub(crate) const FEW: usize = 16;
 /// So many are looked at to see whether they are few.
 const LOOKED_AT_MAX: usize = 1 << 10;
 

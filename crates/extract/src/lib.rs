@@ -46,6 +46,7 @@ mod slots;
 mod sorted;
 mod standing;
 mod statement;
+mod stream;
 mod tables;
 mod taking;
 mod times;
@@ -64,7 +65,9 @@ pub use error::Error;
 pub use evidence::{KeyError, PublicKey, Seal, SealError, SigningKey};
 pub use explain::Explain;
 pub use extract::{ExtractReport, Progress, extract};
-pub use find::{Event, FindReport, Found, Held, RowEvent, Sought, find, find_columns, find_rows};
+pub use find::{
+    Event, FindReport, Found, Held, Order, RowEvent, Sought, find, find_columns, find_rows,
+};
 pub use follow::follow;
 pub use losses::Loss;
 pub use output::{OpenOutput, OpenSession, OutputSummary, SessionStart, Target};

@@ -4,21 +4,21 @@ use core::fmt;
 use core::net::IpAddr;
 use core::ops::{ControlFlow, RangeInclusive};
 use core::sync::atomic::{AtomicUsize, Ordering};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::OnceLock;
 use std::thread;
 
 use format::directory::SegmentEntry;
 use format::head::StripeId;
 use format::slice::Slice;
-use index::{Columns, LookUp, Needed, Segment};
+use index::{Columns, LookUp, Needed, Segment, SegmentMeta};
 use query::{Query, Required};
 use units::Timestamp;
 use wire::{Address, CommunityId, FiveTuple};
 
 use crate::Error;
 use crate::archive::{Archive, Part};
-use crate::candidates::{Candidates, Question};
+use crate::candidates::{Candidates, Question, is_whole};
 use crate::known::{Alive, Known};
 use crate::rebuild::{Covered, Stretch, rebuild};
 use crate::walk::{Flow, Notes};
@@ -27,13 +27,19 @@ use crate::windows::Windows;
 /// So many rows of a segment are fetched ahead; more are read when they are handed out.
 const ROWS_FETCHED_MAX: usize = 256;
 
-/// Segments looked into before the first one's rows are handed out.
+/// Segments looked into before the first one's rows are handed out: one at first, so that a first
+/// row comes soon, and twice as many each time up to this.
 const PARTS_AHEAD: usize = 32;
+/// Where so few are looked into at a time, their row groups are read one by one, when their turn
+/// comes.
+const FEW_PARTS: usize = 2;
+/// Rows of a group that are read in full at first; the rest follows if it is wanted.
+const ROWS_AT_FIRST: usize = 128;
 /// Segments looked into at a time: more than there are processors, for they wait for the disk.
 const THREADS: usize = 8;
 
 /// Number of a row in the volume: first stripe of its segment, place in that.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct RowId {
     pub(crate) segment: StripeId,
     pub(crate) row: u64,
@@ -107,6 +113,9 @@ pub(crate) enum Wanted<'a> {
     Query(&'a Query),
     /// Those that a look at sessions of several rows is for.
     Look(Question<'a>),
+    /// Those that match and are all of their session, and of others one at least, if they may
+    /// match.
+    Signs(Question<'a>),
     /// All rows of sessions that may match.
     Candidates(&'a Candidates<'a>),
     /// All rows of these sessions.
@@ -160,7 +169,9 @@ impl Wanted<'_> {
     fn needed(&self, times: &RangeInclusive<Timestamp>) -> Vec<Needed> {
         match self {
             Self::Query(query) => vec![needed_by(query, true)],
-            Self::Look(look) => vec![needed_by(look.query, look.is_by_rare)],
+            Self::Look(look) | Self::Signs(look) => {
+                vec![needed_by(look.query, look.is_by_rare)]
+            }
             Self::Candidates(candidates) => {
                 let mut needed = Vec::new();
                 let alive = candidates.known.alive_in(times);
@@ -184,7 +195,7 @@ impl Wanted<'_> {
     fn needed_by_most(&self) -> Needed {
         match self {
             Self::Query(query) => needed_by(query, true),
-            Self::Look(look) => needed_by(look.query, look.is_by_rare),
+            Self::Look(look) | Self::Signs(look) => needed_by(look.query, look.is_by_rare),
             Self::Candidates(Candidates { question, .. }) => {
                 needed_by(question.query, question.is_by_rare)
             }
@@ -208,7 +219,7 @@ impl Wanted<'_> {
     ) -> bool {
         match self {
             Self::Query(query) => may_name(Question::new(query), stripes),
-            Self::Look(look) => may_name(*look, stripes),
+            Self::Look(look) | Self::Signs(look) => may_name(*look, stripes),
             Self::Candidates(candidates) => {
                 !candidates.known.alive_in(times).is_none()
                     || (candidates.wants_others(times) && may_name(candidates.question, stripes))
@@ -230,13 +241,18 @@ impl Wanted<'_> {
         }
     }
 
+    /// Of this row more is wanted than what it was chosen by.
+    fn wants_all_of(&self, row: &Slice) -> bool {
+        !matches!(self, Self::Signs(_)) || is_whole(row)
+    }
+
     /// Columns to decide by.
     fn columns(&self) -> Vec<&'static str> {
         let of_sessions =
             |query: &Query| [&query.columns()[..], &Identity::COLUMNS, &[CONTINUES]].concat();
         match self {
             Self::Query(query) => query.columns(),
-            Self::Look(look) => of_sessions(look.query),
+            Self::Look(look) | Self::Signs(look) => of_sessions(look.query),
             Self::Candidates(candidates) => of_sessions(candidates.question.query),
             Self::Sessions(_) => Identity::COLUMNS.to_vec(),
             Self::Rows(_) | Self::Windows(_) => vec!["proto"],
@@ -249,6 +265,7 @@ impl Wanted<'_> {
             Self::Query(query) if by_id => query.matches(row, &[id.to_string()]),
             Self::Query(query) => query.matches(row, &[]),
             Self::Look(look) => look.looks_for(id, row, by_id),
+            Self::Signs(look) => look.is_sign(id, row, by_id),
             Self::Candidates(candidates) => candidates.accepts(id, row, by_id),
             Self::Sessions(known) => known.contains(&Identity::of(row)),
             Self::Rows(rows) => rows.contains(&id),
@@ -268,6 +285,8 @@ pub(crate) enum Step {
         epoch: u32,
         /// No row of this part or a later one starts earlier, as far as directory and heads tell.
         time_min: Timestamp,
+        /// No row of what comes behind it starts earlier, or, from the newest on, later.
+        behind: Timestamp,
         /// An index has its rows, so that their ids are final.
         is_indexed: bool,
         /// VLAN ids are part of its rows' keys.
@@ -275,6 +294,11 @@ pub(crate) enum Step {
     },
     /// A row that is wanted.
     Row(RowId, Box<Slice>),
+    /// No further row of this part starts before this time, or, from the newest on, after it. So
+    /// many of its row groups are done, where one ends here.
+    Bound { at: Timestamp, groups: Option<usize> },
+    /// This part of the list is done.
+    End { place: usize },
 }
 
 /// Receives steps.
@@ -284,6 +308,8 @@ pub(crate) type Visit<'v> =
 /// What a look at a part's index gives.
 enum Look {
     OutOfTime,
+    /// Something of it may be wanted.
+    Open(Box<Segment>),
     /// The session id that is wanted is of another segment.
     OfAnotherId,
     /// The filter of its group knows that no row is wanted.
@@ -304,6 +330,20 @@ struct Found {
     rows: Option<Vec<(u64, Slice)>>,
 }
 
+impl Found {
+    fn unread(segment: Segment) -> Self {
+        Self { segment, matched: None, rows: None }
+    }
+}
+
+/// Where in a segment a reading goes on.
+struct Next {
+    /// How many groups are done.
+    group: usize,
+    /// The row that was handed out last.
+    row: Option<u64>,
+}
+
 /// One scan over the sessions of a volume.
 pub(crate) struct Scan<'a> {
     pub(crate) archive: &'a mut Archive,
@@ -313,57 +353,124 @@ pub(crate) struct Scan<'a> {
     pub(crate) times: RangeInclusive<Timestamp>,
     /// Rows without pieces in slots of these sequences need not be looked for.
     pub(crate) slots: Option<RangeInclusive<u64>>,
+    pub(crate) way: Way,
+}
+
+/// In which order parts are gone over, and the rows of each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Way {
+    #[default]
+    OldestFirst,
+    NewestFirst,
+}
+
+impl Way {
+    /// Row `other` comes behind row `one`.
+    fn is_behind(self, one: u64, other: u64) -> bool {
+        match self {
+            Self::OldestFirst => other > one,
+            Self::NewestFirst => other < one,
+        }
+    }
+}
+
+/// A part, and what is known of those around it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listed {
+    pub(crate) part: Part,
+    /// No row of a later part starts earlier.
+    pub(crate) later_min: Timestamp,
+    /// No row of an earlier part starts later.
+    pub(crate) earlier_max: Timestamp,
+}
+
+/// Where in a list of parts a scan begins and ends.
+#[derive(Clone, Debug)]
+pub(crate) struct Stretches {
+    pub(crate) places: core::ops::Range<usize>,
+    /// Row groups of the first part that are done.
+    pub(crate) groups_done: usize,
+}
+
+/// What [`Scan::part`] is to do with a part.
+#[derive(Clone, Copy)]
+struct Turn<'l> {
+    listed: &'l Listed,
+    groups_done: usize,
 }
 
 impl Scan<'_> {
     /// Calls `visit` with every row wanted, in ring order and by start within a part.
-    pub(crate) fn run(
-        &mut self,
-        notes: &mut Notes,
-        visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, Error> {
+    pub(crate) fn run(&mut self, notes: &mut Notes, visit: &mut Visit<'_>) -> Flow {
+        let list = self.list();
+        let all = Stretches { places: 0..list.len(), groups_done: 0 };
+        self.over(&list, all, notes, visit)
+    }
+
+    /// All parts.
+    pub(crate) fn list(&mut self) -> Vec<Listed> {
         let mut parts = self.archive.parts();
         if let Some(slots) = &self.slots {
             parts = parts_with(parts, slots);
         }
-        let mut earliest = Timestamp::MAX;
-        let mut mins: Vec<Timestamp> = parts
-            .iter()
-            .rev()
-            .map(|part| {
-                earliest = earliest.min(part.time_min);
-                earliest
-            })
-            .collect();
-        mins.reverse();
-        let parts: Vec<Part> =
-            parts.into_iter().zip(mins).map(|(part, time_min)| Part { time_min, ..part }).collect();
-        let of = parts.len();
+        listed(parts)
+    }
+
+    /// Calls `visit` with every row wanted of some parts of a list.
+    pub(crate) fn over(
+        &mut self,
+        list: &[Listed],
+        stretches: Stretches,
+        notes: &mut Notes,
+        visit: &mut Visit<'_>,
+    ) -> Flow {
+        let Stretches { places, mut groups_done } = stretches;
+        let of = list.len();
         let ruled_out = self.ruled_out(notes);
-        for (chunk, parts) in parts.chunks(PARTS_AHEAD).enumerate() {
-            let done = chunk * PARTS_AHEAD;
+        let mut places: VecDeque<usize> = match self.way {
+            Way::OldestFirst => places.collect(),
+            Way::NewestFirst => places.rev().collect(),
+        };
+        let mut ahead = 1;
+        while let Some(&next) = places.front() {
+            let done = if self.way == Way::OldestFirst { next } else { of - 1 - next };
             if visit(Step::Progress { done, of }, self.archive, notes)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            let looks = self.select_all(parts, &ruled_out)?;
-            for (part, look) in parts.iter().zip(looks) {
-                if self.part(part, look, notes, visit)?.is_break() {
+            let chunk: Vec<usize> = places.drain(..ahead.min(places.len())).collect();
+            let parts = chunk.iter().filter_map(|&place| list.get(place));
+            let parts: Vec<&Listed> = parts.collect();
+            let is_eager = self.way == Way::OldestFirst && chunk.len() > FEW_PARTS;
+            let looks = self.select_all(&parts, (&ruled_out, is_eager))?;
+            for ((listed, look), place) in parts.iter().zip(looks).zip(chunk) {
+                let turn = Turn { listed, groups_done: core::mem::take(&mut groups_done) };
+                let flow = self.part(turn, look, notes, visit)?;
+                if flow.is_break() || visit(Step::End { place }, self.archive, notes)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
+            ahead = (ahead * 2).min(PARTS_AHEAD);
         }
         Ok(ControlFlow::Continue(()))
     }
 
-    fn part(&mut self, part: &Part, look: Look, notes: &mut Notes, visit: &mut Visit<'_>) -> Flow {
+    fn part(
+        &mut self,
+        turn: Turn<'_>,
+        look: Look,
+        notes: &mut Notes,
+        visit: &mut Visit<'_>,
+    ) -> Flow {
+        let part = &turn.listed.part;
         let Some(entry) = part.segment else {
             let (stripes, times) = (part.first..=part.last, part.time_min..=Timestamp::MAX);
             if part.time_min > *self.times.end() || !self.wanted.may_be_of(&stripes, &times) {
                 return Ok(ControlFlow::Continue(()));
             }
-            return self.rebuilt(part, &Covered::default(), notes, visit);
+            return self.rebuilt(turn.listed, &Covered::default(), notes, visit);
         };
-        notes.explain.segments += 1;
+        let is_resumed = turn.groups_done > 0;
+        notes.explain.segments += u64::from(!is_resumed);
         let found = match look {
             Look::OutOfTime => {
                 notes.explain.pruned_by_time += 1;
@@ -382,43 +489,70 @@ impl Scan<'_> {
                 notes.explain.index_bytes += read_bytes;
                 return Ok(ControlFlow::Continue(()));
             }
-            Look::Absent => match self.archive.reload(&entry)? {
-                Some(segment) => Some(self.selected(segment)?),
-                None => None,
-            },
+            Look::Absent => self.archive.reload(&entry)?.map(Found::unread),
+            Look::Open(segment) => Some(Found::unread(*segment)),
             Look::Found(found) => Some(*found),
         };
         let Some(found) = found else {
             notes.explain.segments_rebuilt += 1;
-            return self.rebuilt(part, &Covered::default(), notes, visit);
+            return self.rebuilt(turn.listed, &Covered::default(), notes, visit);
         };
         let meta = found.segment.meta();
-        notes.completeness.add_gaps(&meta.gaps, *self.times.start(), *self.times.end());
-        if meta.unread_packets > 0 && self.asks_for_names() {
-            let unread = &mut notes.completeness.unread_packets;
-            *unread = unread.saturating_add(meta.unread_packets);
+        if !is_resumed {
+            self.note_lacks(meta, notes);
         }
         let step = Step::Part {
             first: part.first,
             epoch: meta.epoch,
             time_min: part.time_min,
+            behind: self.behind(turn.listed, !entry.summary.unindexed),
             is_indexed: true,
             vlan_in_key: meta.vlan_in_key,
         };
         if visit(step, self.archive, notes)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
-        let (segment, flow) = self.segment(found, &entry, notes, visit)?;
+        let (segment, flow) = self.segment(found, (&entry, turn.groups_done), notes, visit)?;
         if flow.is_break() || !entry.summary.unindexed {
             return Ok(flow);
         }
+        self.left_out_of(&segment, turn.listed, notes, visit)
+    }
+
+    /// What rows that come behind a part, or one that is done as far as it is asked here, have.
+    fn behind(&self, listed: &Listed, is_whole: bool) -> Timestamp {
+        match self.way {
+            Way::OldestFirst if is_whole => listed.later_min,
+            Way::OldestFirst => listed.part.time_min,
+            Way::NewestFirst if is_whole => listed.earlier_max,
+            Way::NewestFirst => Timestamp::MAX,
+        }
+    }
+
+    fn note_lacks(&self, meta: &SegmentMeta, notes: &mut Notes) {
+        notes.completeness.add_gaps(&meta.gaps, *self.times.start(), *self.times.end());
+        if meta.unread_packets > 0 && self.asks_for_names() {
+            let unread = &mut notes.completeness.unread_packets;
+            *unread = unread.saturating_add(meta.unread_packets);
+        }
+    }
+
+    /// Rows of stripes that a segment's index left out.
+    fn left_out_of(
+        &mut self,
+        segment: &Segment,
+        listed: &Listed,
+        notes: &mut Notes,
+        visit: &mut Visit<'_>,
+    ) -> Flow {
+        let Some(entry) = listed.part.segment else { return Ok(ControlFlow::Continue(())) };
         // Every piece that was indexed has a row that names it.
         let left_out = segment.meta().left_out.clone();
         for left in &left_out {
             let packets = &mut notes.completeness.left_out_packets;
             *packets = packets.saturating_add(left.packets);
         }
-        let indexed = match stripes_named(&segment) {
+        let indexed = match stripes_named(segment) {
             Err(Error::Index(error)) if error.is_of_file() => match self.archive.reload(&entry)? {
                 Some(reloaded) => stripes_named(&reloaded)?,
                 None => return Err(error.into()),
@@ -426,7 +560,8 @@ impl Scan<'_> {
             named => named?,
         };
         let has_rows = Covered { indexed, left_out };
-        self.rebuilt(&Part { segment: None, ..*part }, &has_rows, notes, visit)
+        let part = Part { segment: None, ..listed.part };
+        self.rebuilt(&Listed { part, ..*listed }, &has_rows, notes, visit)
     }
 
     /// Hands out the rows found. A file whose damage shows only now is given up for the INDEX
@@ -434,12 +569,12 @@ impl Scan<'_> {
     fn segment(
         &mut self,
         mut found: Found,
-        entry: &SegmentEntry,
+        (entry, groups_done): (&SegmentEntry, usize),
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Result<(Segment, ControlFlow<()>), Error> {
-        notes.explain.rows += found.segment.row_count();
-        let mut next = 0;
+        notes.explain.rows += if groups_done == 0 { found.segment.row_count() } else { 0 };
+        let mut next = Next { group: groups_done, row: None };
         let mut flow = match found.rows.take() {
             Some(rows) => self.fetched(entry.summary.first, rows, notes, visit),
             None => self.read(&found, &mut next, notes, visit),
@@ -471,32 +606,112 @@ impl Scan<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Reads the rows that matched, or all in time, from row `next` on.
+    /// Reads the rows that matched, or all in time, from the place `next` on.
     fn read(
         &self,
         found: &Found,
-        next: &mut u64,
+        next: &mut Next,
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Flow {
-        let Found { segment, matched, .. } = found;
-        let first = segment.meta().first;
+        let first = found.segment.meta().first;
+        let Some(matched) = &found.matched else {
+            return self.by_groups(&found.segment, next, notes, visit);
+        };
         let mut result = Ok(ControlFlow::Continue(()));
-        let mut step = |row, slice| {
-            if row >= *next {
-                *next = row + 1;
+        found.segment.rows_at(matched, self.columns, &mut |row, slice| {
+            if next.row.is_none_or(|done| row > done) {
+                next.row = Some(row);
                 result = self.step(RowId { segment: first, row }, slice, notes, visit);
             }
             match result {
                 Ok(flow) => flow,
                 Err(_) => ControlFlow::Break(()),
             }
-        };
-        match matched {
-            Some(matched) => segment.rows_at(matched, self.columns, &mut step)?,
-            None => segment.rows(self.columns, &self.times, &mut step)?,
-        }
+        })?;
         result
+    }
+
+    /// Reads the row groups of a segment one after the other, each when those before are handed
+    /// out.
+    fn by_groups(
+        &self,
+        segment: &Segment,
+        next: &mut Next,
+        notes: &mut Notes,
+        visit: &mut Visit<'_>,
+    ) -> Flow {
+        while next.group < segment.group_count() {
+            let group = match self.way {
+                Way::OldestFirst => next.group,
+                Way::NewestFirst => segment.group_count() - 1 - next.group,
+            };
+            if self.one_group(&segment.group(group), next, notes, visit)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn one_group(
+        &self,
+        group: &Segment,
+        next: &mut Next,
+        notes: &mut Notes,
+        visit: &mut Visit<'_>,
+    ) -> Flow {
+        let mut chosen: Vec<(u64, Option<Slice>)> = if self.wanted.all() {
+            let mut all = Vec::new();
+            group.rows(self.columns, &self.times, &mut |row, slice| {
+                all.push((row, Some(slice)));
+                ControlFlow::Continue(())
+            })?;
+            all
+        } else {
+            self.chosen(group)?.into_iter().collect()
+        };
+        if self.way == Way::NewestFirst {
+            chosen.reverse();
+        }
+        chosen.retain(|(row, _)| next.row.is_none_or(|done| self.way.is_behind(done, *row)));
+        let mut last = None;
+        let first_count = chosen.len().min(ROWS_AT_FIRST);
+        let (at_first, rest) = chosen.split_at_mut(first_count);
+        for run in [at_first, rest] {
+            self.fetch(group, run)?;
+            for (row, slice) in run.iter_mut() {
+                let Some(slice) = slice.take() else { continue };
+                (next.row, last) = (Some(*row), Some(slice.start));
+                let id = RowId { segment: group.meta().first, row: *row };
+                if self.step(id, slice, notes, visit)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            if let Some(at) = last {
+                let step = Step::Bound { at, groups: None };
+                if visit(step, self.archive, notes)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+        }
+        next.group += 1;
+        last.map_or(Ok(ControlFlow::Continue(())), |at| {
+            visit(Step::Bound { at, groups: Some(next.group) }, self.archive, notes)
+        })
+    }
+
+    /// Reads the rows of a run that are not read yet.
+    fn fetch(&self, segment: &Segment, run: &mut [(u64, Option<Slice>)]) -> Result<(), Error> {
+        let mut unread: BTreeMap<u64, &mut Option<Slice>> = BTreeMap::new();
+        unread.extend(run.iter_mut().filter(|(_, it)| it.is_none()).map(|(row, it)| (*row, it)));
+        let numbers = Vec::from_iter(unread.keys().copied());
+        segment.rows_at(&numbers, self.columns, &mut |row, slice| {
+            if let Some(place) = unread.get_mut(&row) {
+                **place = Some(slice);
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(())
     }
 
     fn step(&self, id: RowId, slice: Slice, notes: &mut Notes, visit: &mut Visit<'_>) -> Flow {
@@ -511,11 +726,11 @@ impl Scan<'_> {
         visit(Step::Row(id, Box::new(slice)), self.archive, notes)
     }
 
-    /// Looks into the segments of `parts`, several at a time.
+    /// Looks into the segments of `parts`, several at a time; with `is_eager` rows are chosen, too.
     fn select_all(
         &self,
-        parts: &[Part],
-        ruled_out: &BTreeSet<StripeId>,
+        parts: &[&Listed],
+        (ruled_out, is_eager): (&BTreeSet<StripeId>, bool),
     ) -> Result<Vec<Look>, Error> {
         let looks: Vec<OnceLock<Look>> = parts.iter().map(|_| OnceLock::new()).collect();
         let next = AtomicUsize::new(0);
@@ -524,7 +739,7 @@ impl Scan<'_> {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 parts.get(at).zip(looks.get(at))
             } {
-                look.get_or_init(|| self.look(part, ruled_out));
+                look.get_or_init(|| self.look(&part.part, (ruled_out, is_eager)));
             }
         };
         thread::scope(|scope| {
@@ -551,7 +766,7 @@ impl Scan<'_> {
         segments
     }
 
-    fn look(&self, part: &Part, ruled_out: &BTreeSet<StripeId>) -> Look {
+    fn look(&self, part: &Part, (ruled_out, is_eager): (&BTreeSet<StripeId>, bool)) -> Look {
         let Some(entry) = part.segment else { return Look::Absent };
         let summary = &entry.summary;
         if summary.time_min > *self.times.end() || summary.time_max < *self.times.start() {
@@ -577,6 +792,7 @@ impl Scan<'_> {
             match self.archive.catalog.look_up(&entry, self.archive.cache.as_ref(), needed) {
                 LookUp::Absent => return Look::Absent,
                 LookUp::RuledOut(bytes) => read_bytes += bytes,
+                LookUp::Found(segment) if !is_eager => return Look::Open(segment),
                 LookUp::Found(segment) => {
                     let found = self.selected(*segment);
                     return found.map_or(Look::Absent, |found| Look::Found(Box::new(found)));
@@ -595,49 +811,58 @@ impl Scan<'_> {
         if matches!(self.wanted, Wanted::Nothing) {
             return Ok(Found { segment, matched: Some(Vec::new()), rows: None });
         }
+        let mut chosen = self.chosen(&segment)?.into_iter().collect::<Vec<_>>();
+        let matched = chosen.iter().map(|(row, _)| *row).collect();
+        let is_fetched = chosen.iter().all(|(_, slice)| slice.is_some());
+        if !is_fetched && chosen.len() > ROWS_FETCHED_MAX {
+            return Ok(Found { segment, matched: Some(matched), rows: None });
+        }
+        self.fetch(&segment, &mut chosen)?;
+        let rows = chosen.into_iter().filter_map(|(row, slice)| Some((row, slice?))).collect();
+        Ok(Found { segment, matched: Some(matched), rows: Some(rows) })
+    }
+
+    /// The rows wanted of a segment by the columns that decide it; the rows themselves where
+    /// nothing more of them is to be read.
+    fn chosen(&self, segment: &Segment) -> Result<BTreeMap<u64, Option<Slice>>, Error> {
+        let mut chosen = BTreeMap::new();
+        if matches!(self.wanted, Wanted::Nothing) {
+            return Ok(chosen);
+        }
         let columns = self.wanted.columns();
         let by_id = columns.contains(&"session_id");
-        let first = segment.meta().first;
         let meta = segment.meta();
+        let first = meta.first;
         let needed = self.wanted.needed(&(meta.time_min..=meta.time_max));
         // Few rows have the hosts, so all there is to know of them is read at once.
         let at_once = needed.iter().all(|needed| !needed.hosts.is_empty());
         let columns = if at_once { self.columns.and(&columns) } else { columns };
         let columns = Columns::Named(&columns);
-        let (mut matched, mut fetched) = (BTreeSet::new(), BTreeMap::new());
+        let mut fetched = 0;
         for needed in &needed {
             segment.rows_with(needed, columns, &self.times, &mut |row, slice| {
                 if self.wanted.accepts(RowId { segment: first, row }, &slice, by_id) {
-                    matched.insert(row);
-                    if at_once && fetched.len() < ROWS_FETCHED_MAX {
-                        fetched.insert(row, slice);
-                    }
+                    let is_all = at_once && fetched < ROWS_FETCHED_MAX;
+                    let is_enough = is_all || !self.wanted.wants_all_of(&slice);
+                    fetched += usize::from(is_all);
+                    chosen.insert(row, is_enough.then_some(slice));
                 }
                 ControlFlow::Continue(())
             })?;
         }
-        let matched = Vec::from_iter(matched);
-        let is_fetched = fetched.len() == matched.len();
-        let mut rows = is_fetched.then(|| Vec::from_iter(fetched));
-        if rows.is_none() && matched.len() <= ROWS_FETCHED_MAX {
-            let fetched = rows.insert(Vec::new());
-            segment.rows_at(&matched, self.columns, &mut |row, slice| {
-                fetched.push((row, slice));
-                ControlFlow::Continue(())
-            })?;
-        }
-        Ok(Found { segment, matched: Some(matched), rows })
+        Ok(chosen)
     }
 
     /// Rows of stripes without an index, from their packets. The index of a known segment is stored
     /// again.
     fn rebuilt(
         &mut self,
-        part: &Part,
+        listed: &Listed,
         covered: &Covered,
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Error> {
+        let (part, behind) = (&listed.part, self.behind(listed, false));
         let (from, to) = (*self.times.start(), *self.times.end());
         let damage = notes.completeness.damage.len();
         let mut encoded = None;
@@ -659,6 +884,7 @@ impl Scan<'_> {
                 first,
                 epoch: stretch.epoch,
                 time_min: part.time_min,
+                behind,
                 is_indexed: part.segment.is_some() && is_one,
                 vlan_in_key: archive.vlan_in_key,
             };
@@ -688,6 +914,22 @@ impl Scan<'_> {
         }
         Ok(flow)
     }
+}
+
+/// Parts with what is known of those around them.
+fn listed(parts: Vec<Part>) -> Vec<Listed> {
+    let (mut latest, mut earliest) = (Timestamp::MIN, Timestamp::MAX);
+    let mut list = Vec::with_capacity(parts.len());
+    for part in parts {
+        list.push(Listed { part, later_min: Timestamp::MAX, earlier_max: latest });
+        latest = latest.max(part.time_max);
+    }
+    for listed in list.iter_mut().rev() {
+        listed.later_min = earliest;
+        earliest = earliest.min(listed.part.time_min);
+        listed.part.time_min = earliest;
+    }
+    list
 }
 
 /// The parts whose rows may have pieces in some slots: those that lie there, and the next segment,

@@ -23,7 +23,7 @@ use crate::matching::{Matching, Owner, PieceMatch};
 use crate::merge::Merger;
 use crate::output::{Dressed, Outputs, describe};
 use crate::request::Request;
-use crate::scan::{Identity, Scan, Step};
+use crate::scan::{Identity, Scan, Step, Way};
 use crate::sieve::Sieve;
 use crate::slots::Place;
 use crate::statement::PieceRead;
@@ -224,6 +224,9 @@ impl<'a, 't> Taking<'a, 't> {
     ) -> Result<Taken<'t>, Error> {
         let (merger, outputs) = (&mut self.merger, &mut self.outputs);
         merger.finish(&mut |lane, bytes| outputs.emit(lane, bytes))?;
+        let late = self.merger.late();
+        notes.completeness.late_packets = late.packets;
+        notes.completeness.late_by_ns = late.by_ns;
         notes.completeness.limited |= self.outputs.are_full();
         notes.completeness.stopped = flow.is_break() && !self.outputs.are_full();
         let unjudged = self.sieve.unjudged_packets;
@@ -325,7 +328,7 @@ impl<'a, 't> Taking<'a, 't> {
         let slots = request.slots.clone();
         let columns = columns();
         let columns = Columns::Named(&columns);
-        let mut scan = Scan { archive, wanted, columns, times, slots };
+        let mut scan = Scan { archive, wanted, columns, times, slots, way: Way::OldestFirst };
         let flow = scan.run(notes, &mut |step, archive, notes| match step {
             Step::Part { first, vlan_in_key: of_part, .. } => {
                 vlan_in_key = of_part;
@@ -335,6 +338,7 @@ impl<'a, 't> Taking<'a, 't> {
                 Ok(ControlFlow::Continue(()))
             }
             Step::Progress { .. } => Ok((self.telling.progress)(&self.done)),
+            Step::Bound { .. } | Step::End { .. } => Ok(ControlFlow::Continue(())),
             Step::Row(id, row) => {
                 if !admitted.admits(&row) {
                     let is_over = admitted.is_full();
