@@ -194,6 +194,8 @@ enum Fault {
     Broke(&'static str),
     /// The stream does not work.
     Stream(io::Error),
+    /// The recording goes on without it.
+    NoTime,
 }
 
 impl Owner {
@@ -289,6 +291,16 @@ impl Owner {
         self.in_hand = kept;
         let forgotten: VecDeque<InHand> = forgotten;
         forgotten.into_iter().map(|held| *held.stripe).collect()
+    }
+
+    /// Ends the worker though it has done nothing wrong: its memory is needed. What it had in hand
+    /// is [`Self::forget`]'s; the rest is lost with it, as when it ends by itself.
+    pub fn give_up(&mut self, clock: &dyn Clock) -> Option<Death> {
+        self.worker.as_ref()?;
+        let suspects = self.strikes.clone();
+        let Event::Died(death) = self.bury(&Fault::NoTime, clock) else { return None };
+        self.strikes = suspects;
+        Some(Death { by_itself: false, ..death })
     }
 
     /// No worker could be started for a while: what is handed over is given back.
@@ -583,6 +595,7 @@ impl Worker {
         self.process.kill();
         let (is_to_blame, how) = match (fault, &by_itself) {
             (Fault::Broke(what), _) => (true, (*what).to_owned()),
+            (Fault::NoTime, _) => (false, "the recording went on without it".to_owned()),
             (_, Some(ended)) => (ended.by_itself, ended.how.clone()),
             (Fault::Stream(error), None) => (true, error.to_string()),
             (Fault::Closed, None) => (true, "closed its end and went on".to_owned()),

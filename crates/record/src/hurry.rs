@@ -4,9 +4,9 @@
 //! without looking for names in its packets; one that finds all of it taken is left out, until
 //! there is time for it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, TryRecvError, TrySendError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
 use core::time::Duration;
 
@@ -24,6 +24,8 @@ pub(crate) struct Queued {
 /// The ring writer's end.
 pub(crate) struct ToIndexer {
     stripes: Sender<Queued>,
+    /// What waits can be taken back.
+    queued: Weak<Mutex<Receiver<Queued>>>,
     waiting: Arc<AtomicUsize>,
     capacity: usize,
     /// Whoever sends waits for room, sooner or later: there is always time.
@@ -32,7 +34,8 @@ pub(crate) struct ToIndexer {
 
 /// The indexer's end.
 pub(crate) struct FromRing {
-    stripes: Receiver<Queued>,
+    /// Locked by whoever takes.
+    stripes: Arc<Mutex<Receiver<Queued>>>,
     waiting: Arc<AtomicUsize>,
 }
 
@@ -42,8 +45,10 @@ pub(crate) fn queue(columns: usize, may_wait: bool) -> (ToIndexer, FromRing) {
     let capacity = if may_wait { columns } else { columns / 2 };
     let (sender, receiver) = channel(capacity);
     let waiting = Arc::new(AtomicUsize::new(0));
-    let to = ToIndexer { stripes: sender, waiting: Arc::clone(&waiting), capacity, may_wait };
-    (to, FromRing { stripes: receiver, waiting })
+    let stripes = Arc::new(Mutex::new(receiver));
+    let (queued, counted) = (Arc::downgrade(&stripes), Arc::clone(&waiting));
+    let to = ToIndexer { stripes: sender, queued, waiting: counted, capacity, may_wait };
+    (to, FromRing { stripes, waiting })
 }
 
 impl ToIndexer {
@@ -61,17 +66,37 @@ impl ToIndexer {
             }
         }
     }
+
+    /// Takes back what waits, in its order: the indexer shall not have it. Nothing where it is
+    /// just looking for the next one.
+    pub(crate) fn take_back(&self) -> Vec<SealedStripe> {
+        let Some(queued) = self.queued.upgrade() else { return Vec::new() };
+        let stripes = match queued.try_lock() {
+            Ok(stripes) => stripes,
+            Err(TryLockError::Poisoned(stripes)) => stripes.into_inner(),
+            Err(TryLockError::WouldBlock) => return Vec::new(),
+        };
+        let taken = core::iter::from_fn(|| stripes.try_recv().ok());
+        let taken: Vec<_> = taken.map(|queued| queued.stripe).collect();
+        self.waiting.fetch_sub(taken.len(), Ordering::Relaxed);
+        taken
+    }
 }
 
 impl FromRing {
     /// The next stripe, if one waits.
     pub(crate) fn try_next(&self) -> Result<Queued, TryRecvError> {
-        self.stripes.try_recv().inspect(|_| self.took())
+        self.lock().try_recv().inspect(|_| self.took())
     }
 
     /// The next stripe, or none for so long.
     pub(crate) fn next(&self, timeout: Duration) -> Result<Queued, RecvTimeoutError> {
-        self.stripes.recv_timeout(timeout).inspect(|_| self.took())
+        self.lock().recv_timeout(timeout).inspect(|_| self.took())
+    }
+
+    /// A queue has no state that a panic could leave.
+    fn lock(&self) -> MutexGuard<'_, Receiver<Queued>> {
+        self.stripes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn took(&self) {
@@ -107,6 +132,18 @@ mod tests {
         assert!(hurries().eq([false, false, false, true]));
         assert!(to.send(stripe(5)));
         assert!(hurries().eq([false]));
+    }
+
+    #[test]
+    fn what_waits_can_be_taken_back() {
+        let (to, from) = queue(4, true);
+        assert!((0..4).all(|sub| to.send(stripe(sub))));
+        assert_eq!(from.try_next().ok().map(|it| it.stripe.stripe.sub), Some(0));
+        assert!(to.take_back().into_iter().map(|it| it.stripe.sub).eq(1..4));
+        assert!(to.take_back().is_empty() && from.try_next().is_err());
+        assert!((4..8).all(|sub| to.send(stripe(sub))), "there is room again");
+        drop(from);
+        assert!(to.take_back().is_empty() && !to.send(stripe(8)));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::sync::PoisonError;
-use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
+use std::sync::mpsc::{RecvTimeoutError, TryRecvError, TrySendError};
 use std::thread;
 
 use core::time::Duration;
@@ -32,6 +32,7 @@ use crate::poison::Poison;
 use crate::read_back::ReadBack;
 use crate::ring::{Board, Shown, Task, fill_with_block, look};
 use crate::segment::{OpenSegment, SegmentLimits};
+use crate::watchdog::{Wait, Waits};
 
 /// How often due segments and durable indexes are looked for while nothing arrives.
 const TICK: Duration = Duration::from_millis(100);
@@ -39,9 +40,9 @@ const TICK: Duration = Duration::from_millis(100);
 const ENCODING_TICK: Duration = Duration::from_millis(5);
 /// Room in every part for the directory and the frame of the block.
 const PART_BYTES_MIN: usize = 128 << 10;
-/// Longest wait for the write of an index part: a member that takes longer is given up by its own
-/// error.
-const COLUMN_WAIT: Duration = Duration::from_mins(2);
+/// How often whoever waits for the ring writer looks whether the recording goes on without the
+/// index.
+const LISTEN: Duration = Duration::from_millis(100);
 /// How long the end of a recording goes on indexing what there was no time for.
 const LATE_NS: i64 = 2_000_000_000;
 /// The same where packets come from files, which nobody waits for.
@@ -103,6 +104,7 @@ pub(crate) struct Indexer<'a> {
     pub(crate) data_columns: usize,
     pub(crate) clock: &'a dyn Clock,
     pub(crate) board: Board,
+    pub(crate) waits: Waits,
     /// What there was no time for.
     pub(crate) late: Late,
     pub(crate) read_back: ReadBack<'a>,
@@ -127,8 +129,13 @@ pub(crate) struct Run<'a> {
     report: IndexerReport,
 }
 
-/// The ring writer is gone.
-struct WriterGone;
+/// An index has no place in the ring.
+enum Unplaced {
+    /// The ring writer is gone.
+    WriterGone,
+    /// The recording goes on without the index.
+    GivenUp,
+}
 
 /// Whether more live stripes may come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -168,6 +175,7 @@ impl<'a> Run<'a> {
         while self.hand_over(sealed) == Packets::MayCome {
             self.hear(sealed);
             self.cache_durable()?;
+            self.let_go();
         }
         self.finish();
         self.await_durable()?;
@@ -175,6 +183,21 @@ impl<'a> Run<'a> {
         self.report.notes.extend(self.parts.owner.take_notes());
         self.report.notes.extend(self.poison.notes());
         Ok((self.report, self.parts.catalog))
+    }
+
+    /// Where the recording goes on without the index, the indexer ends, and what it had in hand is
+    /// indexed later. This thread is here, so it waits for nobody: the index goes on, too.
+    fn let_go(&mut self) {
+        if !self.parts.waits.is_without_index() {
+            return;
+        }
+        if let Some(death) = self.parts.owner.give_up(self.parts.clock) {
+            self.died(&death);
+        }
+        for stripe in self.parts.owner.forget(|_| true) {
+            self.take(Event::Unavailable(Box::new(stripe)));
+        }
+        self.parts.waits.index_is_back();
     }
 
     /// Hands over what there is room for: live stripes, or else what is late, or else past.
@@ -492,9 +515,16 @@ impl<'a> Run<'a> {
 
     /// Puts an index into the ring.
     fn write_encoded(&mut self, closing: &Closing, encoded: Encoded) {
+        if !self.closed.contains_key(&closing.first) {
+            return;
+        }
+        let placed = self.write_parts(&encoded);
+        if matches!(placed, Err(Unplaced::GivenUp)) {
+            return self.lost(closing, false);
+        }
         let Some(closed) = self.closed.remove(&closing.first) else { return };
         // Without a writer there is no ring to put it into; the packets can be indexed again.
-        if let Ok(places) = self.write_parts(&encoded) {
+        if let Ok(places) = placed {
             if closed.is_counted {
                 self.now_indexed(closing.packets.saturating_sub(closing.missed_packets));
             }
@@ -521,8 +551,8 @@ impl<'a> Run<'a> {
     }
 
     /// Cuts the file into parts, as many in a stripe as it has data columns.
-    fn write_parts(&mut self, encoded: &Encoded) -> Result<Vec<StripeId>, WriterGone> {
-        let Indexer { catalog, pool, tasks, data_columns, .. } = &self.parts;
+    fn write_parts(&mut self, encoded: &Encoded) -> Result<Vec<StripeId>, Unplaced> {
+        let Indexer { catalog, pool, data_columns, .. } = &self.parts;
         let mut older = catalog.directory();
         let newest = older.first().map(|entry| entry.summary.first);
         let is_newest = newest.is_none_or(|newest| newest <= encoded.summary.first);
@@ -545,15 +575,12 @@ impl<'a> Run<'a> {
                 assert_eq!(filled, rows, "every column of a stripe has the same rows");
                 columns.push(column);
             }
-            let (answer, place) = channel(1);
-            let task = Task::IndexParts { columns, rows, answer };
-            tasks.send(task).map_err(|_| WriterGone)?;
-            let place = place.recv().map_err(|_| WriterGone)?;
+            let place = self.place(columns, rows)?;
             places.extend(blocks.iter().map(|_| place));
         }
         // Heads point to the newest segment, whose directory has all others.
         if let Some(&first_part) = places.first().filter(|_| is_newest) {
-            tasks.send(Task::IndexComplete { first_part }).map_err(|_| WriterGone)?;
+            self.send(Task::IndexComplete { first_part })?;
         }
         self.is_unlisted = !is_newest;
         Ok(places)
@@ -575,15 +602,55 @@ impl<'a> Run<'a> {
     }
 
     /// A column of the index's own pool: waiting for one of the packets' could wait for ourselves.
-    fn column(&self) -> Result<Buffer, WriterGone> {
-        // It comes back when its write completes, or never when the member has failed.
-        self.parts.pool.take_timeout(COLUMN_WAIT).ok_or(WriterGone)
+    fn column(&self) -> Result<Buffer, Unplaced> {
+        let _waiting = self.parts.waits.begin(Wait::IndexForColumn, self.parts.clock);
+        loop {
+            // It comes back when its write completes, or never when the member has failed.
+            if let Some(column) = self.parts.pool.take_timeout(LISTEN) {
+                return Ok(column);
+            }
+            self.goes_on()?;
+        }
+    }
+
+    /// Has the ring writer append a stripe of the index, and gives its place.
+    fn place(&self, columns: Vec<Buffer>, rows: u16) -> Result<StripeId, Unplaced> {
+        let (answer, place) = channel(1);
+        self.send(Task::IndexParts { columns, rows, answer })?;
+        let _waiting = self.parts.waits.begin(Wait::IndexForPlace, self.parts.clock);
+        loop {
+            match place.recv_timeout(LISTEN) {
+                Ok(place) => return Ok(place),
+                Err(RecvTimeoutError::Disconnected) => return Err(Unplaced::WriterGone),
+                Err(RecvTimeoutError::Timeout) => self.goes_on()?,
+            }
+        }
+    }
+
+    /// Waits for room in the ring writer's queue.
+    fn send(&self, task: Task) -> Result<(), Unplaced> {
+        let _waiting = self.parts.waits.begin(Wait::IndexForPlace, self.parts.clock);
+        let mut task = task;
+        loop {
+            match self.parts.tasks.try_send(task) {
+                Ok(()) => return Ok(()),
+                Err(TrySendError::Disconnected(_)) => return Err(Unplaced::WriterGone),
+                Err(TrySendError::Full(back)) => task = back,
+            }
+            self.goes_on()?;
+            stage::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn goes_on(&self) -> Result<(), Unplaced> {
+        if self.parts.waits.is_without_index() { Err(Unplaced::GivenUp) } else { Ok(()) }
     }
 
     /// Stores the files of indexes that have become durable, and drops those of segments that
     /// retired or were given up.
     fn cache_durable(&mut self) -> Result<(), index::Error> {
         let shown = look(&self.parts.board);
+        let _waiting = self.parts.waits.begin(Wait::IndexForFiles, self.parts.clock);
         if shown.given_up_before > self.given_up_before {
             self.given_up_before = shown.given_up_before;
             let now = self.parts.clock.realtime();
@@ -662,6 +729,7 @@ impl<'a> Run<'a> {
             if let Some(event) = self.parts.owner.poll(self.parts.clock, TICK) {
                 self.take(event);
             }
+            self.let_go();
         }
     }
 

@@ -19,6 +19,7 @@ use crate::covered::Claim;
 use crate::ledger::{LaneCounts, Ledger};
 use crate::ring::{FilledColumn, Task};
 use crate::selection::{Selected, Selection};
+use crate::watchdog::{Wait, Waits};
 
 /// Bytes kept of an interface's name where its description is too long for a piece.
 const NAME_BYTES_MAX: usize = 256;
@@ -77,6 +78,7 @@ pub(crate) struct Intake<'a> {
     claimed_ns: i64,
     selection: Selection,
     control: Control,
+    waits: Waits,
     /// The newest question that was answered.
     answered: u64,
     /// Slots that the ring writer had under way when packets began to be dropped.
@@ -123,6 +125,7 @@ pub(crate) struct IntakeParts<'a> {
     pub(crate) gaps: Vec<Gap>,
     pub(crate) selection: Selection,
     pub(crate) control: Control,
+    pub(crate) waits: Waits,
 }
 
 impl<'a> Intake<'a> {
@@ -149,6 +152,7 @@ impl<'a> Intake<'a> {
             claimed_ns: i64::MIN,
             selection,
             control,
+            waits: parts.waits,
             answered: 0,
             unfinished_slots: 0,
             left_out: LeftOut::default(),
@@ -388,6 +392,7 @@ impl<'a> Intake<'a> {
     }
 
     fn wait_for_column(&mut self) -> Result<bool, WriterGone> {
+        let _waiting = self.waits.begin(Wait::IntakeForColumn, self.clock);
         loop {
             self.check_writer()?;
             let column = self.pool.take_timeout(Duration::from_millis(100));

@@ -192,6 +192,8 @@ pub struct Progress {
     pub left_out: u64,
     /// How often the indexer ended before its time, and another one was started.
     pub indexer_deaths: u64,
+    /// Waits inside the recorder that are too long now: which thread, for what, how long.
+    pub long_waits: Vec<String>,
     /// Oldest sequence that the ring holds for certain.
     pub tail: u64,
     /// Everything up to here is durable.

@@ -57,6 +57,7 @@ mod steps;
 mod storage;
 mod teller;
 mod watch;
+mod watchdog;
 mod way;
 
 pub use ::indexer::GaveWay;

@@ -40,6 +40,7 @@ use crate::steps::ClockSteps;
 use crate::storage::Storage;
 use crate::teller::{Progressing, Teller};
 use crate::watch::Watching;
+use crate::watchdog::{self, Waits};
 
 /// Runs one recording on an opened volume.
 pub(crate) fn run(
@@ -63,17 +64,18 @@ pub(crate) fn run(
     let open_reader = || storage.reader().ok();
 
     let (ledger, is_stopping) = (Ledger::new(1 + sources.further.len()), AtomicBool::new(false));
-    let seen = ((&board, &ledger, &pool), Crier::new(options, log));
+    let (seen, waits) = (((&board, &ledger, &pool), Crier::new(options, log)), Waits::default());
     let mut teller = new_teller(options, &opened, seen, &sources.advice, (clock, progress));
     teller.notes.extend(note);
 
     stage::scope(|scope| {
+        let _watched = spawn_watchdog(scope, &waits, (&board, clock), (log, &options.volume))?;
         let (tasks, task_queue) = channel(pool.count());
         let (sealed, sealed_queue) = hurry::queue(pool.count(), may_wait);
         let skips = Skips::default();
         let shared: Shared<'_> = (&board, tasks.clone(), index_pool, files.as_ref());
         let earlier = (Late::new(Arc::clone(&skips)), ReadBack::new(&open_reader, readable));
-        let indexer = indexer_of(options, clock, &opened, (shared, owner, earlier))?;
+        let indexer = indexer_of((options, clock), (&opened, &waits), (shared, owner, earlier))?;
         let (spares, spares_end) = spares::start(opening.clone(), tasks.clone());
         let ring = RingParts {
             columns: Columns::new(pool.clone(), opened.writer.geometry())?,
@@ -87,6 +89,7 @@ pub(crate) fn run(
             spares,
             questions: Questions::new(options.control.clone(), 1 + sources.further.len()),
             covered: covered_of(options, 1 + sources.further.len(), &opened.writer, clock),
+            waits: waits.clone(),
         };
         let ring = RingWriter::new(opened.writer, ring);
         let ring = spawn_ring(scope, ring, task_queue, &failed)?;
@@ -111,6 +114,7 @@ pub(crate) fn run(
             crash: crash_gap(&recovery, clock.realtime()),
             cpus: &options.cpus,
             control: options.control.clone(),
+            waits,
         };
         let fed = feeding.all(scope, sources, &mut || teller.tell())?;
         drop::<resilver::Working>(resilverer);
@@ -255,6 +259,7 @@ fn new_teller<'a>(
         steps: ClockSteps::default(),
         has_told_doubt: false,
         has_told_age: false,
+        wait_lines_told: 0,
         watching: Watching::new(
             opened.watches.clone(),
             opened.writer.superblock(),
@@ -314,9 +319,8 @@ fn opening_of(options: &Options, opened: &Opened, storage: &Arc<dyn Storage>) ->
 type Shared<'a> = (&'a Board, Sender<Task>, Pool, &'a (dyn Files + Sync));
 
 fn indexer_of<'a>(
-    options: &Options,
-    clock: &'a dyn Clock,
-    opened: &Opened,
+    (options, clock): (&Options, &'a dyn Clock),
+    (opened, waits): (&Opened, &Waits),
     (shared, owner, (late, read_back)): (Shared<'a>, Owner, (Late, ReadBack<'a>)),
 ) -> Result<Indexer<'a>, Error> {
     let (board, tasks, pool, files) = shared;
@@ -347,6 +351,7 @@ fn indexer_of<'a>(
         data_columns: usize::from(geometry.data_columns),
         clock,
         board: Arc::clone(board),
+        waits: waits.clone(),
         late,
         read_back,
     })
@@ -407,6 +412,23 @@ fn spawn_indexer<'scope>(
 ) -> Result<Joining<'scope, Indexed>, Error> {
     let body = move || Run::new(parts).run(&sealed, earlier);
     scope.spawn("index", body).map_err(Error::Thread)
+}
+
+/// Says which wait is too long, until what this gives is dropped.
+fn spawn_watchdog<'scope>(
+    scope: &Scope<'scope, '_>,
+    waits: &Waits,
+    (board, clock): (&Board, &'scope dyn Clock),
+    (log, volume): (fn(&str), &std::path::Path),
+) -> Result<Sender<()>, Error> {
+    let (goes_on, ended) = channel(1);
+    let (waits, board, volume) = (waits.clone(), Arc::clone(board), volume.display().to_string());
+    let body = move || {
+        let log = |line: &str| log(&format!("{volume}: {line}"));
+        watchdog::run(&waits, (&board, clock), &log, &ended);
+    };
+    scope.spawn("watchdog", body).map_err(Error::Thread)?;
+    Ok(goes_on)
 }
 
 /// The thread that scrubs, and what ends it by being dropped.

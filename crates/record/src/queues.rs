@@ -20,6 +20,7 @@ use crate::intake::{Intake, IntakeParts, WriterGone};
 use crate::ledger::Ledger;
 use crate::ring::Task;
 use crate::selection::Selection;
+use crate::watchdog::Waits;
 
 /// More queues than this nobody needs; the kernel's groups end at 256.
 const QUEUES_MAX: usize = 64;
@@ -94,6 +95,7 @@ pub(crate) struct Feeding<'a> {
     pub(crate) crash: Option<Gap>,
     pub(crate) cpus: &'a [usize],
     pub(crate) control: Control,
+    pub(crate) waits: Waits,
 }
 
 type Follower<'scope> = Joining<'scope, (Feed<'scope>, Result<(), WriterGone>)>;
@@ -163,6 +165,7 @@ impl<'scope> Feeding<'scope> {
             gaps: self.crash.take().into_iter().collect(),
             selection,
             control: self.control.clone(),
+            waits: self.waits.clone(),
         });
         Feed::new(intake, self.clock, self.is_stopping, self.cut_after)
     }

@@ -16,6 +16,7 @@ use crate::late::{Skipped, Skips};
 use crate::ledger::Ledger;
 use crate::members::{self, Change, MemberChange};
 use crate::spares::Spares;
+use crate::watchdog::{Wait, Waits};
 use device::{Buffer, Device, Shared};
 use format::directory::Gap;
 use format::head::{HEAD_BYTES, Kind, StripeId, Totals};
@@ -135,6 +136,9 @@ pub(crate) struct Shown {
     pub(crate) now_ns: i64,
     /// The devices of expelled members may be opened anew.
     pub(crate) has_let_go: bool,
+    /// What the watchdog said so far, and which waits are too long now.
+    pub(crate) wait_lines: Vec<String>,
+    pub(crate) long_waits: Vec<String>,
 }
 
 pub(crate) type Board = Arc<Mutex<Shown>>;
@@ -159,6 +163,7 @@ pub(crate) struct RingParts<'a> {
     pub(crate) spares: Spares,
     pub(crate) questions: Questions,
     pub(crate) covered: Covered,
+    pub(crate) waits: Waits,
 }
 
 /// The state of the thread.
@@ -195,6 +200,7 @@ pub(crate) struct RingWriter<'a> {
     covered: Covered,
     /// The rest of a column that was split is not yet written.
     is_split: bool,
+    waits: Waits,
 }
 
 impl<'a> RingWriter<'a> {
@@ -224,6 +230,7 @@ impl<'a> RingWriter<'a> {
             questions: parts.questions,
             covered: parts.covered,
             is_split: false,
+            waits: parts.waits,
         }
     }
 }
@@ -250,7 +257,7 @@ impl RingWriter<'_> {
                     self.writer.set_newest_index(first_part);
                     if self.indexer.is_none() {
                         // Nothing follows that could share the flush, and the indexer waits for it.
-                        self.writer.drain(self.clock)?;
+                        self.drain()?;
                     }
                 }
                 Ok(Task::Repair { repair, answer }) => {
@@ -280,6 +287,7 @@ impl RingWriter<'_> {
                 Err(RecvTimeoutError::Timeout) => self.idle()?,
                 Err(RecvTimeoutError::Disconnected) => break,
             }
+            self.take_from_indexer();
             self.cut_pending(Urgency::None)?;
             self.expire()?;
             self.see_to_members();
@@ -287,7 +295,7 @@ impl RingWriter<'_> {
             self.note();
         }
         self.cut_pending(Urgency::Now)?;
-        self.writer.drain(self.clock)?;
+        self.drain()?;
         let unerased = self.expiry.finish(&mut self.writer, self.clock)?;
         self.note();
         self.board.lock().unwrap_or_else(PoisonError::into_inner).unerased = unerased;
@@ -295,6 +303,21 @@ impl RingWriter<'_> {
         let counters = self.writer.close(self.clock);
         self.questions.end();
         counters
+    }
+
+    /// Waits until everything is durable.
+    fn drain(&mut self) -> Result<(), volume::Error> {
+        let _waiting = self.waits.begin(Wait::RingForMembers, self.clock);
+        self.writer.drain(self.clock)
+    }
+
+    /// Where the recording goes on without the index, nothing waits for it.
+    fn take_from_indexer(&mut self) {
+        if !self.waits.is_without_index() {
+            return;
+        }
+        let waiting = self.indexer.as_ref().map(ToIndexer::take_back).unwrap_or_default();
+        waiting.iter().for_each(|sealed| self.leave_out(Skipped::of(sealed)));
     }
 
     /// Somebody waits for what is under way.
@@ -363,7 +386,9 @@ impl RingWriter<'_> {
         if urgency == Urgency::None && waited_ns < self.cut_after_ns {
             return Ok(());
         }
+        let waiting = self.waits.begin(Wait::RingForReserve, self.clock);
         let taken = self.columns.take(urgency, &mut self.writer, self.clock)?;
+        drop(waiting);
         let Some(Taken { columns: others, are_reserve }) = taken else { return Ok(()) };
         let columns = core::mem::take(&mut self.pending);
         let sealed = self.append_packets(spread(columns, others))?;
@@ -438,7 +463,7 @@ impl RingWriter<'_> {
     fn hand_to_indexer(&mut self, sealed: SealedStripe) {
         let Some(indexer) = &self.indexer else { return };
         let skipped = Skipped::of(&sealed);
-        if !indexer.send(sealed) {
+        if self.waits.is_without_index() || !indexer.send(sealed) {
             self.leave_out(skipped);
         }
     }
@@ -455,7 +480,9 @@ impl RingWriter<'_> {
         let counts = filled.kind != Kind::Heartbeat;
         self.published = self.writer.acknowledged();
         self.say_recorded();
+        let waiting = self.waits.begin(Wait::RingForMembers, self.clock);
         let appended = self.writer.append(filled, self.clock)?;
+        drop(waiting);
         self.last_append_ns = self.clock.boottime_ns();
         if counts {
             self.newest = appended.stripe;

@@ -36,6 +36,8 @@ pub(crate) struct Teller<'a> {
     pub(crate) has_told_doubt: bool,
     /// That packets are stored which are too old to be given out was said.
     pub(crate) has_told_age: bool,
+    /// Lines of the watchdog that were told.
+    pub(crate) wait_lines_told: usize,
     pub(crate) watching: Watching,
 }
 
@@ -55,6 +57,10 @@ impl Teller<'_> {
             self.has_told_age = true;
             self.setup.push(note);
         }
+        let new = shown.wait_lines.get(self.wait_lines_told..).unwrap_or_default();
+        self.setup.extend_from_slice(new);
+        self.notes.extend_from_slice(new);
+        self.wait_lines_told = shown.wait_lines.len();
         let disks = self.look_at_disks();
         let sent = shown.counters.bytes;
         let holds_ns = self.reach.as_mut().and_then(|reach| reach.note(now, sent));
@@ -68,6 +74,7 @@ impl Teller<'_> {
             unindexed: shown.unindexed,
             left_out: shown.left_out,
             indexer_deaths: shown.indexer_deaths,
+            long_waits: shown.long_waits,
             tail: shown.tail,
             acknowledged: shown.acknowledged,
             slots: self.slots,

@@ -219,7 +219,8 @@ fn behind(progress: &Progress) -> String {
         0 => String::new(),
         deaths => format!(", the indexer ended {}", plural(deaths, "time")),
     };
-    waiting + &left_out + &deaths
+    let long_waits = progress.long_waits.iter().map(|wait| format!(", {wait}"));
+    waiting + &left_out + &deaths + &long_waits.collect::<String>()
 }
 
 /// How far back the ring reaches when full.
@@ -411,6 +412,7 @@ struct GoingJson<'a> {
     unindexed: u64,
     left_out: u64,
     indexer_deaths: u64,
+    long_waits: &'a [String],
     pool_columns: usize,
     pool_columns_free: usize,
     member_bytes: u64,
@@ -433,6 +435,7 @@ pub fn going_json(process: u32, progress: &Progress) -> String {
         unindexed: progress.unindexed,
         left_out: progress.left_out,
         indexer_deaths: progress.indexer_deaths,
+        long_waits: &progress.long_waits,
         pool_columns: progress.pool_count,
         pool_columns_free: progress.pool_free,
         member_bytes: progress.member_bytes,

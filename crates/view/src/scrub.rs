@@ -45,29 +45,55 @@ pub fn scrubbed(report: &Scrubbed) -> String {
     lines.join("\n") + "\n"
 }
 
+/// Places by what became of them.
+#[derive(Clone, Copy)]
+struct Counts {
+    repaired: u64,
+    repairable: u64,
+    /// The other members have it, and the ring is about to overwrite it.
+    passing: u64,
+    lost: u64,
+}
+
+impl Counts {
+    fn in_words(self) -> String {
+        let Self { repaired, repairable, passing, lost } = self;
+        let soon = format!("{} that the ring is about to overwrite", plural(passing, "place"));
+        let and_soon = if passing > 0 { format!("; not repaired: {soon}") } else { String::new() };
+        match (repaired, repairable, lost) {
+            (0, 0, 0) if passing > 0 => format!("damaged: only {soon}"),
+            (0, 0, 0) => "clean: every acknowledged byte is as it was written".to_owned(),
+            (_, 0, 0) if passing == 0 => {
+                format!("repaired: {}; nothing is damaged any more", plural(repaired, "place"))
+            }
+            (_, 0, 0) => format!("repaired: {}{and_soon}", plural(repaired, "place")),
+            (0, _, 0) => {
+                format!("damaged: {}, all repairable{and_soon}", plural(repairable, "place"))
+            }
+            _ => format!(
+                "damaged: {} beyond repair, {} repairable, {} repaired{and_soon}",
+                plural(lost, "place"),
+                grouped(repairable),
+                grouped(repaired)
+            ),
+        }
+    }
+}
+
 fn verdict(report: &Scrubbed) -> String {
     let fates = report.damage.iter().map(|(_, fate)| fate);
     let is_news = |copy: &&BadCopy| !copy.is_old || matches!(copy.fate, Fate::Failed(_));
     let fates = fates.chain(report.copies.iter().filter(is_news).map(|copy| &copy.fate));
     let count =
         |wanted: &dyn Fn(&Fate) -> bool| to_u64(fates.clone().filter(|it| wanted(it)).count());
-    let repaired = count(&|fate| *fate == Fate::Repaired);
-    let repairable = count(&|fate| *fate == Fate::Repairable);
-    let left = count(&|fate| !matches!(fate, Fate::Repaired | Fate::Repairable))
-        + to_u64(report.ring.parity_wrong.len());
-    let whole = match (repaired, repairable, left) {
-        (0, 0, 0) => "clean: every acknowledged byte is as it was written".to_owned(),
-        (_, 0, 0) => {
-            format!("repaired: {}; nothing is damaged any more", plural(repaired, "place"))
-        }
-        (0, _, 0) => format!("damaged: {}, all repairable", plural(repairable, "place")),
-        _ => format!(
-            "damaged: {} beyond repair, {} repairable, {} repaired",
-            plural(left, "place"),
-            grouped(repairable),
-            grouped(repaired)
-        ),
+    let is_lost = |fate: &Fate| !matches!(fate, Fate::Repaired | Fate::Repairable | Fate::Passing);
+    let counts = Counts {
+        repaired: count(&|fate| *fate == Fate::Repaired),
+        repairable: count(&|fate| *fate == Fate::Repairable),
+        passing: count(&|fate| *fate == Fate::Passing),
+        lost: count(&is_lost) + to_u64(report.ring.parity_wrong.len()),
     };
+    let whole = counts.in_words();
     if report.is_complete { whole } else { format!("stopped early; so far {whole}") }
 }
 
@@ -220,5 +246,32 @@ fn name(fate: &Fate) -> &'static str {
         Fate::Passing => "passing",
         Fate::Failed(_) => "failed",
         _ => "lost",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_ring_is_about_to_overwrite_is_not_called_beyond_repair() {
+        let words = |repaired, repairable, passing, lost| {
+            Counts { repaired, repairable, passing, lost }.in_words()
+        };
+        assert_eq!(words(0, 0, 0, 0), "clean: every acknowledged byte is as it was written");
+        let soon = "1 place that the ring is about to overwrite";
+        assert_eq!(words(0, 0, 1, 0), format!("damaged: only {soon}"));
+        assert_eq!(words(2, 0, 0, 0), "repaired: 2 places; nothing is damaged any more");
+        assert_eq!(words(2, 0, 1, 0), format!("repaired: 2 places; not repaired: {soon}"));
+        assert_eq!(
+            words(0, 3, 1, 0),
+            format!("damaged: 3 places, all repairable; not repaired: {soon}")
+        );
+        assert_eq!(
+            words(1, 2, 1, 4),
+            format!(
+                "damaged: 4 places beyond repair, 2 repairable, 1 repaired; not repaired: {soon}"
+            )
+        );
     }
 }

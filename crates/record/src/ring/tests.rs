@@ -95,6 +95,30 @@ fn keep_all(pool: &Pool) -> Vec<Buffer> {
     core::iter::from_fn(|| pool.take()).collect()
 }
 
+fn parts<'a>(
+    path: &Path,
+    (writer, pool, board, ledger): (&Writer, &Pool, &Board, &'a Ledger),
+    (indexer, waits): (ToIndexer, Waits),
+) -> RingParts<'a> {
+    let retention = Retention { max_age_ns: 0, erases: false };
+    let options = Options::new(path.to_path_buf(), Input::Files(Vec::new()));
+    let storage: Arc<dyn Storage> = Arc::new(Paths::new(&options));
+    RingParts {
+        columns: Columns::new(pool.clone(), writer.geometry()).unwrap(),
+        clock: &SystemClock,
+        board: Arc::clone(board),
+        ledger,
+        indexer,
+        skips: Skips::default(),
+        cut_after_ns: i64::MAX,
+        expiry: Expiry::new((retention, false), Arc::clone(&storage)).unwrap(),
+        spares: no_spares(&storage),
+        questions: Questions::new(Control::default(), 1),
+        covered: Covered::new(&options.input, 1, (writer.acknowledged(), Timestamp(0))),
+        waits,
+    }
+}
+
 /// How packets that do not fill a stripe come to be wanted at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Reason {
@@ -113,21 +137,11 @@ fn is_never_stuck(shape: (usize, u8), reason: Reason) {
     let (control, ledger, board) = (Control::default(), Ledger::new(1), Board::default());
     let (sealed, indexer) = hurry::queue(pool.count(), false);
     let (tasks, queue) = channel(pool.count());
-    let (retention, skips) = (Retention { max_age_ns: 0, erases: false }, Skips::default());
-    let options = Options::new(paths[0].clone(), Input::Files(Vec::new()));
-    let storage: Arc<dyn Storage> = Arc::new(Paths::new(&options));
+    let (skips, waits) = (Skips::default(), Waits::default());
     let parts = RingParts {
-        columns: Columns::new(pool.clone(), writer.geometry()).unwrap(),
-        clock: &SystemClock,
-        board: Arc::clone(&board),
-        ledger: &ledger,
-        indexer: sealed,
         skips: Arc::clone(&skips),
-        cut_after_ns: i64::MAX,
-        expiry: Expiry::new((retention, false), Arc::clone(&storage)).unwrap(),
-        spares: no_spares(&storage),
         questions: Questions::new(control.clone(), 1),
-        covered: Covered::new(&options.input, 1, (writer.acknowledged(), Timestamp(0))),
+        ..parts(&paths[0], (&writer, &pool, &board, &ledger), (sealed, waits))
     };
     let ring = RingWriter::new(writer, parts);
     thread::scope(|scope| {
@@ -208,4 +222,54 @@ fn a_reserve_is_given_back_by_the_members_alone() {
     let taken = columns.take(Urgency::None, &mut writer, &SystemClock).unwrap().unwrap();
     assert!(!taken.are_reserve);
     writer.drain(&SystemClock).unwrap();
+}
+
+/// The thread of the index hangs, and an input waits for columns that are in its queue.
+#[test]
+fn an_index_that_hangs_gives_its_columns_back_when_the_watchdog_has_seen_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (paths, writer) = volume(folder.path(), (1, 0));
+    let pool = Pool::new(4, PIECE).unwrap();
+    let (ledger, board, waits) = (Ledger::new(1), Board::default(), Waits::default());
+    let (sealed, indexer) = hurry::queue(pool.count(), true);
+    let (tasks, queue) = channel(pool.count());
+    let parts = parts(&paths[0], (&writer, &pool, &board, &ledger), (sealed, waits.clone()));
+    let (skips, ring) = (Arc::clone(&parts.skips), RingWriter::new(writer, parts));
+    thread::scope(|scope| {
+        let ring = scope.spawn(move || ring.run(&queue));
+        let send =
+            |filled| tasks.send(Task::Packets(FilledColumn { cut: true, ..filled })).unwrap();
+        (0..4).for_each(|_| send(column(&pool)));
+        let is_durable = || look(&board).stored == [4];
+        while !is_durable() {
+            thread::yield_now();
+        }
+        assert!(pool.take_timeout(Duration::from_millis(300)).is_none(), "the index has them all");
+
+        let clock = units::ManualClock::new(Timestamp(0));
+        let waiting = waits.begin(Wait::IntakeForColumn, &clock);
+        clock.advance_nanos(89_000_000_000);
+        assert!(waits.look(clock.boottime_ns()).is_empty());
+        assert!(pool.take_timeout(Duration::from_millis(300)).is_none());
+        clock.advance_nanos(1_000_000_000);
+        let lines = waits.look(clock.boottime_ns());
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        drop(pool.take_timeout(LONG).expect("they come back"));
+        drop(waiting);
+        while look(&board).unindexed < 4 {
+            thread::yield_now();
+        }
+        let left_out = skips.lock().unwrap().len();
+        assert_eq!(left_out, 4, "they are indexed later");
+
+        send(column(&pool));
+        while look(&board).unindexed < 5 {
+            thread::yield_now();
+        }
+        waits.index_is_back();
+        send(column(&pool));
+        assert!(indexer.next(LONG).is_ok(), "the index goes on");
+        drop((tasks, indexer));
+        ring.join().unwrap().unwrap();
+    });
 }

@@ -1,0 +1,298 @@
+//! Which wait inside the recorder is too long, and what goes on without what.
+//!
+//! Threads say what they wait for before they wait for another one. All of these waits end by
+//! themselves (ARCHITECTURE.md, Threads, queues and memory), so one that lasts longer than its
+//! limit is a mistake of ours or a disk beyond all patience. The watchdog says which it is. Where
+//! the index may stand in the way, the recording goes on without it: what the indexer has in hand
+//! is taken from it, its queue is emptied, and no stripe is handed over, until the thread of the
+//! index has come back from its wait. Stripes that are left out are indexed late, as others for
+//! which there was no time.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use core::fmt;
+use core::time::Duration;
+
+use stage::Receiver;
+use units::Clock;
+
+use crate::ring::Board;
+
+/// How often waits are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+/// Lines that are kept for whoever asks how the recording stands.
+const LINES_MAX: usize = 64;
+
+/// A wait of one thread for another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wait {
+    /// An input that can wait, for a column of the pool.
+    IntakeForColumn,
+    /// The ring writer, for columns of its reserve.
+    RingForReserve,
+    /// The ring writer, for writes under way.
+    RingForMembers,
+    /// The index, for a column of its own pool.
+    IndexForColumn,
+    /// The index, for the place of one of its parts in the ring.
+    IndexForPlace,
+    /// The index, for its files.
+    IndexForFiles,
+}
+
+/// What the index has to do with a wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Index {
+    /// It is the one that waits, or may hold what is waited for.
+    MayBeTheCause,
+    HasNoPart,
+}
+
+impl Wait {
+    fn thread(self) -> &'static str {
+        match self {
+            Self::IntakeForColumn => "the intake",
+            Self::RingForReserve | Self::RingForMembers => "the ring writer",
+            Self::IndexForColumn | Self::IndexForPlace | Self::IndexForFiles => "the index",
+        }
+    }
+
+    fn what(self) -> &'static str {
+        match self {
+            Self::IntakeForColumn => "a column of the pool",
+            Self::RingForReserve => "columns of its reserve",
+            Self::RingForMembers => "writes of the members",
+            Self::IndexForColumn => "a column for an index",
+            Self::IndexForPlace => "the place of an index in the ring",
+            Self::IndexForFiles => "files of the index directory",
+        }
+    }
+
+    /// Longer than whatever ends the wait by itself.
+    fn limit(self) -> Duration {
+        Duration::from_secs(match self {
+            // An indexer that says nothing is ended after a minute, and gives columns back.
+            Self::IntakeForColumn => 90,
+            // A member that does not answer is left behind after 2 s.
+            Self::RingForReserve | Self::RingForMembers => 20,
+            Self::IndexForColumn | Self::IndexForPlace | Self::IndexForFiles => 30,
+        })
+    }
+
+    fn index(self) -> Index {
+        match self {
+            Self::IntakeForColumn
+            | Self::RingForReserve
+            | Self::IndexForColumn
+            | Self::IndexForPlace
+            | Self::IndexForFiles => Index::MayBeTheCause,
+            Self::RingForMembers => Index::HasNoPart,
+        }
+    }
+}
+
+/// A wait that is longer than its limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct LongWait {
+    wait: Wait,
+    waited_ns: i64,
+}
+
+impl fmt::Display for LongWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (thread, what) = (self.wait.thread(), self.wait.what());
+        write!(f, "{thread} has waited {} s for {what}", self.waited_ns / 1_000_000_000)
+    }
+}
+
+#[derive(Debug)]
+struct UnderWay {
+    number: u64,
+    wait: Wait,
+    since_ns: i64,
+    is_told: bool,
+}
+
+#[derive(Debug, Default)]
+struct Register {
+    next: u64,
+    under_way: Vec<UnderWay>,
+    /// What the long ones were that ended since the last look.
+    ended: Vec<LongWait>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    register: Mutex<Register>,
+    is_without_index: AtomicBool,
+}
+
+/// Who waits for what, since when. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Waits {
+    shared: Arc<Shared>,
+}
+
+/// A wait that ends when this is dropped.
+#[must_use = "the wait is over when it is dropped"]
+pub(crate) struct Waiting<'c> {
+    waits: Waits,
+    clock: &'c dyn Clock,
+    number: u64,
+}
+
+impl Waits {
+    pub(crate) fn begin<'c>(&self, wait: Wait, clock: &'c dyn Clock) -> Waiting<'c> {
+        let since_ns = clock.boottime_ns();
+        let mut register = self.lock();
+        let number = register.next;
+        register.next += 1;
+        register.under_way.push(UnderWay { number, wait, since_ns, is_told: false });
+        Waiting { waits: self.clone(), clock, number }
+    }
+
+    /// The recording goes on without the index: nothing is handed to it, and what it has is
+    /// taken back.
+    pub(crate) fn is_without_index(&self) -> bool {
+        self.shared.is_without_index.load(Ordering::Relaxed)
+    }
+
+    /// The thread of the index waits for nobody, and holds nothing any more.
+    pub(crate) fn index_is_back(&self) {
+        self.shared.is_without_index.store(false, Ordering::Relaxed);
+    }
+
+    /// Waits that have become too long, in words, and those that have ended.
+    pub(crate) fn look(&self, now_ns: i64) -> Vec<String> {
+        let mut register = self.lock();
+        let mut lines: Vec<String> =
+            register.ended.drain(..).map(|ended| format!("{ended}, and goes on")).collect();
+        for under_way in &mut register.under_way {
+            let (wait, waited_ns) = (under_way.wait, now_ns.saturating_sub(under_way.since_ns));
+            if waited_ns < nanos(wait.limit()) {
+                continue;
+            }
+            if wait.index() == Index::MayBeTheCause {
+                self.shared.is_without_index.store(true, Ordering::Relaxed);
+            }
+            if !core::mem::replace(&mut under_way.is_told, true) {
+                let then = match wait.index() {
+                    Index::MayBeTheCause => "; the recording goes on without the index",
+                    Index::HasNoPart => "",
+                };
+                lines.push(format!("{}{then}", LongWait { wait, waited_ns }));
+            }
+        }
+        lines
+    }
+
+    /// The waits under way that are too long.
+    pub(crate) fn long(&self, now_ns: i64) -> Vec<String> {
+        let register = self.lock();
+        let waits = register.under_way.iter().map(|under_way| {
+            let waited_ns = now_ns.saturating_sub(under_way.since_ns);
+            LongWait { wait: under_way.wait, waited_ns }
+        });
+        waits
+            .filter(|long| long.waited_ns >= nanos(long.wait.limit()))
+            .map(|long| long.to_string())
+            .collect()
+    }
+
+    fn end(&self, number: u64, now_ns: i64) {
+        let mut register = self.lock();
+        let place = register.under_way.iter().position(|it| it.number == number);
+        let ended = register.under_way.swap_remove(place.expect("it was begun"));
+        if ended.is_told {
+            let waited_ns = now_ns.saturating_sub(ended.since_ns);
+            register.ended.push(LongWait { wait: ended.wait, waited_ns });
+        }
+    }
+
+    /// No state in between could be left by a panic.
+    fn lock(&self) -> MutexGuard<'_, Register> {
+        self.shared.register.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.waits.end(self.number, self.clock.boottime_ns());
+    }
+}
+
+/// Looks until nobody holds the other end of `goes_on`: lines go to the log at once, and to the
+/// board for whoever tells of the recording.
+pub(crate) fn run(
+    waits: &Waits,
+    (board, clock): (&Board, &dyn Clock),
+    log: &dyn Fn(&str),
+    goes_on: &Receiver<()>,
+) {
+    use std::sync::mpsc::RecvTimeoutError;
+    while goes_on.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+        let now_ns = clock.boottime_ns();
+        let (lines, long) = (waits.look(now_ns), waits.long(now_ns));
+        lines.iter().for_each(|line| log(line));
+        let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = LINES_MAX.saturating_sub(board.wait_lines.len());
+        board.wait_lines.extend(lines.into_iter().take(room));
+        board.long_waits = long;
+    }
+}
+
+fn nanos(time: Duration) -> i64 {
+    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use units::{ManualClock, Timestamp};
+
+    use super::*;
+
+    #[test]
+    fn a_wait_that_is_too_long_is_told_once_and_so_is_its_end() {
+        let clock = ManualClock::new(Timestamp(1));
+        let waits = Waits::default();
+        let started_ns = clock.boottime_ns();
+        let at = |seconds: i64| started_ns + seconds * 1_000_000_000;
+        let short = waits.begin(Wait::IndexForPlace, &clock);
+        let members = waits.begin(Wait::RingForMembers, &clock);
+        assert!(waits.look(at(19)).is_empty() && waits.long(at(19)).is_empty());
+        drop(short);
+        let line = "the ring writer has waited 20 s for writes of the members";
+        assert_eq!(waits.look(at(20)), [line]);
+        assert_eq!(waits.long(at(20)), [line]);
+        assert!(waits.look(at(40)).is_empty() && !waits.is_without_index());
+        assert_eq!(waits.long(at(40)), [line.replace("20 s", "40 s")]);
+        drop(members);
+        assert_eq!(waits.look(at(60)).len(), 1);
+        assert!(waits.look(at(60)).is_empty() && waits.long(at(60)).is_empty());
+    }
+
+    #[test]
+    fn the_index_is_left_behind_where_it_may_be_the_cause() {
+        let clock = ManualClock::new(Timestamp(1));
+        let at = |seconds: i64| clock.boottime_ns() + seconds * 1_000_000_000;
+        for (wait, limit) in [
+            (Wait::IntakeForColumn, 90),
+            (Wait::RingForReserve, 20),
+            (Wait::IndexForColumn, 30),
+            (Wait::IndexForPlace, 30),
+            (Wait::IndexForFiles, 30),
+        ] {
+            let waits = Waits::default();
+            let waiting = waits.begin(wait, &clock);
+            assert!(waits.look(at(limit - 1)).is_empty() && !waits.is_without_index());
+            let lines = waits.look(at(limit));
+            assert!(lines[0].contains(&format!("{limit} s")), "{lines:?}");
+            assert!(lines[0].ends_with("; the recording goes on without the index"), "{lines:?}");
+            assert!(waits.is_without_index());
+            drop(waiting);
+            waits.index_is_back();
+            assert!(!waits.is_without_index());
+        }
+    }
+}
