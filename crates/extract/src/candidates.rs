@@ -12,8 +12,8 @@ use query::{Part, Query, Required};
 use units::Timestamp;
 
 use crate::find::JOIN_IDLE_NS;
+use crate::identity::{Identity, RowId};
 use crate::known::Known;
-use crate::scan::{Identity, RowId};
 
 /// A row is all of its session, as far as it tells.
 pub(crate) fn is_whole(row: &Slice) -> bool {

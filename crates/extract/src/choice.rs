@@ -12,13 +12,15 @@ use units::Timestamp;
 use crate::Error;
 use crate::archive::Archive;
 use crate::find::Event;
+use crate::identity::Identity;
 use crate::joiner::Show;
 use crate::known::Known;
 use crate::request::{Request, SessionIds};
-use crate::scan::{Identity, Scan, Step, Wanted, Way};
+use crate::scan::{Scan, Step, Way};
 use crate::sessions::{Sessions, Told, columns_with};
 use crate::taking::columns;
 use crate::walk::Notes;
+use crate::wanted::Wanted;
 use crate::windows::Windows;
 
 /// The rows that packets are taken from.

@@ -14,11 +14,13 @@ use crate::archive::Archive;
 use crate::choice::look;
 use crate::completeness::Completeness;
 use crate::explain::{Explain, Stopwatch};
+use crate::identity::{Identity, PIECES};
 use crate::known::Known;
-use crate::scan::{Identity, PIECES, Scan, Step, Wanted, Way};
+use crate::scan::{Scan, Step, Way};
 use crate::sessions::{Sessions, Told, columns_with};
 use crate::stream::Stream;
 use crate::walk::Notes;
+use crate::wanted::Wanted;
 use crate::{Error, Options};
 
 /// A session without a row for longer than this, where sessions have rows each minute, is over: no

@@ -13,8 +13,9 @@ use units::Timestamp;
 use wire::CommunityId;
 
 use crate::find::{Event, Found, Held, JOIN_IDLE_NS};
+use crate::identity::{Identity, RowId};
 use crate::known::Known;
-use crate::scan::{Identity, RowId, Step};
+use crate::scan::Step;
 
 /// Sessions held back for the sake of order, and as many for the sake of further rows.
 const WAITING_MAX: usize = 1 << 16;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use units::Timestamp;
 
 use crate::find::JOIN_IDLE_NS;
-use crate::scan::Identity;
+use crate::identity::Identity;
 
 /// So many are looked for one by one in a segment; more, and all of its rows are read.
 pub(crate) const FEW: usize = 16;

@@ -29,6 +29,7 @@ mod few;
 mod find;
 mod follow;
 mod hashing;
+mod identity;
 mod joiner;
 mod known;
 mod losses;
@@ -53,6 +54,7 @@ mod times;
 mod top;
 mod traffic;
 mod walk;
+mod wanted;
 mod windows;
 
 use core::time::Duration;

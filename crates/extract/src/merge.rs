@@ -241,7 +241,8 @@ mod tests {
                 latest = latest.max(time);
                 time < latest
             };
-            prop_assert_eq!(u64::try_from(out.iter().filter(is_late).count()).unwrap(), late.packets);
+            let late_packets = out.iter().filter(is_late).count();
+            prop_assert_eq!(u64::try_from(late_packets).unwrap(), late.packets);
             let mut packets = packets;
             packets.sort_unstable();
             out.sort_unstable();
@@ -259,7 +260,8 @@ mod tests {
             let (mut packets, mut open) = (Vec::new(), 0);
             for (time, (queue, full)) in (0..).zip(&columns) {
                 for of_queue in 0..queues {
-                    filled[of_queue].push((of_queue % 2, time * gap + i64::try_from(of_queue).unwrap()));
+                    let at = time * gap + i64::try_from(of_queue).unwrap();
+                    filled[of_queue].push((of_queue % 2, at));
                 }
                 open = open.max(filled.iter().map(Vec::len).sum());
                 if filled[*queue].len() >= *full {

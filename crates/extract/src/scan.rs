@@ -1,7 +1,5 @@
 //! Rows that match, part by part in ring order.
 
-use core::fmt;
-use core::net::IpAddr;
 use core::ops::{ControlFlow, RangeInclusive};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -12,17 +10,14 @@ use format::directory::SegmentEntry;
 use format::head::StripeId;
 use format::slice::Slice;
 use index::{Columns, LookUp, Needed, Segment, SegmentMeta};
-use query::{Query, Required};
 use units::Timestamp;
-use wire::{Address, CommunityId, FiveTuple};
 
 use crate::Error;
 use crate::archive::{Archive, Part};
-use crate::candidates::{Candidates, Question, is_whole};
-use crate::known::{Alive, Known};
+use crate::identity::RowId;
 use crate::rebuild::{Covered, Stretch, rebuild};
 use crate::walk::{Flow, Notes};
-use crate::windows::Windows;
+use crate::wanted::Wanted;
 
 /// So many rows of a segment are fetched ahead; more are read when they are handed out.
 const ROWS_FETCHED_MAX: usize = 256;
@@ -37,243 +32,6 @@ const FEW_PARTS: usize = 2;
 const ROWS_AT_FIRST: usize = 128;
 /// Segments looked into at a time: more than there are processors, for they wait for the disk.
 const THREADS: usize = 8;
-
-/// Number of a row in the volume: first stripe of its segment, place in that.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub(crate) struct RowId {
-    pub(crate) segment: StripeId,
-    pub(crate) row: u64,
-}
-
-impl fmt::Display for RowId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.segment, self.row)
-    }
-}
-
-impl RowId {
-    /// From its text.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let (segment, row) = text.rsplit_once('-')?;
-        let (sequence, sub) = segment.split_once('.')?;
-        let segment = StripeId { sequence: sequence.parse().ok()?, sub: sub.parse().ok()? };
-        Some(Self { segment, row: row.parse().ok()? })
-    }
-}
-
-fn ip(address: &Address) -> Option<IpAddr> {
-    match *address {
-        Address::V4(ip) => Some(ip.into()),
-        Address::V6(ip) => Some(ip.into()),
-        Address::Mac(_) | Address::None => None,
-    }
-}
-
-/// The column that tells whether further rows follow.
-pub(crate) const CONTINUES: &str = "continues";
-/// The column that tells whether packets are still there: without it no row is shown.
-pub(crate) const PIECES: &str = "piece_sequences";
-
-/// What all rows of a session share.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Identity {
-    tuple: FiveTuple,
-    vlan: [Option<u16>; 2],
-    start: Timestamp,
-}
-
-impl Identity {
-    /// The columns that it is made of.
-    pub(crate) const COLUMNS: [&str; 8] = [
-        "proto",
-        "orig_ip",
-        "orig_port",
-        "resp_ip",
-        "resp_port",
-        "vlan",
-        "vlan_inner",
-        "session_age_ns",
-    ];
-
-    pub(crate) fn of(row: &Slice) -> Self {
-        // Written later, the first rows of a session may have been seen from the other side.
-        let (tuple, _) = row.tuple.canonical();
-        Self { tuple, vlan: row.vlan, start: row.session_start }
-    }
-
-    /// Earliest packet of the session.
-    pub(crate) fn start(&self) -> Timestamp {
-        self.start
-    }
-}
-
-/// Which rows are wanted.
-pub(crate) enum Wanted<'a> {
-    /// Those that match by themselves.
-    Query(&'a Query),
-    /// Those that a look at sessions of several rows is for.
-    Look(Question<'a>),
-    /// Those that match and are all of their session, and of others one at least, if they may
-    /// match.
-    Signs(Question<'a>),
-    /// All rows of sessions that may match.
-    Candidates(&'a Candidates<'a>),
-    /// All rows of these sessions.
-    Sessions(&'a Known),
-    /// These rows.
-    Rows(&'a BTreeSet<RowId>),
-    /// Rows with packets in these stretches of time.
-    Windows(&'a Windows),
-    /// No row: what segments and stripes say of themselves is enough.
-    Nothing,
-}
-
-/// What wanted rows have, as far as indexes tell who has it.
-fn needed_by(query: &Query, with_rare: bool) -> Needed {
-    let mut needed = Needed::default();
-    for required in query.required() {
-        match required {
-            Required::Host(host) => needed.hosts.push(host),
-            Required::Name(name) if with_rare => needed.names.push(name),
-            Required::CommunityId(id) => needed.community_ids.push(id),
-            _ => {}
-        }
-    }
-    needed
-}
-
-/// What all rows of each of these sessions have; nothing where they are many.
-fn shared_by(alive: Alive) -> Vec<Needed> {
-    match alive {
-        Alive::Many => vec![Needed::default()],
-        Alive::These(sessions) => sessions.iter().map(of_session).collect(),
-    }
-}
-
-fn of_session(session: &Identity) -> Needed {
-    let hosts = [session.tuple.orig, session.tuple.resp].iter().filter_map(ip).collect();
-    // The messages of ICMP have a part in theirs.
-    let id = session.tuple.proto.has_ports().then(|| CommunityId::of(&session.tuple, None));
-    let community_ids = id.flatten().map(|id| id.0).into_iter().collect();
-    Needed { hosts, community_ids, ..Needed::default() }
-}
-
-/// Whether a query names no session id, or one of a segment in these stripes: an id has the first
-/// stripe of its own.
-fn may_name(question: Question<'_>, stripes: &RangeInclusive<StripeId>) -> bool {
-    question.named.is_none_or(|named| stripes.contains(&named.segment))
-}
-
-impl Wanted<'_> {
-    /// What wanted rows in these times have: each row all of one of these.
-    fn needed(&self, times: &RangeInclusive<Timestamp>) -> Vec<Needed> {
-        match self {
-            Self::Query(query) => vec![needed_by(query, true)],
-            Self::Look(look) | Self::Signs(look) => {
-                vec![needed_by(look.query, look.is_by_rare)]
-            }
-            Self::Candidates(candidates) => {
-                let mut needed = Vec::new();
-                let alive = candidates.known.alive_in(times);
-                if candidates.wants_others(times) {
-                    let Question { query, is_by_rare, .. } = candidates.question;
-                    let with_rare = is_by_rare && !matches!(alive, Alive::Many);
-                    needed.push(needed_by(query, with_rare));
-                    if !with_rare {
-                        return needed;
-                    }
-                }
-                needed.extend(shared_by(alive));
-                needed
-            }
-            Self::Sessions(known) => shared_by(known.alive_in(times)),
-            Self::Nothing | Self::Rows(_) | Self::Windows(_) => vec![Needed::default()],
-        }
-    }
-
-    /// What every wanted row has, but for those of sessions that are known.
-    fn needed_by_most(&self) -> Needed {
-        match self {
-            Self::Query(query) => needed_by(query, true),
-            Self::Look(look) | Self::Signs(look) => needed_by(look.query, look.is_by_rare),
-            Self::Candidates(Candidates { question, .. }) => {
-                needed_by(question.query, question.is_by_rare)
-            }
-            _ => Needed::default(),
-        }
-    }
-
-    /// In these times sessions are wanted besides what most rows have.
-    fn wants_known(&self, times: &RangeInclusive<Timestamp>) -> bool {
-        match self {
-            Self::Candidates(candidates) => !candidates.known.alive_in(times).is_none(),
-            _ => false,
-        }
-    }
-
-    /// Whether the segment or stretch of these stripes and times may have wanted rows.
-    fn may_be_of(
-        &self,
-        stripes: &RangeInclusive<StripeId>,
-        times: &RangeInclusive<Timestamp>,
-    ) -> bool {
-        match self {
-            Self::Query(query) => may_name(Question::new(query), stripes),
-            Self::Look(look) | Self::Signs(look) => may_name(*look, stripes),
-            Self::Candidates(candidates) => {
-                !candidates.known.alive_in(times).is_none()
-                    || (candidates.wants_others(times) && may_name(candidates.question, stripes))
-            }
-            Self::Rows(rows) => {
-                let row = |&segment, row| RowId { segment, row };
-                rows.range(row(stripes.start(), 0)..=row(stripes.end(), u64::MAX)).next().is_some()
-            }
-            Self::Sessions(known) => !known.alive_in(times).is_none(),
-            Self::Windows(_) | Self::Nothing => true,
-        }
-    }
-
-    fn all(&self) -> bool {
-        match self {
-            Self::Query(query) => **query == Query::all(),
-            Self::Candidates(candidates) => *candidates.question.query == Query::all(),
-            _ => false,
-        }
-    }
-
-    /// Of this row more is wanted than what it was chosen by.
-    fn wants_all_of(&self, row: &Slice) -> bool {
-        !matches!(self, Self::Signs(_)) || is_whole(row)
-    }
-
-    /// Columns to decide by.
-    fn columns(&self) -> Vec<&'static str> {
-        let of_sessions =
-            |query: &Query| [&query.columns()[..], &Identity::COLUMNS, &[CONTINUES]].concat();
-        match self {
-            Self::Query(query) => query.columns(),
-            Self::Look(look) | Self::Signs(look) => of_sessions(look.query),
-            Self::Candidates(candidates) => of_sessions(candidates.question.query),
-            Self::Sessions(_) => Identity::COLUMNS.to_vec(),
-            Self::Rows(_) | Self::Windows(_) => vec!["proto"],
-            Self::Nothing => Vec::new(),
-        }
-    }
-
-    fn accepts(&self, id: RowId, row: &Slice, by_id: bool) -> bool {
-        match self {
-            Self::Query(query) if by_id => query.matches(row, &[id.to_string()]),
-            Self::Query(query) => query.matches(row, &[]),
-            Self::Look(look) => look.looks_for(id, row, by_id),
-            Self::Signs(look) => look.is_sign(id, row, by_id),
-            Self::Candidates(candidates) => candidates.accepts(id, row, by_id),
-            Self::Sessions(known) => known.contains(&Identity::of(row)),
-            Self::Rows(rows) => rows.contains(&id),
-            Self::Windows(windows) => windows.overlaps(row.start, row.end),
-            Self::Nothing => false,
-        }
-    }
-}
 
 /// What a scan meets.
 pub(crate) enum Step {

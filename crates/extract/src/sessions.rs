@@ -13,10 +13,12 @@ use crate::Error;
 use crate::archive::Archive;
 use crate::candidates::{Candidates, Question};
 use crate::find::Event;
+use crate::identity::{CONTINUES, Identity, PIECES};
 use crate::joiner::{Joiner, Show, Shown};
 use crate::known::Known;
-use crate::scan::{CONTINUES, Identity, Listed, PIECES, Scan, Step, Stretches, Wanted, Way};
+use crate::scan::{Listed, Scan, Step, Stretches, Way};
 use crate::walk::Notes;
+use crate::wanted::Wanted;
 
 /// So many steps of a look are remembered, so that few rows need no second one.
 const STEPS_MAX: usize = 1 << 12;

@@ -19,11 +19,13 @@ use crate::Error;
 use crate::archive::Archive;
 use crate::candidates::{Question, is_whole};
 use crate::find::{Event, JOIN_IDLE_NS};
+use crate::identity::{Identity, RowId};
 use crate::joiner::{Joiner, Place, Shown, found};
 use crate::known::{FEW, Known};
-use crate::scan::{Identity, Listed, RowId, Scan, Step, Stretches, Wanted, Way};
+use crate::scan::{Listed, Scan, Step, Stretches, Way};
 use crate::sessions::{Begun, Flow, Sessions, Told, columns_with, keep_asked};
 use crate::walk::Notes;
+use crate::wanted::Wanted;
 
 /// So many sessions are a screen of them: they come soon.
 const FIRST: usize = 32;
