@@ -32,8 +32,6 @@ pub(crate) struct Part {
     pub(crate) last: StripeId,
     /// No packet is earlier, as far as heads and directory tell.
     pub(crate) time_min: Timestamp,
-    /// No packet is later, as far as the directory tells.
-    pub(crate) time_max: Timestamp,
     /// The segment that covers it; `None` where no index does.
     pub(crate) segment: Option<SegmentEntry>,
 }
@@ -249,9 +247,8 @@ impl Archive {
             if let Some(before) = parts.last().and_then(|part| part.segment) {
                 self.behind.insert(summary.first, before.summary.first);
             }
-            let (first, last) = (summary.first, summary.last);
-            let (time_min, time_max) = (summary.time_min, summary.time_max);
-            parts.push(Part { first, last, time_min, time_max, segment: Some(entry) });
+            let (first, last, time_min) = (summary.first, summary.last, summary.time_min);
+            parts.push(Part { first, last, time_min, segment: Some(entry) });
         }
         parts.extend(holes.flatten());
         parts
@@ -293,7 +290,7 @@ impl Archive {
         let head = heads.get(&begin).cloned().or_else(|| self.reader.head(begin));
         let head = head.filter(|head| head.stripe.kind == Kind::Data);
         let time_min = head.map_or(Timestamp::MIN, |head| head.stripe.time_min);
-        Some(Part { first, last, time_min, time_max: Timestamp::MAX, segment: None })
+        Some(Part { first, last, time_min, segment: None })
     }
 
     /// No other stripe follows in the head's slot.

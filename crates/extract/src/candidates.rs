@@ -12,13 +12,8 @@ use query::{Part, Query, Required};
 use units::Timestamp;
 
 use crate::find::JOIN_IDLE_NS;
-use crate::identity::{Identity, RowId};
 use crate::known::Known;
-
-/// A row is all of its session, as far as it tells.
-pub(crate) fn is_whole(row: &Slice) -> bool {
-    part_of(row) == Part::WHOLE
-}
+use crate::scan::{Identity, RowId};
 
 /// Where a row stands among those of its session, as far as it tells.
 fn part_of(row: &Slice) -> Part {
@@ -73,11 +68,6 @@ impl<'q> Question<'q> {
             let is_earlier = part != Part::WHOLE && row.session_start < self.from;
             return is_earlier && self.query.may_match(row, &ids, Some(part));
         }
-        self.looks_for_rare(id, row, by_id)
-    }
-
-    fn looks_for_rare(&self, id: RowId, row: &Slice, by_id: bool) -> bool {
-        let (part, ids) = (part_of(row), ids_of(id, by_id));
         if part == Part::WHOLE {
             return self.query.matches(row, &ids);
         }
@@ -87,17 +77,6 @@ impl<'q> Question<'q> {
         self.begins_in_time(row)
             && self.named.is_none_or(|named| named == id)
             && self.query.may_match(row, &ids, Some(part))
-    }
-
-    /// Whether a row matches that is all of its session, or is of a session that may match and
-    /// begins in the query's times: those that are older a first look has found.
-    pub(crate) fn is_sign(&self, id: RowId, row: &Slice, by_id: bool) -> bool {
-        if self.is_by_rare || is_whole(row) {
-            return self.looks_for_rare(id, row, by_id);
-        }
-        row.session_start >= self.from
-            && self.begins_in_time(row)
-            && self.query.may_match(row, &[], None)
     }
 
     /// The session of several rows that a look has found by `row`, and until when it has any.

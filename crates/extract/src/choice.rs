@@ -12,15 +12,13 @@ use units::Timestamp;
 use crate::Error;
 use crate::archive::Archive;
 use crate::find::Event;
-use crate::identity::Identity;
 use crate::joiner::Show;
 use crate::known::Known;
 use crate::request::{Request, SessionIds};
-use crate::scan::{Scan, Step, Way};
+use crate::scan::{Identity, Scan, Step, Wanted};
 use crate::sessions::{Sessions, Told, columns_with};
 use crate::taking::columns;
 use crate::walk::Notes;
-use crate::wanted::Wanted;
 use crate::windows::Windows;
 
 /// The rows that packets are taken from.
@@ -185,7 +183,7 @@ fn named(
     let (wanted, times) = (Wanted::Rows(&ids.0), Timestamp::MIN..=Timestamp::MAX);
     let columns = columns();
     let columns = Columns::Named(&columns);
-    let mut scan = Scan { archive, wanted, columns, times, slots: None, way: Way::OldestFirst };
+    let mut scan = Scan { archive, wanted, columns, times, slots: None };
     let mut own = notes.aside();
     let flow = scan.run(&mut own, &mut |step, _, _| {
         let Step::Row(_, row) = step else { return Ok(ControlFlow::Continue(())) };

@@ -92,10 +92,6 @@ pub struct Completeness {
     pub unfit_packets: u64,
     /// Sessions that were named by their ids and are not there.
     pub unknown_sessions: u64,
-    /// Packets that stand behind later ones: too much lay between them to be put in order. No loss.
-    pub late_packets: u64,
-    /// The longest time by which one of them is late, in nanoseconds.
-    pub late_by_ns: i64,
     /// What is beyond the limit was left out.
     pub limited: bool,
     /// The run was ended before its end.
@@ -155,8 +151,6 @@ impl Completeness {
         self.unread_packets = self.unread_packets.max(other.unread_packets);
         self.unfit_packets = self.unfit_packets.max(other.unfit_packets);
         self.unknown_sessions = self.unknown_sessions.max(other.unknown_sessions);
-        self.late_packets = self.late_packets.max(other.late_packets);
-        self.late_by_ns = self.late_by_ns.max(other.late_by_ns);
         self.expired_through = self.expired_through.max(other.expired_through);
         self.withhold_times(other.withheld);
         self.erased_through = self.erased_through.max(other.erased_through);
@@ -328,16 +322,8 @@ impl Completeness {
         if self.unknown_sessions > 0 {
             write!(f, "\nnot there: {} of the sessions named", self.unknown_sessions)?;
         }
-        if self.late_packets > 0 {
-            write!(
-                f,
-                "\nnot in order of time: {} packets stand behind later ones, by up to {} ms",
-                self.late_packets,
-                self.late_by_ns / 1_000_000
-            )?;
-        }
         if self.limited {
-            f.write_str("\ncut: it ends at the limit, and what lies behind was not looked at")?;
+            f.write_str("\ncut: there is more than the limit allows, which was not looked at")?;
         }
         if self.stopped {
             f.write_str("\ncut: ended before its end")?;

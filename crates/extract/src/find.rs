@@ -14,13 +14,10 @@ use crate::archive::Archive;
 use crate::choice::look;
 use crate::completeness::Completeness;
 use crate::explain::{Explain, Stopwatch};
-use crate::identity::{Identity, PIECES};
 use crate::known::Known;
-use crate::scan::{Scan, Step, Way};
+use crate::scan::{Identity, PIECES, Scan, Step, Wanted};
 use crate::sessions::{Sessions, Told, columns_with};
-use crate::stream::Stream;
 use crate::walk::Notes;
-use crate::wanted::Wanted;
 use crate::{Error, Options};
 
 /// A session without a row for longer than this, where sessions have rows each minute, is over: no
@@ -85,25 +82,10 @@ pub struct FindReport {
 pub struct Sought<'a> {
     /// Selects them.
     pub query: &'a Query,
-    /// At most so many sessions: the search ends with the last of them.
+    /// At most so many sessions.
     pub limit: Option<u64>,
-    /// In which order.
-    pub order: Order,
     /// Columns that are needed of them; fields of others may be empty or zero. `None` for all.
     pub columns: Option<&'a [&'a str]>,
-}
-
-/// In which order sessions are wanted, by their start.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Order {
-    /// As [`Self::OldestFirst`], where only all of them together matter.
-    #[default]
-    Any,
-    /// The first of them soon. Where many ask for a name, a session that asks for it only late in
-    /// its life may come late.
-    OldestFirst,
-    /// The first of them soon, too.
-    NewestFirst,
 }
 
 /// A volume that was opened for a query.
@@ -135,8 +117,7 @@ pub fn find(
     clock: &dyn Clock,
     visit: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
 ) -> Result<FindReport, Error> {
-    let order = Order::OldestFirst;
-    find_columns(options, &Sought { query, limit, order, columns: None }, clock, visit)
+    find_columns(options, &Sought { query, limit, columns: None }, clock, visit)
 }
 
 /// As [`find`], of some columns only.
@@ -146,23 +127,15 @@ pub fn find_columns(
     clock: &dyn Clock,
     visit: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
 ) -> Result<FindReport, Error> {
-    let Sought { query, limit, order, columns } = *sought;
+    let Sought { query, limit, columns } = *sought;
     let Opened { mut archive, mut notes, mut watch } = Opened::new(options, query, clock)?;
     let named = columns.map(|columns| columns_with(query, columns));
     let columns = named.as_deref().map_or(Columns::All, Columns::Named);
     let mut laps = Laps { watch: &mut watch, is_looking: None, explain: Explain::default() };
     let mut shown = Shown { limit: limit.unwrap_or(u64::MAX), count: 0, limited: false, visit };
+    let sessions = Sessions { archive: &mut archive, query, columns };
     let mut told = Told { show: &mut |event| shown.show(event), step: &mut |step| laps.step(step) };
-    let flow = match order {
-        Order::Any => {
-            Sessions { archive: &mut archive, query, columns }.each(&mut notes, &mut told)?
-        }
-        Order::OldestFirst | Order::NewestFirst => {
-            let way = if order == Order::NewestFirst { Way::NewestFirst } else { Way::OldestFirst };
-            let archive = &mut archive;
-            Stream { archive, query, columns, way, limit }.each(&mut notes, &mut told)?
-        }
-    };
+    let flow = sessions.each(&mut notes, &mut told)?;
     let Explain { list_ns, look_ns, rows_ns, .. } = laps.finish();
     archive.make_groups();
     let select_ns = list_ns + look_ns + rows_ns;
@@ -200,19 +173,11 @@ pub fn find_rows(
     if flow.is_continue() {
         let named = sought.columns.map(|columns| [columns, &[PIECES]].concat());
         let columns = named.as_deref().map_or(Columns::All, Columns::Named);
-        let mut scan = Scan {
-            archive: &mut archive,
-            wanted,
-            columns,
-            times: from..=to,
-            slots: None,
-            way: Way::OldestFirst,
-        };
+        let mut scan =
+            Scan { archive: &mut archive, wanted, columns, times: from..=to, slots: None };
         flow = scan.run(&mut notes, &mut |step, _, _| {
             Ok(match step {
-                Step::Part { .. } | Step::Bound { .. } | Step::End { .. } => {
-                    ControlFlow::Continue(())
-                }
+                Step::Part { .. } => ControlFlow::Continue(()),
                 Step::Row(_, row) => visit(RowEvent::Row(&row)),
                 Step::Progress { done: parts, of } => visit(RowEvent::Searched { parts, of }),
             })
@@ -282,14 +247,11 @@ struct Shown<'a> {
 impl Shown<'_> {
     fn show(&mut self, event: Event<'_>) -> ControlFlow<()> {
         if let Event::Found(_) = event {
-            if self.count >= self.limit {
+            if self.count == self.limit {
                 self.limited = true;
                 return ControlFlow::Break(());
             }
             self.count += 1;
-            let flow = (self.visit)(event);
-            self.limited = flow.is_continue() && self.count == self.limit;
-            return if self.limited { ControlFlow::Break(()) } else { flow };
         }
         (self.visit)(event)
     }

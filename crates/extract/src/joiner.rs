@@ -13,18 +13,14 @@ use units::Timestamp;
 use wire::CommunityId;
 
 use crate::find::{Event, Found, Held, JOIN_IDLE_NS};
-use crate::identity::{Identity, RowId};
 use crate::known::Known;
-use crate::scan::Step;
+use crate::scan::{Identity, RowId, Step};
 
 /// Sessions held back for the sake of order, and as many for the sake of further rows.
 const WAITING_MAX: usize = 1 << 16;
 
 /// Start of a session, and its first row.
-pub(crate) type Place = (Timestamp, RowId);
-
-/// A session in its place.
-pub(crate) type Shown = (Place, Found);
+type Place = (Timestamp, RowId);
 
 /// Receives sessions that match, and how far the search is.
 pub(crate) type Show<'s> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 's;
@@ -35,10 +31,6 @@ pub(crate) struct Joiner<'q> {
     tail: u64,
     epoch: u32,
     is_indexed: bool,
-    /// No session that begins in a later part does so earlier.
-    behind: Timestamp,
-    /// Sessions that were joined and asked elsewhere.
-    done: BTreeMap<Identity, Timestamp>,
     /// How many are over.
     ended: usize,
     /// Those that may have further rows.
@@ -56,8 +48,6 @@ impl<'q> Joiner<'q> {
             tail,
             epoch: 0,
             is_indexed: false,
-            behind: Timestamp::MIN,
-            done: BTreeMap::new(),
             ended: 0,
             open: BTreeMap::new(),
             places: BTreeMap::new(),
@@ -65,27 +55,9 @@ impl<'q> Joiner<'q> {
         }
     }
 
-    /// Goes on after a stretch whose sessions are `done`, some of which are still to be shown.
-    pub(crate) fn after(mut self, done: BTreeMap<Identity, Timestamp>, over: Vec<Shown>) -> Self {
-        self.done = done;
-        self.over = over.into_iter().collect();
-        self
-    }
-
     /// Those that may have further rows, however late.
     pub(crate) fn open(&self) -> Known {
         Known::new(self.places.keys().map(|session| (*session, Timestamp::MAX)).collect())
-    }
-
-    /// The same, by name.
-    pub(crate) fn open_sessions(&self) -> Vec<Identity> {
-        self.places.keys().copied().collect()
-    }
-
-    /// Gives up those that may have further rows.
-    pub(crate) fn drop_open(&mut self) {
-        self.open.clear();
-        self.places.clear();
     }
 
     /// No session may have further rows.
@@ -102,16 +74,11 @@ impl<'q> Joiner<'q> {
     pub(crate) fn step(&mut self, step: Step, show: &mut Show<'_>) -> ControlFlow<()> {
         match step {
             Step::Progress { done: parts, of } => show(Event::Searched { parts, of }),
-            Step::Part { epoch, time_min, is_indexed, behind, .. } => {
-                (self.is_indexed, self.behind) = (is_indexed, behind);
+            Step::Part { epoch, time_min, is_indexed, .. } => {
+                self.is_indexed = is_indexed;
                 self.advance(epoch, time_min, show)
             }
-            Step::Row(_, row) if self.done.contains_key(&Identity::of(&row)) => {
-                ControlFlow::Continue(())
-            }
             Step::Row(id, row) => self.add(id, *row, show),
-            Step::Bound { at, .. } => self.show_until(at.min(self.behind), show),
-            Step::End { .. } => ControlFlow::Continue(()),
         }
     }
 
@@ -125,14 +92,9 @@ impl<'q> Joiner<'q> {
         for place in over {
             self.end(place);
         }
-        self.show_until(time_min, show)
-    }
-
-    /// Shows those that begin until then and have none before them that may have further rows.
-    fn show_until(&mut self, until: Timestamp, show: &mut Show<'_>) -> ControlFlow<()> {
         while let Some((&place, _)) = self.over.first_key_value() {
             let waits = self.open.first_key_value().is_some_and(|(before, _)| *before < place);
-            if waits || place.0 > until {
+            if waits || place.0 > time_min {
                 break;
             }
             self.show_first(show)?;
@@ -180,7 +142,14 @@ impl<'q> Joiner<'q> {
     }
 
     fn found(&self, id: RowId, session: Slice) -> Found {
-        found(id, session, (self.tail, self.is_indexed))
+        Found {
+            id: id.to_string(),
+            rows: vec![id.to_string()],
+            community_id: CommunityId::of(&session.tuple, session.icmp),
+            packets: held(&session, self.tail),
+            is_provisional: !self.is_indexed,
+            session,
+        }
     }
 
     /// A session is over, and kept if it matches.
@@ -196,18 +165,6 @@ impl<'q> Joiner<'q> {
     fn show_first(&mut self, show: &mut Show<'_>) -> ControlFlow<()> {
         let first = self.over.pop_first();
         first.map_or(ControlFlow::Continue(()), |(_, found)| show(Event::Found(&found)))
-    }
-}
-
-/// A session with its first row, of a volume that holds stripes from `tail` on.
-pub(crate) fn found(id: RowId, session: Slice, (tail, is_indexed): (u64, bool)) -> Found {
-    Found {
-        id: id.to_string(),
-        rows: vec![id.to_string()],
-        community_id: CommunityId::of(&session.tuple, session.icmp),
-        packets: held(&session, tail),
-        is_provisional: !is_indexed,
-        session,
     }
 }
 

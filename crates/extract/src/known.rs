@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use units::Timestamp;
 
 use crate::find::JOIN_IDLE_NS;
-use crate::identity::Identity;
+use crate::scan::Identity;
 
 /// So many are looked for one by one in a segment; more, and all of its rows are read.
-pub(crate) const FEW: usize = 16;
+const FEW: usize = 16;
 /// So many are looked at to see whether they are few.
 const LOOKED_AT_MAX: usize = 1 << 10;
 

@@ -29,7 +29,6 @@ mod few;
 mod find;
 mod follow;
 mod hashing;
-mod identity;
 mod joiner;
 mod known;
 mod losses;
@@ -47,14 +46,12 @@ mod slots;
 mod sorted;
 mod standing;
 mod statement;
-mod stream;
 mod tables;
 mod taking;
 mod times;
 mod top;
 mod traffic;
 mod walk;
-mod wanted;
 mod windows;
 
 use core::time::Duration;
@@ -67,9 +64,7 @@ pub use error::Error;
 pub use evidence::{KeyError, PublicKey, Seal, SealError, SigningKey};
 pub use explain::Explain;
 pub use extract::{ExtractReport, Progress, extract};
-pub use find::{
-    Event, FindReport, Found, Held, Order, RowEvent, Sought, find, find_columns, find_rows,
-};
+pub use find::{Event, FindReport, Found, Held, RowEvent, Sought, find, find_columns, find_rows};
 pub use follow::follow;
 pub use losses::Loss;
 pub use output::{OpenOutput, OpenSession, OutputSummary, SessionStart, Target};

@@ -12,8 +12,8 @@ use format::slice::{PieceId, PieceSpan, Slice};
 use session::Key;
 use wire::FiveTuple;
 
-use crate::identity::{Identity, RowId};
 use crate::output::SessionStart;
+use crate::scan::{Identity, RowId};
 
 /// A row's packets in one piece.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -8,8 +8,8 @@ use capture::PacketFilter;
 use query::Query;
 
 use crate::anonymise::Anonymiser;
-use crate::identity::RowId;
 use crate::payload::Pattern;
+use crate::scan::RowId;
 
 /// What to extract.
 #[derive(Clone, Debug)]

@@ -1,37 +1,262 @@
 //! Rows that match, part by part in ring order.
 
+use core::fmt;
+use core::net::IpAddr;
 use core::ops::{ControlFlow, RangeInclusive};
 use core::sync::atomic::{AtomicUsize, Ordering};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 use std::thread;
 
 use format::directory::SegmentEntry;
 use format::head::StripeId;
 use format::slice::Slice;
-use index::{Columns, LookUp, Needed, Segment, SegmentMeta};
+use index::{Columns, LookUp, Needed, Segment};
+use query::{Query, Required};
 use units::Timestamp;
+use wire::{Address, CommunityId, FiveTuple};
 
 use crate::Error;
 use crate::archive::{Archive, Part};
-use crate::identity::RowId;
+use crate::candidates::{Candidates, Question};
+use crate::known::{Alive, Known};
 use crate::rebuild::{Covered, Stretch, rebuild};
 use crate::walk::{Flow, Notes};
-use crate::wanted::Wanted;
+use crate::windows::Windows;
 
 /// So many rows of a segment are fetched ahead; more are read when they are handed out.
 const ROWS_FETCHED_MAX: usize = 256;
 
-/// Segments looked into before the first one's rows are handed out: one at first, so that a first
-/// row comes soon, and twice as many each time up to this.
+/// Segments looked into before the first one's rows are handed out.
 const PARTS_AHEAD: usize = 32;
-/// Where so few are looked into at a time, their row groups are read one by one, when their turn
-/// comes.
-const FEW_PARTS: usize = 2;
-/// Rows of a group that are read in full at first; the rest follows if it is wanted.
-const ROWS_AT_FIRST: usize = 128;
 /// Segments looked into at a time: more than there are processors, for they wait for the disk.
 const THREADS: usize = 8;
+
+/// Number of a row in the volume: first stripe of its segment, place in that.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct RowId {
+    pub(crate) segment: StripeId,
+    pub(crate) row: u64,
+}
+
+impl fmt::Display for RowId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.segment, self.row)
+    }
+}
+
+impl RowId {
+    /// From its text.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (segment, row) = text.rsplit_once('-')?;
+        let (sequence, sub) = segment.split_once('.')?;
+        let segment = StripeId { sequence: sequence.parse().ok()?, sub: sub.parse().ok()? };
+        Some(Self { segment, row: row.parse().ok()? })
+    }
+}
+
+fn ip(address: &Address) -> Option<IpAddr> {
+    match *address {
+        Address::V4(ip) => Some(ip.into()),
+        Address::V6(ip) => Some(ip.into()),
+        Address::Mac(_) | Address::None => None,
+    }
+}
+
+/// The column that tells whether further rows follow.
+pub(crate) const CONTINUES: &str = "continues";
+/// The column that tells whether packets are still there: without it no row is shown.
+pub(crate) const PIECES: &str = "piece_sequences";
+
+/// What all rows of a session share.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Identity {
+    tuple: FiveTuple,
+    vlan: [Option<u16>; 2],
+    start: Timestamp,
+}
+
+impl Identity {
+    /// The columns that it is made of.
+    pub(crate) const COLUMNS: [&str; 8] = [
+        "proto",
+        "orig_ip",
+        "orig_port",
+        "resp_ip",
+        "resp_port",
+        "vlan",
+        "vlan_inner",
+        "session_age_ns",
+    ];
+
+    pub(crate) fn of(row: &Slice) -> Self {
+        // Written later, the first rows of a session may have been seen from the other side.
+        let (tuple, _) = row.tuple.canonical();
+        Self { tuple, vlan: row.vlan, start: row.session_start }
+    }
+
+    /// Earliest packet of the session.
+    pub(crate) fn start(&self) -> Timestamp {
+        self.start
+    }
+}
+
+/// Which rows are wanted.
+pub(crate) enum Wanted<'a> {
+    /// Those that match by themselves.
+    Query(&'a Query),
+    /// Those that a look at sessions of several rows is for.
+    Look(Question<'a>),
+    /// All rows of sessions that may match.
+    Candidates(&'a Candidates<'a>),
+    /// All rows of these sessions.
+    Sessions(&'a Known),
+    /// These rows.
+    Rows(&'a BTreeSet<RowId>),
+    /// Rows with packets in these stretches of time.
+    Windows(&'a Windows),
+    /// No row: what segments and stripes say of themselves is enough.
+    Nothing,
+}
+
+/// What wanted rows have, as far as indexes tell who has it.
+fn needed_by(query: &Query, with_rare: bool) -> Needed {
+    let mut needed = Needed::default();
+    for required in query.required() {
+        match required {
+            Required::Host(host) => needed.hosts.push(host),
+            Required::Name(name) if with_rare => needed.names.push(name),
+            Required::CommunityId(id) => needed.community_ids.push(id),
+            _ => {}
+        }
+    }
+    needed
+}
+
+/// What all rows of each of these sessions have; nothing where they are many.
+fn shared_by(alive: Alive) -> Vec<Needed> {
+    match alive {
+        Alive::Many => vec![Needed::default()],
+        Alive::These(sessions) => sessions.iter().map(of_session).collect(),
+    }
+}
+
+fn of_session(session: &Identity) -> Needed {
+    let hosts = [session.tuple.orig, session.tuple.resp].iter().filter_map(ip).collect();
+    // The messages of ICMP have a part in theirs.
+    let id = session.tuple.proto.has_ports().then(|| CommunityId::of(&session.tuple, None));
+    let community_ids = id.flatten().map(|id| id.0).into_iter().collect();
+    Needed { hosts, community_ids, ..Needed::default() }
+}
+
+/// Whether a query names no session id, or one of a segment in these stripes: an id has the first
+/// stripe of its own.
+fn may_name(question: Question<'_>, stripes: &RangeInclusive<StripeId>) -> bool {
+    question.named.is_none_or(|named| stripes.contains(&named.segment))
+}
+
+impl Wanted<'_> {
+    /// What wanted rows in these times have: each row all of one of these.
+    fn needed(&self, times: &RangeInclusive<Timestamp>) -> Vec<Needed> {
+        match self {
+            Self::Query(query) => vec![needed_by(query, true)],
+            Self::Look(look) => vec![needed_by(look.query, look.is_by_rare)],
+            Self::Candidates(candidates) => {
+                let mut needed = Vec::new();
+                let alive = candidates.known.alive_in(times);
+                if candidates.wants_others(times) {
+                    let Question { query, is_by_rare, .. } = candidates.question;
+                    let with_rare = is_by_rare && !matches!(alive, Alive::Many);
+                    needed.push(needed_by(query, with_rare));
+                    if !with_rare {
+                        return needed;
+                    }
+                }
+                needed.extend(shared_by(alive));
+                needed
+            }
+            Self::Sessions(known) => shared_by(known.alive_in(times)),
+            Self::Nothing | Self::Rows(_) | Self::Windows(_) => vec![Needed::default()],
+        }
+    }
+
+    /// What every wanted row has, but for those of sessions that are known.
+    fn needed_by_most(&self) -> Needed {
+        match self {
+            Self::Query(query) => needed_by(query, true),
+            Self::Look(look) => needed_by(look.query, look.is_by_rare),
+            Self::Candidates(Candidates { question, .. }) => {
+                needed_by(question.query, question.is_by_rare)
+            }
+            _ => Needed::default(),
+        }
+    }
+
+    /// In these times sessions are wanted besides what most rows have.
+    fn wants_known(&self, times: &RangeInclusive<Timestamp>) -> bool {
+        match self {
+            Self::Candidates(candidates) => !candidates.known.alive_in(times).is_none(),
+            _ => false,
+        }
+    }
+
+    /// Whether the segment or stretch of these stripes and times may have wanted rows.
+    fn may_be_of(
+        &self,
+        stripes: &RangeInclusive<StripeId>,
+        times: &RangeInclusive<Timestamp>,
+    ) -> bool {
+        match self {
+            Self::Query(query) => may_name(Question::new(query), stripes),
+            Self::Look(look) => may_name(*look, stripes),
+            Self::Candidates(candidates) => {
+                !candidates.known.alive_in(times).is_none()
+                    || (candidates.wants_others(times) && may_name(candidates.question, stripes))
+            }
+            Self::Rows(rows) => {
+                let row = |&segment, row| RowId { segment, row };
+                rows.range(row(stripes.start(), 0)..=row(stripes.end(), u64::MAX)).next().is_some()
+            }
+            Self::Sessions(known) => !known.alive_in(times).is_none(),
+            Self::Windows(_) | Self::Nothing => true,
+        }
+    }
+
+    fn all(&self) -> bool {
+        match self {
+            Self::Query(query) => **query == Query::all(),
+            Self::Candidates(candidates) => *candidates.question.query == Query::all(),
+            _ => false,
+        }
+    }
+
+    /// Columns to decide by.
+    fn columns(&self) -> Vec<&'static str> {
+        let of_sessions =
+            |query: &Query| [&query.columns()[..], &Identity::COLUMNS, &[CONTINUES]].concat();
+        match self {
+            Self::Query(query) => query.columns(),
+            Self::Look(look) => of_sessions(look.query),
+            Self::Candidates(candidates) => of_sessions(candidates.question.query),
+            Self::Sessions(_) => Identity::COLUMNS.to_vec(),
+            Self::Rows(_) | Self::Windows(_) => vec!["proto"],
+            Self::Nothing => Vec::new(),
+        }
+    }
+
+    fn accepts(&self, id: RowId, row: &Slice, by_id: bool) -> bool {
+        match self {
+            Self::Query(query) if by_id => query.matches(row, &[id.to_string()]),
+            Self::Query(query) => query.matches(row, &[]),
+            Self::Look(look) => look.looks_for(id, row, by_id),
+            Self::Candidates(candidates) => candidates.accepts(id, row, by_id),
+            Self::Sessions(known) => known.contains(&Identity::of(row)),
+            Self::Rows(rows) => rows.contains(&id),
+            Self::Windows(windows) => windows.overlaps(row.start, row.end),
+            Self::Nothing => false,
+        }
+    }
+}
 
 /// What a scan meets.
 pub(crate) enum Step {
@@ -43,8 +268,6 @@ pub(crate) enum Step {
         epoch: u32,
         /// No row of this part or a later one starts earlier, as far as directory and heads tell.
         time_min: Timestamp,
-        /// No row of what comes behind it starts earlier, or, from the newest on, later.
-        behind: Timestamp,
         /// An index has its rows, so that their ids are final.
         is_indexed: bool,
         /// VLAN ids are part of its rows' keys.
@@ -52,11 +275,6 @@ pub(crate) enum Step {
     },
     /// A row that is wanted.
     Row(RowId, Box<Slice>),
-    /// No further row of this part starts before this time, or, from the newest on, after it. So
-    /// many of its row groups are done, where one ends here.
-    Bound { at: Timestamp, groups: Option<usize> },
-    /// This part of the list is done.
-    End { place: usize },
 }
 
 /// Receives steps.
@@ -66,8 +284,6 @@ pub(crate) type Visit<'v> =
 /// What a look at a part's index gives.
 enum Look {
     OutOfTime,
-    /// Something of it may be wanted.
-    Open(Box<Segment>),
     /// The session id that is wanted is of another segment.
     OfAnotherId,
     /// The filter of its group knows that no row is wanted.
@@ -88,20 +304,6 @@ struct Found {
     rows: Option<Vec<(u64, Slice)>>,
 }
 
-impl Found {
-    fn unread(segment: Segment) -> Self {
-        Self { segment, matched: None, rows: None }
-    }
-}
-
-/// Where in a segment a reading goes on.
-struct Next {
-    /// How many groups are done.
-    group: usize,
-    /// The row that was handed out last.
-    row: Option<u64>,
-}
-
 /// One scan over the sessions of a volume.
 pub(crate) struct Scan<'a> {
     pub(crate) archive: &'a mut Archive,
@@ -111,124 +313,57 @@ pub(crate) struct Scan<'a> {
     pub(crate) times: RangeInclusive<Timestamp>,
     /// Rows without pieces in slots of these sequences need not be looked for.
     pub(crate) slots: Option<RangeInclusive<u64>>,
-    pub(crate) way: Way,
-}
-
-/// In which order parts are gone over, and the rows of each.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Way {
-    #[default]
-    OldestFirst,
-    NewestFirst,
-}
-
-impl Way {
-    /// Row `other` comes behind row `one`.
-    fn is_behind(self, one: u64, other: u64) -> bool {
-        match self {
-            Self::OldestFirst => other > one,
-            Self::NewestFirst => other < one,
-        }
-    }
-}
-
-/// A part, and what is known of those around it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Listed {
-    pub(crate) part: Part,
-    /// No row of a later part starts earlier.
-    pub(crate) later_min: Timestamp,
-    /// No row of an earlier part starts later.
-    pub(crate) earlier_max: Timestamp,
-}
-
-/// Where in a list of parts a scan begins and ends.
-#[derive(Clone, Debug)]
-pub(crate) struct Stretches {
-    pub(crate) places: core::ops::Range<usize>,
-    /// Row groups of the first part that are done.
-    pub(crate) groups_done: usize,
-}
-
-/// What [`Scan::part`] is to do with a part.
-#[derive(Clone, Copy)]
-struct Turn<'l> {
-    listed: &'l Listed,
-    groups_done: usize,
 }
 
 impl Scan<'_> {
     /// Calls `visit` with every row wanted, in ring order and by start within a part.
-    pub(crate) fn run(&mut self, notes: &mut Notes, visit: &mut Visit<'_>) -> Flow {
-        let list = self.list();
-        let all = Stretches { places: 0..list.len(), groups_done: 0 };
-        self.over(&list, all, notes, visit)
-    }
-
-    /// All parts.
-    pub(crate) fn list(&mut self) -> Vec<Listed> {
+    pub(crate) fn run(
+        &mut self,
+        notes: &mut Notes,
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>, Error> {
         let mut parts = self.archive.parts();
         if let Some(slots) = &self.slots {
             parts = parts_with(parts, slots);
         }
-        listed(parts)
-    }
-
-    /// Calls `visit` with every row wanted of some parts of a list.
-    pub(crate) fn over(
-        &mut self,
-        list: &[Listed],
-        stretches: Stretches,
-        notes: &mut Notes,
-        visit: &mut Visit<'_>,
-    ) -> Flow {
-        let Stretches { places, mut groups_done } = stretches;
-        let of = list.len();
+        let mut earliest = Timestamp::MAX;
+        let mut mins: Vec<Timestamp> = parts
+            .iter()
+            .rev()
+            .map(|part| {
+                earliest = earliest.min(part.time_min);
+                earliest
+            })
+            .collect();
+        mins.reverse();
+        let parts: Vec<Part> =
+            parts.into_iter().zip(mins).map(|(part, time_min)| Part { time_min, ..part }).collect();
+        let of = parts.len();
         let ruled_out = self.ruled_out(notes);
-        let mut places: VecDeque<usize> = match self.way {
-            Way::OldestFirst => places.collect(),
-            Way::NewestFirst => places.rev().collect(),
-        };
-        let mut ahead = 1;
-        while let Some(&next) = places.front() {
-            let done = if self.way == Way::OldestFirst { next } else { of - 1 - next };
+        for (chunk, parts) in parts.chunks(PARTS_AHEAD).enumerate() {
+            let done = chunk * PARTS_AHEAD;
             if visit(Step::Progress { done, of }, self.archive, notes)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            let chunk: Vec<usize> = places.drain(..ahead.min(places.len())).collect();
-            let parts = chunk.iter().filter_map(|&place| list.get(place));
-            let parts: Vec<&Listed> = parts.collect();
-            let is_eager = self.way == Way::OldestFirst && chunk.len() > FEW_PARTS;
-            let looks = self.select_all(&parts, (&ruled_out, is_eager))?;
-            for ((listed, look), place) in parts.iter().zip(looks).zip(chunk) {
-                let turn = Turn { listed, groups_done: core::mem::take(&mut groups_done) };
-                let flow = self.part(turn, look, notes, visit)?;
-                if flow.is_break() || visit(Step::End { place }, self.archive, notes)?.is_break() {
+            let looks = self.select_all(parts, &ruled_out)?;
+            for (part, look) in parts.iter().zip(looks) {
+                if self.part(part, look, notes, visit)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
-            ahead = (ahead * 2).min(PARTS_AHEAD);
         }
         Ok(ControlFlow::Continue(()))
     }
 
-    fn part(
-        &mut self,
-        turn: Turn<'_>,
-        look: Look,
-        notes: &mut Notes,
-        visit: &mut Visit<'_>,
-    ) -> Flow {
-        let part = &turn.listed.part;
+    fn part(&mut self, part: &Part, look: Look, notes: &mut Notes, visit: &mut Visit<'_>) -> Flow {
         let Some(entry) = part.segment else {
             let (stripes, times) = (part.first..=part.last, part.time_min..=Timestamp::MAX);
             if part.time_min > *self.times.end() || !self.wanted.may_be_of(&stripes, &times) {
                 return Ok(ControlFlow::Continue(()));
             }
-            return self.rebuilt(turn.listed, &Covered::default(), notes, visit);
+            return self.rebuilt(part, &Covered::default(), notes, visit);
         };
-        let is_resumed = turn.groups_done > 0;
-        notes.explain.segments += u64::from(!is_resumed);
+        notes.explain.segments += 1;
         let found = match look {
             Look::OutOfTime => {
                 notes.explain.pruned_by_time += 1;
@@ -247,70 +382,43 @@ impl Scan<'_> {
                 notes.explain.index_bytes += read_bytes;
                 return Ok(ControlFlow::Continue(()));
             }
-            Look::Absent => self.archive.reload(&entry)?.map(Found::unread),
-            Look::Open(segment) => Some(Found::unread(*segment)),
+            Look::Absent => match self.archive.reload(&entry)? {
+                Some(segment) => Some(self.selected(segment)?),
+                None => None,
+            },
             Look::Found(found) => Some(*found),
         };
         let Some(found) = found else {
             notes.explain.segments_rebuilt += 1;
-            return self.rebuilt(turn.listed, &Covered::default(), notes, visit);
+            return self.rebuilt(part, &Covered::default(), notes, visit);
         };
         let meta = found.segment.meta();
-        if !is_resumed {
-            self.note_lacks(meta, notes);
+        notes.completeness.add_gaps(&meta.gaps, *self.times.start(), *self.times.end());
+        if meta.unread_packets > 0 && self.asks_for_names() {
+            let unread = &mut notes.completeness.unread_packets;
+            *unread = unread.saturating_add(meta.unread_packets);
         }
         let step = Step::Part {
             first: part.first,
             epoch: meta.epoch,
             time_min: part.time_min,
-            behind: self.behind(turn.listed, !entry.summary.unindexed),
             is_indexed: true,
             vlan_in_key: meta.vlan_in_key,
         };
         if visit(step, self.archive, notes)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
-        let (segment, flow) = self.segment(found, (&entry, turn.groups_done), notes, visit)?;
+        let (segment, flow) = self.segment(found, &entry, notes, visit)?;
         if flow.is_break() || !entry.summary.unindexed {
             return Ok(flow);
         }
-        self.left_out_of(&segment, turn.listed, notes, visit)
-    }
-
-    /// What rows that come behind a part, or one that is done as far as it is asked here, have.
-    fn behind(&self, listed: &Listed, is_whole: bool) -> Timestamp {
-        match self.way {
-            Way::OldestFirst if is_whole => listed.later_min,
-            Way::OldestFirst => listed.part.time_min,
-            Way::NewestFirst if is_whole => listed.earlier_max,
-            Way::NewestFirst => Timestamp::MAX,
-        }
-    }
-
-    fn note_lacks(&self, meta: &SegmentMeta, notes: &mut Notes) {
-        notes.completeness.add_gaps(&meta.gaps, *self.times.start(), *self.times.end());
-        if meta.unread_packets > 0 && self.asks_for_names() {
-            let unread = &mut notes.completeness.unread_packets;
-            *unread = unread.saturating_add(meta.unread_packets);
-        }
-    }
-
-    /// Rows of stripes that a segment's index left out.
-    fn left_out_of(
-        &mut self,
-        segment: &Segment,
-        listed: &Listed,
-        notes: &mut Notes,
-        visit: &mut Visit<'_>,
-    ) -> Flow {
-        let Some(entry) = listed.part.segment else { return Ok(ControlFlow::Continue(())) };
         // Every piece that was indexed has a row that names it.
         let left_out = segment.meta().left_out.clone();
         for left in &left_out {
             let packets = &mut notes.completeness.left_out_packets;
             *packets = packets.saturating_add(left.packets);
         }
-        let indexed = match stripes_named(segment) {
+        let indexed = match stripes_named(&segment) {
             Err(Error::Index(error)) if error.is_of_file() => match self.archive.reload(&entry)? {
                 Some(reloaded) => stripes_named(&reloaded)?,
                 None => return Err(error.into()),
@@ -318,8 +426,7 @@ impl Scan<'_> {
             named => named?,
         };
         let has_rows = Covered { indexed, left_out };
-        let part = Part { segment: None, ..listed.part };
-        self.rebuilt(&Listed { part, ..*listed }, &has_rows, notes, visit)
+        self.rebuilt(&Part { segment: None, ..*part }, &has_rows, notes, visit)
     }
 
     /// Hands out the rows found. A file whose damage shows only now is given up for the INDEX
@@ -327,12 +434,12 @@ impl Scan<'_> {
     fn segment(
         &mut self,
         mut found: Found,
-        (entry, groups_done): (&SegmentEntry, usize),
+        entry: &SegmentEntry,
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Result<(Segment, ControlFlow<()>), Error> {
-        notes.explain.rows += if groups_done == 0 { found.segment.row_count() } else { 0 };
-        let mut next = Next { group: groups_done, row: None };
+        notes.explain.rows += found.segment.row_count();
+        let mut next = 0;
         let mut flow = match found.rows.take() {
             Some(rows) => self.fetched(entry.summary.first, rows, notes, visit),
             None => self.read(&found, &mut next, notes, visit),
@@ -364,112 +471,32 @@ impl Scan<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Reads the rows that matched, or all in time, from the place `next` on.
+    /// Reads the rows that matched, or all in time, from row `next` on.
     fn read(
         &self,
         found: &Found,
-        next: &mut Next,
+        next: &mut u64,
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Flow {
-        let first = found.segment.meta().first;
-        let Some(matched) = &found.matched else {
-            return self.by_groups(&found.segment, next, notes, visit);
-        };
+        let Found { segment, matched, .. } = found;
+        let first = segment.meta().first;
         let mut result = Ok(ControlFlow::Continue(()));
-        found.segment.rows_at(matched, self.columns, &mut |row, slice| {
-            if next.row.is_none_or(|done| row > done) {
-                next.row = Some(row);
+        let mut step = |row, slice| {
+            if row >= *next {
+                *next = row + 1;
                 result = self.step(RowId { segment: first, row }, slice, notes, visit);
             }
             match result {
                 Ok(flow) => flow,
                 Err(_) => ControlFlow::Break(()),
             }
-        })?;
-        result
-    }
-
-    /// Reads the row groups of a segment one after the other, each when those before are handed
-    /// out.
-    fn by_groups(
-        &self,
-        segment: &Segment,
-        next: &mut Next,
-        notes: &mut Notes,
-        visit: &mut Visit<'_>,
-    ) -> Flow {
-        while next.group < segment.group_count() {
-            let group = match self.way {
-                Way::OldestFirst => next.group,
-                Way::NewestFirst => segment.group_count() - 1 - next.group,
-            };
-            if self.one_group(&segment.group(group), next, notes, visit)?.is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
-        }
-        Ok(ControlFlow::Continue(()))
-    }
-
-    fn one_group(
-        &self,
-        group: &Segment,
-        next: &mut Next,
-        notes: &mut Notes,
-        visit: &mut Visit<'_>,
-    ) -> Flow {
-        let mut chosen: Vec<(u64, Option<Slice>)> = if self.wanted.all() {
-            let mut all = Vec::new();
-            group.rows(self.columns, &self.times, &mut |row, slice| {
-                all.push((row, Some(slice)));
-                ControlFlow::Continue(())
-            })?;
-            all
-        } else {
-            self.chosen(group)?.into_iter().collect()
         };
-        if self.way == Way::NewestFirst {
-            chosen.reverse();
+        match matched {
+            Some(matched) => segment.rows_at(matched, self.columns, &mut step)?,
+            None => segment.rows(self.columns, &self.times, &mut step)?,
         }
-        chosen.retain(|(row, _)| next.row.is_none_or(|done| self.way.is_behind(done, *row)));
-        let mut last = None;
-        let first_count = chosen.len().min(ROWS_AT_FIRST);
-        let (at_first, rest) = chosen.split_at_mut(first_count);
-        for run in [at_first, rest] {
-            self.fetch(group, run)?;
-            for (row, slice) in run.iter_mut() {
-                let Some(slice) = slice.take() else { continue };
-                (next.row, last) = (Some(*row), Some(slice.start));
-                let id = RowId { segment: group.meta().first, row: *row };
-                if self.step(id, slice, notes, visit)?.is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
-            }
-            if let Some(at) = last {
-                let step = Step::Bound { at, groups: None };
-                if visit(step, self.archive, notes)?.is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
-            }
-        }
-        next.group += 1;
-        last.map_or(Ok(ControlFlow::Continue(())), |at| {
-            visit(Step::Bound { at, groups: Some(next.group) }, self.archive, notes)
-        })
-    }
-
-    /// Reads the rows of a run that are not read yet.
-    fn fetch(&self, segment: &Segment, run: &mut [(u64, Option<Slice>)]) -> Result<(), Error> {
-        let mut unread: BTreeMap<u64, &mut Option<Slice>> = BTreeMap::new();
-        unread.extend(run.iter_mut().filter(|(_, it)| it.is_none()).map(|(row, it)| (*row, it)));
-        let numbers = Vec::from_iter(unread.keys().copied());
-        segment.rows_at(&numbers, self.columns, &mut |row, slice| {
-            if let Some(place) = unread.get_mut(&row) {
-                **place = Some(slice);
-            }
-            ControlFlow::Continue(())
-        })?;
-        Ok(())
+        result
     }
 
     fn step(&self, id: RowId, slice: Slice, notes: &mut Notes, visit: &mut Visit<'_>) -> Flow {
@@ -484,11 +511,11 @@ impl Scan<'_> {
         visit(Step::Row(id, Box::new(slice)), self.archive, notes)
     }
 
-    /// Looks into the segments of `parts`, several at a time; with `is_eager` rows are chosen, too.
+    /// Looks into the segments of `parts`, several at a time.
     fn select_all(
         &self,
-        parts: &[&Listed],
-        (ruled_out, is_eager): (&BTreeSet<StripeId>, bool),
+        parts: &[Part],
+        ruled_out: &BTreeSet<StripeId>,
     ) -> Result<Vec<Look>, Error> {
         let looks: Vec<OnceLock<Look>> = parts.iter().map(|_| OnceLock::new()).collect();
         let next = AtomicUsize::new(0);
@@ -497,7 +524,7 @@ impl Scan<'_> {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 parts.get(at).zip(looks.get(at))
             } {
-                look.get_or_init(|| self.look(&part.part, (ruled_out, is_eager)));
+                look.get_or_init(|| self.look(part, ruled_out));
             }
         };
         thread::scope(|scope| {
@@ -524,7 +551,7 @@ impl Scan<'_> {
         segments
     }
 
-    fn look(&self, part: &Part, (ruled_out, is_eager): (&BTreeSet<StripeId>, bool)) -> Look {
+    fn look(&self, part: &Part, ruled_out: &BTreeSet<StripeId>) -> Look {
         let Some(entry) = part.segment else { return Look::Absent };
         let summary = &entry.summary;
         if summary.time_min > *self.times.end() || summary.time_max < *self.times.start() {
@@ -550,7 +577,6 @@ impl Scan<'_> {
             match self.archive.catalog.look_up(&entry, self.archive.cache.as_ref(), needed) {
                 LookUp::Absent => return Look::Absent,
                 LookUp::RuledOut(bytes) => read_bytes += bytes,
-                LookUp::Found(segment) if !is_eager => return Look::Open(segment),
                 LookUp::Found(segment) => {
                     let found = self.selected(*segment);
                     return found.map_or(Look::Absent, |found| Look::Found(Box::new(found)));
@@ -569,58 +595,49 @@ impl Scan<'_> {
         if matches!(self.wanted, Wanted::Nothing) {
             return Ok(Found { segment, matched: Some(Vec::new()), rows: None });
         }
-        let mut chosen = self.chosen(&segment)?.into_iter().collect::<Vec<_>>();
-        let matched = chosen.iter().map(|(row, _)| *row).collect();
-        let is_fetched = chosen.iter().all(|(_, slice)| slice.is_some());
-        if !is_fetched && chosen.len() > ROWS_FETCHED_MAX {
-            return Ok(Found { segment, matched: Some(matched), rows: None });
-        }
-        self.fetch(&segment, &mut chosen)?;
-        let rows = chosen.into_iter().filter_map(|(row, slice)| Some((row, slice?))).collect();
-        Ok(Found { segment, matched: Some(matched), rows: Some(rows) })
-    }
-
-    /// The rows wanted of a segment by the columns that decide it; the rows themselves where
-    /// nothing more of them is to be read.
-    fn chosen(&self, segment: &Segment) -> Result<BTreeMap<u64, Option<Slice>>, Error> {
-        let mut chosen = BTreeMap::new();
-        if matches!(self.wanted, Wanted::Nothing) {
-            return Ok(chosen);
-        }
         let columns = self.wanted.columns();
         let by_id = columns.contains(&"session_id");
+        let first = segment.meta().first;
         let meta = segment.meta();
-        let first = meta.first;
         let needed = self.wanted.needed(&(meta.time_min..=meta.time_max));
         // Few rows have the hosts, so all there is to know of them is read at once.
         let at_once = needed.iter().all(|needed| !needed.hosts.is_empty());
         let columns = if at_once { self.columns.and(&columns) } else { columns };
         let columns = Columns::Named(&columns);
-        let mut fetched = 0;
+        let (mut matched, mut fetched) = (BTreeSet::new(), BTreeMap::new());
         for needed in &needed {
             segment.rows_with(needed, columns, &self.times, &mut |row, slice| {
                 if self.wanted.accepts(RowId { segment: first, row }, &slice, by_id) {
-                    let is_all = at_once && fetched < ROWS_FETCHED_MAX;
-                    let is_enough = is_all || !self.wanted.wants_all_of(&slice);
-                    fetched += usize::from(is_all);
-                    chosen.insert(row, is_enough.then_some(slice));
+                    matched.insert(row);
+                    if at_once && fetched.len() < ROWS_FETCHED_MAX {
+                        fetched.insert(row, slice);
+                    }
                 }
                 ControlFlow::Continue(())
             })?;
         }
-        Ok(chosen)
+        let matched = Vec::from_iter(matched);
+        let is_fetched = fetched.len() == matched.len();
+        let mut rows = is_fetched.then(|| Vec::from_iter(fetched));
+        if rows.is_none() && matched.len() <= ROWS_FETCHED_MAX {
+            let fetched = rows.insert(Vec::new());
+            segment.rows_at(&matched, self.columns, &mut |row, slice| {
+                fetched.push((row, slice));
+                ControlFlow::Continue(())
+            })?;
+        }
+        Ok(Found { segment, matched: Some(matched), rows })
     }
 
     /// Rows of stripes without an index, from their packets. The index of a known segment is stored
     /// again.
     fn rebuilt(
         &mut self,
-        listed: &Listed,
+        part: &Part,
         covered: &Covered,
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Error> {
-        let (part, behind) = (&listed.part, self.behind(listed, false));
         let (from, to) = (*self.times.start(), *self.times.end());
         let damage = notes.completeness.damage.len();
         let mut encoded = None;
@@ -642,7 +659,6 @@ impl Scan<'_> {
                 first,
                 epoch: stretch.epoch,
                 time_min: part.time_min,
-                behind,
                 is_indexed: part.segment.is_some() && is_one,
                 vlan_in_key: archive.vlan_in_key,
             };
@@ -672,22 +688,6 @@ impl Scan<'_> {
         }
         Ok(flow)
     }
-}
-
-/// Parts with what is known of those around them.
-fn listed(parts: Vec<Part>) -> Vec<Listed> {
-    let (mut latest, mut earliest) = (Timestamp::MIN, Timestamp::MAX);
-    let mut list = Vec::with_capacity(parts.len());
-    for part in parts {
-        list.push(Listed { part, later_min: Timestamp::MAX, earlier_max: latest });
-        latest = latest.max(part.time_max);
-    }
-    for listed in list.iter_mut().rev() {
-        listed.later_min = earliest;
-        earliest = earliest.min(listed.part.time_min);
-        listed.part.time_min = earliest;
-    }
-    list
 }
 
 /// The parts whose rows may have pieces in some slots: those that lie there, and the next segment,

@@ -13,12 +13,10 @@ use crate::Error;
 use crate::archive::Archive;
 use crate::candidates::{Candidates, Question};
 use crate::find::Event;
-use crate::identity::{CONTINUES, Identity, PIECES};
-use crate::joiner::{Joiner, Show, Shown};
+use crate::joiner::{Joiner, Show};
 use crate::known::Known;
-use crate::scan::{Listed, Scan, Step, Stretches, Way};
+use crate::scan::{CONTINUES, Identity, PIECES, Scan, Step, Wanted};
 use crate::walk::Notes;
-use crate::wanted::Wanted;
 
 /// So many steps of a look are remembered, so that few rows need no second one.
 const STEPS_MAX: usize = 1 << 12;
@@ -31,7 +29,7 @@ pub(crate) struct Told<'t> {
 }
 
 /// What came of it.
-pub(crate) type Flow = Result<ControlFlow<()>, Error>;
+type Flow = Result<ControlFlow<()>, Error>;
 
 /// Sessions that match, by their start.
 pub(crate) struct Sessions<'a> {
@@ -56,53 +54,24 @@ impl Sessions<'_> {
             }
         }
         let candidates = Candidates { question, known };
-        self.join(&candidates, joiner, None, notes, told)
-    }
-
-    /// Goes on behind a stretch whose sessions were joined and asked.
-    pub(crate) fn go_on(mut self, begun: Begun, notes: &mut Notes, told: &mut Told<'_>) -> Flow {
-        let Begun { list, next, done, over } = begun;
-        let joiner = Joiner::new(self.query, self.archive.tail()).after(done, over);
-        let question = Question::new(self.query);
-        let candidates = Candidates { question, known: Known::default() };
-        self.join(&candidates, joiner, Some((&list, next)), notes, told)
-    }
-
-    /// Joins all rows of sessions that may match, of a list of parts from some place on or of all.
-    fn join(
-        &mut self,
-        candidates: &Candidates<'_>,
-        mut joiner: Joiner<'_>,
-        of: Option<(&[Listed], usize)>,
-        notes: &mut Notes,
-        told: &mut Told<'_>,
-    ) -> Flow {
         let times = candidates.times();
         let until = *times.end();
         let mut is_over = false;
-        let mut visit = |step: Step| {
+        let wanted = Wanted::Candidates(&candidates);
+        let flow = self.scan((wanted, times), notes, &mut |step| {
             (told.step)(&step);
             is_over = candidates.are_over(joiner.ended());
             if is_over && matches!(step, Step::Part { .. }) {
                 return ControlFlow::Break(());
             }
             joiner.step(step, told.show)
-        };
-        let (archive, columns) = (&mut *self.archive, self.columns);
-        let (wanted, way) = (Wanted::Candidates(candidates), Way::OldestFirst);
-        let mut scan = Scan { archive, wanted, columns, times, slots: None, way };
-        let visit = &mut |step, _: &Archive, _: &mut Notes| Ok(visit(step));
-        let flow = match of {
-            None => scan.run(notes, visit)?,
-            Some((list, next)) => {
-                let stretches = Stretches { places: next..list.len(), groups_done: 0 };
-                scan.over(list, stretches, notes, visit)?
-            }
-        };
-        keep_asked(self.query, notes);
+        })?;
         if flow.is_break() && !is_over {
             return Ok(flow);
         }
+        let (from, to) = query.time_range();
+        let is_asked = |gap: &format::directory::Gap| gap.from <= to && gap.to >= from;
+        notes.completeness.gaps.retain(is_asked);
         if !is_over && self.rest(until, (&mut joiner, notes), told)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
@@ -151,7 +120,7 @@ impl Sessions<'_> {
                         *known = end.max(*known);
                     }
                 }
-                Step::Part { .. } | Step::Bound { .. } | Step::End { .. } => {}
+                Step::Part { .. } => {}
             }
             is_all &= lives.is_empty() && steps.len() < STEPS_MAX;
             if is_all {
@@ -211,27 +180,9 @@ impl Sessions<'_> {
         visit: &mut dyn FnMut(Step) -> ControlFlow<()>,
     ) -> Flow {
         let (archive, columns) = (&mut *self.archive, self.columns);
-        let mut scan = Scan { archive, wanted, columns, times, slots: None, way: Way::OldestFirst };
+        let mut scan = Scan { archive, wanted, columns, times, slots: None };
         scan.run(notes, &mut |step, _, _| Ok(visit(step)))
     }
-}
-
-/// Where a scan goes on, and what came of it before.
-pub(crate) struct Begun {
-    pub(crate) list: Vec<Listed>,
-    /// The first part that was not gone over.
-    pub(crate) next: usize,
-    /// Sessions of which no row is wanted any more, with their ends.
-    pub(crate) done: BTreeMap<Identity, Timestamp>,
-    /// Those that match and were not shown.
-    pub(crate) over: Vec<Shown>,
-}
-
-/// Of the gaps noted, those in the times that a query asks for stay.
-pub(crate) fn keep_asked(query: &Query, notes: &mut Notes) {
-    let (from, to) = query.time_range();
-    let is_asked = |gap: &format::directory::Gap| gap.from <= to && gap.to >= from;
-    notes.completeness.gaps.retain(is_asked);
 }
 
 /// The columns by which rows are joined and a query is asked, besides these.

@@ -8,9 +8,8 @@ use units::{Clock, Timestamp};
 
 use crate::archive::Archive;
 use crate::completeness::Completeness;
-use crate::scan::{Scan, Way};
+use crate::scan::{Scan, Wanted};
 use crate::walk::Notes;
-use crate::wanted::Wanted;
 use crate::{Error, Options};
 
 /// First heads that are asked for at once.
@@ -116,8 +115,7 @@ pub fn gaps(
     let mut notes = Notes::default();
     let (wanted, times, slots) = (Wanted::Nothing, times.clone(), None);
     let columns = index::Columns::Named(&[]);
-    let mut scan =
-        Scan { archive: &mut archive, wanted, columns, times, slots, way: Way::OldestFirst };
+    let mut scan = Scan { archive: &mut archive, wanted, columns, times, slots };
     let _all = scan.run(&mut notes, &mut |_, _, _| Ok(ControlFlow::Continue(())))?;
     let mut completeness = notes.completeness;
     let mut gaps = core::mem::take(&mut completeness.gaps);

@@ -18,13 +18,12 @@ use crate::choice::{Admitted, Chosen, choose};
 use crate::explain::Stopwatch;
 use crate::extract::{Progress, Telling};
 use crate::few::{self, FewRows};
-use crate::identity::Identity;
 use crate::known::Known;
 use crate::matching::{Matching, Owner, PieceMatch};
 use crate::merge::Merger;
 use crate::output::{Dressed, Outputs, describe};
 use crate::request::Request;
-use crate::scan::{Scan, Step, Way};
+use crate::scan::{Identity, Scan, Step};
 use crate::sieve::Sieve;
 use crate::slots::Place;
 use crate::statement::PieceRead;
@@ -225,9 +224,6 @@ impl<'a, 't> Taking<'a, 't> {
     ) -> Result<Taken<'t>, Error> {
         let (merger, outputs) = (&mut self.merger, &mut self.outputs);
         merger.finish(&mut |lane, bytes| outputs.emit(lane, bytes))?;
-        let late = self.merger.late();
-        notes.completeness.late_packets = late.packets;
-        notes.completeness.late_by_ns = late.by_ns;
         notes.completeness.limited |= self.outputs.are_full();
         notes.completeness.stopped = flow.is_break() && !self.outputs.are_full();
         let unjudged = self.sieve.unjudged_packets;
@@ -329,7 +325,7 @@ impl<'a, 't> Taking<'a, 't> {
         let slots = request.slots.clone();
         let columns = columns();
         let columns = Columns::Named(&columns);
-        let mut scan = Scan { archive, wanted, columns, times, slots, way: Way::OldestFirst };
+        let mut scan = Scan { archive, wanted, columns, times, slots };
         let flow = scan.run(notes, &mut |step, archive, notes| match step {
             Step::Part { first, vlan_in_key: of_part, .. } => {
                 vlan_in_key = of_part;
@@ -339,7 +335,6 @@ impl<'a, 't> Taking<'a, 't> {
                 Ok(ControlFlow::Continue(()))
             }
             Step::Progress { .. } => Ok((self.telling.progress)(&self.done)),
-            Step::Bound { .. } | Step::End { .. } => Ok(ControlFlow::Continue(())),
             Step::Row(id, row) => {
                 if !admitted.admits(&row) {
                     let is_over = admitted.is_full();

@@ -76,8 +76,6 @@ pub struct Segment {
     meta: SegmentMeta,
     /// Of its columns.
     version: u16,
-    /// The row group that is read; `None` for all of them.
-    only: Option<usize>,
 }
 
 impl Segment {
@@ -116,18 +114,7 @@ impl Segment {
         if !meta.summary(rows).is_in_range() || !is_sound {
             return Err(Error::Metadata { field: "range" });
         }
-        Ok(Self { source: Arc::new(source), filter, footer, meta, version, only: None })
-    }
-
-    /// How many row groups it has.
-    pub fn group_count(&self) -> usize {
-        self.parquet().num_row_groups()
-    }
-
-    /// The same segment, of which only this row group is read; rows keep their numbers.
-    #[must_use]
-    pub fn group(&self, number: usize) -> Self {
-        Self { only: Some(number), ..self.clone() }
+        Ok(Self { source: Arc::new(source), filter, footer, meta, version })
     }
 
     /// Whether its rows say where their packets lie in a piece. Those of version 1 do not: they can
@@ -247,8 +234,7 @@ impl Segment {
         let mut rest = numbers;
         for group in self.groups() {
             let end = group.first_row + rows_of(group.metadata);
-            let behind = rest.split_at(rest.partition_point(|&row| row < group.first_row)).1;
-            let (rows, others) = behind.split_at(behind.partition_point(|&row| row < end));
+            let (rows, others) = rest.split_at(rest.partition_point(|&row| row < end));
             rest = others;
             let rows: Vec<usize> = rows.iter().map(|row| to_usize(row - group.first_row)).collect();
             if self.rows_of_group(&group, &rows, columns, visit)?.is_break() {
@@ -313,12 +299,11 @@ impl Segment {
 
     fn groups(&self) -> impl Iterator<Item = Group<'_>> {
         let mut next = 0;
-        let all = self.parquet().row_groups().iter().enumerate().map(move |(number, metadata)| {
+        self.parquet().row_groups().iter().enumerate().map(move |(number, metadata)| {
             let first_row = next;
             next += rows_of(metadata);
             Group { number, first_row, metadata }
-        });
-        all.filter(|group| self.only.is_none_or(|only| only == group.number))
+        })
     }
 
     /// A reader of one row group.

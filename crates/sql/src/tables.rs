@@ -16,7 +16,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchReceiverStream;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use datafusion::prelude::SessionContext;
-use extract::{Completeness, Event, Options, Order, Sought, find_columns};
+use extract::{Completeness, Event, Options, Sought, find_columns};
 use query::Query;
 use units::{Clock, Timestamp};
 
@@ -184,8 +184,7 @@ impl Scan {
         let query = Query::parse(&self.query, clock.realtime()).unwrap_or_else(|_| Query::all());
         let columns = columns.project(&self.places);
         let needed = columns.needed();
-        let sought =
-            Sought { query: &query, limit: None, order: Order::Any, columns: Some(&needed) };
+        let sought = Sought { query: &query, limit: None, columns: Some(&needed) };
         let mut batches = SessionBatches::new(columns);
         let mut failed = None;
         let report = find_columns(options, &sought, clock.as_ref(), &mut |event| {

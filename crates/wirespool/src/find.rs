@@ -9,9 +9,7 @@ use indexer::Workers;
 use std::io::Write;
 use std::path::PathBuf;
 
-use ::extract::{
-    Event, FindReport, Found, Options, Order, SORT_BYTES_MAX, SortBy, Sorted, Sought, find_columns,
-};
+use ::extract::{Event, FindReport, Found, Options, SORT_BYTES_MAX, SortBy, Sorted};
 use clap::{Args, ValueEnum};
 use host::{StopFlag, SystemClock};
 use query::{Field, Query};
@@ -42,7 +40,6 @@ Examples:
   wirespool find /data/spool 'port 443' --top sni --by sessions --limit 10
   wirespool find /data/spool 'app tls' --columns start,resp_ip,sni,tls_cipher --local
   wirespool find /data/spool --sort bytes:desc --limit 10
-  wirespool find /data/spool app dns --newest --limit 20
   wirespool find /data/spool --from-eve alert.json
   wirespool find /data/spool 'asn = 64500' --top country --mmdb asn.mmdb --mmdb country.mmdb
 
@@ -94,9 +91,6 @@ pub(crate) struct Flags {
     /// What the most is of
     #[arg(long, value_enum, value_name = "WHAT", requires = "top", default_value_t = By::Bytes)]
     by: By,
-    /// Newest first, by their start: the search begins at the newest end of the ring
-    #[arg(long, conflicts_with_all = ["plot", "top", "sort"])]
-    newest: bool,
     /// Stop after this many sessions; with --top, show so many values (20)
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
@@ -286,9 +280,7 @@ fn search(
     let mut progress = Some(Progress::new("find"));
     // A bar has no place among the lines of an answer.
     let ends_at_first = stdout::is_terminal() && flags.sort.is_none();
-    let order = if flags.newest { Order::NewestFirst } else { Order::OldestFirst };
-    let sought = Sought { query, limit, order, columns: None };
-    let report = find_columns(options, &sought, &SystemClock, &mut |event| {
+    let report = ::extract::find(options, query, limit, &SystemClock, &mut |event| {
         match event {
             Event::Found(found) => {
                 if let Some(progress) = progress.take_if(|_| ends_at_first) {

@@ -3,7 +3,7 @@
 
 use core::ops::ControlFlow;
 
-use extract::{Event, Found, Order, Request, Sought, Target, extract, find, find_columns};
+use extract::{Event, Found, Request, Target, extract, find};
 use proptest::prelude::*;
 use query::Query;
 use session::Config;
@@ -153,59 +153,6 @@ fn found(volume: &Volume, text: &str) -> Vec<Found> {
     all
 }
 
-/// The first sessions of an order, and what comes in that order without a limit.
-fn first(volume: &Volume, text: &str, (order, limit): (Order, Option<u64>)) -> Vec<Found> {
-    let query = Query::parse(text, Timestamp(0)).unwrap();
-    let mut all = Vec::new();
-    let clock = ManualClock::new(Timestamp(0));
-    let sought = Sought { query: &query, limit, order, columns: None };
-    let report = find_columns(&volume.options(), &sought, &clock, &mut |event| {
-        if let Event::Found(found) = event {
-            all.push(found.clone());
-        }
-        ControlFlow::Continue(())
-    });
-    let report = report.unwrap();
-    assert_eq!(report.sessions, u64::try_from(all.len()).unwrap(), "{text}");
-    let is_limited = limit == Some(report.sessions);
-    assert_eq!(report.completeness.limited, is_limited, "{text}");
-    assert!(is_limited || report.completeness.is_complete(), "{text}");
-    all
-}
-
-/// Whatever the order and the limit, sessions are whole and the same.
-fn orders_agree(volume: &Volume, text: &str) -> Result<(), TestCaseError> {
-    let all = found(volume, text);
-    let any = first(volume, text, (Order::Any, None));
-    prop_assert_eq!(&any, &all, "{}", text);
-    let mut newest = all.clone();
-    newest.reverse();
-    let by_start = |found: &Found| core::cmp::Reverse(found.session.start);
-    let found_newest = first(volume, text, (Order::NewestFirst, None));
-    prop_assert!(found_newest.is_sorted_by_key(by_start), "{}", text);
-    let sorted = |mut sessions: Vec<Found>| {
-        sessions.sort_by(|one, other| one.id.cmp(&other.id));
-        sessions
-    };
-    prop_assert_eq!(sorted(found_newest.clone()), sorted(newest), "newest first: {}", text);
-    // One that asks for a name late in its life may come late.
-    let is_by_name = text.contains("dns.name =");
-    for limit in [1, 3] {
-        let wanted = all.len().min(limit);
-        let limit = Some(u64::try_from(limit).unwrap());
-        let newest = first(volume, text, (Order::NewestFirst, limit));
-        prop_assert_eq!(&newest[..], &found_newest[..wanted], "{:?} newest: {}", limit, text);
-        let oldest = first(volume, text, (Order::OldestFirst, limit));
-        if is_by_name {
-            prop_assert_eq!(oldest.len(), wanted, "{:?} oldest: {}", limit, text);
-            prop_assert!(oldest.iter().all(|found| all.contains(found)), "{}", text);
-        } else {
-            prop_assert_eq!(&oldest[..], &all[..wanted], "{:?} oldest: {}", limit, text);
-        }
-    }
-    Ok(())
-}
-
 /// Times and bytes of the packets extracted.
 fn extracted(volume: &Volume, text: &str, whole_sessions: bool) -> Vec<(i128, Vec<u8>)> {
     let query = Query::parse(text, Timestamp(0)).unwrap();
@@ -243,7 +190,6 @@ fn agree(
         let [left, right] =
             [&cut, &one].map(|volume| found(volume, text).iter().map(shown).collect::<Vec<_>>());
         prop_assert_eq!(left, right, "find {}", text);
-        orders_agree(&cut, text)?;
         for whole in [false, true] {
             let [left, right] = [&cut, &one].map(|volume| extracted(volume, text, whole));
             prop_assert!(left == right, "extract {}: {} of {}", text, left.len(), right.len());

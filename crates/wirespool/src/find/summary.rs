@@ -1,7 +1,7 @@
 //! `find --plot` and `find --top`: what the sessions sum up to.
 
 use ::extract::{
-    Event, FindReport, Options, Order, RowEvent, SERIES_COLUMNS, Sought, Top, Traffic, Weight,
+    Event, FindReport, Options, RowEvent, SERIES_COLUMNS, Sought, Top, Traffic, Weight,
     find_columns, find_rows,
 };
 use host::{StopFlag, SystemClock};
@@ -23,7 +23,7 @@ pub(super) fn plot(flags: &Flags, options: &Options, query: &Query) -> anyhow::R
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("find");
     let mut traffic = Traffic::default();
-    let sought = Sought { query, limit: None, order: Order::Any, columns: Some(SERIES_COLUMNS) };
+    let sought = Sought { query, limit: None, columns: Some(SERIES_COLUMNS) };
     let mut rows: u64 = 0;
     let report = find_rows(options, &sought, &SystemClock, &mut |event| {
         match event {
@@ -67,7 +67,7 @@ pub(super) fn top(
         top = top.with_atlas(atlas);
     }
     let columns = top.columns();
-    let sought = Sought { query, limit: None, order: Order::Any, columns: Some(&columns) };
+    let sought = Sought { query, limit: None, columns: Some(&columns) };
     let report = find_columns(options, &sought, &SystemClock, &mut |event| {
         match event {
             Event::Found(found) => top.add(found),

@@ -151,7 +151,7 @@ fn a_limit_is_said_and_nothing_behind_it_is_claimed() {
     let found = run(&find).done();
     assert!(found.err.starts_with("1 session, incomplete\n"), "{found:?}");
     assert!(
-        found.err.contains("\ncut: it ends at the limit, and what lies behind was not looked at"),
+        found.err.contains("\ncut: there is more than the limit allows, which was not looked at"),
         "{found:?}"
     );
     let all = run(&["find", &volume.path, "--limit", "1000000"]).done();
