@@ -93,12 +93,8 @@ pub(crate) fn run(
         };
         let ring = RingWriter::new(opened.writer, ring);
         let ring = spawn_ring(scope, ring, task_queue, &failed)?;
-        let patrol = spawn_patrol(
-            scope,
-            (options, &storage),
-            (&board, tasks.clone(), &pool),
-            (files.as_ref(), clock),
-        )?;
+        let parts = (&board, tasks.clone(), &pool);
+        let patrol = spawn_patrol(scope, (options, &storage), parts, (files.as_ref(), clock))?;
         let shared = (Arc::clone(&board), tasks.clone(), pool.clone());
         let resilverer = resilver::start(opening, shared).map_err(Error::Thread)?;
         let index = spawn_indexer(scope, indexer, sealed_queue, opened.reader)?;

@@ -317,7 +317,9 @@ impl RingWriter<'_> {
             return;
         }
         let waiting = self.indexer.as_ref().map(ToIndexer::take_back).unwrap_or_default();
-        waiting.iter().for_each(|sealed| self.leave_out(Skipped::of(sealed)));
+        for sealed in &waiting {
+            self.leave_out(Skipped::of(sealed));
+        }
     }
 
     /// Somebody waits for what is under way.
@@ -495,7 +497,9 @@ impl RingWriter<'_> {
     fn say_recorded(&mut self) {
         if self.pending.is_empty() && !self.is_split {
             let stretch = self.covered.stretch(self.ledger, self.writer.next());
-            stretch.into_iter().for_each(|stretch| self.writer.set_recorded(stretch));
+            if let Some(stretch) = stretch {
+                self.writer.set_recorded(stretch);
+            }
         }
     }
 

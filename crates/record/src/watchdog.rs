@@ -233,12 +233,14 @@ pub(crate) fn run(
     use std::sync::mpsc::RecvTimeoutError;
     while goes_on.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
         let now_ns = clock.boottime_ns();
-        let (lines, long) = (waits.look(now_ns), waits.long(now_ns));
-        lines.iter().for_each(|line| log(line));
+        let (news, long_waits) = (waits.look(now_ns), waits.long(now_ns));
+        for line in &news {
+            log(line);
+        }
         let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
         let room = LINES_MAX.saturating_sub(board.wait_lines.len());
-        board.wait_lines.extend(lines.into_iter().take(room));
-        board.long_waits = long;
+        board.wait_lines.extend(news.into_iter().take(room));
+        board.long_waits = long_waits;
     }
 }
 
