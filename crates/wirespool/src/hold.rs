@@ -100,7 +100,7 @@ pub(crate) enum Aside {
     Held {
         path: PathBuf,
         packets: u64,
-        completeness: Completeness,
+        completeness: Box<Completeness>,
     },
     /// There is none, and nobody wants an empty hold.
     Nothing,
@@ -165,6 +165,7 @@ pub(crate) fn put_aside(
     written.write_all(text.unwrap_or_default().as_bytes())?;
     output.output.finish()?;
     written.finish()?;
+    let completeness = Box::new(completeness);
     Ok(Aside::Held { path, packets: report.packets, completeness })
 }
 

@@ -91,7 +91,9 @@ fn statement() -> impl Strategy<Value = Completeness> {
             if let Some(through) = made.expired_through {
                 made.withhold(through, (through.plus_nanos(-3), through.plus_nanos(3)));
             }
-            damage.into_iter().for_each(|(stripe, kind)| made.add_damage(stripe, kind));
+            for (stripe, kind) in damage {
+                made.add_damage(stripe, kind);
+            }
             made.add_standing(&Standing { stretches, unrecorded, overwritten, doubts });
             made
         },
@@ -100,7 +102,9 @@ fn statement() -> impl Strategy<Value = Completeness> {
 
 fn join(parts: &[&Completeness]) -> Completeness {
     let mut whole = Completeness::default();
-    parts.iter().for_each(|part| whole.add(part));
+    for part in parts {
+        whole.add(part);
+    }
     whole
 }
 

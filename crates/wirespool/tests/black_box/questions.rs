@@ -13,7 +13,7 @@ const VOLUME: &str = "/data/spool";
 /// A line of a table: question, command, and what its answer has.
 #[derive(Debug)]
 struct Question {
-    question: String,
+    text: String,
     command: String,
     answer: Option<String>,
 }
@@ -25,9 +25,9 @@ fn questions() -> Vec<Question> {
     };
     let question = |line: &str| {
         let cells: Vec<&str> = line.strip_prefix("| ")?.strip_suffix('|')?.split(" | ").collect();
-        let [question, command, answer] = cells[..] else { return None };
-        let (question, answer) = (question.to_owned(), code(answer));
-        Some(Question { question, command: code(command)?, answer })
+        let [text, command, answer] = cells[..] else { return None };
+        let (text, answer) = (text.to_owned(), code(answer));
+        Some(Question { text, command: code(command)?, answer })
     };
     DOCUMENT.lines().filter_map(question).collect()
 }
@@ -47,19 +47,19 @@ fn every_question_is_answered() {
     symlink(BINARY, folder.join("bin/wirespool")).unwrap();
     let path = format!("{}:{}", folder.join("bin").display(), std::env::var("PATH").unwrap());
     let place = format!("{} --index-dir {}", volume.path, volume.index);
-    for Question { question, command, answer } in questions {
+    for Question { text, command, answer } in questions {
         let place = if command.starts_with("wirespool verify") { &volume.path } else { &place };
         let command = command.replace(VOLUME, place);
         let mut shell = Command::new("sh");
         shell.args(["-e", "-c", &command]).current_dir(folder).stdin(Stdio::null());
         let ran = Ran::new(&shell.env("PATH", &path).output().unwrap());
-        assert_eq!(ran.code, Some(0), "{question}\n{command}\n{ran:?}");
+        assert_eq!(ran.code, Some(0), "{text}\n{command}\n{ran:?}");
         match answer {
             Some(answer) => {
-                assert!(ran.out.contains(&answer), "{question}\n{command}\n{answer:?} in {ran:#?}");
+                assert!(ran.out.contains(&answer), "{text}\n{command}\n{answer:?} in {ran:#?}");
             }
             None if command.contains(" find ") => {
-                assert_eq!(ran.out, "", "{question}\n{command}: nothing of the kind is there");
+                assert_eq!(ran.out, "", "{text}\n{command}: nothing of the kind is there");
             }
             None => {}
         }
