@@ -42,7 +42,10 @@ fn sql_has_the_sessions_that_find_shows() {
     let mut expected = found.clone();
     expected.sort_by_key(|row| row["session_id"].as_str().unwrap().to_owned());
     for (row, expected) in rows.iter().zip(&expected) {
-        for (name, value) in expected.as_object().unwrap() {
+        // Of TLS, SQL has the numbers, which JSON names as well.
+        let is_name = |name: &str| name.starts_with("tls_") && name.ends_with("_name");
+        let fields = expected.as_object().unwrap().iter();
+        for (name, value) in fields.filter(|(name, _)| !is_name(name)) {
             assert_eq!(&row[name], value, "{name} of {expected}");
         }
         assert_eq!(number(row, "frame_bytes"), bytes(expected));

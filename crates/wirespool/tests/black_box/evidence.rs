@@ -46,7 +46,7 @@ fn a_signed_extract_is_verified_without_volume_and_recorder() {
 
 #[test]
 fn a_manifest_says_who_made_it_where_and_with_what() {
-    let Evidence { manifest, public, .. } = evidence();
+    let Evidence { volume: _volume, manifest, public, .. } = evidence();
     let text = std::fs::read_to_string(&manifest).unwrap();
     let json: Value = serde_json::from_str(&text).unwrap();
     let made_by = &json["made_by"];
