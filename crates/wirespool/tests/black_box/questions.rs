@@ -59,7 +59,9 @@ fn every_question_is_answered() {
                 assert!(ran.out.contains(&answer), "{text}\n{command}\n{answer:?} in {ran:#?}");
             }
             None if command.contains(" find ") => {
-                assert_eq!(ran.out, "", "{text}\n{command}: nothing of the kind is there");
+                // A table of nothing has its heading.
+                let is_none = ran.out.lines().count() <= 1;
+                assert!(is_none, "{text}\n{command}: nothing of the kind is there: {ran:?}");
             }
             None => {}
         }
