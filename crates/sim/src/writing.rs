@@ -248,7 +248,9 @@ impl History {
         let clock = self.disks.timeline().clone();
         loop {
             let more = writer.erase_next(&clock);
-            let drained = more.and_then(|more| writer.drain(&clock).map(|()| more));
+            // A discard that is waited for ends by polls alone, a write by what `drain` does, too.
+            let polled = more.and_then(|more| writer.poll_at_once(&clock).map(|()| more));
+            let drained = polled.and_then(|more| writer.drain(&clock).map(|()| more));
             match drained {
                 Ok(true) if !self.disks.has_crashed() => {}
                 Ok(_) => break,
