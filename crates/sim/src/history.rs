@@ -427,14 +427,15 @@ impl History {
         // Superblocks, anchor, window, slots in all rows, slots of the epoch, slots judged. A slot
         // with an unreadable row is read row by row.
         let slots_read = (3 * window + 1) + (window + 1) + (2 * window + 1);
-        let per_slot = if self.plan.is_undamaged() { 1 } else { 1 + rows };
-        let bound =
-            4 + 4 * window + probes + (4 * window + 1) + scan + slots_read * per_slot + 3 * window;
+        let heads = 4 + 4 * window + probes + (4 * window + 1) + scan + 3 * window;
         let work = self.disks.work();
         for (member, _) in self.disks.among(present) {
             let index = usize::from(member);
             let reads = work.get(index).map_or(0, |work| work.reads);
             let reads = reads - before.get(index).copied().unwrap_or(0);
+            let has_failed = recovery.failed.iter().any(|failed| failed.member == member);
+            let is_readable = self.plan.is_undamaged() && !has_failed;
+            let bound = heads + slots_read * if is_readable { 1 } else { 1 + rows };
             self.counters.peak("most reads of a mount on a member", reads);
             // It begins again without each member that fails.
             let begun = 1 + u64::try_from(recovery.failed.len()).unwrap_or(0);
