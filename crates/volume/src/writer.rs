@@ -151,6 +151,8 @@ pub struct Writer {
     index: StripeId,
     /// What heads say of the recording.
     recorded: Option<Recorded>,
+    /// What the newest head said of it.
+    said: Option<Recorded>,
     acknowledged: StripeId,
     /// Stripes not yet acknowledged.
     in_flight: VecDeque<InFlight>,
@@ -193,6 +195,7 @@ impl Writer {
             previous,
             index,
             recorded: None,
+            said: None,
             acknowledged,
             in_flight: VecDeque::new(),
             told: told_by_epoch(acknowledged),
@@ -493,7 +496,9 @@ impl Writer {
         }
         let last_row = self.geometry().rows_per_slot() - 1;
         self.counters.closed_rows += u64::from(last_row + 1 - self.next_row);
-        let head = StripeHead { clean_stop, ..self.stripe_head(Kind::Void, clock) };
+        // What is recorded up to now may lie in the stripe that is about to follow.
+        let recorded = if clean_stop { self.recorded.clone() } else { self.said.clone() };
+        let head = StripeHead { clean_stop, recorded, ..self.stripe_head(Kind::Void, clock) };
         let sealed = Sealed::new(head);
         let stripe = sealed.stripe();
         let alone = stripe.first_row == last_row;
@@ -542,6 +547,7 @@ impl Writer {
     fn advance(&mut self, sealed: &Sealed) {
         let stripe = sealed.stripe();
         self.previous = sealed.as_previous();
+        self.said.clone_from(&stripe.recorded);
         if stripe.stripe.sub == 0 {
             self.slot_cid = self.previous.cid;
         }

@@ -5,9 +5,10 @@
 use device::{Modelled, Pool};
 use format::geometry::PIECE_BYTES_MIN;
 use format::head::{HeadKey, Kind, VolumeId};
+use format::recorded::Recorded;
 use format::superblock::{MemberEntry, SUPERBLOCK_COPIES};
 use units::{Clock, ManualClock, Timestamp};
-use volume::{CreateOptions, Filled, Identity, Opener, Writer, create, mount};
+use volume::{CreateOptions, Filled, Identity, Opener, Reader, Writer, create, mount};
 
 /// A new volume with a window of 64 stripes, its disk and a clock.
 fn new_volume() -> (Modelled, ManualClock) {
@@ -25,7 +26,10 @@ fn new_volume() -> (Modelled, ManualClock) {
 }
 
 fn append(writer: &mut Writer, pool: &Pool, clock: &dyn Clock) {
-    let rows = writer.plan(0).room;
+    append_rows(writer, pool, writer.plan(0).room, clock);
+}
+
+fn append_rows(writer: &mut Writer, pool: &Pool, rows: u16, clock: &dyn Clock) {
     let mut column = pool.take().unwrap();
     format::local::fill_with_padding(&mut column[format::head::HEAD_BYTES..]);
     writer.append(Filled::without_packets(vec![column], Kind::Data, rows), clock).unwrap();
@@ -68,4 +72,28 @@ fn writes_wait_for_one_another_before_a_flush_but_not_for_long() {
     append(&mut writer, &pool, &clock);
     writer.drain(&clock).unwrap();
     assert_eq!((flushes(), writer.unacknowledged()), (3, 0));
+}
+
+/// A crash may leave the head that closes a slot and not the stripe behind it.
+#[test]
+fn the_head_that_closes_a_slot_says_nothing_of_the_stripe_behind_it() {
+    let (disk, clock) = new_volume();
+    let pool = Pool::new(4, usize::try_from(PIECE_BYTES_MIN).unwrap()).unwrap();
+    let mut writer = mount(vec![Box::new(disk.clone())], &Opener::alone(&clock)).unwrap().0;
+    let slot = writer.geometry().rows_per_slot();
+    let first = writer.next();
+    let stretch = Recorded::new(true, first, Timestamp(5), &[]);
+    for (through, rows) in [(10, slot / 2), (20, slot - 1)] {
+        writer.set_recorded(Recorded { through: Timestamp(through), ..stretch.clone() });
+        append_rows(&mut writer, &pool, rows, &clock);
+    }
+    writer.drain(&clock).unwrap();
+    let reader = Reader::open(vec![Box::new(disk)]).unwrap();
+    let said = |sequence| {
+        let heads = reader.leading_heads(sequence).into_iter();
+        heads.map(|head| (head.stripe.kind, head.stripe.recorded.unwrap().through.0)).collect()
+    };
+    let (closed, behind): (Vec<_>, Vec<_>) = (said(first.sequence), said(first.sequence + 1));
+    assert_eq!(closed, [(Kind::Data, 10), (Kind::Void, 10)]);
+    assert_eq!(behind, [(Kind::Data, 20)]);
 }
