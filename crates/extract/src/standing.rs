@@ -7,7 +7,7 @@
 
 use core::ops::RangeInclusive;
 
-use format::head::{Head, Kind, StripeId};
+use format::head::{Head, Kind, StripeHead, StripeId};
 use format::recorded::Recorded;
 use units::Timestamp;
 use volume::{Reader, Span};
@@ -253,7 +253,7 @@ impl Known {
             // All that the volume holds; files say nothing of the time around their packets.
             let asked = Times::of(first, last);
             let doubts = doubts(vec![(Doubt::Crash, crashes.and(&asked))]);
-            return Standing { stretches, doubts, ..Standing::default() };
+            return Standing { stretches: held(stretches), doubts, ..Standing::default() };
         }
         let oldest = stretches.first();
         let newest = stretches.iter().map(|it| it.through).max();
@@ -282,7 +282,7 @@ impl Known {
         let overwritten = take(if is_cut { &before } else { NONE });
         let unsaid = take(if is_cut || (is_begin && !is_unsaid) { NONE } else { &before });
         Standing {
-            stretches,
+            stretches: held(stretches),
             unrecorded: holes,
             overwritten,
             doubts: doubts(vec![
@@ -295,6 +295,12 @@ impl Known {
 }
 
 static NONE: &Times = &Times::NONE;
+
+/// Without the one of which the ring holds nothing any more.
+fn held(mut stretches: Vec<Stretch>) -> Vec<Stretch> {
+    stretches.retain(|stretch| stretch.from <= stretch.through);
+    stretches
+}
 
 /// Behind each stretch that ended without a stop: how long its recorder may have lived.
 fn crash_times(stretches: &[Stretch], now: Timestamp) -> Times {
@@ -343,12 +349,15 @@ impl Standing {
 }
 
 /// From when on the ring holds a stretch that begins in front of its tail: what lies before the
-/// first head that is held had come when that was sealed. What it says is stored lags behind.
+/// first head that is held had come when that was sealed, and what that head says is stored may
+/// have been overwritten. A clock that was set back makes that later than when it was sealed.
 fn held_from(reader: &Reader, span: Span, is_live: bool) -> Option<Timestamp> {
     let slots = (span.tail..=span.acknowledged.sequence).take(BACK);
     let mut heads = slots.flat_map(|sequence| reader.leading_heads(sequence));
     if is_live {
-        return heads.next().map(|head| head.stripe.realtime);
+        let StripeHead { realtime, recorded, .. } = heads.next()?.stripe;
+        let stored = recorded.map(|recorded| recorded.through.plus_nanos(1));
+        return Some(stored.map_or(realtime, |stored| stored.max(realtime)));
     }
     heads.find(|head| head.stripe.kind == Kind::Data).map(|head| head.stripe.time_min)
 }

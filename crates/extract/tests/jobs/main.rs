@@ -14,6 +14,7 @@ mod answers;
 mod connections;
 mod corpus;
 mod extremes;
+mod laps;
 mod random;
 mod reader;
 mod recorder;

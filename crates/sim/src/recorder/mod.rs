@@ -203,7 +203,8 @@ impl Course {
             self.counters.add("recorder: names swapped", 1);
         }
         let given_up = self.choose_given_up()?;
-        let absent = self.choose_absent() | bits(given_up.iter().map(|(_, disk)| *disk));
+        // Nobody calls a member gone for good while a further one is away.
+        let absent = given_up.map_or_else(|| self.choose_absent(), |(_, disk)| 1 << disk);
         self.rack.plug_in(everybody & !absent);
         if self.random.percent(60) {
             let most = self.random.pick(&[40, 150, 600]);
