@@ -6,6 +6,7 @@
 //! few seconds; what is left the next recording goes on with, or `erase`.
 
 use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
 
 use core::ops::Range;
 use core::time::Duration;
@@ -28,6 +29,8 @@ const OPEN_NS_MAX: i64 = 3600 * NANOS_PER_SECOND;
 const SLOTS_AT_ONCE: u64 = 4096;
 /// How long the end of a recording goes on erasing.
 const FINISH_NS: i64 = 10 * NANOS_PER_SECOND;
+/// How often it looks after the members while it waits for the seeker.
+const LISTEN: Duration = Duration::from_millis(100);
 
 /// Stripes that are stored with packets which are too old to be given out.
 #[derive(Clone, Debug, Default)]
@@ -193,16 +196,26 @@ impl Expiry {
         is_asked
     }
 
-    /// Waits for what the seeker has found; whether that was anything.
+    /// Waits for what the seeker has found; whether that was anything. A disk that hangs may hold
+    /// the seeker up: meanwhile the members' claims are renewed, or another writer could take them.
     fn take_answer(
         &mut self,
         writer: &mut Writer,
         wait_ns: i64,
         clock: &dyn Clock,
     ) -> Result<bool, volume::Error> {
-        let wait = Duration::from_nanos(u64::try_from(wait_ns).unwrap_or(0));
-        let Some(seeker) = &self.seeker else { return Ok(false) };
-        let Ok(found) = seeker.answers.recv_timeout(wait) else { return Ok(false) };
+        let until_ns = clock.boottime_ns().saturating_add(wait_ns);
+        let found = loop {
+            let Some(seeker) = &self.seeker else { return Ok(false) };
+            match seeker.answers.recv_timeout(LISTEN) {
+                Ok(found) => break found,
+                Err(RecvTimeoutError::Disconnected) => return Ok(false),
+                Err(RecvTimeoutError::Timeout) => writer.poll(None, clock)?,
+            }
+            if clock.boottime_ns() >= until_ns {
+                return Ok(false);
+            }
+        };
         let asked = self.asked.take();
         writer.give_up_before(found, clock)?;
         Ok(asked.is_some_and(|asked| asked.start < found))
