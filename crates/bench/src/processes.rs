@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use core::ops::ControlFlow;
+use core::ops::{AddAssign, ControlFlow};
 
 use anyhow::{Context, Result, ensure};
 use host::SystemClock;
@@ -19,7 +19,7 @@ use crate::ingest;
 use crate::machine::{Workplace, settle};
 use crate::mix;
 use crate::outcome::Outcome;
-use crate::program;
+use crate::program::{self, Run};
 use crate::recorder::Recorder;
 use crate::statistics::Sample;
 
@@ -73,10 +73,25 @@ pub(crate) fn alone(alone: Alone) -> Result<()> {
     Ok(())
 }
 
-/// Processor seconds of each pair.
+/// Processor seconds and page faults of a recording, or of two.
+#[derive(Clone, Copy, Default)]
+struct Cost {
+    seconds: f64,
+    faults: u64,
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, other: Self) {
+        self.seconds += other.seconds;
+        self.faults += other.faults;
+    }
+}
+
+/// Two recordings of either kind.
+#[derive(Default)]
 struct Pair {
-    one: f64,
-    two: f64,
+    one: Cost,
+    two: Cost,
 }
 
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
@@ -92,7 +107,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     ensure!(rows[0].abs_diff(rows[1]) * 50 < rows[0], "both find the same sessions: {rows:?}");
     let pairs = (0..options.pairs)
         .map(|_| {
-            let mut pair = Pair { one: 0.0, two: 0.0 };
+            let mut pair = Pair::default();
             for turn in 0..4 {
                 // ABBA: what changes slowly concerns both.
                 if turn == 0 || turn == 3 {
@@ -107,39 +122,62 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     report(std::fs::metadata(input)?.len(), &pairs)
 }
 
-/// Processor seconds and rows of a recording in one process.
-fn one(recorder: &Recorder, input: &Path) -> Result<(f64, u64)> {
+/// What a recording in one process costs, and its rows.
+fn one(recorder: &Recorder, input: &Path) -> Result<(Cost, u64)> {
     settle()?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("alone").arg(&recorder.volume).arg(input).arg(&recorder.index_dir);
     let run = program::run(&mut command)?;
     let said = run.json()?;
     let rows = said.get("sessions").and_then(serde_json::Value::as_u64);
-    Ok((run.cpu_seconds, rows.context("it says how many sessions it found")?))
+    Ok((cost(&run), rows.context("it says how many sessions it found")?))
 }
 
 /// The same of one in two processes, all that it starts included.
-fn two(recorder: &Recorder, input: &Path) -> Result<(f64, u64)> {
+fn two(recorder: &Recorder, input: &Path) -> Result<(Cost, u64)> {
     settle()?;
     let done = recorder.record(input, &[])?;
-    Ok((done.run.cpu_seconds, done.count("sessions")?))
+    Ok((cost(&done.run), done.count("sessions")?))
+}
+
+fn cost(run: &Run) -> Cost {
+    Cost { seconds: run.cpu_seconds, faults: run.faults }
 }
 
 fn report(input_bytes: u64, pairs: &[Pair]) -> Result<Outcome> {
     let mut outcome = Outcome::new("processes: the indexer as a process against one as a thread");
     let gigabytes = 2.0 * real(input_bytes) / 1e9;
     outcome.line(format!("{} MB, recordings in turns, ABBA", input_bytes / 1_000_000));
-    outcome.line("  pair  one process CPU s/GB  two processes CPU s/GB  ratio");
-    for (number, pair) in pairs.iter().enumerate() {
-        let (one, two) = (pair.one / gigabytes, pair.two / gigabytes);
-        outcome.line(format!("  {:4} {one:21.3} {two:23.3} {:6.3}", number + 1, two / one));
-        outcome.push_json("pairs", json!({ "one_cpu_s_per_gb": one, "two_cpu_s_per_gb": two }));
+    outcome.line("  pair  one process CPU s/GB, faults  two processes CPU s/GB, faults  ratio");
+    for (number, Pair { one, two }) in pairs.iter().enumerate() {
+        let seconds = [one, two].map(|cost| cost.seconds / gigabytes);
+        outcome.line(format!(
+            "  {:4} {:21.3} {:8} {:23.3} {:8} {:6.3}",
+            number + 1,
+            seconds[0],
+            one.faults / 2,
+            seconds[1],
+            two.faults / 2,
+            two.seconds / one.seconds
+        ));
+        outcome.push_json(
+            "pairs",
+            json!({ "one_cpu_s_per_gb": seconds[0], "two_cpu_s_per_gb": seconds[1],
+                    "one_faults": one.faults / 2, "two_faults": two.faults / 2 }),
+        );
     }
-    let ratio = Sample::new(pairs.iter().map(|pair| pair.two / pair.one))?;
+    let ratio = Sample::new(pairs.iter().map(|pair| pair.two.seconds / pair.one.seconds))?;
+    let seconds: Vec<_> = pairs.iter().map(|pair| (pair.one.seconds, pair.two.seconds)).collect();
+    let effect = statistics::paired(&seconds).context("processor time was measured")?;
     outcome.line(format!(
-        "two processes take {:.3} of the processor time of one, spread {:.1} %",
+        "two processes take {:.3} of the processor time of one, spread {:.1} %; {:.0} % confidence: \
+         {:.3} to {:.3} (Wilcoxon's signed ranks, around {:.3})",
         ratio.median(),
-        ratio.spread() * 100.0
+        ratio.spread() * 100.0,
+        effect.confidence * 100.0,
+        effect.low,
+        effect.high,
+        effect.ratio
     ));
     let shares = ratio.map(|ratio| GOAL / ratio)?;
     outcome.judge("1.03 of one process, over what two take", &shares, 1.0);

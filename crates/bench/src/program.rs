@@ -23,6 +23,8 @@ pub(crate) struct Run {
     pub(crate) first_byte_seconds: f64,
     /// User and system time, to 10 ms.
     pub(crate) cpu_seconds: f64,
+    /// Pages that it came to without a disk.
+    pub(crate) faults: u64,
     pub(crate) output: Vec<u8>,
 }
 
@@ -52,7 +54,7 @@ pub(crate) fn run(command: &mut Command) -> Result<Run> {
 /// As [`run`], with other exit codes that are taken: 1 is a negative verdict, after the work.
 pub(crate) fn run_up_to(command: &mut Command, highest_code: i32) -> Result<Run> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let cpu_before = children_cpu_seconds()?;
+    let (cpu_before, faults_before) = children()?;
     let start = now_seconds();
     let mut child = command
         .stdin(Stdio::null())
@@ -72,8 +74,9 @@ pub(crate) fn run_up_to(command: &mut Command, highest_code: i32) -> Result<Run>
     if ended.status.code().is_none_or(|code| code > highest_code) {
         bail!("{name}: {}: {}", ended.status, String::from_utf8_lossy(&ended.stderr).trim());
     }
-    let cpu_seconds = children_cpu_seconds()? - cpu_before;
-    Ok(Run { seconds, first_byte_seconds, cpu_seconds, output })
+    let (cpu_after, faults_after) = children()?;
+    let (cpu_seconds, faults) = (cpu_after - cpu_before, faults_after - faults_before);
+    Ok(Run { seconds, first_byte_seconds, cpu_seconds, faults, output })
 }
 
 /// The recorder to measure: the one given, or the one built beside this program.
@@ -92,29 +95,34 @@ pub(crate) fn wirespool(given: Option<&Path>) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// User and system time of the children that have ended and were waited for.
-fn children_cpu_seconds() -> Result<f64> {
+/// User and system time and minor faults of the children that have ended and were waited for.
+fn children() -> Result<(f64, u64)> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
-    children_ticks(&stat).map(|ticks| real(ticks) / TICKS_PER_SECOND).context("odd /proc/self/stat")
+    let seconds = children_ticks(&stat).map(|ticks| real(ticks) / TICKS_PER_SECOND);
+    seconds.zip(children_faults(&stat)).context("odd /proc/self/stat")
 }
 
 /// User and system time of the process that a line of stat is of.
 pub(crate) fn own_cpu_seconds(stat: &str) -> Option<f64> {
-    ticks(stat, 11).map(|ticks| real(ticks) / TICKS_PER_SECOND)
+    fields(stat, 11).map(|[user, system]| real(user + system) / TICKS_PER_SECOND)
 }
 
 /// Fields 16 and 17 of stat (proc(5)).
 fn children_ticks(stat: &str) -> Option<u64> {
-    ticks(stat, 13)
+    fields(stat, 13).map(|[user, system]| user + system)
 }
 
-/// Two fields so far behind the name in brackets, which may hold anything.
-fn ticks(stat: &str, skipped: usize) -> Option<u64> {
+/// Field 11 of stat.
+fn children_faults(stat: &str) -> Option<u64> {
+    fields(stat, 8).map(|[minor]| minor)
+}
+
+/// Fields so far behind the name in brackets, which may hold anything.
+fn fields<const COUNT: usize>(stat: &str, skipped: usize) -> Option<[u64; COUNT]> {
     let (_, behind_name) = stat.rsplit_once(')')?;
-    let mut fields = behind_name.split_whitespace().skip(skipped);
-    let user: u64 = fields.next()?.parse().ok()?;
-    let system: u64 = fields.next()?.parse().ok()?;
-    Some(user + system)
+    let found = behind_name.split_whitespace().skip(skipped).take(COUNT);
+    let found: Option<Vec<u64>> = found.map(|field| field.parse().ok()).collect();
+    found?.try_into().ok()
 }
 
 #[cfg(test)]
@@ -124,8 +132,8 @@ mod tests {
     #[test]
     fn ticks_of_children_stand_behind_any_name() {
         let stat = "7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 30 4 20 0 1";
-        assert_eq!((children_ticks(stat), ticks(stat, 0)), (Some(34), None));
-        assert_eq!(ticks(stat, 1), Some(3));
+        assert_eq!((children_ticks(stat), children_faults(stat)), (Some(34), Some(8)));
+        assert_eq!((fields(stat, 0), fields(stat, 1)), (None::<[u64; 1]>, Some([1, 2])));
         assert_eq!(children_ticks("7 (a"), None);
     }
 
