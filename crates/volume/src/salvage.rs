@@ -56,6 +56,7 @@ pub fn salvage(devices: Vec<Box<dyn ReadAt>>) -> Result<Salvaged, Error> {
         devices.iter().map(|device| superblocks::load_from(device.as_ref()).ok()).collect();
     let newest = loaded.iter().flatten().max_by_key(|it| it.newness());
     let has_key = newest.is_some();
+    let has_all = loaded.iter().all(Option::is_some);
     let base = match newest {
         Some(newest) => newest.clone(),
         None => superblock_from_heads(&devices).ok_or(Error::NothingFound)?,
@@ -70,7 +71,7 @@ pub fn salvage(devices: Vec<Box<dyn ReadAt>>) -> Result<Salvaged, Error> {
     }
     let members = with_uuids(members, &base, has_key);
     let mut reader = Reader::of_found(members, has_key)?;
-    let newest = newest_of(&mut reader, has_key)?;
+    let newest = newest_of(&mut reader, has_all)?;
     let acknowledged = newest.acknowledged;
     reader.show_through(newest);
     reader.show_whole_stripes_behind();
@@ -78,15 +79,15 @@ pub fn salvage(devices: Vec<Box<dyn ReadAt>>) -> Result<Salvaged, Error> {
 }
 
 /// Where the ring ends: by the search, and where that is led astray by the first heads of all
-/// slots.
-fn newest_of(reader: &mut Reader, has_key: bool) -> Result<Newest, Error> {
-    let searched = if has_key { reader.search() } else { Ok(None) };
+/// slots. Where a device has no superblock (else it `has_all`), those of the others may be of
+/// before they left, and nothing says which epochs came up since.
+fn newest_of(reader: &mut Reader, has_all: bool) -> Result<Newest, Error> {
+    let searched = if has_all { reader.search() } else { Ok(None) };
     if let Ok(Some(newest)) = searched {
         return Ok(newest);
     }
     let mut known = known(reader.membership());
-    if !has_key {
-        // No superblock says which epochs came up.
+    if !has_all {
         known.settled_epoch = u32::MAX;
     }
     let found = reader.with_heads(|heads| crate::search::scan(heads, known));
