@@ -30,14 +30,14 @@ const QUESTION_BYTES_MAX: usize = 4096;
 /// So long may the answer as a whole take to be read.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 /// Who have not yet asked; of more the first one goes.
-const CLIENTS_MAX: usize = 64;
+const CLIENTS_MAX: usize = 256;
 /// Questions that are answered at the same time, and those that wait for it.
 const ANSWERED_AT_ONCE: usize = 8;
-const WAITING_MAX: usize = 64;
+const WAITING_MAX: usize = 256;
 /// A socket that is older and to which nobody listens is one of a program that was killed.
 const SWEPT_AGE_NS: i64 = 60 * NANOS_PER_SECOND;
 /// Connections that wait to be accepted.
-const BACKLOG: i32 = 128;
+const BACKLOG: i32 = 256;
 
 /// What answers a question.
 pub(super) type Answer<'a> = dyn Fn(&str) -> String + Sync + 'a;

@@ -216,6 +216,23 @@ fn one_who_answers_byte_by_byte_holds_nobody_for_longer_than_the_patience() {
 }
 
 #[test]
+fn hundreds_who_ask_at_the_same_moment_are_all_answered() {
+    beside(|path, held_ms| {
+        held_ms.store(20, Ordering::Relaxed);
+        let ask_at_once = || {
+            let asks = || ask_in(&place(path), "socket", ("slow", after(PATIENCE)));
+            std::thread::scope(|scope| {
+                let all: Vec<_> = (0..250).map(|_| scope.spawn(asks)).collect();
+                all.into_iter().map(|one| one.join().unwrap()).collect::<Vec<_>>()
+            })
+        };
+        for answer in ask_at_once() {
+            assert_eq!(answer.unwrap(), "heard slow");
+        }
+    });
+}
+
+#[test]
 fn a_full_backlog_holds_nobody_for_longer_than_the_patience() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
