@@ -170,8 +170,8 @@ fn report(input_bytes: u64, pairs: &[Pair]) -> Result<Outcome> {
     let seconds: Vec<_> = pairs.iter().map(|pair| (pair.one.seconds, pair.two.seconds)).collect();
     let effect = statistics::paired(&seconds).context("processor time was measured")?;
     outcome.line(format!(
-        "two processes take {:.3} of the processor time of one, spread {:.1} %; {:.0} % confidence: \
-         {:.3} to {:.3} (Wilcoxon's signed ranks, around {:.3})",
+        "two processes take {:.3} of the processor time of one, spread {:.1} %; {:.0} % \
+         confidence: {:.3} to {:.3} (Wilcoxon's signed ranks, around {:.3})",
         ratio.median(),
         ratio.spread() * 100.0,
         effect.confidence * 100.0,

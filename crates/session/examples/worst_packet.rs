@@ -1,10 +1,10 @@
 //! What the most expensive packet costs the session table, its decoding included: of payloads made
-//! to be slow, of captures, and of inputs of the fuzz target `session_flows`.
+//! to be slow, and of captures.
 //!
-//! `cargo run --release -p session --example worst_packet [-- CAPTURE...] [FOLDER OF INPUTS...]`
+//! `cargo run --release -p session --example worst_packet [-- CAPTURE...]`
 //!
-//! Each capture and each input goes through a table of its own several times; a packet costs the
-//! least of its times, so that what disturbs a run does not count.
+//! Each capture goes through a table of its own several times; a packet costs the least of its
+//! times, so that what disturbs a run does not count.
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "an example may panic")]
@@ -12,9 +12,6 @@
 
 #[path = "../tests/traffic/hostile.rs"]
 mod hostile;
-#[expect(dead_code, reason = "what flows report is for tests")]
-#[path = "../tests/traffic/mod.rs"]
-mod traffic;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -22,29 +19,21 @@ use std::time::{Duration, Instant};
 use capture::{FileOptions, FileSource, Next, Source};
 use hostile::{HOSTILE, segments, view};
 use session::{Config, PacketView, Table};
-use traffic::Traffic;
 
 const REPETITIONS: usize = 9;
 
 /// Bytes of a packet of the usual and of the largest size, less headers.
 const LENS: [usize; 3] = [1460, 8960, 65_000];
 
-/// Packets that are looked at of one input.
-const FLOW_PACKETS_MAX: usize = 20_000;
-
 /// Shown, most expensive first.
 const SHOWN: usize = 12;
-
-fn config() -> Config {
-    Config { session_count_max: 1 << 16, ..Config::default() }
-}
 
 /// The least time of each packet.
 fn costs(views: &[PacketView<'_>]) -> Vec<Duration> {
     let mut least = vec![Duration::MAX; views.len()];
     let mut rows = Vec::new();
     for _ in 0..REPETITIONS {
-        let mut table = Table::new(config(), 1);
+        let mut table = Table::new(Config { session_count_max: 1 << 16, ..Config::default() }, 1);
         for (view, least) in views.iter().zip(&mut least) {
             let start = Instant::now();
             table.push(view, &mut rows);
@@ -118,43 +107,9 @@ fn capture_costs(path: &Path) -> Option<(Duration, String)> {
     Some((cost, format!("{name}, packet {} of {} bytes", number + 1, views[number].data.len())))
 }
 
-/// The most expensive packet of one input of the fuzz target, whose first byte chooses a table.
-fn flow_cost(path: &Path) -> Option<(Duration, String)> {
-    let input = std::fs::read(path).ok()?;
-    let (_, program) = input.split_first()?;
-    let (mut least, mut rows): (Vec<Duration>, _) = (Vec::new(), Vec::new());
-    for _ in 0..REPETITIONS {
-        let (mut table, mut number) = (Table::new(config(), 1), 0);
-        let take = |packet: Option<&PacketView<'_>>| {
-            let Some(packet) = packet else { return table.cut(&mut rows) };
-            let start = Instant::now();
-            table.push(packet, &mut rows);
-            let cost = start.elapsed();
-            rows.clear();
-            match least.get_mut(number) {
-                Some(least) => *least = cost.min(*least),
-                None => least.push(cost),
-            }
-            number += 1;
-        };
-        Traffic::new(FLOW_PACKETS_MAX, take).run(program);
-    }
-    let (number, cost) = least.into_iter().enumerate().max_by_key(|(_, cost)| *cost)?;
-    let name = path.file_name()?.to_string_lossy().into_owned();
-    Some((cost, format!("{name}, packet {}", number + 1)))
-}
-
-fn flows(folder: &Path) {
-    let inputs = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let costs: Vec<_> = inputs.filter_map(|input| flow_cost(&input)).collect();
-    show(&format!("the most expensive packet of each of {} inputs", costs.len()), costs);
-}
-
 fn main() {
     hostile();
-    let given = std::env::args_os().skip(1).map(PathBuf::from);
-    let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) = given.partition(|path| path.is_dir());
-    folders.iter().for_each(|folder| flows(folder));
+    let files: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     let costs: Vec<_> = files.iter().filter_map(|file| capture_costs(file)).collect();
     show(&format!("the most expensive packet of each of {} captures", costs.len()), costs);
 }
