@@ -110,6 +110,8 @@ pub struct Counters {
     /// The interface is down or was removed: what passes meanwhile is not seen, and nobody counts
     /// it.
     pub is_away: bool,
+    /// How often the interface was found to have gone down, also where it was up again at once.
+    pub times_down: u64,
 }
 
 /// One packet. The frame as it was on the wire is `head`, `tag`, `tail`, one after the other.

@@ -31,6 +31,10 @@ pub struct Account {
     pub ring_freezes: u64,
     /// Stored packets that were longer than a piece can hold, and are truncated.
     pub too_long: u64,
+    /// The interface is down or was removed: what passes it is not seen, and nobody counts it.
+    pub is_away: bool,
+    /// How often the interface went down.
+    pub times_down: u64,
     /// The same by queue; none for the sum.
     pub queues: Vec<QueueAccount>,
 }
@@ -80,6 +84,8 @@ impl Account {
             filter_rejects: both(sum.filter_rejects, account.filter_rejects),
             ring_freezes: sum.ring_freezes + account.ring_freezes,
             too_long: sum.too_long + account.too_long,
+            is_away: sum.is_away || account.is_away,
+            times_down: sum.times_down.saturating_add(account.times_down),
             queues: Vec::new(),
         })
     }

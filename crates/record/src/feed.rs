@@ -8,6 +8,7 @@ use core::time::Duration;
 use capture::{Next, Source};
 use units::{Clock, Timestamp};
 
+use crate::events::{EventKind, Events};
 use crate::intake::{Intake, WriterGone};
 
 /// How long a source may wait for packets, at most.
@@ -36,6 +37,7 @@ pub(crate) struct Feed<'a> {
     /// How long a source may wait for packets: a column must be cut in time.
     wait: Duration,
     looked_ns: i64,
+    events: Events,
 }
 
 impl<'a> Feed<'a> {
@@ -43,7 +45,7 @@ impl<'a> Feed<'a> {
         intake: Intake<'a>,
         clock: &'a dyn Clock,
         is_stopping: &'a AtomicBool,
-        cut_after: Duration,
+        (cut_after, events): (Duration, Events),
     ) -> Self {
         Self {
             intake,
@@ -53,6 +55,7 @@ impl<'a> Feed<'a> {
             is_stopping,
             wait: WAIT.min(cut_after / 2),
             looked_ns: i64::MIN,
+            events,
         }
     }
 
@@ -99,7 +102,7 @@ impl<'a> Feed<'a> {
                 }
                 Ok(Next::Idle) => {}
                 Ok(Next::End) => break,
-                Err(error) => self.break_off(error.to_string()),
+                Err(error) => self.break_off(&error),
             }
             self.intake.cut_if_due()?;
             if self.look(source, look).is_break() {
@@ -118,7 +121,16 @@ impl<'a> Feed<'a> {
     }
 
     /// Keeps where an input broke off, unless there are very many.
-    fn break_off(&mut self, error: String) {
+    fn break_off(&mut self, error: &capture::Error) {
+        use capture::Error::{InterfaceGone, InterfaceRemoved};
+        let (kind, name) = match error {
+            InterfaceGone { name } | InterfaceRemoved { name } => {
+                (EventKind::InterfaceGone, &**name)
+            }
+            _ => (EventKind::InputBroken, ""),
+        };
+        let error = error.to_string();
+        self.events.say(kind, name, error.clone());
         if self.broken_off.len() < BROKEN_OFF_MAX {
             self.broken_off.push(error);
         } else if self.broken_off.len() == BROKEN_OFF_MAX {
@@ -140,6 +152,9 @@ impl<'a> Feed<'a> {
     fn count(&mut self, source: &mut dyn Source) {
         self.intake.know(source.interfaces());
         self.intake.count(&source.counters());
-        self.notes.extend(source.notes());
+        for note in source.notes() {
+            self.events.say(EventKind::Source, &note, note.clone());
+            self.notes.push(note);
+        }
     }
 }

@@ -25,6 +25,7 @@ use units::Clock;
 use volume::Reader;
 
 use crate::backlog::{self, Backlog, Stretch};
+use crate::events::{EventKind, Events};
 use crate::hurry::{FromRing, Queued};
 use crate::late::{self, Late, Left};
 use crate::memory::PENDING_BYTES_MAX;
@@ -104,6 +105,7 @@ pub(crate) struct Indexer<'a> {
     pub(crate) data_columns: usize,
     pub(crate) clock: &'a dyn Clock,
     pub(crate) board: Board,
+    pub(crate) events: Events,
     pub(crate) waits: Waits,
     /// What there was no time for.
     pub(crate) late: Late,
@@ -378,7 +380,14 @@ impl<'a> Run<'a> {
     fn show_losses(&self) {
         let mut board = self.parts.board.lock().unwrap_or_else(PoisonError::into_inner);
         board.left_out = self.poison.packets();
-        board.indexer_deaths = self.parts.owner.deaths();
+        let deaths = self.parts.owner.deaths();
+        if deaths > core::mem::replace(&mut board.indexer_deaths, deaths) {
+            let text = format!(
+                "the indexer ended before its time and is started again, {deaths} times so far; \
+                 packets are stored on, and their rows made again"
+            );
+            self.parts.events.say(EventKind::IndexerEnded, "", text);
+        }
     }
 
     fn segment_of(&mut self, stripe: &Stripe) -> &mut OpenSegment {

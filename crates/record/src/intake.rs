@@ -331,10 +331,12 @@ impl<'a> Intake<'a> {
                 self.gaps.push(gap);
             }
             // The first queue tells for all. At once, for a recorder that is killed, and the rest
-            // when the interface is back.
-            if self.queue == 0 && now_counted.is_away != lane.away_since.is_some() {
+            // when the interface is back. It may also have been down between two looks.
+            let is_away = now_counted.is_away;
+            let was_down = now_counted.times_down > before.times_down && !is_away;
+            if self.queue == 0 && (was_down || is_away != lane.away_since.is_some()) {
                 let since = lane.away_since.take().unwrap_or(from);
-                lane.away_since = now_counted.is_away.then_some(to);
+                lane.away_since = is_away.then_some(to);
                 self.gaps.push(away_gap(lane.encoded.id, since, to));
             }
         }

@@ -23,6 +23,7 @@ use crate::classes::Class;
 use crate::control::Control;
 use crate::discards::{self, Discard};
 use crate::error::Error;
+use crate::events::Event;
 use crate::members::MemberChange;
 use crate::memory::Budget;
 use crate::pipeline;
@@ -200,8 +201,10 @@ pub struct Progress {
     pub acknowledged: StripeId,
     /// Slots that the ring holds for certain, once it has gone round.
     pub slots: u64,
-    /// What was decided when it began, one line each.
-    pub setup: Vec<String>,
+    /// What is to be said since the last call: what was decided when it began, and what happened.
+    pub news: Vec<Event>,
+    /// The newest things that happened and were said.
+    pub events: Vec<Event>,
     /// What became of members so far.
     pub changes: Vec<MemberChange>,
     /// What a whole ring holds at the rate of the last minute, in nanoseconds; `None` from files,
@@ -264,6 +267,8 @@ pub struct Report {
     pub disks: Disks,
     /// Things the user should know, one line each.
     pub notes: Vec<String>,
+    /// What happened and was not said before the end.
+    pub news: Vec<Event>,
     /// Inputs that broke off, one line each: which, where, why.
     pub broken_off: Vec<String>,
 }

@@ -182,6 +182,8 @@ impl Ledger {
                 filter_rejects: known(|counters| counters.filter_rejects),
                 ring_freezes: sum(|lane| lane.counters.ring_freezes),
                 too_long: sum(|lane| lane.too_long),
+                is_away: lanes.iter().any(|lane| lane.counters.is_away),
+                times_down: sum(|lane| lane.counters.times_down),
                 queues: lanes.into_iter().map(LaneCounts::account).collect(),
             }
         });

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use sandbox::{Child, Launcher, Program, Request};
 use volume::{Membership, Recovery};
 
+use crate::events::{EventKind, Events};
 use crate::job::Options;
 
 /// How long the end of a recording waits for each command that was started.
@@ -121,7 +122,8 @@ pub(crate) fn at_start(membership: &Membership, recovery: &Recovery) -> Vec<Memb
     membership.numbers().filter_map(change).collect()
 }
 
-/// Tells each change once: to the system log, and to a command of the user's.
+/// Tells each change once: to the system log, to the stream of events, and to a command of the
+/// user's.
 #[derive(Debug)]
 pub(crate) struct Crier {
     command: Option<String>,
@@ -148,12 +150,14 @@ impl Crier {
     }
 
     /// Tells those that are new; gives what could not be told.
-    pub(crate) fn tell(&mut self, changes: &[MemberChange]) -> Vec<String> {
+    pub(crate) fn tell(&mut self, changes: &[MemberChange], events: &Events) -> Vec<String> {
         let new = changes.get(self.told..).unwrap_or_default();
         self.told = changes.len().max(self.told);
         let mut failures = Vec::new();
         for change in new {
             (self.log)(&format!("{}: {change}", self.volume));
+            let subject = format!("{} {}", change.member, change.what.word());
+            events.say(EventKind::Member, &subject, format!("members: {change}"));
             if let Some(command) = self.command.clone()
                 && let Err(error) = self.start(command, change)
             {

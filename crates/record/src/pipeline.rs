@@ -20,12 +20,14 @@ use crate::columns::{self, Columns};
 use crate::control::Questions;
 use crate::covered::Covered;
 use crate::error::Error;
+use crate::events::{EventKind, Events, Speaker};
 use crate::expiry::Expiry;
 use crate::hurry::{self, FromRing};
 use crate::indexer::{Indexer, IndexerReport, Run};
 use crate::job::{Base, Input, MaxAge, Opened, Options, Report};
 use crate::late::{Late, Skips};
 use crate::ledger::Ledger;
+use crate::links::Links;
 use crate::members::{self, Crier};
 use crate::patrol::{Patrolled, Patroller};
 use crate::queues::{Fed, Feeding};
@@ -56,26 +58,26 @@ pub(crate) fn run(
     let (board, epoch) = (board_of(&opened, clock.boottime_ns()), opened.writer.epoch());
     let opening = opening_of(options, &opened, &storage);
     let (recovery, pool) = (opened.recovery.clone(), opened.pool.clone());
-    let cut_after_ns = i64::try_from(options.cut_after.as_nanos()).unwrap_or(i64::MAX);
     let may_wait = matches!(options.input, Input::Files(_));
     let (index_pool, readable) = index_pools(opened.writer.geometry())?;
-    let retention = retention(options, opened.writer.superblock())?;
     let owner = owner_of(options, &opened, &readable)?;
     let open_reader = || storage.reader().ok();
 
     let (ledger, is_stopping) = (Ledger::new(1 + sources.further.len()), AtomicBool::new(false));
     let (seen, waits) = (((&board, &ledger, &pool), Crier::new(options, log)), Waits::default());
-    let mut teller = new_teller(options, &opened, seen, &sources.advice, (clock, progress));
-    teller.notes.extend(note);
+    let events = Events::default();
+    let mut teller =
+        new_teller(options, (&opened, &sources.advice, note), seen, (clock, progress), &events);
 
     stage::scope(|scope| {
-        let _watched = spawn_watchdog(scope, &waits, (&board, clock), (log, &options.volume))?;
+        let said = (&waits, &events);
+        let _watched = spawn_watchdog(scope, said, (&board, clock), (log, &options.volume))?;
         let (tasks, task_queue) = channel(pool.count());
         let (sealed, sealed_queue) = hurry::queue(pool.count(), may_wait);
         let skips = Skips::default();
         let shared: Shared<'_> = (&board, tasks.clone(), index_pool, files.as_ref());
         let earlier = (Late::new(Arc::clone(&skips)), ReadBack::new(&open_reader, readable));
-        let indexer = indexer_of((options, clock), (&opened, &waits), (shared, owner, earlier))?;
+        let indexer = indexer_of((options, clock), (&opened, said), (shared, owner, earlier))?;
         let (spares, spares_end) = spares::start(opening.clone(), tasks.clone());
         let ring = RingParts {
             columns: Columns::new(pool.clone(), opened.writer.geometry())?,
@@ -84,8 +86,8 @@ pub(crate) fn run(
             ledger: &ledger,
             indexer: sealed,
             skips,
-            cut_after_ns,
-            expiry: expiry_of(options, retention, &storage)?,
+            cut_after_ns: nanos(options.cut_after),
+            expiry: expiry_of(options, opened.writer.superblock(), &storage)?,
             spares,
             questions: Questions::new(options.control.clone(), 1 + sources.further.len()),
             covered: covered_of(options, 1 + sources.further.len(), &opened.writer, clock),
@@ -110,7 +112,8 @@ pub(crate) fn run(
             crash: crash_gap(&recovery, clock.realtime()),
             cpus: &options.cpus,
             control: options.control.clone(),
-            waits,
+            waits: waits.clone(),
+            events: events.clone(),
         };
         let fed = feeding.all(scope, sources, &mut || teller.tell())?;
         drop::<resilver::Working>(resilverer);
@@ -175,14 +178,17 @@ impl Report {
 
     fn take_fed(&mut self, fed: Fed, mut teller: Teller<'_>) {
         self.disks = teller.look_at_disks();
-        let Teller { ledger, board, pool, notes, mut crier, .. } = teller;
-        let shown = look(board);
+        let shown = look(teller.board);
+        let untold = teller.crier.tell(&shown.changes, &teller.events);
+        self.interfaces = teller.ledger.accounts(&shown.stored);
+        teller.look_at_links(&self.interfaces);
+        self.news = teller.last_news();
+        let Teller { ledger, pool, notes, crier, .. } = teller;
         self.notes.extend(notes);
         self.notes.extend(fed.notes);
-        self.notes.extend(crier.tell(&shown.changes));
+        self.notes.extend(untold);
         self.notes.extend(crier.finish());
         self.broken_off = fed.broken_off;
-        self.interfaces = ledger.accounts(&shown.stored);
         self.losses = ledger.losses();
         self.total = Account::sum(&self.interfaces);
         self.pool_columns = (pool.count(), pool.count() - pool.least_free_count());
@@ -208,6 +214,10 @@ fn covered_of(options: &Options, queues: usize, writer: &Writer, clock: &dyn Clo
     Covered::new(&options.input, queues, (writer.acknowledged(), clock.realtime()))
 }
 
+fn nanos(time: Duration) -> i64 {
+    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
+}
+
 /// How long packets are kept from now on.
 fn retention(options: &Options, before: &Superblock) -> Result<Retention, Error> {
     let max_age_ns = match options.max_age {
@@ -223,9 +233,10 @@ fn retention(options: &Options, before: &Superblock) -> Result<Retention, Error>
 
 fn expiry_of(
     options: &Options,
-    retention: Retention,
+    before: &Superblock,
     storage: &Arc<dyn Storage>,
 ) -> Result<Expiry, Error> {
+    let retention = retention(options, before)?;
     Expiry::new((retention, options.clock_is_right), Arc::clone(storage))
 }
 
@@ -234,11 +245,15 @@ type Seen<'a> = (&'a Board, &'a Ledger, &'a Pool);
 
 fn new_teller<'a>(
     options: &Options,
-    opened: &Opened,
+    (opened, advice, note): (&Opened, &[String], Option<String>),
     ((board, ledger, pool), crier): (Seen<'a>, Crier),
-    advice: &[String],
     (clock, progress): (&'a dyn Clock, Progressing<'a>),
+    events: &Events,
 ) -> Teller<'a> {
+    let first = [recording_line(options)];
+    for line in first.iter().chain(&opened.setup).chain(advice) {
+        events.say(EventKind::Setup, "", line.clone());
+    }
     let geometry = opened.writer.geometry();
     Teller {
         progress,
@@ -249,19 +264,33 @@ fn new_teller<'a>(
         start_ns: clock.boottime_ns(),
         reach: reach_back(options, geometry),
         slots: geometry.slots - u64::from(opened.writer.superblock().window),
-        setup: opened.setup.iter().chain(advice).cloned().collect(),
-        notes: advice.iter().chain(opened.writer.notes()).cloned().collect(),
+        notes: advice.iter().chain(opened.writer.notes()).cloned().chain(note).collect(),
         crier,
+        events: events.clone(),
+        speaker: Speaker::default(),
+        links: Links::default(),
         steps: ClockSteps::default(),
         has_told_doubt: false,
         has_told_age: false,
-        wait_lines_told: 0,
         watching: Watching::new(
             opened.watches.clone(),
             opened.writer.superblock(),
             matches!(options.input, Input::Interfaces(_)),
         ),
     }
+}
+
+/// What is recorded, and where it goes.
+fn recording_line(options: &Options) -> String {
+    let input = match &options.input {
+        Input::Interfaces(names) => names.join(", "),
+        Input::Files(paths) => match &paths[..] {
+            [one] if one.as_os_str() == "-" => "standard input".to_owned(),
+            [one] => one.display().to_string(),
+            more => format!("{} inputs", more.len()),
+        },
+    };
+    format!("recording {input} into {}", options.volume.display())
 }
 
 /// Packets of a file come as fast as they are read: their rate predicts nothing.
@@ -316,7 +345,7 @@ type Shared<'a> = (&'a Board, Sender<Task>, Pool, &'a (dyn Files + Sync));
 
 fn indexer_of<'a>(
     (options, clock): (&Options, &'a dyn Clock),
-    (opened, waits): (&Opened, &Waits),
+    (opened, (waits, events)): (&Opened, (&Waits, &Events)),
     (shared, owner, (late, read_back)): (Shared<'a>, Owner, (Late, ReadBack<'a>)),
 ) -> Result<Indexer<'a>, Error> {
     let (board, tasks, pool, files) = shared;
@@ -348,6 +377,7 @@ fn indexer_of<'a>(
         clock,
         board: Arc::clone(board),
         waits: waits.clone(),
+        events: events.clone(),
         late,
         read_back,
     })
@@ -413,15 +443,16 @@ fn spawn_indexer<'scope>(
 /// Says which wait is too long, until what this gives is dropped.
 fn spawn_watchdog<'scope>(
     scope: &Scope<'scope, '_>,
-    waits: &Waits,
+    (waits, events): (&Waits, &Events),
     (board, clock): (&Board, &'scope dyn Clock),
     (log, volume): (fn(&str), &std::path::Path),
 ) -> Result<Sender<()>, Error> {
     let (goes_on, ended) = channel(1);
-    let (waits, board, volume) = (waits.clone(), Arc::clone(board), volume.display().to_string());
+    let (waits, board, events) = (waits.clone(), Arc::clone(board), events.clone());
+    let volume = volume.display().to_string();
     let body = move || {
         let log = |line: &str| log(&format!("{volume}: {line}"));
-        watchdog::run(&waits, (&board, clock), &log, &ended);
+        watchdog::run(&waits, (&board, clock), (&log, &events), &ended);
     };
     scope.spawn("watchdog", body).map_err(Error::Thread)?;
     Ok(goes_on)

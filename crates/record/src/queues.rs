@@ -15,6 +15,7 @@ use units::Clock;
 
 use crate::control::Control;
 use crate::error::Error;
+use crate::events::Events;
 use crate::feed::{Feed, Looking};
 use crate::intake::{Intake, IntakeParts, WriterGone};
 use crate::ledger::Ledger;
@@ -96,6 +97,7 @@ pub(crate) struct Feeding<'a> {
     pub(crate) cpus: &'a [usize],
     pub(crate) control: Control,
     pub(crate) waits: Waits,
+    pub(crate) events: Events,
 }
 
 type Follower<'scope> = Joining<'scope, (Feed<'scope>, Result<(), WriterGone>)>;
@@ -167,7 +169,8 @@ impl<'scope> Feeding<'scope> {
             control: self.control.clone(),
             waits: self.waits.clone(),
         });
-        Feed::new(intake, self.clock, self.is_stopping, self.cut_after)
+        let more = (self.cut_after, self.events.clone());
+        Feed::new(intake, self.clock, self.is_stopping, more)
     }
 }
 

@@ -136,8 +136,7 @@ pub(crate) struct Shown {
     pub(crate) now_ns: i64,
     /// The devices of expelled members may be opened anew.
     pub(crate) has_let_go: bool,
-    /// What the watchdog said so far, and which waits are too long now.
-    pub(crate) wait_lines: Vec<String>,
+    /// Which waits are too long now.
     pub(crate) long_waits: Vec<String>,
 }
 

@@ -6,16 +6,21 @@ use device::Pool;
 use units::Clock;
 
 use crate::account::Account;
+use crate::events::{Event, EventKind, Events, Speaker};
 use crate::job::Progress;
 use crate::ledger::Ledger;
+use crate::links::Links;
 use crate::members::Crier;
 use crate::reach::ReachBack;
 use crate::ring::{Board, look};
 use crate::steps::ClockSteps;
-use crate::watch::{Disks, Lines, Watching};
+use crate::watch::{Disks, Watching};
 
 /// What a recording is told to, and who may end it.
 pub(crate) type Progressing<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
+
+/// Lines for the report that are kept: a recording may go on for years.
+const NOTES_MAX: usize = 1000;
 
 /// Puts together what is told.
 pub(crate) struct Teller<'a> {
@@ -26,18 +31,19 @@ pub(crate) struct Teller<'a> {
     pub(crate) clock: &'a dyn Clock,
     pub(crate) start_ns: i64,
     pub(crate) reach: Option<ReachBack>,
-    pub(crate) setup: Vec<String>,
     pub(crate) slots: u64,
     /// What was to be told besides.
     pub(crate) notes: Vec<String>,
     pub(crate) crier: Crier,
+    /// What happened, and what of it is said now.
+    pub(crate) events: Events,
+    pub(crate) speaker: Speaker,
+    pub(crate) links: Links,
     pub(crate) steps: ClockSteps,
     /// What the volume thinks of the clock was said.
     pub(crate) has_told_doubt: bool,
     /// That packets are stored which are too old to be given out was said.
     pub(crate) has_told_age: bool,
-    /// Lines of the watchdog that were told.
-    pub(crate) wait_lines_told: usize,
     pub(crate) watching: Watching,
 }
 
@@ -47,23 +53,21 @@ impl Teller<'_> {
         // First what is stored, then what was taken: see the ledger's invariant.
         let shown = look(self.board);
         let accounts = self.ledger.accounts(&shown.stored);
-        self.notes.extend(self.crier.tell(&shown.changes));
+        self.notes.extend(self.crier.tell(&shown.changes, &self.events));
+        self.look_at_links(&accounts);
         self.look_at_clock(now);
         if let Some(doubt) = shown.clock_doubt.filter(|_| !self.has_told_doubt) {
             self.has_told_doubt = true;
-            self.setup.push(doubt.to_string());
+            self.events.say(EventKind::ClockDoubt, "", doubt.to_string());
         }
         if let Some(note) = shown.withheld.note().filter(|_| !self.has_told_age) {
             self.has_told_age = true;
-            self.setup.push(note);
+            self.events.say(EventKind::Withheld, "", note);
         }
-        let new = shown.wait_lines.get(self.wait_lines_told..).unwrap_or_default();
-        self.setup.extend_from_slice(new);
-        self.notes.extend_from_slice(new);
-        self.wait_lines_told = shown.wait_lines.len();
         let disks = self.look_at_disks();
         let sent = shown.counters.bytes;
         let holds_ns = self.reach.as_mut().and_then(|reach| reach.note(now, sent));
+        let news = self.news();
         (self.progress)(&Progress {
             elapsed_ns: now - self.start_ns,
             total: Account::sum(&accounts),
@@ -78,7 +82,8 @@ impl Teller<'_> {
             tail: shown.tail,
             acknowledged: shown.acknowledged,
             slots: self.slots,
-            setup: self.setup.clone(),
+            news,
+            events: self.speaker.recent(),
             changes: shown.changes,
             holds_ns,
             disks,
@@ -95,11 +100,7 @@ impl Teller<'_> {
         let lost = lost * u128::from(sent) / u128::from(total.stored.max(1));
         let offered = sent.saturating_add(u64::try_from(lost).unwrap_or(u64::MAX));
         let now = (self.clock.boottime_ns(), self.clock.realtime());
-        let mut lines = Lines::default();
-        let disks = self.watching.look(now, offered, &mut lines);
-        self.setup.extend(lines.lasting.iter().cloned().chain(lines.passing));
-        self.notes.append(&mut lines.lasting);
-        disks
+        self.watching.look(now, offered, &self.events)
     }
 
     fn look_at_clock(&mut self, now_ns: i64) {
@@ -111,7 +112,40 @@ impl Teller<'_> {
             "the clock was set {direction} by {milliseconds} ms, to {realtime}: times of packets \
              follow it; keep it by chronyd or ntpd, which slew it"
         );
-        self.setup.push(note.clone());
-        self.notes.push(note);
+        self.events.say(EventKind::ClockStep, "", note);
+    }
+
+    pub(crate) fn look_at_links(&mut self, accounts: &[Account]) {
+        let now = (self.clock.boottime_ns(), self.clock.realtime());
+        self.links.look(accounts, now, &self.events);
+    }
+
+    /// What is said now.
+    fn news(&mut self) -> Vec<Event> {
+        let now = (self.clock.boottime_ns(), self.clock.realtime());
+        let news = self.speaker.hear(self.events.take(), now);
+        self.keep(&news);
+        news
+    }
+
+    /// What had not been said when the recording ended.
+    pub(crate) fn last_news(&mut self) -> Vec<Event> {
+        let mut news = self.news();
+        let rest = self.speaker.rest();
+        self.keep(&rest);
+        news.extend(rest);
+        news
+    }
+
+    fn keep(&mut self, news: &[Event]) {
+        let room = NOTES_MAX.saturating_sub(self.notes.len());
+        let lasting = news.iter().filter(|event| event.kind.is_for_report());
+        let line = |event: &Event| match event.kind {
+            EventKind::InterfaceDown | EventKind::InterfaceUp => {
+                format!("{} ({})", event.text, event.at)
+            }
+            _ => event.text.clone(),
+        };
+        self.notes.extend(lasting.map(line).take(room));
     }
 }

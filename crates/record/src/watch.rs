@@ -1,9 +1,9 @@
 //! What the members do while they are written to, beside what they were qualified for.
 //!
 //! Every device is watched from its opening on ([`device::Watched`]). A few times a second the
-//! teller looks: slow writes get their time, member and zone, a member that gives less than was
-//! guaranteed is told of once for each time, and so is traffic that comes near what all of them
-//! guarantee. All of it has a bound: the newest slow writes, and lines that become rarer.
+//! teller looks: slow writes get their time, member and zone. Each of them is an event, and so is a
+//! member that gives less than was guaranteed, and traffic that comes near what all of them
+//! guarantee. Of slow writes the newest are kept.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -12,8 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use device::{Device, Promise, Watch, WatchReader, Watched};
 use format::geometry::{ExtentOrder, Geometry};
 use format::superblock::{Qualified, Superblock};
-use units::{ByteSize, NANOS_PER_SECOND, Timestamp};
+use units::{ByteSize, Timestamp};
 
+use crate::events::{EventKind, Events};
 use crate::headroom::{Headroom, Level};
 
 /// Slow writes that are shown; of more, the newest.
@@ -23,10 +24,6 @@ const TIMES_LONGEST: u64 = 2;
 /// Without a qualification a write is slow from here on; with one, never below the second.
 const SLOW_NS: u64 = 1_000_000_000;
 const SLOW_NS_MIN: u64 = 100_000_000;
-/// So many lines are said as they come; then one an hour.
-const LINES_AT_ONCE: u32 = 16;
-const LINES_EVERY_NS: i64 = 3600 * NANOS_PER_SECOND;
-
 /// When a write is slow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SlowLimit {
@@ -84,15 +81,6 @@ pub struct Disks {
     pub slow: Vec<SlowWrite>,
     /// Traffic beside what is guaranteed; `None` without a qualification, and of files.
     pub headroom: Option<Headroom>,
-}
-
-/// What is to be said.
-#[derive(Debug, Default)]
-pub(crate) struct Lines {
-    /// At once, and in the end again.
-    pub(crate) lasting: Vec<String>,
-    /// At once: the report has it in another form.
-    pub(crate) passing: Vec<String>,
 }
 
 /// The devices that are watched; clones share them.
@@ -157,10 +145,8 @@ pub(crate) struct Watching {
     geometry: Geometry,
     headroom: Option<Headroom>,
     slow: VecDeque<SlowWrite>,
-    slow_lines: Rarely,
     /// By path: how often it broke what was promised, and whether that goes on.
     broken: Vec<(String, u64, bool)>,
-    broken_lines: Rarely,
 }
 
 impl Watching {
@@ -177,9 +163,7 @@ impl Watching {
             geometry,
             headroom,
             slow: VecDeque::with_capacity(SLOW_SHOWN),
-            slow_lines: Rarely::default(),
             broken: Vec::new(),
-            broken_lines: Rarely::default(),
         }
     }
 
@@ -189,7 +173,7 @@ impl Watching {
         &mut self,
         (now_ns, realtime): (i64, Timestamp),
         offered_bytes: u64,
-        say: &mut Lines,
+        events: &Events,
     ) -> Disks {
         let seen = self.watches.seen();
         let mut taken = Vec::new();
@@ -206,9 +190,8 @@ impl Watching {
                     latency_ns: slow.latency_ns,
                     depth: slow.depth,
                 });
-                if let Some(more) = self.slow_lines.may(now_ns) {
-                    say.passing.push(slow_line(self.slow.back(), &seen.path, more));
-                }
+                let line = slow_line(self.slow.back(), &seen.path);
+                events.say(EventKind::SlowWrite, &seen.path, line);
             }
         }
         let disks: Vec<DiskWatch> = seen
@@ -216,12 +199,12 @@ impl Watching {
             .map(|Seen { member, path, reader }| DiskWatch { member, path, watch: reader.read() })
             .collect();
         for disk in &disks {
-            self.look_at_promise(disk, now_ns, &mut say.lasting);
+            self.look_at_promise(disk, events);
         }
         if let Some(headroom) = &mut self.headroom
             && let Some(level) = headroom.note(now_ns, offered_bytes)
         {
-            say.lasting.push(headroom_line(headroom, level));
+            events.say(EventKind::Headroom, "", headroom_line(headroom, level));
         }
         Disks {
             qualified: self.qualified,
@@ -240,7 +223,7 @@ impl Watching {
         self.slow.push_back(slow);
     }
 
-    fn look_at_promise(&mut self, disk: &DiskWatch, now_ns: i64, say: &mut Vec<String>) {
+    fn look_at_promise(&mut self, disk: &DiskWatch, events: &Events) {
         let Some(qualified) = &self.qualified else { return };
         let (count, is_on) = (disk.watch.broken, disk.watch.is_broken);
         let place = self.broken.iter().position(|(path, ..)| *path == disk.path);
@@ -255,57 +238,30 @@ impl Watching {
         }
         let promised = rate(qualified.guaranteed_bytes_per_s);
         if count > before.0 {
-            let Some(more) = self.broken_lines.may(now_ns) else { return };
-            say.push(format!(
+            let line = format!(
                 "slower than qualified: {} gave less than the {promised} that were guaranteed \
-                 with a pool of {}, in {count} stretches of full load so far{}; qualify it anew",
+                 with a pool of {}, in {count} stretches of full load so far; qualify it anew",
                 disk.path,
                 ByteSize(qualified.pool_bytes),
-                and_more(more),
-            ));
+            );
+            events.say(EventKind::Promise, &disk.path, line);
         } else if !is_on {
-            say.push(format!("{} gives what it was qualified for again: {promised}", disk.path));
+            let line = format!("{} gives what it was qualified for again: {promised}", disk.path);
+            events.say(EventKind::Promise, &disk.path, line);
         }
     }
 }
 
-/// Lines that become rarer.
-#[derive(Debug, Default)]
-struct Rarely {
-    said: u32,
-    last_ns: Option<i64>,
-    unsaid: u64,
-}
-
-impl Rarely {
-    /// Whether a line may be said, and how many were not since the last.
-    fn may(&mut self, now_ns: i64) -> Option<u64> {
-        let is_due = self.last_ns.is_none_or(|last_ns| now_ns - last_ns >= LINES_EVERY_NS);
-        if self.said >= LINES_AT_ONCE && !is_due {
-            self.unsaid += 1;
-            return None;
-        }
-        self.said += 1;
-        self.last_ns = Some(now_ns);
-        Some(core::mem::take(&mut self.unsaid))
-    }
-}
-
-fn and_more(more: u64) -> String {
-    if more > 0 { format!(" ({more} more since the last line)") } else { String::new() }
-}
-
-fn slow_line(slow: Option<&SlowWrite>, path: &str, more: u64) -> String {
+fn slow_line(slow: Option<&SlowWrite>, path: &str) -> String {
     let Some(slow) = slow else { return String::new() };
     let zone = slow.zone.map_or_else(String::new, |zone| format!(", zone {zone}"));
     format!(
-        "slow write: {} ms at {} for {} at byte {} of {path}{zone}, {} under way{}",
+        "slow write: {} ms at {} for {} at byte {} of {path}{zone}, {} under way",
         slow.latency_ns / 1_000_000,
         slow.at,
         ByteSize(slow.len),
         slow.offset,
         slow.depth,
-        and_more(more),
     )
 }
 
@@ -343,16 +299,6 @@ fn zone_of(geometry: &Geometry, offset: u64) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_become_rarer_and_none_is_forgotten() {
-        let mut rarely = Rarely::default();
-        let said: Vec<_> = (0..100).filter_map(|_| rarely.may(0)).collect();
-        assert_eq!(said, [0; 16]);
-        assert_eq!(rarely.may(LINES_EVERY_NS - 1), None);
-        assert_eq!(rarely.may(LINES_EVERY_NS), Some(85));
-        assert_eq!(rarely.may(LINES_EVERY_NS), None);
-    }
 
     #[test]
     fn the_limit_follows_the_longest_write_of_the_qualification() {

@@ -17,12 +17,11 @@ use core::time::Duration;
 use stage::Receiver;
 use units::Clock;
 
+use crate::events::{EventKind, Events};
 use crate::ring::Board;
 
 /// How often waits are looked at.
 const LOOK: Duration = Duration::from_secs(1);
-/// Lines that are kept for whoever asks how the recording stands.
-const LINES_MAX: usize = 64;
 
 /// A wait of one thread for another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -227,19 +226,18 @@ impl Drop for Waiting<'_> {
 pub(crate) fn run(
     waits: &Waits,
     (board, clock): (&Board, &dyn Clock),
-    log: &dyn Fn(&str),
+    (log, events): (&dyn Fn(&str), &Events),
     goes_on: &Receiver<()>,
 ) {
     use std::sync::mpsc::RecvTimeoutError;
     while goes_on.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
         let now_ns = clock.boottime_ns();
         let (news, long_waits) = (waits.look(now_ns), waits.long(now_ns));
-        for line in &news {
-            log(line);
+        for line in news {
+            log(&line);
+            events.say(EventKind::LongWait, "", line);
         }
         let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = LINES_MAX.saturating_sub(board.wait_lines.len());
-        board.wait_lines.extend(news.into_iter().take(room));
         board.long_waits = long_waits;
     }
 }

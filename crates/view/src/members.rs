@@ -33,6 +33,10 @@ pub fn status(report: &Status, going: Option<&str>, width: Option<usize>) -> Str
     for line in going.get("disk_lines").and_then(Value::as_array).into_iter().flatten() {
         facts.add("disk", printable(line.as_str().unwrap_or_default()));
     }
+    for event in going.get("events").and_then(Value::as_array).into_iter().flatten() {
+        let line = event.get("line").and_then(Value::as_str);
+        facts.add("event", printable(line.unwrap_or_default()));
+    }
     for spare in &report.spares {
         let absent = if spare.is_there { "" } else { ": not found" };
         facts.add("spare", format!("{}{absent}", safe::path(&spare.path)));

@@ -2,7 +2,9 @@
 
 use core::time::Duration;
 
-use ::record::{Account, GaveWay, Loss, MemberChange, Progress, QueueAccount, Report};
+use ::record::{
+    Account, Change, Event, GaveWay, Loss, MemberChange, Progress, QueueAccount, Report,
+};
 use format::directory::{Gap, GapCause};
 use serde::Serialize;
 use units::ByteSize;
@@ -132,14 +134,75 @@ fn losses(report: &Report) -> Vec<String> {
     report.losses.iter().take(LOSSES_SHOWN).map(line).chain(left).collect()
 }
 
+/// What was lost, what is missing besides, and what is not known; only where there is none of it,
+/// nothing was lost.
 fn verdict(report: &Report) -> String {
     let total = &report.total;
     let lost = total.kernel_drops + total.writer_drops + total.interface_drops.unwrap_or_default();
-    match (lost, total.interface_drops) {
-        (0, Some(_)) => "nothing was lost".to_owned(),
-        (0, None) => "nothing was lost (drops in the NIC are not known)".to_owned(),
-        _ => format!("lost: {}; each loss is stored as a gap", plural(lost, "packet")),
+    let (missing, unknown) = (missing(report), unknown(report));
+    let mut parts = Vec::new();
+    if lost > 0 {
+        parts.push(format!("lost: {}; each loss is stored as a gap", plural(lost, "packet")));
     }
+    if !missing.is_empty() {
+        parts.push(format!("missing: {}", missing.join(", ")));
+    }
+    if !unknown.is_empty() {
+        parts.push(format!("not known: {}", unknown.join(", ")));
+    }
+    match (lost, parts.is_empty()) {
+        (_, true) => "nothing was lost".to_owned(),
+        (0, false) => format!("every packet that arrived is stored; {}", parts.join("; ")),
+        _ => parts.join("; "),
+    }
+}
+
+/// What is not there though no counter has it.
+fn missing(report: &Report) -> Vec<String> {
+    let mut missing = Vec::new();
+    if !report.broken_off.is_empty() {
+        let count = u64::try_from(report.broken_off.len()).unwrap_or(u64::MAX);
+        missing.push(format!("the rest of {} that broke off", plural(count, "input")));
+    }
+    let pieces = report.changes.iter().map(|change| match change.what {
+        Change::Resilvered { lost, .. } => u64::try_from(lost).unwrap_or(u64::MAX),
+        _ => 0,
+    });
+    match pieces.fold(0, u64::saturating_add) {
+        0 => {}
+        lost => missing.push(format!("{} that no member could give", plural(lost, "piece"))),
+    }
+    if report.recovery.damaged > 0 {
+        let stripes = plural(report.recovery.damaged, "stripe");
+        missing.push(format!("{stripes} of before that cannot be read"));
+    }
+    missing
+}
+
+/// What nobody counted.
+fn unknown(report: &Report) -> Vec<String> {
+    let mut unknown = Vec::new();
+    for account in report.interfaces.iter().take(INTERFACES_SHOWN) {
+        let name = printable(&account.name);
+        if account.times_down > 0 {
+            let times = plural(account.times_down, "time");
+            unknown.push(format!("what passed {name}, which was down {times}"));
+        } else if account.is_away {
+            unknown.push(format!("what passed {name} since it was gone"));
+        }
+    }
+    let mut further = report.interfaces.iter().skip(INTERFACES_SHOWN);
+    if further.any(|account| account.times_down > 0 || account.is_away) {
+        unknown.push("what passed further interfaces that were down or gone".to_owned());
+    }
+    let crash = report.recovery.last_alive.filter(|_| !report.recovery.clean);
+    if let Some(alive) = crash {
+        unknown.push(format!("what passed from {alive} on, when the recorder before ended"));
+    }
+    if report.total.interface_drops.is_none() {
+        unknown.push("drops in the NIC".to_owned());
+    }
+    unknown
 }
 
 /// What was not stored on purpose.
@@ -246,6 +309,8 @@ struct AccountJson<'a> {
     filter_rejects: Option<u64>,
     ring_freezes: u64,
     too_long: u64,
+    is_away: bool,
+    times_down: u64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     queues: Vec<QueueJson>,
 }
@@ -282,6 +347,8 @@ impl<'a> AccountJson<'a> {
             filter_rejects: account.filter_rejects,
             ring_freezes: account.ring_freezes,
             too_long: account.too_long,
+            is_away: account.is_away,
+            times_down: account.times_down,
             queues: account.queues.iter().map(QueueJson::new).collect(),
         }
     }
@@ -402,6 +469,22 @@ impl<'a> ChangeJson<'a> {
     }
 }
 
+#[derive(Serialize)]
+struct EventJson<'a> {
+    at_ns: i64,
+    kind: &'static str,
+    text: &'a str,
+    /// The same in a line.
+    line: String,
+}
+
+impl<'a> EventJson<'a> {
+    fn new(event: &'a Event) -> Self {
+        let Event { kind, at, text } = event;
+        Self { at_ns: at.0, kind: kind.word(), text, line: format!("{at} {text}") }
+    }
+}
+
 /// A recording that goes on.
 #[derive(Serialize)]
 struct GoingJson<'a> {
@@ -413,6 +496,8 @@ struct GoingJson<'a> {
     left_out: u64,
     indexer_deaths: u64,
     long_waits: &'a [String],
+    /// The newest things that happened, the oldest of them first.
+    events: Vec<EventJson<'a>>,
     pool_columns: usize,
     pool_columns_free: usize,
     member_bytes: u64,
@@ -436,6 +521,7 @@ pub fn going_json(process: u32, progress: &Progress) -> String {
         left_out: progress.left_out,
         indexer_deaths: progress.indexer_deaths,
         long_waits: &progress.long_waits,
+        events: progress.events.iter().map(EventJson::new).collect(),
         pool_columns: progress.pool_count,
         pool_columns_free: progress.pool_free,
         member_bytes: progress.member_bytes,
@@ -495,6 +581,42 @@ pub fn recording_json(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_was_lost_stands_only_where_nothing_is_missing_or_unknown() {
+        use units::Timestamp;
+        let heading = |report: &Report| {
+            let text = recording(report, None);
+            let line = text.lines().next().unwrap();
+            line.strip_prefix("every packet that arrived is stored; ").unwrap_or(line).to_owned()
+        };
+        let account = |account: Account| {
+            let account = Account { name: "eth0".to_owned(), ..account };
+            let total = Account { interface_drops: account.interface_drops, ..<_>::default() };
+            Report { interfaces: vec![account], total, ..Report::default() }
+        };
+        let known = Account { interface_drops: Some(0), ..Account::default() };
+        assert_eq!(heading(&account(known.clone())), "nothing was lost");
+        let down = Account { times_down: 2, ..known.clone() };
+        let line = "not known: what passed eth0, which was down 2 times";
+        assert_eq!(heading(&account(down)), line);
+        let gone = Account { is_away: true, ..known.clone() };
+        assert_eq!(heading(&account(gone)), "not known: what passed eth0 since it was gone");
+        let unknown = Account { interface_drops: None, ..known.clone() };
+        assert_eq!(heading(&account(unknown)), "not known: drops in the NIC");
+        let mut broken = account(known.clone());
+        broken.broken_off = vec!["a.pcap: cut".to_owned()];
+        assert_eq!(heading(&broken), "missing: the rest of 1 input that broke off");
+        let mut crashed = account(known.clone());
+        (crashed.recovery.clean, crashed.recovery.last_alive) = (false, Some(Timestamp(0)));
+        assert!(heading(&crashed).starts_with("not known: what passed from 1970"));
+        let mut damaged = account(known.clone());
+        damaged.recovery.damaged = 1;
+        assert!(heading(&damaged).starts_with("missing: 1 stripe of before"));
+        let mut lossy = account(known);
+        lossy.total.writer_drops = 3;
+        assert_eq!(heading(&lossy), "lost: 3 packets; each loss is stored as a gap");
+    }
 
     #[test]
     fn what_had_no_room_is_told_in_one_line_and_only_then() {

@@ -458,7 +458,6 @@ pub(crate) fn run(flags: Flags) -> Outcome {
     let input_bytes = input_bytes(&options.input);
     let mut progress = Progress::new("record");
     let mut is_told = false;
-    let (mut setup_told, mut changes_told) = (0, 0);
     let report = ::record::record(&options, &SystemClock, &mut |state| {
         if let Some(holding) = &holding {
             holding.tell(state);
@@ -474,14 +473,7 @@ pub(crate) fn run(flags: Flags) -> Outcome {
             }
             _ => progress.text(&text),
         }
-        for line in state.setup.get(setup_told..).unwrap_or_default() {
-            say(line);
-            setup_told += 1;
-        }
-        for change in state.changes.get(changes_told..).unwrap_or_default() {
-            say(&format!("members: {change}"));
-            changes_told += 1;
-        }
+        state.news.iter().for_each(|event| say(&event.text));
         if stop.is_set() {
             if !core::mem::replace(&mut is_told, true) {
                 say("stopping: storing what was accepted; once more to give up");
@@ -493,6 +485,7 @@ pub(crate) fn run(flags: Flags) -> Outcome {
     });
     progress.finish();
     let mut report = report.map_err(|error| of_record(&options.volume, error))?;
+    report.news.iter().for_each(|event| say(&event.text));
     let aside = holding.map(|holding| holding.finish(report.acknowledged.sequence));
     let aside = aside.unwrap_or_default();
     report.notes.extend(aside.lines());

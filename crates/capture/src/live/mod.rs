@@ -251,7 +251,7 @@ impl LiveSource {
         let failed: Vec<bool> =
             fds.iter().map(|fd| fd.revents().contains(PollFlags::ERR)).collect();
         for (queue, _) in self.queues.iter_mut().zip(failed).filter(|(_, failed)| *failed) {
-            if queue.port.learn_of_change(&mut self.notes)? {
+            if queue.port.learn_of_change()? {
                 self.removed = Some(queue.port.name.clone());
             }
         }

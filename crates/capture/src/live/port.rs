@@ -28,6 +28,7 @@ pub(super) struct Port {
     /// How often the counters were read.
     looks: u32,
     told: Told,
+    times_down: u64,
     /// The first queue tells and counts what concerns the interface.
     is_first: bool,
     pub(super) is_gone: bool,
@@ -62,6 +63,7 @@ impl Port {
             longest,
             looks: 0,
             told: Told::default(),
+            times_down: 0,
             is_first,
             is_gone: false,
         })
@@ -90,6 +92,12 @@ impl Port {
         }
         let link = self.socket.link(&self.name);
         counters.is_away = self.is_gone || link.is_ok_and(|link| !link.is_up);
+        counters.times_down = self.times_down;
+    }
+
+    /// The interface went down.
+    pub(super) fn goes_down(&mut self) {
+        self.times_down = self.times_down.saturating_add(1);
     }
 
     /// Learns how long the longest of some packets was.
@@ -122,23 +130,18 @@ impl Port {
 
     /// The socket reported an error: the interface went down, or away. True where the latter is to
     /// be told.
-    pub(super) fn learn_of_change(&mut self, notes: &mut Vec<String>) -> Result<bool, Error> {
+    pub(super) fn learn_of_change(&mut self) -> Result<bool, Error> {
         let pending = self.socket.take_error().map_err(|source| self.error("SO_ERROR", source))?;
         let is_news = self.notice_removal()?;
         if self.is_gone {
             return Ok(is_news);
         }
         if pending == libc::ENETDOWN {
-            notes.extend(self.is_first.then(|| self.down()));
+            self.goes_down();
         } else if pending != 0 {
             return Err(self.error("receiving", io::Error::from_raw_os_error(pending)));
         }
         Ok(false)
-    }
-
-    /// What is told when the interface goes down.
-    pub(super) fn down(&self) -> String {
-        format!("interface {} is down; capture goes on when it is up again", self.name)
     }
 
     /// Whether the interface was removed; true once, where it is to be told. One that went down

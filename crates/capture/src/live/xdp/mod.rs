@@ -261,10 +261,15 @@ impl XdpSource {
     /// Takes over what the program, the kernel and the queues have counted.
     fn count_packets(&mut self) -> Result<(), Error> {
         for counters in &mut self.counters {
-            let Counters { interface_drops, is_away, .. } = *counters;
+            let Counters { interface_drops, is_away, times_down, .. } = *counters;
             let filter_rejects = self.filter.is_some().then_some(0);
-            *counters =
-                Counters { interface_drops, filter_rejects, is_away, ..Counters::default() };
+            *counters = Counters {
+                interface_drops,
+                filter_rejects,
+                is_away,
+                times_down,
+                ..Counters::default()
+            };
         }
         for queue in &self.queues {
             let statistics = queue.receiver.statistics().map_err(|source| Error::System {
@@ -333,7 +338,8 @@ impl Source for XdpSource {
             let was_away = counters.is_away;
             port.count(counters, is_last);
             if counters.is_away && !was_away && !port.is_gone {
-                self.notes.push(port.down());
+                port.goes_down();
+                counters.times_down += 1;
             }
             port.findings(&mut self.notes);
         }

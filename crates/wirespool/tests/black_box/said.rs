@@ -1,0 +1,164 @@
+//! Events of a recording are said when they happen: on standard error, in `status`, and in the
+//! heading of the report.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use crate::machine::{PAIR, Ran, Volume, command, enter, run};
+
+/// Far more than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A recorder whose lines are read as they come.
+struct Recorder {
+    child: Child,
+    lines: Receiver<String>,
+    said: Vec<String>,
+}
+
+fn lines_of(stderr: ChildStderr) -> Receiver<String> {
+    let (sender, lines) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}
+
+impl Recorder {
+    fn start(volume: &Volume, more: &[&str]) -> Self {
+        let record = ["record", &volume.path, "--index-dir", &volume.index, "--pool", "8M"];
+        let mut command = command(&[&record[..], more].concat());
+        // Standard input stays open, and nothing comes from it.
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let lines = lines_of(child.stderr.take().unwrap());
+        Self { child, lines, said: Vec::new() }
+    }
+
+    /// Waits for a line that contains `words`.
+    #[track_caller]
+    fn says(&mut self, words: &str) {
+        loop {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) => self.said.push(line),
+                Err(error) => panic!("{error}: no {words:?} in {:?}", self.said),
+            }
+            if self.said.last().is_some_and(|line| line.contains(words)) {
+                return;
+            }
+        }
+    }
+
+    fn stop(mut self) -> (Ran, Vec<String>) {
+        let interrupt = ["-INT", &self.child.id().to_string()].map(str::to_owned);
+        // One that has ended by itself needs none.
+        drop(Command::new("kill").args(interrupt).stderr(Stdio::null()).status());
+        self.said.extend(self.lines.iter());
+        let ended = self.child.wait_with_output().unwrap();
+        (Ran::new(&ended), self.said)
+    }
+}
+
+fn ip(arguments: &str) {
+    assert!(Command::new("ip").args(arguments.split(' ')).status().unwrap().success());
+}
+
+fn heading(ran: &Ran) -> &str {
+    ran.out.lines().next().unwrap_or_default()
+}
+
+#[test]
+fn an_interface_that_goes_down_and_comes_back_is_said_at_once() {
+    if !enter(PAIR, "said::an_interface_that_goes_down_and_comes_back_is_said_at_once") {
+        return;
+    }
+    let volume = Volume::empty();
+    let mut recorder = Recorder::start(&volume, &["--interface", "taker"]);
+    recorder.says(&format!("recording taker into {}", volume.path));
+    ip("link set taker down");
+    recorder.says("interface taker is down; capture goes on when it is up again");
+    let status = run(&["status", &volume.path]).done().out;
+    assert!(status.contains("interface taker is down"), "{status}");
+    ip("link set taker up");
+    recorder.says("interface taker is up again; what passed meanwhile is not stored");
+    // A link that flaps has one line a minute of each kind; the others are counted.
+    for _ in 0..3 {
+        ip("link set taker down");
+        ip("link set taker up");
+    }
+    let counted = |json: &str| {
+        let json: serde_json::Value = serde_json::from_str(json).unwrap();
+        json["interfaces"][0]["times_down"].as_u64().unwrap()
+    };
+    let begun = std::time::Instant::now();
+    let json = loop {
+        let json = run(&["status", &volume.path, "--json"]).done().out;
+        if counted(&json) >= 2 {
+            break json;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{json}");
+    };
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let kinds: Vec<_> =
+        json["events"].as_array().unwrap().iter().map(|event| event["kind"].as_str()).collect();
+    assert_eq!(kinds, [Some("interface_down"), Some("interface_up")], "{json}");
+    let (ran, said) = recorder.stop();
+    let down: Vec<_> = said.iter().filter(|line| line.contains("taker is down")).collect();
+    assert_eq!(down.len(), 2, "the first at once, the newest of the others in the end: {said:?}");
+    assert!(heading(&ran).contains("not known: what passed taker, which was down "), "{ran:?}");
+    assert!(!ran.out.contains("nothing was lost"), "{ran:?}");
+    assert_eq!(ran.out.matches("note: interface taker is down").count(), 2, "{ran:?}");
+}
+
+#[test]
+fn an_interface_that_vanishes_is_said_and_heads_the_report() {
+    if !enter(PAIR, "said::an_interface_that_vanishes_is_said_and_heads_the_report") {
+        return;
+    }
+    let volume = Volume::empty();
+    let both = ["--interface", "taker", "--interface", "lo"];
+    let mut recorder = Recorder::start(&volume, &both);
+    recorder.says("recording taker, lo into ");
+    ip("link del taker");
+    recorder.says("interface taker was removed; the others are recorded on");
+    let status = run(&["status", &volume.path]).done().out;
+    assert!(status.contains("interface taker was removed"), "{status}");
+    let (ran, _) = recorder.stop();
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(heading(&ran).contains("missing: the rest of 1 input that broke off"), "{ran:?}");
+    assert!(heading(&ran).contains("not known: what passed taker"), "{ran:?}");
+}
+
+#[test]
+fn an_adapter_without_times_is_said_when_the_recording_begins() {
+    if !enter(PAIR, "said::an_adapter_without_times_is_said_when_the_recording_begins") {
+        return;
+    }
+    let volume = Volume::empty();
+    let adapter = ["--interface", "taker", "--timestamps", "adapter"];
+    let mut recorder = Recorder::start(&volume, &adapter);
+    recorder.says("interface taker: the adapter gives no times");
+    let (ran, _) = recorder.stop();
+    assert!(ran.out.contains("note: interface taker: the adapter gives no times"), "{ran:?}");
+}
+
+#[test]
+fn what_a_killed_recorder_lost_heads_the_report_of_the_next() {
+    let volume = Volume::empty();
+    let record = ["record", &volume.path, "--index-dir", &volume.index, "--pool", "8M"];
+    let read = ["--read", crate::machine::CAPTURES];
+    run(&[&record[..], &read].concat()).done();
+    let mut recorder = Recorder::start(&volume, &["--read", "-"]);
+    recorder.says("recording standard input into ");
+    recorder.child.kill().unwrap();
+    recorder.stop();
+    let next = run(&[&record[..], &read].concat());
+    assert!(heading(&next).contains("not known: what passed from "), "{next:?}");
+    assert!(!next.out.contains("nothing was lost"), "{next:?}");
+}
