@@ -167,8 +167,8 @@ mod tests {
             interface_drops: Some(1),
             ..<_>::default()
         };
-        let lines = said(&mut links, 0, all);
-        assert_eq!(lines.len(), 3, "{lines:?}");
+        let told = said(&mut links, 0, all);
+        assert_eq!(told.len(), 3, "{told:?}");
     }
 
     #[test]

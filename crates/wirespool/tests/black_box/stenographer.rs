@@ -117,7 +117,9 @@ fn pcap(path: &str, link_type: u32, seconds: u32, packet: &[u8]) {
     let len = u32::try_from(packet.len()).unwrap();
     let mut file = Vec::new();
     let words = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, link_type, seconds, 0, len, len];
-    words.iter().for_each(|word: &u32| file.extend(word.to_le_bytes()));
+    for word in words {
+        file.extend(u32::to_le_bytes(word));
+    }
     file.extend(packet);
     std::fs::write(path, file).unwrap();
 }
