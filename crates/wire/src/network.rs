@@ -107,7 +107,11 @@ mod tests {
         for (link_type, header) in cases {
             let packet = [header, &IP].concat();
             assert_eq!(network_layer(link_type, &packet), Some((IPV4, &IP[..])), "{link_type}");
-            assert_eq!(network_layer(link_type, header.get(1..).unwrap_or_default()), None);
+            let cut = header.get(1..).unwrap_or_default();
+            // PPP may leave away the first byte of its protocol.
+            if cut != [0x21] {
+                assert_eq!(network_layer(link_type, cut), None, "{link_type}");
+            }
         }
         assert_eq!(network_layer(LinkType::IEEE802_11, &[0; 64]), None);
         assert_eq!(network_layer(LinkType::RAW, &[0x10; 20]), None);

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use host::SystemClock;
+use host::{SystemClock, takes_a_line};
 use indicatif::{ProgressBar, ProgressStyle};
 use units::{ByteSize, Clock, NANOS_PER_SECOND};
 
@@ -34,6 +34,8 @@ pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     /// When the first of it was done, and how much that was.
     first: Option<(i64, u64)>,
+    /// Lines that were not said.
+    left_out: u64,
 }
 
 impl Progress {
@@ -41,7 +43,7 @@ impl Progress {
         let start_ns = SystemClock.boottime_ns();
         let is_terminal = io::stderr().is_terminal();
         let last_line_ns = start_ns + PATIENCE_NS - LINE_EVERY_NS;
-        Self { verb, start_ns, last_line_ns, is_terminal, bar: None, first: None }
+        Self { verb, start_ns, last_line_ns, is_terminal, bar: None, first: None, left_out: 0 }
     }
 
     /// Bytes done of bytes in all, with rate and time left.
@@ -50,6 +52,20 @@ impl Progress {
             let (done_size, total) = (ByteSize(done), ByteSize(total));
             format!("{done_size} of {total}, {}", view::rate(done, elapsed_ns))
         });
+    }
+
+    /// A line beside it. A job that must not wait goes on where standard error takes none, and says
+    /// later how many it left out.
+    pub(crate) fn say(&mut self, line: &str) {
+        if self.left_out > 0 && takes_a_line(&io::stderr()) {
+            let left_out = core::mem::take(&mut self.left_out);
+            say(&format!("{left_out} lines are missing here: standard error took none"));
+        }
+        if takes_a_line(&io::stderr()) {
+            say(line);
+        } else {
+            self.left_out = self.left_out.saturating_add(1);
+        }
     }
 
     /// A text about the time that has passed, and the time left.
@@ -75,7 +91,7 @@ impl Progress {
 
     fn show(&mut self, share: Option<(u64, u64)>, text: &dyn Fn() -> String) {
         let now = SystemClock.boottime_ns();
-        if now - self.start_ns < PATIENCE_NS {
+        if now - self.start_ns < PATIENCE_NS || !takes_a_line(&io::stderr()) {
             return;
         }
         if !self.is_terminal {

@@ -473,10 +473,10 @@ pub(crate) fn run(flags: Flags) -> Outcome {
             }
             _ => progress.text(&text),
         }
-        state.news.iter().for_each(|event| say(&event.text));
+        state.news.iter().for_each(|event| progress.say(&event.text));
         if stop.is_set() {
             if !core::mem::replace(&mut is_told, true) {
-                say("stopping: storing what was accepted; once more to give up");
+                progress.say("stopping: storing what was accepted; once more to give up");
             }
             ControlFlow::Break(())
         } else {
