@@ -35,8 +35,7 @@ fn timespec(nanos: i64) -> Timespec {
 
 /// The moment since boot after so much time.
 fn after(time: Duration) -> i64 {
-    let nanos = i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
-    SystemClock.boottime_ns().saturating_add(nanos)
+    SystemClock.boottime_ns().saturating_add(units::nanos(time))
 }
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ impl Program {
 
     /// Waits until it has ended; a program that takes longer than `patience` is killed.
     pub fn wait(mut self, patience: Duration) -> Result<Ended, Error> {
-        let patience_ns = i64::try_from(patience.as_nanos()).unwrap_or(i64::MAX);
+        let patience_ns = units::nanos(patience);
         let until_ns = SystemClock.boottime_ns().saturating_add(patience_ns);
         while !self.has_ended()? {
             let now_ns = SystemClock.boottime_ns();

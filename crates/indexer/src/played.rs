@@ -122,8 +122,7 @@ impl Line for Own {
         patience: Duration,
     ) -> io::Result<Heard> {
         let current = stage::current().expect("workers are played on a stage");
-        let until_ns =
-            now_ns().saturating_add(i64::try_from(patience.as_nanos()).unwrap_or(i64::MAX));
+        let until_ns = now_ns().saturating_add(units::nanos(patience));
         loop {
             let mut state = lock(&self.state);
             let State { answers, ends, .. } = &mut *state;
@@ -161,7 +160,7 @@ impl Own {
             _ => (None, false),
         };
         let (takes, fate) = (self.plays)(Seen { frames: self.frames, stripe, closes });
-        let takes_ns = i64::try_from(takes.as_nanos()).unwrap_or(i64::MAX);
+        let takes_ns = units::nanos(takes);
         self.free_ns = self.free_ns.max(now_ns()).saturating_add(takes_ns);
         if let Some(fate) = fate {
             self.meet(fate);

@@ -86,7 +86,7 @@ pub(crate) fn run(
             ledger: &ledger,
             indexer: sealed,
             skips,
-            cut_after_ns: nanos(options.cut_after),
+            cut_after_ns: units::nanos(options.cut_after),
             expiry: expiry_of(options, opened.writer.superblock(), &storage)?,
             spares,
             questions: Questions::new(options.control.clone(), 1 + sources.further.len()),
@@ -214,16 +214,12 @@ fn covered_of(options: &Options, queues: usize, writer: &Writer, clock: &dyn Clo
     Covered::new(&options.input, queues, (writer.acknowledged(), clock.realtime()))
 }
 
-fn nanos(time: Duration) -> i64 {
-    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
-}
-
 /// How long packets are kept from now on.
 fn retention(options: &Options, before: &Superblock) -> Result<Retention, Error> {
     let max_age_ns = match options.max_age {
         MaxAge::Unchanged => before.max_age_ns,
         MaxAge::Off => 0,
-        MaxAge::Age(age) => i64::try_from(age.as_nanos()).unwrap_or(i64::MAX),
+        MaxAge::Age(age) => units::nanos(age),
     };
     if options.erase == Some(true) && max_age_ns == 0 {
         return Err(Error::EraseWithoutAge);

@@ -162,7 +162,7 @@ impl<'scope> Feeding<'scope> {
             tasks: self.tasks.clone(),
             clock: self.clock,
             may_wait: self.may_wait,
-            cut_after_ns: i64::try_from(self.cut_after.as_nanos()).unwrap_or(i64::MAX),
+            cut_after_ns: units::nanos(self.cut_after),
             writer_failed: self.writer_failed,
             gaps: self.crash.take().into_iter().collect(),
             selection,

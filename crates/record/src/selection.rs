@@ -32,9 +32,7 @@ impl Selection {
     /// # Errors
     /// Those of the classes' filters.
     pub(crate) fn new(options: &Options) -> Result<Self, capture::Error> {
-        let window_ns = options
-            .drop_duplicates
-            .map(|window| i64::try_from(window.as_nanos()).unwrap_or(i64::MAX));
+        let window_ns = options.drop_duplicates.map(units::nanos);
         let vlan_in_key = options.sessions.is_some_and(|config| config.vlan_in_key);
         let has_classes = !options.classes.is_empty();
         let classes = has_classes.then(|| Classes::new(&options.classes, vlan_in_key));

@@ -169,7 +169,7 @@ impl Waits {
             register.ended.drain(..).map(|ended| format!("{ended}, and goes on")).collect();
         for under_way in &mut register.under_way {
             let (wait, waited_ns) = (under_way.wait, now_ns.saturating_sub(under_way.since_ns));
-            if waited_ns < nanos(wait.limit()) {
+            if waited_ns < units::nanos(wait.limit()) {
                 continue;
             }
             if wait.index() == Index::MayBeTheCause {
@@ -194,7 +194,7 @@ impl Waits {
             LongWait { wait: under_way.wait, waited_ns }
         });
         waits
-            .filter(|long| long.waited_ns >= nanos(long.wait.limit()))
+            .filter(|long| long.waited_ns >= units::nanos(long.wait.limit()))
             .map(|long| long.to_string())
             .collect()
     }
@@ -240,10 +240,6 @@ pub(crate) fn run(
         let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
         board.long_waits = long_waits;
     }
-}
-
-fn nanos(time: Duration) -> i64 {
-    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

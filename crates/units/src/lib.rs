@@ -13,4 +13,6 @@ mod time;
 pub use histogram::Histogram;
 pub use random::Random;
 pub use size::{ByteSize, ParseSizeError};
-pub use time::{Clock, ManualClock, NANOS_PER_SECOND, ParseTimestampError, Sleep, Timestamp};
+pub use time::{
+    Clock, ManualClock, NANOS_PER_SECOND, ParseTimestampError, Sleep, Timestamp, nanos,
+};

@@ -3,9 +3,15 @@
 use core::fmt;
 use core::str::FromStr;
 use core::sync::atomic::{AtomicI64, Ordering};
+use core::time::Duration;
 
 /// Nanoseconds in a second.
 pub const NANOS_PER_SECOND: i64 = 1_000_000_000;
+
+/// Nanoseconds of a length of time. Saturates.
+pub fn nanos(time: Duration) -> i64 {
+    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
+}
 
 const SECONDS_PER_DAY: i64 = 86_400;
 

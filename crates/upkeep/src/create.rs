@@ -233,7 +233,7 @@ fn shape(targets: &[Allowed<'_>], options: &CreateOptions) -> volume::CreateOpti
     let zones = options.zones.unwrap_or(if is_rotational { ZONES_OF_DISKS } else { 1 });
     let layout = Layout { zones, extent_bytes, usable };
     let max_age = options.max_age.unwrap_or_default();
-    let max_age_ns = i64::try_from(max_age.as_nanos()).unwrap_or(i64::MAX);
+    let max_age_ns = units::nanos(max_age);
     volume::CreateOptions { piece_bytes, parity_columns, layout, max_age_ns, qualified }
 }
 

@@ -39,7 +39,7 @@ pub fn erase(
     check(&target.volume, &crate::open(&target.volume, &target.members)?, *max_age)?;
     let mut opened = Opened::new(target, clock)?;
     let retention = Retention::of(opened.writer.superblock());
-    let age = max_age.map(|age| i64::try_from(age.as_nanos()).unwrap_or(i64::MAX));
+    let age = max_age.map(units::nanos);
     let age_ns = age.unwrap_or(retention.max_age_ns);
     let doubt = opened.writer.clock_doubt(age_ns, clock).filter(|_| !clock_is_right);
     if let Some(doubt) = doubt {

@@ -40,7 +40,7 @@ pub(crate) fn permille(value: u64) -> String {
 
 /// The same of a time that was measured.
 pub(crate) fn took(time: Duration) -> String {
-    duration(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
+    duration(units::nanos(time))
 }
 
 /// Bytes in a length of time: `812 MiB/s`.

@@ -109,7 +109,7 @@ impl ControlSocket {
             let streams = clients.iter().map(|client| PollFd::new(&client.stream, PollFlags::IN));
             let listener = PollFd::new(&self.listener, PollFlags::IN);
             let mut ready: Vec<PollFd<'_>> = [listener].into_iter().chain(streams).collect();
-            let look_ns = i64::try_from(LOOK.as_nanos()).unwrap_or(i64::MAX);
+            let look_ns = units::nanos(LOOK);
             poll(&mut ready, Some(&timespec(look_ns))).unwrap_or_default();
             let now_ns = SystemClock.boottime_ns();
             for mut client in core::mem::take(&mut clients) {

@@ -238,7 +238,7 @@ fn refuse_what_cannot_run(
 fn announce(opened: &::qualify::Opened, plan: &Plan) -> anyhow::Result<()> {
     let (size, provided) = (opened.target.size_bytes, opened.provided());
     let bytes_per_s = opened.first_look(&SystemClock)?;
-    let fixed_ns = i64::try_from(plan.fixed_time(provided).as_nanos()).unwrap_or(i64::MAX);
+    let fixed_ns = units::nanos(plan.fixed_time(provided));
     let parts: Vec<&str> = plan.parts_with(provided).map(Part::name).collect();
     let estimate = view::qualify_estimate(plan.bytes(size, provided), bytes_per_s, fixed_ns);
     say(&format!("qualify: {}: {estimate}", parts.join(", ")));

@@ -66,7 +66,7 @@ fn wanted(flags: &Flags) -> Vec<(usize, usize)> {
 /// Looking begins with the first time that somebody asks.
 fn wait(flags: &Flags, pages: &mut TopPages, at: At, stop: &StopFlag) {
     let begun_ns = SystemClock.boottime_ns();
-    let duration_ns = i64::try_from(flags.duration.as_nanos()).unwrap_or(i64::MAX);
+    let duration_ns = units::nanos(flags.duration);
     let mut progress = Progress::new("top");
     while !stop.is_set() {
         let ask = |tab| Ask { tab, grouping: 0, query: "", at };

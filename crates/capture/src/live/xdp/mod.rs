@@ -181,8 +181,7 @@ impl XdpSource {
     /// Looks for packets without sleeping, as long as that was asked for; true where some came.
     fn poll_busily(&self) -> bool {
         let Some(time) = self.busy_poll else { return false };
-        let until_ns = now_ns(ClockId::Monotonic)
-            .saturating_add(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX));
+        let until_ns = now_ns(ClockId::Monotonic).saturating_add(units::nanos(time));
         loop {
             for queue in &self.queues {
                 queue.receiver.look();

@@ -134,7 +134,7 @@ impl XdpTransmitter {
 
     /// Has the kernel take what is in the ring, for up to about 100 ms.
     fn push(&mut self) -> usize {
-        let until_ns = now_ns(ClockId::Monotonic) + nanos(LONGEST_WAIT);
+        let until_ns = now_ns(ClockId::Monotonic) + units::nanos(LONGEST_WAIT);
         let mut taken = 0;
         while !self.open.is_empty() {
             let kicked = if self.sender.needs_wakeup() { self.sender.kick() } else { Ok(()) };
@@ -212,8 +212,4 @@ fn wait_for_room(socket: &impl AsFd) {
     let mut fds = [PollFd::new(socket, PollFlags::OUT)];
     // Whatever it says, the rings are looked at next.
     poll(&mut fds, Some(&time)).unwrap_or_default();
-}
-
-fn nanos(time: Duration) -> i64 {
-    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }
