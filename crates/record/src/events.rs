@@ -179,11 +179,7 @@ pub(crate) struct Speaker {
 impl Speaker {
     /// What is to be said now: of what has just happened, and of what was held back.
     pub(crate) fn hear(&mut self, news: Vec<News>, (now_ns, at): (i64, Timestamp)) -> Vec<Event> {
-        let mut said = self.held(|line| now_ns.saturating_sub(line.said_ns) >= EVERY_NS);
-        for key in said.iter().map(|(key, _)| key) {
-            self.lines.entry(key.clone()).and_modify(|line| line.said_ns = now_ns);
-        }
-        let mut said: Vec<Event> = said.drain(..).map(|(_, event)| event).collect();
+        let mut said = self.held(now_ns);
         for News { kind, subject, text } in news {
             said.extend(self.one(Event { kind, at, text }, subject, now_ns));
         }
@@ -198,7 +194,7 @@ impl Speaker {
 
     /// What was held back, said in the end.
     pub(crate) fn rest(&mut self) -> Vec<Event> {
-        self.held(|_| true).into_iter().map(|(_, event)| event).collect()
+        self.held(i64::MAX)
     }
 
     /// The newest that were said, the oldest first.
@@ -228,19 +224,21 @@ impl Speaker {
     }
 
     /// Takes out what was held back of the lines that are due, in the order of time.
-    fn held(&mut self, is_due: impl Fn(&Line) -> bool) -> Vec<((EventKind, String), Event)> {
-        let due = self.lines.iter_mut().filter(|(_, line)| is_due(line));
+    fn held(&mut self, now_ns: i64) -> Vec<Event> {
+        let is_due = |line: &&mut Line| now_ns.saturating_sub(line.said_ns) >= EVERY_NS;
+        let due = self.lines.values_mut().filter(is_due);
         let mut events: Vec<_> = due
-            .filter_map(|(key, line)| {
+            .filter_map(|line| {
                 let mut event = line.held.take()?;
+                line.said_ns = now_ns;
                 let more = core::mem::take(&mut line.unsaid).saturating_sub(1);
                 if more > 0 {
                     event.text = format!("{} ({more} more since the last line)", event.text);
                 }
-                Some((key.clone(), event))
+                Some(event)
             })
             .collect();
-        events.sort_by_key(|(_, event)| event.at);
+        events.sort_by_key(|event| event.at);
         events
     }
 }

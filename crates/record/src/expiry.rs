@@ -205,8 +205,8 @@ impl Expiry {
         clock: &dyn Clock,
     ) -> Result<bool, volume::Error> {
         let until_ns = clock.boottime_ns().saturating_add(wait_ns);
+        let Some(seeker) = &self.seeker else { return Ok(false) };
         let found = loop {
-            let Some(seeker) = &self.seeker else { return Ok(false) };
             match seeker.answers.recv_timeout(LISTEN) {
                 Ok(found) => break found,
                 Err(RecvTimeoutError::Disconnected) => return Ok(false),

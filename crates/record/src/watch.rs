@@ -24,6 +24,7 @@ const TIMES_LONGEST: u64 = 2;
 /// Without a qualification a write is slow from here on; with one, never below the second.
 const SLOW_NS: u64 = 1_000_000_000;
 const SLOW_NS_MIN: u64 = 100_000_000;
+
 /// When a write is slow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SlowLimit {

@@ -248,7 +248,7 @@ impl History {
         let clock = self.disks.timeline().clone();
         loop {
             let more = writer.erase_next(&clock);
-            // A discard that is waited for ends by polls alone, a write by what `drain` does, too.
+            // `drain` waits for writes alone: that a discard is complete shows in a poll.
             let polled = more.and_then(|more| writer.poll_at_once(&clock).map(|()| more));
             let drained = polled.and_then(|more| writer.drain(&clock).map(|()| more));
             match drained {

@@ -79,8 +79,8 @@ pub fn salvage(devices: Vec<Box<dyn ReadAt>>) -> Result<Salvaged, Error> {
 }
 
 /// Where the ring ends: by the search, and where that is led astray by the first heads of all
-/// slots. Where a device has no superblock (else it `has_all`), those of the others may be of
-/// before they left, and nothing says which epochs came up since.
+/// slots. Unless every device has a superblock (`has_all`), those that are left may be of devices
+/// that left the volume before its end: nothing says which epochs came up since.
 fn newest_of(reader: &mut Reader, has_all: bool) -> Result<Newest, Error> {
     let searched = if has_all { reader.search() } else { Ok(None) };
     if let Ok(Some(newest)) = searched {

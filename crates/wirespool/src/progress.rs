@@ -91,14 +91,13 @@ impl Progress {
 
     fn show(&mut self, share: Option<(u64, u64)>, text: &dyn Fn() -> String) {
         let now = SystemClock.boottime_ns();
-        if now - self.start_ns < PATIENCE_NS || !takes_a_line(&io::stderr()) {
+        let is_time = self.is_terminal || now - self.last_line_ns >= LINE_EVERY_NS;
+        if now - self.start_ns < PATIENCE_NS || !is_time || !takes_a_line(&io::stderr()) {
             return;
         }
         if !self.is_terminal {
-            if now - self.last_line_ns >= LINE_EVERY_NS {
-                self.last_line_ns = now;
-                say(&format!("{}: {}", self.verb, text()));
-            }
+            self.last_line_ns = now;
+            say(&format!("{}: {}", self.verb, text()));
             return;
         }
         let verb = self.verb;

@@ -1,30 +1,23 @@
 //! What is said of a recording whose beginning the ring has overwritten.
 
-use device::{Modelled, Pool};
+use device::Pool;
 use extract::{Asking, standing};
 use format::geometry::PIECE_BYTES_MIN;
-use format::head::{HEAD_BYTES, HeadKey, Kind, VolumeId};
+use format::head::{HEAD_BYTES, Kind};
 use format::recorded::Recorded;
-use format::superblock::MemberEntry;
 use units::{ManualClock, Timestamp};
-use volume::{CreateOptions, Filled, Identity, Opener, Reader, create, mount};
+use volume::{Filled, Opener, mount};
+
+use crate::recorder::Volume;
 
 /// Packets that came before the clock was set back have later times than the heads behind them.
 #[test]
 fn a_clock_that_was_set_back_makes_nothing_held_that_is_overwritten() {
-    let disk = Modelled::instant(16 << 20);
-    let identity = Identity {
-        volume_id: VolumeId([1; 16]),
-        head_key: HeadKey([2; 32]),
-        members: vec![MemberEntry::new([3; 16], String::new())],
-        spares: Vec::new(),
-        created: Timestamp(0),
-    };
-    let options = CreateOptions { piece_bytes: PIECE_BYTES_MIN, ..CreateOptions::default() };
-    create(&mut [Box::new(disk.clone())], &options, &identity).unwrap();
+    let volume = Volume::new(PIECE_BYTES_MIN, 16 << 20);
+    let device = device::open(&volume.path, &device::Options::default()).unwrap();
     let (before, after) = (Timestamp(9_000), Timestamp(1_000));
     let (early, late) = (ManualClock::new(before), ManualClock::new(after));
-    let mut writer = mount(vec![Box::new(disk.clone())], &Opener::alone(&early)).unwrap().0;
+    let mut writer = mount(vec![device], &Opener::alone(&early)).unwrap().0;
     let pool = Pool::new(80, usize::try_from(PIECE_BYTES_MIN).unwrap()).unwrap();
     let first = writer.next();
     let laps = writer.geometry().slots + 8;
@@ -40,7 +33,7 @@ fn a_clock_that_was_set_back_makes_nothing_held_that_is_overwritten() {
         writer.append(filled, clock).unwrap();
         writer.drain(clock).unwrap();
     }
-    let reader = Reader::open(vec![Box::new(disk)]).unwrap();
+    let reader = volume::open_reader(&volume.path, &[]).unwrap();
     let span = reader.span().unwrap();
     assert!(span.tail > first.sequence + 8, "the first stripes are overwritten");
     let asking =

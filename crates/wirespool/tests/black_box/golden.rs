@@ -65,8 +65,16 @@ pub(crate) fn from_50_ports(count: u32) -> Vec<u8> {
 
 /// Frames with their times as a pcap file with nanoseconds.
 pub(crate) fn pcap(packets: impl Iterator<Item = (u64, Vec<u8>)>) -> Vec<u8> {
+    pcap_of(1, packets)
+}
+
+/// The same of any link type.
+pub(crate) fn pcap_of(
+    link_type: u32,
+    packets: impl IntoIterator<Item = (u64, Vec<u8>)>,
+) -> Vec<u8> {
     let mut file = Vec::new();
-    for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 262_144, 1] {
+    for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 262_144, link_type] {
         file.extend(word.to_le_bytes());
     }
     for (time, frame) in packets {

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use crate::machine::{PAIR, Ran, Volume, command, enter, run};
+use crate::machine::{CAPTURES, PAIR, Ran, Volume, command, enter, run};
 
 /// Far more than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -151,14 +151,13 @@ fn an_adapter_without_times_is_said_when_the_recording_begins() {
 #[test]
 fn what_a_killed_recorder_lost_heads_the_report_of_the_next() {
     let volume = Volume::empty();
-    let record = ["record", &volume.path, "--index-dir", &volume.index, "--pool", "8M"];
-    let read = ["--read", crate::machine::CAPTURES];
-    run(&[&record[..], &read].concat()).done();
+    let read = ["--read", CAPTURES];
+    volume.record(&read).done();
     let mut recorder = Recorder::start(&volume, &["--read", "-"]);
     recorder.says("recording standard input into ");
     recorder.child.kill().unwrap();
     recorder.stop();
-    let next = run(&[&record[..], &read].concat());
+    let next = volume.record(&read);
     assert!(heading(&next).contains("not known: what passed from "), "{next:?}");
     assert!(!next.out.contains("nothing was lost"), "{next:?}");
 }

@@ -4,7 +4,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use crate::machine::{BINARY, Ran, Volume, run};
+use crate::golden::pcap_of;
+use crate::machine::{BINARY, Ran, Volume};
 
 const PACKAGE: &str = "stenographer-client";
 
@@ -113,17 +114,6 @@ fn question() -> Vec<u8> {
     packet
 }
 
-fn pcap(path: &str, link_type: u32, seconds: u32, packet: &[u8]) {
-    let len = u32::try_from(packet.len()).unwrap();
-    let mut file = Vec::new();
-    let words = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, link_type, seconds, 0, len, len];
-    for word in words {
-        file.extend(u32::to_le_bytes(word));
-    }
-    file.extend(packet);
-    std::fs::write(path, file).unwrap();
-}
-
 #[test]
 fn an_answer_with_several_link_types_reaches_tcpdump_whole() {
     let volume = Volume::empty();
@@ -131,11 +121,11 @@ fn an_answer_with_several_link_types_reaches_tcpdump_whole() {
     let linux_cooked =
         [&[0, 0, 0, 1, 0, 6, 2, 0, 0, 0, 0, 2, 0, 0, 8, 0][..], &question()].concat();
     let inputs = [(1, ethernet), (101, question()), (113, linux_cooked)];
-    for (number, (link_type, packet)) in (0..).zip(&inputs) {
+    for (number, (link_type, packet)) in (0..).zip(inputs) {
         let file = volume.file(&format!("{link_type}.pcap"));
-        pcap(&file, *link_type, 1_700_000_000 + number, packet);
-        let record = ["record", &volume.path, "--index-dir", &volume.index, "--pool", "8M"];
-        run(&[&record[..], &["--read", &file]].concat()).done();
+        let time_ns = (1_700_000_000 + number) * 1_000_000_000;
+        std::fs::write(&file, pcap_of(link_type, [(time_ns, packet)])).unwrap();
+        volume.record(&["--read", &file]).done();
     }
     let Some(theirs) = Theirs::over(volume) else { return };
     let ran = theirs.call(&["port 53", "-n", "-t"]).done();
