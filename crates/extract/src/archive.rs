@@ -1,6 +1,7 @@
 //! A volume opened for reading, with what is known of its segments.
 
 use core::ops::RangeInclusive;
+use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::thread;
@@ -24,6 +25,11 @@ const HOLE_SLOTS_MAX: u64 = 64;
 /// read ahead, so many bytes of each: every question begins there.
 const FILES_AHEAD: usize = 32;
 const ENDS_AHEAD: u64 = 256 << 10;
+
+/// A recorder whose last sign of life is not farther away than this may be about to open the rest.
+const JUST: Duration = Duration::from_secs(2);
+/// So long it has for that until it answers.
+const BEGINNING: Duration = Duration::from_secs(1);
 
 /// A run of stripes whose sessions are looked for together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,6 +63,13 @@ pub(crate) struct Archive {
     members: Vec<PathBuf>,
 }
 
+/// Nobody stopped in order, and a moment ago somebody lived: a recorder that was killed leaves the
+/// same as one that has begun since it was asked for.
+fn is_just_begun(reader: &Reader, now: Timestamp) -> bool {
+    let alive = reader.last_alive().filter(|_| !reader.has_stopped_in_order());
+    alive.is_some_and(|at| u128::from(at.0.abs_diff(now.0)) <= JUST.as_nanos())
+}
+
 impl Archive {
     /// Opens the volume and learns of its segments: from the newest INDEX back, then from the
     /// cache.
@@ -69,7 +82,14 @@ impl Archive {
             ahead.spawn_scoped(scope, read_ahead).map_err(Error::Thread)?;
             Ok::<(), Error>(reader.find_newest()?)
         })?;
+        let has_begun = !options.is_recorded
+            && is_just_begun(&reader, now)
+            && options.recorder.has_begun(BEGINNING);
+        if has_begun {
+            reader = volume::open_reader(&options.volume, &options.members)?;
+        }
         let mut archive = Self::of_reader(reader, options, now);
+        archive.is_recorded |= has_begun;
         archive.path = Some(options.volume.clone());
         archive.cache = cache;
         archive.load_directories();

@@ -37,6 +37,7 @@ mod merge;
 mod output;
 mod payload;
 mod rebuild;
+mod recorder;
 mod request;
 mod salvage;
 mod scan;
@@ -69,6 +70,7 @@ pub use follow::follow;
 pub use losses::Loss;
 pub use output::{OpenOutput, OpenSession, OutputSummary, SessionStart, Target};
 pub use payload::{Pattern, PatternError};
+pub use recorder::Recorder;
 pub use request::{Limits, Request, SessionIds};
 pub use salvage::{SalvageReport, Salvaging, salvage};
 pub use sorted::{SORT_BYTES_MAX, SortBy, Sorted};
@@ -98,4 +100,6 @@ pub struct Options {
     pub workers: Workers,
     /// A recorder of the volume runs, and has just made durable what it had taken.
     pub is_recorded: bool,
+    /// Who is asked once more, where it seems that a recorder has begun since.
+    pub recorder: Recorder,
 }

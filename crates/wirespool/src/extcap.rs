@@ -161,7 +161,8 @@ fn install(folder: Option<&Path>) -> Outcome {
 fn capture(flags: &Flags, interface: Interface, fifo: &Path) -> anyhow::Result<()> {
     let no_volume = || Usage("the volume is not set: Wireshark asks for it in the settings".into());
     let volume = flags.volume.clone().ok_or_else(no_volume)?;
-    let mut options = Options { volume: volume.clone(), ..Options::default() };
+    let recorder = recorder::beginning(volume.clone(), Vec::new());
+    let mut options = Options { volume: volume.clone(), recorder, ..Options::default() };
     let filter = flags.extcap_capture_filter.as_deref().filter(|text| !text.trim().is_empty());
     let packet_filter = filter.map(arguments::packet_filter).transpose()?;
     let text = match interface {

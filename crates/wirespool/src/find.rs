@@ -193,6 +193,7 @@ impl ReadingFlags {
             warn(&format!("{path} has no superblock of a volume: it was left out"));
         }
         Options {
+            recorder: recorder::beginning(volume.clone(), members.clone()),
             volume,
             members,
             index_dir: self.index_dir.clone(),

@@ -398,6 +398,7 @@ fn standing(
         vlan_in_key,
         workers: options.workers.clone(),
         is_recorded: true,
+        ..::extract::Options::default()
     };
     let order = Order {
         query_text,

@@ -23,6 +23,8 @@ const SYNC_PATIENCE: Duration = Duration::from_secs(2);
 const MARGIN: Duration = Duration::from_secs(1);
 /// Each time some rows are written that might have been shared: not more often than this.
 const BETWEEN_SYNCS_NS: i64 = 100_000_000;
+/// Between two questions to one that does not answer yet.
+const BETWEEN_ASKS_NS: i64 = 50_000_000;
 
 /// Answers for a recording until it is dropped.
 #[derive(Debug)]
@@ -105,17 +107,39 @@ fn socket_of(volume: &Path, members: &[PathBuf]) -> Option<String> {
 /// Has the recorder of a volume, if one runs, make durable what it has taken so far, so that who
 /// reads next sees it. Whether one runs, as far as it can be asked.
 pub(crate) fn catch_up(volume: &Path, members: &[PathBuf]) -> bool {
-    let Some(socket) = socket_of(volume, members) else { return false };
-    let answer = ask(&socket, SYNC, SYNC_PATIENCE + MARGIN);
+    socket_of(volume, members).and_then(|socket| try_catch_up(&socket)).unwrap_or(false)
+}
+
+/// The same of the recorder that answers there; `None` where none does.
+fn try_catch_up(socket: &str) -> Option<bool> {
+    let answer = ask(socket, SYNC, SYNC_PATIENCE + MARGIN);
     let is_there = matches!(answer, Ok(Some(_)));
     let why = match answer {
-        Ok(None) => return false,
-        Ok(Some(answer)) if answer == DONE => return true,
+        Ok(None) => return None,
+        Ok(Some(answer)) if answer == DONE => return Some(true),
         Ok(Some(_)) => format!("it has not stored them within {} s", SYNC_PATIENCE.as_secs()),
         Err(error) => crate::failure::line(&error.into()),
     };
     say(&format!("the recorder's newest packets are not in the answer: {why}"));
-    is_there
+    Some(is_there)
+}
+
+/// Asks for a recorder that may have begun a moment ago: until it answers, or for so long.
+pub(crate) fn beginning(volume: PathBuf, members: Vec<PathBuf>) -> ::extract::Recorder {
+    ::extract::Recorder::new(move |patience| {
+        let Some(socket) = socket_of(&volume, &members) else { return false };
+        let until_ns = SystemClock.boottime_ns().saturating_add(units::nanos(patience));
+        loop {
+            if let Some(is_there) = try_catch_up(&socket) {
+                return is_there;
+            }
+            let now_ns = SystemClock.boottime_ns();
+            if now_ns >= until_ns {
+                return false;
+            }
+            SystemClock.sleep_until(now_ns.saturating_add(BETWEEN_ASKS_NS));
+        }
+    })
 }
 
 /// How the recording on a volume stands, as JSON, if one goes on and may be asked.

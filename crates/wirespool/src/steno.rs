@@ -192,7 +192,12 @@ fn answer(
     how: How,
 ) -> anyhow::Result<Verdict> {
     let is_recorded = recorder::catch_up(volume, &[]);
-    let options = Options { volume: volume.to_path_buf(), is_recorded, ..Options::default() };
+    let options = Options {
+        volume: volume.to_path_buf(),
+        is_recorded,
+        recorder: recorder::beginning(volume.to_path_buf(), Vec::new()),
+        ..Options::default()
+    };
     let stop = StopFlag::install()?;
     let is_over = || how.until.is_some_and(|until| since_boot() >= until);
     let go_on = &mut |_: &::extract::Progress| {

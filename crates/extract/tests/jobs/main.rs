@@ -11,6 +11,7 @@
 
 mod anonymised;
 mod answers;
+mod beginning;
 mod connections;
 mod corpus;
 mod extremes;
