@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use crate::{MUTANT_SEEDS, lab, miri, mutants, process, tidy};
+use crate::{MUTANT_SEEDS, SQL, lab, miri, mutants, process, tidy};
 
 /// What the steps said, summed.
 #[derive(Default)]
@@ -46,9 +46,6 @@ const AGAIN_MAX: usize = 4;
 
 /// Rules of recovery that are left out: each costs a minute or two.
 const SOME_MUTANTS: usize = 3;
-
-/// What packages have and a plain build has not.
-const SQL: &str = "wirespool/sql";
 
 /// Runs every step; returns whether all passed.
 pub(crate) fn run() -> bool {
@@ -217,6 +214,9 @@ impl Tally {
         }
         let failed = line.strip_prefix("test ").and_then(|line| line.strip_suffix(" ... FAILED"));
         self.failed_tests.extend(failed.map(str::to_owned));
+        if line.starts_with("lab ") && line.contains(": FAILED after ") {
+            self.failures.push(line.to_owned());
+        }
         if let Some(reason) = line.trim_start().strip_prefix("not run: ") {
             let name = std::mem::take(&mut self.test_name);
             let separator = if name.is_empty() { "" } else { ": " };
@@ -307,6 +307,13 @@ mod tests {
         let expected =
             ["not run: live::stored_equals_sent: needs CAP_NET_RAW", "not run: 2 ignored tests"];
         assert_eq!(skipped.not_run, expected);
+    }
+
+    #[test]
+    fn a_failed_case_of_the_lab_is_named_at_the_end() {
+        let failed = "lab power-cut: FAILED after 61 s: it did not end";
+        let said = tally(&["lab healed: passed in 9 s: what fails comes back", failed]);
+        assert_eq!(said.failures, [failed]);
     }
 
     #[test]

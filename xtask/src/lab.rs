@@ -6,11 +6,14 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use crate::SQL;
 use crate::process::{cargo, root, text};
 
 /// The command that runs the lab, with both programs built.
 pub(crate) fn command(arguments: &[&str]) -> Result<Command> {
-    let build = ["build", "--locked", "--message-format=json", "-p", "wirespool", "-p", "lab"];
+    // What the tests have built: with other features every library would be built once more.
+    let build = ["test", "--no-run", "--locked", "--message-format=json", "--workspace"];
+    let build = [&build[..], &["--features", SQL]].concat();
     let messages = text(&mut cargo(&build))?;
     let mut lab = Command::new(executable(&messages, "lab")?);
     lab.current_dir(root()).args(["run", "--wirespool"]);
@@ -23,11 +26,12 @@ pub(crate) fn run(arguments: &[&str]) -> Result<bool> {
     Ok(command(arguments)?.status().context("cannot run the lab")?.success())
 }
 
-/// Where cargo put a program, from its messages.
+/// Where cargo put a program, not its unit tests, from its messages.
 fn executable(messages: &str, name: &str) -> Result<PathBuf> {
     let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let path = messages
         .filter(|message| message.pointer("/target/name").is_some_and(|found| found == name))
+        .filter(|message| message.pointer("/profile/test") == Some(&Value::Bool(false)))
         .find_map(|message| Some(PathBuf::from(message.get("executable")?.as_str()?)));
     path.with_context(|| format!("cargo built no program {name}"))
 }
@@ -38,9 +42,12 @@ mod tests {
 
     #[test]
     fn programs_are_found_in_the_messages_of_cargo() {
-        let library = "{\"target\":{\"name\":\"lab\"},\"executable\":null}";
-        let program = "{\"target\":{\"name\":\"lab\"},\"executable\":\"/t/lab\"}";
-        let messages = format!("{library}\nno json\n{program}\n");
+        let message = |executable: &str, is_test: bool| {
+            let program = "\"target\":{\"name\":\"lab\"}";
+            format!("{{{program},\"profile\":{{\"test\":{is_test}}},\"executable\":{executable}}}")
+        };
+        let (library, tests) = (message("null", false), message("\"/t/lab-1\"", true));
+        let messages = format!("{library}\nno json\n{tests}\n{}\n", message("\"/t/lab\"", false));
         assert_eq!(executable(&messages, "lab").unwrap(), PathBuf::from("/t/lab"));
         assert!(executable(&messages, "wirespool").is_err());
     }

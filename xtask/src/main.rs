@@ -30,6 +30,9 @@ usage: cargo xtask COMMAND
                          or in an empty Debian root (needs root and debootstrap)
   lab [--short] [CASE...]  the recorder on failing disks in a virtual machine (lab/README.md)";
 
+/// What packages have and a plain build has not.
+pub(crate) const SQL: &str = "wirespool/sql";
+
 /// Histories in which each mutant must be caught.
 pub(crate) const MUTANT_SEEDS: u64 = 2000;
 
