@@ -17,6 +17,9 @@ use super::input::is_ready;
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
 /// Compressed bytes read at once.
 const READ_SIZE: usize = 64 << 10;
+/// So many compressed bytes that unpack to nothing are looked at in one go: members and frames may
+/// be empty without end, and who reads is to hear a stop between them.
+const FRUITLESS_BYTES: usize = 1 << 20;
 
 /// What made a file smaller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,7 +55,7 @@ impl Unpacked {
         seen: Vec<u8>,
         (file, waits): (File, bool),
     ) -> io::Result<Self> {
-        let packed = Cursor::new(seen).chain(Ready { file, waits });
+        let packed = Cursor::new(seen).chain(Ready { file, waits, left: FRUITLESS_BYTES });
         let packed = BufReader::with_capacity(READ_SIZE, packed);
         Ok(match compression {
             Compression::Gzip => Self::Gzip(Box::new(MultiGzDecoder::new(packed))),
@@ -76,6 +79,11 @@ impl Unpacked {
 
 impl Read for Unpacked {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let packed = match self {
+            Self::Gzip(decoder) => decoder.get_mut(),
+            Self::Zstd(decoder) => decoder.get_mut(),
+        };
+        packed.get_mut().get_mut().1.left = FRUITLESS_BYTES;
         match self {
             Self::Gzip(decoder) => decoder.read(room),
             Self::Zstd(decoder) => decoder.read(room),
@@ -92,18 +100,24 @@ impl core::fmt::Debug for Unpacked {
     }
 }
 
-/// A file or a pipe that is read only when it has something, so that nothing waits within a
-/// decoder.
+/// A file or a pipe that is read only when it has something, and only so far, so that nothing waits
+/// or turns for ever within a decoder.
 pub(super) struct Ready {
     file: File,
     waits: bool,
+    /// Bytes that may be read before whoever unpacks is asked again.
+    left: usize,
 }
 
 impl Read for Ready {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        if self.waits && !is_ready(&self.file, core::time::Duration::ZERO)? {
+        let is_empty = self.waits && !is_ready(&self.file, core::time::Duration::ZERO)?;
+        if is_empty || self.left == 0 {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        self.file.read(room)
+        let room = room.get_mut(..room.len().min(self.left)).unwrap_or_default();
+        let count = self.file.read(room)?;
+        self.left -= count;
+        Ok(count)
     }
 }

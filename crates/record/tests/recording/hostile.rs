@@ -245,6 +245,18 @@ fn a_stop_is_heard_whatever_an_input_gives() {
             pipe.write_all(&block)
         });
     }
+    // Compressed, and nothing in it: members of gzip, frames of zstd, frames that are skipped.
+    let gzip: &[u8] = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let zstd: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd, 0x20, 0, 1, 0, 0];
+    let skipped: &[u8] = &[0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0];
+    let packed = [("gzip", gzip, gzip), ("zstd", zstd, zstd), ("skipped", zstd, skipped)];
+    for (name, first, empty) in packed {
+        let (mut first, many) = (Some(first), empty.repeat((64 << 10) / empty.len() + 1));
+        written(&path(name), move |pipe| {
+            pipe.write_all(first.take().unwrap_or_default())?;
+            pipe.write_all(&many)
+        });
+    }
     // Blocks of stenotype with no packets: a file with a large hole.
     let mut header = vec![0; 48];
     header[0] = 2;
@@ -252,7 +264,8 @@ fn a_stop_is_heard_whatever_an_input_gives() {
     fs::write(path("hole"), header).unwrap();
     OpenOptions::new().write(true).open(path("hole")).unwrap().set_len(1 << 40).unwrap();
 
-    for name in names.into_iter().chain(["nobody", "silent", "drops", "hole"]) {
+    let names = names.into_iter().chain(packed.iter().map(|(name, ..)| *name));
+    for name in names.chain(["nobody", "silent", "drops", "hole"]) {
         let elapsed = time_to_stop(&volume, path(name));
         assert!(elapsed < Duration::from_secs(1), "{name}: {elapsed:?}");
     }
