@@ -351,6 +351,10 @@ pub enum HeadError {
     /// Counts out of bounds.
     #[error("counts are out of bounds")]
     Counts,
+    /// The common part holds something where this version writes nothing: written again, for a
+    /// member that takes another's place, the stripe would have another identity.
+    #[error("something is set that this version does not know")]
+    Unknown,
 }
 
 const FLAG_CLEAN_STOP: u16 = 1;
@@ -391,7 +395,7 @@ impl Head {
     }
 
     /// Reads a head: magic, version, checksum, MAC (when a key is given: only salvage has none),
-    /// then ranges.
+    /// then ranges, and that nothing else is set in the common part.
     pub fn decode(page: &[u8; HEAD_BYTES], key: Option<&HeadKey>) -> Result<Self, HeadError> {
         if get::<8>(page, at::MAGIC) != MAGIC {
             return Err(HeadError::Magic);
@@ -413,6 +417,11 @@ impl Head {
             return Err(HeadError::Checksum);
         }
         let stripe = StripeHead::decode(page)?;
+        let mut again = [0; HEAD_BYTES];
+        stripe.encode(&mut again);
+        if again.get(at::COMMON..at::CID) != page.get(at::COMMON..at::CID) {
+            return Err(HeadError::Unknown);
+        }
         let row_crcs =
             (0..usize::from(stripe.rows)).map(|row| get_u32(page, at::ROW_CRCS + 4 * row));
         let piece = PieceHead {
