@@ -2,6 +2,7 @@
 
 use core::net::{IpAddr, Ipv4Addr};
 use core::ops::{ControlFlow, RangeInclusive};
+use std::sync::LazyLock;
 
 use bytes::Bytes;
 use format::slice::{Names, Slice};
@@ -48,8 +49,12 @@ fn sorted(mut rows: Vec<Slice>) -> Vec<(u64, Slice)> {
 
 /// One ordinary row, to be changed by the tests.
 fn row() -> Slice {
-    let mut runner = proptest::test_runner::TestRunner::deterministic();
-    arbitrary::slice().new_tree(&mut runner).unwrap().current()
+    // Made once: the strategies of its texts are compiled each time.
+    static ROW: LazyLock<Slice> = LazyLock::new(|| {
+        let mut runner = proptest::test_runner::TestRunner::deterministic();
+        arbitrary::slice().new_tree(&mut runner).unwrap().current()
+    });
+    ROW.clone()
 }
 
 fn at(second: i64) -> Timestamp {
