@@ -23,7 +23,7 @@ mod source;
 pub mod untrusted;
 
 pub use error::{Damage, Error};
-pub use file::{FileOptions, FileSource};
+pub use file::{FILE_BYTES_MAX, FileOptions, FileSource};
 pub use live::{
     FrameLimits, FrameSender, LiveOptions, LiveSource, Outlet, Timestamps, Transmitter, Unfit,
     XdpSource, XdpTransmitter,

@@ -33,6 +33,9 @@ const OPTIONS_BYTES_MAX: usize = 4096;
 /// Notes of one source; the rest is counted.
 const NOTES_MAX: usize = 100;
 
+/// The largest packet of any link type.
+pub(super) const PACKET_BYTES_MAX: usize = 128 << 20;
+
 /// Largest packet that libpcap and Wireshark read and write, with the exceptions that both make: a
 /// larger size can only be damage.
 pub(super) fn largest_packet(link_type: LinkType) -> usize {
@@ -40,7 +43,7 @@ pub(super) fn largest_packet(link_type: LinkType) -> usize {
     const USBPCAP: LinkType = LinkType(249);
     const EBHSCR: LinkType = LinkType(279);
     match link_type {
-        DBUS | USBPCAP => 128 << 20,
+        DBUS | USBPCAP => PACKET_BYTES_MAX,
         EBHSCR => 8 << 20,
         _ => 256 << 10,
     }

@@ -37,6 +37,12 @@ use input::{Filled, Input};
 use intake::{Intake, Parsed, Refused, Stop};
 use unpack::Compression;
 
+/// The most memory that reading files takes, one after the other: the window of what is unpacked, a
+/// packet, and what is known of interfaces, with buffers.
+pub const FILE_BYTES_MAX: usize =
+    unpack::WINDOW_BYTES_MAX + intake::PACKET_BYTES_MAX + OTHER_BYTES_MAX;
+const OTHER_BYTES_MAX: usize = 32 << 20;
+
 /// Files opened, buffers parsed and filled within one call, at most. A block of 16 MiB takes seven,
 /// for the buffer doubles.
 const STEPS_MAX: usize = 16;

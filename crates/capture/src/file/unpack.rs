@@ -15,6 +15,8 @@ use super::input::is_ready;
 /// The largest window of zstd that is unpacked, as a power of two: what its own program takes
 /// without being told to.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
+/// That window in bytes.
+pub(super) const WINDOW_BYTES_MAX: usize = 1 << ZSTD_WINDOW_LOG_MAX;
 /// Compressed bytes read at once.
 const READ_SIZE: usize = 64 << 10;
 /// So many compressed bytes that unpack to nothing are looked at in one go: members and frames may
@@ -43,7 +45,14 @@ impl Compression {
 type Packed = BufReader<Chain<Cursor<Vec<u8>>, Ready>>;
 
 /// Reads what a compressed file holds.
-pub(super) enum Unpacked {
+pub(super) struct Unpacked {
+    decoder: Unpacker,
+    /// It has given everything that it can without more of the file. Zstd's takes it for damage to
+    /// be asked again and again then.
+    is_drained: bool,
+}
+
+enum Unpacker {
     Gzip(Box<MultiGzDecoder<Packed>>),
     Zstd(Box<Decoder<'static, Packed>>),
 }
@@ -57,21 +66,22 @@ impl Unpacked {
     ) -> io::Result<Self> {
         let packed = Cursor::new(seen).chain(Ready { file, waits, left: FRUITLESS_BYTES });
         let packed = BufReader::with_capacity(READ_SIZE, packed);
-        Ok(match compression {
-            Compression::Gzip => Self::Gzip(Box::new(MultiGzDecoder::new(packed))),
+        let decoder = match compression {
+            Compression::Gzip => Unpacker::Gzip(Box::new(MultiGzDecoder::new(packed))),
             Compression::Zstd => {
                 let mut decoder = Decoder::with_buffer(packed)?;
                 decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
-                Self::Zstd(Box::new(decoder))
+                Unpacker::Zstd(Box::new(decoder))
             }
-        })
+        };
+        Ok(Self { decoder, is_drained: false })
     }
 
     /// The compressed file.
     pub(super) fn file(&self) -> &File {
-        let packed = match self {
-            Self::Gzip(decoder) => decoder.get_ref(),
-            Self::Zstd(decoder) => decoder.get_ref(),
+        let packed = match &self.decoder {
+            Unpacker::Gzip(decoder) => decoder.get_ref(),
+            Unpacker::Zstd(decoder) => decoder.get_ref(),
         };
         &packed.get_ref().get_ref().1.file
     }
@@ -79,23 +89,30 @@ impl Unpacked {
 
 impl Read for Unpacked {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        let packed = match self {
-            Self::Gzip(decoder) => decoder.get_mut(),
-            Self::Zstd(decoder) => decoder.get_mut(),
+        let packed = match &mut self.decoder {
+            Unpacker::Gzip(decoder) => decoder.get_mut(),
+            Unpacker::Zstd(decoder) => decoder.get_mut(),
         };
-        packed.get_mut().get_mut().1.left = FRUITLESS_BYTES;
-        match self {
-            Self::Gzip(decoder) => decoder.read(room),
-            Self::Zstd(decoder) => decoder.read(room),
+        let file = &mut packed.get_mut().get_mut().1;
+        if self.is_drained && file.is_empty()? {
+            return Err(io::ErrorKind::WouldBlock.into());
         }
+        file.left = FRUITLESS_BYTES;
+        let read = match &mut self.decoder {
+            Unpacker::Gzip(decoder) => decoder.read(room),
+            Unpacker::Zstd(decoder) => decoder.read(room),
+        };
+        let is_drained = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
+        self.is_drained = read.as_ref().is_err_and(is_drained);
+        read
     }
 }
 
 impl core::fmt::Debug for Unpacked {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            Self::Gzip(_) => "Gzip",
-            Self::Zstd(_) => "Zstd",
+        f.write_str(match self.decoder {
+            Unpacker::Gzip(_) => "Gzip",
+            Unpacker::Zstd(_) => "Zstd",
         })
     }
 }
@@ -109,10 +126,16 @@ pub(super) struct Ready {
     left: usize,
 }
 
+impl Ready {
+    /// It has nothing to give now.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.waits && !is_ready(&self.file, core::time::Duration::ZERO)?)
+    }
+}
+
 impl Read for Ready {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        let is_empty = self.waits && !is_ready(&self.file, core::time::Duration::ZERO)?;
-        if is_empty || self.left == 0 {
+        if self.left == 0 || self.is_empty()? {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         let room = room.get_mut(..room.len().min(self.left)).unwrap_or_default();
