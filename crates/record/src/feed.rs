@@ -22,6 +22,9 @@ const IN_KERNEL_NS: i64 = 100_000_000;
 /// Inputs that broke off and are named: a directory may have any number.
 const BROKEN_OFF_MAX: usize = 1000;
 
+/// What sources tell and is kept for the report: they may be very many, or run for years.
+const NOTES_MAX: usize = 1000;
+
 /// Asked at every look whether the recording goes on.
 pub(crate) type Looking<'l> = &'l mut dyn FnMut() -> ControlFlow<()>;
 
@@ -116,7 +119,9 @@ impl<'a> Feed<'a> {
         }
         self.intake.has_seen(if is_stopped { stopped_at } else { self.clock.realtime() });
         self.count(source);
-        self.notes.extend(self.intake.take_left_out().notes());
+        for note in self.intake.take_left_out().notes() {
+            self.note(note);
+        }
         Ok(())
     }
 
@@ -154,6 +159,12 @@ impl<'a> Feed<'a> {
         self.intake.count(&source.counters());
         for note in source.notes() {
             self.events.say(EventKind::Source, &note, note.clone());
+            self.note(note);
+        }
+    }
+
+    fn note(&mut self, note: String) {
+        if self.notes.len() < NOTES_MAX {
             self.notes.push(note);
         }
     }

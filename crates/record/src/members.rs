@@ -122,6 +122,52 @@ pub(crate) fn at_start(membership: &Membership, recovery: &Recovery) -> Vec<Memb
     membership.numbers().filter_map(change).collect()
 }
 
+/// Changes that are kept: a disk may come and go for years.
+const CHANGES_MAX: usize = 1000;
+
+/// What became of members: the first and the newest changes, and how many there were between.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Changes {
+    kept: Vec<MemberChange>,
+    left_out: usize,
+}
+
+impl Changes {
+    pub(crate) fn new(first: Vec<MemberChange>) -> Self {
+        Self { kept: first, left_out: 0 }
+    }
+
+    pub(crate) fn add(&mut self, change: MemberChange) {
+        if self.kept.len() >= CHANGES_MAX {
+            self.kept.remove(CHANGES_MAX / 2);
+            self.left_out = self.left_out.saturating_add(1);
+        }
+        self.kept.push(change);
+    }
+
+    fn count(&self) -> usize {
+        self.kept.len().saturating_add(self.left_out)
+    }
+
+    /// Those behind the first `told`, as far as they are kept.
+    fn behind(&self, told: usize) -> &[MemberChange] {
+        let new = self.count().saturating_sub(told);
+        self.kept.get(self.kept.len().saturating_sub(new)..).unwrap_or_default()
+    }
+
+    /// Those that are kept, in the order of time.
+    pub(crate) fn into_kept(self) -> Vec<MemberChange> {
+        self.kept
+    }
+
+    /// What is missing between them.
+    pub(crate) fn note(&self) -> Option<String> {
+        let (left_out, half) = (self.left_out, CHANGES_MAX / 2);
+        (left_out > 0)
+            .then(|| format!("{left_out} changes of members behind the first {half} are left out"))
+    }
+}
+
 /// Tells each change once: to the system log, to the stream of events, and to a command of the
 /// user's.
 #[derive(Debug)]
@@ -150,9 +196,9 @@ impl Crier {
     }
 
     /// Tells those that are new; gives what could not be told.
-    pub(crate) fn tell(&mut self, changes: &[MemberChange], events: &Events) -> Vec<String> {
-        let new = changes.get(self.told..).unwrap_or_default();
-        self.told = changes.len().max(self.told);
+    pub(crate) fn tell(&mut self, changes: &Changes, events: &Events) -> Vec<String> {
+        let new = changes.behind(self.told);
+        self.told = changes.count();
         let mut failures = Vec::new();
         for change in new {
             (self.log)(&format!("{}: {change}", self.volume));
@@ -197,5 +243,31 @@ impl Crier {
         (running > 0).then(|| {
             format!("{running} commands of --on-member-change still run after {seconds} s")
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_that_comes_and_goes_for_years_is_told_of_and_fills_no_memory() {
+        let change = |number: usize| MemberChange {
+            member: 1,
+            path: number.to_string(),
+            what: Change::Returned,
+        };
+        let mut changes = Changes::new(vec![change(0)]);
+        let mut told = 0;
+        for number in 1..10 * CHANGES_MAX {
+            assert_eq!(changes.behind(told), [change(number - 1)]);
+            told = changes.count();
+            assert!(changes.behind(told).is_empty());
+            changes.add(change(number));
+        }
+        assert!(changes.note().unwrap().starts_with("9000 changes"));
+        let kept = changes.into_kept();
+        assert_eq!((kept.len(), &kept[0]), (CHANGES_MAX, &change(0)));
+        assert_eq!(kept.last(), Some(&change(10 * CHANGES_MAX - 1)));
     }
 }

@@ -19,6 +19,7 @@ const OTHER_BYTES: u64 = 128 << 20;
 pub(crate) struct Budget {
     pool: u64,
     kernel_rings: u64,
+    files: u64,
     index: u64,
     indexer: u64,
 }
@@ -30,9 +31,9 @@ impl Budget {
         geometry: &Geometry,
         (queues, pool): (usize, u64),
     ) -> Self {
-        let interfaces = match &options.input {
-            Input::Interfaces(names) => names.len(),
-            Input::Files(_) => 0,
+        let (interfaces, files) = match &options.input {
+            Input::Interfaces(names) => (names.len(), 0),
+            Input::Files(_) => (0, capture::FILE_BYTES_MAX),
         };
         let rings = u64::try_from(interfaces.saturating_mul(queues)).unwrap_or(u64::MAX);
         let piece = u64::from(geometry.piece_bytes);
@@ -42,21 +43,27 @@ impl Budget {
         let index = indexer::PARQUET_BYTES_MAX + PENDING_BYTES_MAX + columns;
         let indexer = options.sessions.as_ref().map_or(OTHER_BYTES, indexer::memory_bytes_max);
         let kernel_rings = rings.saturating_mul(options.kernel_ring_bytes);
-        Self { pool, kernel_rings, index, indexer }
+        let files = u64::try_from(files).unwrap_or(u64::MAX);
+        Self { pool, kernel_rings, files, index, indexer }
     }
 
     pub(crate) fn sum(&self) -> u64 {
-        let parts = [self.pool, self.kernel_rings, self.index, self.indexer, OTHER_BYTES];
-        parts.into_iter().fold(0, u64::saturating_add)
+        let Self { pool, kernel_rings, files, index, indexer } = *self;
+        [pool, kernel_rings, files, index, indexer, OTHER_BYTES]
+            .into_iter()
+            .fold(0, u64::saturating_add)
     }
 }
 
 impl fmt::Display for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pool, kernel_rings, index, indexer } = *self;
+        let Self { pool, kernel_rings, files, index, indexer } = *self;
         write!(f, "at most {} of memory: pool {}", ByteSize(self.sum()), ByteSize(pool))?;
         if kernel_rings > 0 {
             write!(f, ", kernel rings {}", ByteSize(kernel_rings))?;
+        }
+        if files > 0 {
+            write!(f, ", reading files {}", ByteSize(files))?;
         }
         let other = ByteSize(OTHER_BYTES);
         let (index, indexer) = (ByteSize(index), ByteSize(indexer));

@@ -28,7 +28,7 @@ use crate::job::{Base, Input, MaxAge, Opened, Options, Report};
 use crate::late::{Late, Skips};
 use crate::ledger::Ledger;
 use crate::links::Links;
-use crate::members::{self, Crier};
+use crate::members::{self, Changes, Crier};
 use crate::patrol::{Patrolled, Patroller};
 use crate::queues::{Fed, Feeding};
 use crate::reach::ReachBack;
@@ -205,7 +205,8 @@ impl Report {
         self.clock_doubt = shown.clock_doubt;
         self.notes.extend(shown.clock_doubt.map(|doubt| doubt.to_string()));
         self.acknowledged = shown.acknowledged;
-        self.changes = shown.changes;
+        self.notes.extend(shown.changes.note());
+        self.changes = shown.changes.into_kept();
     }
 }
 
@@ -304,7 +305,7 @@ fn board_of(opened: &Opened, now_ns: i64) -> Board {
         tail: writer.tail(),
         repairable_from: writer.repairable().start,
         durable_below: writer.durable_below(),
-        changes: members::at_start(writer.membership(), &opened.recovery),
+        changes: Changes::new(members::at_start(writer.membership(), &opened.recovery)),
         epoch: writer.epoch(),
         now_ns,
         ..Shown::default()

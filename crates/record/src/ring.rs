@@ -14,7 +14,7 @@ use crate::expiry::{Expiry, Withheld};
 use crate::hurry::ToIndexer;
 use crate::late::{Skipped, Skips};
 use crate::ledger::Ledger;
-use crate::members::{self, Change, MemberChange};
+use crate::members::{self, Change, Changes, MemberChange};
 use crate::spares::Spares;
 use crate::watchdog::{Wait, Waits};
 use device::{Buffer, Device, Shared};
@@ -121,7 +121,7 @@ pub(crate) struct Shown {
     /// Packets do not expire by the clock.
     pub(crate) clock_doubt: Option<ClockDoubt>,
     /// What became of members, in the order of time.
-    pub(crate) changes: Vec<MemberChange>,
+    pub(crate) changes: Changes,
     /// Number of the opening that goes on: members come and go with it.
     pub(crate) epoch: u32,
     /// Oldest sequence that may still be written anew.
@@ -646,7 +646,7 @@ impl RingWriter<'_> {
     fn changed(&self, member: u8, what: Change) {
         let path = members::path_of(self.writer.membership(), member);
         let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
-        board.changes.push(MemberChange { member, path, what });
+        board.changes.add(MemberChange { member, path, what });
     }
 
     fn cleaned(

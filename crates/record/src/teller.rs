@@ -53,7 +53,8 @@ impl Teller<'_> {
         // First what is stored, then what was taken: see the ledger's invariant.
         let shown = look(self.board);
         let accounts = self.ledger.accounts(&shown.stored);
-        self.notes.extend(self.crier.tell(&shown.changes, &self.events));
+        let changes = self.crier.tell(&shown.changes, &self.events);
+        self.note(changes);
         self.look_at_links(&accounts);
         self.look_at_clock(now);
         if let Some(doubt) = shown.clock_doubt.filter(|_| !self.has_told_doubt) {
@@ -84,7 +85,7 @@ impl Teller<'_> {
             slots: self.slots,
             news,
             events: self.speaker.recent(),
-            changes: shown.changes,
+            changes: shown.changes.into_kept(),
             holds_ns,
             disks,
         })
@@ -138,7 +139,6 @@ impl Teller<'_> {
     }
 
     fn keep(&mut self, news: &[Event]) {
-        let room = NOTES_MAX.saturating_sub(self.notes.len());
         let lasting = news.iter().filter(|event| event.kind.is_for_report());
         let line = |event: &Event| match event.kind {
             EventKind::InterfaceDown | EventKind::InterfaceUp => {
@@ -146,6 +146,11 @@ impl Teller<'_> {
             }
             _ => event.text.clone(),
         };
-        self.notes.extend(lasting.map(line).take(room));
+        self.note(lasting.map(line));
+    }
+
+    fn note(&mut self, lines: impl IntoIterator<Item = String>) {
+        let room = NOTES_MAX.saturating_sub(self.notes.len());
+        self.notes.extend(lines.into_iter().take(room));
     }
 }

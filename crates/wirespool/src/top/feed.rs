@@ -44,6 +44,17 @@ pub(super) struct Met {
     pub(super) notes: Vec<String>,
 }
 
+/// What is kept of that: a source may go wrong again and again for as long as it is shown.
+const NOTES_MAX: usize = 100;
+
+impl Met {
+    fn note(&mut self, line: String) {
+        if self.notes.len() < NOTES_MAX && !self.notes.contains(&line) {
+            self.notes.push(line);
+        }
+    }
+}
+
 /// A source that is read.
 #[derive(Debug)]
 pub(super) struct Feed {
@@ -176,7 +187,7 @@ impl Reading {
                 }
                 Ok(Next::Idle | Next::Block(_)) => {}
                 Ok(Next::End) => break,
-                Err(error) => locked(&self.met).notes.push(error.to_string()),
+                Err(error) => locked(&self.met).note(error.to_string()),
             }
             let now_ns = SystemClock.boottime_ns();
             if self.is_live && now_ns - counted_ns >= COUNT_NS {
@@ -191,7 +202,7 @@ impl Reading {
         let counters = self.source.counters();
         let mut met = locked(&self.met);
         met.dropped = counters.iter().map(|counters| counters.kernel_drops).sum();
-        met.notes.extend(self.source.notes());
+        self.source.notes().into_iter().for_each(|line| met.note(line));
     }
 
     fn finish(mut self) {
@@ -201,8 +212,8 @@ impl Reading {
         let missing = self.extract.map(|extract| extract.join().expect("a panic aborts"));
         let mut met = locked(&self.met);
         match missing {
-            Some(Ok(Some(missing))) => met.notes.push(missing),
-            Some(Err(error)) => met.notes.push(crate::failure::line(&error)),
+            Some(Ok(Some(missing))) => met.note(missing),
+            Some(Err(error)) => met.note(crate::failure::line(&error)),
             Some(Ok(None)) | None => {}
         }
         met.is_over = true;

@@ -101,6 +101,77 @@ fn an_indexer_that_is_killed_ten_times_a_second_costs_no_packet_and_no_row() {
     assert!(indexers_of(pid).is_empty(), "nobody is left behind");
 }
 
+/// Bytes that a line says, as "3.98 GiB".
+fn bytes_said(text: &str) -> f64 {
+    let mut words = text.split([' ', ':']);
+    let number: f64 = words.next().unwrap().parse().unwrap();
+    let units = ["B", "KiB", "MiB", "GiB"];
+    let unit = words.next().and_then(|unit| units.iter().position(|it| *it == unit));
+    number * 1024_f64.powi(i32::try_from(unit.unwrap()).unwrap())
+}
+
+/// Frames of zstd with the largest window that is taken, their blocks as they are: as much memory
+/// as can be asked for with a few bytes.
+fn with_large_window(stream: &[u8]) -> Vec<u8> {
+    let mut packed = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 17 << 3];
+    let blocks = stream.chunks(128 << 10);
+    let last = blocks.len() - 1;
+    for (number, block) in blocks.enumerate() {
+        let header = (u32::try_from(block.len()).unwrap() << 3) | u32::from(number == last);
+        packed.extend(&header.to_le_bytes()[..3]);
+        packed.extend(block);
+    }
+    packed
+}
+
+/// Every process keeps below what was said, with a flood of sessions out of the largest window.
+#[test]
+fn memory_stays_below_what_is_said_at_the_beginning() {
+    let volume = Volume::empty();
+    let mut command = Command::new(BINARY);
+    command.args(["record", &volume.path, "--read", "-", "--pool", "4M"]);
+    command.args(["--index-dir", &volume.index]);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let said = child.stderr.take().unwrap();
+    // Another session with each packet, and then as much as fills the window.
+    let flood = (0..150_000_u32).map(|number| {
+        let [_, a, b, c] = number.to_be_bytes();
+        let mut packet = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 28];
+        packet.extend([0, 0, 0, 0, 64, 17, 0, 0, 10, a, b, c, 192, 168, 0, 2]);
+        packet.extend([0x90, 0, 0, 53, 0, 8, 0, 0]);
+        (1_000_000_000 + u64::from(number), packet)
+    });
+    let large = (0..2200_u64).map(|number| (2_000_000_000 + number, vec![0; 65_535]));
+    let stream = crate::golden::pcap(flood.chain(large));
+    assert!(stream.len() > 128 << 20);
+    let packed = with_large_window(&stream);
+    let (rest, end) = packed.split_at(packed.len() - 10);
+    input.write_all(rest).unwrap();
+    // What a process has taken at most is known as long as it is there.
+    sleep(Duration::from_secs(1));
+    let peak = |pid: &u32| {
+        let peak = status_of(*pid, "VmHWM").unwrap();
+        1024.0 * peak.split(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    let processes: Vec<u32> = indexers_of(child.id()).into_iter().chain([child.id()]).collect();
+    let peaks: Vec<f64> = processes.iter().map(peak).collect();
+    input.write_all(end).unwrap();
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    let said = std::io::read_to_string(said).unwrap();
+    let line = said.lines().find_map(|line| line.strip_prefix("at most ")).expect("said");
+    let (sum, most) = (peaks.iter().sum::<f64>(), bytes_said(line));
+    assert!(processes.len() == 2 && sum > f64::from(128 << 20), "{peaks:?}");
+    assert!(sum < most, "{peaks:?} of {most}: {line}");
+    println!(
+        "{:.0} MiB of {:.0} that were said",
+        sum / f64::from(1 << 20),
+        most / f64::from(1 << 20)
+    );
+}
+
 #[test]
 fn an_indexer_has_no_rights_and_ends_with_its_recorder() {
     let volume = Volume::empty();
