@@ -93,7 +93,7 @@ impl Read for Unpacked {
             Unpacker::Gzip(decoder) => decoder.get_mut(),
             Unpacker::Zstd(decoder) => decoder.get_mut(),
         };
-        let file = &mut packed.get_mut().get_mut().1;
+        let (_, file) = packed.get_mut().get_mut();
         if self.is_drained && file.is_empty()? {
             return Err(io::ErrorKind::WouldBlock.into());
         }
