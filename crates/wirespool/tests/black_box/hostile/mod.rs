@@ -40,7 +40,7 @@ impl Hostile {
         std::fs::create_dir(&folder).unwrap();
         let path = text(folder.join("volume"));
         let capture = text(folder.join(format!("{FILE}.pcapng")));
-        std::fs::write(&capture, traffic::capture()).unwrap();
+        std::fs::write(&capture, traffic::capture(NAME.as_bytes())).unwrap();
         let create = ["create", &path, "--size", "64M", "--piece", "256K", "--sparse"];
         checks::ran("create", &run(&create).done());
         let other = text(folder.join("other"));
@@ -127,6 +127,49 @@ fn sessions_with_hostile_names_are_shown_harmless_and_given_to_programs_as_they_
     }
 }
 
+/// Names of every kind, of at least 60 bytes: each begin of a formula, each way of a terminal to be
+/// steered, letters that hide or turn, controls, and bytes that are no text at all.
+fn names() -> Vec<Vec<u8>> {
+    let texts = [
+        "@SUM(1+1)*cmd|' /C calc'!A0\t\r",
+        "+1\u{1b}P+q544e\u{1b}\\\u{9d}52;c;AAAA\u{9c}",
+        "-2\u{2028}\u{2029}\u{feff}\u{61c}\u{fff9}\u{2067}\u{e0001}",
+        "\u{1b}]8;;http://x\u{7}link\u{1b}]8;;\u{7}\u{8}\u{8}\u{7f}",
+        "</pre><script>alert(1)</script>&#x1b;[2J%1b%00\\x1b",
+    ];
+    let bytes = [0_u8..=0x3f, 0x40..=0x7f, 0x80..=0xbf, 0xc0..=0xff];
+    let texts = texts.iter().map(|text| text.repeat(60 / text.len() + 1).into_bytes());
+    texts.chain(bytes.into_iter().map(|bytes| bytes.collect())).collect()
+}
+
+#[test]
+fn names_of_every_kind_are_harmless() {
+    for name in names() {
+        let volume = Volume::empty();
+        let capture = volume.file("capture.pcapng");
+        std::fs::write(&capture, traffic::capture(&name)).unwrap();
+        let what = format!("{name:?}");
+        checks::ran(&what, &volume.record(&["--read", &capture]).done());
+        let find = |arguments: &[&str]| {
+            let find = ["find", &volume.path, "--index-dir", &volume.index];
+            let ran = run(&[&find[..], arguments].concat()).done();
+            checks::ran(&what, &ran);
+            ran.out
+        };
+        assert!(find(&[]).lines().count() > 6, "{what}");
+        checks::json(&what, &find(&["--json"]));
+        checks::csv(&what, &find(&["--csv"]));
+        for measure in ["sni", "http_host", "dns_names", "app_detail"] {
+            find(&["--top", measure]);
+        }
+        let out = volume.file("out.pcapng");
+        let extract = ["extract", &volume.path, "tcp", "--comments", "-w", &out];
+        checks::ran(&what, &run(&[&extract[..], &["--index-dir", &volume.index]].concat()).done());
+        checks::json(&what, &std::fs::read_to_string(format!("{out}.json")).unwrap());
+        checks::ran(&what, &run(&["inspect", &volume.path]).done());
+    }
+}
+
 #[test]
 fn what_is_written_of_hostile_names_is_harmless() {
     let hostile = Hostile::new();
@@ -165,6 +208,7 @@ fn what_is_written_of_hostile_names_is_harmless() {
         ("verify", &["--json"]),
         ("scrub", &[]),
         ("scrub", &["--json"]),
+        ("resilver", &[]),
         ("salvage", &["-w", &hostile.file("salvaged.pcapng")]),
         ("salvage", &["--json"]),
         ("grow", &[&out]),
@@ -198,6 +242,7 @@ fn errors_about_hostile_names_are_one_harmless_line() {
         &["status", &absent],
         &["verify", &absent],
         &["scrub", &absent],
+        &["resilver", &absent],
         &["salvage", &absent, "-w", &out],
         &["extract", &absent, "tcp", "-w", &out],
         &["hold", &absent, "tcp", "--hold-dir", &out],

@@ -1,7 +1,5 @@
 //! A capture with hostile names wherever a capture and what is in it can have names.
 
-use super::NAME;
-
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 
@@ -49,10 +47,10 @@ fn counted(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A `ClientHello` with the name as SNI and as the protocol of the application.
-fn client_hello() -> Vec<u8> {
+fn client_hello(name: &[u8]) -> Vec<u8> {
     let extension = |number: u16, body: &[u8]| [&number.to_be_bytes()[..], &counted(body)].concat();
-    let sni = counted(&[&[0][..], &counted(NAME.as_bytes())].concat());
-    let protocol = &NAME.as_bytes()[..20];
+    let sni = counted(&[&[0][..], &counted(name)].concat());
+    let protocol = &name[..20];
     let alpn = counted(&[&[20][..], protocol].concat());
     let extensions = counted(&[extension(0, &sni), extension(16, &alpn)].concat());
     let body = [&[3, 3][..], &[7; 32], &[0, 0, 2, 0x13, 1, 1, 0], &extensions].concat();
@@ -61,8 +59,8 @@ fn client_hello() -> Vec<u8> {
     [&[22, 3, 1][..], &counted(&handshake)].concat()
 }
 
-fn dns() -> Vec<u8> {
-    let label = &NAME.as_bytes()[..60];
+fn dns(name: &[u8]) -> Vec<u8> {
+    let label = &name[..60];
     let mut message = vec![0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 60];
     message.extend(label);
     message.extend(b"\x07example\0\0\x01\0\x01");
@@ -73,11 +71,11 @@ fn dns() -> Vec<u8> {
     ethernet(CLIENT, SERVER, 17, &datagram)
 }
 
-fn frames() -> Vec<Vec<u8>> {
+fn frames(name: &[u8]) -> Vec<Vec<u8>> {
     let line = |before: &str, after: &str| {
         // A protocol of lines ends a name at its end of line.
-        let name = NAME.replace('\n', " ");
-        format!("{before}{name}{after}").into_bytes()
+        let name = name.iter().map(|&byte| if byte == b'\n' { b' ' } else { byte });
+        before.bytes().chain(name).chain(after.bytes()).collect::<Vec<u8>>()
     };
     let request =
         [line("GET /", " HTTP/1.1\r\n"), line("Host: ", "\r\n"), line("User-Agent: ", "\r\n\r\n")];
@@ -87,12 +85,12 @@ fn frames() -> Vec<Vec<u8>> {
         line("Content-Type: ", "\r\nContent-Length: 0\r\n\r\n"),
     ];
     let mut frames = connection(80, [&request.concat(), &response.concat()]);
-    frames.extend(connection(443, [&client_hello(), &[]]));
+    frames.extend(connection(443, [&client_hello(name), &[]]));
     let ssh = line("SSH-2.0-", "\r\n");
     frames.extend(connection(22, [&ssh, &ssh]));
     frames.extend(connection(21, [&line("USER ", "\r\n"), &line("220 ", "\r\n")]));
     frames.extend(connection(25, [&line("EHLO ", "\r\n"), &line("220 ", " ESMTP\r\n")]));
-    frames.push(dns());
+    frames.push(dns(name));
     frames
 }
 
@@ -113,14 +111,17 @@ fn option(code: u16, value: &[u8]) -> Vec<u8> {
 }
 
 /// The capture as pcapng. The names of its section, its interface and its packets are hostile, too.
-pub(super) fn capture() -> Vec<u8> {
+///
+/// # Panics
+/// The name has less than 60 bytes.
+pub(super) fn capture(name: &[u8]) -> Vec<u8> {
     let names = |codes: &[u16]| -> Vec<u8> {
-        codes.iter().flat_map(|code| option(*code, NAME.as_bytes())).chain([0; 4]).collect()
+        codes.iter().flat_map(|code| option(*code, name)).chain([0; 4]).collect()
     };
     let head = [&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat();
     let mut file = block(0x0a0d_0d0a, &[head, names(&[1, 2, 3, 4])].concat());
     file.extend(block(1, &[vec![1, 0, 0, 0, 0, 0, 4, 0], names(&[1, 2, 3, 12])].concat()));
-    for (number, frame) in (0..).zip(frames()) {
+    for (number, frame) in (0..).zip(frames(name)) {
         let micros = 1_700_000_000_000_000_u64 + number * 1000;
         let (high, low) = (u32::try_from(micros >> 32).unwrap(), micros & 0xffff_ffff);
         let length = u32::try_from(frame.len()).unwrap();
