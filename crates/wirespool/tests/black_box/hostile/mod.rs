@@ -139,7 +139,7 @@ fn names() -> Vec<Vec<u8>> {
     ];
     let bytes = [0_u8..=0x3f, 0x40..=0x7f, 0x80..=0xbf, 0xc0..=0xff];
     let texts = texts.iter().map(|text| text.repeat(60 / text.len() + 1).into_bytes());
-    texts.chain(bytes.into_iter().map(|bytes| bytes.collect())).collect()
+    texts.chain(bytes.into_iter().map(Iterator::collect)).collect()
 }
 
 #[test]
