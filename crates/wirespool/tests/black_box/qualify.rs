@@ -197,7 +197,7 @@ fn a_device_with_two_modes_is_found_and_explained_by_what_makes_them() {
     let pipe = text(folder.path().join("limit"));
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let names = [&device, &other].map(|it| it.path.trim_start_matches("/dev/").to_owned());
-    let flags = ["--rounds", "20", "--run-size", "8M", "--block", "1M", "--json", "--fact", &pipe];
+    let flags = ["--rounds", "20", "--run-size", "16M", "--block", "1M", "--json", "--fact", &pipe];
     let destroy = ["--destroy", &names[0], "--destroy", &names[1]];
     let targets = ["qualify", "--compare", &device.path, &other.path];
     let words = [&targets[..], &destroy, &flags].concat();
