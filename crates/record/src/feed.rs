@@ -10,6 +10,7 @@ use units::{Clock, Timestamp};
 
 use crate::events::{EventKind, Events};
 use crate::intake::{Intake, WriterGone};
+use crate::teller::keep_notes;
 
 /// How long a source may wait for packets, at most.
 const WAIT: Duration = Duration::from_millis(50);
@@ -21,9 +22,6 @@ const IN_KERNEL_NS: i64 = 100_000_000;
 
 /// Inputs that broke off and are named: a directory may have any number.
 const BROKEN_OFF_MAX: usize = 1000;
-
-/// What sources tell and is kept for the report: they may be very many, or run for years.
-const NOTES_MAX: usize = 1000;
 
 /// Asked at every look whether the recording goes on.
 pub(crate) type Looking<'l> = &'l mut dyn FnMut() -> ControlFlow<()>;
@@ -119,9 +117,7 @@ impl<'a> Feed<'a> {
         }
         self.intake.has_seen(if is_stopped { stopped_at } else { self.clock.realtime() });
         self.count(source);
-        for note in self.intake.take_left_out().notes() {
-            self.note(note);
-        }
+        keep_notes(&mut self.notes, self.intake.take_left_out().notes());
         Ok(())
     }
 
@@ -159,13 +155,7 @@ impl<'a> Feed<'a> {
         self.intake.count(&source.counters());
         for note in source.notes() {
             self.events.say(EventKind::Source, &note, note.clone());
-            self.note(note);
-        }
-    }
-
-    fn note(&mut self, note: String) {
-        if self.notes.len() < NOTES_MAX {
-            self.notes.push(note);
+            keep_notes(&mut self.notes, [note]);
         }
     }
 }

@@ -53,8 +53,8 @@ impl Teller<'_> {
         // First what is stored, then what was taken: see the ledger's invariant.
         let shown = look(self.board);
         let accounts = self.ledger.accounts(&shown.stored);
-        let changes = self.crier.tell(&shown.changes, &self.events);
-        self.note(changes);
+        let untold = self.crier.tell(&shown.changes, &self.events);
+        keep_notes(&mut self.notes, untold);
         self.look_at_links(&accounts);
         self.look_at_clock(now);
         if let Some(doubt) = shown.clock_doubt.filter(|_| !self.has_told_doubt) {
@@ -146,11 +146,12 @@ impl Teller<'_> {
             }
             _ => event.text.clone(),
         };
-        self.note(lasting.map(line));
+        keep_notes(&mut self.notes, lasting.map(line));
     }
+}
 
-    fn note(&mut self, lines: impl IntoIterator<Item = String>) {
-        let room = NOTES_MAX.saturating_sub(self.notes.len());
-        self.notes.extend(lines.into_iter().take(room));
-    }
+/// Keeps lines for the report, unless there are very many.
+pub(crate) fn keep_notes(notes: &mut Vec<String>, lines: impl IntoIterator<Item = String>) {
+    let room = NOTES_MAX.saturating_sub(notes.len());
+    notes.extend(lines.into_iter().take(room));
 }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use indexer::{Fate, Faulty, Workers};
 use record::Input;
 use serde_json::Value;
+use units::ByteSize;
 
 use crate::golden::capture;
 use crate::machine::{BINARY, PAIR, Volume, enter, is_root, run};
@@ -101,15 +102,6 @@ fn an_indexer_that_is_killed_ten_times_a_second_costs_no_packet_and_no_row() {
     assert!(indexers_of(pid).is_empty(), "nobody is left behind");
 }
 
-/// Bytes that a line says, as "3.98 GiB".
-fn bytes_said(text: &str) -> f64 {
-    let mut words = text.split([' ', ':']);
-    let number: f64 = words.next().unwrap().parse().unwrap();
-    let units = ["B", "KiB", "MiB", "GiB"];
-    let unit = words.next().and_then(|unit| units.iter().position(|it| *it == unit));
-    number * 1024_f64.powi(i32::try_from(unit.unwrap()).unwrap())
-}
-
 /// Frames of zstd with the largest window that is taken, their blocks as they are: as much memory
 /// as can be asked for with a few bytes.
 fn with_large_window(stream: &[u8]) -> Vec<u8> {
@@ -153,23 +145,20 @@ fn memory_stays_below_what_is_said_at_the_beginning() {
     sleep(Duration::from_secs(1));
     let peak = |pid: &u32| {
         let peak = status_of(*pid, "VmHWM").unwrap();
-        1024.0 * peak.split(' ').next().unwrap().parse::<f64>().unwrap()
+        1024 * peak.split(' ').next().unwrap().parse::<u64>().unwrap()
     };
     let processes: Vec<u32> = indexers_of(child.id()).into_iter().chain([child.id()]).collect();
-    let peaks: Vec<f64> = processes.iter().map(peak).collect();
+    let peaks: Vec<u64> = processes.iter().map(peak).collect();
     input.write_all(end).unwrap();
     drop(input);
     assert!(child.wait().unwrap().success());
     let said = std::io::read_to_string(said).unwrap();
     let line = said.lines().find_map(|line| line.strip_prefix("at most ")).expect("said");
-    let (sum, most) = (peaks.iter().sum::<f64>(), bytes_said(line));
-    assert!(processes.len() == 2 && sum > f64::from(128 << 20), "{peaks:?}");
+    let most = line.split(" of memory").next().unwrap().replace(' ', "");
+    let (sum, most) = (ByteSize(peaks.iter().sum()), most.parse::<ByteSize>().unwrap());
+    assert!(processes.len() == 2 && sum > ByteSize(128 << 20), "{peaks:?}");
     assert!(sum < most, "{peaks:?} of {most}: {line}");
-    println!(
-        "{:.0} MiB of {:.0} that were said",
-        sum / f64::from(1 << 20),
-        most / f64::from(1 << 20)
-    );
+    println!("{sum} of {most} that were said");
 }
 
 #[test]
