@@ -21,6 +21,9 @@ use crate::{Error, Options};
 /// From this many slots on, reading a hole is not worth a look at its heads first.
 const HOLE_SLOTS_MAX: u64 = 64;
 
+/// In a longer hole not every head is looked at to see whether its packets are all too new.
+const HEADS_READ_MAX: u64 = 4096;
+
 /// While the newest stripe is looked for, the ends of so many of the newest segments' files are
 /// read ahead, so many bytes of each: every question begins there.
 const FILES_AHEAD: usize = 32;
@@ -36,10 +39,18 @@ const BEGINNING: Duration = Duration::from_secs(1);
 pub(crate) struct Part {
     pub(crate) first: StripeId,
     pub(crate) last: StripeId,
-    /// No packet is earlier, as far as heads and directory tell.
+    /// No packet is earlier, as far as heads and directory tell; where no index covers it, the
+    /// earliest of its first stripe, as what was read from files may go back in time.
     pub(crate) time_min: Timestamp,
     /// The segment that covers it; `None` where no index does.
     pub(crate) segment: Option<SegmentEntry>,
+}
+
+impl Part {
+    /// No packet is later, as far as the directory tells.
+    pub(crate) fn time_max(&self) -> Timestamp {
+        self.segment.map_or(Timestamp::MAX, |entry| entry.summary.time_max)
+    }
 }
 
 /// A volume opened for reading.
@@ -311,6 +322,28 @@ impl Archive {
         let head = head.filter(|head| head.stripe.kind == Kind::Data);
         let time_min = head.map_or(Timestamp::MIN, |head| head.stripe.time_min);
         Some(Part { first, last, time_min, segment: None })
+    }
+
+    /// All packets of a part without an index lie behind this time: every head of it says so.
+    pub(crate) fn begins_behind(&self, part: &Part, time: Timestamp) -> bool {
+        let slots = part.first.sequence..=part.last.sequence;
+        if part.time_min <= time || part.last.sequence - part.first.sequence >= HEADS_READ_MAX {
+            return false;
+        }
+        let slots = Vec::from_iter(slots);
+        let heads = slots.iter().zip(self.reader.first_heads(&slots));
+        let is_behind = |head: &Head| head.stripe.kind != Kind::Data || head.stripe.time_min > time;
+        let mut heads = heads.map(|(&slot, head)| match head {
+            Some(head) if self.fills_slot(&head) => is_behind(&head),
+            _ => {
+                let heads = self.reader.leading_heads(slot);
+                let is_all = heads
+                    .last()
+                    .is_some_and(|head| self.fills_slot(head) || head.stripe.stripe >= part.last);
+                is_all && heads.iter().all(is_behind)
+            }
+        });
+        heads.all(|is_behind| is_behind)
     }
 
     /// No other stripe follows in the head's slot.

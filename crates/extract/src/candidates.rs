@@ -16,7 +16,7 @@ use crate::known::Known;
 use crate::scan::{Identity, RowId};
 
 /// Where a row stands among those of its session, as far as it tells.
-fn part_of(row: &Slice) -> Part {
+pub(crate) fn part_of(row: &Slice) -> Part {
     Part { is_first: row.start <= row.session_start, is_last: !row.continues }
 }
 
@@ -48,6 +48,24 @@ impl<'q> Question<'q> {
         });
         let is_by_name = required.iter().any(|required| matches!(required, Required::Name(_)));
         Self { query, from, to, named, is_by_rare: named.is_some() || is_by_name }
+    }
+
+    /// Sessions that match may begin up to now, and each row tells whether its session may match.
+    pub(crate) fn is_open_ended(&self) -> bool {
+        self.to == Timestamp::MAX && !self.is_by_rare
+    }
+
+    /// Sessions that match end at this time or later.
+    pub(crate) fn from(&self) -> Timestamp {
+        self.from
+    }
+
+    /// Whether a row is of a session that may match, in a search without a first look.
+    pub(crate) fn accepts(&self, id: RowId, row: &Slice, by_id: bool) -> bool {
+        match part_of(row) {
+            Part::WHOLE => self.query.matches(row, &ids_of(id, by_id)),
+            _ => self.begins_in_time(row) && self.query.may_match(row, &[], None),
+        }
     }
 
     /// The times of rows that a first look goes over, where one is needed.
@@ -118,13 +136,10 @@ impl Candidates<'_> {
 
     /// The answer is the same for all rows of a session of several.
     pub(crate) fn accepts(&self, id: RowId, row: &Slice, by_id: bool) -> bool {
-        let Question { query, from, is_by_rare, .. } = self.question;
-        if part_of(row) == Part::WHOLE {
-            return query.matches(row, &ids_of(id, by_id));
-        }
-        if is_by_rare || row.session_start < from {
+        let Question { from, is_by_rare, .. } = self.question;
+        if part_of(row) != Part::WHOLE && (is_by_rare || row.session_start < from) {
             return self.known.contains(&Identity::of(row));
         }
-        self.question.begins_in_time(row) && query.may_match(row, &[], None)
+        self.question.accepts(id, row, by_id)
     }
 }

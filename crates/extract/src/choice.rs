@@ -4,6 +4,7 @@
 use core::ops::{ControlFlow, RangeInclusive};
 use std::collections::{BTreeMap, BTreeSet};
 
+use format::head::StripeId;
 use format::slice::Slice;
 use index::Columns;
 use query::Query;
@@ -15,7 +16,7 @@ use crate::find::Event;
 use crate::joiner::Show;
 use crate::known::Known;
 use crate::request::{Request, SessionIds};
-use crate::scan::{Identity, Scan, Step, Wanted};
+use crate::scan::{Identity, Order, Scan, Step, Wanted};
 use crate::sessions::{Sessions, Told, columns_with};
 use crate::taking::columns;
 use crate::walk::Notes;
@@ -162,7 +163,7 @@ pub(crate) fn look(
     let columns = columns_with(query, &[]);
     let columns = Columns::Named(&columns);
     let mut told = Told { show, step: &mut |_| {} };
-    let sessions = Sessions { archive, query, columns };
+    let sessions = Sessions { archive, query, columns, limit: u64::MAX };
     let mut own = notes.aside();
     let flow = match of {
         Some(of) => sessions.each_of(of, &mut own, &mut told)?,
@@ -183,7 +184,15 @@ fn named(
     let (wanted, times) = (Wanted::Rows(&ids.0), Timestamp::MIN..=Timestamp::MAX);
     let columns = columns();
     let columns = Columns::Named(&columns);
-    let mut scan = Scan { archive, wanted, columns, times, slots: None };
+    let mut scan = Scan {
+        archive,
+        wanted,
+        columns,
+        times,
+        slots: None,
+        order: Order::OldestFirst,
+        begin: StripeId::default(),
+    };
     let mut own = notes.aside();
     let flow = scan.run(&mut own, &mut |step, _, _| {
         let Step::Row(_, row) = step else { return Ok(ControlFlow::Continue(())) };

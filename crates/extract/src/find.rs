@@ -4,6 +4,7 @@
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 
+use format::head::StripeId;
 use format::slice::Slice;
 use index::Columns;
 use query::Query;
@@ -15,7 +16,8 @@ use crate::choice::look;
 use crate::completeness::Completeness;
 use crate::explain::{Explain, Stopwatch};
 use crate::known::Known;
-use crate::scan::{Identity, PIECES, Scan, Step, Wanted};
+use crate::newest::newest;
+use crate::scan::{Identity, Order, PIECES, Scan, Step, Wanted};
 use crate::sessions::{Sessions, Told, columns_with};
 use crate::walk::Notes;
 use crate::{Error, Options};
@@ -86,6 +88,15 @@ pub struct Sought<'a> {
     pub limit: Option<u64>,
     /// Columns that are needed of them; fields of others may be empty or zero. `None` for all.
     pub columns: Option<&'a [&'a str]>,
+    /// Those that begin last first: as many as the limit are held in memory.
+    pub newest_first: bool,
+}
+
+impl<'a> Sought<'a> {
+    /// All sessions that match, with all columns, by their start.
+    pub fn new(query: &'a Query) -> Self {
+        Self { query, limit: None, columns: None, newest_first: false }
+    }
 }
 
 /// A volume that was opened for a query.
@@ -117,7 +128,7 @@ pub fn find(
     clock: &dyn Clock,
     visit: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
 ) -> Result<FindReport, Error> {
-    find_columns(options, &Sought { query, limit, columns: None }, clock, visit)
+    find_columns(options, &Sought { limit, ..Sought::new(query) }, clock, visit)
 }
 
 /// As [`find`], of some columns only.
@@ -127,15 +138,19 @@ pub fn find_columns(
     clock: &dyn Clock,
     visit: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
 ) -> Result<FindReport, Error> {
-    let Sought { query, limit, columns } = *sought;
+    let Sought { query, limit, columns, newest_first } = *sought;
     let Opened { mut archive, mut notes, mut watch } = Opened::new(options, query, clock)?;
     let named = columns.map(|columns| columns_with(query, columns));
     let columns = named.as_deref().map_or(Columns::All, Columns::Named);
     let mut laps = Laps { watch: &mut watch, is_looking: None, explain: Explain::default() };
-    let mut shown = Shown { limit: limit.unwrap_or(u64::MAX), count: 0, limited: false, visit };
-    let sessions = Sessions { archive: &mut archive, query, columns };
+    let limit = limit.unwrap_or(u64::MAX);
+    let mut shown = Shown { limit, count: 0, limited: false, visit };
     let mut told = Told { show: &mut |event| shown.show(event), step: &mut |step| laps.step(step) };
-    let flow = sessions.each(&mut notes, &mut told)?;
+    let flow = if newest_first {
+        newest(&mut archive, (query, columns), limit, &mut notes, &mut told)?
+    } else {
+        Sessions { archive: &mut archive, query, columns, limit }.each(&mut notes, &mut told)?
+    };
     let Explain { list_ns, look_ns, rows_ns, .. } = laps.finish();
     archive.make_groups();
     let select_ns = list_ns + look_ns + rows_ns;
@@ -173,8 +188,15 @@ pub fn find_rows(
     if flow.is_continue() {
         let named = sought.columns.map(|columns| [columns, &[PIECES]].concat());
         let columns = named.as_deref().map_or(Columns::All, Columns::Named);
-        let mut scan =
-            Scan { archive: &mut archive, wanted, columns, times: from..=to, slots: None };
+        let mut scan = Scan {
+            archive: &mut archive,
+            wanted,
+            columns,
+            times: from..=to,
+            slots: None,
+            order: Order::OldestFirst,
+            begin: StripeId::default(),
+        };
         flow = scan.run(&mut notes, &mut |step, _, _| {
             Ok(match step {
                 Step::Part { .. } => ControlFlow::Continue(()),
@@ -245,12 +267,14 @@ struct Shown<'a> {
 }
 
 impl Shown<'_> {
+    /// Breaks off where one more is found than the limit, or more would have to be searched to know
+    /// whether there is one.
     fn show(&mut self, event: Event<'_>) -> ControlFlow<()> {
-        if let Event::Found(_) = event {
-            if self.count == self.limit {
-                self.limited = true;
-                return ControlFlow::Break(());
-            }
+        if self.count == self.limit {
+            self.limited = true;
+            return ControlFlow::Break(());
+        }
+        if matches!(event, Event::Found(_)) {
             self.count += 1;
         }
         (self.visit)(event)

@@ -1,11 +1,11 @@
 //! Rows into sessions: those of a session are joined, and the query is asked when it is over.
 //!
-//! Sessions come by their start. One waits while it may have further rows and while earlier ones
-//! may come, but at most `WAITING_MAX` wait; beyond, those that are over come in the order of the
+//! Sessions come by their start, each as soon as no earlier one can come any more. One waits while
+//! it may have further rows and while earlier ones may come, but at most `WAITING_MAX` wait; beyond, those that are over come in the order of the
 //! ring.
 
 use core::ops::ControlFlow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use format::slice::Slice;
 use query::Query;
@@ -31,8 +31,18 @@ pub(crate) struct Joiner<'q> {
     tail: u64,
     epoch: u32,
     is_indexed: bool,
+    /// No row behind those of this part starts earlier.
+    later_min: Timestamp,
+    /// No row that is still to come starts earlier.
+    floor: Timestamp,
     /// How many are over.
     ended: usize,
+    /// How many were shown.
+    shown: u64,
+    /// Those whose further rows were read before the parts in between.
+    done: BTreeSet<Identity>,
+    /// Sessions that are over stay, for another one to take them.
+    keeps: bool,
     /// Those that may have further rows.
     open: BTreeMap<Place, Found>,
     places: BTreeMap<Identity, Place>,
@@ -48,7 +58,12 @@ impl<'q> Joiner<'q> {
             tail,
             epoch: 0,
             is_indexed: false,
+            later_min: Timestamp::MIN,
+            floor: Timestamp::MIN,
             ended: 0,
+            shown: 0,
+            done: BTreeSet::new(),
+            keeps: false,
             open: BTreeMap::new(),
             places: BTreeMap::new(),
             over: BTreeMap::new(),
@@ -74,9 +89,9 @@ impl<'q> Joiner<'q> {
     pub(crate) fn step(&mut self, step: Step, show: &mut Show<'_>) -> ControlFlow<()> {
         match step {
             Step::Progress { done: parts, of } => show(Event::Searched { parts, of }),
-            Step::Part { epoch, time_min, is_indexed, .. } => {
-                self.is_indexed = is_indexed;
-                self.advance(epoch, time_min, show)
+            Step::Part { epoch, edge, beyond, is_indexed, .. } => {
+                (self.is_indexed, self.later_min) = (is_indexed, beyond);
+                self.advance(epoch, edge, show)
             }
             Step::Row(id, row) => self.add(id, *row, show),
         }
@@ -85,6 +100,7 @@ impl<'q> Joiner<'q> {
     /// A part begins: what cannot change any more and has nothing before it is shown.
     fn advance(&mut self, epoch: u32, time_min: Timestamp, show: &mut Show<'_>) -> ControlFlow<()> {
         let idle = time_min.plus_nanos(-JOIN_IDLE_NS);
+        self.floor = time_min;
         let is_new_epoch = core::mem::replace(&mut self.epoch, epoch) != epoch;
         let is_over = |found: &Found| is_new_epoch || found.session.end < idle;
         let over = self.open.iter().filter(|(_, found)| is_over(found));
@@ -92,9 +108,61 @@ impl<'q> Joiner<'q> {
         for place in over {
             self.end(place);
         }
-        while let Some((&place, _)) = self.over.first_key_value() {
+        self.show_until(time_min, show)
+    }
+
+    /// How many sessions are known that are shown or may be.
+    pub(crate) fn known(&self) -> u64 {
+        let held = u64::try_from(self.over.len() + self.open.len()).expect("lengths fit 64 bits");
+        self.shown.saturating_add(held)
+    }
+
+    /// Takes out the open sessions that stand before the last of the `limit` that are to be shown,
+    /// if so many are there as far as the rows tell and none that is to come stands before it:
+    /// besides their further rows nothing needs to be read then.
+    pub(crate) fn split_off_first(&mut self, limit: u64) -> Option<Self> {
+        let missing = usize::try_from(limit.saturating_sub(self.shown)).ok()?;
+        let matches = |found: &Found| self.query.matches(&found.session, &found.rows);
+        let open = self.open.iter().filter(|(_, found)| matches(found));
+        let places = self.over.keys().chain(open.map(|(place, _)| place));
+        let mut places: Vec<Place> = places.copied().collect();
+        if places.len() < missing {
+            return None;
+        }
+        let (_, last, _) = places.select_nth_unstable(missing.checked_sub(1)?);
+        if last.0 > self.floor {
+            return None;
+        }
+        let behind = self.open.split_off(&(last.0, last.1.next()));
+        let open = core::mem::replace(&mut self.open, behind);
+        let mut first =
+            Self { open, epoch: self.epoch, keeps: true, ..Self::new(self.query, self.tail) };
+        for (place, found) in &first.open {
+            let identity = Identity::of(&found.session);
+            self.places.remove(&identity);
+            self.done.insert(identity);
+            first.places.insert(identity, *place);
+        }
+        (!first.is_idle()).then_some(first)
+    }
+
+    /// Takes sessions of which all rows were read, and shows what is certain now.
+    pub(crate) fn take_over(&mut self, mut first: Self, show: &mut Show<'_>) -> ControlFlow<()> {
+        let open: Vec<Place> = first.open.keys().copied().collect();
+        for place in open {
+            first.end(place);
+        }
+        self.ended += first.ended;
+        self.over.append(&mut first.over);
+        self.show_until(self.floor, show)
+    }
+
+    /// Shows those that are over and start at `time` or earlier, as far as none that is open stands
+    /// before them.
+    fn show_until(&mut self, time: Timestamp, show: &mut Show<'_>) -> ControlFlow<()> {
+        while let Some((&place, _)) = self.over.first_key_value().filter(|_| !self.keeps) {
             let waits = self.open.first_key_value().is_some_and(|(before, _)| *before < place);
-            if waits || place.0 > time_min {
+            if waits || place.0 > time {
                 break;
             }
             self.show_first(show)?;
@@ -104,6 +172,10 @@ impl<'q> Joiner<'q> {
 
     fn add(&mut self, id: RowId, row: Slice, show: &mut Show<'_>) -> ControlFlow<()> {
         let (identity, continues) = (Identity::of(&row), row.continues);
+        if self.done.contains(&identity) {
+            return ControlFlow::Continue(());
+        }
+        self.floor = row.start.min(self.later_min);
         let known = self.places.get(&identity).copied();
         let place = known.unwrap_or((row.start, id));
         if let Some(found) = self.open.get_mut(&place) {
@@ -111,7 +183,7 @@ impl<'q> Joiner<'q> {
             found.packets = both(found.packets, held(&row, self.tail));
             found.session.join(row);
         } else {
-            let found = self.found(id, row);
+            let found = found(id, row, (self.tail, self.is_indexed));
             self.open.insert(place, found);
             self.places.insert(identity, place);
         }
@@ -123,6 +195,7 @@ impl<'q> Joiner<'q> {
         {
             self.end(oldest);
         }
+        self.show_until(self.floor, show)?;
         if self.over.len() > WAITING_MAX {
             return self.show_first(show);
         }
@@ -141,17 +214,6 @@ impl<'q> Joiner<'q> {
         ControlFlow::Continue(())
     }
 
-    fn found(&self, id: RowId, session: Slice) -> Found {
-        Found {
-            id: id.to_string(),
-            rows: vec![id.to_string()],
-            community_id: CommunityId::of(&session.tuple, session.icmp),
-            packets: held(&session, self.tail),
-            is_provisional: !self.is_indexed,
-            session,
-        }
-    }
-
     /// A session is over, and kept if it matches.
     fn end(&mut self, place: Place) {
         let Some(found) = self.open.remove(&place) else { return };
@@ -163,8 +225,21 @@ impl<'q> Joiner<'q> {
     }
 
     fn show_first(&mut self, show: &mut Show<'_>) -> ControlFlow<()> {
-        let first = self.over.pop_first();
-        first.map_or(ControlFlow::Continue(()), |(_, found)| show(Event::Found(&found)))
+        let Some((_, found)) = self.over.pop_first() else { return ControlFlow::Continue(()) };
+        self.shown += 1;
+        show(Event::Found(&found))
+    }
+}
+
+/// The session of a first row, in a volume that holds stripes from `tail` on.
+pub(crate) fn found(id: RowId, session: Slice, (tail, is_indexed): (u64, bool)) -> Found {
+    Found {
+        id: id.to_string(),
+        rows: vec![id.to_string()],
+        community_id: CommunityId::of(&session.tuple, session.icmp),
+        packets: held(&session, tail),
+        is_provisional: !is_indexed,
+        session,
     }
 }
 
@@ -177,6 +252,7 @@ fn held(row: &Slice, tail: u64) -> Held {
     }
 }
 
-fn both(one: Held, other: Held) -> Held {
+/// Whether the packets of two rows can be had.
+pub(crate) fn both(one: Held, other: Held) -> Held {
     if one == other { one } else { Held::Partly }
 }

@@ -34,6 +34,7 @@ mod known;
 mod losses;
 mod matching;
 mod merge;
+mod newest;
 mod output;
 mod payload;
 mod rebuild;

@@ -27,8 +27,9 @@ use crate::windows::Windows;
 /// So many rows of a segment are fetched ahead; more are read when they are handed out.
 const ROWS_FETCHED_MAX: usize = 256;
 
-/// Segments looked into before the first one's rows are handed out.
-const PARTS_AHEAD: usize = 32;
+/// Segments looked into at a time, before the rows of the first of them are handed out: at first
+/// one, then twice as many as before, up to this, so that a first row does not wait for others.
+const PARTS_AHEAD_MAX: usize = 32;
 /// Segments looked into at a time: more than there are processors, for they wait for the disk.
 const THREADS: usize = 8;
 
@@ -46,6 +47,11 @@ impl fmt::Display for RowId {
 }
 
 impl RowId {
+    /// The one behind it in its segment.
+    pub(crate) fn next(self) -> Self {
+        Self { row: self.row.saturating_add(1), ..self }
+    }
+
     /// From its text.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (segment, row) = text.rsplit_once('-')?;
@@ -109,6 +115,8 @@ pub(crate) enum Wanted<'a> {
     Look(Question<'a>),
     /// All rows of sessions that may match.
     Candidates(&'a Candidates<'a>),
+    /// The same without a first look, from the newest part back.
+    Backwards(Question<'a>),
     /// All rows of these sessions.
     Sessions(&'a Known),
     /// These rows.
@@ -160,7 +168,9 @@ impl Wanted<'_> {
     fn needed(&self, times: &RangeInclusive<Timestamp>) -> Vec<Needed> {
         match self {
             Self::Query(query) => vec![needed_by(query, true)],
-            Self::Look(look) => vec![needed_by(look.query, look.is_by_rare)],
+            Self::Look(look) | Self::Backwards(look) => {
+                vec![needed_by(look.query, look.is_by_rare)]
+            }
             Self::Candidates(candidates) => {
                 let mut needed = Vec::new();
                 let alive = candidates.known.alive_in(times);
@@ -184,7 +194,7 @@ impl Wanted<'_> {
     fn needed_by_most(&self) -> Needed {
         match self {
             Self::Query(query) => needed_by(query, true),
-            Self::Look(look) => needed_by(look.query, look.is_by_rare),
+            Self::Look(look) | Self::Backwards(look) => needed_by(look.query, look.is_by_rare),
             Self::Candidates(Candidates { question, .. }) => {
                 needed_by(question.query, question.is_by_rare)
             }
@@ -208,7 +218,7 @@ impl Wanted<'_> {
     ) -> bool {
         match self {
             Self::Query(query) => may_name(Question::new(query), stripes),
-            Self::Look(look) => may_name(*look, stripes),
+            Self::Look(look) | Self::Backwards(look) => may_name(*look, stripes),
             Self::Candidates(candidates) => {
                 !candidates.known.alive_in(times).is_none()
                     || (candidates.wants_others(times) && may_name(candidates.question, stripes))
@@ -225,7 +235,9 @@ impl Wanted<'_> {
     fn all(&self) -> bool {
         match self {
             Self::Query(query) => **query == Query::all(),
-            Self::Candidates(candidates) => *candidates.question.query == Query::all(),
+            Self::Candidates(Candidates { question, .. }) | Self::Backwards(question) => {
+                *question.query == Query::all()
+            }
             _ => false,
         }
     }
@@ -236,7 +248,7 @@ impl Wanted<'_> {
             |query: &Query| [&query.columns()[..], &Identity::COLUMNS, &[CONTINUES]].concat();
         match self {
             Self::Query(query) => query.columns(),
-            Self::Look(look) => of_sessions(look.query),
+            Self::Look(look) | Self::Backwards(look) => of_sessions(look.query),
             Self::Candidates(candidates) => of_sessions(candidates.question.query),
             Self::Sessions(_) => Identity::COLUMNS.to_vec(),
             Self::Rows(_) | Self::Windows(_) => vec!["proto"],
@@ -250,6 +262,7 @@ impl Wanted<'_> {
             Self::Query(query) => query.matches(row, &[]),
             Self::Look(look) => look.looks_for(id, row, by_id),
             Self::Candidates(candidates) => candidates.accepts(id, row, by_id),
+            Self::Backwards(question) => question.accepts(id, row, by_id),
             Self::Sessions(known) => known.contains(&Identity::of(row)),
             Self::Rows(rows) => rows.contains(&id),
             Self::Windows(windows) => windows.overlaps(row.start, row.end),
@@ -266,8 +279,12 @@ pub(crate) enum Step {
     Part {
         first: StripeId,
         epoch: u32,
-        /// No row of this part or a later one starts earlier, as far as directory and heads tell.
-        time_min: Timestamp,
+        /// No row of this part or of those that follow in the scan starts earlier, or, from the
+        /// newest part back, ends later, as far as directory and heads tell.
+        edge: Timestamp,
+        /// The same of the parts that follow, and of what is still to come of this one besides the
+        /// rows that follow at once, which are in the order of their start.
+        beyond: Timestamp,
         /// An index has its rows, so that their ids are final.
         is_indexed: bool,
         /// VLAN ids are part of its rows' keys.
@@ -304,6 +321,20 @@ struct Found {
     rows: Option<Vec<(u64, Slice)>>,
 }
 
+/// Which parts come first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Order {
+    OldestFirst,
+    NewestFirst,
+}
+
+/// A part, and what those that follow it in the scan have to do with its times.
+struct Placed {
+    part: Part,
+    edge: Timestamp,
+    beyond: Timestamp,
+}
+
 /// One scan over the sessions of a volume.
 pub(crate) struct Scan<'a> {
     pub(crate) archive: &'a mut Archive,
@@ -313,10 +344,14 @@ pub(crate) struct Scan<'a> {
     pub(crate) times: RangeInclusive<Timestamp>,
     /// Rows without pieces in slots of these sequences need not be looked for.
     pub(crate) slots: Option<RangeInclusive<u64>>,
+    /// Of the parts; within a part rows come by their start.
+    pub(crate) order: Order,
+    /// Parts before it were scanned before.
+    pub(crate) begin: StripeId,
 }
 
 impl Scan<'_> {
-    /// Calls `visit` with every row wanted, in ring order and by start within a part.
+    /// Calls `visit` with every row wanted, part by part, and by start within a part.
     pub(crate) fn run(
         &mut self,
         notes: &mut Notes,
@@ -326,28 +361,21 @@ impl Scan<'_> {
         if let Some(slots) = &self.slots {
             parts = parts_with(parts, slots);
         }
-        let mut earliest = Timestamp::MAX;
-        let mut mins: Vec<Timestamp> = parts
-            .iter()
-            .rev()
-            .map(|part| {
-                earliest = earliest.min(part.time_min);
-                earliest
-            })
-            .collect();
-        mins.reverse();
-        let parts: Vec<Part> =
-            parts.into_iter().zip(mins).map(|(part, time_min)| Part { time_min, ..part }).collect();
+        let parts = placed(parts, self.order);
         let of = parts.len();
+        let parts = parts.get(parts_before(&parts, self.begin)..).unwrap_or_default();
         let ruled_out = self.ruled_out(notes);
-        for (chunk, parts) in parts.chunks(PARTS_AHEAD).enumerate() {
-            let done = chunk * PARTS_AHEAD;
+        let (mut rest, mut ahead) = (parts, 1);
+        while !rest.is_empty() {
+            let done = of - rest.len();
             if visit(Step::Progress { done, of }, self.archive, notes)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            let looks = self.select_all(parts, &ruled_out)?;
-            for (part, look) in parts.iter().zip(looks) {
-                if self.part(part, look, notes, visit)?.is_break() {
+            let (next, behind) = rest.split_at(ahead.min(rest.len()));
+            (rest, ahead) = (behind, (2 * ahead).min(PARTS_AHEAD_MAX));
+            let looks = self.select_all(next, &ruled_out)?;
+            for (placed, look) in next.iter().zip(looks) {
+                if self.part(placed, look, notes, visit)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
@@ -355,13 +383,22 @@ impl Scan<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn part(&mut self, part: &Part, look: Look, notes: &mut Notes, visit: &mut Visit<'_>) -> Flow {
+    fn part(
+        &mut self,
+        placed: &Placed,
+        look: Look,
+        notes: &mut Notes,
+        visit: &mut Visit<'_>,
+    ) -> Flow {
+        let &Placed { ref part, edge, beyond } = placed;
         let Some(entry) = part.segment else {
-            let (stripes, times) = (part.first..=part.last, part.time_min..=Timestamp::MAX);
-            if part.time_min > *self.times.end() || !self.wanted.may_be_of(&stripes, &times) {
+            let (stripes, times) = (part.first..=part.last, Timestamp::MIN..=Timestamp::MAX);
+            if !self.wanted.may_be_of(&stripes, &times)
+                || self.archive.begins_behind(part, *self.times.end())
+            {
                 return Ok(ControlFlow::Continue(()));
             }
-            return self.rebuilt(part, &Covered::default(), notes, visit);
+            return self.rebuilt((part, edge), &Covered::default(), notes, visit);
         };
         notes.explain.segments += 1;
         let found = match look {
@@ -390,7 +427,7 @@ impl Scan<'_> {
         };
         let Some(found) = found else {
             notes.explain.segments_rebuilt += 1;
-            return self.rebuilt(part, &Covered::default(), notes, visit);
+            return self.rebuilt((part, edge), &Covered::default(), notes, visit);
         };
         let meta = found.segment.meta();
         notes.completeness.add_gaps(&meta.gaps, *self.times.start(), *self.times.end());
@@ -401,7 +438,9 @@ impl Scan<'_> {
         let step = Step::Part {
             first: part.first,
             epoch: meta.epoch,
-            time_min: part.time_min,
+            edge,
+            // Rows of what it left out are made behind its own.
+            beyond: if entry.summary.unindexed { edge } else { beyond },
             is_indexed: true,
             vlan_in_key: meta.vlan_in_key,
         };
@@ -426,7 +465,7 @@ impl Scan<'_> {
             named => named?,
         };
         let has_rows = Covered { indexed, left_out };
-        self.rebuilt(&Part { segment: None, ..*part }, &has_rows, notes, visit)
+        self.rebuilt((&Part { segment: None, ..*part }, edge), &has_rows, notes, visit)
     }
 
     /// Hands out the rows found. A file whose damage shows only now is given up for the INDEX
@@ -514,13 +553,13 @@ impl Scan<'_> {
     /// Looks into the segments of `parts`, several at a time.
     fn select_all(
         &self,
-        parts: &[Part],
+        parts: &[Placed],
         ruled_out: &BTreeSet<StripeId>,
     ) -> Result<Vec<Look>, Error> {
         let looks: Vec<OnceLock<Look>> = parts.iter().map(|_| OnceLock::new()).collect();
         let next = AtomicUsize::new(0);
         let work = || {
-            while let Some((part, look)) = {
+            while let Some((Placed { part, .. }, look)) = {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 parts.get(at).zip(looks.get(at))
             } {
@@ -633,7 +672,7 @@ impl Scan<'_> {
     /// again.
     fn rebuilt(
         &mut self,
-        part: &Part,
+        (part, edge): (&Part, Timestamp),
         covered: &Covered,
         notes: &mut Notes,
         visit: &mut Visit<'_>,
@@ -658,7 +697,8 @@ impl Scan<'_> {
             let step = Step::Part {
                 first,
                 epoch: stretch.epoch,
-                time_min: part.time_min,
+                edge,
+                beyond: edge,
                 is_indexed: part.segment.is_some() && is_one,
                 vlan_in_key: archive.vlan_in_key,
             };
@@ -688,6 +728,31 @@ impl Scan<'_> {
         }
         Ok(flow)
     }
+}
+
+/// The parts in the order of a scan.
+fn placed(parts: Vec<Part>, order: Order) -> Vec<Placed> {
+    let mut beyond = if order == Order::OldestFirst { Timestamp::MAX } else { Timestamp::MIN };
+    let mut place = |part: Part| {
+        let edge = match order {
+            Order::OldestFirst => part.time_min.min(beyond),
+            Order::NewestFirst => part.time_max().max(beyond),
+        };
+        let behind = core::mem::replace(&mut beyond, edge);
+        Placed { part, edge, beyond: behind }
+    };
+    // Each needs to know of those that follow.
+    let mut placed: Vec<Placed> = match order {
+        Order::OldestFirst => parts.into_iter().rev().map(&mut place).collect(),
+        Order::NewestFirst => parts.into_iter().map(&mut place).collect(),
+    };
+    placed.reverse();
+    placed
+}
+
+/// How many parts lie before the one that begins with a stripe.
+fn parts_before(parts: &[Placed], begin: StripeId) -> usize {
+    parts.iter().position(|placed| placed.part.first >= begin).unwrap_or(parts.len())
 }
 
 /// The parts whose rows may have pieces in some slots: those that lie there, and the next segment,

@@ -5,6 +5,7 @@
 use core::ops::{ControlFlow, RangeInclusive};
 use std::collections::BTreeMap;
 
+use format::head::StripeId;
 use index::Columns;
 use query::Query;
 use units::Timestamp;
@@ -15,7 +16,7 @@ use crate::candidates::{Candidates, Question};
 use crate::find::Event;
 use crate::joiner::{Joiner, Show};
 use crate::known::Known;
-use crate::scan::{CONTINUES, Identity, PIECES, Scan, Step, Wanted};
+use crate::scan::{CONTINUES, Identity, Order, PIECES, RowId, Scan, Step, Wanted};
 use crate::walk::Notes;
 
 /// So many steps of a look are remembered, so that few rows need no second one.
@@ -37,6 +38,63 @@ pub(crate) struct Sessions<'a> {
     pub(crate) query: &'a Query,
     /// Of their rows.
     pub(crate) columns: Columns<'a>,
+    /// So many are shown at most: no others are looked for.
+    pub(crate) limit: u64,
+}
+
+/// From where on a scan goes over the ring.
+#[derive(Clone, Copy)]
+struct Begin {
+    stripe: StripeId,
+    /// Rows up to this one were read.
+    row: Option<RowId>,
+}
+
+impl Begin {
+    const OF_THE_RING: Self = Self { stripe: StripeId { sequence: 0, sub: 0 }, row: None };
+
+    fn has_read(&self, id: RowId) -> bool {
+        self.row.map_or(id.segment < self.stripe, |row| id <= row)
+    }
+}
+
+/// Looks whether the sessions that are known are enough.
+struct Enough {
+    limit: u64,
+    /// So many must be known for the next look.
+    look_at: u64,
+    /// The part that is being read has an index: it can be read again from any row.
+    is_indexed: bool,
+    /// What comes next.
+    next: Begin,
+}
+
+impl Enough {
+    fn new(limit: u64) -> Self {
+        Self { limit, look_at: limit, is_indexed: false, next: Begin::OF_THE_RING }
+    }
+
+    /// Notes a step that is taken.
+    fn note(&mut self, step: &Step) {
+        match *step {
+            Step::Part { first, is_indexed, .. } => {
+                self.is_indexed = is_indexed;
+                self.next = Begin { stripe: first, row: None };
+            }
+            Step::Row(id, _) => self.next.row = Some(id),
+            Step::Progress { .. } => {}
+        }
+    }
+
+    /// The open sessions whose further rows are all that is needed.
+    fn first<'q>(&mut self, joiner: &mut Joiner<'q>) -> Option<Joiner<'q>> {
+        if !self.is_indexed || joiner.known() < self.look_at {
+            return None;
+        }
+        // A look goes over all that are known.
+        self.look_at = joiner.known().saturating_mul(2);
+        joiner.split_off_first(self.limit)
+    }
 }
 
 impl Sessions<'_> {
@@ -57,17 +115,36 @@ impl Sessions<'_> {
         let times = candidates.times();
         let until = *times.end();
         let mut is_over = false;
-        let wanted = Wanted::Candidates(&candidates);
-        let flow = self.scan((wanted, times), notes, &mut |step| {
-            (told.step)(&step);
-            is_over = candidates.are_over(joiner.ended());
-            if is_over && matches!(step, Step::Part { .. }) {
-                return ControlFlow::Break(());
+        let (mut begin, mut is_all) = (Begin::OF_THE_RING, false);
+        while !is_all {
+            let wanted = (Wanted::Candidates(&candidates), times.clone());
+            let (mut enough, mut first) = (Enough::new(self.limit), None);
+            let flow = self.scan(wanted, begin, notes, &mut |step| {
+                (told.step)(&step);
+                is_over = candidates.are_over(joiner.ended());
+                match &step {
+                    Step::Part { .. } if is_over => return ControlFlow::Break(()),
+                    Step::Row(id, _) if begin.has_read(*id) => return ControlFlow::Continue(()),
+                    _ => enough.note(&step),
+                }
+                joiner.step(step, told.show)?;
+                first = enough.first(&mut joiner);
+                if first.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })?;
+            begin = enough.next;
+            is_all = first.is_none();
+            if let Some(first) = first {
+                let ControlFlow::Continue(first) =
+                    self.rest_of(first, (begin, until), notes, told)?
+                else {
+                    return Ok(ControlFlow::Break(()));
+                };
+                if joiner.take_over(first, told.show).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            } else if flow.is_break() && !is_over {
+                return Ok(flow);
             }
-            joiner.step(step, told.show)
-        })?;
-        if flow.is_break() && !is_over {
-            return Ok(flow);
         }
         let (from, to) = query.time_range();
         let is_asked = |gap: &format::directory::Gap| gap.from <= to && gap.to >= from;
@@ -88,7 +165,7 @@ impl Sessions<'_> {
         let mut joiner = Joiner::new(self.query, self.archive.tail());
         let wanted = (Wanted::Sessions(sessions), sessions.times());
         let mut own = notes.aside();
-        let flow = self.scan(wanted, &mut own, &mut |step| {
+        let flow = self.scan(wanted, Begin::OF_THE_RING, &mut own, &mut |step| {
             (told.step)(&step);
             joiner.step(step, told.show)
         })?;
@@ -108,7 +185,7 @@ impl Sessions<'_> {
         let (mut lives, mut steps, mut is_all) = (BTreeMap::new(), Vec::new(), question.is_by_rare);
         let wanted = (Wanted::Look(question), times);
         let mut own = notes.aside();
-        let flow = self.scan(wanted, &mut own, &mut |step| {
+        let flow = self.scan(wanted, Begin::OF_THE_RING, &mut own, &mut |step| {
             (told.step)(&step);
             match &step {
                 Step::Progress { done, of } => {
@@ -146,6 +223,34 @@ impl Sessions<'_> {
         Ok(ControlFlow::Continue(None))
     }
 
+    /// Reads the further rows of some open sessions, and nothing else. Of those before `next` the
+    /// ones that start up to `until` were read.
+    fn rest_of<'q>(
+        &mut self,
+        mut first: Joiner<'q>,
+        (next, until): (Begin, Timestamp),
+        notes: &mut Notes,
+        told: &mut Told<'_>,
+    ) -> Result<ControlFlow<(), Joiner<'q>>, Error> {
+        let sessions = first.open();
+        let mut own = notes.aside();
+        let wanted = (Wanted::Sessions(&sessions), Timestamp::MIN..=Timestamp::MAX);
+        let begin = if until == Timestamp::MAX { next } else { Begin::OF_THE_RING };
+        let flow = self.scan(wanted, begin, &mut own, &mut |step| {
+            (told.step)(&step);
+            match step {
+                _ if first.is_idle() => ControlFlow::Break(()),
+                Step::Row(id, row) if next.has_read(id) && row.start <= until => {
+                    ControlFlow::Continue(())
+                }
+                step => first.step(step, told.show),
+            }
+        })?;
+        notes.add_aside(own);
+        let is_stopped = flow.is_break() && !first.is_idle();
+        Ok(if is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(first) })
+    }
+
     /// Reads the further rows of sessions that are open.
     fn rest(
         &mut self,
@@ -160,7 +265,7 @@ impl Sessions<'_> {
         let mut own = notes.aside();
         let mut is_over = false;
         let wanted = (Wanted::Sessions(&open), until.plus_nanos(1)..=Timestamp::MAX);
-        let flow = self.scan(wanted, &mut own, &mut |step| {
+        let flow = self.scan(wanted, Begin::OF_THE_RING, &mut own, &mut |step| {
             (told.step)(&step);
             is_over = joiner.is_idle();
             match step {
@@ -176,11 +281,20 @@ impl Sessions<'_> {
     fn scan(
         &mut self,
         (wanted, times): (Wanted<'_>, RangeInclusive<Timestamp>),
+        begin: Begin,
         notes: &mut Notes,
         visit: &mut dyn FnMut(Step) -> ControlFlow<()>,
     ) -> Flow {
         let (archive, columns) = (&mut *self.archive, self.columns);
-        let mut scan = Scan { archive, wanted, columns, times, slots: None };
+        let mut scan = Scan {
+            archive,
+            wanted,
+            columns,
+            times,
+            slots: None,
+            order: Order::OldestFirst,
+            begin: begin.stripe,
+        };
         scan.run(notes, &mut |step, _, _| Ok(visit(step)))
     }
 }

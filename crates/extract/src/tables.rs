@@ -8,7 +8,7 @@ use units::{Clock, Timestamp};
 
 use crate::archive::Archive;
 use crate::completeness::Completeness;
-use crate::scan::{Scan, Wanted};
+use crate::scan::{Order, Scan, Wanted};
 use crate::walk::Notes;
 use crate::{Error, Options};
 
@@ -115,7 +115,15 @@ pub fn gaps(
     let mut notes = Notes::default();
     let (wanted, times, slots) = (Wanted::Nothing, times.clone(), None);
     let columns = index::Columns::Named(&[]);
-    let mut scan = Scan { archive: &mut archive, wanted, columns, times, slots };
+    let mut scan = Scan {
+        archive: &mut archive,
+        wanted,
+        columns,
+        times,
+        slots,
+        order: Order::OldestFirst,
+        begin: StripeId::default(),
+    };
     let _all = scan.run(&mut notes, &mut |_, _, _| Ok(ControlFlow::Continue(())))?;
     let mut completeness = notes.completeness;
     let mut gaps = core::mem::take(&mut completeness.gaps);

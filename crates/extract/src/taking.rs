@@ -23,7 +23,7 @@ use crate::matching::{Matching, Owner, PieceMatch};
 use crate::merge::Merger;
 use crate::output::{Dressed, Outputs, describe};
 use crate::request::Request;
-use crate::scan::{Identity, Scan, Step};
+use crate::scan::{Identity, Order, Scan, Step};
 use crate::sieve::Sieve;
 use crate::slots::Place;
 use crate::statement::PieceRead;
@@ -325,7 +325,15 @@ impl<'a, 't> Taking<'a, 't> {
         let slots = request.slots.clone();
         let columns = columns();
         let columns = Columns::Named(&columns);
-        let mut scan = Scan { archive, wanted, columns, times, slots };
+        let mut scan = Scan {
+            archive,
+            wanted,
+            columns,
+            times,
+            slots,
+            order: Order::OldestFirst,
+            begin: StripeId::default(),
+        };
         let flow = scan.run(notes, &mut |step, archive, notes| match step {
             Step::Part { first, vlan_in_key: of_part, .. } => {
                 vlan_in_key = of_part;

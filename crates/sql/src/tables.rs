@@ -184,7 +184,7 @@ impl Scan {
         let query = Query::parse(&self.query, clock.realtime()).unwrap_or_else(|_| Query::all());
         let columns = columns.project(&self.places);
         let needed = columns.needed();
-        let sought = Sought { query: &query, limit: None, columns: Some(&needed) };
+        let sought = Sought { columns: Some(&needed), ..Sought::new(&query) };
         let mut batches = SessionBatches::new(columns);
         let mut failed = None;
         let report = find_columns(options, &sought, clock.as_ref(), &mut |event| {

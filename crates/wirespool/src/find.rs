@@ -9,7 +9,7 @@ use indexer::Workers;
 use std::io::Write;
 use std::path::PathBuf;
 
-use ::extract::{Event, FindReport, Found, Options, SORT_BYTES_MAX, SortBy, Sorted};
+use ::extract::{Event, FindReport, Found, Options, SORT_BYTES_MAX, SortBy, Sorted, Sought};
 use clap::{Args, ValueEnum};
 use host::{StopFlag, SystemClock};
 use query::{Field, Query};
@@ -23,6 +23,9 @@ use crate::failure::{Outcome, Usage, Verdict, of_extract, warn};
 use crate::progress::{Progress, say_lines};
 use crate::selection::NamingFlags;
 use crate::{recorder, stdout};
+
+/// So many of the newest sessions are held in memory while the ring is searched from its end.
+const NEWEST_MAX: u64 = 10_000;
 
 /// Find sessions.
 ///
@@ -145,9 +148,9 @@ impl Flags {
         Ok(Some(columns.with_atlas(atlas)))
     }
 
-    /// The order that was asked for, if one was.
-    fn sorted(&self) -> anyhow::Result<Option<Sorted>> {
-        let Some(text) = &self.sort else { return Ok(None) };
+    /// The order that was asked for.
+    fn order(&self) -> anyhow::Result<Order> {
+        let Some(text) = &self.sort else { return Ok(Order::OldestFirst) };
         let (name, is_descending) = match text.rsplit_once(':') {
             Some((name, "desc")) => (name, true),
             Some((name, "asc")) => (name, false),
@@ -157,9 +160,23 @@ impl Flags {
             None => (text.as_str(), false),
         };
         let field = field(name)?;
+        let are_few = self.limit.is_some_and(|limit| limit <= NEWEST_MAX);
+        if field.name == "start_ns" && is_descending && are_few {
+            return Ok(Order::NewestFirst);
+        }
         let atlas = self.atlas.read(field.needs_atlas().then_some(field))?;
-        Ok(Some(Sorted::new(SortBy { field, is_descending }, self.limit, atlas)))
+        Ok(Order::Sorted(Sorted::new(SortBy { field, is_descending }, self.limit, atlas)))
     }
+}
+
+/// In which order sessions are shown.
+enum Order {
+    /// By their start, as they are found.
+    OldestFirst,
+    /// The same, searched from the newest back.
+    NewestFirst,
+    /// By another field: all are looked at before the first is shown.
+    Sorted(Sorted),
 }
 
 /// The field of this name, or what was probably meant.
@@ -235,20 +252,21 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
 /// Shows the sessions themselves.
 fn list(flags: &Flags, options: &Options, query: &Query) -> anyhow::Result<FindReport> {
     let columns = flags.columns()?;
-    let mut sorted = flags.sorted()?;
+    let mut order = flags.order()?;
     let mut form = Form::new(flags, columns)?;
     let mut out = stdout::buffered();
     out.write_all(form.heading().as_bytes())?;
-    let mut report = match &mut sorted {
-        Some(sorted) => search(flags, (options, query, None), &mut |found| {
+    let newest_first = matches!(order, Order::NewestFirst);
+    let mut report = if let Order::Sorted(sorted) = &mut order {
+        search(flags, options, &Sought::new(query), &mut |found| {
             sorted.push(found);
             Ok(())
-        })?,
-        None => {
-            search(flags, (options, query, flags.limit), &mut |found| form.take(found, &mut out))?
-        }
+        })?
+    } else {
+        let sought = Sought { limit: flags.limit, newest_first, ..Sought::new(query) };
+        search(flags, options, &sought, &mut |found| form.take(found, &mut out))?
     };
-    if let Some(sorted) = sorted {
+    if let Order::Sorted(sorted) = order {
         if sorted.left_out > 0 {
             let (left_out, held) = (sorted.left_out, ByteSize(u64::try_from(SORT_BYTES_MAX)?));
             warn(&format!(
@@ -273,7 +291,8 @@ fn list(flags: &Flags, options: &Options, query: &Query) -> anyhow::Result<FindR
 /// Calls `take` with the sessions of the answer.
 fn search(
     flags: &Flags,
-    (options, query, limit): (&Options, &Query, Option<u64>),
+    options: &Options,
+    sought: &Sought<'_>,
     take: &mut dyn FnMut(&Found) -> anyhow::Result<()>,
 ) -> anyhow::Result<FindReport> {
     let stop = StopFlag::install()?;
@@ -281,7 +300,7 @@ fn search(
     let mut progress = Some(Progress::new("find"));
     // A bar has no place among the lines of an answer.
     let ends_at_first = stdout::is_terminal() && flags.sort.is_none();
-    let report = ::extract::find(options, query, limit, &SystemClock, &mut |event| {
+    let report = ::extract::find_columns(options, sought, &SystemClock, &mut |event| {
         match event {
             Event::Found(found) => {
                 if let Some(progress) = progress.take_if(|_| ends_at_first) {

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use extract::{
     Completeness, DamageKind, Error, Event, ExtractReport, FindReport, Found, Held, Request,
-    Target, extract, find, packets, verify_extract,
+    Sought, Target, extract, find, find_columns, packets, verify_extract,
 };
 use format::head::StripeId;
 use query::Query;
@@ -117,6 +117,54 @@ fn a_limit_stops_early_and_says_so() {
     assert!(found.len() == 4 && report.completeness.limited && !report.completeness.is_complete());
     let (found, report) = find_all(&volume, "", Some(10));
     assert!(found.len() == 10 && !report.completeness.limited);
+}
+
+#[test]
+fn a_limit_leaves_most_of_the_ring_unread_from_both_ends() {
+    let how = How { segment_pieces: Some(1), ..How::default() };
+    let volume = Volume::of(&traffic(2000, 1), how);
+    let (all, report) = find_all(&volume, "", None);
+    let segments = report.explain.segments;
+    assert!(all.len() == 2000 && segments > 30, "{report:?}");
+    let query = Query::parse("udp and not port 999", Timestamp(0)).unwrap();
+    for newest_first in [false, true] {
+        let sought = Sought { limit: Some(10), newest_first, ..Sought::new(&query) };
+        let mut found = Vec::new();
+        let clock = ManualClock::new(Timestamp(0));
+        let report = find_columns(&volume.options(), &sought, &clock, &mut |event| {
+            if let Event::Found(session) = event {
+                found.push(session.clone());
+            }
+            ControlFlow::Continue(())
+        });
+        let explain = report.unwrap().explain;
+        assert!(explain.segments <= 3, "{explain:?} of {segments}");
+        let newest = all.iter().rev().take(10).cloned();
+        let expected = if newest_first { newest.collect() } else { all[..10].to_vec() };
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn without_an_index_files_that_go_back_in_time_are_searched_whole() {
+    // Of two captures the later one was read first, and no index has them.
+    let how = How { segment_pieces: None, ..How::default() };
+    let (early, late) = (traffic(3, 20), traffic(3, 20));
+    let hour = |mut traffic: Traffic| {
+        for packet in &mut traffic.packets {
+            packet.timestamp = packet.timestamp.plus_nanos(3600 * NANOS_PER_SECOND);
+        }
+        traffic
+    };
+    let mut volume = Volume::new(how.piece_bytes, 32 << 20);
+    volume.record(&hour(late), how);
+    volume.record(&early, how);
+    let (found, _) = find_all(&volume, "before 1970-01-01T00:30:00Z", None);
+    assert_eq!(found.len(), 3);
+    let (capture, ..) = pcapng(&volume, "before 1970-01-01T00:30:00Z");
+    assert_eq!(capture.frames.len(), 60);
+    let (found, report) = find_all(&volume, "before 1960-01-01T00:00:00Z", None);
+    assert!(found.is_empty() && report.explain.stripes_indexed == 0, "{report:?}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use core::ops::ControlFlow;
 
-use extract::{Event, Found, Request, Target, extract, find};
+use extract::{Completeness, Event, Found, Request, Sought, Target, extract, find_columns};
 use proptest::prelude::*;
 use query::Query;
 use session::Config;
@@ -140,17 +140,42 @@ fn shown(found: &Found) -> impl PartialEq + core::fmt::Debug + use<> {
 
 fn found(volume: &Volume, text: &str) -> Vec<Found> {
     let query = Query::parse(text, Timestamp(0)).unwrap();
+    let (all, completeness) = sought(volume, &Sought::new(&query));
+    assert!(lacks_nothing(&completeness), "{text}: {completeness:?}");
+    all
+}
+
+fn sought(volume: &Volume, sought: &Sought<'_>) -> (Vec<Found>, Completeness) {
     let mut all = Vec::new();
     let clock = ManualClock::new(Timestamp(0));
-    let report = find(&volume.options(), &query, None, &clock, &mut |event| {
+    let report = find_columns(&volume.options(), sought, &clock, &mut |event| {
         if let Event::Found(found) = event {
             all.push(found.clone());
         }
         ControlFlow::Continue(())
     });
-    let completeness = report.unwrap().completeness;
-    assert!(lacks_nothing(&completeness), "{text}: {completeness:?}");
-    all
+    (all, report.unwrap().completeness)
+}
+
+/// The first of both orders are those of the whole answer.
+fn first_ones_agree(volume: &Volume, text: &str, all: &[Found]) -> Result<(), TestCaseError> {
+    let query = Query::parse(text, Timestamp(0)).unwrap();
+    let newest: Vec<Found> = all.iter().rev().cloned().collect();
+    for (newest_first, expected) in [(false, all), (true, &newest)] {
+        for limit in [1, 3, all.len(), all.len() + 1] {
+            let asked = Sought {
+                limit: Some(u64::try_from(limit).unwrap()),
+                newest_first,
+                ..Sought::new(&query)
+            };
+            let (found, completeness) = sought(volume, &asked);
+            let expected = expected.get(..limit).unwrap_or(expected);
+            prop_assert_eq!(&found, expected, "{} {} of {}", newest_first, limit, text);
+            prop_assert!(completeness.limited || limit >= all.len());
+            prop_assert!(!completeness.limited || limit <= all.len());
+        }
+    }
+    Ok(())
 }
 
 /// Times and bytes of the packets extracted.
@@ -186,10 +211,13 @@ fn agree(
     let one = Volume::of(&traffic, one);
     let all = found(&one, "");
     prop_assert!(all.iter().all(|found| found.rows.len() == 1) && all.len() == talks.len());
-    for text in questions {
+    for (number, text) in questions.iter().enumerate() {
         let [left, right] =
             [&cut, &one].map(|volume| found(volume, text).iter().map(shown).collect::<Vec<_>>());
         prop_assert_eq!(left, right, "find {}", text);
+        if number < 5 {
+            first_ones_agree(&cut, text, &found(&cut, text))?;
+        }
         for whole in [false, true] {
             let [left, right] = [&cut, &one].map(|volume| extracted(volume, text, whole));
             prop_assert!(left == right, "extract {}: {} of {}", text, left.len(), right.len());

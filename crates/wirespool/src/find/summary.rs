@@ -23,7 +23,7 @@ pub(super) fn plot(flags: &Flags, options: &Options, query: &Query) -> anyhow::R
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("find");
     let mut traffic = Traffic::default();
-    let sought = Sought { query, limit: None, columns: Some(SERIES_COLUMNS) };
+    let sought = Sought { columns: Some(SERIES_COLUMNS), ..Sought::new(query) };
     let mut rows: u64 = 0;
     let report = find_rows(options, &sought, &SystemClock, &mut |event| {
         match event {
@@ -67,7 +67,7 @@ pub(super) fn top(
         top = top.with_atlas(atlas);
     }
     let columns = top.columns();
-    let sought = Sought { query, limit: None, columns: Some(&columns) };
+    let sought = Sought { columns: Some(&columns), ..Sought::new(query) };
     let report = find_columns(options, &sought, &SystemClock, &mut |event| {
         match event {
             Event::Found(found) => top.add(found),

@@ -1,0 +1,234 @@
+//! The newest sessions that match: parts of the ring from the newest back, until enough are found.
+//!
+//! Within a part the rows of a session come in the order of time, and what earlier parts have of it
+//! is joined in front. A session is over when its first row is there; it is shown when no session
+//! of the parts that are left can begin later. Held are the sessions that wait for earlier rows and
+//! at most as many others as are asked for.
+
+use core::cmp::Reverse;
+use core::ops::ControlFlow;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use format::head::StripeId;
+use format::slice::Slice;
+use index::Columns;
+use query::{Part, Query};
+use units::Timestamp;
+
+use crate::archive::Archive;
+use crate::candidates::{Question, part_of};
+use crate::find::{Event, Found, JOIN_IDLE_NS};
+use crate::joiner::{Show, both, found};
+use crate::known::Known;
+use crate::scan::{Identity, Order, RowId, Scan, Step, Wanted};
+use crate::sessions::{Sessions, Told};
+use crate::walk::{Flow, Notes};
+
+/// Sessions that wait for earlier rows; beyond, those are taken for the first ones that are there.
+const WAITING_MAX: usize = 1 << 16;
+
+/// The latest start first, of equal ones the first row in the ring.
+type Place = (Reverse<Timestamp>, RowId);
+
+/// Hands out at most `limit` sessions that match, those first that begin last.
+pub(crate) fn newest(
+    archive: &mut Archive,
+    (query, columns): (&Query, Columns<'_>),
+    limit: u64,
+    notes: &mut Notes,
+    told: &mut Told<'_>,
+) -> Flow {
+    let mut newest = Newest::new(query, archive.tail(), limit);
+    let question = Question::new(query);
+    if !question.is_open_ended() {
+        let sessions = Sessions { archive, query, columns, limit: u64::MAX };
+        let flow = all(sessions, &mut newest, notes, told)?;
+        return Ok(if flow.is_break() { flow } else { newest.finish(told.show) });
+    }
+    let mut scan = |(wanted, times), notes: &mut Notes, newest: &mut Newest<'_>, until| {
+        let order = Order::NewestFirst;
+        let mut scan = Scan {
+            archive,
+            wanted,
+            columns,
+            times,
+            slots: None,
+            order,
+            begin: StripeId::default(),
+        };
+        scan.run(notes, &mut |step, _, _| {
+            (told.step)(&step);
+            Ok(newest.step(step, until, told.show))
+        })
+    };
+    let from = question.from();
+    let wanted = (Wanted::Backwards(question), from..=Timestamp::MAX);
+    if scan(wanted, notes, &mut newest, Timestamp::MAX)?.is_break() {
+        return Ok(ControlFlow::Break(()));
+    }
+    newest.end_part();
+    let open = newest.open();
+    if from > Timestamp::MIN && open.len() > 0 {
+        // Their rows before the times that are asked for.
+        let before = from.plus_nanos(-1);
+        let wanted = (Wanted::Sessions(&open), Timestamp::MIN..=before);
+        let mut own = notes.aside();
+        let flow = scan(wanted, &mut own, &mut newest, before)?;
+        notes.add_aside(own);
+        if flow.is_break() {
+            return Ok(flow);
+        }
+    }
+    Ok(newest.finish(told.show))
+}
+
+/// Searches from the oldest part on, and keeps the newest that match.
+fn all(
+    sessions: Sessions<'_>,
+    newest: &mut Newest<'_>,
+    notes: &mut Notes,
+    told: &mut Told<'_>,
+) -> Flow {
+    let mut show = |event: Event<'_>| match event {
+        Event::Found(found) => {
+            newest.keep(found.clone());
+            ControlFlow::Continue(())
+        }
+        searched @ Event::Searched { .. } => (told.show)(searched),
+    };
+    let mut step = |step: &Step| (told.step)(step);
+    sessions.each(notes, &mut Told { show: &mut show, step: &mut step })
+}
+
+/// What was read so far, from the newest part back.
+struct Newest<'q> {
+    query: &'q Query,
+    tail: u64,
+    limit: usize,
+    epoch: u32,
+    is_indexed: bool,
+    /// Sessions with several rows in the part that is being read.
+    part: BTreeMap<Identity, Found>,
+    /// Those of newer parts that wait for earlier rows.
+    open: BTreeMap<Identity, Found>,
+    /// Those that match and are over.
+    over: BTreeMap<Place, Found>,
+}
+
+impl<'q> Newest<'q> {
+    fn new(query: &'q Query, tail: u64, limit: u64) -> Self {
+        Self {
+            query,
+            tail,
+            // Whoever shows them hears of one too many.
+            limit: usize::try_from(limit).unwrap_or(usize::MAX).saturating_add(1),
+            epoch: 0,
+            is_indexed: false,
+            part: BTreeMap::new(),
+            open: BTreeMap::new(),
+            over: BTreeMap::new(),
+        }
+    }
+
+    /// Takes a step of a scan from the newest part back; rows that end behind `until` were taken
+    /// before.
+    fn step(&mut self, step: Step, until: Timestamp, show: &mut Show<'_>) -> ControlFlow<()> {
+        match step {
+            Step::Progress { done: parts, of } => show(Event::Searched { parts, of }),
+            Step::Part { epoch, edge, is_indexed, .. } => {
+                self.end_part();
+                self.is_indexed = is_indexed;
+                self.advance(epoch, edge, show)
+            }
+            Step::Row(_, row) if row.end > until => ControlFlow::Continue(()),
+            Step::Row(id, row) => {
+                self.add(id, *row);
+                ControlFlow::Continue(())
+            }
+        }
+    }
+
+    /// A part begins, and no packet of it or of an older one is later than `latest`.
+    fn advance(&mut self, epoch: u32, latest: Timestamp, show: &mut Show<'_>) -> ControlFlow<()> {
+        let is_new_epoch = core::mem::replace(&mut self.epoch, epoch) != epoch;
+        let idle = latest.plus_nanos(JOIN_IDLE_NS);
+        let over = self.open.extract_if(.., |_, found| is_new_epoch || found.session.start > idle);
+        for (_, found) in over.collect::<Vec<_>>() {
+            self.end(found);
+        }
+        while let Some(first) = self.over.first_entry()
+            && first.key().0.0 > latest
+        {
+            show(Event::Found(&first.remove()))?;
+            self.limit = self.limit.saturating_sub(1);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn add(&mut self, id: RowId, row: Slice) {
+        let (identity, is_whole) = (Identity::of(&row), part_of(&row) == Part::WHOLE);
+        let next = found(id, row, (self.tail, self.is_indexed));
+        match self.part.entry(identity) {
+            _ if is_whole => self.end(next),
+            Entry::Occupied(mut earlier) => join(earlier.get_mut(), next),
+            Entry::Vacant(place) => drop(place.insert(next)),
+        }
+    }
+
+    /// All rows of a part are there.
+    fn end_part(&mut self) {
+        for (identity, mut found) in core::mem::take(&mut self.part) {
+            if let Some(later) = self.open.remove(&identity) {
+                join(&mut found, later);
+            }
+            if part_of(&found.session).is_first {
+                self.end(found);
+            } else {
+                self.open.insert(identity, found);
+            }
+        }
+        while self.open.len() > WAITING_MAX
+            && let Some((_, found)) = self.open.pop_first()
+        {
+            self.end(found);
+        }
+    }
+
+    /// A session is over, and kept if it matches.
+    fn end(&mut self, found: Found) {
+        if self.query.matches(&found.session, &found.rows) {
+            self.keep(found);
+        }
+    }
+
+    /// Keeps a session that matches, if it is among the newest.
+    fn keep(&mut self, found: Found) {
+        let id = RowId::parse(&found.id).expect("ids are made of these");
+        self.over.insert((Reverse(found.session.start), id), found);
+        if self.over.len() > self.limit {
+            self.over.pop_last();
+        }
+    }
+
+    /// Those that wait for earlier rows.
+    fn open(&self) -> Known {
+        Known::new(self.open.iter().map(|(session, found)| (*session, found.session.end)).collect())
+    }
+
+    /// No further row comes.
+    fn finish(mut self, show: &mut Show<'_>) -> ControlFlow<()> {
+        self.end_part();
+        for found in core::mem::take(&mut self.open).into_values() {
+            self.end(found);
+        }
+        self.over.values().try_for_each(|found| show(Event::Found(found)))
+    }
+}
+
+/// Adds the later rows of a session.
+fn join(earlier: &mut Found, later: Found) {
+    earlier.rows.extend(later.rows);
+    earlier.packets = both(earlier.packets, later.packets);
+    earlier.session.join(later.session);
+}
