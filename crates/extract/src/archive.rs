@@ -14,6 +14,7 @@ use units::Timestamp;
 use volume::{Reader, Span};
 
 use crate::cache::{self, NoCache};
+use crate::merge::MergeMemory;
 use crate::slots::Place;
 use crate::standing::{Asking, Standing, standing};
 use crate::{Error, Options};
@@ -54,6 +55,8 @@ pub(crate) struct Archive {
     pub(crate) now: Timestamp,
     /// Nothing at or before this time is given out.
     pub(crate) expired: Timestamp,
+    /// Memory for the order of time.
+    pub(crate) merge: MergeMemory,
     /// A recorder runs.
     is_recorded: bool,
     /// Of segments the one before, if no stripe with packets lies between the two.
@@ -120,6 +123,7 @@ impl Archive {
             workers: options.workers.clone(),
             now,
             expired: reader.superblock().expired_at(now),
+            merge: options.merge,
             is_recorded: options.is_recorded,
             behind: BTreeMap::new(),
             path: None,
@@ -306,11 +310,28 @@ impl Archive {
         } else {
             first.sequence
         };
+        let slots = begin..=last.sequence;
+        let time_min = if is_short(first, last) {
+            // Behind the first stripe of a slot its recording went on.
+            let first = heads.get(&begin).and_then(not_before);
+            let found = slots.filter_map(|slot| heads.get(&slot)).filter(|it| is_data(it));
+            let rest = found.map(|head| head.stripe.time_min).min();
+            first.map(|first| rest.map_or(first, |it| it.min(first)))
+        } else {
+            self.earliest_of_stretch(&slots)
+        };
         let first = first.max(StripeId { sequence: begin, sub: 0 });
-        let head = heads.get(&begin).cloned().or_else(|| self.reader.head(begin));
-        let head = head.filter(|head| head.stripe.kind == Kind::Data);
-        let time_min = head.map_or(Timestamp::MIN, |head| head.stripe.time_min);
+        let time_min = time_min.unwrap_or(Timestamp::MIN);
         Some(Part { first, last, time_min, segment: None })
+    }
+
+    /// The earliest packet of many slots, where heads say that they are of one stretch of recording.
+    fn earliest_of_stretch(&self, slots: &RangeInclusive<u64>) -> Option<Timestamp> {
+        let first = self.reader.head(*slots.start()).filter(is_data)?.stripe;
+        let (begin, end) = (first.recorded?, self.reader.head(*slots.end())?.stripe.recorded?);
+        let is_one = begin.start == end.start;
+        let later = if begin.is_live { begin.through } else { end.from };
+        is_one.then(|| first.time_min.min(later))
     }
 
     /// No other stripe follows in the head's slot.
@@ -374,6 +395,19 @@ fn slots_of_short(between: &[(StripeId, StripeId)]) -> BTreeSet<u64> {
 /// Few enough slots to look at their heads.
 fn is_short(first: StripeId, last: StripeId) -> bool {
     first <= last && last.sequence - first.sequence < HOLE_SLOTS_MAX
+}
+
+/// No packet of this stripe, or of those behind it of the same recording, is earlier.
+fn not_before(head: &Head) -> Option<Timestamp> {
+    if is_data(head) {
+        return Some(head.stripe.time_min);
+    }
+    let live = head.stripe.recorded.as_ref().filter(|recorded| recorded.is_live);
+    live.map(|recorded| recorded.through)
+}
+
+fn is_data(head: &Head) -> bool {
+    head.stripe.kind == Kind::Data
 }
 
 fn holds_packets(head: &Head, stripes: &RangeInclusive<StripeId>) -> bool {

@@ -264,7 +264,6 @@ pub(crate) enum Step {
     Progress { done: usize, of: usize },
     /// The rows that follow are of this part.
     Part {
-        first: StripeId,
         epoch: u32,
         /// No row of this part or a later one starts earlier, as far as directory and heads tell.
         time_min: Timestamp,
@@ -317,12 +316,27 @@ pub(crate) struct Scan<'a> {
 
 impl Scan<'_> {
     /// Calls `visit` with every row wanted, in ring order and by start within a part.
-    pub(crate) fn run(
+    pub(crate) fn run(&mut self, notes: &mut Notes, visit: &mut Visit<'_>) -> Flow {
+        let parts = self.archive.parts();
+        self.run_parts(parts, notes, visit)
+    }
+
+    /// The same with the parts in the order of their earliest times.
+    pub(crate) fn run_by_time(&mut self, notes: &mut Notes, visit: &mut Visit<'_>) -> Flow {
+        let mut parts = self.archive.parts();
+        if let Some(slots) = self.slots.take() {
+            parts = parts_with(parts, &slots);
+        }
+        parts.sort_by_key(|part| part.time_min);
+        self.run_parts(parts, notes, visit)
+    }
+
+    fn run_parts(
         &mut self,
+        mut parts: Vec<Part>,
         notes: &mut Notes,
         visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, Error> {
-        let mut parts = self.archive.parts();
+    ) -> Flow {
         if let Some(slots) = &self.slots {
             parts = parts_with(parts, slots);
         }
@@ -399,7 +413,6 @@ impl Scan<'_> {
             *unread = unread.saturating_add(meta.unread_packets);
         }
         let step = Step::Part {
-            first: part.first,
             epoch: meta.epoch,
             time_min: part.time_min,
             is_indexed: true,
@@ -656,7 +669,6 @@ impl Scan<'_> {
             notes.completeness.add_gaps(&stretch.gaps, from, to);
             let first = stretch.first;
             let step = Step::Part {
-                first,
                 epoch: stretch.epoch,
                 time_min: part.time_min,
                 is_indexed: part.segment.is_some() && is_one,

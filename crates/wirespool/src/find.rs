@@ -9,7 +9,7 @@ use indexer::Workers;
 use std::io::Write;
 use std::path::PathBuf;
 
-use ::extract::{Event, FindReport, Found, Options, SORT_BYTES_MAX, SortBy, Sorted};
+use ::extract::{Event, FindReport, Found, MergeMemory, Options, SORT_BYTES_MAX, SortBy, Sorted};
 use clap::{Args, ValueEnum};
 use host::{StopFlag, SystemClock};
 use query::{Field, Query};
@@ -201,6 +201,7 @@ impl ReadingFlags {
             vlan_in_key: self.vlan_in_key,
             workers: Workers::default(),
             is_recorded: false,
+            merge: MergeMemory::default(),
         }
     }
 }
