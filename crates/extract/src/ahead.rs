@@ -232,15 +232,12 @@ impl Ahead {
         if !batch.is_in_ring_order() {
             return;
         }
-        match until {
+        if let Some(until) = until {
             // What came in front of it said its claim already.
-            Some(until) => {
-                self.seen = self.places.partition_point(|place| place.sequence < until);
-            }
-            None => {
-                self.claim = batch.last.and_then(|(_, claim)| claim);
-                self.seen = self.places.len();
-            }
+            self.seen = self.places.partition_point(|place| place.sequence < until);
+        } else {
+            self.claim = batch.last.and_then(|(_, claim)| claim);
+            self.seen = self.places.len();
         }
     }
 }

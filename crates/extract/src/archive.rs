@@ -325,7 +325,7 @@ impl Archive {
         Some(Part { first, last, time_min, segment: None })
     }
 
-    /// The earliest packet of many slots, where heads say that they are of one stretch of recording.
+    /// The earliest packet of many slots, if they are of one stretch of recording.
     fn earliest_of_stretch(&self, slots: &RangeInclusive<u64>) -> Option<Timestamp> {
         let first = self.reader.head(*slots.start()).filter(is_data)?.stripe;
         let (begin, end) = (first.recorded?, self.reader.head(*slots.end())?.stripe.recorded?);

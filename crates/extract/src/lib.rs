@@ -12,8 +12,9 @@
 //!
 //! Invariants: no byte leaves that was not verified; damage ends a piece at its first bad row and
 //! is reported; memory is bounded by the rows of segments that overlap in time, a few pieces, what
-//! packets may take that wait for the order of time ([`MergeMemory`]), the sessions that are alive at a time, and, where rows do not answer for them, some 200 bytes for
-//! each session that an extract has.
+//! packets may take that wait for the order of time ([`MergeMemory`]), the sessions that are alive
+//! at a time, and, where rows do not answer for them, some 200 bytes for each session that an
+//! extract has.
 
 mod ahead;
 mod anonymise;

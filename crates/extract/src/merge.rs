@@ -172,8 +172,8 @@ impl Merger {
         self.leave(|_, _| true, emit)
     }
 
-    /// Hands out the earliest packets while `is_due` says so of the time of the first and of what is
-    /// held.
+    /// Hands out the earliest packets while `is_due` says so, by the time of the first and by the
+    /// bytes held.
     fn leave(
         &mut self,
         is_due: impl Fn(Timestamp, usize) -> bool,

@@ -104,6 +104,9 @@ fn recorded(recordings: &[Recording], segment_pieces: usize) -> (Volume, Vec<Pac
 
 type Frames = Vec<(i128, Vec<u8>)>;
 
+/// Whether packets of a host are wanted.
+type IsWanted = fn(u8) -> bool;
+
 fn extracted(volume: &Volume, text: &str, merge: MergeMemory) -> (Frames, Manifest) {
     let query = Query::parse(text, Timestamp(0)).unwrap();
     let mut out = Vec::new();
@@ -140,11 +143,12 @@ proptest! {
         ring_order_bytes in prop_oneof![Just(0_usize), 10_000_usize..100_000, Just(1 << 20)],
     ) {
         let (volume, packets) = recorded(&recordings, segment_pieces);
-        for (text, is_wanted) in [
-            ("", (|_| true) as fn(u8) -> bool),
+        let wanted: [(&str, IsWanted); 3] = [
+            ("", |_| true),
             ("host 10.0.0.1", |host| host == 1),
             ("not host 10.0.0.1", |host| host != 1),
-        ] {
+        ];
+        for (text, is_wanted) in wanted {
             let (frames, manifest) = extracted(&volume, text, memory(ring_order_bytes));
             let whole = expected(&packets, is_wanted);
             prop_assert!(lacks_nothing(&manifest.completeness), "{}", manifest.completeness);
@@ -170,7 +174,7 @@ fn in_order(begin: i64, count: usize) -> Recording {
 
 /// Pieces with what is noted of their packets.
 fn pieces(count: usize) -> usize {
-    count * 18 << 10
+    count * (18 << 10)
 }
 
 #[test]
