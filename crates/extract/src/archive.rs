@@ -14,15 +14,13 @@ use units::Timestamp;
 use volume::{Reader, Span};
 
 use crate::cache::{self, NoCache};
+use crate::merge::MergeMemory;
 use crate::slots::Place;
 use crate::standing::{Asking, Standing, standing};
 use crate::{Error, Options};
 
 /// From this many slots on, reading a hole is not worth a look at its heads first.
 const HOLE_SLOTS_MAX: u64 = 64;
-
-/// In a longer hole not every head is looked at to see whether its packets are all too new.
-const HEADS_READ_MAX: u64 = 4096;
 
 /// While the newest stripe is looked for, the ends of so many of the newest segments' files are
 /// read ahead, so many bytes of each: every question begins there.
@@ -65,6 +63,8 @@ pub(crate) struct Archive {
     pub(crate) now: Timestamp,
     /// Nothing at or before this time is given out.
     pub(crate) expired: Timestamp,
+    /// Memory for the order of time.
+    pub(crate) merge: MergeMemory,
     /// A recorder runs.
     is_recorded: bool,
     /// Of segments the one before, if no stripe with packets lies between the two.
@@ -131,6 +131,7 @@ impl Archive {
             workers: options.workers.clone(),
             now,
             expired: reader.superblock().expired_at(now),
+            merge: options.merge,
             is_recorded: options.is_recorded,
             behind: BTreeMap::new(),
             path: None,
@@ -317,33 +318,28 @@ impl Archive {
         } else {
             first.sequence
         };
+        let slots = begin..=last.sequence;
+        let time_min = if is_short(first, last) {
+            // Behind the first stripe of a slot its recording went on.
+            let first = heads.get(&begin).and_then(not_before);
+            let found = slots.filter_map(|slot| heads.get(&slot)).filter(|it| is_data(it));
+            let rest = found.map(|head| head.stripe.time_min).min();
+            first.map(|first| rest.map_or(first, |it| it.min(first)))
+        } else {
+            self.earliest_of_stretch(&slots)
+        };
         let first = first.max(StripeId { sequence: begin, sub: 0 });
-        let head = heads.get(&begin).cloned().or_else(|| self.reader.head(begin));
-        let head = head.filter(|head| head.stripe.kind == Kind::Data);
-        let time_min = head.map_or(Timestamp::MIN, |head| head.stripe.time_min);
+        let time_min = time_min.unwrap_or(Timestamp::MIN);
         Some(Part { first, last, time_min, segment: None })
     }
 
-    /// All packets of a part without an index lie behind this time: every head of it says so.
-    pub(crate) fn begins_behind(&self, part: &Part, time: Timestamp) -> bool {
-        let slots = part.first.sequence..=part.last.sequence;
-        if part.time_min <= time || part.last.sequence - part.first.sequence >= HEADS_READ_MAX {
-            return false;
-        }
-        let slots = Vec::from_iter(slots);
-        let heads = slots.iter().zip(self.reader.first_heads(&slots));
-        let is_behind = |head: &Head| head.stripe.kind != Kind::Data || head.stripe.time_min > time;
-        let mut heads = heads.map(|(&slot, head)| match head {
-            Some(head) if self.fills_slot(&head) => is_behind(&head),
-            _ => {
-                let heads = self.reader.leading_heads(slot);
-                let is_all = heads
-                    .last()
-                    .is_some_and(|head| self.fills_slot(head) || head.stripe.stripe >= part.last);
-                is_all && heads.iter().all(is_behind)
-            }
-        });
-        heads.all(|is_behind| is_behind)
+    /// The earliest packet of many slots, if they are of one stretch of recording.
+    fn earliest_of_stretch(&self, slots: &RangeInclusive<u64>) -> Option<Timestamp> {
+        let first = self.reader.head(*slots.start()).filter(is_data)?.stripe;
+        let (begin, end) = (first.recorded?, self.reader.head(*slots.end())?.stripe.recorded?);
+        let is_one = begin.start == end.start;
+        let later = if begin.is_live { begin.through } else { end.from };
+        is_one.then(|| first.time_min.min(later))
     }
 
     /// No other stripe follows in the head's slot.
@@ -407,6 +403,19 @@ fn slots_of_short(between: &[(StripeId, StripeId)]) -> BTreeSet<u64> {
 /// Few enough slots to look at their heads.
 fn is_short(first: StripeId, last: StripeId) -> bool {
     first <= last && last.sequence - first.sequence < HOLE_SLOTS_MAX
+}
+
+/// No packet of this stripe, or of those behind it of the same recording, is earlier.
+fn not_before(head: &Head) -> Option<Timestamp> {
+    if is_data(head) {
+        return Some(head.stripe.time_min);
+    }
+    let live = head.stripe.recorded.as_ref().filter(|recorded| recorded.is_live);
+    live.map(|recorded| recorded.through)
+}
+
+fn is_data(head: &Head) -> bool {
+    head.stripe.kind == Kind::Data
 }
 
 fn holds_packets(head: &Head, stripes: &RangeInclusive<StripeId>) -> bool {

@@ -17,6 +17,9 @@ use crate::times::Times;
 /// Stretches of time of a kind that a text lists.
 const LISTED: usize = 8;
 
+/// Of a second.
+const NANOS: u64 = units::NANOS_PER_SECOND.cast_unsigned();
+
 /// Why bytes of a stripe could not be used.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum DamageKind {
@@ -61,6 +64,25 @@ impl State {
     }
 }
 
+/// Packets that stand behind later ones in an output.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Disorder {
+    /// How many.
+    pub packets: u64,
+    /// By how much at most, in nanoseconds.
+    pub most_ns: u64,
+}
+
+impl Disorder {
+    /// A packet of `timestamp` comes behind one of `latest`.
+    pub(crate) fn note(&mut self, latest: Timestamp, timestamp: Timestamp) {
+        if timestamp < latest {
+            self.packets = self.packets.saturating_add(1);
+            self.most_ns = self.most_ns.max(latest.0.abs_diff(timestamp.0));
+        }
+    }
+}
+
 /// What is missing from an answer. An unknown number of packets is not zero.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Completeness {
@@ -92,6 +114,8 @@ pub struct Completeness {
     pub unfit_packets: u64,
     /// Sessions that were named by their ids and are not there.
     pub unknown_sessions: u64,
+    /// Packets that are not in the order of time. No loss.
+    pub disorder: Disorder,
     /// What is beyond the limit was left out.
     pub limited: bool,
     /// The run was ended before its end.
@@ -151,6 +175,9 @@ impl Completeness {
         self.unread_packets = self.unread_packets.max(other.unread_packets);
         self.unfit_packets = self.unfit_packets.max(other.unfit_packets);
         self.unknown_sessions = self.unknown_sessions.max(other.unknown_sessions);
+        let Disorder { packets, most_ns } = other.disorder;
+        self.disorder.packets = self.disorder.packets.max(packets);
+        self.disorder.most_ns = self.disorder.most_ns.max(most_ns);
         self.expired_through = self.expired_through.max(other.expired_through);
         self.withhold_times(other.withheld);
         self.erased_through = self.erased_through.max(other.erased_through);
@@ -321,6 +348,16 @@ impl Completeness {
         }
         if self.unknown_sessions > 0 {
             write!(f, "\nnot there: {} of the sessions named", self.unknown_sessions)?;
+        }
+        let Disorder { packets, most_ns } = self.disorder;
+        if packets > 0 {
+            let (seconds, nanos) = (most_ns / NANOS, most_ns % NANOS);
+            write!(
+                f,
+                "\nout of order: {packets} packets stand behind later ones, by at most \
+                 {seconds}.{nanos:09} s: the clock was set back, or more overlaps in time than \
+                 memory holds"
+            )?;
         }
         if self.limited {
             f.write_str("\ncut: there is more than the limit allows, which was not looked at")?;

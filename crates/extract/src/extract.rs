@@ -1,7 +1,8 @@
 //! The extract job: the packets of the sessions that match, verified and merged by time.
 //!
-//! Rows are taken part by part; the pieces in front of the next part are read, each slot once, in
-//! ring order, when its rows are known, because rows may name pieces of the part before theirs.
+//! Rows are taken part by part, the parts by their earliest times; pieces that may have packets
+//! before the next part are read when its rows are known, those with the earliest packets first,
+//! and packets leave in the order of time when no piece can have an earlier one.
 //! Which rows those are is found out first where it takes a look at all of them: for whole
 //! sessions, for named ones, for what is around them.
 
@@ -78,7 +79,8 @@ pub(crate) fn run<'a>(
     let mut notes = Notes::default();
     notes.explain.open_ns = watch.lap();
     let outputs = Outputs::begin(target, request)?;
-    let mut taking = Taking::new(request, archive.expired, outputs, telling, watch);
+    let taking = Taking::new(request, archive.expired, outputs, telling, watch);
+    let mut taking = taking.with_memory(archive.merge);
     let flow = if request.is_everything() && !taking.is_by_session() {
         taking.everything(archive, &mut notes)?
     } else {

@@ -8,9 +8,10 @@ use query::Query;
 use units::{NANOS_PER_SECOND, Sleep};
 
 use crate::archive::Archive;
-use crate::completeness::Completeness;
+use crate::completeness::{Completeness, Disorder};
 use crate::explain::Stopwatch;
 use crate::extract::{Progress, Telling};
+use crate::merge::MergeMemory;
 use crate::output::{Outputs, Target};
 use crate::request::Request;
 use crate::slots::Place;
@@ -36,8 +37,11 @@ pub fn follow(
     let outputs = Outputs::begin(target, request)?;
     let mut progress = |_: &Progress| ControlFlow::Continue(());
     let telling = Telling { progress: &mut progress, losses: None };
-    let mut taking =
-        Taking::new(request, units::Timestamp::MIN, outputs, telling, Stopwatch::start(clock));
+    let watch = Stopwatch::start(clock);
+    let taking = Taking::new(request, units::Timestamp::MIN, outputs, telling, watch);
+    // All that is found in one look is handed out with it.
+    let most_bytes = options.merge.ring_order_bytes;
+    let mut taking = taking.with_memory(MergeMemory { most_bytes, ..options.merge });
     let mut notes = Notes::default();
     while go_on().is_continue() && !taking.is_gone() {
         let archive = Archive::without_index(options, clock.realtime())?;
@@ -65,6 +69,8 @@ pub fn follow(
         seen = newest;
     }
     let done = taking.finish(ControlFlow::Continue(()), &mut notes)?;
+    // What comes while it is recorded comes in the order of the ring, as documented.
+    notes.completeness.disorder = Disorder::default();
     done.outputs.finish(&notes.completeness.to_string())?;
     Ok(notes.completeness)
 }

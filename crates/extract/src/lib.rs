@@ -11,16 +11,19 @@
 //! its [`Completeness`].
 //!
 //! Invariants: no byte leaves that was not verified; damage ends a piece at its first bad row and
-//! is reported; memory is bounded by the rows of two segments, a few pieces, a fixed lookahead, the
-//! sessions that are alive at a time, and, where rows do not answer for them, some 200 bytes for
-//! each session that an extract has.
+//! is reported; memory is bounded by the rows of segments that overlap in time, a few pieces, what
+//! packets may take that wait for the order of time ([`MergeMemory`]), the sessions that are alive
+//! at a time, and, where rows do not answer for them, some 200 bytes for each session that an
+//! extract has.
 
+mod ahead;
 mod anonymise;
 mod archive;
 mod cache;
 mod candidates;
 mod choice;
 mod completeness;
+mod due;
 mod error;
 mod evidence;
 mod explain;
@@ -61,7 +64,7 @@ use indexer::Workers;
 use std::path::PathBuf;
 
 pub use anonymise::{AddressKeyError, Anonymiser};
-pub use completeness::{Completeness, Damage, DamageKind, State};
+pub use completeness::{Completeness, Damage, DamageKind, Disorder, State};
 pub use error::Error;
 pub use evidence::{KeyError, PublicKey, Seal, SealError, SigningKey};
 pub use explain::Explain;
@@ -69,6 +72,7 @@ pub use extract::{ExtractReport, Progress, extract};
 pub use find::{Event, FindReport, Found, Held, RowEvent, Sought, find, find_columns, find_rows};
 pub use follow::follow;
 pub use losses::Loss;
+pub use merge::MergeMemory;
 pub use output::{OpenOutput, OpenSession, OutputSummary, SessionStart, Target};
 pub use payload::{Pattern, PatternError};
 pub use recorder::Recorder;
@@ -103,4 +107,6 @@ pub struct Options {
     pub is_recorded: bool,
     /// Who is asked once more, where it seems that a recorder has begun since.
     pub recorder: Recorder,
+    /// Memory for the order of time.
+    pub merge: MergeMemory,
 }

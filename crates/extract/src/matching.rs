@@ -7,11 +7,12 @@
 use core::ops::{Range, RangeInclusive};
 use std::collections::BTreeMap;
 
-use format::head::StripeId;
 use format::slice::{PieceId, PieceSpan, Slice};
 use session::Key;
+use units::Timestamp;
 use wire::FiveTuple;
 
+use crate::due::Due;
 use crate::output::SessionStart;
 use crate::scan::{Identity, RowId};
 
@@ -69,8 +70,19 @@ struct Row {
 #[derive(Debug, Default)]
 pub(crate) struct Matching {
     pieces: BTreeMap<PieceId, Vec<Interval>>,
+    /// Their slots.
+    pub(crate) due: Due,
+    intervals: usize,
     rows: BTreeMap<u64, Row>,
     next_row: u64,
+}
+
+/// Pieces that are due, all that are wanted of each slot.
+#[derive(Debug, Default)]
+pub(crate) struct DuePieces {
+    pub(crate) pieces: BTreeMap<PieceId, PieceMatch>,
+    /// By time: no packet wanted of the slot is earlier.
+    pub(crate) slots: Vec<(Timestamp, u64)>,
 }
 
 impl Matching {
@@ -92,6 +104,8 @@ impl Matching {
                 left_out += 1;
                 continue;
             }
+            self.due.add(piece.sequence, slice.start);
+            self.intervals += 1;
             self.pieces.entry(piece).or_default().push(Interval {
                 key,
                 begin,
@@ -114,12 +128,27 @@ impl Matching {
         self.pieces.len()
     }
 
-    /// Takes the pieces in front of `stripe` out, in ring order.
-    pub(crate) fn take_before(&mut self, stripe: StripeId) -> BTreeMap<PieceId, PieceMatch> {
-        let bound = PieceId { sequence: stripe.sequence, sub: stripe.sub, column: 0 };
-        let later = self.pieces.split_off(&bound);
-        let due = core::mem::replace(&mut self.pieces, later);
-        due.into_iter().map(|(piece, intervals)| (piece, PieceMatch::new(intervals))).collect()
+    /// Places of rows in pieces that were not taken out.
+    pub(crate) fn interval_count(&self) -> usize {
+        self.intervals
+    }
+
+    /// Takes out the slots that may have packets before `time`, the earliest first, up to about
+    /// `most` pieces.
+    pub(crate) fn take_before(&mut self, time: Timestamp, most: usize) -> DuePieces {
+        let mut due = DuePieces::default();
+        while due.pieces.len() < most
+            && let Some((earliest, sequence)) = self.due.take_before(time)
+        {
+            let first = PieceId { sequence, sub: 0, column: 0 };
+            let last = PieceId { sequence, sub: u16::MAX, column: u8::MAX };
+            for (piece, intervals) in self.pieces.extract_if(first..=last, |_, _| true) {
+                self.intervals -= intervals.len();
+                due.pieces.insert(piece, PieceMatch::new(intervals));
+            }
+            due.slots.push((earliest, sequence));
+        }
+        due
     }
 
     /// Whose the packets of a row are, until the row is done.

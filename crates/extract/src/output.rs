@@ -17,6 +17,7 @@ use wire::{FiveTuple, LinkType, MADE_HEADER_BYTES_MAX, made_header, network_laye
 
 use crate::Error;
 use crate::anonymise::Anonymiser;
+use crate::completeness::Disorder;
 use crate::hashing::{Hashes, Hashing};
 use crate::request::{Limits, Request};
 
@@ -98,6 +99,8 @@ struct Stream<'a> {
     lanes: u32,
     packets: u64,
     bytes: u64,
+    /// Latest packet.
+    latest: Timestamp,
     /// The reader of a pipe went away.
     gone: bool,
 }
@@ -108,8 +111,9 @@ impl<'a> Stream<'a> {
     }
 
     fn new(to: Box<dyn Write + 'a>, link_type: Option<LinkType>, hashing: Hashing) -> Self {
-        let buffer = Vec::new();
-        Self { to, link_type, buffer, hashing, lanes: 0, packets: 0, bytes: 0, gone: false }
+        let (buffer, latest) = (Vec::new(), Timestamp::MIN);
+        let (lanes, packets, bytes, gone) = (0, 0, 0, false);
+        Self { to, link_type, buffer, hashing, lanes, packets, bytes, latest, gone }
     }
 
     /// Begins a pcapng section, which says in a comment what it is.
@@ -197,6 +201,7 @@ pub(crate) struct Outputs<'a> {
     /// Packets with a link layer made for them, and those for which none can be.
     rewritten_packets: u64,
     unfit_packets: u64,
+    disorder: Disorder,
     /// What sections say of themselves.
     comment: String,
     anonymiser: Option<Anonymiser>,
@@ -223,6 +228,7 @@ impl<'a> Outputs<'a> {
             is_full: false,
             rewritten_packets: 0,
             unfit_packets: 0,
+            disorder: Disorder::default(),
             comment: match request.anonymiser {
                 Some(_) => ANONYMISED.to_owned(),
                 None => request.query_text.to_owned(),
@@ -381,8 +387,18 @@ impl<'a> Outputs<'a> {
         self.unfit_packets
     }
 
+    /// Packets that were written behind later ones.
+    pub(crate) fn disorder(&self) -> Disorder {
+        self.disorder
+    }
+
     /// Writes a packet as encoded, unless it would be one too many.
-    pub(crate) fn emit(&mut self, lane: usize, encoded: &[u8]) -> Result<(), Error> {
+    pub(crate) fn emit(
+        &mut self,
+        lane: usize,
+        timestamp: Timestamp,
+        encoded: &[u8],
+    ) -> Result<(), Error> {
         if encoded.is_empty() {
             // It was left out.
             return Ok(());
@@ -398,6 +414,8 @@ impl<'a> Outputs<'a> {
         let lane = self.lanes.get(lane).expect("lanes are added before their packets");
         let stream = self.streams.get_mut(lane.stream).expect("a lane has its stream");
         stream.packets += 1;
+        self.disorder.note(stream.latest, timestamp);
+        stream.latest = stream.latest.max(timestamp);
         stream.put(encoded)?;
         if self.are_by_session() {
             self.gathered += encoded.len();

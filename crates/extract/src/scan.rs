@@ -324,8 +324,12 @@ struct Found {
 /// Which parts come first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Order {
+    /// As they lie in the ring.
     OldestFirst,
+    /// The other way round.
     NewestFirst,
+    /// By their earliest packets.
+    ByTime,
 }
 
 /// A part, and what those that follow it in the scan have to do with its times.
@@ -352,11 +356,7 @@ pub(crate) struct Scan<'a> {
 
 impl Scan<'_> {
     /// Calls `visit` with every row wanted, part by part, and by start within a part.
-    pub(crate) fn run(
-        &mut self,
-        notes: &mut Notes,
-        visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, Error> {
+    pub(crate) fn run(&mut self, notes: &mut Notes, visit: &mut Visit<'_>) -> Flow {
         let mut parts = self.archive.parts();
         if let Some(slots) = &self.slots {
             parts = parts_with(parts, slots);
@@ -392,10 +392,8 @@ impl Scan<'_> {
     ) -> Flow {
         let &Placed { ref part, edge, beyond } = placed;
         let Some(entry) = part.segment else {
-            let (stripes, times) = (part.first..=part.last, Timestamp::MIN..=Timestamp::MAX);
-            if !self.wanted.may_be_of(&stripes, &times)
-                || self.archive.begins_behind(part, *self.times.end())
-            {
+            let (stripes, times) = (part.first..=part.last, part.time_min..=Timestamp::MAX);
+            if part.time_min > *self.times.end() || !self.wanted.may_be_of(&stripes, &times) {
                 return Ok(ControlFlow::Continue(()));
             }
             return self.rebuilt((part, edge), &Covered::default(), notes, visit);
@@ -731,20 +729,22 @@ impl Scan<'_> {
 }
 
 /// The parts in the order of a scan.
-fn placed(parts: Vec<Part>, order: Order) -> Vec<Placed> {
-    let mut beyond = if order == Order::OldestFirst { Timestamp::MAX } else { Timestamp::MIN };
+fn placed(mut parts: Vec<Part>, order: Order) -> Vec<Placed> {
+    if order == Order::ByTime {
+        parts.sort_by_key(|part| part.time_min);
+    }
+    let goes_back = order == Order::NewestFirst;
+    let mut beyond = if goes_back { Timestamp::MIN } else { Timestamp::MAX };
     let mut place = |part: Part| {
-        let edge = match order {
-            Order::OldestFirst => part.time_min.min(beyond),
-            Order::NewestFirst => part.time_max().max(beyond),
-        };
+        let edge = if goes_back { part.time_max().max(beyond) } else { part.time_min.min(beyond) };
         let behind = core::mem::replace(&mut beyond, edge);
         Placed { part, edge, beyond: behind }
     };
     // Each needs to know of those that follow.
-    let mut placed: Vec<Placed> = match order {
-        Order::OldestFirst => parts.into_iter().rev().map(&mut place).collect(),
-        Order::NewestFirst => parts.into_iter().map(&mut place).collect(),
+    let mut placed: Vec<Placed> = if goes_back {
+        parts.into_iter().map(&mut place).collect()
+    } else {
+        parts.into_iter().rev().map(&mut place).collect()
     };
     placed.reverse();
     placed

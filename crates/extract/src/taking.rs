@@ -1,5 +1,5 @@
-//! Rows into packets: pieces are read in ring order, and the packets that rows have in them go to
-//! the outputs, past the filters of the request.
+//! Rows into packets: pieces are read by their earliest packets, and the packets that rows have in
+//! them go to the outputs, past the filters of the request, in the order of time.
 
 use core::ops::{ControlFlow, RangeInclusive};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,14 +13,15 @@ use units::Timestamp;
 use wire::{Decoded, LinkType, decode_into};
 
 use crate::Error;
+use crate::ahead::Ahead;
 use crate::archive::Archive;
 use crate::choice::{Admitted, Chosen, choose};
 use crate::explain::Stopwatch;
 use crate::extract::{Progress, Telling};
 use crate::few::{self, FewRows};
 use crate::known::Known;
-use crate::matching::{Matching, Owner, PieceMatch};
-use crate::merge::Merger;
+use crate::matching::{DuePieces, Matching, Owner, PieceMatch};
+use crate::merge::{MergeMemory, Merger};
 use crate::output::{Dressed, Outputs, describe};
 use crate::request::Request;
 use crate::scan::{Identity, Order, Scan, Step};
@@ -34,6 +35,9 @@ use crate::windows::Windows;
 const PIECES_MIN: usize = 32;
 /// So many of them are read at a time: rows of them wait in memory.
 const PIECES_AT_ONCE: usize = 64;
+/// Places in pieces that rows have and that wait for earlier rows: 200 MB. With more, pieces are
+/// read though earlier ones may follow.
+const WAITING_MAX: usize = 4 << 20;
 /// What a row has to say, besides which session it is of, for its packets to be found.
 const PLACES: [&str; 8] = [
     "orig_packets",
@@ -122,6 +126,7 @@ pub(crate) struct Taking<'a, 't> {
     /// Numbers of the sessions that have outputs of their own.
     sessions: BTreeMap<Identity, usize>,
     outputs: Outputs<'t>,
+    memory: MergeMemory,
     merger: Merger,
     /// Hashes of the name resolution and secrets blocks written.
     blocks: BTreeSet<[u8; 32]>,
@@ -175,13 +180,20 @@ impl<'a, 't> Taking<'a, 't> {
             lanes: BTreeMap::new(),
             sessions: BTreeMap::new(),
             outputs,
-            merger: Merger::new(),
+            memory: MergeMemory::default(),
+            merger: Merger::new(MergeMemory::default().most_bytes),
             blocks: BTreeSet::new(),
             pieces: Vec::new(),
             done: Progress::default(),
             telling,
             watch,
         }
+    }
+
+    /// With so much memory for packets that wait for others.
+    pub(crate) fn with_memory(mut self, memory: MergeMemory) -> Self {
+        self.merger = Merger::new(memory.most_bytes);
+        Self { memory, ..self }
     }
 
     /// It has to be known which packet is of which session.
@@ -205,8 +217,7 @@ impl<'a, 't> Taking<'a, 't> {
 
     /// Hands out what is held back, while more may follow. What was read is not remembered.
     pub(crate) fn hand_out(&mut self) -> Result<(), Error> {
-        let (merger, outputs) = (&mut self.merger, &mut self.outputs);
-        merger.finish(&mut |lane, bytes| outputs.emit(lane, bytes))?;
+        self.emit_all()?;
         self.pieces.clear();
         self.outputs.flush()
     }
@@ -222,13 +233,14 @@ impl<'a, 't> Taking<'a, 't> {
         flow: ControlFlow<()>,
         notes: &mut Notes,
     ) -> Result<Taken<'t>, Error> {
-        let (merger, outputs) = (&mut self.merger, &mut self.outputs);
-        merger.finish(&mut |lane, bytes| outputs.emit(lane, bytes))?;
+        self.emit_all()?;
+        notes.completeness.disorder = self.outputs.disorder();
         notes.completeness.limited |= self.outputs.are_full();
         notes.completeness.stopped = flow.is_break() && !self.outputs.are_full();
         let unjudged = self.sieve.unjudged_packets;
         notes.completeness.unfit_packets = unjudged.saturating_add(self.outputs.unfit_packets());
         notes.explain.packets_ns += self.watch.lap();
+        self.pieces.sort_unstable_by_key(|read| read.piece);
         Ok(Taken {
             times: self.windows.hull(),
             rows: self.done.rows,
@@ -238,15 +250,65 @@ impl<'a, 't> Taking<'a, 't> {
         })
     }
 
+    fn emit_all(&mut self) -> Result<(), Error> {
+        let (merger, outputs) = (&mut self.merger, &mut self.outputs);
+        merger.finish(&mut |lane, time, bytes| outputs.emit(lane, time, bytes))
+    }
+
+    /// Hands out what is earlier than `time`: nothing like that comes any more.
+    fn emit_before(&mut self, time: Timestamp) -> Result<(), Error> {
+        let (merger, outputs) = (&mut self.merger, &mut self.outputs);
+        merger.emit_before(time, &mut |lane, time, bytes| outputs.emit(lane, time, bytes))
+    }
+
+    /// More waits for the order of time than slots are read for as they lie in the ring.
+    fn is_much_held(&self) -> bool {
+        self.merger.held_bytes() > self.memory.ring_order_bytes
+    }
+
     /// No session is left out, so none needs to be looked for.
     pub(crate) fn everything(
         &mut self,
-        archive: &Archive,
+        archive: &mut Archive,
         notes: &mut Notes,
     ) -> Result<ControlFlow<()>, Error> {
         let places = archive.places().filter(|place| self.slots.contains(&place.sequence));
-        let places: Vec<Place> = places.collect();
+        let mut ahead = Ahead::new(places.collect());
+        let mut flow = ControlFlow::Continue(());
+        while flow.is_continue() {
+            if self.is_much_held() {
+                ahead.learn(archive);
+                self.emit_before(ahead.floor(archive))?;
+            }
+            flow = match self.batch(archive, &mut ahead, notes)? {
+                Some(flow) => flow,
+                None => break,
+            };
+        }
+        if let Some(losses) = self.telling.losses.as_deref_mut() {
+            losses.finish(&mut notes.completeness);
+        }
+        Ok(flow)
+    }
+
+    /// Takes all packets of the slots that come next; `None` where there are none.
+    fn batch(
+        &mut self,
+        archive: &Archive,
+        ahead: &mut Ahead,
+        notes: &mut Notes,
+    ) -> Result<Option<ControlFlow<()>>, Error> {
+        let Some(mut batch) = ahead.next(archive, self.is_much_held()) else { return Ok(None) };
+        let (places, mut until) = (core::mem::take(&mut batch.places), None);
         let flow = each_data_stripe(archive, &places, notes, &|_| true, &mut |stripe, notes| {
+            let is_new_slot = batch.is_new_slot(stripe.head);
+            if let Some(floor) = ahead.comes(archive, &mut batch, stripe.head) {
+                self.emit_before(floor)?;
+            }
+            if is_new_slot && batch.is_in_ring_order() && self.is_much_held() {
+                until = Some(stripe.id().sequence);
+                return Ok(ControlFlow::Break(()));
+            }
             let before = notes.explain.packets_seen;
             let flow = self.piece(stripe, None, notes)?;
             if let Some(losses) = self.telling.losses.as_deref_mut() {
@@ -255,10 +317,8 @@ impl<'a, 't> Taking<'a, 't> {
             }
             Ok(flow)
         })?;
-        if let Some(losses) = self.telling.losses.as_deref_mut() {
-            losses.finish(&mut notes.completeness);
-        }
-        Ok(flow)
+        ahead.done(&batch, until);
+        Ok(Some(if until.is_some() { ControlFlow::Continue(()) } else { flow }))
     }
 
     /// The packets of the sessions that the request selects.
@@ -325,20 +385,16 @@ impl<'a, 't> Taking<'a, 't> {
         let slots = request.slots.clone();
         let columns = columns();
         let columns = Columns::Named(&columns);
-        let mut scan = Scan {
-            archive,
-            wanted,
-            columns,
-            times,
-            slots,
-            order: Order::OldestFirst,
-            begin: StripeId::default(),
-        };
-        let flow = scan.run(notes, &mut |step, archive, notes| match step {
-            Step::Part { first, vlan_in_key: of_part, .. } => {
+        // So many sessions are the first of the ring.
+        let is_limited = request.limits.sessions.is_some();
+        let order = if is_limited { Order::OldestFirst } else { Order::ByTime };
+        let begin = StripeId::default();
+        let mut scan = Scan { archive, wanted, columns, times, slots, order, begin };
+        let mut visit = |step, archive: &Archive, notes: &mut Notes| match step {
+            Step::Part { edge, vlan_in_key: of_part, .. } => {
                 vlan_in_key = of_part;
                 if self.matching.piece_count() >= PIECES_MIN {
-                    return self.take_pieces(archive, first, notes);
+                    return self.take_pieces(archive, edge, notes);
                 }
                 Ok(ControlFlow::Continue(()))
             }
@@ -358,41 +414,52 @@ impl<'a, 't> Taking<'a, 't> {
                     self.matching.add(owner, &row, vlan_in_key, within);
                 Ok(ControlFlow::Continue(()))
             }
-        })?;
+        };
+        let flow = scan.run(notes, &mut visit)?;
         if flow.is_break() && !admitted.is_full() {
             return Ok(flow);
         }
-        self.take_pieces(scan.archive, StripeId { sequence: u64::MAX, sub: u16::MAX }, notes)
+        self.take_pieces(scan.archive, Timestamp::MAX, notes)
     }
 
-    /// Reads the pieces in front of `until` and takes their packets.
+    /// Takes the packets of pieces that may have some before `time`, when all rows are known that
+    /// begin before it.
     fn take_pieces(
         &mut self,
         archive: &Archive,
-        until: StripeId,
+        time: Timestamp,
         notes: &mut Notes,
     ) -> Result<ControlFlow<()>, Error> {
         notes.explain.select_ns += self.watch.lap();
-        let mut due = self.matching.take_before(until);
+        // All of them may be held, when only rows say how early their packets are.
+        let most = self.memory.most_bytes / 2 / archive.reader.piece_bytes();
+        let most = most.clamp(1, PIECES_AT_ONCE);
         let mut flow = ControlFlow::Continue(());
-        while !due.is_empty() && flow.is_continue() {
-            let behind = due.keys().nth(PIECES_AT_ONCE).copied();
-            let later = behind.map(|piece| due.split_off(&piece)).unwrap_or_default();
+        while flow.is_continue() {
+            let are_too_many = self.matching.interval_count() > WAITING_MAX;
+            let until = if are_too_many { Timestamp::MAX } else { time };
+            if self.is_much_held() {
+                self.matching.due.look(archive, until);
+            }
+            let due = self.matching.take_before(until, most);
+            if due.slots.is_empty() {
+                break;
+            }
             flow = self.take(archive, due, notes)?;
-            due = later;
+            self.emit_before(time.min(self.matching.due.earliest()))?;
         }
         notes.explain.packets_ns += self.watch.lap();
         Ok(flow)
     }
 
-    /// Takes the packets of some pieces, in ring order: from a few rows where that is enough.
+    /// Takes the packets of some pieces: from a few rows where that is enough, then slot by slot.
     fn take(
         &mut self,
         archive: &Archive,
-        mut due: BTreeMap<PieceId, PieceMatch>,
+        DuePieces { pieces: mut due, slots }: DuePieces,
         notes: &mut Notes,
     ) -> Result<ControlFlow<()>, Error> {
-        let mut few = few::read(archive, due.iter());
+        let few = few::read(archive, due.iter());
         let mut columns = BTreeMap::<u64, u32>::new();
         let mut stripes = BTreeSet::new();
         for piece in due.keys().filter(|piece| !few.contains_key(piece)) {
@@ -404,28 +471,29 @@ impl<'a, 't> Taking<'a, 't> {
                 stripes.insert(stripe_of(*piece));
             }
         }
-        let places = columns.into_iter().map(|(sequence, columns)| Place { sequence, columns });
-        let places: Vec<Place> = places.collect();
+        if self.take_few(few, &mut due, notes)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        let floors: BTreeMap<u64, Timestamp> =
+            slots.iter().map(|&(time, sequence)| (sequence, time)).collect();
+        let place = |(_, sequence)| Some(Place { sequence, columns: *columns.get(&sequence)? });
+        let places: Vec<Place> = slots.into_iter().filter_map(place).collect();
         let wanted = |stripe| stripes.contains(&stripe);
         let flow = each_data_stripe(archive, &places, notes, &wanted, &mut |stripe, notes| {
             let StripeId { sequence, sub } = stripe.id();
             let piece = PieceId { sequence, sub, column: stripe.head.piece.column };
-            if few.contains_key(&piece) || !due.contains_key(&piece) {
+            let Some(mut wanted) = due.remove(&piece) else {
                 // Another column of this stripe is read whole.
                 return Ok(ControlFlow::Continue(()));
-            }
-            let behind = few.split_off(&piece);
-            let before = core::mem::replace(&mut few, behind);
-            if self.take_few(before, &mut due, notes)?.is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
-            let mut wanted = due.remove(&piece).expect("it was there");
+            };
+            // What is read behind this slot has later packets, or is of the rows to come.
+            let floor = floors.get(&sequence).copied().unwrap_or(Timestamp::MIN);
+            self.emit_before(floor)?;
             let flow = self.piece(stripe, Some(&mut wanted), notes)?;
             let is_cut = stripe.is_cut || self.is_expired(stripe.head);
             notes.completeness.miss(self.matching.done(wanted, is_cut));
             Ok(flow)
         })?;
-        let flow = if flow.is_break() { flow } else { self.take_few(few, &mut due, notes)? };
         for lost in due.into_values() {
             notes.completeness.miss(self.matching.done(lost, true));
         }
@@ -564,7 +632,8 @@ impl<'a, 't> Taking<'a, 't> {
         let dressed = Dressed { block, packet, comment: comment.as_deref() };
         let outputs = &mut self.outputs;
         let encode = |out: &mut Vec<u8>| outputs.encode(lane, &dressed, out);
-        self.merger.push(lane, packet.timestamp, encode)?;
+        let (place, _) = packet.span();
+        self.merger.push(lane, (packet.timestamp, place), encode)?;
         Ok(true)
     }
 
@@ -575,7 +644,7 @@ impl<'a, 't> Taking<'a, 't> {
         self.pieces.push(PieceRead { piece, body_crc: body_crc_of(head) });
         self.done.pieces += 1;
         let outputs = &mut self.outputs;
-        self.merger.settle(&mut |lane, bytes| outputs.emit(lane, bytes))?;
+        self.merger.close(piece, &mut |lane, time, bytes| outputs.emit(lane, time, bytes))?;
         if self.outputs.are_gone() || self.outputs.are_full() {
             Ok(ControlFlow::Break(()))
         } else {

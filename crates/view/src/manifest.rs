@@ -97,6 +97,8 @@ struct CompletenessJson {
     unfit_packets: u64,
     unknown_sessions: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    out_of_order: Option<DisorderJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     expired_through_ns: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     erased_through_ns: Option<i64>,
@@ -108,6 +110,13 @@ struct CompletenessJson {
     not_recorded: Vec<TimesJson>,
     not_held: Vec<TimesJson>,
     not_known: Vec<DoubtJson>,
+}
+
+/// Packets that stand behind later ones.
+#[derive(Serialize)]
+struct DisorderJson {
+    packets: u64,
+    most_ns: u64,
 }
 
 /// A stretch that was recorded.
@@ -276,6 +285,10 @@ fn completeness(found: &Completeness) -> CompletenessJson {
         unread_packets: found.unread_packets,
         unfit_packets: found.unfit_packets,
         unknown_sessions: found.unknown_sessions,
+        out_of_order: (found.disorder.packets > 0).then_some(DisorderJson {
+            packets: found.disorder.packets,
+            most_ns: found.disorder.most_ns,
+        }),
         expired_through_ns: found.expired_through.map(|Timestamp(ns)| ns),
         erased_through_ns: found.erased_through.map(|Timestamp(ns)| ns),
         withheld: found

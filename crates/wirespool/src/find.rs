@@ -9,7 +9,9 @@ use indexer::Workers;
 use std::io::Write;
 use std::path::PathBuf;
 
-use ::extract::{Event, FindReport, Found, Options, SORT_BYTES_MAX, SortBy, Sorted, Sought};
+use ::extract::{
+    Event, FindReport, Found, MergeMemory, Options, SORT_BYTES_MAX, SortBy, Sorted, Sought,
+};
 use clap::{Args, ValueEnum};
 use host::{StopFlag, SystemClock};
 use query::{Field, Query};
@@ -218,6 +220,7 @@ impl ReadingFlags {
             vlan_in_key: self.vlan_in_key,
             workers: Workers::default(),
             is_recorded: false,
+            merge: MergeMemory::default(),
         }
     }
 }

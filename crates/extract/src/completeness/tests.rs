@@ -81,6 +81,7 @@ fn statement() -> impl Strategy<Value = Completeness> {
                 unread_packets: counts.4,
                 unknown_sessions: counts.5,
                 unfit_packets: counts.6,
+                disorder: Disorder { packets: counts.0 / 2, most_ns: counts.1 },
                 expired_through: rest.0,
                 erased_through: rest.1,
                 limited: rest.2,
@@ -193,4 +194,16 @@ fn a_crash_is_a_doubt_and_a_drop_is_a_loss() {
     assert_eq!(statement.state(), State::Unknown);
     statement.add_gaps(&[gap(GapCause::KernelDrops)], Timestamp(2), Timestamp(4));
     assert_eq!(statement.state(), State::Incomplete);
+}
+
+#[test]
+fn packets_behind_later_ones_are_said_and_are_no_loss() {
+    let mut disorder = Disorder::default();
+    for (latest, timestamp) in [(1_000_000_000, 1_000_000_000), (2_500_000_000, 0), (7, 6)] {
+        disorder.note(Timestamp(latest), Timestamp(timestamp));
+    }
+    let statement = Completeness { disorder, ..Completeness::default() };
+    let text = statement.to_string();
+    assert!(text.starts_with("complete\nout of order: 2 packets "), "{text}");
+    assert!(text.contains(" by at most 2.500000000 s: "), "{text}");
 }

@@ -16,6 +16,7 @@ mod connections;
 mod corpus;
 mod extremes;
 mod laps;
+mod order;
 mod random;
 mod reader;
 mod recorder;

@@ -12,6 +12,7 @@ use format::local::{LOCAL_FRAME_BYTES, fill_with_padding};
 use format::piece::{
     EncodedInterface, InterfaceFields, PacketParts, PieceBuilder, Statistics, packets,
 };
+use format::recorded::Recorded;
 use format::slice::{PieceId, Slice};
 use format::superblock::MemberEntry;
 use index::{Encoded, SegmentMeta};
@@ -77,6 +78,9 @@ pub(crate) struct How {
     pub(crate) late: bool,
     /// Packets of every segment that the indexer has not looked at for names.
     pub(crate) unread: u64,
+    /// Heads claim up to when every packet has come, as those of a recorder do: so many
+    /// nanoseconds too late, as when the clock falls back a little.
+    pub(crate) claims: Option<i64>,
     /// Changes each row before it is indexed, as whoever forges an index does.
     pub(crate) forge: Option<fn(&mut Slice)>,
 }
@@ -91,6 +95,7 @@ impl Default for How {
             lossy: false,
             late: false,
             unread: 0,
+            claims: None,
             forge: None,
         }
     }
@@ -173,6 +178,7 @@ impl Volume {
             writer,
             pool: Pool::new(64, piece_bytes).unwrap(),
             table: Table::new(how.config, 7),
+            start: StripeId::default(),
             how,
             rows: Vec::new(),
             stripes: Vec::new(),
@@ -191,6 +197,8 @@ struct Run<'a> {
     writer: Writer,
     pool: Pool,
     table: Table,
+    /// First stripe of the recording.
+    start: StripeId,
     how: How,
     rows: Vec<Slice>,
     stripes: Vec<StripeId>,
@@ -215,12 +223,17 @@ impl Run<'_> {
                 EncodedInterface::new(&InterfaceFields { id, link_type, snaplen, name, options })
             })
             .collect();
+        self.start = self.writer.next();
+        let mut earliest: Vec<Timestamp> = Vec::new();
+        for packet in traffic.packets.iter().rev() {
+            earliest.push(earliest.last().map_or(packet.timestamp, |it| packet.timestamp.min(*it)));
+        }
         let mut column = self.column();
         let mut builder = PieceBuilder::new(column.len());
         for block in &traffic.blocks {
             builder.push_block(&mut column, block);
         }
-        for packet in &traffic.packets {
+        for (packet, later) in traffic.packets.iter().zip(earliest.into_iter().rev()) {
             let interface = &interfaces[usize::try_from(packet.interface).unwrap()];
             let longest = builder.captured_len_max(interface).min(packet.data.len());
             let parts = PacketParts {
@@ -230,6 +243,7 @@ impl Run<'_> {
                 options: &packet.options,
             };
             if !builder.push(&mut column, interface, &parts) {
+                self.claim(later.plus_nanos(-1));
                 let full = core::mem::replace(&mut column, self.column());
                 self.seal(full, &mut builder);
                 builder = PieceBuilder::new(column.len());
@@ -237,11 +251,21 @@ impl Run<'_> {
             }
         }
         if !builder.is_empty() {
+            self.claim(Timestamp(i64::MAX / 2));
             self.seal(column, &mut builder);
         }
         if !self.how.crash {
             self.table.finish(&mut self.rows);
             self.close_segment();
+        }
+    }
+
+    fn claim(&mut self, through: Timestamp) {
+        if let Some(ahead_ns) = self.how.claims {
+            let from = Timestamp(i64::MIN / 2);
+            let recorded = Recorded::new(true, self.start, from, &["eth0".to_owned()]);
+            let through = through.plus_nanos(ahead_ns);
+            self.writer.set_recorded(Recorded { through, ..recorded });
         }
     }
 

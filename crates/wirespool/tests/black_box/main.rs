@@ -29,6 +29,7 @@ mod live_hold;
 mod long_sessions;
 mod machine;
 mod members;
+mod order;
 mod page;
 mod pivots;
 mod prove;
