@@ -270,7 +270,7 @@ impl<'a> Run<'a> {
     /// While nothing live waits: one stripe for which there was no time, or one of a stretch that
     /// was left without an index.
     fn hand_over_earlier(&mut self) {
-        let is_late = self.parts.late.first().is_some();
+        let is_late = self.parts.late.is_waiting();
         if !is_late && self.backlog.is_empty() {
             self.parts.read_back.rest();
             return;
@@ -702,7 +702,7 @@ impl<'a> Run<'a> {
 
     /// Something is left that an indexer could be given.
     fn has_rest(&mut self) -> bool {
-        let is_left = self.parts.late.first().is_some() || !self.backlog.is_empty();
+        let is_left = self.parts.late.is_waiting() || !self.backlog.is_empty();
         is_left && self.parts.has_sessions && !self.parts.owner.is_unavailable()
     }
 

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::Error;
 use crate::child::{Ended, KILL};
-use crate::confine::confine_launcher;
+use crate::confine::{EndedFirst, confine_launcher, hide_launcher};
 use crate::deadline::Deadline;
 use crate::handed::handed;
 use crate::message::{Fields, Message};
@@ -62,13 +62,45 @@ pub fn serve() -> Result<(), Error> {
     let programs = programs(&socket).ok_or(Error::NothingHanded)?;
     // So `ps` and the kernel's messages tell them apart.
     rustix::thread::set_name(c"launcher").unwrap_or_default();
-    if programs.iter().all(Program::is_ours) {
-        confine_launcher();
-    }
+    let starter = Starter::confined(programs);
     let mut children = Vec::new();
-    let served = serve_requests(&socket, &programs, &mut children);
+    let served = serve_requests(&socket, &starter, &mut children);
     end(children);
     served.map_err(|error| Error::system("serve as launcher", error))
+}
+
+/// What may be started, and how.
+struct Starter {
+    programs: Vec<Program>,
+    ended_first: Option<EndedFirst>,
+}
+
+impl Starter {
+    /// Confines this process as far as these programs allow. A command of the user's inherits what
+    /// its launcher gives up, and may need whatever its user has.
+    fn confined(programs: Vec<Program>) -> Self {
+        if !programs.iter().all(Program::is_ours) {
+            hide_launcher();
+            return Self { programs, ended_first: None };
+        }
+        let ended_first = EndedFirst::new().ok();
+        // What the kernel lacks for it lacks for the recorder, too, which says so.
+        confine_launcher();
+        Self { programs, ended_first }
+    }
+
+    fn start(
+        &self,
+        program: &Program,
+        descriptors: &[BorrowedFd<'_>],
+        variables: &[(OsString, OsString)],
+    ) -> io::Result<Process> {
+        let start = || start_program(program, descriptors, variables);
+        match &self.ended_first {
+            Some(ended_first) => ended_first.during(start),
+            None => start(),
+        }
+    }
 }
 
 fn programs(socket: &OwnedFd) -> Option<Vec<Program>> {
@@ -83,7 +115,7 @@ fn programs(socket: &OwnedFd) -> Option<Vec<Program>> {
 
 fn serve_requests(
     socket: &OwnedFd,
-    programs: &[Program],
+    starter: &Starter,
     children: &mut Vec<Running>,
 ) -> io::Result<()> {
     loop {
@@ -93,7 +125,7 @@ fn serve_requests(
                 Ready::Leash(index) => children.get_mut(index).map_or((), obey),
                 Ready::Asked => {
                     let Some(request) = socket::receive(socket)? else { return Ok(()) };
-                    answer(socket, programs, &request, children)?;
+                    answer(socket, starter, &request, children)?;
                 }
             }
         }
@@ -155,14 +187,14 @@ fn obey(child: &mut Running) {
 
 fn answer(
     socket: &OwnedFd,
-    programs: &[Program],
+    starter: &Starter,
     request: &Received,
     children: &mut Vec<Running>,
 ) -> io::Result<()> {
     let mut fields = Fields(&request.bytes);
     let asked = fields.number().ok_or(io::ErrorKind::InvalidData)?;
     let head = Message::default().number(asked);
-    match start_one(programs, &request.descriptors, fields, children.len()) {
+    match start_one(starter, &request.descriptors, fields, children.len()) {
         Ok((child, leash)) => {
             let message = head.byte(STARTED).number(u64::from(child.process.pid()));
             let sent =
@@ -180,14 +212,14 @@ fn answer(
 
 /// Gives the child with one end of its leash, and the other end.
 fn start_one(
-    programs: &[Program],
+    starter: &Starter,
     descriptors: &[OwnedFd],
     mut fields: Fields<'_>,
     running: usize,
 ) -> io::Result<(Running, OwnedFd)> {
     let refused = || io::Error::from_raw_os_error(libc::EINVAL);
     let index = fields.number().and_then(|index| usize::try_from(index).ok());
-    let program = index.and_then(|index| programs.get(index)).ok_or_else(refused)?;
+    let program = index.and_then(|index| starter.programs.get(index)).ok_or_else(refused)?;
     let variables = fields.texts().as_deref().and_then(pairs).ok_or_else(refused)?;
     fields.end().ok_or_else(refused)?;
     if running >= CHILDREN_MAX {
@@ -195,7 +227,7 @@ fn start_one(
     }
     let (here, there) = socket::pair()?;
     let descriptors: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
-    let process = start_program(program, &descriptors, &variables)?;
+    let process = starter.start(program, &descriptors, &variables)?;
     Ok((
         Running { process, leash: Some(here), is_ours: program.is_ours(), is_buried: false },
         there,

@@ -88,8 +88,11 @@ fn start(mut command: Command) -> io::Result<Process> {
     match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(pidfd) => Ok(Process { pid, pidfd, is_killed: false }),
         Err(errno) => {
-            drop(child.kill());
-            drop(child.wait());
+            // A confined launcher kills by pidfd only. Its child ends with the socket that was
+            // handed to it: the one who asked is refused, and closes the other end.
+            if child.kill().is_ok() {
+                drop(child.wait());
+            }
             Err(errno.into())
         }
     }

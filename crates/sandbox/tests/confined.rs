@@ -19,6 +19,7 @@ fn main() {
     for (name, test) in [
         ("an_indexer_can_do_nothing_but_its_work", Confined::Indexer),
         ("a_recorder_can_do_nothing_but_record", Confined::Recorder),
+        ("a_launcher_can_do_nothing_but_start_indexers", Confined::Launcher),
     ] {
         all_is_right(test);
         println!("test {name} ... ok");

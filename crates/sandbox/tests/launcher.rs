@@ -18,7 +18,7 @@ use std::process::{Child as Recorder, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use sandbox::{Child, Ended, Error, How, Launcher, Program, Request};
+use sandbox::{Child, Ended, Error, How, IndexerLimits, Launcher, Program, Request};
 
 /// A machine that is busy with something else is not a failure.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 type Test = (&'static str, fn());
 type Start<'a> = &'a dyn Fn(&Request<'_>) -> Child;
 
-const TESTS: [Test; 14] = [
+const TESTS: [Test; 15] = [
     ("descriptors_arrive_in_their_order_and_nothing_else_does", descriptors_arrive),
     ("an_end_is_reported_as_it_was", an_end_is_reported),
     ("what_a_child_used_is_told", use_is_told),
@@ -38,6 +38,7 @@ const TESTS: [Test; 14] = [
     ("no_more_children_than_anybody_needs", no_more_children_than_needed),
     ("a_command_gets_its_variables_and_takes_its_time", a_command_takes_its_time),
     ("starting_again_and_again_leaves_nothing_open", starting_again_leaves_nothing_open),
+    ("an_indexer_of_a_confined_launcher_gives_up_as_much_as_any", an_indexer_is_confined),
     ("nobody_outlives_a_killed_recorder", nobody_outlives_a_killed_recorder),
     ("a_killed_launcher_takes_its_children_along_and_is_reported", a_killed_launcher),
     ("nobody_becomes_a_child_without_a_parent", nobody_becomes_a_child_without_a_parent),
@@ -76,6 +77,14 @@ fn child(what: &str) {
             let room = vec![1_u8; 64 << 20];
             while Instant::now() < until {}
             assert!(room.iter().all(|byte| *byte == 1));
+        }
+        "indexer" => {
+            let limits = IndexerLimits { memory_bytes: 1 << 30 };
+            let notes = sandbox::confine_indexer(limits, &handed);
+            let mut said = UnixStream::from(handed.descriptors.pop().unwrap());
+            said.write_all(format!("{}\n", notes.join("; ")).as_bytes()).unwrap();
+            // It stays until it has been looked at.
+            said.read_exact(&mut [0]).unwrap();
         }
         "facts" => {
             let mut second = UnixStream::from(handed.descriptors.pop().unwrap());
@@ -289,7 +298,8 @@ fn a_command_takes_its_time() {
 
 fn starting_again_leaves_nothing_open() {
     let launcher = launcher(vec![words(&["child", "exit"])]);
-    let open = |pid: &str| fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+    // Only root looks into a launcher.
+    let open = |pid: &str| fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
     let again = || {
         let mut child = launcher.spawn(&Request::new(&words(&["child", "exit"]), &[])).unwrap();
         assert_eq!(ended(&mut child).how, How::Exited(7));
@@ -302,6 +312,48 @@ fn starting_again_leaves_nothing_open() {
     // It reports first, and clears up then.
     let now = || (open("self"), open(&launcher.pid().to_string()));
     wait_until("no more is open than before", &|| now().0 <= before.0 && now().1 <= before.1);
+}
+
+/// What the kernel says of a process.
+fn state_of(pid: u32) -> Vec<String> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let names = ["Uid:", "Gid:", "Groups:", "CapEff:", "CapBnd:", "NoNewPrivs:", "Seccomp:"];
+    let lines = status.lines().filter(|line| names.iter().any(|name| line.starts_with(name)));
+    let score = fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).unwrap();
+    lines.map(str::to_owned).chain([score]).collect()
+}
+
+fn an_indexer_is_confined() {
+    let indexer = words(&["child", "indexer"]);
+    let launcher = launcher(vec![indexer.clone()]);
+    let look = |start: Start<'_>| {
+        let (mut here, there) = UnixStream::pair().unwrap();
+        let mut child = start(&Request::new(&indexer, &[there.as_fd()]));
+        drop(there);
+        let mut notes = String::new();
+        BufReader::new(here.try_clone().unwrap()).read_line(&mut notes).unwrap();
+        let state = state_of(child.pid());
+        here.write_all(b"!").unwrap();
+        assert_eq!(ended(&mut child).how, How::Exited(0), "{notes}");
+        (notes, state)
+    };
+    let mine = look(&|request| sandbox::spawn(request).unwrap());
+    let its = look(&|request| launcher.spawn(request).unwrap());
+    // It starts nothing before it is confined.
+    let before = state_of(launcher.pid());
+    look(&|request| launcher.spawn(request).unwrap());
+    assert!(mine.1.iter().any(|line| line.trim() == "1000"), "{mine:?}");
+    assert_eq!(mine, its);
+    // The launcher itself is as before, confined, and not the first to end.
+    assert_eq!(before, state_of(launcher.pid()));
+    let own = fs::read_to_string("/proc/self/oom_score_adj").unwrap();
+    assert!(before.contains(&"NoNewPrivs:\t1".to_owned()) && before.last() == Some(&own));
+    println!("below a launcher: {its:?}");
+    // One that has a command keeps its rights for it.
+    let command = Program::Shell("true".into());
+    let free = self::launcher(vec![command.clone()]);
+    ended(&mut free.spawn(&Request::new(&command, &[])).unwrap());
+    assert!(state_of(free.pid()).contains(&"NoNewPrivs:\t0".to_owned()));
 }
 
 /// In a process of its own: has a launcher and children, says their numbers, and waits.

@@ -92,6 +92,8 @@ impl Error {
         let at = spanned.map(|span| (number(span.start.line), number(span.start.column))).or(at);
         let at = at.filter(|&(line, column)| line > 0 && column > 0);
         let line = at.and_then(|(line, _)| text.lines().nth(line - 1)).unwrap_or("").to_owned();
+        // It quotes names of the query, whose ends of lines are not ours.
+        let problem = problem.lines().collect::<Vec<_>>().join(" ");
         Self::Query(Box::new(QueryError { problem, at, suggestion, line }))
     }
 

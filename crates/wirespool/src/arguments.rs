@@ -8,7 +8,7 @@ use query::Query;
 use units::{ByteSize, Clock as _};
 
 use crate::atlas::{self, AtlasFlags};
-use crate::failure::Usage;
+use crate::failure::{Usage, WrongQuery};
 use crate::progress::say;
 
 /// `8G`, `256M`, `1.5T`.
@@ -55,9 +55,9 @@ const STATIONS: &str = "ether host covers sessions without IP (ARP and the like)
                         stations of IP sessions are not kept";
 
 /// A query, read as of now; what it does not cover is said.
-pub(crate) fn query(text: &str) -> Result<Query, Usage> {
+pub(crate) fn query(text: &str) -> anyhow::Result<Query> {
     let query = parse(text)?;
-    query.needs_atlas().map_or(Ok(query), |field| Err(atlas::missing(field)))
+    query.needs_atlas().map_or(Ok(query), |field| Err(atlas::missing(field).into()))
 }
 
 /// The same, of whom it may ask about addresses.
@@ -73,9 +73,9 @@ pub(crate) fn query_with(text: &str, flags: &AtlasFlags) -> anyhow::Result<Query
     })
 }
 
-fn parse(text: &str) -> Result<Query, Usage> {
+fn parse(text: &str) -> Result<Query, WrongQuery> {
     let query = Query::parse(text, SystemClock.realtime());
-    let query = query.map_err(|error| Usage(error.render(text)))?;
+    let query = query.map_err(|error| WrongQuery(error.render(text)))?;
     if query.asks_for_stations() {
         say(STATIONS);
     }

@@ -22,7 +22,7 @@ pub(crate) const ATTEMPT: &str = "attempt";
 /// machine is changed, also where confinement fails.
 #[derive(Debug, Args)]
 pub(crate) struct SelfTestFlags {
-    /// Which process: recorder, indexer, or nobody for a process that is not confined
+    /// Which process: recorder, indexer, launcher, or nobody for a process that is not confined
     #[arg(long, value_name = "PROCESS")]
     of: Of,
 }
@@ -31,6 +31,7 @@ pub(crate) struct SelfTestFlags {
 enum Of {
     Recorder,
     Indexer,
+    Launcher,
     Nobody,
 }
 
@@ -78,6 +79,7 @@ pub(crate) fn run(flags: &SelfTestFlags) -> Outcome {
     let who = match flags.of {
         Of::Recorder => Confined::Recorder,
         Of::Indexer => Confined::Indexer,
+        Of::Launcher => Confined::Launcher,
         Of::Nobody => Confined::Nobody,
     };
     let (tried, notes) = self_test(who, ATTEMPT)?;

@@ -80,6 +80,18 @@ impl fmt::Display for Usage {
 
 impl core::error::Error for Usage {}
 
+/// A query that is none, with lines that show where.
+#[derive(Debug)]
+pub(crate) struct WrongQuery(pub(crate) String);
+
+impl fmt::Display for WrongQuery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for WrongQuery {}
+
 /// Prints the error and its causes in one line, a wrong query with a line that shows where, and
 /// gives its exit code.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
@@ -87,7 +99,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let (code, text) = (code(error), format!("wirespool: {}", line(error)));
-    if code == USAGE {
+    if error.chain().any(<dyn core::error::Error + 'static>::is::<WrongQuery>) {
         say_lines(&text);
     } else {
         say(&text);
@@ -113,8 +125,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn code(error: &anyhow::Error) -> u8 {
-    let is_usage = |cause: &(dyn core::error::Error + 'static)| cause.is::<Usage>();
-    if error.chain().any(is_usage) {
+    if error.chain().any(|cause| cause.is::<Usage>() || cause.is::<WrongQuery>()) {
         return USAGE;
     }
     let is_damage = match error.downcast_ref() {

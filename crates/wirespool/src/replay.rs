@@ -12,7 +12,7 @@ use host::{StopFlag, SystemClock};
 
 use crate::arguments;
 use crate::extracted::{Extract, Extracted};
-use crate::failure::{Outcome, Usage, Verdict};
+use crate::failure::{Outcome, Verdict};
 use crate::find::ReadingFlags;
 use crate::progress::Progress;
 use crate::stdout;
@@ -231,7 +231,7 @@ fn file_input(path: &Path) -> Input<'_> {
 }
 
 /// What was asked for, where it is packets of a volume.
-fn asked_for(flags: &Flags) -> Result<Option<Extracted>, Usage> {
+fn asked_for(flags: &Flags) -> anyhow::Result<Option<Extracted>> {
     if flags.query.is_empty() {
         return Ok(None);
     }

@@ -11,7 +11,7 @@ use clap::Args;
 use host::{Output, StopFlag, SystemClock};
 use view::{ParquetFile, RowTable};
 
-use crate::failure::{Outcome, Usage, Verdict, of_extract};
+use crate::failure::{Outcome, Verdict, WrongQuery, of_extract};
 use crate::find::ReadingFlags;
 use crate::progress::{Progress, say_lines};
 use crate::stdout;
@@ -175,7 +175,7 @@ fn source(flags: &Flags) -> anyhow::Result<Source> {
 
 fn of_sql(path: &Path, error: ::sql::Error) -> anyhow::Error {
     match error {
-        ::sql::Error::Query(error) => Usage(error.render()).into(),
+        ::sql::Error::Query(error) => WrongQuery(error.render()).into(),
         ::sql::Error::Volume(error) => of_extract(path, error),
         error => anyhow::Error::new(error).context(format!("cannot read {}", view::path(path))),
     }

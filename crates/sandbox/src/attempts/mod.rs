@@ -27,19 +27,24 @@ struct Attempt {
     name: &'static str,
     call: c_long,
     arguments: &'static [Argument],
-    /// Which of the two processes must not be able to.
+    /// Which of the processes it is about.
     whom: Whom,
 }
 
 /// Whom an attempt is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Whom {
-    /// Recorder and indexer.
-    Both,
-    /// The recorder.
+    /// Recorder, indexer and launcher.
+    All,
+    /// Recorder and indexer: a launcher may, for it starts processes, and what it does not allow
+    /// itself is lost to them.
+    NotLauncher,
+    /// Indexer and launcher: a recorder opens files and answers at a socket.
+    NotRecorder,
+    /// The recorder alone.
     Recorder,
-    /// The indexer.
-    Indexer,
+    /// The launcher alone.
+    Launcher,
 }
 
 /// An argument of a system call.
@@ -63,6 +68,8 @@ enum Argument {
     Member,
     /// A path in the index directory that does not exist.
     InIndex,
+    /// The arguments of a program that is this one, and ends at once.
+    Words,
 }
 
 /// Where an attempt takes place.
@@ -82,6 +89,8 @@ struct Situation {
     pool: RawFd,
     /// A connected socket.
     socket: RawFd,
+    /// The word with which this program was started.
+    verb: CString,
 }
 
 /// What came of it.
@@ -156,6 +165,13 @@ impl Argument {
             Self::Pool => situation.pool.into(),
             Self::Socket => situation.socket.into(),
             Self::Page => place(page.0.as_mut_ptr().expose_provenance()),
+            Self::Words => {
+                let words = [c"wirespool", situation.verb.as_c_str()];
+                #[expect(clippy::host_endian_bytes, reason = "they are addresses")]
+                let words = words.map(|word| word.as_ptr().expose_provenance().to_ne_bytes());
+                page.0.iter_mut().zip(words.as_flattened()).for_each(|(to, from)| *to = *from);
+                place(page.0.as_mut_ptr().expose_provenance())
+            }
         }
     }
 }

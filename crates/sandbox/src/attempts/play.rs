@@ -14,6 +14,7 @@ use rustix::fs::{MemfdFlags, SealFlags};
 
 use super::table::{ALLOWED, FORBIDDEN};
 use super::{Attempt, Outcome, Situation, Whom};
+use crate::confine::confine_launcher;
 use crate::{
     Child, Ended, Error, Handed, How, IndexerLimits, Notes, Program, RecorderRights, Request,
     confine_indexer, confine_recorder, handed, spawn,
@@ -33,6 +34,8 @@ pub enum Confined {
     Recorder,
     /// A process confined as an indexer.
     Indexer,
+    /// A process confined as a launcher of indexers.
+    Launcher,
     /// A process that is not confined at all: for comparison.
     Nobody,
 }
@@ -51,9 +54,10 @@ pub struct Tried {
 }
 
 /// The parts, by the words that name them.
-const PARTS: [(&str, Confined); 3] = [
+const PARTS: [(&str, Confined); 4] = [
     ("recorder", Confined::Recorder),
     ("indexer", Confined::Indexer),
+    ("launcher", Confined::Launcher),
     ("nobody", Confined::Nobody),
 ];
 const VICTIM: &str = "victim";
@@ -114,8 +118,9 @@ impl Attempt {
     fn is_for(&self, who: Confined) -> bool {
         match who {
             Confined::Nobody => true,
-            Confined::Recorder => self.whom != Whom::Indexer,
-            Confined::Indexer => self.whom != Whom::Recorder,
+            Confined::Recorder => !matches!(self.whom, Whom::NotRecorder | Whom::Launcher),
+            Confined::Indexer => !matches!(self.whom, Whom::Recorder | Whom::Launcher),
+            Confined::Launcher => !matches!(self.whom, Whom::Recorder | Whom::NotLauncher),
         }
     }
 
@@ -211,7 +216,7 @@ impl Places {
 
     fn situation(&self, victim: i32, pool: &OwnedFd, socket: &UnixStream) -> Situation {
         let text = |path: PathBuf| {
-            CString::new(path.into_os_string().into_vec()).expect("paths have no zeros")
+            CString::new(path.into_os_string().into_vec()).expect("paths and words have no zeros")
         };
         Situation {
             secret: text(self.secret()),
@@ -221,6 +226,7 @@ impl Places {
             victim,
             pool: pool.as_raw_fd(),
             socket: socket.as_raw_fd(),
+            verb: text(std::env::args_os().nth(1).unwrap_or_default().into()),
         }
     }
 }
@@ -283,6 +289,7 @@ fn confine(part: &str, places: &Places, handed: &Handed) -> Notes {
         Some(Confined::Indexer) => {
             confine_indexer(IndexerLimits { memory_bytes: MEMORY_BYTES }, handed)
         }
+        Some(Confined::Launcher) => confine_launcher(),
         Some(Confined::Recorder) => {
             // A recorder has threads before it is confined.
             std::thread::Builder::new()

@@ -17,6 +17,7 @@ pub(super) struct Left<'a> {
     pub(super) read: &'a [PathBuf],
     pub(super) write: &'a [PathBuf],
     pub(super) create: &'a [PathBuf],
+    pub(super) execute: &'a [PathBuf],
 }
 
 /// A ruleset that leaves this and nothing else: no other file, no TCP, no abstract socket and no
@@ -40,7 +41,10 @@ pub(super) fn ruleset(left: &Left<'_>) -> Result<Option<OwnedFd>, RulesetError> 
         | AccessFs::RemoveFile
         | AccessFs::RemoveDir
         | AccessFs::Refer;
-    for (paths, access) in [(left.read, read), (left.write, write), (left.create, create)] {
+    let execute = read | AccessFs::Execute;
+    let lists =
+        [(left.read, read), (left.write, write), (left.create, create), (left.execute, execute)];
+    for (paths, access) in lists {
         for path in paths {
             ruleset = allow(ruleset, path, access)?;
         }

@@ -2,8 +2,8 @@
 //!
 //! Two filters lie on each other. The outer one refuses politely what libraries try without need:
 //! they have another way. The inner one is a list; what is not on it ends the indexer, which can be
-//! started again, and is unknown to the recorder, which must not end for a call that a newer C
-//! library makes.
+//! started again, and is unknown to the recorder and the launcher, which must not end for a call
+//! that a newer C library makes.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,10 @@ use seccompiler::{
     SeccompRule, TargetArch, apply_filter_all_threads,
 };
 
-type Result<T> = core::result::Result<T, seccompiler::Error>;
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+use super::launcher;
+
+pub(super) type Result<T> = core::result::Result<T, seccompiler::Error>;
+pub(super) type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 #[cfg(target_arch = "x86_64")]
 const ARCHITECTURE: TargetArch = TargetArch::x86_64;
@@ -26,6 +28,7 @@ const ARCHITECTURE: TargetArch = TargetArch::aarch64;
 pub(super) enum Who {
     Indexer,
     Recorder,
+    Launcher,
 }
 
 /// Threads, memory, time, and what is open already.
@@ -185,7 +188,7 @@ const POLITELY: &[c_long] = &[
 ];
 
 /// Commands of `fcntl` that change or ask a descriptor and nothing else.
-const OF_DESCRIPTORS: &[c_int] = &[
+pub(super) const OF_DESCRIPTORS: &[c_int] = &[
     libc::F_GETFD,
     libc::F_SETFD,
     libc::F_GETFL,
@@ -218,6 +221,16 @@ const QUESTIONS: &[u64] = &[
     0xc020_660b, // FS_IOC_FIEMAP
 ];
 
+/// Flags of `clone` that leave a namespace.
+#[expect(clippy::as_conversions, reason = "there is no other way in a constant")]
+pub(super) const NAMESPACES: u64 = (libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET) as u64;
+
 /// Installs both filters in every thread.
 pub(super) fn install(who: Who) -> Result<()> {
     let polite = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
@@ -235,7 +248,7 @@ fn filter(rules: Rules, otherwise: SeccompAction, matching: SeccompAction) -> Re
 
 fn politely(who: Who) -> Result<Rules> {
     let mut rules = Rules::new();
-    if who == Who::Recorder {
+    if who != Who::Indexer {
         rules.extend(whole(&[libc::SYS_clone3]));
         return Ok(rules);
     }
@@ -250,7 +263,7 @@ fn politely(who: Who) -> Result<Rules> {
     Ok(rules)
 }
 
-fn whole(calls: &[c_long]) -> impl Iterator<Item = (i64, Vec<SeccompRule>)> {
+pub(super) fn whole(calls: &[c_long]) -> impl Iterator<Item = (i64, Vec<SeccompRule>)> {
     calls.iter().map(|&call| (call, Vec::new()))
 }
 
@@ -258,17 +271,8 @@ fn allowed(who: Who) -> Result<Rules> {
     let mut rules: Rules = whole(ALL).collect();
     // Only a thread, in no other namespace.
     let thread = u64::from(libc::CLONE_THREAD.unsigned_abs());
-    let namespaces = [
-        libc::CLONE_NEWNS,
-        libc::CLONE_NEWCGROUP,
-        libc::CLONE_NEWUTS,
-        libc::CLONE_NEWIPC,
-        libc::CLONE_NEWUSER,
-        libc::CLONE_NEWPID,
-        libc::CLONE_NEWNET,
-    ];
-    let new = namespaces.iter().fold(thread, |all, flag| all | u64::from(flag.unsigned_abs()));
-    rules.insert(libc::SYS_clone, vec![rule([number(0, SeccompCmpOp::MaskedEq(new), thread)])?]);
+    let flags = SeccompCmpOp::MaskedEq(NAMESPACES | thread);
+    rules.insert(libc::SYS_clone, vec![rule([number(0, flags, thread)])?]);
     // Memory is never code.
     let code = u64::from(libc::PROT_EXEC.unsigned_abs());
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
@@ -282,6 +286,7 @@ fn allowed(who: Who) -> Result<Rules> {
     match who {
         Who::Indexer => allow_indexer(&mut rules)?,
         Who::Recorder => allow_recorder(&mut rules)?,
+        Who::Launcher => launcher::allow(&mut rules)?,
     }
     Ok(rules)
 }
@@ -319,24 +324,24 @@ fn allow_recorder(rules: &mut Rules) -> Result<()> {
 }
 
 /// One of these values of an argument.
-fn each_of(argument: u8, values: impl Iterator<Item = u64>) -> Result<Vec<SeccompRule>> {
+pub(super) fn each_of(argument: u8, values: impl Iterator<Item = u64>) -> Result<Vec<SeccompRule>> {
     values.map(|value| rule([number(argument, SeccompCmpOp::Eq, value)])).collect()
 }
 
 /// What an argument of 32 bits is compared with.
-fn number(argument: u8, operator: SeccompCmpOp, value: u64) -> Condition {
+pub(super) fn number(argument: u8, operator: SeccompCmpOp, value: u64) -> Condition {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
 }
 
 /// An address that is not given.
-fn no_address(argument: u8) -> Condition {
+pub(super) fn no_address(argument: u8) -> Condition {
     SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0)
 }
 
-type Condition = core::result::Result<SeccompCondition, seccompiler::BackendError>;
+pub(super) type Condition = core::result::Result<SeccompCondition, seccompiler::BackendError>;
 
 /// All of these hold.
-fn rule<const N: usize>(conditions: [Condition; N]) -> Result<SeccompRule> {
+pub(super) fn rule<const N: usize>(conditions: [Condition; N]) -> Result<SeccompRule> {
     let conditions = conditions.into_iter().collect::<core::result::Result<_, _>>()?;
     Ok(SeccompRule::new(conditions)?)
 }

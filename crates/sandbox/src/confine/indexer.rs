@@ -15,11 +15,12 @@ use super::{Notes, recorder};
 use crate::Handed;
 
 /// Who has nothing: user and group `nobody` and `nogroup`, the kernel's own overflow ids.
-const NOBODY: u32 = 65_534;
+pub(super) const NOBODY: u32 = 65_534;
 /// Under the recorder, whose packets do not wait.
 const NICENESS: i32 = 10;
 /// Ended first when memory is short: `proc_pid_oom_score_adj(5)`.
-const ENDED_FIRST: &str = "1000";
+pub(super) const ENDED_FIRST: &str = "1000";
+pub(super) const OOM_SCORE: &str = "/proc/self/oom_score_adj";
 /// What it is handed, and a few besides.
 const DESCRIPTORS: u64 = 64;
 
@@ -39,7 +40,7 @@ pub fn confine_indexer(limits: IndexerLimits, handed: &Handed) -> Notes {
     let tasks = fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
     assert_eq!(tasks, 1, "an indexer is confined before it has threads");
     rustix::thread::set_name(c"indexer").unwrap_or_default();
-    if fs::write("/proc/self/oom_score_adj", ENDED_FIRST).is_err() {
+    if !is_ended_first() {
         notes.push("the indexer is not the first to end when memory is short".to_owned());
     }
     if nice(NICENESS).is_err() {
@@ -61,6 +62,12 @@ pub fn confine_indexer(limits: IndexerLimits, handed: &Handed) -> Notes {
         notes.push(format!("the indexer may make every system call: {error}"));
     }
     notes
+}
+
+/// Says so, unless its launcher did already.
+fn is_ended_first() -> bool {
+    let is_so = fs::read_to_string(OOM_SCORE).is_ok_and(|score| score.trim() == ENDED_FIRST);
+    is_so || fs::write(OOM_SCORE, ENDED_FIRST).is_ok()
 }
 
 fn limit(limits: IndexerLimits, notes: &mut Notes) {

@@ -17,7 +17,7 @@ use super::threads::{self, GivenUp, give_up};
 
 /// What a recorder reads of the system whatever it records: counters of interfaces and disks, its
 /// own threads, the memory that is free.
-const READ: [&str; 2] = ["/proc", "/sys"];
+pub(super) const READ: [&str; 2] = ["/proc", "/sys"];
 
 /// What a recorder may still open.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +39,8 @@ pub fn confine_recorder(rights: &RecorderRights) -> Notes {
     let mut notes = Notes::new();
     prevent_dumps(&mut notes);
     let read: Vec<_> = READ.iter().map(PathBuf::from).chain(rights.read.iter().cloned()).collect();
-    let left = Left { read: &read, write: &rights.write, create: &rights.create };
+    let left =
+        Left { read: &read, write: &rights.write, create: &rights.create, ..Left::default() };
     let ruleset = files::ruleset(&left).ok().flatten();
     let given_up = give_up(kept(rights), ruleset.as_ref());
     note(&given_up, ruleset.is_some(), "recorder", &mut notes);

@@ -97,7 +97,7 @@ fn a_recorder_that_was_told_so_keeps_its_rights() {
 
 #[test]
 fn the_self_tests_try_sixty_things_and_more() {
-    for process in ["recorder", "indexer"] {
+    for process in ["recorder", "indexer", "launcher"] {
         let tested = run(&["self-test-sandbox", "--of", process]).done().out;
         let count = |begin: &str| tested.lines().filter(|line| line.starts_with(begin)).count();
         assert!(count("right  must not") >= 60, "{tested}");

@@ -173,8 +173,9 @@ fn an_indexer_has_no_rights_and_ends_with_its_recorder() {
     input.write_all(&capture(1_000_000_000, 0..10)).unwrap();
     let mut waited = 0;
     let indexer = loop {
-        // It confines itself before it reads the first byte.
-        let confined = |pid: &u32| status_of(*pid, "Seccomp").as_deref() == Some("2");
+        // It confines itself before it reads the first byte, and inherits what its launcher did.
+        let lists = |pid: &u32| status_of(*pid, "Seccomp_filters")?.parse::<u32>().ok();
+        let confined = |pid: &u32| lists(pid).is_some_and(|lists| lists >= 4);
         if let Some(pid) = indexers_of(child.id()).into_iter().find(confined) {
             break pid;
         }

@@ -8,6 +8,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests look at the clock and open files")]
 
 mod asked;
+mod attacked;
 mod bench;
 mod confinement;
 mod demo;

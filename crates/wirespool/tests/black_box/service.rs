@@ -47,6 +47,55 @@ fn systemd_finds_the_unit_exposed_to_at_most_2_0() {
     assert!(document.contains(&format!("gives {score} with systemd 252")), "{score}");
 }
 
+/// What each directive has to say. Who loosens one finds here what it is for.
+const DIRECTIVES: [(&str, &[&str]); 25] = [
+    // A recorder has a user of its own, no group that opens disks, and no way to more rights.
+    ("User", &["wirespool"]),
+    ("NoNewPrivileges", &["yes"]),
+    ("RestrictSUIDSGID", &["yes"]),
+    // Its folders are its alone; at its control socket others are refused by name.
+    ("StateDirectory", &["wirespool"]),
+    ("StateDirectoryMode", &["0700"]),
+    ("RuntimeDirectory", &["wirespool/%i"]),
+    ("RuntimeDirectoryMode", &["0711"]),
+    ("UMask", &["0077"]),
+    ("LimitCORE", &["0"]),
+    // It calls, opens and maps what a recorder needs.
+    ("SystemCallArchitectures", &["native"]),
+    ("RestrictAddressFamilies", &["AF_PACKET AF_NETLINK AF_UNIX"]),
+    ("RestrictNamespaces", &["yes"]),
+    ("MemoryDenyWriteExecute", &["yes"]),
+    ("LockPersonality", &["yes"]),
+    ("DevicePolicy", &["closed"]),
+    // It sees and changes nothing of the machine besides.
+    ("ProtectKernelTunables", &["yes"]),
+    ("ProtectKernelModules", &["yes"]),
+    ("ProtectKernelLogs", &["yes"]),
+    ("ProtectControlGroups", &["yes"]),
+    ("ProtectProc", &["invisible"]),
+    ("ProtectSystem", &["strict"]),
+    ("ProtectHome", &["yes"]),
+    ("PrivateTmp", &["yes"]),
+    // It starts again however often it fails.
+    ("StartLimitIntervalSec", &["0"]),
+    ("Restart", &["always"]),
+];
+
+#[test]
+fn the_unit_has_each_directive_that_it_promises_once_and_with_its_value() {
+    for (directive, expected) in DIRECTIVES {
+        assert_eq!(values(directive), expected, "{directive}");
+    }
+    // A list that leaves calls and one that takes away, in this order; the rest is refused.
+    let calls = values("SystemCallFilter");
+    assert_eq!(calls.first().map(String::as_str), Some("@system-service"));
+    assert!(calls.contains(&"~@privileged".to_owned()), "{calls:?}");
+    let unit = std::fs::read_to_string(UNIT).unwrap();
+    for group in ["SupplementaryGroups", "Group=disk", "CAP_SYS_ADMIN", "CAP_DAC_OVERRIDE"] {
+        assert!(!unit.contains(group), "{group}: it opens every disk");
+    }
+}
+
 #[test]
 fn nothing_in_the_unit_keeps_a_recorder_that_failed_from_starting_again() {
     assert_eq!(values("StartLimitIntervalSec"), ["0"]);

@@ -14,7 +14,7 @@ use wire::{Address, LinkType, decode};
 use crate::machine::{Ran, enter, run};
 
 /// A machine with one way out, to a machine in another namespace, whose process is in `FAR`.
-const WORLD: &str = "set -e
+pub(crate) const WORLD: &str = "set -e
     ip link set lo up
     unshare --net sleep 120 < /dev/null > /dev/null 2>&1 &
     export FAR=$!
@@ -29,14 +29,14 @@ const WORLD: &str = "set -e
     mount -t tmpfs none /run";
 const FORWARDING: &str = "/proc/sys/net/ipv4/conf/near/forwarding";
 
-fn listener_far_away() -> TcpListener {
+pub(crate) fn listener_far_away() -> TcpListener {
     let far = std::env::var("FAR").unwrap().parse().unwrap();
     let namespace = Namespace::of_process(far).unwrap();
     namespace.within(|| TcpListener::bind("192.0.2.2:0").unwrap()).unwrap()
 }
 
 /// Answers one connection and tells who it was.
-fn answer(listener: TcpListener) -> std::thread::JoinHandle<IpAddr> {
+pub(crate) fn answer(listener: TcpListener) -> std::thread::JoinHandle<IpAddr> {
     let serve = move || {
         let (mut stream, from) = listener.accept().unwrap();
         let mut byte = [0];

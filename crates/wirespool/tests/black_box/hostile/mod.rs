@@ -5,6 +5,7 @@
 #![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
 
 mod checks;
+mod programs;
 mod traffic;
 
 use std::path::{Path, PathBuf};
@@ -124,6 +125,12 @@ fn sessions_with_hostile_names_are_shown_harmless_and_given_to_programs_as_they_
         if form == ["--csv"] {
             checks::csv("sql", &ran.done().out);
         }
+    }
+    #[cfg(feature = "sql")]
+    for query in ["SELECT \"{}\" FROM sessions", "SELECT * FROM \"{}\"", "SELECT '{}' + 1 {}", "{}"]
+    {
+        let ran = hostile.run("sql", &[&query.replace("{}", NAME)]);
+        assert_eq!(ran.code, Some(2), "{query}: {ran:?}");
     }
 }
 
@@ -339,6 +346,7 @@ fn processes_and_files_of_hostile_names_are_diagnosed_harmless() {
     let folder = tempfile::tempdir().unwrap();
     let _process = Process::start(folder.path());
     let page = text(folder.path().join("page.html"));
+    let mut why = String::new();
     for arguments in [
         &["diagnose", "io", "--for", "1s"][..],
         &["diagnose", "io", "--for", "1s", "--json"],
@@ -358,10 +366,13 @@ fn processes_and_files_of_hostile_names_are_diagnosed_harmless() {
         if arguments.contains(&"--json") && !ran.out.is_empty() {
             checks::json(&format!("{arguments:?}"), &ran.out);
         }
+        if arguments.contains(&"--html") {
+            why = ran.err.lines().last().unwrap_or("it said nothing").to_owned();
+        }
     }
     if let Ok(html) = std::fs::read_to_string(&page) {
         checks::markup("diagnose --html", &html);
     } else {
-        println!("not run: diagnose --html");
+        println!("not run: diagnose --html: {why}");
     }
 }
