@@ -2,6 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::Protocol;
 
-fuzz_target!(|input: &[u8]| fuzz::payloads(Protocol::TCP, (40_000, 445), input));
+fuzz_target!(|input: &[u8]| {
+    fuzz::payloads::one("app_smb", input);
+});
