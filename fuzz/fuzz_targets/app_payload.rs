@@ -1,8 +1,6 @@
 //! Any payloads of a session through every parser.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|input: &[u8]| {
-    fuzz::payloads::any(input);
-});
+fuzz::binary!(costs::SESSION, |input| fuzz::payloads::any(input));

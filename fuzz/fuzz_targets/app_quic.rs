@@ -1,8 +1,6 @@
 //! What is inside of the Initial packets of QUIC, which the target encrypts.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|input: &[u8]| {
-    fuzz::payloads::quic(input);
-});
+fuzz::binary!(costs::QUIC, |input| fuzz::payloads::quic(input));

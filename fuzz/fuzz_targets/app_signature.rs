@@ -1,8 +1,6 @@
 //! Any payloads of a session: one decision, which is final.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|input: &[u8]| {
-    fuzz::payloads::signature(input);
-});
+fuzz::binary!(costs::SIGNATURE, |input| fuzz::payloads::signature(input));

@@ -1,8 +1,6 @@
 //! A claim whose MAC is right may still be forged.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|input: &[u8]| {
-    fuzz::stored::claim(input);
-});
+fuzz::binary!(costs::PAGE, |input| fuzz::stored::claim(input));

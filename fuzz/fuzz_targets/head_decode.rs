@@ -1,8 +1,6 @@
 //! A head whose checksums are right may still be forged.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|input: &[u8]| {
-    fuzz::stored::head(input);
-});
+fuzz::binary!(costs::PAGE, |input| fuzz::stored::head(input));

@@ -1,8 +1,6 @@
 //! Parts of a segment's index may be forged, and come in any order.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|input: &[u8]| {
-    fuzz::stored::index_parts(input);
-});
+fuzz::binary!(costs::INDEX_PARTS, |input| fuzz::stored::index_parts(input));

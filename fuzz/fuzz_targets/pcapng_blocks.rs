@@ -1,8 +1,6 @@
 //! Any bytes may stand where pcapng blocks are expected.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|input: &[u8]| {
-    fuzz::stored::blocks(input);
-});
+fuzz::binary!(costs::BLOCKS, |input| fuzz::stored::blocks(input));

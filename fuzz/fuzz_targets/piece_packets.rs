@@ -1,8 +1,6 @@
 //! The body of a piece may be forged.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|input: &[u8]| {
-    fuzz::stored::piece(input);
-});
+fuzz::binary!(costs::PIECE, |input| fuzz::stored::piece(input));

@@ -1,8 +1,6 @@
 //! Any text may be given as a query.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|input: &[u8]| {
-    fuzz::query_text::run(input);
-});
+fuzz::text!(costs::QUERY, |input| fuzz::query_text::run(input));

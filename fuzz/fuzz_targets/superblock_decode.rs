@@ -1,8 +1,6 @@
 //! A superblock whose checksum is right may still be forged.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|input: &[u8]| {
-    fuzz::stored::superblock(input);
-});
+fuzz::binary!(costs::PAGE, |input| fuzz::stored::superblock(input));

@@ -1,8 +1,6 @@
 //! Packets of any bytes and times, for `top`.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|input: &[u8]| {
-    fuzz::talkers::run(input);
-});
+fuzz::binary!(costs::TALKERS, |input| fuzz::talkers::run(input));

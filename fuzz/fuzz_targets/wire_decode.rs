@@ -1,8 +1,6 @@
 //! Any bytes are a packet.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|input: &[u8]| {
-    fuzz::packet::run(input);
-});
+fuzz::binary!(costs::PACKET, |input| fuzz::packet::run(input));

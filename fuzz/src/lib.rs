@@ -12,4 +12,6 @@ pub mod stored;
 pub mod talkers;
 pub mod texts;
 
+pub mod costs;
 pub mod oracles;
+pub mod target;
