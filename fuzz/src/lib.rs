@@ -13,5 +13,6 @@ pub mod talkers;
 pub mod texts;
 
 pub mod costs;
+pub mod numbers;
 pub mod oracles;
 pub mod target;

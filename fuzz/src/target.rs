@@ -1,4 +1,4 @@
-//! What a target is: a body, and what an input may cost.
+//! What a target is: a body, what an input may cost, and how inputs are changed.
 
 use crate::oracles;
 
@@ -65,10 +65,13 @@ macro_rules! text {
     };
 }
 
-/// A target whose inputs have lengths and counters, whatever they say.
+/// A target whose inputs have lengths and counters, which are changed, too.
 #[macro_export]
 macro_rules! binary {
     ($cost:expr, $body:expr) => {
         $crate::text!($cost, $body);
+        libfuzzer_sys::fuzz_mutator!(|data: &mut [u8], size: usize, size_max: usize, seed: u32| {
+            $crate::numbers::mutate(data, size, size_max, seed)
+        });
     };
 }

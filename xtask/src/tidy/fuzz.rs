@@ -1,8 +1,10 @@
-//! Every fuzz target has inputs, which ordinary tests replay, and a row in a table of its README.
+//! Every fuzz target has inputs, which ordinary tests replay, and a row in a table of its README;
+//! every dictionary has a row, too.
 
 use super::File;
 
 const TARGETS: &str = "fuzz/fuzz_targets/";
+const DICTIONARIES: &str = "fuzz/dictionaries/";
 const README: &str = "fuzz/README.md";
 
 /// Findings for all targets.
@@ -22,6 +24,10 @@ pub(crate) fn check(files: &[File]) -> Vec<String> {
         if !rows(readme).any(|row| is_in(row, name)) {
             findings.push(format!("{path}: {README} has no row for it"));
         }
+    }
+    let dictionaries = files.iter().filter_map(|file| file.path.strip_prefix(DICTIONARIES));
+    for name in dictionaries.filter(|name| !rows(readme).any(|row| is_in(row, name))) {
+        findings.push(format!("{DICTIONARIES}{name}: {README} does not say which targets use it"));
     }
     findings
 }
@@ -58,5 +64,12 @@ mod tests {
         assert_eq!(findings(&[target, "fuzz/seeds/ab/one"], row), 1, "inputs of another");
         assert_eq!(findings(&[target, "fuzz/seeds/a/one"], "| b | `a` |"), 1, "not its row");
         assert_eq!(findings(&[target], ""), 2);
+    }
+
+    #[test]
+    fn a_dictionary_has_a_row() {
+        let dictionary = "fuzz/dictionaries/a.dict";
+        assert_eq!(findings(&[dictionary], "| `a.dict` | `a` |"), 0);
+        assert_eq!(findings(&[dictionary], "| `aa.dict` | `a` |"), 1);
     }
 }
