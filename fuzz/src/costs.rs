@@ -70,10 +70,10 @@ pub const BLOCKS: Cost = cost(4 << 10, 64, Copies::WHOLE);
 /// bytes and a struct of about 100.
 pub const INDEX_PARTS: Cost = cost(4 << 10, 16, Some(Copies { head: 0, end: parts }));
 
-/// A word of up to 32 bytes that is none is compared with 160 words and fields and 600 zones, each
-/// of which takes rows of 8 bytes for each letter; only of the first such word. A term of two bytes
-/// takes a token and a struct.
-pub const QUERY: Cost = cost(2 << 20, 256, Copies::WHOLE);
+/// A word of up to 32 bytes that is none is compared with those of 160 words and fields and 600
+/// zones that are about as long, in three rows of 8 bytes for each letter; only the first such
+/// word. A term of two bytes takes a token and a struct.
+pub const QUERY: Cost = cost(256 << 10, 256, Copies::WHOLE);
 
 /// Tables of 1.5 MB that are made whatever comes, and up to 60 lines whose queries are read; a
 /// packet of two bytes has a second of its own.
