@@ -1,6 +1,6 @@
 //! Packets of any link type are given other addresses.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|input: &[u8]| fuzz::anonymise::run(input));
+fuzz::binary!(costs::ANONYMISE, |input| fuzz::anonymise::run(input));

@@ -1,7 +1,6 @@
 //! Payloads of a session of RDP.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use wire::Protocol;
+use fuzz::costs;
 
-fuzz_target!(|input: &[u8]| fuzz::payloads(Protocol::TCP, (40_000, 3389), input));
+fuzz::binary!(costs::PAYLOADS, |input| fuzz::payloads::one("app_rdp", input));

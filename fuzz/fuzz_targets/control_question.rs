@@ -1,8 +1,6 @@
 //! A question to a control socket, in any parts.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|parts: &[u8]| {
-    host::untrusted::control_question(parts);
-});
+fuzz::binary!(costs::QUESTION, |input| host::untrusted::control_question(input));

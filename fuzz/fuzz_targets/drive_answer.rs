@@ -1,8 +1,6 @@
 //! Health logs, identities and sense data of drives.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|bytes: &[u8]| {
-    host::untrusted::drive_answer(bytes);
-});
+fuzz::binary!(costs::DRIVE, |input| host::untrusted::drive_answer(input));

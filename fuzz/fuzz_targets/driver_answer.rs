@@ -1,8 +1,6 @@
 //! A driver's answers about its statistics.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|bytes: &[u8]| {
-    capture::untrusted::driver_answer(bytes);
-});
+fuzz::binary!(costs::DRIVER, |input| capture::untrusted::driver_answer(input));

@@ -1,8 +1,6 @@
 //! Events of fanotify.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|bytes: &[u8]| {
-    host::untrusted::file_events(bytes);
-});
+fuzz::binary!(costs::EVENTS, |input| host::untrusted::file_events(input));

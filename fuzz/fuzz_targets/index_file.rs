@@ -1,6 +1,6 @@
 //! Any bytes may stand where the sessions of a segment are stored.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|input: &[u8]| fuzz::index_file::run(input));
+fuzz::binary!(costs::INDEX_FILE, |input| fuzz::index_file::run(input));

@@ -1,8 +1,6 @@
 //! A block of the ring of a packet socket: the walk ends, packets lie in it and do not overlap.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|bytes: &[u8]| {
-    capture::untrusted::kernel_block(bytes);
-});
+fuzz::binary!(costs::KERNEL_BLOCK, |input| capture::untrusted::kernel_block(input));

@@ -1,6 +1,6 @@
 //! Any text may be given as a log of Suricata or Zeek.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|input: &[u8]| fuzz::texts::log(input));
+fuzz::text!(costs::LOG, |input| fuzz::texts::log(input));

@@ -1,6 +1,6 @@
 //! Any text may be given as the manifest of an extract.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|input: &[u8]| fuzz::texts::manifest(input));
+fuzz::text!(costs::MANIFEST, |input| fuzz::texts::manifest(input));

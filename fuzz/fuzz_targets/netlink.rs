@@ -1,8 +1,6 @@
 //! Datagrams of sock_diag and rtnetlink.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|bytes: &[u8]| {
-    host::untrusted::netlink(bytes);
-});
+fuzz::binary!(costs::NETLINK, |input| host::untrusted::netlink(input));

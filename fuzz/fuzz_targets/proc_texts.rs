@@ -1,8 +1,6 @@
 //! Files of /proc and /sys.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|bytes: &[u8]| {
-    host::untrusted::texts(bytes);
-});
+fuzz::text!(costs::TEXTS, |input| host::untrusted::texts(input));

@@ -1,15 +1,6 @@
-//! Any text may be given as a query: it is refused with a place in the text, or it can be asked.
+//! Any text may be given as a query.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use query::Query;
-use units::Timestamp;
+use fuzz::costs;
 
-fuzz_target!(|text: &str| {
-    match Query::parse(text, Timestamp(1_700_000_000_000_000_000)) {
-        Ok(query) => {
-            let _bounds = (query.time_range(), query.packet_time_range(), query.columns());
-        }
-        Err(error) => assert!(!error.render(text).is_empty()),
-    }
-});
+fuzz::text!(costs::QUERY, |input| fuzz::query_text::run(input));

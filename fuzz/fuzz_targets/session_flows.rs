@@ -6,8 +6,7 @@
 #[path = "../../crates/session/tests/traffic/mod.rs"]
 mod traffic;
 
-use fuzz::oracles;
-use libfuzzer_sys::fuzz_target;
+use fuzz::{costs, oracles};
 use session::Config;
 
 /// Packets of an input that is quick.
@@ -16,7 +15,9 @@ const QUICK_COUNT_MAX: usize = 2000;
 /// For the packet itself, and what the target keeps of the flows.
 const OWN_BYTES: usize = 4 << 20;
 
-fuzz_target!(|input: &[u8]| {
+fuzz::binary!(costs::JUDGED_BY_ITSELF, run);
+
+fn run(input: &[u8]) {
     let Some((&bounds, program)) = input.split_first() else { return };
     let small = Config { session_count_max: 64, head_bytes_max: 1 << 20, ..Config::default() };
     let config = match bounds % 4 {
@@ -31,4 +32,4 @@ fuzz_target!(|input: &[u8]| {
     let packets_max = if is_long { traffic::PACKET_COUNT_MAX } else { QUICK_COUNT_MAX };
     let report = traffic::run(program, packets_max, config, sample);
     assert_eq!(report.stats.packets, u64::try_from(report.packets).unwrap());
-});
+}

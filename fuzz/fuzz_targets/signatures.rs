@@ -1,8 +1,6 @@
 //! What lies on a disk: the search reads whole rows inside of it, and each kind is found once.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|bytes: &[u8]| {
-    host::untrusted::signatures(bytes);
-});
+fuzz::binary!(costs::DISK, |input| host::untrusted::signatures(input));

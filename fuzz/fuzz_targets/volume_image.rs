@@ -1,6 +1,6 @@
 //! Any image may be given as a volume: to read, to salvage, to record into.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|input: &[u8]| fuzz::image::run(input));
+fuzz::binary!(costs::IMAGE, |input| fuzz::image::run(input));

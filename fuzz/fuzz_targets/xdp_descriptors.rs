@@ -1,8 +1,8 @@
 //! Descriptions of packets in memory that is lent to the kernel: only what was lent is believed.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::costs;
 
-fuzz_target!(|bytes: &[u8]| {
-    capture::untrusted::descriptors(bytes).unwrap();
+fuzz::binary!(costs::DESCRIPTORS, |input| {
+    capture::untrusted::descriptors(input).expect("there is memory");
 });

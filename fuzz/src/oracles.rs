@@ -1,17 +1,16 @@
 //! Oracles for any target: work that grows faster than its input, and memory that does.
 //!
-//! Work is time, the least of several runs: what disturbs a run makes it longer. The instructions
-//! of a thread would be counted exactly, but many machines, virtual ones among them, have no
-//! counters that could be asked. What is quadratic costs 256 times as much of 16 times the input,
-//! so there is room for what clocks and caches do.
+//! Work is the processor's time of this process, the least of several runs: what disturbs a run
+//! makes it longer. Its instructions would be counted exactly, but many machines, virtual ones
+//! among them, have no counters that could be asked. What is quadratic costs 256 times as much of
+//! 16 times the input, so there is room for what clocks and caches do.
 
 use std::alloc::System;
 use std::cell::Cell;
 use std::time::Duration;
 
-use host::SystemClock;
+use host::cpu_time;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
-use units::Clock as _;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -44,12 +43,13 @@ pub fn within(input: &[u8], (base, each): (usize, usize), work: impl FnOnce(&[u8
     assert!(bytes <= most, "{bytes} bytes of memory for {} of input, of {most}", input.len());
 }
 
+/// What the processor has done for this process, whose one thread runs the target.
 fn now() -> Duration {
-    Duration::from_nanos(SystemClock.boottime_ns().try_into().expect("time since boot"))
+    cpu_time().expect("the kernel counts it").total()
 }
 
 /// The least time that the work takes.
-fn cost(runs: u32, mut work: impl FnMut()) -> Duration {
+fn cost(runs: u32, work: impl Fn()) -> Duration {
     let run = || {
         let start = now();
         work();
@@ -62,16 +62,16 @@ thread_local! {
     static INPUTS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Of one input in 64, asserts that 16 of it one after the other take at most 32 times the work of
-/// one: what is read as a list of packets or messages is a longer one then. What seems to take more
-/// is measured again, up to 100 times.
+/// Of one input in 64, asserts that 16 of it one after the other, behind a head, take at most 32
+/// times the work of one: what is read as a list of packets or messages is a longer one then. What
+/// seems to take more is measured again, up to 100 times.
 ///
 /// # Panics
 /// It takes more.
-pub fn linear(input: &[u8], mut work: impl FnMut(&[u8])) {
+pub fn linear(head: &[u8], input: &[u8], work: impl Fn(&[u8])) {
     let number = INPUTS.replace(INPUTS.get().wrapping_add(1));
-    if number % 64 == 0 {
-        linear_always(input, &mut work);
+    if number.is_multiple_of(64) {
+        linear_always(head, input, work);
     }
 }
 
@@ -80,9 +80,12 @@ pub fn linear(input: &[u8], mut work: impl FnMut(&[u8])) {
 ///
 /// # Panics
 /// It takes more.
-pub fn linear_always(input: &[u8], mut work: impl FnMut(&[u8])) {
-    let Some(costs) = more_than_linear(input, &[1, 10, 100], &mut work) else { return };
-    let more = more_than_linear(&input.repeat(TIMES), &[1, 3], &mut work);
+pub fn linear_always(head: &[u8], input: &[u8], work: impl Fn(&[u8])) {
+    let copies = |count: usize| [head, &input.repeat(count)].concat();
+    let Some(costs) = more_than_linear(&copies(1), &copies(TIMES), &[1, 10, 100], &work) else {
+        return;
+    };
+    let more = more_than_linear(&copies(TIMES), &copies(TIMES * TIMES), &[1, 3], &work);
     if let Some(more) = more {
         let len = input.len();
         panic!(
@@ -91,16 +94,17 @@ pub fn linear_always(input: &[u8], mut work: impl FnMut(&[u8])) {
     }
 }
 
-/// What an input and 16 of it cost, where that is too much in each measurement, of so many runs.
+/// What an input and a longer one cost, where that is too much in each measurement, of so many
+/// runs.
 fn more_than_linear(
     input: &[u8],
+    long: &[u8],
     measurements: &[u32],
-    work: &mut impl FnMut(&[u8]),
+    work: impl Fn(&[u8]),
 ) -> Option<Vec<(Duration, Duration)>> {
-    let long = input.repeat(TIMES);
     let mut costs = Vec::new();
     for &runs in measurements {
-        let sixteen = cost(runs, || work(&long));
+        let sixteen = cost(runs, || work(long));
         if sixteen < WORK_LEAST {
             return None;
         }
@@ -124,14 +128,14 @@ mod tests {
     #[test]
     #[should_panic = "more than 32 times the work"]
     fn quadratic_work_is_found() {
-        linear_always(&[1; 100], |input| {
+        linear_always(&[], &[1; 40], |input| {
             std::hint::black_box(pairs(input));
         });
     }
 
     #[test]
     fn linear_work_is_not() {
-        linear_always(&[1; 100_000], |input| {
+        linear_always(&[], &[1; 100_000], |input| {
             std::hint::black_box(
                 pairs(&input[..100]) + input.iter().filter(|&&byte| byte == 1).count(),
             );

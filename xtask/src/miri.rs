@@ -36,7 +36,7 @@ const RUNS: [Run; 11] = [
     // Pools are cut out of the heap: `pool/heap.rs`.
     run("device", &["--lib", "--", "pool", "timeline", "medium"], &["memory_is_found"]),
     run("capture", &["--lib", "--", "live::xdp::umem"], &[]),
-    run("capture", &["--test", "untrusted"], &[]),
+    run("capture", &["--test", "untrusted"], &["files_may_hold"]),
     run("host", &["--test", "untrusted"], &["disks_may_hold", "questions_may_come"]),
 ];
 

@@ -6,6 +6,7 @@
 
 mod documents;
 mod doors;
+mod fuzz;
 mod layouts;
 mod rows;
 mod source;
@@ -49,6 +50,7 @@ pub(crate) fn run() -> Result<bool> {
     let mut findings = text::check(&files);
     findings.extend(documents::check(&files));
     findings.extend(layouts::check(&files));
+    findings.extend(fuzz::check(&files));
     let text_of = |path: &str| files.iter().find(|file| file.path == path)?.text.as_deref();
     findings.extend(mutants::check(files.iter().map(|file| file.path.as_str()), &text_of));
     let packages = packages()?;

@@ -675,4 +675,4 @@ impl Answer {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -29,3 +29,6 @@ pub fn frames(mut bytes: &[u8]) -> usize {
     }
     read
 }
+
+#[cfg(test)]
+mod tests;

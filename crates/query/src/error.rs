@@ -130,6 +130,8 @@ pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&
     let word = word.to_ascii_lowercase();
     let most = if word.len() <= 4 { 1 } else { 2 };
     known
+        // So many insertions at least make the shorter one as long.
+        .filter(|known| known.len().abs_diff(word.len()) <= most)
         .map(|known| (edits(&word, &known.to_ascii_lowercase()), known))
         .filter(|&(edits, _)| edits <= most)
         .min_by_key(|&(edits, _)| edits)
@@ -145,9 +147,11 @@ fn edits(from: &str, to: &str) -> usize {
 fn edits_of(from: &[u8], to: &[u8]) -> usize {
     let mut older: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=to.len()).collect();
+    let mut next: Vec<usize> = Vec::new();
     let mut previous_from = None;
     for (row, &a) in from.iter().enumerate() {
-        let mut next = vec![row + 1];
+        next.clear();
+        next.push(row + 1);
         let mut previous_to = None;
         for (column, &b) in to.iter().enumerate() {
             let cell =
@@ -161,7 +165,9 @@ fn edits_of(from: &[u8], to: &[u8]) -> usize {
             next.push(cost);
             previous_to = Some(b);
         }
-        older = core::mem::replace(&mut last, next);
+        // Of three rows the oldest becomes the next one.
+        core::mem::swap(&mut older, &mut last);
+        core::mem::swap(&mut last, &mut next);
         previous_from = Some(a);
     }
     last.last().copied().unwrap_or(0)

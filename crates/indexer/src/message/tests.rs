@@ -10,7 +10,12 @@ fn frame_of(bytes: &[u8]) -> (u32, &[u8]) {
     (kind, content)
 }
 
-fn closing() -> Closing {
+pub(crate) fn begin(sessions: Option<Config>) -> Begin {
+    let memories = vec![MemoryShape { count: 8, size: 4096 }];
+    Begin { volume: VolumeId([9; 16]), hash_seed: 5, sessions, memories }
+}
+
+pub(crate) fn closing() -> Closing {
     let at = |sequence, sub| StripeId { sequence, sub };
     Closing {
         lane: Lane::Past,
@@ -27,7 +32,7 @@ fn closing() -> Closing {
     }
 }
 
-fn stripe() -> StripeAt {
+pub(crate) fn stripe() -> StripeAt {
     let piece = PieceAt {
         memory: 1,
         buffer: 2,
@@ -46,7 +51,7 @@ fn stripe() -> StripeAt {
     }
 }
 
-fn answers() -> Vec<Answer> {
+pub(crate) fn answers() -> Vec<Answer> {
     let summary = Summary {
         first: StripeId { sequence: 1, sub: 0 },
         last: StripeId { sequence: 2, sub: 3 },
@@ -72,8 +77,7 @@ fn answers() -> Vec<Answer> {
 #[test]
 fn what_is_said_is_what_is_heard() {
     for sessions in [None, Some(Config { tcp_timeout_ns: None, ..Config::default() })] {
-        let memories = vec![MemoryShape { count: 8, size: 4096 }];
-        let begin = Begin { volume: VolumeId([9; 16]), hash_seed: 5, sessions, memories };
+        let begin = begin(sessions);
         let mut bytes = Vec::new();
         begin.encode(&mut bytes);
         let (kind, content) = frame_of(&bytes);

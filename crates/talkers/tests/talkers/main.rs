@@ -6,3 +6,4 @@
 mod asked;
 mod frames;
 mod sums;
+mod untrusted;
