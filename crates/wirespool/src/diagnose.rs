@@ -39,7 +39,7 @@ Examples:
   wirespool diagnose host --save monday.json
   wirespool diagnose host --against monday.json   what has changed since?
   wirespool diagnose tcp --for 5m --interval 5s --json
-  wirespool diagnose tcp /data/spool 'host 10.0.0.2 since 1h ago'
+  wirespool diagnose tcp /data/spool 'host 10.0.0.2 and since 1h ago'
   wirespool diagnose recorder /data/spool     where did packets get lost, and what is near?
 
 Exit code 1 when something is wrong."

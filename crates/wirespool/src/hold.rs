@@ -174,7 +174,8 @@ pub(crate) fn used_bytes(folder: &Path) -> anyhow::Result<u64> {
     Ok(host::files_in(folder)?.iter().map(|(_, bytes)| bytes).sum())
 }
 
-/// A name that no hold has: by the second, and a number where that is not enough.
+/// A name that no hold has: by the second, by this process, as others may end holds of the same
+/// second, and by a number where that is not enough.
 fn free_name(folder: &Path) -> anyhow::Result<String> {
     let now = SystemClock.realtime().to_string();
     let second: String = now.chars().take(19).filter(|letter| !"-:".contains(*letter)).collect();
@@ -183,9 +184,10 @@ fn free_name(folder: &Path) -> anyhow::Result<String> {
         let path = folder.join(format!("{name}{PACKETS}"));
         files.iter().all(|(file, _)| *file != path)
     };
+    let process = std::process::id();
     let names = (1_u64..).map(|number| match number {
-        1 => format!("hold-{second}"),
-        number => format!("hold-{second}-{number}"),
+        1 => format!("hold-{second}-{process}"),
+        number => format!("hold-{second}-{process}-{number}"),
     });
     Ok(names.into_iter().find(is_free).expect("there are more numbers than files"))
 }

@@ -17,6 +17,7 @@ mod diagnose_io;
 mod diagnose_page;
 mod discards;
 mod evidence;
+mod examples;
 mod fuse;
 mod golden;
 mod guards;
