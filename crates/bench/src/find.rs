@@ -35,6 +35,17 @@ use sessions::{Needle, Sessions};
 
 const COLD_GOAL_MS: f64 = 200.0;
 const WARM_GOAL_MS: f64 = 50.0;
+/// For a first row, and for a hundred.
+const FIRST_GOAL_MS: f64 = 100.0;
+const HUNDRED_GOAL_MS: f64 = 300.0;
+/// Questions that many sessions answer, few, or none that an index could name.
+const LISTS: [(&str, &[&str]); 5] = [
+    ("the oldest sessions", &[]),
+    ("the newest sessions", &["--sort", "start:desc"]),
+    ("the oldest over UDP", &["udp"]),
+    ("the newest with more than 10 kB", &["bytes > 10K", "--sort", "start:desc"]),
+    ("the oldest of one client's port", &["orig_port = 4444"]),
+];
 const PIECE_BYTES: u32 = 2 << 20;
 /// Bytes of index that a session may take, for the size of the ring.
 const SESSION_BYTES_MAX: u64 = 110;
@@ -105,11 +116,49 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         let questions: Vec<Question> = needles.iter().map(question).collect();
         report(&mut outcome, &measure(options, &recorder, what, &questions)?)?;
     }
+    for (what, question) in LISTS {
+        for (limit, goal) in [("1", FIRST_GOAL_MS), ("100", HUNDRED_GOAL_MS)] {
+            let question = [question, &["--json", "--limit", limit]].concat();
+            list(&mut outcome, (options, &recorder), (what, limit), (&question, goal))?;
+        }
+    }
     outcome.json("sessions", options.sessions);
     outcome.json("segments", made);
     outcome.not_proven("other disks; sessions whose packets are read as well");
     outcome.not_proven("DuckDB has no index on these files, and is not made to have one");
     Ok(outcome)
+}
+
+/// Asks for the first of many, as often as needles are looked for.
+fn list(
+    outcome: &mut Outcome,
+    (options, recorder): (&Options, &Recorder),
+    (what, limit): (&str, &str),
+    (question, goal_ms): (&[&str], f64),
+) -> Result<()> {
+    let (mut cold, mut warm) = (Vec::new(), Vec::new());
+    for _ in 0..options.needles {
+        drop_page_cache()?;
+        for times in [&mut cold, &mut warm] {
+            let run = recorder.ask("find", question)?;
+            let found = run.output.iter().filter(|&&byte| byte == b'\n').count();
+            ensure!(found.to_string() == limit, "{what}: {found} sessions, not {limit}");
+            times.push(run.seconds * 1e3);
+        }
+    }
+    outcome.push_json(
+        "lists",
+        json!({ "what": what, "limit": limit, "cold_ms": cold, "warm_ms": warm }),
+    );
+    let ratio = Sample::new(warm.iter().map(|time| goal_ms / time))?;
+    let (cold, warm) = (Sample::new(cold)?, Sample::new(warm)?);
+    outcome.line(format!(
+        "{what}, {limit} of them: {:.0} ms cold, {:.0} ms warm",
+        cold.median(),
+        warm.median()
+    ));
+    outcome.judge(&format!("  warm within {goal_ms:.0} ms (goal over time)"), &ratio, 1.0);
+    Ok(())
 }
 
 /// How a needle is asked for.
@@ -259,7 +308,7 @@ impl Maker {
         let volume = self.writer.superblock().volume_id;
         let meta = SegmentMeta {
             time_min: from,
-            time_max: from,
+            time_max: sessions.now(),
             packets: 1,
             ..SegmentMeta::new(volume, self.writer.epoch(), stripe, stripe)
         };
