@@ -106,7 +106,10 @@ struct Newest<'q> {
     query: &'q Query,
     tail: u64,
     limit: usize,
-    epoch: u32,
+    /// Of the part that was read last; a part without an index may be of several.
+    epoch: Option<u32>,
+    /// The part that is being read.
+    at: Option<StripeId>,
     is_indexed: bool,
     /// Sessions with several rows in the part that is being read.
     part: BTreeMap<Identity, Found>,
@@ -123,7 +126,8 @@ impl<'q> Newest<'q> {
             tail,
             // Whoever shows them hears of one too many.
             limit: usize::try_from(limit).unwrap_or(usize::MAX).saturating_add(1),
-            epoch: 0,
+            epoch: None,
+            at: None,
             is_indexed: false,
             part: BTreeMap::new(),
             open: BTreeMap::new(),
@@ -136,10 +140,14 @@ impl<'q> Newest<'q> {
     fn step(&mut self, step: Step, until: Timestamp, show: &mut Show<'_>) -> ControlFlow<()> {
         match step {
             Step::Progress { done: parts, of } => show(Event::Searched { parts, of }),
-            Step::Part { epoch, edge, is_indexed, .. } => {
-                self.end_part();
+            Step::Part { part, epoch, edge, is_indexed, .. } => {
                 self.is_indexed = is_indexed;
-                self.advance(epoch, edge, show)
+                if self.at.replace(part) == Some(part) {
+                    // Another stretch of the same part: the rows of a session go on.
+                    return ControlFlow::Continue(());
+                }
+                self.end_part();
+                self.advance(is_indexed.then_some(epoch), edge, show)
             }
             Step::Row(_, row) if row.end > until => ControlFlow::Continue(()),
             Step::Row(id, row) => {
@@ -150,8 +158,14 @@ impl<'q> Newest<'q> {
     }
 
     /// A part begins, and no packet of it or of an older one is later than `latest`.
-    fn advance(&mut self, epoch: u32, latest: Timestamp, show: &mut Show<'_>) -> ControlFlow<()> {
-        let is_new_epoch = core::mem::replace(&mut self.epoch, epoch) != epoch;
+    fn advance(
+        &mut self,
+        epoch: Option<u32>,
+        latest: Timestamp,
+        show: &mut Show<'_>,
+    ) -> ControlFlow<()> {
+        let is_new_epoch = self.epoch.zip(epoch).is_some_and(|(newer, older)| newer != older);
+        self.epoch = epoch;
         let idle = latest.plus_nanos(JOIN_IDLE_NS);
         let over = self.open.extract_if(.., |_, found| is_new_epoch || found.session.start > idle);
         for (_, found) in over.collect::<Vec<_>>() {

@@ -277,6 +277,9 @@ pub(crate) enum Step {
     Progress { done: usize, of: usize },
     /// The rows that follow are of this part.
     Part {
+        /// Of the part in the ring: one without an index may come in several stretches.
+        part: StripeId,
+        /// Of these rows' segment or stretch.
         first: StripeId,
         epoch: u32,
         /// No row of this part or of those that follow in the scan starts earlier, or, from the
@@ -434,6 +437,7 @@ impl Scan<'_> {
             *unread = unread.saturating_add(meta.unread_packets);
         }
         let step = Step::Part {
+            part: part.first,
             first: part.first,
             epoch: meta.epoch,
             edge,
@@ -693,6 +697,7 @@ impl Scan<'_> {
             notes.completeness.add_gaps(&stretch.gaps, from, to);
             let first = stretch.first;
             let step = Step::Part {
+                part: part.first,
                 first,
                 epoch: stretch.epoch,
                 edge,
