@@ -21,8 +21,9 @@ const MPLS: u8 = 137;
 const HIP: u8 = 139;
 const SHIM6: u8 = 140;
 
-/// More extension headers than any packet has that is meant well.
-const EXTENSIONS_MAX: usize = 16;
+/// Extension headers that are walked, 1 KiB of the shortest: RFC 8200 has no bound, so fewer would
+/// let a sender hide a transport behind them.
+const EXTENSIONS_MAX: usize = 128;
 
 /// An IP packet of the version its first nibble says.
 pub(crate) fn ip<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
@@ -100,14 +101,21 @@ pub(crate) fn ipv6<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
         return Ok(());
     }
     let len = match u16::from_be_bytes([l0, l1]) {
-        // A jumbogram (RFC 2675) or segmentation offload.
-        0 if matches!(next, HOP_BY_HOP | transport::TCP | transport::UDP) => walk.on_wire(rest),
+        // A jumbogram (RFC 2675) or segmentation offload, also behind extension headers.
+        0 if is_offloaded(next) => walk.on_wire(rest),
         len => u32::from(len),
     };
     walk.ip(Address::V6(source), Address::V6(destination), len.saturating_add(40));
     let payload = walk.limit(rest, len);
     walk.protocol(next, payload);
     extensions(walk, next, payload)
+}
+
+/// Whether an IPv6 packet that begins with this header, and says it has no payload, may have one.
+#[inline]
+fn is_offloaded(next: u8) -> bool {
+    matches!(next, transport::TCP | transport::UDP | HOP_BY_HOP | ROUTING | DESTINATION)
+        || next == AUTHENTICATION
 }
 
 /// Walks the extension headers of IPv6.

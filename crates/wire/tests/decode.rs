@@ -9,8 +9,8 @@ use packets::{
 };
 use proptest::prelude::*;
 use wire::{
-    Address, Decoded, Fragment, IcmpHeader, LinkType, Protocol, TcpOptions, Transport, TunnelKind,
-    decode,
+    Address, Decoded, Fragment, IcmpHeader, LinkType, Protocol, TcpOptions, Transport,
+    TunnelKind, decode,
 };
 
 fn whole(link_type: LinkType, packet: &[u8]) -> Decoded<'_> {
@@ -236,6 +236,30 @@ fn extension_headers_are_passed_and_atomic_fragments_are_whole() {
         assert_eq!(decoded.tuple.proto, Protocol(u16::from(next)));
         assert_eq!(decoded.payload_len, 8);
     }
+}
+
+#[test]
+fn a_transport_is_found_behind_any_extension_headers() {
+    let kinds = [0, 43, 60, 135, 139, 140];
+    for first in kinds {
+        for second in kinds {
+            let chain =
+                join(&[&[second, 0, 0, 0, 0, 0, 0, 0], &[17, 1, 0, 0, 0, 0, 0, 0], &[0; 8]]);
+            let packet = ipv6(first, &join(&[&chain, &udp(5, 6, b"x")]));
+            let decoded = whole(LinkType::IPV6, &packet);
+            assert_eq!((decoded.tuple.proto, decoded.tuple.resp_port), (Protocol::UDP, 6));
+            assert_eq!(decoded.payload, b"x", "{first} {second}");
+        }
+    }
+    // As many as an attacker likes.
+    let many = [&[60, 0, 0, 0, 0, 0, 0, 0].repeat(99)[..], &[17, 0, 0, 0, 0, 0, 0, 0]].concat();
+    let packet = ipv6(60, &join(&[&many, &udp(5, 6, b"x")]));
+    assert_eq!(whole(LinkType::IPV6, &packet).tuple.resp_port, 6);
+    // Segmentation offload leaves the length out.
+    let mut packet = ipv6(43, &join(&[&[17, 0, 4, 0, 0, 0, 0, 0], &udp(5, 6, b"x")]));
+    packet.splice(4..6, [0, 0]);
+    let decoded = whole(LinkType::IPV6, &packet);
+    assert_eq!((decoded.tuple.proto, decoded.payload), (Protocol::UDP, &b"x"[..]));
 }
 
 #[test]

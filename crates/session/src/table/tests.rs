@@ -258,6 +258,26 @@ fn later_fragments_join_the_session_of_their_first() {
 }
 
 #[test]
+fn later_fragments_behind_extension_headers_join_their_session() {
+    let part = |offset, more| Some(Fragment { id: 9, offset, more });
+    let end = |last: u128| Address::V6(last.into());
+    let ends = FiveTuple { orig: end(1), resp: end(2), ..udp(0, 1, 2).tuple };
+    let first = Made { tuple: ends, fragment: part(0, true), ..udp(0, 1, 2) };
+    // What was cut up begins with a routing header.
+    let later = FiveTuple { orig_port: 0, resp_port: 0, proto: Protocol(43), ..ends };
+    let later =
+        Made { fragment: part(1480, false), tuple: later, transport: Transport::Other, ..first };
+    let rows = Bench::new(off()).all(&[first, later]);
+    assert_eq!((packets(&rows), rows[0].tuple.proto), (vec![(2, 0)], Protocol::UDP));
+    // In IPv4 it is the datagram's, and another number is another datagram.
+    let ends = udp(0, 1, 2).tuple;
+    let first = Made { tuple: ends, ..first };
+    let tuple = FiveTuple { orig_port: 0, resp_port: 0, proto: Protocol(43), ..ends };
+    let rows = Bench::new(off()).all(&[first, Made { tuple, ..later }]);
+    assert_eq!(packets(&rows), [(1, 0), (1, 0)]);
+}
+
+#[test]
 fn vlan_ids_join_the_key_when_asked() {
     let made = [Made { vlan: Some(1), ..udp(0, 1, 2) }, Made { vlan: Some(2), ..udp(0, 1, 2) }];
     assert_eq!(packets(&Bench::new(off()).all(&made)), [(2, 0)]);
