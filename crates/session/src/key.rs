@@ -17,7 +17,7 @@ use crate::siphash::SipHasher;
 const VLAN_NONE: u16 = u16::MAX;
 
 /// Fragments of one datagram arrive within this time (Linux `ipfrag_time`, 30 s).
-const FRAGMENT_LIFE_NS: i64 = 30 * units::NANOS_PER_SECOND;
+pub(crate) const FRAGMENT_LIFE_NS: i64 = 30 * units::NANOS_PER_SECOND;
 
 /// Datagrams remembered at a time.
 const DATAGRAM_COUNT: usize = 4096;

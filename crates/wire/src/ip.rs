@@ -83,7 +83,7 @@ pub(crate) fn ipv4<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
         let id = u32::from(u16::from_be_bytes([id0, id1]));
         // 13 bits times 8 stay below 2^16.
         let offset = offset_words * 8;
-        walk.fragment(Fragment { id, offset, more });
+        walk.fragment(Fragment { id, offset, more }, protocol, payload);
         if offset > 0 {
             return Ok(());
         }
@@ -142,7 +142,7 @@ fn extensions<'a>(walk: &mut Walk<'a, '_>, first: u8, bytes: &'a [u8]) -> Walked
                 // An atomic fragment (RFC 6946) is a whole packet.
                 if offset > 0 || more {
                     let id = u32::from_be_bytes([i0, i1, i2, i3]);
-                    walk.fragment(Fragment { id, offset, more });
+                    walk.fragment(Fragment { id, offset, more }, next, rest);
                 }
                 if offset > 0 {
                     walk.protocol(next, rest);
@@ -154,6 +154,21 @@ fn extensions<'a>(walk: &mut Walk<'a, '_>, first: u8, bytes: &'a [u8]) -> Walked
         walk.protocol(next, rest);
     }
     Ok(())
+}
+
+/// The payload of an IP packet between these ends.
+pub(crate) fn datagram<'a>(
+    walk: &mut Walk<'a, '_>,
+    ends: (Address, Address),
+    protocol: u8,
+    payload: &'a [u8],
+) -> Walked {
+    walk.ip(ends.0, ends.1, 0);
+    walk.protocol(protocol, payload);
+    match ends.0 {
+        Address::V6(_) => extensions(walk, protocol, payload),
+        _ => payload_of(walk, protocol, payload),
+    }
 }
 
 /// What an IP packet carries: a transport, or another packet.

@@ -8,6 +8,7 @@ use wire::{Address, App, AppBy, FiveTuple, Fragment, LinkType, TcpHeader, TcpOpt
 
 use super::*;
 use crate::Key;
+use crate::tcp::RST;
 
 const SECOND: i64 = NANOS_PER_SECOND;
 const ACK: u8 = 16;
