@@ -3,12 +3,17 @@
 use wire::Names;
 
 use crate::dialog::Dialog;
-use crate::{Reading, Step, dialog, dns, http, modbus, rdp, smb, ssh, tls};
+use crate::values::VALUE_LEN_MAX;
+use crate::{Reading, Side, Step, dialog, dns, http, modbus, rdp, smb, ssh, tls};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Application {
     Tls,
     Http,
+    /// A request of HTTP/0.9, on a port of HTTP or not.
+    SimpleHttp {
+        is_on_port: bool,
+    },
     Dns,
     Ssh,
     Smb,
@@ -23,6 +28,8 @@ pub(crate) enum Application {
 pub(crate) struct Memory {
     pub(crate) query: Option<dns::Query>,
     pub(crate) dialog: Dialog,
+    /// The target of what may be a request of HTTP/0.9: the answer will tell.
+    pub(crate) simple_target: Option<Box<[u8]>>,
 }
 
 impl Application {
@@ -37,9 +44,14 @@ impl Application {
             let is_ssh = first == b'S' && ssh::begins(payload);
             return if is_ssh {
                 Some(Self::Ssh)
+            } else if first == b'G' && http::simple_target(payload).is_some() {
+                Some(Self::SimpleHttp { is_on_port: http::is_simple_port(ports) })
             } else {
                 http::begins(payload).then_some(Self::Http)
             };
+        }
+        if first.is_ascii_lowercase() && http::is_rare_request(payload) {
+            return Some(Self::Http);
         }
         match first {
             tls::HANDSHAKE | tls::ALERT if tls::begins(payload) => Some(Self::Tls),
@@ -53,7 +65,7 @@ impl Application {
 
     /// Whether its messages are put together from several segments.
     pub(crate) fn is_collected(self) -> bool {
-        !matches!(self, Self::Smb | Self::Modbus)
+        !matches!(self, Self::Smb | Self::Modbus | Self::SimpleHttp { .. })
     }
 
     /// Reads one message from the start of `bytes`.
@@ -67,6 +79,17 @@ impl Application {
         let (name, step) = match self {
             Self::Tls => ("tls", tls::read(bytes, reading.is_last, names)),
             Self::Http => return http::read(bytes, reading.is_last, names),
+            Self::SimpleHttp { is_on_port } => {
+                let Some(target) = http::simple_target(bytes) else { return Step::Foreign };
+                if is_on_port {
+                    http::keep_simple(target, names);
+                } else if reading.side == Side::Orig {
+                    // No more than is kept of a value.
+                    let target = target.get(..VALUE_LEN_MAX).unwrap_or(target);
+                    memory.simple_target = Some(target.into());
+                }
+                return Step::Done(bytes.len());
+            }
             Self::Dns => ("dns", dns::read_tcp(bytes, reading, names, &mut memory.query)),
             Self::Ssh => ("ssh", ssh::read(bytes, reading, names)),
             Self::Smb => ("smb", smb::read(bytes, names)),

@@ -12,7 +12,7 @@ use crate::application::{Application, Memory};
 use crate::head::{Head, Progress};
 use crate::quic::Quic;
 use crate::reorder::Reorder;
-use crate::{Budget, Reading, Side, Step, tls};
+use crate::{Budget, Reading, Side, Step, http, tls};
 
 /// Bytes of a segment or datagram that are looked at. Offloading hands over segments of up to
 /// 512 KiB; what names a session stands at their beginning.
@@ -166,7 +166,8 @@ impl Search {
     /// Bytes of memory that it takes, besides what it holds of payload.
     fn memory_bytes(&self) -> usize {
         let quic = self.quic.as_deref().map_or(0, Quic::memory_bytes);
-        size_of::<Self>() + self.names.heap_bytes() + self.reorder.memory_bytes() + quic
+        let target = self.memory.simple_target.as_deref().map_or(0, <[u8]>::len);
+        size_of::<Self>() + self.names.heap_bytes() + self.reorder.memory_bytes() + quic + target
     }
 
     /// Takes from the room of the names what it has grown.
@@ -178,7 +179,10 @@ impl Search {
 
     /// Whether the next segment of this side is looked at whatever it begins with.
     fn awaits(&self, side: Side) -> bool {
-        side.of(&self.heads).is_some() || self.memory.dialog.is_open() || !self.reorder.is_empty()
+        side.of(&self.heads).is_some()
+            || self.memory.dialog.is_open()
+            || !self.reorder.is_empty()
+            || self.memory.simple_target.is_some()
     }
 
     /// Takes a segment, and those that waited for it.
@@ -247,6 +251,12 @@ impl Search {
     /// Reads the messages in a segment that begins with one; collects the last if it is not
     /// complete.
     fn begin(&mut self, segment: &Segment<'_>, budget: &mut Budget) {
+        if segment.side == Side::Resp
+            && let Some(target) = self.memory.simple_target.take()
+            && http::is_page(segment.payload)
+        {
+            http::keep_simple(&target, &mut self.names);
+        }
         let (mut payload, mut start) = (segment.payload, segment.start);
         for _ in 0..MESSAGE_COUNT_MAX {
             let Some(kind) = self.kind(payload, segment.ports).filter(|_| !payload.is_empty())

@@ -17,7 +17,7 @@ use crate::siphash::SipHasher;
 const VLAN_NONE: u16 = u16::MAX;
 
 /// Fragments of one datagram arrive within this time (Linux `ipfrag_time`, 30 s).
-const FRAGMENT_LIFE_NS: i64 = 30 * units::NANOS_PER_SECOND;
+pub(crate) const FRAGMENT_LIFE_NS: i64 = 30 * units::NANOS_PER_SECOND;
 
 /// Datagrams remembered at a time.
 const DATAGRAM_COUNT: usize = 4096;
@@ -221,7 +221,11 @@ impl Keyer {
         if self.datagrams.is_empty() {
             self.datagrams = vec![None; DATAGRAM_COUNT];
         }
-        let ends = FiveTuple { orig_port: 0, resp_port: 0, ..tuple };
+        // In IPv6 the field is the number of the first header that was cut up, of each fragment
+        // perhaps another one: the first fragment says what it leads to (RFC 8200 4.5).
+        let has_own_proto = !matches!(tuple.orig, Address::V6(_));
+        let proto = if has_own_proto { tuple.proto } else { Protocol::UNPARSED };
+        let ends = FiveTuple { orig_port: 0, resp_port: 0, proto, ..tuple };
         let mut key = Key::new(&ends, None).0;
         let [low, high] = [fragment.id & 0xffff, fragment.id >> 16];
         key.vlan = [low, high].map(|half| u16::try_from(half).expect("16 bits"));
@@ -240,10 +244,12 @@ impl Keyer {
             });
         } else if let Some(first) = slot
             && (first.src, first.dst) == (tuple.orig, tuple.resp)
-            && (first.proto, first.id) == (tuple.proto, fragment.id)
+            && first.id == fragment.id
+            && (!has_own_proto || first.proto == tuple.proto)
             && timestamp.since(first.seen).unsigned_abs() <= FRAGMENT_LIFE_NS.unsigned_abs()
         {
             (tuple.orig_port, tuple.resp_port) = first.ports;
+            tuple.proto = first.proto;
         }
         tuple
     }

@@ -14,8 +14,10 @@
 //! The caller gives packets piece by piece; the blocks of one piece ascend.
 
 mod key;
+mod look;
 mod lookup;
 mod pieces;
+mod reassembly;
 mod record;
 mod seen;
 mod siphash;
@@ -123,9 +125,9 @@ impl Config {
     ///
     /// What gives way: where there are too many sessions the idlest one's row is written early
     /// ([`Stats::evicted`]); a message whose parts have no room is not put together
-    /// ([`Stats::heads_refused`]); where there is no room for more names those that are known stay
-    /// and payloads are not looked at ([`Stats::names_refused`]); where lists of pieces have no
-    /// room rows are written early ([`Stats::crowded`]).
+    /// ([`Stats::heads_refused`]), nor is a datagram in fragments; where there is no room for more
+    /// names those that are known stay and payloads are not looked at ([`Stats::names_refused`]);
+    /// where lists of pieces have no room rows are written early ([`Stats::crowded`]).
     pub fn memory_bytes_max(&self) -> usize {
         let names = self.names_bytes_max;
         let pieces = self.piece_bounds().memory_bytes_max(self.session_count_max);

@@ -1,16 +1,21 @@
 //! The table of live sessions.
 
-use app::signature::{self, Payload};
-use app::{Budget, Datagram, Segment, Side};
+use app::signature;
+use app::{Budget, Side};
 use format::slice::Slice;
 use units::Timestamp;
-use wire::{Decoded, Protocol, TcpHeader, Transport, decode_into};
+use wire::{
+    Address, Decoded, Fragment, Protocol, TcpHeader, Transport, decode_datagram, decode_into,
+    part_of_datagram,
+};
 
+use crate::look::{self, Place};
 use crate::lookup::Lookup;
 use crate::pieces::{self, Pieces};
+use crate::reassembly::{self, Label, Piece, Reassembly};
 use crate::record::{Addressed, Arrival, Detail, Hot, carrier};
 use crate::siphash::SipHasher;
-use crate::tcp::{RST, SYN};
+use crate::tcp::SYN;
 use crate::wheel::Wheel;
 use crate::{Config, Keyer, PacketView};
 
@@ -29,8 +34,8 @@ const RESERVED_COUNT_MAX: usize = 1 << 20;
 /// secret: 2^24 sessions in twice as many places, hashed by chance, lie within 90 of theirs.
 const PASSED_COUNT_MAX: usize = 256;
 
-/// For what is there once: datagrams in fragments, and what the parsers take while they read one
-/// payload.
+/// For what is there once: ports of datagrams in fragments, and what the parsers take while they
+/// read one payload.
 const FIXED_BYTES: usize = 4 << 20;
 
 /// Packets whose sessions are looked up together, so that the cache misses of one batch overlap.
@@ -46,8 +51,8 @@ pub struct Stats {
     pub sessions: u64,
     /// Sessions whose row was written early because the table was full.
     pub evicted: u64,
-    /// Messages and early segments that were not kept for the names in them because the room for
-    /// such was used up.
+    /// Messages, early segments and datagrams in fragments that were not kept for the names in them
+    /// because the room for such was used up.
     pub heads_refused: u64,
     /// Payloads that were not looked at for names because the room for such was used up.
     pub names_refused: u64,
@@ -77,6 +82,7 @@ pub struct Table {
     wheel: Wheel,
     budget: Budget,
     pieces: Pieces,
+    reassembly: Reassembly,
     stats: Stats,
     finds_names: bool,
 }
@@ -109,6 +115,7 @@ impl Table {
             wheel: Wheel::new(),
             budget: Budget::new(config.head_bytes_max, config.names_bytes_max),
             pieces: Pieces::new(config.piece_bounds()),
+            reassembly: Reassembly::default(),
             stats: Stats::default(),
             finds_names: true,
         }
@@ -191,6 +198,7 @@ impl Table {
         self.free.clear();
         self.slots = Lookup::new();
         self.wheel = Wheel::new();
+        self.reassembly.clear();
     }
 
     /// Slots of the live sessions that `is_wanted` is true for, in the order of the slice's start.
@@ -226,7 +234,8 @@ impl Table {
     /// What happened so far.
     pub fn stats(&self) -> Stats {
         let Budget { heads, names } = &self.budget;
-        Stats { heads_refused: heads.refused, names_refused: names.refused, ..self.stats }
+        let heads_refused = heads.refused.saturating_add(self.reassembly.refused);
+        Stats { heads_refused, names_refused: names.refused, ..self.stats }
     }
 
     #[inline]
@@ -441,25 +450,55 @@ impl Table {
         }
         detail.count(arrival);
         if self.finds_names && hot.looked < signature::PAYLOAD_COUNT_MAX {
-            recognise((hot, detail), arrival, side);
+            look::recognise((hot, detail), arrival, side);
         }
         match &arrival.decoded.transport {
             Transport::Tcp(header) => self.segment(slot, arrival, side, header),
             Transport::Udp if !hot.interest.is_none() && !self.finds_names => {
                 self.stats.unread += 1;
             }
-            Transport::Udp if !hot.interest.is_none() => {
-                let (search, interest) = (&mut detail.search, &mut hot.interest);
-                let datagram = Datagram {
-                    side,
-                    time_ns: arrival.packet.timestamp.0,
-                    ports: ports(arrival),
-                    payload: arrival.decoded.payload,
-                };
-                app::datagram(search, interest, &datagram, &mut self.budget);
-            }
+            Transport::Udp => look::at_datagram((hot, detail), arrival, side, &mut self.budget),
             _ => {}
         }
+        if let Some(fragment) = arrival.decoded.fragment {
+            self.reassemble(slot, arrival, fragment);
+        }
+    }
+
+    /// Shows the datagram of a fragment to the parsers once it is whole. Its session is the one of
+    /// its first fragment.
+    #[cold]
+    fn reassemble(&mut self, slot: u32, arrival: &Arrival<'_>, fragment: Fragment) {
+        let (packet, tuple) = (arrival.packet, &arrival.decoded.tuple);
+        let hot = self.hot(slot);
+        let is_over = hot.interest.is_none() && hot.looked == signature::PAYLOAD_COUNT_MAX;
+        if !self.finds_names || is_over || carrier(hot.key.proto()).is_none() {
+            return;
+        }
+        let Some(part) = part_of_datagram(packet.link_type, packet.data, packet.original_len)
+        else {
+            return;
+        };
+        let protocol = (!matches!(tuple.orig, Address::V6(_))).then_some(part.protocol);
+        let ends = (tuple.orig, tuple.resp);
+        let label = Label { id: fragment.id, protocol, ends };
+        let piece =
+            Piece { label, fragment, part, timestamp: packet.timestamp, address: arrival.address };
+        let Some(whole) = self.reassembly.take(&piece) else { return };
+        let decoded = &decode_datagram(ends, whole.protocol, &whole.bytes);
+        // What a tunnel carries is of another session.
+        let is_own = decoded.tunnel.is_none() && (decoded.tuple.orig, decoded.tuple.resp) == ends;
+        let arrival = Arrival { packet, decoded, address: &whole.address };
+        if let Some(slot) = self.find(&arrival).filter(|_| is_own) {
+            self.look_at(slot, &arrival);
+        }
+    }
+
+    /// Looks for names in a datagram that was put together, and counts nothing.
+    fn look_at(&mut self, slot: u32, arrival: &Arrival<'_>) {
+        let hot = self.hot.get_mut(index(slot)).expect("a live slot");
+        let detail = self.detail.get_mut(index(slot)).expect("a live slot");
+        look::at_whole((hot, detail), arrival, &mut self.budget);
     }
 
     /// What a segment tells about its connection, and the names in it.
@@ -469,7 +508,7 @@ impl Table {
         let detail = self.detail.get_mut(index(slot)).expect("a live slot");
         hot.note_flags(side, header.flags);
         let was_over = hot.is_over;
-        let start = header.tcp_seq.wrapping_add(u32::from(header.flags & SYN != 0));
+        let start = look::begin_of(header);
         let mut is_ahead = false;
         if !hot.steady.take(side, header, decoded.payload_len) {
             let tcp = &mut detail.tcp;
@@ -480,21 +519,12 @@ impl Table {
             hot.is_over = tcp.is_over();
         }
         let ends = !was_over && hot.is_over;
-        let is_searched = !decoded.payload.is_empty() && header.flags & RST == 0;
-        if is_searched && !hot.interest.is_none() && !self.finds_names {
+        let is_searched = look::is_searched(decoded) && !hot.interest.is_none();
+        if is_searched && !self.finds_names {
             self.stats.unread += 1;
-        } else if is_searched && !hot.interest.is_none() {
-            let segment = Segment {
-                side,
-                time_ns: packet.timestamp.0,
-                start,
-                payload: decoded.payload,
-                is_truncated: is_cut(decoded),
-                is_ahead,
-                ports: ports(arrival),
-            };
-            let (search, interest) = (&mut detail.search, &mut hot.interest);
-            app::segment(search, interest, &segment, &mut self.budget);
+        } else if is_searched {
+            let place = Place { side, start, is_ahead };
+            look::at_segment((hot, detail), arrival, &place, &mut self.budget);
         }
         if ends {
             self.wheel.place(slot, self.deadline(slot));
@@ -507,36 +537,6 @@ impl Table {
 
     fn detail(&self, slot: u32) -> &Detail {
         self.detail.get(index(slot)).expect("slots come from the slab")
-    }
-}
-
-/// Looks at a payload for the protocol of its session.
-fn recognise((hot, detail): (&mut Hot, &mut Detail), arrival: &Arrival<'_>, side: Side) {
-    let decoded = arrival.decoded;
-    let is_reset = matches!(decoded.transport, Transport::Tcp(header) if header.flags & RST != 0);
-    let Some(carrier) = carrier(hot.key.proto()) else {
-        hot.looked = signature::PAYLOAD_COUNT_MAX;
-        return;
-    };
-    if decoded.payload.is_empty() || is_reset {
-        return;
-    }
-    let tuple = hot.tuple();
-    let payload = Payload {
-        carrier,
-        side,
-        ports: (tuple.orig_port, tuple.resp_port),
-        bytes: decoded.payload,
-        len: usize::try_from(decoded.payload_len).unwrap_or(usize::MAX),
-    };
-    hot.looked += 1;
-    let sight = signature::look(&payload);
-    hot.has_sight |= !sight.is_nothing();
-    if !sight.is_nothing() && detail.watch.take(side, &sight) {
-        hot.looked = signature::PAYLOAD_COUNT_MAX;
-    } else if hot.looked == signature::PAYLOAD_COUNT_MAX && hot.has_sight {
-        // Where nothing was seen, the detail is not touched: it lies in memory of its own.
-        detail.watch.give_up();
     }
 }
 
@@ -565,7 +565,8 @@ pub(crate) fn memory_bytes_max(config: &Config) -> usize {
     let found = Lookup::session_bytes_max() + 3 * (Wheel::SESSION_BYTES + size_of::<u32>());
     // What `by_start` sorts.
     let sorted = size_of::<(Timestamp, u32)>() + size_of::<u32>();
-    count * (records + Detail::HEAP_BYTES_MAX + found + sorted) + FIXED_BYTES
+    let fixed = FIXED_BYTES + reassembly::MEMORY_BYTES_MAX;
+    count * (records + Detail::HEAP_BYTES_MAX + found + sorted) + fixed
 }
 
 fn index(slot: u32) -> usize {
@@ -574,16 +575,6 @@ fn index(slot: u32) -> usize {
 
 fn number(index: usize) -> u32 {
     u32::try_from(index).expect("slots have 32-bit numbers")
-}
-
-fn ports(arrival: &Arrival<'_>) -> (u16, u16) {
-    let tuple = arrival.decoded.tuple;
-    (tuple.orig_port, tuple.resp_port)
-}
-
-/// Less payload was captured than was on the wire.
-fn is_cut(decoded: &Decoded<'_>) -> bool {
-    usize::try_from(decoded.payload_len).is_ok_and(|len| decoded.payload.len() < len)
 }
 
 #[cfg(test)]

@@ -92,6 +92,33 @@ fn sessions() -> impl Iterator<Item = Case> {
     })
 }
 
+/// Datagrams in fragments: never whole, overlapping, in many small ones, as long as they can be.
+fn fragments() -> impl Iterator<Item = Case> {
+    // Of a packet by its number: identification, offset in words, whether more follow, and bytes.
+    type Of = fn(usize) -> (usize, usize, bool, usize);
+    let kinds: [(&str, Of); 5] = [
+        ("that never are whole", |n| (n, 1, true, 1400)),
+        ("of one datagram that overlap", |n| (1, n % 100, true, 64)),
+        ("with holes", |n| (n / 100, n % 100 * 2, true, 0)),
+        ("of eight bytes, the last first", |n| (n / 100, 99 - n % 100, n % 100 != 0, 0)),
+        ("of 64 KiB", |n| (n / 45, n % 45 * 181, n % 45 != 44, 1440)),
+    ];
+    kinds.into_iter().map(|(name, of)| {
+        Case::frames(format!("fragments {name}"), move |times| {
+            let frames = (0..900 * times).map(|number| {
+                let (id, offset, more, len) = of(number);
+                let mut data = frame(&HOSTILE[0], 1, 1, &vec![0; len]);
+                let number = |number: usize| u16::try_from(number & 0xffff).unwrap();
+                data[4..6].copy_from_slice(&number(id).to_be_bytes());
+                let field = number(offset) | u16::from(more) << 13;
+                data[6..8].copy_from_slice(&field.to_be_bytes());
+                data
+            });
+            frames.collect()
+        })
+    })
+}
+
 /// Flows by a program of bytes of this seed, again and again.
 fn flow(seed: u64) -> Case {
     Case::new(format!("flows {seed}"), move |times| {
@@ -140,7 +167,7 @@ fn quadratic() -> Case {
 /// The last one is [`quadratic`].
 fn cases(flows: &[u64]) -> Vec<Case> {
     let flows = flows.iter().copied().map(flow).chain([quadratic()]);
-    payloads().chain(messages()).chain(sessions()).chain(flows).collect()
+    payloads().chain(messages()).chain(sessions()).chain(fragments()).chain(flows).collect()
 }
 
 /// What the process below callgrind does.

@@ -318,8 +318,8 @@ fn dns_names_over_tcp_are_found() {
     compare("6", "dns", 75, |names| names.dns_names.clone());
 }
 
-/// What is missed lies in HTTP/2, under TLS whose secrets the capture has, in compressed IP
-/// payload, or in IP fragments; one name has a character that the reference cannot show.
+/// What is missed lies in HTTP/2, under TLS whose secrets the capture has, or in compressed IP
+/// payload; one name has a character that the reference cannot show.
 #[test]
 fn http_hosts_are_found() {
     compare("6", "http_host", 99, |names| names.http_host.clone());

@@ -68,7 +68,10 @@ impl Bench {
     }
 
     fn push(&mut self, packet: &Packet<'_>, is_udp: bool) {
-        let data = frame(packet, is_udp);
+        self.push_frame(frame(packet, is_udp));
+    }
+
+    fn push_frame(&mut self, data: Vec<u8>) {
         let view = PacketView {
             timestamp: Timestamp(0),
             interface: 0,
@@ -115,6 +118,24 @@ fn worst_session(bench: &mut Bench, session: u32, requests: &[Vec<u8>]) {
     }
 }
 
+/// Fragments of datagrams that never are whole: long ones, and of one byte in eight.
+fn fragments(bench: &mut Bench) {
+    let before = bench.table.stats().heads_refused;
+    for number in 0..5000_u16 {
+        let (id, offset, len) =
+            if number < 2500 { (number, 1, 1440) } else { (number / 100, number % 100 * 2 + 1, 0) };
+        let payload = vec![b'x'; len];
+        let packet =
+            Packet { session: 7, is_resp: false, flags: 0, sequence: 0, payload: &payload };
+        let mut data = frame(&packet, true);
+        // Identification and offset of the inner packet; more follow.
+        let fields = [id, offset | 1 << 13].map(u16::to_be_bytes);
+        data.splice(24..28, fields.concat());
+        bench.push_frame(data);
+    }
+    assert!(bench.table.stats().heads_refused > before);
+}
+
 /// So little that every bound is reached.
 fn small() -> Config {
     Config {
@@ -150,6 +171,7 @@ fn the_worst_traffic_stays_below_what_the_configuration_says() {
         let packet = Packet { session, is_resp: false, flags: 0, sequence: 0, payload: &initial };
         bench.push(&packet, true);
     }
+    fragments(&mut bench);
     let stats = bench.table.stats();
     println!("{} bytes of at most {}; {stats:?}", bench.most, config.memory_bytes_max());
     assert!(bench.most <= config.memory_bytes_max());

@@ -1,7 +1,7 @@
 //! From the link layer to the innermost transport header.
 
-use crate::walk::Walk;
-use crate::{Address, FiveTuple, LinkType, Protocol, link};
+use crate::walk::{Part, Walk, wire_len};
+use crate::{Address, FiveTuple, LinkType, Protocol, ip, link};
 
 /// One packet, read as far as its headers could be trusted. Borrows the packet's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -243,4 +243,31 @@ pub fn decode_into<'a>(
     let mut walk = Walk::new(out, packet, original_len);
     let end = link::link(&mut walk, link_type, packet);
     walk.finish(&end);
+}
+
+/// What a packet carries of its datagram where the innermost IP packet is a fragment
+/// ([`Decoded::fragment`]): the headers are read once more.
+#[cold]
+pub fn part_of_datagram(link_type: LinkType, packet: &[u8], original_len: u32) -> Option<Part<'_>> {
+    let mut out = Decoded::default();
+    let mut walk = Walk::new(&mut out, packet, original_len);
+    let end = link::link(&mut walk, link_type, packet);
+    // What was read before the bytes ended counts.
+    let part = walk.part();
+    walk.finish(&end);
+    part
+}
+
+/// Decodes a datagram put together from fragments ([`Part`]): what stands behind the IP header of
+/// a packet that `sender` sent to `receiver`.
+pub fn decode_datagram(
+    (sender, receiver): (Address, Address),
+    protocol: u8,
+    payload: &[u8],
+) -> Decoded<'_> {
+    let mut out = Decoded::default();
+    let mut walk = Walk::new(&mut out, payload, wire_len(payload));
+    let end = ip::datagram(&mut walk, (sender, receiver), protocol, payload);
+    walk.finish(&end);
+    out
 }

@@ -21,8 +21,9 @@ const MPLS: u8 = 137;
 const HIP: u8 = 139;
 const SHIM6: u8 = 140;
 
-/// More extension headers than any packet has that is meant well.
-const EXTENSIONS_MAX: usize = 16;
+/// Extension headers that are walked, 1 KiB of the shortest: RFC 8200 has no bound, so fewer would
+/// let a sender hide a transport behind them.
+const EXTENSIONS_MAX: usize = 128;
 
 /// An IP packet of the version its first nibble says.
 pub(crate) fn ip<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
@@ -82,7 +83,7 @@ pub(crate) fn ipv4<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
         let id = u32::from(u16::from_be_bytes([id0, id1]));
         // 13 bits times 8 stay below 2^16.
         let offset = offset_words * 8;
-        walk.fragment(Fragment { id, offset, more });
+        walk.fragment(Fragment { id, offset, more }, protocol, payload);
         if offset > 0 {
             return Ok(());
         }
@@ -100,14 +101,21 @@ pub(crate) fn ipv6<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
         return Ok(());
     }
     let len = match u16::from_be_bytes([l0, l1]) {
-        // A jumbogram (RFC 2675) or segmentation offload.
-        0 if matches!(next, HOP_BY_HOP | transport::TCP | transport::UDP) => walk.on_wire(rest),
+        // A jumbogram (RFC 2675) or segmentation offload, also behind extension headers.
+        0 if is_offloaded(next) => walk.on_wire(rest),
         len => u32::from(len),
     };
     walk.ip(Address::V6(source), Address::V6(destination), len.saturating_add(40));
     let payload = walk.limit(rest, len);
     walk.protocol(next, payload);
     extensions(walk, next, payload)
+}
+
+/// Whether an IPv6 packet that begins with this header, and says it has no payload, may have one.
+#[inline]
+fn is_offloaded(next: u8) -> bool {
+    matches!(next, transport::TCP | transport::UDP | HOP_BY_HOP | ROUTING | DESTINATION)
+        || next == AUTHENTICATION
 }
 
 /// Walks the extension headers of IPv6.
@@ -134,7 +142,7 @@ fn extensions<'a>(walk: &mut Walk<'a, '_>, first: u8, bytes: &'a [u8]) -> Walked
                 // An atomic fragment (RFC 6946) is a whole packet.
                 if offset > 0 || more {
                     let id = u32::from_be_bytes([i0, i1, i2, i3]);
-                    walk.fragment(Fragment { id, offset, more });
+                    walk.fragment(Fragment { id, offset, more }, next, rest);
                 }
                 if offset > 0 {
                     walk.protocol(next, rest);
@@ -146,6 +154,21 @@ fn extensions<'a>(walk: &mut Walk<'a, '_>, first: u8, bytes: &'a [u8]) -> Walked
         walk.protocol(next, rest);
     }
     Ok(())
+}
+
+/// The payload of an IP packet between these ends.
+pub(crate) fn datagram<'a>(
+    walk: &mut Walk<'a, '_>,
+    ends: (Address, Address),
+    protocol: u8,
+    payload: &'a [u8],
+) -> Walked {
+    walk.ip(ends.0, ends.1, 0);
+    walk.protocol(protocol, payload);
+    match ends.0 {
+        Address::V6(_) => extensions(walk, protocol, payload),
+        _ => payload_of(walk, protocol, payload),
+    }
 }
 
 /// What an IP packet carries: a transport, or another packet.

@@ -27,10 +27,11 @@ pub use checksum::ChecksumChange;
 pub use community_id::CommunityId;
 pub use decode::{
     Decoded, Fragment, IcmpHeader, TcpHeader, TcpOptions, Transport, Tunnel, TunnelKind, decode,
-    decode_into,
+    decode_datagram, decode_into, part_of_datagram,
 };
 pub use link_type::LinkType;
 pub use names::{Names, Ssh, Tls};
 pub use network::{MADE_HEADER_BYTES_MAX, made_header, network_layer};
 pub use stamp::{STAMP_BYTES, stamp, stamped};
 pub use tuple::{Address, FiveTuple, Protocol};
+pub use walk::Part;

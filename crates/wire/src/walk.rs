@@ -28,6 +28,19 @@ pub(crate) struct Walk<'a, 'out> {
     tunnel: Option<Tunnel>,
     has_ip: bool,
     layers_left: u8,
+    part: Part<'a>,
+}
+
+/// What a fragment carries of its datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Part<'a> {
+    /// Number of the header that the datagram begins with, which in IPv6 only the first fragment
+    /// says for certain (RFC 8200 4.5).
+    pub protocol: u8,
+    /// Its bytes, as far as they were captured.
+    pub bytes: &'a [u8],
+    /// All of them were captured.
+    pub is_whole: bool,
 }
 
 /// The next `N` bytes, taken off the front.
@@ -54,7 +67,8 @@ impl<'a, 'out> Walk<'a, 'out> {
     #[inline]
     pub(crate) fn new(out: &'out mut Decoded<'a>, packet: &'a [u8], original_len: u32) -> Self {
         let missing = original_len.saturating_sub(wire_len(packet));
-        Self { out, missing, tunnel: None, has_ip: false, layers_left: LAYERS_MAX }
+        let part = Part::default();
+        Self { out, missing, tunnel: None, has_ip: false, layers_left: LAYERS_MAX, part }
     }
 
     /// A header that ends early was cut by the capture only where more of the packet was on the
@@ -163,8 +177,14 @@ impl<'a, 'out> Walk<'a, 'out> {
     }
 
     #[inline]
-    pub(crate) fn fragment(&mut self, fragment: Fragment) {
+    pub(crate) fn fragment(&mut self, fragment: Fragment, protocol: u8, bytes: &'a [u8]) {
         self.out.fragment = Some(fragment);
+        self.part = Part { protocol, bytes, is_whole: self.missing == 0 };
+    }
+
+    /// What the packet carries of its datagram, if it is a fragment.
+    pub(crate) fn part(&self) -> Option<Part<'a>> {
+        self.is_fragment().then_some(self.part)
     }
 
     /// A fragmented datagram is one session by its own addresses, because the later fragments

@@ -4,13 +4,13 @@
 mod packets;
 
 use packets::{
-    DESTINATION, SOURCE, STATIONS, ethernet, inner, ipv4, ipv4_fragment, ipv6, join, links,
-    outer_udp, tcp, tunnels, udp,
+    DESTINATION, SOURCE, STATIONS, ethernet, inner, ipv4, ipv4_fragment, ipv6, ipv6_address, join,
+    links, outer_udp, tcp, tunnels, udp,
 };
 use proptest::prelude::*;
 use wire::{
-    Address, Decoded, Fragment, IcmpHeader, LinkType, Protocol, TcpOptions, Transport, TunnelKind,
-    decode,
+    Address, Decoded, Fragment, IcmpHeader, LinkType, Part, Protocol, TcpOptions, Transport,
+    TunnelKind, decode,
 };
 
 fn whole(link_type: LinkType, packet: &[u8]) -> Decoded<'_> {
@@ -236,6 +236,61 @@ fn extension_headers_are_passed_and_atomic_fragments_are_whole() {
         assert_eq!(decoded.tuple.proto, Protocol(u16::from(next)));
         assert_eq!(decoded.payload_len, 8);
     }
+}
+
+#[test]
+fn a_datagram_is_the_parts_that_its_fragments_carry() {
+    let datagram = udp(5, 6, b"hello there");
+    let (start, rest) = datagram.split_at(16);
+    for payload in [start, rest] {
+        let packet = ethernet(0x0800, &ipv4_fragment(17, [0x20, 0], payload));
+        let len = u32::try_from(packet.len()).expect("test packets are short");
+        let part = wire::part_of_datagram(LinkType::ETHERNET, &packet, len);
+        assert_eq!(part, Some(Part { protocol: 17, bytes: payload, is_whole: true }));
+        let (_, cut) = packet.split_last().expect("it is not empty");
+        let part = wire::part_of_datagram(LinkType::ETHERNET, cut, len);
+        assert!(part.is_some_and(|part| !part.is_whole));
+    }
+    let packet = ipv6(44, &join(&[&[60, 0, 0, 1, 0, 0, 0, 7], rest]));
+    let part = wire::part_of_datagram(LinkType::RAW, &packet, u32::MAX);
+    let part = part.expect("it is a fragment");
+    assert_eq!((part.protocol, part.bytes), (60, rest));
+    assert_eq!(wire::part_of_datagram(LinkType::RAW, &inner(), u32::MAX), None);
+
+    let (sender, receiver) = (Address::V4(SOURCE.into()), Address::V4(DESTINATION.into()));
+    let whole = wire::decode_datagram((sender, receiver), 17, &datagram);
+    assert_eq!((whole.tuple.orig, whole.tuple.orig_port), (sender, 5));
+    assert_eq!((whole.transport, whole.payload), (Transport::Udp, &b"hello there"[..]));
+    let (sender, receiver) =
+        (Address::V6(ipv6_address(1).into()), Address::V6(ipv6_address(2).into()));
+    let datagram = join(&[&[17, 0, 0, 0, 0, 0, 0, 0], &datagram]);
+    let whole = wire::decode_datagram((sender, receiver), 43, &datagram);
+    assert_eq!((whole.tuple.proto, whole.tuple.resp), (Protocol::UDP, receiver));
+    assert_eq!(whole.payload, b"hello there");
+}
+
+#[test]
+fn a_transport_is_found_behind_any_extension_headers() {
+    let kinds = [0, 43, 60, 135, 139, 140];
+    for first in kinds {
+        for second in kinds {
+            let chain =
+                join(&[&[second, 0, 0, 0, 0, 0, 0, 0], &[17, 1, 0, 0, 0, 0, 0, 0], &[0; 8]]);
+            let packet = ipv6(first, &join(&[&chain, &udp(5, 6, b"x")]));
+            let decoded = whole(LinkType::IPV6, &packet);
+            assert_eq!((decoded.tuple.proto, decoded.tuple.resp_port), (Protocol::UDP, 6));
+            assert_eq!(decoded.payload, b"x", "{first} {second}");
+        }
+    }
+    // As many as an attacker likes.
+    let many = [&[60, 0, 0, 0, 0, 0, 0, 0].repeat(99)[..], &[17, 0, 0, 0, 0, 0, 0, 0]].concat();
+    let packet = ipv6(60, &join(&[&many, &udp(5, 6, b"x")]));
+    assert_eq!(whole(LinkType::IPV6, &packet).tuple.resp_port, 6);
+    // Segmentation offload leaves the length out.
+    let mut packet = ipv6(43, &join(&[&[17, 0, 4, 0, 0, 0, 0, 0], &udp(5, 6, b"x")]));
+    packet.splice(4..6, [0, 0]);
+    let decoded = whole(LinkType::IPV6, &packet);
+    assert_eq!((decoded.tuple.proto, decoded.payload), (Protocol::UDP, &b"x"[..]));
 }
 
 #[test]

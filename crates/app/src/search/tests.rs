@@ -147,8 +147,54 @@ fn http_heads_are_read_wherever_a_segment_begins_with_one() {
 }
 
 #[test]
+fn any_token_before_a_target_and_a_version_is_a_method() {
+    let methods = ["RPC_IN_DATA", "RPC_OUT_DATA", "PROPFIND", "VERSION-CONTROL", "BREW", "X!y.z"];
+    for method in methods.into_iter().chain(["SSTP_DUPLEX_POST", "get", "CCM_POST"]) {
+        let request =
+            format!("{method} /rpc/rpcproxy.dll?a:593 HTTP/1.1\r\nHost: a.example\r\n\r\n");
+        let names = in_pieces(request.as_bytes(), 1000, false);
+        assert_eq!((names.app, &names.http_method[..]), (Some("http"), &[method.to_owned()][..]));
+        assert_eq!(names.http_host, ["a.example"]);
+    }
+    // A target longer than a segment.
+    for method in ["RPC_IN_DATA", "PROPFIND", "MKCOL"] {
+        let target = "x".repeat(2000);
+        let request = format!("{method} /{target} HTTP/1.1\r\nHost: a.example\r\n\r\n");
+        assert_eq!(in_pieces(request.as_bytes(), 500, false).http_host, ["a.example"], "{method}");
+    }
+    for version in ["HTTP/0.9", "HTTP/1.0", "HTTP/2"] {
+        let request = format!("GET /a {version}\r\nHost: a.example\r\n\r\n");
+        assert_eq!(in_pieces(request.as_bytes(), 1000, false).http_host, ["a.example"]);
+    }
+}
+
+#[test]
+fn a_request_without_a_version_is_one_on_its_port_or_before_a_page() {
+    let request = (Side::Orig, 0, &b"GET /a.html\r\n"[..]);
+    let on_port = names_of(&[request], (40000, 80));
+    assert_eq!((on_port.app, &on_port.http_path[..]), (Some("http"), &["/a.html".to_owned()][..]));
+    assert_eq!(on_port.http_method, ["GET"]);
+    let page = (Side::Resp, 0, &b"\r\n<!DOCTYPE HTML><p>"[..]);
+    assert_eq!(names_of(&[request, page], (40000, 7000)).http_path, ["/a.html"]);
+    for other in [&b"$5\r\nvalue\r\n"[..], b"<?xml ?>", b"ERR", b"+OK"] {
+        let names = names_of(&[request, (Side::Resp, 0, other)], (40000, 6379));
+        assert_eq!(names, Names::default());
+    }
+    assert_eq!(names_of(&[request], (40000, 6379)), Names::default());
+    // A page later says nothing.
+    let late = [request, (Side::Resp, 0, b"+OK"), (Side::Resp, 3, b"<html>")];
+    assert_eq!(names_of(&late, (40000, 6379)), Names::default());
+    // Not a target, more than a line, another method, a version cut off.
+    for text in ["GET key\r\n", "GET /a\r\nGET /b\r\n", "PUT /a\r\n", "GET /a HTT\r\n", "GET /a"] {
+        let segments = [(Side::Orig, 0, text.as_bytes()), page];
+        assert_eq!(names_of(&segments, (40000, 80)), Names::default(), "{text}");
+    }
+}
+
+#[test]
 fn text_that_only_begins_like_http_is_left_alone() {
-    for text in ["GET lost\r\n\r\n", "GETTING HTTP/1.1\r\n\r\n", "HELO mail.example\r\n"] {
+    let prose = "the /usr/bin way\r\n";
+    for text in ["GET lost\r\n\r\n", "GETTING HTTP/1.1\r\n\r\n", "HELO mail.example\r\n", prose] {
         assert_eq!(in_pieces(text.as_bytes(), 1000, false), Names::default(), "{text}");
     }
 }
@@ -446,7 +492,10 @@ fn the_round_trip_of_dns_is_from_the_first_query_to_its_answer() {
 #[test]
 fn http_2_is_known_by_its_preface() {
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\x12\x04";
-    assert_eq!(in_pieces(preface, 100, false).app, Some("http2"));
+    for size in [18, 20, 100] {
+        assert_eq!(in_pieces(preface, size, false).app, Some("http2"), "{size}");
+    }
+    assert_eq!(in_pieces(&preface[..18], 100, false), Names::default());
 }
 
 #[test]

@@ -8,6 +8,7 @@ use wire::{Address, App, AppBy, FiveTuple, Fragment, LinkType, TcpHeader, TcpOpt
 
 use super::*;
 use crate::Key;
+use crate::tcp::RST;
 
 const SECOND: i64 = NANOS_PER_SECOND;
 const ACK: u8 = 16;
@@ -255,6 +256,26 @@ fn later_fragments_join_the_session_of_their_first() {
     assert_eq!(rows[0].fragments, 2);
     let rows = Bench::new(off()).all(&[first, Made { seconds: 31, ..later }]);
     assert_eq!(packets(&rows), [(1, 0), (1, 0)], "too late to be of the same datagram");
+}
+
+#[test]
+fn later_fragments_behind_extension_headers_join_their_session() {
+    let part = |offset, more| Some(Fragment { id: 9, offset, more });
+    let end = |last: u128| Address::V6(last.into());
+    let ends = FiveTuple { orig: end(1), resp: end(2), ..udp(0, 1, 2).tuple };
+    let first = Made { tuple: ends, fragment: part(0, true), ..udp(0, 1, 2) };
+    // What was cut up begins with a routing header.
+    let later = FiveTuple { orig_port: 0, resp_port: 0, proto: Protocol(43), ..ends };
+    let later =
+        Made { fragment: part(1480, false), tuple: later, transport: Transport::Other, ..first };
+    let rows = Bench::new(off()).all(&[first, later]);
+    assert_eq!((packets(&rows), rows[0].tuple.proto), (vec![(2, 0)], Protocol::UDP));
+    // In IPv4 it is the datagram's, and another number is another datagram.
+    let ends = udp(0, 1, 2).tuple;
+    let first = Made { tuple: ends, ..first };
+    let tuple = FiveTuple { orig_port: 0, resp_port: 0, proto: Protocol(43), ..ends };
+    let rows = Bench::new(off()).all(&[first, Made { tuple, ..later }]);
+    assert_eq!(packets(&rows), [(1, 0), (1, 0)]);
 }
 
 #[test]
