@@ -453,21 +453,31 @@ impl Scan<'_> {
         if flow.is_break() || !entry.summary.unindexed {
             return Ok(flow);
         }
+        let has_rows = self.covered(&segment, &entry, notes)?;
+        self.rebuilt((&Part { segment: None, ..*part }, edge), &has_rows, notes, visit)
+    }
+
+    /// The stripes of a segment that have rows, or shall have none.
+    fn covered(
+        &mut self,
+        segment: &Segment,
+        entry: &SegmentEntry,
+        notes: &mut Notes,
+    ) -> Result<Covered, Error> {
         // Every piece that was indexed has a row that names it.
         let left_out = segment.meta().left_out.clone();
         for left in &left_out {
             let packets = &mut notes.completeness.left_out_packets;
             *packets = packets.saturating_add(left.packets);
         }
-        let indexed = match stripes_named(&segment) {
-            Err(Error::Index(error)) if error.is_of_file() => match self.archive.reload(&entry)? {
+        let indexed = match stripes_named(segment) {
+            Err(Error::Index(error)) if error.is_of_file() => match self.archive.reload(entry)? {
                 Some(reloaded) => stripes_named(&reloaded)?,
                 None => return Err(error.into()),
             },
             named => named?,
         };
-        let has_rows = Covered { indexed, left_out };
-        self.rebuilt((&Part { segment: None, ..*part }, edge), &has_rows, notes, visit)
+        Ok(Covered { indexed, left_out })
     }
 
     /// Hands out the rows found. A file whose damage shows only now is given up for the INDEX
