@@ -17,13 +17,18 @@ pub struct PacketFilter {
 }
 
 impl PacketFilter {
-    /// Compiles the expression.
+    /// Compiles the expression, which some link type has to know: `type mgt` means something for
+    /// 802.11 alone.
     ///
     /// # Errors
-    /// [`Error::FilterLibrary`] without libpcap; [`Error::Filter`] with what it does not like.
+    /// [`Error::FilterLibrary`] without libpcap; [`Error::Filter`] with what it does not like of
+    /// the expression for Ethernet.
     pub fn new(expression: &str) -> Result<Self, Error> {
         let mut programs = Programs::new(expression);
-        programs.index_of(LinkType::ETHERNET)?;
+        match programs.index_of(LinkType::ETHERNET) {
+            Err(Error::Filter { .. }) if is_known_elsewhere(&mut programs) => {}
+            other => drop(other?),
+        }
         let mut words = expression.split(|letter: char| !letter.is_ascii_alphanumeric());
         let asks_for_tags = words.any(|word| word == "vlan");
         Ok(Self { asks_for_tags, programs })
@@ -78,6 +83,11 @@ impl PacketFilter {
     }
 }
 
+/// Whether the expression means something for a link type that is decoded.
+fn is_known_elsewhere(programs: &mut Programs) -> bool {
+    LinkType::DECODED.iter().any(|link_type| programs.index_of(*link_type).is_ok())
+}
+
 /// Copies the beginning of a frame without its VLAN tags; says how much that is and how many bytes
 /// were left out. `None` where there is no tag.
 fn without_tags(frame: &[u8], to: &mut [u8; SEEN_BYTES]) -> Option<(usize, u32)> {
@@ -97,4 +107,24 @@ fn without_tags(frame: &[u8], to: &mut [u8; SEEN_BYTES]) -> Option<(usize, u32)>
     to.get_mut(..ADDRESSES)?.copy_from_slice(addresses);
     to.get_mut(ADDRESSES..ADDRESSES + count)?.copy_from_slice(rest.get(..count)?);
     Some((ADDRESSES + count, left_out))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_link_type_knows_is_a_filter_and_what_none_knows_is_not() {
+        if let Err(Error::FilterLibrary { .. }) = PacketFilter::new("ip") {
+            println!("not run: libpcap is not installed");
+            return;
+        }
+        let mut beacons = PacketFilter::new("type mgt subtype beacon").unwrap();
+        let beacon = [0x80, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
+        assert!(beacons.accepts_bytes(LinkType::IEEE802_11, &beacon, 10).unwrap());
+        let of_ethernet = beacons.accepts_bytes(LinkType::ETHERNET, &beacon, 10);
+        assert!(matches!(of_ethernet, Err(Error::Filter { .. })), "{of_ethernet:?}");
+        let wrong = PacketFilter::new("tcp port").unwrap_err().to_string();
+        assert!(wrong.starts_with("filter \"tcp port\": "), "{wrong}");
+    }
 }

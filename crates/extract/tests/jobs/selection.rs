@@ -323,9 +323,11 @@ fn packets_for_which_a_filter_means_nothing_are_left_out_and_counted() {
         println!("not run: libpcap is not installed");
         return;
     };
-    let mut raw = traffic(&steady(1, 2));
-    raw.interfaces[0].link_type = wire::LinkType::RAW;
-    let volume = Volume::of(&raw, one_segment());
+    let mut mixed = traffic(&steady(1, 3));
+    mixed.interfaces[0].link_type = wire::LinkType::RAW;
+    mixed.interfaces.push(ethernet("eth1"));
+    mixed.packets[1].interface = 1;
+    let volume = Volume::of(&mixed, one_segment());
     let all = Query::all();
     let request = Request { packet_filter: Some(filter), ..Request::new(&all, "") };
     let mut out = Vec::new();
@@ -334,7 +336,7 @@ fn packets_for_which_a_filter_means_nothing_are_left_out_and_counted() {
     let target = Target::Pcapng(&mut out);
     let report = extract(&volume.options(), &request, target, &clock, go_on).unwrap();
     let completeness = &report.manifest.completeness;
-    assert_eq!((report.packets, completeness.unfit_packets), (0, 2), "{completeness:?}");
+    assert_eq!((report.packets, completeness.unfit_packets), (1, 2), "{completeness:?}");
     assert_eq!(completeness.state(), extract::State::Incomplete);
 }
 
