@@ -1,8 +1,8 @@
 //! Rows into sessions: those of a session are joined, and the query is asked when it is over.
 //!
 //! Sessions come by their start, each as soon as no earlier one can come any more. One waits while
-//! it may have further rows and while earlier ones may come, but at most `WAITING_MAX` wait; beyond,
-//! those that are over come in the order of the ring.
+//! it may have further rows and while earlier ones may come, but at most `WAITING_MAX` wait;
+//! beyond, those that are over come in the order of the ring.
 
 use core::ops::ControlFlow;
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,8 +4,6 @@
 //! Paths lie in a folder of the test, sizes are small, interfaces are of names that no machine has,
 //! and programs that reach out are stand-ins: nothing of the machine is touched or heard.
 
-#![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
-
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;

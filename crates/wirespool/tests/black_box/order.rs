@@ -1,6 +1,8 @@
 //! Extracts are in the order of time, also where captures that were read in one after the other are
 //! of the same time.
 
+#![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
+
 use serde_json::Value;
 
 use crate::golden::pcap;
