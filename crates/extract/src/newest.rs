@@ -2,13 +2,14 @@
 //!
 //! Within a part the rows of a session come in the order of time, and what earlier parts have of it
 //! is joined in front. A session is over when its first row is there; it is shown when no session
-//! of the parts that are left can begin later. Held are the sessions that wait for earlier rows and
+//! of the parts that are left can begin later. The columns that decide are read of all rows, the
+//! others of those that are shown. Held are the sessions that wait for earlier rows and
 //! at most as many others as are asked for.
 
 use core::cmp::Reverse;
 use core::ops::ControlFlow;
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use format::head::StripeId;
 use format::slice::Slice;
@@ -16,13 +17,14 @@ use index::Columns;
 use query::{Part, Query};
 use units::Timestamp;
 
+use crate::Error;
 use crate::archive::Archive;
 use crate::candidates::{Question, part_of};
 use crate::find::{Event, Found, JOIN_IDLE_NS};
-use crate::joiner::{Show, both, found};
+use crate::joiner::{Joiner, Show, both, found};
 use crate::known::Known;
 use crate::scan::{Identity, Order, RowId, Scan, Step, Wanted};
-use crate::sessions::{Sessions, Told};
+use crate::sessions::{Sessions, Told, columns_with};
 use crate::walk::{Flow, Notes};
 
 /// Sessions that wait for earlier rows; beyond, those are taken for the first ones that are there.
@@ -41,22 +43,48 @@ pub(crate) fn newest(
 ) -> Flow {
     let mut newest = Newest::new(query, archive.tail(), limit);
     let question = Question::new(query);
-    if !question.is_open_ended() {
+    let is_backwards = question.is_open_ended();
+    let flow = if is_backwards {
+        backwards(archive, question, &mut newest, notes, told)?
+    } else {
         let sessions = Sessions { archive, query, columns, limit: u64::MAX };
-        let flow = all(sessions, &mut newest, notes, told)?;
-        return Ok(if flow.is_break() { flow } else { newest.finish(told.show) });
+        all(sessions, &mut newest, notes, told)?
+    };
+    if flow.is_break() && !newest.are_enough() {
+        return Ok(flow);
     }
+    if flow.is_continue() {
+        newest.finish();
+    }
+    let mut found = newest.certain;
+    if is_backwards {
+        fill(archive, columns, &mut found, notes)?;
+    }
+    for found in &found {
+        if (told.show)(Event::Found(found)).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    // Where not all was searched there may be more.
+    Ok(if flow.is_break() { (told.show)(SEARCHED_IN_PART) } else { flow })
+}
+
+/// Not all parts of the ring are searched.
+const SEARCHED_IN_PART: Event<'static> = Event::Searched { parts: 0, of: 1 };
+
+/// Searches from the newest part back, by the columns that decide, until enough are certain.
+fn backwards(
+    archive: &mut Archive,
+    question: Question<'_>,
+    newest: &mut Newest<'_>,
+    notes: &mut Notes,
+    told: &mut Told<'_>,
+) -> Flow {
+    let columns = columns_with(question.query, &[]);
+    let columns = Columns::Named(&columns);
     let mut scan = |(wanted, times), notes: &mut Notes, newest: &mut Newest<'_>, until| {
-        let order = Order::NewestFirst;
-        let mut scan = Scan {
-            archive,
-            wanted,
-            columns,
-            times,
-            slots: None,
-            order,
-            begin: StripeId::default(),
-        };
+        let (order, begin) = (Order::NewestFirst, StripeId::default());
+        let mut scan = Scan { archive, wanted, columns, times, slots: None, order, begin };
         scan.run(notes, &mut |step, _, _| {
             (told.step)(&step);
             Ok(newest.step(step, until, told.show))
@@ -64,23 +92,55 @@ pub(crate) fn newest(
     };
     let from = question.from();
     let wanted = (Wanted::Backwards(question), from..=Timestamp::MAX);
-    if scan(wanted, notes, &mut newest, Timestamp::MAX)?.is_break() {
+    if scan(wanted, notes, newest, Timestamp::MAX)?.is_break() {
         return Ok(ControlFlow::Break(()));
     }
     newest.end_part();
     let open = newest.open();
-    if from > Timestamp::MIN && open.len() > 0 {
-        // Their rows before the times that are asked for.
-        let before = from.plus_nanos(-1);
-        let wanted = (Wanted::Sessions(&open), Timestamp::MIN..=before);
-        let mut own = notes.aside();
-        let flow = scan(wanted, &mut own, &mut newest, before)?;
-        notes.add_aside(own);
-        if flow.is_break() {
-            return Ok(flow);
+    if from == Timestamp::MIN || open.len() == 0 {
+        return Ok(ControlFlow::Continue(()));
+    }
+    // Their rows before the times that are asked for.
+    let before = from.plus_nanos(-1);
+    let wanted = (Wanted::Sessions(&open), Timestamp::MIN..=before);
+    let mut own = notes.aside();
+    let flow = scan(wanted, &mut own, newest, before)?;
+    notes.add_aside(own);
+    Ok(flow)
+}
+
+/// Reads the other columns of sessions that were chosen by a few. Those without an index have all.
+fn fill(
+    archive: &mut Archive,
+    columns: Columns<'_>,
+    found: &mut [Found],
+    notes: &mut Notes,
+) -> Result<(), Error> {
+    let rows = found.iter().filter(|found| !found.is_provisional).flat_map(|found| &found.rows);
+    let rows: BTreeSet<RowId> = rows.filter_map(|id| RowId::parse(id)).collect();
+    let query = Query::all();
+    let mut joiner = Joiner::new(&query, archive.tail());
+    let mut whole = BTreeMap::new();
+    let mut keep = |event: Event<'_>| {
+        if let Event::Found(found) = event {
+            whole.insert(found.id.clone(), found.clone());
+        }
+        ControlFlow::Continue(())
+    };
+    let (wanted, times) = (Wanted::Rows(&rows), Timestamp::MIN..=Timestamp::MAX);
+    let (order, begin) = (Order::OldestFirst, StripeId::default());
+    let mut scan = Scan { archive, wanted, columns, times, slots: None, order, begin };
+    let mut own = notes.aside();
+    let _: ControlFlow<()> =
+        scan.run(&mut own, &mut |step, _, _| Ok(joiner.step(step, &mut keep)))?;
+    notes.add_aside(own);
+    let _: ControlFlow<()> = joiner.finish(&mut keep);
+    for found in found {
+        if let Some(whole) = whole.remove(&found.id) {
+            *found = whole;
         }
     }
-    Ok(newest.finish(told.show))
+    Ok(())
 }
 
 /// Searches from the oldest part on, and keeps the newest that match.
@@ -117,6 +177,8 @@ struct Newest<'q> {
     open: BTreeMap<Identity, Found>,
     /// Those that match and are over.
     over: BTreeMap<Place, Found>,
+    /// Those before which none can come any more, in order.
+    certain: Vec<Found>,
 }
 
 impl<'q> Newest<'q> {
@@ -124,21 +186,27 @@ impl<'q> Newest<'q> {
         Self {
             query,
             tail,
-            // Whoever shows them hears of one too many.
-            limit: usize::try_from(limit).unwrap_or(usize::MAX).saturating_add(1),
+            limit: usize::try_from(limit).unwrap_or(usize::MAX),
             epoch: None,
             at: None,
             is_indexed: false,
             part: BTreeMap::new(),
             open: BTreeMap::new(),
             over: BTreeMap::new(),
+            certain: Vec::new(),
         }
+    }
+
+    /// Nothing more needs to be read.
+    fn are_enough(&self) -> bool {
+        self.certain.len() >= self.limit
     }
 
     /// Takes a step of a scan from the newest part back; rows that end behind `until` were taken
     /// before.
     fn step(&mut self, step: Step, until: Timestamp, show: &mut Show<'_>) -> ControlFlow<()> {
         match step {
+            Step::Progress { .. } if self.are_enough() => ControlFlow::Break(()),
             Step::Progress { done: parts, of } => show(Event::Searched { parts, of }),
             Step::Part { part, epoch, edge, is_indexed, .. } => {
                 self.is_indexed = is_indexed;
@@ -147,7 +215,7 @@ impl<'q> Newest<'q> {
                     return ControlFlow::Continue(());
                 }
                 self.end_part();
-                self.advance(is_indexed.then_some(epoch), edge, show)
+                self.advance(is_indexed.then_some(epoch), edge)
             }
             Step::Row(_, row) if row.end > until => ControlFlow::Continue(()),
             Step::Row(id, row) => {
@@ -158,12 +226,7 @@ impl<'q> Newest<'q> {
     }
 
     /// A part begins, and no packet of it or of an older one is later than `latest`.
-    fn advance(
-        &mut self,
-        epoch: Option<u32>,
-        latest: Timestamp,
-        show: &mut Show<'_>,
-    ) -> ControlFlow<()> {
+    fn advance(&mut self, epoch: Option<u32>, latest: Timestamp) -> ControlFlow<()> {
         let is_new_epoch = self.epoch.zip(epoch).is_some_and(|(newer, older)| newer != older);
         self.epoch = epoch;
         let idle = latest.plus_nanos(JOIN_IDLE_NS);
@@ -174,10 +237,14 @@ impl<'q> Newest<'q> {
         while let Some(first) = self.over.first_entry()
             && first.key().0.0 > latest
         {
-            show(Event::Found(&first.remove()))?;
-            self.limit = self.limit.saturating_sub(1);
+            self.certain.push(first.remove());
         }
-        ControlFlow::Continue(())
+        // One too many is enough to know that there are more.
+        if self.certain.len() > self.limit {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 
     fn add(&mut self, id: RowId, row: Slice) {
@@ -220,7 +287,8 @@ impl<'q> Newest<'q> {
     fn keep(&mut self, found: Found) {
         let id = RowId::parse(&found.id).expect("ids are made of these");
         self.over.insert((Reverse(found.session.start), id), found);
-        if self.over.len() > self.limit {
+        // One too many says that there are more.
+        if self.certain.len() + self.over.len() > self.limit.saturating_add(1) {
             self.over.pop_last();
         }
     }
@@ -231,12 +299,12 @@ impl<'q> Newest<'q> {
     }
 
     /// No further row comes.
-    fn finish(mut self, show: &mut Show<'_>) -> ControlFlow<()> {
+    fn finish(&mut self) {
         self.end_part();
         for found in core::mem::take(&mut self.open).into_values() {
             self.end(found);
         }
-        self.over.values().try_for_each(|found| show(Event::Found(found)))
+        self.certain.extend(core::mem::take(&mut self.over).into_values());
     }
 }
 

@@ -281,6 +281,9 @@ pub(crate) enum Step {
         part: StripeId,
         /// Of these rows' segment or stretch.
         first: StripeId,
+        /// Neither it nor a part that follows has stripes that an earlier one had: segments may
+        /// overlap, and their rows name the same packets then.
+        is_apart: bool,
         epoch: u32,
         /// No row of this part or of those that follow in the scan starts earlier, or, from the
         /// newest part back, ends later, as far as directory and heads tell.
@@ -340,6 +343,7 @@ struct Placed {
     part: Part,
     edge: Timestamp,
     beyond: Timestamp,
+    is_apart: bool,
 }
 
 /// One scan over the sessions of a volume.
@@ -393,13 +397,13 @@ impl Scan<'_> {
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Flow {
-        let &Placed { ref part, edge, beyond } = placed;
+        let &Placed { ref part, edge, beyond, is_apart } = placed;
         let Some(entry) = part.segment else {
             let (stripes, times) = (part.first..=part.last, part.time_min..=Timestamp::MAX);
             if part.time_min > *self.times.end() || !self.wanted.may_be_of(&stripes, &times) {
                 return Ok(ControlFlow::Continue(()));
             }
-            return self.rebuilt((part, edge), &Covered::default(), notes, visit);
+            return self.rebuilt((part, edge, is_apart), &Covered::default(), notes, visit);
         };
         notes.explain.segments += 1;
         let found = match look {
@@ -428,7 +432,7 @@ impl Scan<'_> {
         };
         let Some(found) = found else {
             notes.explain.segments_rebuilt += 1;
-            return self.rebuilt((part, edge), &Covered::default(), notes, visit);
+            return self.rebuilt((part, edge, is_apart), &Covered::default(), notes, visit);
         };
         let meta = found.segment.meta();
         notes.completeness.add_gaps(&meta.gaps, *self.times.start(), *self.times.end());
@@ -439,6 +443,7 @@ impl Scan<'_> {
         let step = Step::Part {
             part: part.first,
             first: part.first,
+            is_apart,
             epoch: meta.epoch,
             edge,
             // Rows of what it left out are made behind its own.
@@ -454,7 +459,7 @@ impl Scan<'_> {
             return Ok(flow);
         }
         let has_rows = self.covered(&segment, &entry, notes)?;
-        self.rebuilt((&Part { segment: None, ..*part }, edge), &has_rows, notes, visit)
+        self.rebuilt((&Part { segment: None, ..*part }, edge, false), &has_rows, notes, visit)
     }
 
     /// The stripes of a segment that have rows, or shall have none.
@@ -684,7 +689,7 @@ impl Scan<'_> {
     /// again.
     fn rebuilt(
         &mut self,
-        (part, edge): (&Part, Timestamp),
+        (part, edge, is_apart): (&Part, Timestamp, bool),
         covered: &Covered,
         notes: &mut Notes,
         visit: &mut Visit<'_>,
@@ -709,6 +714,7 @@ impl Scan<'_> {
             let step = Step::Part {
                 part: part.first,
                 first,
+                is_apart,
                 epoch: stretch.epoch,
                 edge,
                 beyond: edge,
@@ -753,7 +759,7 @@ fn placed(mut parts: Vec<Part>, order: Order) -> Vec<Placed> {
     let mut place = |part: Part| {
         let edge = if goes_back { part.time_max().max(beyond) } else { part.time_min.min(beyond) };
         let behind = core::mem::replace(&mut beyond, edge);
-        Placed { part, edge, beyond: behind }
+        Placed { part, edge, beyond: behind, is_apart: true }
     };
     // Each needs to know of those that follow.
     let mut placed: Vec<Placed> = if goes_back {
@@ -762,7 +768,38 @@ fn placed(mut parts: Vec<Part>, order: Order) -> Vec<Placed> {
         parts.into_iter().rev().map(&mut place).collect()
     };
     placed.reverse();
+    set_apart(&mut placed);
     placed
+}
+
+/// Finds out which parts are apart from those before them in the scan.
+fn set_apart(placed: &mut [Placed]) {
+    let mut by_stripe: Vec<usize> = (0..placed.len()).collect();
+    by_stripe.sort_by_key(|&at| placed.get(at).map(|placed| placed.part.first));
+    // Those that overlap, directly or by others between them.
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut last = StripeId::default();
+    for at in by_stripe {
+        let part = &placed.get(at).expect("they are numbered").part;
+        match groups.last_mut().filter(|_| part.first <= last) {
+            Some(group) => group.push(at),
+            None => groups.push(vec![at]),
+        }
+        last = last.max(part.last);
+    }
+    // Of each part the last one of its group.
+    let mut ends = vec![0; placed.len()];
+    for group in groups {
+        let end = group.iter().copied().max().unwrap_or(0);
+        for at in group {
+            *ends.get_mut(at).expect("they are numbered") = end;
+        }
+    }
+    let mut open_until = None;
+    for ((at, placed), end) in placed.iter_mut().enumerate().zip(ends) {
+        placed.is_apart = open_until.is_none_or(|until| until < at);
+        open_until = open_until.max(Some(end));
+    }
 }
 
 /// How many parts lie before the one that begins with a stripe.
@@ -790,4 +827,27 @@ fn stripes_named(segment: &Segment) -> Result<BTreeSet<StripeId>, Error> {
         ControlFlow::Continue(())
     })?;
     Ok(stripes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(first: u64, last: u64, time: i64) -> Part {
+        let [first, last] = [first, last].map(|sequence| StripeId { sequence, sub: 0 });
+        Part { first, last, time_min: Timestamp(time), segment: None }
+    }
+
+    #[test]
+    fn parts_that_share_stripes_are_not_apart_until_the_last_of_them_was_scanned() {
+        let apart = |parts: Vec<Part>| -> Vec<bool> {
+            placed(parts, Order::ByTime).iter().map(|placed| placed.is_apart).collect()
+        };
+        assert_eq!(apart(vec![part(1, 9, 1), part(10, 19, 2), part(20, 29, 3)]), [true; 3]);
+        // The second and the third overlap; in between comes one of other stripes.
+        let parts = vec![part(1, 9, 1), part(10, 19, 2), part(15, 29, 4), part(30, 39, 3)];
+        assert_eq!(apart(parts), [true, true, false, false]);
+        let parts = vec![part(1, 9, 1), part(9, 19, 1), part(20, 29, 2)];
+        assert_eq!(apart(parts), [true, false, true]);
+    }
 }

@@ -391,9 +391,11 @@ impl<'a, 't> Taking<'a, 't> {
         let begin = StripeId::default();
         let mut scan = Scan { archive, wanted, columns, times, slots, order, begin };
         let mut visit = |step, archive: &Archive, notes: &mut Notes| match step {
-            Step::Part { edge, vlan_in_key: of_part, .. } => {
+            Step::Part { edge, is_apart, vlan_in_key: of_part, .. } => {
                 vlan_in_key = of_part;
-                if self.matching.piece_count() >= PIECES_MIN {
+                let are_too_many = self.matching.interval_count() > WAITING_MAX;
+                let are_all = is_apart || are_too_many;
+                if are_all && self.matching.piece_count() >= PIECES_MIN {
                     return self.take_pieces(archive, edge, notes);
                 }
                 Ok(ControlFlow::Continue(()))
