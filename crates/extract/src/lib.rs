@@ -38,6 +38,7 @@ mod losses;
 mod matching;
 mod merge;
 mod newest;
+mod order;
 mod output;
 mod payload;
 mod rebuild;

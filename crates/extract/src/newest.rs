@@ -17,13 +17,13 @@ use index::Columns;
 use query::{Part, Query};
 use units::Timestamp;
 
-use crate::Error;
 use crate::archive::Archive;
 use crate::candidates::{Question, part_of};
 use crate::find::{Event, Found, JOIN_IDLE_NS};
 use crate::joiner::{Joiner, Show, both, found};
 use crate::known::Known;
-use crate::scan::{Identity, Order, RowId, Scan, Step, Wanted};
+use crate::order::Order;
+use crate::scan::{Identity, RowId, Scan, Step, Wanted};
 use crate::sessions::{Sessions, Told, columns_with};
 use crate::walk::{Flow, Notes};
 
@@ -57,8 +57,8 @@ pub(crate) fn newest(
         newest.finish();
     }
     let mut found = newest.certain;
-    if is_backwards {
-        fill(archive, columns, &mut found, notes)?;
+    if is_backwards && fill(archive, columns, &mut found, notes)?.is_break() {
+        return Ok(ControlFlow::Break(()));
     }
     for found in &found {
         if (told.show)(Event::Found(found)).is_break() {
@@ -115,7 +115,7 @@ fn fill(
     columns: Columns<'_>,
     found: &mut [Found],
     notes: &mut Notes,
-) -> Result<(), Error> {
+) -> Flow {
     let rows = found.iter().filter(|found| !found.is_provisional).flat_map(|found| &found.rows);
     let rows: BTreeSet<RowId> = rows.filter_map(|id| RowId::parse(id)).collect();
     let query = Query::all();
@@ -131,16 +131,15 @@ fn fill(
     let (order, begin) = (Order::OldestFirst, StripeId::default());
     let mut scan = Scan { archive, wanted, columns, times, slots: None, order, begin };
     let mut own = notes.aside();
-    let _: ControlFlow<()> =
-        scan.run(&mut own, &mut |step, _, _| Ok(joiner.step(step, &mut keep)))?;
+    let flow = scan.run(&mut own, &mut |step, _, _| Ok(joiner.step(step, &mut keep)))?;
     notes.add_aside(own);
-    let _: ControlFlow<()> = joiner.finish(&mut keep);
+    let flow = if flow.is_break() { flow } else { joiner.finish(&mut keep) };
     for found in found {
         if let Some(whole) = whole.remove(&found.id) {
             *found = whole;
         }
     }
-    Ok(())
+    Ok(flow)
 }
 
 /// Searches from the oldest part on, and keeps the newest that match.

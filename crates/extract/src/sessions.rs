@@ -16,7 +16,8 @@ use crate::candidates::{Candidates, Question};
 use crate::find::Event;
 use crate::joiner::{Joiner, Show};
 use crate::known::Known;
-use crate::scan::{CONTINUES, Identity, Order, PIECES, RowId, Scan, Step, Wanted};
+use crate::order::Order;
+use crate::scan::{CONTINUES, Identity, PIECES, RowId, Scan, Step, Wanted};
 use crate::walk::Notes;
 
 /// So many steps of a look are remembered, so that few rows need no second one.

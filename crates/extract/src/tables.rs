@@ -8,7 +8,8 @@ use units::{Clock, Timestamp};
 
 use crate::archive::Archive;
 use crate::completeness::Completeness;
-use crate::scan::{Order, Scan, Wanted};
+use crate::order::Order;
+use crate::scan::{Scan, Wanted};
 use crate::walk::Notes;
 use crate::{Error, Options};
 
