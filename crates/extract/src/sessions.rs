@@ -66,13 +66,15 @@ struct Enough {
     look_at: u64,
     /// The part that is being read has an index: it can be read again from any row.
     is_indexed: bool,
+    /// Where the scan began.
+    begin: Begin,
     /// What comes next.
     next: Begin,
 }
 
 impl Enough {
-    fn new(limit: u64) -> Self {
-        Self { limit, look_at: limit, is_indexed: false, next: Begin::OF_THE_RING }
+    fn new(limit: u64, begin: Begin) -> Self {
+        Self { limit, look_at: limit, is_indexed: false, begin, next: begin }
     }
 
     /// Notes a step that is taken.
@@ -80,7 +82,10 @@ impl Enough {
         match *step {
             Step::Part { first, is_indexed, .. } => {
                 self.is_indexed = is_indexed;
-                self.next = Begin { stripe: first, row: None };
+                // Of the first part some rows were read before.
+                let is_first = first == self.begin.stripe;
+                let row = self.begin.row.filter(|_| is_first);
+                self.next = Begin { stripe: first, row };
             }
             Step::Row(id, _) => self.next.row = Some(id),
             Step::Progress { .. } => {}
@@ -119,7 +124,7 @@ impl Sessions<'_> {
         let (mut begin, mut is_all) = (Begin::OF_THE_RING, false);
         while !is_all {
             let wanted = (Wanted::Candidates(&candidates), times.clone());
-            let (mut enough, mut first) = (Enough::new(self.limit), None);
+            let (mut enough, mut first) = (Enough::new(self.limit, begin), None);
             let flow = self.scan(wanted, begin, notes, &mut |step| {
                 (told.step)(&step);
                 is_over = candidates.are_over(joiner.ended());
