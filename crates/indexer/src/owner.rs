@@ -53,7 +53,7 @@ const STRIKE_KILLED: u8 = 1;
 /// From here on it is poison.
 const POISON: u8 = 2 * STRIKE_OWN;
 /// Suspects and poison that are remembered.
-const REMEMBERED_MAX: usize = 1 << 14;
+const REMEMBERED_MAX: usize = 1024;
 /// Sessions of a table at most: rows that a segment may have besides one for each of its packets.
 const ROWS_BEFORE_MAX: u64 = 1 << 32;
 /// Bytes that are taken from the stream at a time.

@@ -9,7 +9,7 @@ use indexer::{Closing, Lane, Stripe, Times};
 use crate::read_back::{Found, ReadBack, Slot};
 
 /// Stretches that are remembered; older ones are left to whoever asks for them.
-const STRETCHES_MAX: usize = 4096;
+const STRETCHES_MAX: usize = 256;
 /// Segments of a stretch that could not be made, before it is left without rows for good.
 const FAILURES_MAX: u8 = 2;
 
