@@ -8,10 +8,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use format::head::{Head, Kind, StripeId};
+use format::head::{Head, StripeId};
 use units::Timestamp;
 
-use crate::archive::{Archive, Part};
+use crate::archive::{Archive, Part, is_data};
+use crate::order::{Order, Placed, placed};
 use crate::slots::Place;
 
 /// Slots of which the heads are read at a time.
@@ -39,7 +40,7 @@ impl Claim {
 /// The earliest packet of a slot by its heads; the smallest number where they do not say it.
 pub(crate) fn earliest(archive: &Archive, sequence: u64, first: Option<&Head>) -> Timestamp {
     let time_min = |heads: &[Head]| {
-        let data = heads.iter().filter(|head| head.stripe.kind == Kind::Data);
+        let data = heads.iter().filter(|head| is_data(head));
         data.map(|head| head.stripe.time_min).min()
     };
     let found = match first {
@@ -50,32 +51,25 @@ pub(crate) fn earliest(archive: &Archive, sequence: u64, first: Option<&Head>) -
     found.unwrap_or(Timestamp::MIN)
 }
 
-/// What the directory knows of times: parts in ring order, each with the earliest time of it and of
-/// all that follow.
+/// What the directory knows of times.
 struct Bounds {
-    parts: Vec<(Part, Timestamp)>,
+    /// In ring order.
+    parts: Vec<Placed>,
     /// From this stretch of recording on, the first part that does not end in it.
     end_of_stretch: Option<(StripeId, usize)>,
 }
 
 impl Bounds {
     fn new(archive: &mut Archive) -> Self {
-        let mut earliest = Timestamp::MAX;
-        let parts = archive.parts().into_iter().rev().map(|part| {
-            earliest = earliest.min(part.time_min);
-            (part, earliest)
-        });
-        let mut parts: Vec<(Part, Timestamp)> = parts.collect();
-        parts.reverse();
-        Self { parts, end_of_stretch: None }
+        Self { parts: placed(archive.parts(), Order::OldestFirst), end_of_stretch: None }
     }
 
     /// No packet of this slot or a later one is earlier.
     fn bound(&mut self, archive: &Archive, sequence: u64, claim: Option<Claim>) -> Timestamp {
-        let earliest = |parts: &[(Part, Timestamp)], at: usize| {
-            parts.get(at).map_or(Timestamp::MAX, |(_, earliest)| *earliest)
+        let earliest = |parts: &[Placed], at: usize| {
+            parts.get(at).map_or(Timestamp::MAX, |placed| placed.edge)
         };
-        let at = self.parts.partition_point(|(part, _)| part.last.sequence < sequence);
+        let at = self.parts.partition_point(|placed| placed.part.last.sequence < sequence);
         let by_directory = earliest(&self.parts, at);
         let Some(claim) = claim else { return by_directory };
         let end = self.end_of_stretch(archive, at, claim.start);
@@ -95,7 +89,7 @@ impl Bounds {
             let recorded = head.and_then(|head| head.stripe.recorded);
             recorded.is_some_and(|recorded| recorded.start == start)
         };
-        let end = at + rest.partition_point(|(part, _)| is_within(part));
+        let end = at + rest.partition_point(|placed| is_within(&placed.part));
         self.end_of_stretch = Some((start, end));
         end
     }

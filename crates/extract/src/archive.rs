@@ -37,8 +37,7 @@ const BEGINNING: Duration = Duration::from_secs(1);
 pub(crate) struct Part {
     pub(crate) first: StripeId,
     pub(crate) last: StripeId,
-    /// No packet is earlier, as far as heads and directory tell; where no index covers it, the
-    /// earliest of its first stripe, as what was read from files may go back in time.
+    /// No packet is earlier, as far as heads and directory tell.
     pub(crate) time_min: Timestamp,
     /// The segment that covers it; `None` where no index does.
     pub(crate) segment: Option<SegmentEntry>,
@@ -389,7 +388,7 @@ fn identity(reader: &Reader, last: StripeId) -> Option<Identity> {
     let span = reader.span().filter(|span| last <= span.acknowledged)?;
     let heads =
         if last.sequence < span.tail { Vec::new() } else { reader.leading_heads(last.sequence) };
-    let is_held = |head: &Head| head.stripe.stripe == last && head.stripe.kind == Kind::Data;
+    let is_held = |head: &Head| head.stripe.stripe == last && is_data(head);
     let first = heads.first().filter(|_| heads.iter().any(is_held))?;
     Some(Identity::new(last, &first.cid))
 }
@@ -414,10 +413,11 @@ fn not_before(head: &Head) -> Option<Timestamp> {
     live.map(|recorded| recorded.through)
 }
 
-fn is_data(head: &Head) -> bool {
+/// The stripe holds packets.
+pub(crate) fn is_data(head: &Head) -> bool {
     head.stripe.kind == Kind::Data
 }
 
 fn holds_packets(head: &Head, stripes: &RangeInclusive<StripeId>) -> bool {
-    head.stripe.kind == Kind::Data && stripes.contains(&head.stripe.stripe)
+    is_data(head) && stripes.contains(&head.stripe.stripe)
 }

@@ -4,7 +4,6 @@
 use core::ops::{ControlFlow, RangeInclusive};
 use std::collections::{BTreeMap, BTreeSet};
 
-use format::head::StripeId;
 use format::slice::Slice;
 use index::Columns;
 use query::Query;
@@ -15,7 +14,6 @@ use crate::archive::Archive;
 use crate::find::Event;
 use crate::joiner::Show;
 use crate::known::Known;
-use crate::order::Order;
 use crate::request::{Request, SessionIds};
 use crate::scan::{Identity, Scan, Step, Wanted};
 use crate::sessions::{Sessions, Told, columns_with};
@@ -185,15 +183,7 @@ fn named(
     let (wanted, times) = (Wanted::Rows(&ids.0), Timestamp::MIN..=Timestamp::MAX);
     let columns = columns();
     let columns = Columns::Named(&columns);
-    let mut scan = Scan {
-        archive,
-        wanted,
-        columns,
-        times,
-        slots: None,
-        order: Order::OldestFirst,
-        begin: StripeId::default(),
-    };
+    let mut scan = Scan::new(archive, wanted, columns, times);
     let mut own = notes.aside();
     let flow = scan.run(&mut own, &mut |step, _, _| {
         let Step::Row(_, row) = step else { return Ok(ControlFlow::Continue(())) };

@@ -4,7 +4,6 @@
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 
-use format::head::StripeId;
 use format::slice::Slice;
 use index::Columns;
 use query::Query;
@@ -17,7 +16,6 @@ use crate::completeness::Completeness;
 use crate::explain::{Explain, Stopwatch};
 use crate::known::Known;
 use crate::newest::newest;
-use crate::order::Order;
 use crate::scan::{Identity, PIECES, Scan, Step, Wanted};
 use crate::sessions::{Sessions, Told, columns_with};
 use crate::walk::Notes;
@@ -189,15 +187,7 @@ pub fn find_rows(
     if flow.is_continue() {
         let named = sought.columns.map(|columns| [columns, &[PIECES]].concat());
         let columns = named.as_deref().map_or(Columns::All, Columns::Named);
-        let mut scan = Scan {
-            archive: &mut archive,
-            wanted,
-            columns,
-            times: from..=to,
-            slots: None,
-            order: Order::OldestFirst,
-            begin: StripeId::default(),
-        };
+        let mut scan = Scan::new(&mut archive, wanted, columns, from..=to);
         flow = scan.run(&mut notes, &mut |step, _, _| {
             Ok(match step {
                 Step::Part { .. } => ControlFlow::Continue(()),

@@ -83,8 +83,8 @@ fn backwards(
     let columns = columns_with(question.query, &[]);
     let columns = Columns::Named(&columns);
     let mut scan = |(wanted, times), notes: &mut Notes, newest: &mut Newest<'_>, until| {
-        let (order, begin) = (Order::NewestFirst, StripeId::default());
-        let mut scan = Scan { archive, wanted, columns, times, slots: None, order, begin };
+        let order = Order::NewestFirst;
+        let mut scan = Scan { order, ..Scan::new(archive, wanted, columns, times) };
         scan.run(notes, &mut |step, _, _| {
             (told.step)(&step);
             Ok(newest.step(step, until, told.show))
@@ -128,8 +128,7 @@ fn fill(
         ControlFlow::Continue(())
     };
     let (wanted, times) = (Wanted::Rows(&rows), Timestamp::MIN..=Timestamp::MAX);
-    let (order, begin) = (Order::OldestFirst, StripeId::default());
-    let mut scan = Scan { archive, wanted, columns, times, slots: None, order, begin };
+    let mut scan = Scan::new(archive, wanted, columns, times);
     let mut own = notes.aside();
     let flow = scan.run(&mut own, &mut |step, _, _| Ok(joiner.step(step, &mut keep)))?;
     notes.add_aside(own);
@@ -207,9 +206,9 @@ impl<'q> Newest<'q> {
         match step {
             Step::Progress { .. } if self.are_enough() => ControlFlow::Break(()),
             Step::Progress { done: parts, of } => show(Event::Searched { parts, of }),
-            Step::Part { part, epoch, edge, is_indexed, .. } => {
+            Step::Part { first, epoch, edge, is_indexed, .. } => {
                 self.is_indexed = is_indexed;
-                if self.at.replace(part) == Some(part) {
+                if self.at.replace(first) == Some(first) {
                     // Another stretch of the same part: the rows of a session go on.
                     return ControlFlow::Continue(());
                 }

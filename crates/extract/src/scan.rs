@@ -278,9 +278,7 @@ pub(crate) enum Step {
     Progress { done: usize, of: usize },
     /// The rows that follow are of this part.
     Part {
-        /// Of the part in the ring: one without an index may come in several stretches.
-        part: StripeId,
-        /// Of these rows' segment or stretch.
+        /// Its first stripe. One without an index may come in several stretches.
         first: StripeId,
         /// Neither it nor a part that follows has stripes that an earlier one had: segments may
         /// overlap, and their rows name the same packets then.
@@ -343,7 +341,18 @@ pub(crate) struct Scan<'a> {
     pub(crate) begin: StripeId,
 }
 
-impl Scan<'_> {
+impl<'a> Scan<'a> {
+    /// Of the whole ring, from its oldest part on.
+    pub(crate) fn new(
+        archive: &'a mut Archive,
+        wanted: Wanted<'a>,
+        columns: Columns<'a>,
+        times: RangeInclusive<Timestamp>,
+    ) -> Self {
+        let (order, begin) = (Order::OldestFirst, StripeId::default());
+        Self { archive, wanted, columns, times, slots: None, order, begin }
+    }
+
     /// Calls `visit` with every row wanted, part by part, and by start within a part.
     pub(crate) fn run(&mut self, notes: &mut Notes, visit: &mut Visit<'_>) -> Flow {
         let mut parts = self.archive.parts();
@@ -423,7 +432,6 @@ impl Scan<'_> {
             *unread = unread.saturating_add(meta.unread_packets);
         }
         let step = Step::Part {
-            part: part.first,
             first: part.first,
             is_apart,
             epoch: meta.epoch,
@@ -694,8 +702,7 @@ impl Scan<'_> {
             notes.completeness.add_gaps(&stretch.gaps, from, to);
             let first = stretch.first;
             let step = Step::Part {
-                part: part.first,
-                first,
+                first: part.first,
                 is_apart,
                 epoch: stretch.epoch,
                 edge,

@@ -16,7 +16,6 @@ use crate::candidates::{Candidates, Question};
 use crate::find::Event;
 use crate::joiner::{Joiner, Show};
 use crate::known::Known;
-use crate::order::Order;
 use crate::scan::{CONTINUES, Identity, PIECES, RowId, Scan, Step, Wanted};
 use crate::walk::Notes;
 
@@ -44,7 +43,7 @@ pub(crate) struct Sessions<'a> {
 }
 
 /// From where on a scan goes over the ring.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Begin {
     stripe: StripeId,
     /// Rows up to this one were read.
@@ -53,6 +52,8 @@ struct Begin {
 
 impl Begin {
     const OF_THE_RING: Self = Self { stripe: StripeId { sequence: 0, sub: 0 }, row: None };
+    const BEHIND_THE_RING: Self =
+        Self { stripe: StripeId { sequence: u64::MAX, sub: u16::MAX }, row: None };
 
     fn has_read(&self, id: RowId) -> bool {
         self.row.map_or(id.segment < self.stripe, |row| id <= row)
@@ -66,15 +67,13 @@ struct Enough {
     look_at: u64,
     /// The part that is being read has an index: it can be read again from any row.
     is_indexed: bool,
-    /// Where the scan began.
-    begin: Begin,
     /// What comes next.
     next: Begin,
 }
 
 impl Enough {
-    fn new(limit: u64, begin: Begin) -> Self {
-        Self { limit, look_at: limit, is_indexed: false, begin, next: begin }
+    fn new(limit: u64) -> Self {
+        Self { limit, look_at: limit, is_indexed: false, next: Begin::OF_THE_RING }
     }
 
     /// Notes a step that is taken.
@@ -82,10 +81,10 @@ impl Enough {
         match *step {
             Step::Part { first, is_indexed, .. } => {
                 self.is_indexed = is_indexed;
-                // Of the first part some rows were read before.
-                let is_first = first == self.begin.stripe;
-                let row = self.begin.row.filter(|_| is_first);
-                self.next = Begin { stripe: first, row };
+                // A part that is read on keeps what was read of it.
+                if self.next.stripe != first {
+                    self.next = Begin { stripe: first, row: None };
+                }
             }
             Step::Row(id, _) => self.next.row = Some(id),
             Step::Progress { .. } => {}
@@ -121,10 +120,10 @@ impl Sessions<'_> {
         let times = candidates.times();
         let until = *times.end();
         let mut is_over = false;
-        let (mut begin, mut is_all) = (Begin::OF_THE_RING, false);
+        let (mut enough, mut is_all) = (Enough::new(self.limit), false);
         while !is_all {
             let wanted = (Wanted::Candidates(&candidates), times.clone());
-            let (mut enough, mut first) = (Enough::new(self.limit, begin), None);
+            let (begin, mut first) = (enough.next, None);
             let flow = self.scan(wanted, begin, notes, &mut |step| {
                 (told.step)(&step);
                 is_over = candidates.are_over(joiner.ended());
@@ -137,15 +136,12 @@ impl Sessions<'_> {
                 first = enough.first(&mut joiner);
                 if first.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })?;
-            begin = enough.next;
             is_all = first.is_none();
-            if let Some(first) = first {
-                let ControlFlow::Continue(first) =
-                    self.rest_of(first, (begin, until), notes, told)?
-                else {
-                    return Ok(ControlFlow::Break(()));
-                };
-                if joiner.take_over(first, told.show).is_break() {
+            if let Some(mut first) = first {
+                let read = (enough.next, until);
+                if self.rest(&mut first, read, notes, told)?.is_break()
+                    || joiner.take_over(first, told.show).is_break()
+                {
                     return Ok(ControlFlow::Break(()));
                 }
             } else if flow.is_break() && !is_over {
@@ -155,7 +151,8 @@ impl Sessions<'_> {
         let (from, to) = query.time_range();
         let is_asked = |gap: &format::directory::Gap| gap.from <= to && gap.to >= from;
         notes.completeness.gaps.retain(is_asked);
-        if !is_over && self.rest(until, (&mut joiner, notes), told)?.is_break() {
+        let read = (Begin::BEHIND_THE_RING, until);
+        if !is_over && self.rest(&mut joiner, read, notes, told)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
         Ok(joiner.finish(told.show))
@@ -229,59 +226,36 @@ impl Sessions<'_> {
         Ok(ControlFlow::Continue(None))
     }
 
-    /// Reads the further rows of some open sessions, and nothing else. Of those before `next` the
-    /// ones that start up to `until` were read.
-    fn rest_of<'q>(
+    /// Reads the further rows of a joiner's open sessions, and nothing else. Of the rows before
+    /// `next` those that start up to `until` were read.
+    fn rest(
         &mut self,
-        mut first: Joiner<'q>,
+        joiner: &mut Joiner<'_>,
         (next, until): (Begin, Timestamp),
         notes: &mut Notes,
         told: &mut Told<'_>,
-    ) -> Result<ControlFlow<(), Joiner<'q>>, Error> {
-        let sessions = first.open();
-        let mut own = notes.aside();
-        let wanted = (Wanted::Sessions(&sessions), Timestamp::MIN..=Timestamp::MAX);
-        let begin = if until == Timestamp::MAX { next } else { Begin::OF_THE_RING };
-        let flow = self.scan(wanted, begin, &mut own, &mut |step| {
-            (told.step)(&step);
-            match step {
-                _ if first.is_idle() => ControlFlow::Break(()),
-                Step::Row(id, row) if next.has_read(id) && row.start <= until => {
-                    ControlFlow::Continue(())
-                }
-                step => first.step(step, told.show),
-            }
-        })?;
-        notes.add_aside(own);
-        let is_stopped = flow.is_break() && !first.is_idle();
-        Ok(if is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(first) })
-    }
-
-    /// Reads the further rows of sessions that are open.
-    fn rest(
-        &mut self,
-        until: Timestamp,
-        (joiner, notes): (&mut Joiner<'_>, &mut Notes),
-        told: &mut Told<'_>,
     ) -> Flow {
-        if until == Timestamp::MAX || joiner.is_idle() {
+        let is_all = next == Begin::BEHIND_THE_RING;
+        if joiner.is_idle() || (is_all && until == Timestamp::MAX) {
             return Ok(ControlFlow::Continue(()));
         }
         let open = joiner.open();
         let mut own = notes.aside();
-        let mut is_over = false;
-        let wanted = (Wanted::Sessions(&open), until.plus_nanos(1)..=Timestamp::MAX);
-        let flow = self.scan(wanted, Begin::OF_THE_RING, &mut own, &mut |step| {
+        let from = if is_all { until.plus_nanos(1) } else { Timestamp::MIN };
+        let wanted = (Wanted::Sessions(&open), from..=Timestamp::MAX);
+        let begin = if until == Timestamp::MAX { next } else { Begin::OF_THE_RING };
+        let flow = self.scan(wanted, begin, &mut own, &mut |step| {
             (told.step)(&step);
-            is_over = joiner.is_idle();
             match step {
-                _ if is_over => ControlFlow::Break(()),
-                Step::Row(_, row) if row.start <= until => ControlFlow::Continue(()),
+                _ if joiner.is_idle() => ControlFlow::Break(()),
+                Step::Row(id, row) if next.has_read(id) && row.start <= until => {
+                    ControlFlow::Continue(())
+                }
                 step => joiner.step(step, told.show),
             }
         })?;
         notes.add_aside(own);
-        Ok(if is_over { ControlFlow::Continue(()) } else { flow })
+        Ok(if joiner.is_idle() { ControlFlow::Continue(()) } else { flow })
     }
 
     fn scan(
@@ -292,15 +266,8 @@ impl Sessions<'_> {
         visit: &mut dyn FnMut(Step) -> ControlFlow<()>,
     ) -> Flow {
         let (archive, columns) = (&mut *self.archive, self.columns);
-        let mut scan = Scan {
-            archive,
-            wanted,
-            columns,
-            times,
-            slots: None,
-            order: Order::OldestFirst,
-            begin: begin.stripe,
-        };
+        let begin = begin.stripe;
+        let mut scan = Scan { begin, ..Scan::new(archive, wanted, columns, times) };
         scan.run(notes, &mut |step, _, _| Ok(visit(step)))
     }
 }

@@ -8,7 +8,6 @@ use units::{Clock, Timestamp};
 
 use crate::archive::Archive;
 use crate::completeness::Completeness;
-use crate::order::Order;
 use crate::scan::{Scan, Wanted};
 use crate::walk::Notes;
 use crate::{Error, Options};
@@ -114,17 +113,9 @@ pub fn gaps(
 ) -> Result<GapsReport, Error> {
     let mut archive = Archive::open(options, clock.realtime())?;
     let mut notes = Notes::default();
-    let (wanted, times, slots) = (Wanted::Nothing, times.clone(), None);
+    let (wanted, times) = (Wanted::Nothing, times.clone());
     let columns = index::Columns::Named(&[]);
-    let mut scan = Scan {
-        archive: &mut archive,
-        wanted,
-        columns,
-        times,
-        slots,
-        order: Order::OldestFirst,
-        begin: StripeId::default(),
-    };
+    let mut scan = Scan::new(&mut archive, wanted, columns, times);
     let _all = scan.run(&mut notes, &mut |_, _, _| Ok(ControlFlow::Continue(())))?;
     let mut completeness = notes.completeness;
     let mut gaps = core::mem::take(&mut completeness.gaps);

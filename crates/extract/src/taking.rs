@@ -267,6 +267,11 @@ impl<'a, 't> Taking<'a, 't> {
         self.merger.held_bytes() > self.memory.ring_order_bytes
     }
 
+    /// More rows wait than may: their pieces are read though earlier ones may follow.
+    fn are_too_many(&self) -> bool {
+        self.matching.interval_count() > WAITING_MAX
+    }
+
     /// No session is left out, so none needs to be looked for.
     pub(crate) fn everything(
         &mut self,
@@ -389,13 +394,11 @@ impl<'a, 't> Taking<'a, 't> {
         // So many sessions are the first of the ring.
         let is_limited = request.limits.sessions.is_some();
         let order = if is_limited { Order::OldestFirst } else { Order::ByTime };
-        let begin = StripeId::default();
-        let mut scan = Scan { archive, wanted, columns, times, slots, order, begin };
+        let mut scan = Scan { slots, order, ..Scan::new(archive, wanted, columns, times) };
         let mut visit = |step, archive: &Archive, notes: &mut Notes| match step {
             Step::Part { edge, is_apart, vlan_in_key: of_part, .. } => {
                 vlan_in_key = of_part;
-                let are_too_many = self.matching.interval_count() > WAITING_MAX;
-                let are_all = is_apart || are_too_many;
+                let are_all = is_apart || self.are_too_many();
                 if are_all && self.matching.piece_count() >= PIECES_MIN {
                     return self.take_pieces(archive, edge, notes);
                 }
@@ -439,8 +442,7 @@ impl<'a, 't> Taking<'a, 't> {
         let most = most.clamp(1, PIECES_AT_ONCE);
         let mut flow = ControlFlow::Continue(());
         while flow.is_continue() {
-            let are_too_many = self.matching.interval_count() > WAITING_MAX;
-            let until = if are_too_many { Timestamp::MAX } else { time };
+            let until = if self.are_too_many() { Timestamp::MAX } else { time };
             if self.is_much_held() {
                 self.matching.due.look(archive, until);
             }
