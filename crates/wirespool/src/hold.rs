@@ -184,7 +184,7 @@ fn free_name(folder: &Path) -> anyhow::Result<String> {
         let path = folder.join(format!("{name}{PACKETS}"));
         files.iter().all(|(file, _)| *file != path)
     };
-    let process = std::process::id();
+    let process = host::own_process();
     let names = (1_u64..).map(|number| match number {
         1 => format!("hold-{second}-{process}"),
         number => format!("hold-{second}-{process}-{number}"),
