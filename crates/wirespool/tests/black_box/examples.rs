@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crate::machine::{BINARY, CAPTURES, Ran, Volume, command, run, text};
+use crate::machine::{BINARY, CAPTURES, Ran, Volume, command, run, text, verbs_of};
 
 /// What begins an example.
 const PROGRAMS: [&str; 3] = ["wirespool ", "stenoread ", "stenocurl "];
@@ -46,24 +46,15 @@ const FOLDERS: [&str; 8] =
 const RUNS_S: &str = "4";
 const THREADS: usize = 8;
 
-/// Verbs with a help of their own, subcommands among them.
-fn helps() -> Vec<Vec<String>> {
-    let verbs_of = |words: &[String]| {
-        let said = Ran::new(&command(&[]).args(words).arg("--help").output().unwrap());
-        let commands = said.out.split_once("Commands:\n").map_or("", |(_, behind)| behind);
-        let lines = commands.lines().take_while(|line| !line.is_empty());
-        let verb = |line: &str| {
-            let verb = line.strip_prefix("  ")?.split_whitespace().next()?;
-            line.as_bytes().get(2).is_some_and(u8::is_ascii_lowercase).then(|| verb.to_owned())
-        };
-        let verbs: Vec<String> = lines.filter_map(verb).filter(|verb| verb != "help").collect();
-        verbs
-    };
-    let mut helps = Vec::new();
-    let mut next = vec![Vec::new()];
+/// Each help that there is, those of subcommands among them.
+fn helps() -> Vec<String> {
+    let (mut helps, mut next) = (Vec::new(), vec![Vec::new()]);
     while let Some(words) = next.pop() {
-        next.extend(verbs_of(&words).into_iter().map(|verb| [&words[..], &[verb]].concat()));
-        helps.push(words);
+        let words: Vec<String> = words;
+        let said = Ran::new(&command(&[]).args(&words).arg("--help").output().unwrap()).out;
+        let verbs = verbs_of(&said).into_iter();
+        next.extend(verbs.map(|verb| [&words[..], &[verb]].concat()));
+        helps.push(said);
     }
     helps
 }
@@ -118,11 +109,10 @@ fn without_comment(example: &str) -> String {
 
 fn of_helps() -> Vec<String> {
     let helps = helps();
-    assert!(helps.len() > 30, "{helps:?}");
+    assert!(helps.len() > 30, "{} helps", helps.len());
     let mut all = Vec::new();
-    for words in helps {
-        let said = Ran::new(&command(&[]).args(&words).arg("--help").output().unwrap());
-        all.extend(examples(&said.out, "  ").iter().map(|one| without_comment(one)));
+    for help in helps {
+        all.extend(examples(&help, "  ").iter().map(|one| without_comment(one)));
     }
     // Lists of verbs name programs, too.
     all.retain(|example| example.contains(' '));

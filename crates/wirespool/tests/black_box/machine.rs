@@ -140,6 +140,15 @@ pub(crate) fn enter(prepare: &str, test: &str) -> bool {
     false
 }
 
+/// The verbs that a help lists.
+pub(crate) fn verbs_of(help: &str) -> Vec<String> {
+    let list = help.split_once("Commands:\n").map_or("", |(_, behind)| behind);
+    // Behind two blanks; what a description goes on with has more.
+    let lines = list.lines().take_while(|line| !line.is_empty());
+    let verbs = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    verbs.filter(|verb| !verb.is_empty() && *verb != "help").map(str::to_owned).collect()
+}
+
 /// A link in a namespace of its own: what is sent on `sender` arrives at `taker`.
 pub(crate) const PAIR: &str = "ip link set lo up; ip link add sender type veth peer name taker; \
                                ip link set sender up; ip link set taker up";

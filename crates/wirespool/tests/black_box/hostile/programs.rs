@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::{FILE, Hostile, NAME, PROCESS, checks};
-use crate::machine::{BINARY, PAIR, Ran, command, enter, run, text};
+use crate::machine::{BINARY, PAIR, Ran, command, enter, run, text, verbs_of};
 use crate::trace::{WORLD, answer, listener_far_away};
 
 /// A name that the kernel takes for an interface: neither blanks nor slashes, and 15 bytes.
@@ -17,20 +17,10 @@ const HOSTILE_PAIR: &str = "ip link set lo up; ip link add sender type veth peer
                             ip link set sender up; ip link set taker name \"$name\" && \
                             ip link set \"$name\" up";
 
-/// The verbs of the help.
-fn verbs() -> Vec<String> {
-    let help = run(&["--help"]).done().out;
-    let (_, list) = help.split_once("Commands:\n").unwrap();
-    // Behind two blanks; what a description goes on with has more.
-    let verbs = list.lines().take_while(|line| !line.is_empty());
-    let verbs = verbs.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
-    verbs.filter(|verb| !verb.is_empty() && *verb != "help").map(str::to_owned).collect()
-}
-
 #[test]
 fn every_verb_of_the_help_is_tried_with_hostile_names() {
     let tried = concat!(include_str!("mod.rs"), include_str!("programs.rs"));
-    let verbs = verbs();
+    let verbs = verbs_of(&run(&["--help"]).done().out);
     assert!(verbs.len() > 25, "{verbs:?}");
     let forgotten: Vec<&String> =
         verbs.iter().filter(|verb| !tried.contains(&format!("\"{verb}\""))).collect();
