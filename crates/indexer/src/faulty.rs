@@ -6,14 +6,14 @@ use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use device::Pool;
 use format::head::StripeId;
 
 use crate::launch::{Ended, Launch, Process};
-use crate::message::{FRAME_BYTES, Request, frame_head};
+use crate::message::{Answer, FRAME_BYTES, Request, frame_head};
 use crate::worker::{Memory, serve};
 
 /// What a worker is about to be given.
@@ -69,11 +69,15 @@ impl Launch for Faulty {
         let thread = |name: &str| thread::Builder::new().name(name.to_owned());
         // How it ends is told by the one between.
         thread("sessions").spawn(move || drop(serve(of_worker, memories, Vec::new())))?;
-        let (mut answers, mut back) = (inner.try_clone()?, owner.try_clone()?);
-        thread("answers").spawn(move || drop(io::copy(&mut answers, &mut back)))?;
+        let (answers, back) = (inner.try_clone()?, owner.try_clone()?);
+        let answered = Arc::new(Answered::default());
+        let counts = Arc::clone(&answered);
+        thread("answers").spawn(move || counts.hand_back(&answers, &back))?;
         let ends = Arc::clone(&self.0);
         let body = move || {
-            let fate = relay(&owner, &inner, &*ends);
+            let (fate, stripes) = relay(&owner, &inner, &*ends);
+            // A process answers each stripe before it turns to the next.
+            answered.wait_for(stripes);
             let by_itself = fate == Some(Fate::Crashes);
             if let Some(Fate::Says(bytes)) = &fate {
                 // An owner that is gone need not hear it.
@@ -92,25 +96,75 @@ impl Launch for Faulty {
     }
 }
 
-/// Hands frames on until the worker meets its fate; `None` when its owner is gone.
-fn relay(mut owner: &UnixStream, mut worker: &UnixStream, ends: &Ends) -> Option<Fate> {
-    let mut frames = 0;
-    loop {
-        let mut head = [0; FRAME_BYTES];
-        owner.read_exact(&mut head).ok()?;
-        let (length, kind) = frame_head(head);
-        let mut content = vec![0; length];
-        owner.read_exact(&mut content).ok()?;
-        let (stripe, closes) = match Request::decode(kind, &content) {
+/// Hands frames on until the worker meets its fate; none when its owner is gone. Counts stripes.
+fn relay(owner: &UnixStream, mut worker: &UnixStream, ends: &Ends) -> (Option<Fate>, u64) {
+    let (mut frames, mut stripes) = (0, 0);
+    while let Ok((kind, frame)) = frame_of(owner) {
+        let content = frame.get(FRAME_BYTES..).unwrap_or_default();
+        let (stripe, closes) = match Request::decode(kind, content) {
             Ok(Request::Stripe(stripe)) => (Some(stripe.stripe), false),
             Ok(Request::Close(_)) => (None, true),
             _ => (None, false),
         };
         if let Some(fate) = ends(Seen { frames, stripe, closes }) {
-            return Some(fate);
+            return (Some(fate), stripes);
         }
-        worker.write_all(&head).and_then(|()| worker.write_all(&content)).ok()?;
+        if worker.write_all(&frame).is_err() {
+            break;
+        }
         frames += 1;
+        stripes += u64::from(stripe.is_some());
+    }
+    (None, stripes)
+}
+
+/// The next frame, with its kind.
+fn frame_of(mut stream: &UnixStream) -> io::Result<(u32, Vec<u8>)> {
+    let mut frame = vec![0; FRAME_BYTES];
+    stream.read_exact(&mut frame)?;
+    let head = frame.first_chunk().expect("it was read");
+    let (length, kind) = frame_head(*head);
+    frame.resize(FRAME_BYTES + length, 0);
+    stream.read_exact(frame.get_mut(FRAME_BYTES..).unwrap_or_default())?;
+    Ok((kind, frame))
+}
+
+/// Answers to stripes that the owner can hear.
+#[derive(Default)]
+struct Answered {
+    stripes: Mutex<u64>,
+    more: Condvar,
+}
+
+impl Answered {
+    /// Hands back what the worker says until it ends.
+    fn hand_back(&self, worker: &UnixStream, mut owner: &UnixStream) {
+        while let Ok((kind, frame)) = frame_of(worker) {
+            let answer = Answer::decode(kind, frame.get(FRAME_BYTES..).unwrap_or_default());
+            let file_bytes = match &answer {
+                Ok(Answer::Segment(head)) => head.parquet_bytes,
+                _ => 0,
+            };
+            let is_said = owner.write_all(&frame).is_ok();
+            if !is_said || io::copy(&mut worker.take(file_bytes), &mut owner).is_err() {
+                break;
+            }
+            self.count(u64::from(matches!(answer, Ok(Answer::Taken(..)))));
+        }
+        self.count(u64::MAX);
+    }
+
+    fn count(&self, more: u64) {
+        let mut stripes = self.stripes.lock().unwrap_or_else(PoisonError::into_inner);
+        *stripes = stripes.saturating_add(more);
+        self.more.notify_all();
+    }
+
+    /// Until so many are answered, or no more answers come.
+    fn wait_for(&self, stripes: u64) {
+        let answered = self.stripes.lock().unwrap_or_else(PoisonError::into_inner);
+        let too_few = |answered: &mut u64| *answered < stripes;
+        drop(self.more.wait_while(answered, too_few));
     }
 }
 

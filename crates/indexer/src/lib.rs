@@ -40,6 +40,7 @@ mod launch;
 mod message;
 mod owner;
 mod played;
+mod suspects;
 pub mod untrusted;
 mod worker;
 

@@ -11,7 +11,7 @@
 //! cannot be more than was handed over, and a worker that breaks a rule, or says nothing for a
 //! minute although it owes an answer, is killed. The bytes of a segment's file are not looked at.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 
 use core::mem;
@@ -30,6 +30,7 @@ use crate::message::{
     ANSWER_BYTES_MAX, Answer, Begin, Closing, FRAME_BYTES, Lane, MemoryShape, PARQUET_BYTES_MAX,
     PieceAt, Request, SegmentHead, StripeAt, Taken, Times, VERSION, frame_head,
 };
+use crate::suspects::Suspects;
 
 /// Stripes handed over at a time: enough that the worker never waits for the next.
 pub const IN_HAND_MAX: usize = 4;
@@ -46,14 +47,6 @@ const PAUSE_NS_MAX: i64 = 5 * NANOS_PER_SECOND;
 const UNREADY_MAX: u32 = 5;
 /// How long a killed worker may take to go.
 const BURIAL: Duration = Duration::from_secs(5);
-/// Weights of what a stripe is suspected for: a worker that ended by itself while it had it, and
-/// one that somebody killed.
-const STRIKE_OWN: u8 = 4;
-const STRIKE_KILLED: u8 = 1;
-/// From here on it is poison.
-const POISON: u8 = 2 * STRIKE_OWN;
-/// Suspects and poison that are remembered.
-const REMEMBERED_MAX: usize = 1024;
 /// Sessions of a table at most: rows that a segment may have besides one for each of its packets.
 const ROWS_BEFORE_MAX: u64 = 1 << 32;
 /// Bytes that are taken from the stream at a time.
@@ -140,6 +133,8 @@ pub struct Death {
     pub closings: Vec<Closing>,
     /// It was to blame itself, or what it was given.
     pub by_itself: bool,
+    /// It ended by itself while it did nothing but make these segments.
+    pub are_closings_to_blame: bool,
 }
 
 /// A worker that runs.
@@ -153,6 +148,8 @@ struct Worker {
     is_ready: bool,
     /// A segment whose file comes.
     file: Option<(SegmentHead, Vec<u8>)>,
+    /// Why nothing can be sent to it any more. What it answered before is still taken.
+    is_deaf: Option<io::Error>,
     /// How long it has been silent, as far as that counts.
     silent_ns: i64,
     looked_ns: i64,
@@ -172,8 +169,7 @@ pub struct Owner {
     worker: Option<Worker>,
     in_hand: VecDeque<InHand>,
     closings: VecDeque<Closing>,
-    /// What stripes are suspected for.
-    strikes: BTreeMap<StripeId, u8>,
+    suspects: Suspects,
     /// No worker starts before.
     not_before_ns: i64,
     pause_ns: i64,
@@ -206,7 +202,7 @@ impl Owner {
             worker: None,
             in_hand: VecDeque::new(),
             closings: VecDeque::new(),
-            strikes: BTreeMap::new(),
+            suspects: Suspects::default(),
             not_before_ns: i64::MIN,
             pause_ns: PAUSE_NS_MIN,
             unready: 0,
@@ -239,7 +235,7 @@ impl Owner {
 
     /// Whether the stripe ended two workers.
     pub fn is_poison(&self, id: StripeId) -> bool {
-        self.strikes.get(&id).is_some_and(|&strikes| strikes >= POISON)
+        self.suspects.is_poison(id)
     }
 
     /// What the confinement of workers lacks on this machine, one line each.
@@ -269,19 +265,15 @@ impl Owner {
                 return Some(self.death(how, vec![closing], clock));
             }
         }
-        let request = Request::Close(closing.clone());
+        self.send(&Request::Close(closing.clone()));
         self.closings.push_back(closing);
-        match self.send(&request) {
-            Ok(()) => None,
-            Err(fault) => Some(self.bury(&fault, clock)),
-        }
+        None
     }
 
     /// Nothing else needs the processors from now on: so many threads encode.
     pub fn hurry(&mut self, threads: u32) {
         self.hurry = Some(threads);
-        // A worker that cannot hear it has other troubles, which its answers will show.
-        let _sent = self.send(&Request::Hurry(threads)).is_ok();
+        self.send(&Request::Hurry(threads));
     }
 
     /// Takes back stripes that no worker has, in their order.
@@ -297,10 +289,10 @@ impl Owner {
     /// is [`Self::forget`]'s; the rest is lost with it, as when it ends by itself.
     pub fn give_up(&mut self, clock: &dyn Clock) -> Option<Death> {
         self.worker.as_ref()?;
-        let suspects = self.strikes.clone();
+        let suspects = self.suspects.clone();
         let Event::Died(death) = self.bury(&Fault::NoTime, clock) else { return None };
-        self.strikes = suspects;
-        Some(Death { by_itself: false, ..death })
+        self.suspects = suspects;
+        Some(Death { are_closings_to_blame: false, ..death })
     }
 
     /// No worker could be started for a while: what is handed over is given back.
@@ -397,6 +389,7 @@ impl Owner {
             read: 0,
             is_ready: false,
             file: None,
+            is_deaf: None,
             silent_ns: 0,
             looked_ns: clock.boottime_ns(),
         };
@@ -409,20 +402,23 @@ impl Owner {
         worker.stream.send(&frame)
     }
 
-    fn send(&mut self, request: &Request) -> Result<(), Fault> {
-        let Some(worker) = &mut self.worker else { return Ok(()) };
+    fn send(&mut self, request: &Request) {
         let mut frame = Vec::new();
         request.encode(&mut frame);
-        worker.stream.send(&frame).map_err(Fault::Stream)
+        if let Some(worker) = &mut self.worker {
+            worker.send(&frame);
+        }
     }
 
-    /// Sends what may go out, and takes one answer.
+    /// Sends what may go out, and takes one answer: what a worker said before it ended counts, or
+    /// a stripe that it had answered would be suspected.
     fn exchange(&mut self, clock: &dyn Clock, patience: Duration) -> Result<Option<Event>, Fault> {
-        self.send_stripes()?;
+        self.send_stripes();
         if let Some(event) = self.answered()? {
             return Ok(Some(event));
         }
         let worker = self.worker.as_mut().expect("it was started");
+        let patience = if worker.is_deaf.is_some() { Duration::ZERO } else { patience };
         let heard = match &mut worker.file {
             Some((head, file)) => {
                 let missing = usize_of(head.parquet_bytes).saturating_sub(file.len());
@@ -434,6 +430,9 @@ impl Owner {
             Heard::Closed => return Err(Fault::Closed),
             Heard::Bytes(_) => (worker.silent_ns, worker.looked_ns) = (0, clock.boottime_ns()),
             Heard::Nothing => {
+                if let Some(error) = worker.is_deaf.take() {
+                    return Err(Fault::Stream(error));
+                }
                 let now = clock.boottime_ns();
                 let since = now.saturating_sub(worker.looked_ns).clamp(0, LOOK_NS_MAX);
                 worker.silent_ns = worker.silent_ns.saturating_add(since);
@@ -446,22 +445,35 @@ impl Owner {
         self.answered()
     }
 
-    /// Sends stripes; a suspect alone, and none before the worker is ready: how it begins is no
-    /// stripe's fault.
-    fn send_stripes(&mut self) -> Result<(), Fault> {
-        if self.worker.as_ref().is_none_or(|worker| !worker.is_ready) {
-            return Ok(());
+    /// Sends stripes, and none before the worker is ready: how it begins is no stripe's fault.
+    fn send_stripes(&mut self) {
+        if self.worker.as_ref().is_none_or(|worker| !worker.is_ready || worker.is_deaf.is_some()) {
+            return;
         }
-        let first = self.in_hand.front().map(|it| it.stripe.id);
-        let is_alone = first.is_some_and(|first| self.strikes.contains_key(&first));
-        let most = if is_alone { 1 } else { IN_HAND_MAX };
+        let most = self.stripes_at_a_time();
         let mut frames = Vec::new();
         for held in self.in_hand.iter_mut().take(most).filter(|held| !held.is_sent) {
             Request::Stripe(place_of(&mut held.stripe)).encode(&mut frames);
             held.is_sent = true;
         }
         let worker = self.worker.as_mut().expect("it was started");
-        if frames.is_empty() { Ok(()) } else { worker.stream.send(&frames).map_err(Fault::Stream) }
+        if !frames.is_empty() {
+            worker.send(&frames);
+        }
+    }
+
+    /// A suspected stripe is tried alone, and so is a suspected segment.
+    fn stripes_at_a_time(&self) -> usize {
+        let first = self.in_hand.front().map(|it| it.stripe.id);
+        let is_suspect = first.is_some_and(|first| self.suspects.has_stripe(first));
+        let mut closings = self.closings.iter();
+        if closings.any(|closing| is_suspect || self.suspects.has_segment(closing.first)) {
+            0
+        } else if is_suspect {
+            1
+        } else {
+            IN_HAND_MAX
+        }
     }
 
     /// The next event among the answers that have come whole.
@@ -474,6 +486,7 @@ impl Owner {
                     return Ok(None);
                 }
                 let closing = self.closings.pop_front().expect("it was looked at");
+                self.suspects.clear_segment(closing.first);
                 self.pause_ns = PAUSE_NS_MIN;
                 let encoded = Encoded { parquet: file, summary: head.summary };
                 return Ok(Some(Event::Segment(closing, encoded)));
@@ -499,6 +512,7 @@ impl Owner {
                 Some(Answer::Failed(why)) => {
                     let closing = self.closings.pop_front();
                     let closing = closing.ok_or(Fault::Broke("sent a segment too many"))?;
+                    self.suspects.clear_segment(closing.first);
                     return Ok(Some(Event::Failed(closing, why)));
                 }
             }
@@ -513,7 +527,7 @@ impl Owner {
             self.in_hand.push_front(InHand { stripe, is_sent: true });
             return Err(Fault::Broke("counted packets that there are not"));
         }
-        self.strikes.remove(&stripe.id);
+        self.suspects.clear_stripe(stripe.id);
         self.pause_ns = PAUSE_NS_MIN;
         Ok(Event::Taken(stripe, taken))
     }
@@ -528,25 +542,33 @@ impl Owner {
         if !was_ready {
             self.unready = self.unready.saturating_add(1);
         }
-        if let Some(first) = self.in_hand.front().filter(|held| held.is_sent) {
-            let weight = if ended.by_itself { STRIKE_OWN } else { STRIKE_KILLED };
-            let id = first.stripe.id;
-            if self.strikes.len() >= REMEMBERED_MAX {
-                self.strikes.pop_first();
-            }
-            let strikes = self.strikes.entry(id).or_default();
-            *strikes = strikes.saturating_add(weight);
-        }
+        let by_itself = ended.by_itself;
+        let first = self.in_hand.front().filter(|held| held.is_sent).map(|held| held.stripe.id);
+        let is_poison = first.is_some_and(|first| self.suspects.stripe(first, by_itself));
         self.in_hand.iter_mut().for_each(|held| held.is_sent = false);
-        let closings = self.closings.drain(..).collect();
+        let closings: Vec<Closing> = self.closings.drain(..).collect();
+        if by_itself {
+            for closing in &closings {
+                self.suspects.segment(closing.first);
+            }
+        }
         let Event::Died(death) = self.death(ended.how, closings, clock) else { unreachable!() };
-        Event::Died(Death { by_itself: ended.by_itself, ..death })
+        if is_poison && self.suspects.are_to_blame() {
+            // As good as an answer: it ends no further worker.
+            self.pause_ns = PAUSE_NS_MIN;
+        }
+        Event::Died(Death {
+            by_itself,
+            are_closings_to_blame: by_itself && first.is_none(),
+            ..death
+        })
     }
 
     fn death(&mut self, how: String, closings: Vec<Closing>, clock: &dyn Clock) -> Event {
         self.deaths = self.deaths.saturating_add(1);
         self.pause(clock);
-        Event::Died(Death { how, closings, by_itself: true })
+        let (by_itself, are_closings_to_blame) = (true, true);
+        Event::Died(Death { how, closings, by_itself, are_closings_to_blame })
     }
 
     fn pause(&mut self, clock: &dyn Clock) {
@@ -556,6 +578,13 @@ impl Owner {
 }
 
 impl Worker {
+    /// Sends to it as long as that is possible.
+    fn send(&mut self, frames: &[u8]) {
+        if self.is_deaf.is_none() {
+            self.is_deaf = self.stream.send(frames).err();
+        }
+    }
+
     /// The next answer that has come whole.
     fn next_answer(&mut self) -> Result<Option<Answer>, Fault> {
         let unread = self.received.get(self.read..).unwrap_or_default();

@@ -410,7 +410,7 @@ impl<'a> Run<'a> {
     fn died(&mut self, death: &Death) {
         self.note(format!("the indexer ended: {}; another one goes on", death.how));
         for closing in &death.closings {
-            self.lost(closing, death.by_itself);
+            self.lost(closing, death.are_closings_to_blame);
         }
         if let Some(open) = self.live.take() {
             // Its late stripes count as unindexed again, the others do for the first time.

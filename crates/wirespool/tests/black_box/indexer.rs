@@ -2,14 +2,16 @@
 
 #![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
+use format::head::StripeId;
 use indexer::{Fate, Faulty, Workers};
 use record::Input;
 use serde_json::Value;
@@ -19,6 +21,8 @@ use crate::golden::capture;
 use crate::machine::{BINARY, PAIR, Volume, enter, is_root, run};
 
 const PACKETS: u32 = 30_000;
+/// So often they are sent in ten minutes, 8000 in a second.
+const TEN_MINUTES: u32 = 600 * 8000 / PACKETS;
 
 /// Words of a process's `status` in /proc.
 fn status_of(pid: u32, field: &str) -> Option<String> {
@@ -27,8 +31,8 @@ fn status_of(pid: u32, field: &str) -> Option<String> {
     Some(line.trim().to_owned())
 }
 
-/// The indexers below a process, at whatever depth.
-fn indexers_of(above: u32) -> Vec<u32> {
+/// The processes below one, at whatever depth.
+fn below(above: u32) -> Vec<u32> {
     let pids = std::fs::read_dir("/proc").unwrap();
     let pids = pids.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
     let is_below = |mut pid: u32| loop {
@@ -38,16 +42,32 @@ fn indexers_of(above: u32) -> Vec<u32> {
             _ => break false,
         }
     };
+    pids.filter(|pid| is_below(*pid)).collect()
+}
+
+/// Those of them that index.
+fn indexers_of(above: u32) -> Vec<u32> {
     let is_indexer = |pid: &u32| {
         let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        words.split(|byte| *byte == 0).nth(1) == Some(b"indexer") && is_below(*pid)
+        words.split(|byte| *byte == 0).nth(1) == Some(b"indexer")
     };
-    pids.filter(is_indexer).collect()
+    below(above).into_iter().filter(is_indexer).collect()
+}
+
+/// Memory of a process and all below it, in KiB; pages that they share count for each of them.
+fn memory_kib(pid: u32) -> u64 {
+    let of = |pid| status_of(pid, "VmRSS")?.split(' ').next()?.parse::<u64>().ok();
+    below(pid).into_iter().chain([pid]).filter_map(of).sum()
+}
+
+fn signal(pid: u32, name: &str) {
+    let mut kill = Command::new("kill");
+    let sent = kill.args(["-s", name, &pid.to_string()]).stderr(Stdio::null()).status();
+    assert!(sent.is_ok(), "kill runs");
 }
 
 fn kill(pid: u32) {
-    let killed = Command::new("kill").args(["-9", &pid.to_string()]).stderr(Stdio::null()).status();
-    assert!(killed.is_ok(), "kill runs");
+    signal(pid, "KILL");
 }
 
 /// Packets in all sessions of the volume, and what the statement says.
@@ -205,10 +225,43 @@ fn an_indexer_has_no_rights_and_ends_with_its_recorder() {
 
 #[test]
 fn a_link_is_recorded_without_loss_while_the_indexer_is_killed() {
-    if !enter(PAIR, "indexer::a_link_is_recorded_without_loss_while_the_indexer_is_killed") {
-        return;
+    let name = "indexer::a_link_is_recorded_without_loss_while_the_indexer_is_killed";
+    let ended = indexers_end(name, ("KILL", Duration::from_millis(100)), 1);
+    assert_eq!(ended.map_or(0, |ended| ended.left_out), 0, "nobody blames what a killed one had");
+}
+
+/// `cargo test -p wirespool --test black_box for_ten -- --ignored --nocapture --test-threads 1`
+#[test]
+#[ignore = "takes ten minutes"]
+fn a_link_is_recorded_without_loss_while_the_indexer_is_killed_for_ten_minutes() {
+    const NAME: &str =
+        "indexer::a_link_is_recorded_without_loss_while_the_indexer_is_killed_for_ten_minutes";
+    indexers_end(NAME, ("KILL", Duration::from_millis(100)), TEN_MINUTES);
+}
+
+/// Poison as real indexers meet it: twice in a second one ends by a fault of its own.
+#[test]
+#[ignore = "takes ten minutes"]
+fn a_link_is_recorded_without_loss_while_the_indexer_crashes_for_ten_minutes() {
+    const NAME: &str =
+        "indexer::a_link_is_recorded_without_loss_while_the_indexer_crashes_for_ten_minutes";
+    indexers_end(NAME, ("SEGV", Duration::from_millis(500)), TEN_MINUTES);
+}
+
+/// What became of a recording whose indexers ended.
+struct Ended {
+    left_out: u64,
+}
+
+/// Records traffic that is sent so many times, while every indexer gets a signal again and again;
+/// nothing in the namespace that does not.
+fn indexers_end(name: &str, (how, every): (&str, Duration), loops: u32) -> Option<Ended> {
+    if !enter(PAIR, name) {
+        return None;
     }
-    let volume = Volume::empty();
+    let mut volume = Volume::empty();
+    volume.path = volume.file("large");
+    run(&["create", &volume.path, "--size", "4G", "--piece", "256K", "--sparse"]).done();
     let traffic = volume.folder.path().join("traffic.pcap");
     std::fs::write(&traffic, capture(1_000_000_000, 0..PACKETS)).unwrap();
     let mut command = Command::new(BINARY);
@@ -224,25 +277,47 @@ fn a_link_is_recorded_without_loss_while_the_indexer_is_killed() {
     }));
     let mut replay = Command::new(BINARY);
     replay.args(["replay", traffic.to_str().unwrap(), "--interface", "sender", "--pps", "8000"]);
+    replay.args(["--loops", &loops.to_string()]);
     replay.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut replay = replay.spawn().unwrap();
-    let mut killed = 0;
+    let mut ended = 0;
+    let (mut memory, mut looked) = (Vec::new(), Instant::now());
     while replay.try_wait().unwrap().is_none() {
-        sleep(Duration::from_millis(100));
+        sleep(every);
         for indexer in indexers_of(pid) {
-            kill(indexer);
-            killed += 1;
+            signal(indexer, how);
+            ended += 1;
+        }
+        if looked.elapsed() > Duration::from_secs(30) {
+            looked = Instant::now();
+            memory.push(memory_kib(pid));
         }
     }
     sleep(Duration::from_millis(200));
-    assert!(Command::new("kill").args(["-INT", &pid.to_string()]).status().is_ok());
+    signal(pid, "INT");
     let output = child.wait_with_output().unwrap();
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let counts = ["kernel_drops", "writer_drops", "left_out"].map(|name| report[name].as_u64());
-    assert_eq!(counts, [Some(0); 3], "{report}");
-    assert!(killed >= 5 && report["stored"].as_u64() >= Some(u64::from(PACKETS)), "{report}");
+    let counts = ["stored", "left_out", "unindexed"].map(|name| report[name].as_u64().unwrap());
+    let [stored, left_out, unindexed] = counts;
+    println!(
+        "{stored} packets stored, {left_out} left out, {} wait for their index, {ended} indexers \
+         ended; KiB of memory every 30 s: {memory:?}",
+        unindexed - left_out
+    );
+    let drops = ["kernel_drops", "writer_drops"].map(|name| report[name].as_u64());
+    assert_eq!(drops, [Some(0); 2], "{report}");
+    assert!(ended >= 5 && stored >= u64::from(PACKETS) * u64::from(loops), "{report}");
+    is_flat(&memory);
     let (packets, said) = found(&volume);
-    assert_eq!(Some(packets), report["stored"].as_u64(), "{said}");
+    assert_eq!(packets + left_out, stored, "{said}");
+    Some(Ended { left_out })
+}
+
+/// Memory does not grow after the first minutes.
+fn is_flat(memory_kib: &[u64]) {
+    let (early, late) = memory_kib.split_at(memory_kib.len() / 2);
+    let most = |of: &[u64]| of.iter().copied().max().unwrap_or(0);
+    assert!(most(late) <= most(early) * 5 / 4 || early.len() < 4, "{memory_kib:?}");
 }
 
 #[test]
@@ -256,7 +331,7 @@ fn a_link_is_recorded_without_loss_while_poison_arrives() {
 fn a_link_is_recorded_without_loss_while_poison_arrives_for_ten_minutes() {
     const NAME: &str =
         "indexer::a_link_is_recorded_without_loss_while_poison_arrives_for_ten_minutes";
-    poison_arrives(NAME, 600 * 8000 / PACKETS);
+    poison_arrives(NAME, TEN_MINUTES);
 }
 
 /// The traffic is sent so many times, while one stripe in twenty ends the indexer: about one in a
@@ -273,18 +348,21 @@ fn poison_arrives(name: &str, loops: u32) {
     std::fs::write(&traffic, capture(1_000_000_000, 0..PACKETS)).unwrap();
     let defaults =
         record::Options::new(volume.path.clone().into(), Input::Interfaces(vec!["taker".into()]));
+    let crashes: Arc<Mutex<BTreeMap<StripeId, u32>>> = Arc::default();
+    let counted = Arc::clone(&crashes);
     let options = record::Options {
         pool_bytes: Some(32 << 20),
         cut_after: Duration::from_millis(50),
         index_dir: Some(volume.index.clone().into()),
-        workers: Workers::new(Arc::new(Faulty::new(|seen| {
-            let stripe = seen.stripe?;
-            (stripe.sequence % 20 == 10).then_some(Fate::Crashes)
+        workers: Workers::new(Arc::new(Faulty::new(move |seen| {
+            let stripe = seen.stripe.filter(|stripe| stripe.sequence % 20 == 10)?;
+            *counted.lock().unwrap().entry(stripe).or_default() += 1;
+            Some(Fate::Crashes)
         }))),
         ..defaults
     };
     let mut replay = None;
-    let (mut memory_kib, mut begun) = (Vec::new(), Instant::now());
+    let (mut memory, mut begun) = (Vec::new(), Instant::now());
     let report = record::record(&options, &host::SystemClock, &mut |_| {
         let sending = replay.get_or_insert_with(|| {
             let mut replay = Command::new(BINARY);
@@ -295,7 +373,7 @@ fn poison_arrives(name: &str, loops: u32) {
         });
         if begun.elapsed() > Duration::from_secs(30) {
             begun = Instant::now();
-            memory_kib.extend(status_of(std::process::id(), "VmRSS"));
+            memory.push(memory_kib(std::process::id()));
         }
         match sending.try_wait().unwrap() {
             Some(_) => ControlFlow::Break(()),
@@ -305,16 +383,24 @@ fn poison_arrives(name: &str, loops: u32) {
     let report = report.unwrap();
     let total = &report.total;
     let sent = u64::from(PACKETS) * u64::from(loops);
-    println!(
-        "{} packets stored, {} left out, {} indexers ended; memory every 30 s: {memory_kib:?}",
-        total.stored, report.left_out, report.indexer_deaths
-    );
-    assert!(total.stored >= sent && total.stored == total.offered, "{report:?}");
-    assert!(report.left_out > 0 && report.indexer_deaths >= 4, "{report:?}");
+    let crashes = crashes.lock().unwrap();
     // Under poison without end what waits may outgrow the time for it: readers index that.
     let waiting = report.unindexed - report.left_out;
-    println!("{waiting} packets wait for their index");
-    assert!(loops > 1 || waiting == 0, "only the poison has no rows: {report:?}");
+    println!(
+        "{} packets stored, {} left out, {waiting} wait for their index; {} indexers ended by {} \
+         stripes; KiB of memory every 30 s: {memory:?}",
+        total.stored,
+        report.left_out,
+        report.indexer_deaths,
+        crashes.len()
+    );
+    let most = crashes.values().max();
+    assert!(most == Some(&2), "a stripe ended {most:?} indexers");
+    is_flat(&memory);
+    assert!(total.stored >= sent && total.stored == total.offered, "{report:?}");
+    assert!(report.left_out > 0 && report.indexer_deaths >= 4, "{report:?}");
+    let most = if loops == 1 { 0 } else { total.stored / 100 };
+    assert!(waiting <= most, "only the poison has no rows: {report:?}");
     assert!(report.left_out < total.stored / 2, "{report:?}");
 }
 
