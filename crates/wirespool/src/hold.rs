@@ -29,7 +29,7 @@ const MANIFEST: &str = ".pcapng.json";
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  wirespool hold /data/spool 'host 10.0.0.1 and after 1d ago' --hold-dir /data/holds
+  wirespool hold /data/spool 'host 10.0.0.1' --hold-dir /data/holds
   wirespool hold /data/spool 'sni *.example.com' --hold-dir /data/holds --size-max 100G
   wirespool hold --list --hold-dir /data/holds
 

@@ -18,6 +18,7 @@ mod extcap;
 mod extract;
 mod extracted;
 mod failure;
+mod families;
 mod fields;
 mod find;
 mod generate;
@@ -49,7 +50,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use failure::{Outcome, Verdict, warn};
 
@@ -140,6 +141,12 @@ enum Verb {
     Attempt(confinement::AttemptFlags),
 }
 
+/// What the command line says.
+fn parsed(words: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let matches = families::grouped(Cli::command()).try_get_matches_from(words)?;
+    Cli::from_arg_matches(&matches)
+}
+
 fn run(verb: Verb) -> Outcome {
     match verb {
         Verb::Create(flags) => create::run(&flags),
@@ -208,7 +215,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     // It repeats arguments, and those may be names of files that the shell has put there: it is
     // asked again about what can be shown of them.
     let shown = |word: OsString| OsString::from(view::printable(&word.to_string_lossy()));
-    match Cli::try_parse_from(words(env::args_os().map(shown))) {
+    match parsed(words(env::args_os().map(shown))) {
         // Nobody to tell when that fails, too.
         Err(error) => drop(error.print()),
         Ok(_) => progress::say_lines(&error.render().to_string()),
@@ -227,7 +234,7 @@ fn name_silent_disks() {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse_from(words(env::args_os())) {
+    let cli = match parsed(words(env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };

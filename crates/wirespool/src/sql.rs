@@ -25,7 +25,7 @@ use crate::stdout;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  wirespool sql /data/spool 'SELECT app, count(*), sum(frame_bytes) FROM sessions GROUP BY app'
+  wirespool sql /data/spool 'SELECT app, count(*) FROM sessions GROUP BY app'
   wirespool sql /data/spool \"SELECT orig_ip, count(*) AS n FROM sessions
       WHERE start_ns >= now() - INTERVAL '1 hour' GROUP BY orig_ip ORDER BY n DESC LIMIT 10\"
   wirespool sql /data/spool 'SELECT * FROM gaps' --json

@@ -60,7 +60,7 @@ pub(crate) struct ReadFlags {
     tcpdump: Vec<OsString>,
 }
 
-/// Answer a Stenographer query with a pcap file on standard output.
+/// Answer a Stenographer query with a pcap file.
 ///
 /// Takes the arguments of Stenographer's stenocurl that concern a query: `/query -d QUERY`, with
 /// -o, -s, -m, and the headers Steno-Limit-Packets and Steno-Limit-Bytes. There is no server behind

@@ -17,7 +17,7 @@ const BITS_PER_SECOND: u64 = 1_000_000_000;
 /// Length of each run of a search.
 const SEARCH_TIME: Duration = Duration::from_secs(2);
 
-/// Prove what a recorder stores, or find the highest rate that it stores without loss.
+/// Prove that nothing is lost, or find the rate where that ends.
 ///
 /// Sends numbered packets through a pair of interfaces in a network namespace of its own, or from
 /// one given interface to another, records them with `wirespool record` in a process of its own,

@@ -22,7 +22,7 @@ const RUN_BYTES: u64 = 512 << 20;
 /// Runs that fit into a file that is made for a comparison.
 const RUNS_OF_FILE: u64 = 4;
 
-/// Find out what rate a disk guarantees, and how much traffic that is.
+/// Find out what rate a disk guarantees, as traffic.
 ///
 /// Of a directory, or a path at which nothing is yet, a file is made there, measured, and removed.
 /// A file that is there, and a device, are only read; of a volume all members, beside what the

@@ -140,12 +140,16 @@ pub(crate) fn enter(prepare: &str, test: &str) -> bool {
     false
 }
 
-/// The verbs that a help lists.
+/// The verbs that a help lists: in families, or in one list.
 pub(crate) fn verbs_of(help: &str) -> Vec<String> {
-    let list = help.split_once("Commands:\n").map_or("", |(_, behind)| behind);
+    let list = if help.contains("\nRecord packets:\n") {
+        help.split_once("\nRecord packets:\n").map(|(_, behind)| behind)
+    } else {
+        help.split_once("Commands:\n").map(|(_, behind)| behind)
+    };
+    let list = list.and_then(|list| Some(list.split_once("\nOptions:")?.0)).unwrap_or_default();
     // Behind two blanks; what a description goes on with has more.
-    let lines = list.lines().take_while(|line| !line.is_empty());
-    let verbs = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let verbs = list.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     verbs.filter(|verb| !verb.is_empty() && *verb != "help").map(str::to_owned).collect()
 }
 
