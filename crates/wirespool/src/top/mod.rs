@@ -34,7 +34,7 @@ const RING: ByteSize = ByteSize(32 << 20);
 /// Lines that somebody may scroll through; a query finds what is beyond.
 const LINES_MAX: usize = 1000;
 
-/// Who uses network, DNS, disks and processors, now or in the past.
+/// Who uses network, DNS, disks, processors, now or in the past.
 ///
 /// Shows the traffic of interfaces, of a volume or of a capture file by session, pair of hosts,
 /// host, port and protocol over 2, 10 and 40 seconds; questions to DNS with what is slow or fails;
