@@ -464,16 +464,19 @@ impl Owner {
 
     /// A suspected stripe is tried alone, and so is a suspected segment.
     fn stripes_at_a_time(&self) -> usize {
-        let first = self.in_hand.front().map(|it| it.stripe.id);
-        let is_suspect = first.is_some_and(|first| self.suspects.has_stripe(first));
+        let is_suspect = |held: &InHand| self.suspects.has_stripe(held.stripe.id);
+        let is_alone = self.in_hand.front().is_some_and(is_suspect);
         let mut closings = self.closings.iter();
-        if closings.any(|closing| is_suspect || self.suspects.has_segment(closing.first)) {
-            0
-        } else if is_suspect {
-            1
-        } else {
-            IN_HAND_MAX
+        if closings.any(|closing| is_alone || self.suspects.has_segment(closing.first)) {
+            return 0;
         }
+        if is_alone {
+            return 1;
+        }
+        // Poison comes to the front and goes; it comes again when its stretch is made anew.
+        let is_harmless =
+            |held: &&InHand| !is_suspect(held) && !self.suspects.is_poison(held.stripe.id);
+        self.in_hand.iter().take_while(is_harmless).count()
     }
 
     /// The next event among the answers that have come whole.

@@ -183,6 +183,28 @@ fn a_stripe_that_ends_two_workers_is_poison_and_the_others_have_rows() {
 }
 
 #[test]
+fn poison_among_others_is_not_sent_again_and_a_suspect_is_sent_alone() {
+    let pool = pool();
+    let ended = Arc::new(Mutex::new(Vec::new()));
+    let ends = Arc::clone(&ended);
+    let launch = faulty(Fate::Crashes, u32::MAX, move |seen| {
+        let is_meant = seen.stripe.is_some_and(|stripe| stripe.sequence % 2 == 0);
+        ends.lock().unwrap().extend(seen.stripe.filter(|_| is_meant));
+        is_meant
+    });
+    let mut owner = owner(&pool, launch);
+    // As when a stretch is made anew: the same ones, again and again.
+    for _ in 0..5 {
+        (1..=4).for_each(|sequence| owner.push(stripe(&pool, sequence)));
+        while !owner.is_idle() {
+            next(&mut owner);
+        }
+    }
+    assert_eq!(*ended.lock().unwrap(), [id(2), id(2), id(4), id(4)]);
+    assert_eq!(owner.deaths(), 4);
+}
+
+#[test]
 fn a_stripe_is_not_blamed_when_somebody_kills_workers() {
     let pool = pool();
     let mut owner = owner(&pool, faulty(Fate::IsKilled, 5, any_request));
