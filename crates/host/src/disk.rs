@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use rustix::fs::{FileType, stat};
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::drive::{self, Drive};
@@ -33,7 +34,7 @@ pub fn of(path: &Path) -> Result<Option<Disk>, Error> {
 }
 
 /// A block device as sysfs describes it. What it does not tell is absent.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Layer {
     /// The kernel's name: `sda`, `md0`, `nvme0n1p2`.
     pub name: String,

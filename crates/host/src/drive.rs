@@ -18,11 +18,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use crate::usage::children;
 
 /// What a drive tells.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Drive {
     /// In degrees Celsius.
     pub temperature_c: Option<i32>,
@@ -40,7 +41,7 @@ pub struct Drive {
 
 /// The figures of a health log that tell of a drive's end. Of what a drive does not keep there is
 /// none.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Health {
     /// The drive itself says that it fails, or may not be relied on.
     pub is_failing: bool,
@@ -61,7 +62,7 @@ pub struct Health {
 }
 
 /// A link of the PCI bus: what it runs at, and what the device could.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Link {
     /// As the kernel says it: `8.0 GT/s PCIe`.
     pub speed: String,
@@ -81,7 +82,8 @@ impl Link {
 }
 
 /// How the tracks of a drive with platters lie, as far as it tells.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Recording {
     /// Shingled, and the drive hides it: it slows down without a warning.
     DriveManaged,
@@ -94,7 +96,7 @@ pub enum Recording {
 }
 
 /// Something that could not be read.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Unread {
     /// What.
     pub what: String,

@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::number::{real, to_u64, to_usize, whole};
 use crate::plan::{Part, Plan};
 use device::{Pool, ROW_SIZE};
+use serde::{Deserialize, Serialize};
 
 /// Data columns of the stripe: the middle of what arrays have.
 const DATA_COLUMNS: u64 = 6;
@@ -17,14 +18,14 @@ const BODY_ROWS: u64 = 511;
 const STRIPE: RowAddress = RowAddress { epoch: 1, sequence: 1, sub: 0, column: 0 };
 
 /// Processor time by the columns of parity.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Cpu {
     /// Without parity, with P, with P and Q.
     pub steps: Vec<CpuStep>,
 }
 
 /// Checksums, and so many columns of parity.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CpuStep {
     /// Columns of data in a stripe.
     pub data_columns: u32,

@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use device::Device;
+use serde::{Deserialize, Serialize};
 
 use crate::bench::Bench;
 use crate::error::Error;
@@ -27,7 +28,7 @@ pub(crate) const FILES_MIN: u64 = 32;
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Files written and removed.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Files {
     /// Bytes that the files may take, the tenth that stays free included.
     pub budget_bytes: u64,
@@ -44,7 +45,7 @@ pub struct Files {
 }
 
 /// As many bytes as the directory takes.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FileLap {
     /// Bytes written.
     pub bytes: u64,
@@ -66,7 +67,7 @@ impl FileLap {
 }
 
 /// What fio said of the same job.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FioRun {
     /// Its version, as it calls itself.
     pub version: String,

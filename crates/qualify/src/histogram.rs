@@ -1,5 +1,7 @@
 //! Latencies by size, fine enough for a tail.
 
+use serde::{Deserialize, Serialize};
+
 use crate::number::to_usize;
 
 /// A latency is known to a 32nd: the five bits below the leading one choose the step.
@@ -7,7 +9,8 @@ const STEP_BITS: u32 = 5;
 const STEPS: u64 = 1 << STEP_BITS;
 
 /// Latencies by size, in steps of about 3 %.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Shape", into = "Shape")]
 pub struct Latencies {
     /// Counts by bucket, up to the last that is not empty.
     counts: Vec<u64>,
@@ -15,6 +18,46 @@ pub struct Latencies {
     sum_ns: u128,
     min_ns: u64,
     max_ns: u64,
+}
+
+/// What is written of latencies: what scripts ask for, and the histogram, which has all of it.
+#[derive(Serialize, Deserialize)]
+struct Shape {
+    count: u64,
+    min_ns: u64,
+    mean_ns: u64,
+    p50_ns: Option<u64>,
+    p90_ns: Option<u64>,
+    p99_ns: Option<u64>,
+    p99_9_ns: Option<u64>,
+    p99_99_ns: Option<u64>,
+    max_ns: u64,
+    /// The longest latency of each bucket, and its count.
+    histogram: Vec<(u64, u64)>,
+}
+
+impl From<Latencies> for Shape {
+    fn from(of: Latencies) -> Self {
+        Self {
+            count: of.count(),
+            min_ns: of.min_ns(),
+            mean_ns: of.mean_ns(),
+            p50_ns: of.quantile_ns(500_000),
+            p90_ns: of.quantile_ns(900_000),
+            p99_ns: of.quantile_ns(990_000),
+            p99_9_ns: of.quantile_ns(999_000),
+            p99_99_ns: of.quantile_ns(999_900),
+            max_ns: of.max_ns(),
+            histogram: of.buckets().collect(),
+        }
+    }
+}
+
+impl From<Shape> for Latencies {
+    fn from(shape: Shape) -> Self {
+        let Shape { histogram, min_ns, max_ns, mean_ns, .. } = shape;
+        Self::from_buckets(&histogram, (min_ns, max_ns, mean_ns))
+    }
 }
 
 impl Latencies {

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use device::ROW_SIZE;
+use serde::{Deserialize, Serialize};
 
 use crate::bench::Bench;
 use crate::error::Error;
@@ -17,14 +18,14 @@ pub(crate) const DEPTHS: [u32; 4] = [1, 8, 64, 256];
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Random writes of 4 KiB.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Iops {
     /// By the writes under way, the fewest first.
     pub steps: Vec<IopsStep>,
 }
 
 /// So many under way.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct IopsStep {
     /// Writes under way at a time.
     pub depth: u32,

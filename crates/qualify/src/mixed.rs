@@ -1,5 +1,7 @@
 //! Writing beside readers: what they cost.
 
+use serde::{Deserialize, Serialize};
+
 use core::ops::Range;
 
 use crate::bench::Bench;
@@ -18,7 +20,7 @@ const STRETCHES: u64 = 3;
 const STREAM_SHARE: u64 = 5;
 
 /// Writing without and with readers.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Mixed {
     /// What the readers asked for.
     pub load: ReadLoad,

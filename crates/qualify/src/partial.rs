@@ -5,6 +5,8 @@
 //! than a quarter of the pool is in use, so what three quarters of the pool carry is carried on the
 //! way, and the way is as long as what recording leaves of the disks' time.
 
+use serde::{Deserialize, Serialize};
+
 use crate::number::{real, whole};
 use crate::report::{Fill, PartResult, Sweep, SweepStep, Target};
 use crate::trace::Trace;
@@ -18,7 +20,7 @@ const PLACES: usize = 64;
 const BATCH_BYTES: u64 = 8 << 20;
 
 /// What is guaranteed where only the first part of the surface is used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Share {
     /// Of the surface, from its first byte on.
     pub percent: u8,
@@ -37,7 +39,7 @@ pub struct Share {
 }
 
 /// What is guaranteed while members are gone and new ones are given what they lack.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Lost {
     /// Members that are gone.
     pub members: u8,

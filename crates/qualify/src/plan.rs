@@ -5,12 +5,14 @@ use core::str::FromStr;
 use core::time::Duration;
 
 use device::ROW_SIZE;
+use serde::{Deserialize, Serialize};
 
 use crate::number::to_u64;
 use crate::readers::ReadLoad;
 
 /// A part of a qualification.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Part {
     /// Rates at places of the surface.
     Sweep,

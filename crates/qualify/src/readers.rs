@@ -6,6 +6,7 @@
 //! up is seen late, never early, so that no guarantee is too high by it.
 
 use device::{Buffer, Pool, ROW_SIZE};
+use serde::{Deserialize, Serialize};
 
 use crate::bench::Bench;
 use crate::error::Error;
@@ -19,7 +20,7 @@ const STREAM_BYTES: u64 = 1 << 20;
 const BURST: u64 = 8;
 
 /// What readers ask for.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReadLoad {
     /// Streams that read on from places of their own.
     pub streams: u32,
@@ -30,7 +31,7 @@ pub struct ReadLoad {
 }
 
 /// What readers got.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReadResult {
     /// Bytes of the streams.
     pub stream_bytes: u64,

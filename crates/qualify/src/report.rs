@@ -3,6 +3,7 @@
 use core::ops::Range;
 
 use host::disk::Layer;
+use serde::{Deserialize, Serialize};
 use units::Timestamp;
 
 use crate::cpu::Cpu;
@@ -20,11 +21,12 @@ pub const CURVE_POOLS: [u64; 9] =
     [16 << 20, 64 << 20, 256 << 20, 512 << 20, 1 << 30, 2 << 30, 4 << 30, 8 << 30, 16 << 30];
 
 /// A whole qualification.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Qualification {
     /// What was looked at.
     pub target: Target,
     /// When it began.
+    #[serde(rename = "started_ns", with = "as_ns")]
     pub started: Timestamp,
     /// How long it took; of a modelled disk, in its own time.
     pub ns: u64,
@@ -40,6 +42,21 @@ pub struct Qualification {
     pub unfinished: Option<Part>,
     /// What the user should know of how it was measured.
     pub notes: Vec<String>,
+}
+
+/// A time as nanoseconds since 1970.
+mod as_ns {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use units::Timestamp;
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
+    pub(super) fn serialize<S: Serializer>(time: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_i64(time.0)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
+        i64::deserialize(from).map(Timestamp)
+    }
 }
 
 impl Qualification {
@@ -66,7 +83,8 @@ impl Qualification {
 }
 
 /// What a target is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TargetKind {
     /// A file made for it, and removed.
     OwnFile,
@@ -79,7 +97,7 @@ pub enum TargetKind {
 }
 
 /// What was looked at.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Target {
     /// Its kind.
     pub kind: TargetKind,
@@ -92,7 +110,8 @@ pub struct Target {
 }
 
 /// What one part found.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "part", rename_all = "snake_case")]
 pub enum PartResult {
     /// Rates at places of the surface.
     Sweep(Sweep),
@@ -138,7 +157,7 @@ impl PartResult {
 }
 
 /// Rates at places of the surface, each from a run of blocks of its own.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Sweep {
     /// Written, and not read.
     pub is_write: bool,
@@ -149,7 +168,7 @@ pub struct Sweep {
 }
 
 /// One place of a sweep.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SweepStep {
     /// Its first byte.
     pub offset: u64,
@@ -184,7 +203,7 @@ impl Sweep {
 }
 
 /// A stretch of writing.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Fill {
     /// Bytes of a block.
     pub block_bytes: u64,
@@ -193,12 +212,14 @@ pub struct Fill {
     /// In order of time; about the same bytes in each.
     pub windows: Vec<Window>,
     /// Some of its writes, evenly from all of them.
+    #[serde(default)]
     pub samples: Vec<Sample>,
     /// What it guarantees by the size of the pool.
     pub curve: Vec<CurvePoint>,
     /// Rows read back behind it that held what was written, and those that did not.
     pub verified: Option<Verified>,
     /// Its completions. Not kept in files: the curve is.
+    #[serde(skip)]
     pub trace: Trace,
 }
 
@@ -240,7 +261,7 @@ impl Fill {
 }
 
 /// Some of a fill's writes, one after another.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Window {
     /// When the last of them was done, since the beginning of the fill.
     pub end_ns: u64,
@@ -255,7 +276,7 @@ pub struct Window {
 }
 
 /// When and where a write was done.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Sample {
     /// Since the beginning of the fill.
     pub end_ns: u64,
@@ -264,7 +285,7 @@ pub struct Sample {
 }
 
 /// What a pool of this size makes of a disk.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CurvePoint {
     /// Bytes of memory between capture and disk.
     pub pool_bytes: u64,
@@ -273,7 +294,7 @@ pub struct CurvePoint {
 }
 
 /// Rows that were read back behind a fill.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Verified {
     /// Rows looked at.
     pub rows: u64,
@@ -282,7 +303,7 @@ pub struct Verified {
 }
 
 /// Two fills that lie differently in time: what follows the place, and what the bytes written.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Passes {
     /// From the first byte on.
     pub first: Fill,
@@ -299,7 +320,8 @@ pub struct Passes {
 }
 
 /// What the rate of a target follows.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// Nothing: it is the same within a few percent.
     #[default]
@@ -315,7 +337,7 @@ pub enum Cause {
 }
 
 /// Throughput by the bytes between two jumps.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Extents {
     /// By extent, the smallest first.
     pub steps: Vec<ExtentStep>,
@@ -329,7 +351,7 @@ pub struct Extents {
 }
 
 /// One size of extents.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ExtentStep {
     /// Bytes from one jump to the next.
     pub extent_bytes: u64,
@@ -347,7 +369,7 @@ impl ExtentStep {
 }
 
 /// Writes that arrive at a constant rate whatever the disk does.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Latency {
     /// Bytes a second that arrived.
     pub offered_bytes_per_s: u64,
@@ -366,7 +388,7 @@ pub struct Latency {
 }
 
 /// One of the longest writes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct SlowWrite {
     /// From submission to its end.
     pub latency_ns: u64,
@@ -377,7 +399,7 @@ pub struct SlowWrite {
 }
 
 /// Reads of 4 KiB at random places, one at a time.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Reads {
     /// All of them.
     pub latency: Latencies,

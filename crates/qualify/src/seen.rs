@@ -1,5 +1,7 @@
 //! What a measurement shows of a disk, beside what the disk claims to be.
 
+use serde::Serialize;
+
 use crate::report::{Cause, Extents, PartResult, Passes, Reads};
 
 /// A jump, or a random read, below this is none of an arm: half a turn at 15 000 a minute is 2 ms.
@@ -10,7 +12,7 @@ const NO_ARM_NS: u64 = 1_000_000;
 const CLEANING: u64 = 500;
 
 /// What was seen. What no part could show is `None`.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize)]
 pub struct Seen {
     /// It has an arm that must move and platters that must turn.
     pub turns: Option<bool>,

@@ -1,5 +1,7 @@
 //! What follows from the parts: the rate that is guaranteed, and whether it is enough.
 
+use serde::{Deserialize, Serialize};
+
 use core::ops::Range;
 
 use crate::fill::ring_order;
@@ -30,7 +32,8 @@ pub struct Ask {
 }
 
 /// The order in which the surface is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Order {
     /// From the first byte to the last: files, flash.
     FirstToLast,
@@ -39,7 +42,7 @@ pub enum Order {
 }
 
 /// Rates of one order of writing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Judged {
     /// The part that it follows from.
     pub basis: Part,
@@ -64,7 +67,8 @@ pub struct Judged {
 }
 
 /// Whether a rate is carried.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// Yes.
     Fits,
@@ -75,7 +79,7 @@ pub enum Answer {
 }
 
 /// What follows.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Verdict {
     /// By order and part; the first is the one that the answer stands on.
     pub judged: Vec<Judged>,
@@ -90,13 +94,15 @@ pub struct Verdict {
     /// The rate asked for, if any.
     pub asked: Option<Asked>,
     /// What it comes to where less of the surface is used; empty where no rate has a place.
+    #[serde(default)]
     pub shares: Vec<Share>,
     /// What it comes to with one and two members gone; empty where members are not known.
+    #[serde(default)]
     pub lost: Vec<Lost>,
 }
 
 /// The guarantee while somebody reads.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WithReaders {
     /// The pool that what readers cost was found with.
     pub pool_bytes: u64,
@@ -111,7 +117,7 @@ pub struct WithReaders {
 }
 
 /// A rate that was asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Asked {
     /// Bits a second on the link.
     pub bits_per_s: u64,

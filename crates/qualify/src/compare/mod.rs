@@ -10,6 +10,7 @@ mod reports;
 
 use core::ops::Range;
 
+use serde::{Deserialize, Serialize};
 use units::Random;
 
 pub use reports::compare_reports;
@@ -60,7 +61,7 @@ impl Contest {
 }
 
 /// What a comparison found.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Comparison {
     /// Written to; else they were read, because one of them may only be read.
     pub is_write: bool,
@@ -73,7 +74,7 @@ pub struct Comparison {
 }
 
 /// What was found of one of the targets.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Contender {
     /// What it is called.
     pub name: String,
@@ -98,7 +99,7 @@ pub struct Contender {
 }
 
 /// Two modes of a rate.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TwoModes {
     /// The slower one.
     pub lower_bytes_per_s: u64,
@@ -111,7 +112,7 @@ pub struct TwoModes {
 }
 
 /// A rate that changed.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RateChange {
     /// When, since the comparison began.
     pub begin_ns: u64,
@@ -128,7 +129,7 @@ pub struct RateChange {
 }
 
 /// A factor that separates two modes.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FactorFound {
     /// What it is called.
     pub name: String,
@@ -141,7 +142,7 @@ pub struct FactorFound {
 }
 
 /// A target against the first one.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct EffectFound {
     /// The place of the target among all.
     pub target: u32,
@@ -160,7 +161,8 @@ pub struct EffectFound {
 }
 
 /// What is compared.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Measure {
     /// Bytes a second.
     #[default]
@@ -172,7 +174,7 @@ pub enum Measure {
 }
 
 /// One run of one target.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Run {
     /// From 0 on.
     pub round: u32,
@@ -212,7 +214,7 @@ impl Run {
 }
 
 /// Some of the bytes of a run.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RateWindow {
     /// Bytes of it.
     pub bytes: u64,
@@ -228,7 +230,7 @@ impl RateWindow {
 }
 
 /// Something that was recorded.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Fact {
     /// What it is called.
     pub name: String,
