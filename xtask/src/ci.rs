@@ -65,7 +65,6 @@ pub(crate) fn run() -> bool {
         // Skipped tests print why; without this flag the output of a passing test is thrown away.
         Ok(read(tally, &mut tests(&["--show-output"]))? || passes_alone(tally)?)
     });
-    check("ringmodel", &mut tally, || cargo(&["run", "--quiet", "--locked", "-p", "ringmodel"]));
     check("sim", &mut tally, || {
         // More than 100 000 crashes.
         let sim = ["run", "--quiet", "--locked", "--profile", "sim", "-p", "sim", "--"];

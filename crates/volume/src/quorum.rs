@@ -141,3 +141,6 @@ pub(crate) fn epoch_used(heads: &Heads<'_>) -> bool {
         })
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,7 +19,7 @@ const ROWS: [&[&str]; 11] = [
     &["view", "sql"],
     &["tui", "web"],
     &["wirespool"],
-    &["ringmodel", "sim", "lab", "bench", "xtask", "fuzz"],
+    &["sim", "lab", "bench", "xtask", "fuzz"],
 ];
 
 /// The doors: the only row that may call the operating system.

@@ -16,7 +16,7 @@ use crate::ring::{Ring, boxed, disk};
 /// Shapes that survive the loss of a member.
 const SHAPES: [(u8, u8); 6] = [(1, 1), (1, 2), (2, 1), (2, 2), (4, 2), (3, 2)];
 
-fn make_whole(ring: &Ring, disks: &[Modelled], writer: &mut Writer) -> Resilvered {
+pub(crate) fn make_whole(ring: &Ring, disks: &[Modelled], writer: &mut Writer) -> Resilvered {
     let open = |writer: &Writer| {
         let disks = disks.iter().map(|disk| Box::new(disk.clone()) as Box<dyn ReadAt>);
         Reader::of_mounted(disks.collect(), writer)

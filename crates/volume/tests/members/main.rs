@@ -16,3 +16,4 @@ mod grow;
 mod late;
 mod life;
 mod ring;
+mod rules;
