@@ -10,6 +10,8 @@ use volume::{Damage, Error, Reader, Span, StripeInSlot, VerifyReport, verify};
 
 use crate::content::{RowOf, packets_of};
 use crate::counters::Counters;
+use crate::disks::Disks;
+use crate::pieces::Place;
 use crate::truth::{Fact, Fate, Pending, Truth};
 
 /// A promise that was broken.
@@ -41,12 +43,14 @@ pub(crate) struct Scene {
 struct Shown {
     kind: Kind,
     bad_rows: Vec<u16>,
+    cid: [u8; 32],
 }
 
 /// One look at the volume.
 pub(crate) struct Look<'a> {
     pub(crate) truth: &'a mut Truth,
     pub(crate) reader: &'a Reader,
+    pub(crate) disks: &'a Disks,
     pub(crate) scene: Scene,
     pub(crate) counters: &'a mut Counters,
     shown: BTreeMap<(StripeId, u8), Shown>,
@@ -55,11 +59,11 @@ pub(crate) struct Look<'a> {
 impl<'a> Look<'a> {
     pub(crate) fn new(
         truth: &'a mut Truth,
-        reader: &'a Reader,
+        (reader, disks): (&'a Reader, &'a Disks),
         scene: Scene,
         counters: &'a mut Counters,
     ) -> Self {
-        Self { truth, reader, scene, counters, shown: BTreeMap::new() }
+        Self { truth, reader, disks, scene, counters, shown: BTreeMap::new() }
     }
 
     fn geometry(&self) -> Geometry {
@@ -108,7 +112,8 @@ impl<'a> Look<'a> {
             self.truth.facts.entry(id).and_modify(|fact| fact.first_row = first_row);
             self.counters.add("reads repaired", u64::from(piece.repaired));
             self.counters.add("reads behind damage", u64::from(piece.behind_damage));
-            self.shown.insert((id, column), Shown { kind, bad_rows: piece.bad_rows });
+            let (cid, bad_rows) = (piece.head.cid, piece.bad_rows);
+            self.shown.insert((id, column), Shown { kind, bad_rows, cid });
         }
         Ok(())
     }
@@ -236,8 +241,8 @@ impl<'a> Look<'a> {
                 ("verify: no head is left", heads.good == 0)
             }
             Some(fact) if fact.holders & member == 0 => (
-                "excused: verify names a member of which nothing is certain",
-                !damage.repairable || is_damaged(fact, member),
+                "verify: damage that a disk shows",
+                self.on_disk(id, fact, member).as_ref() == Some(&damage.rows),
             ),
             Some(fact) => (
                 "verify: damage that was done",
@@ -249,6 +254,23 @@ impl<'a> Look<'a> {
             return Ok(());
         }
         broken(format!("verify reports what was not damaged: {damage:?}; known: {kept:?}"))
+    }
+
+    /// What is wrong with the piece of a stripe on one member, by its disk, where nobody knows what
+    /// became of it. `None`: nothing.
+    fn on_disk(&self, id: StripeId, fact: &Fact, member: u32) -> Option<Vec<u16>> {
+        let member = u8::try_from(member.trailing_zeros()).expect("a member");
+        let shown = self.shown.get(&(id, 0))?;
+        let geometry = self.geometry();
+        let place = Place {
+            geometry: &geometry,
+            key: &self.reader.superblock().head_key,
+            id,
+            cid: shown.cid,
+            first_row: fact.first_row?,
+            member,
+        };
+        place.damage(fact, self.disks.get(member))
     }
 
     fn check_all_reported(&self, span: Span, report: &VerifyReport) -> Verdict {
@@ -265,10 +287,18 @@ impl<'a> Look<'a> {
             }
             for member in 0..self.geometry().columns() {
                 let bit = 1_u32 << member;
-                let certain = fact.holders & self.scene.readable & !self.scene.doubtful & bit != 0;
+                let is_read = self.scene.readable & !self.scene.doubtful & bit != 0;
                 let is_whole = self.reader.membership().is_whole_at(member, id.sequence);
                 let is_reported = reported.get(&id).is_some_and(|members| members & bit != 0);
-                if certain && is_whole && is_damaged(fact, bit) && !is_reported {
+                if !is_read || !is_whole || is_reported {
+                    continue;
+                }
+                let is_damaged = if fact.holders & bit != 0 {
+                    is_damaged(fact, bit)
+                } else {
+                    self.on_disk(id, fact, bit).is_some()
+                };
+                if is_damaged {
                     return broken(format!("verify does not name {id} on {member}: {fact:?}"));
                 }
             }

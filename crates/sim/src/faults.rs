@@ -376,7 +376,8 @@ impl History {
         self.truth.acknowledge(newest);
         let here = bits(reader.membership().present());
         let scene = Scene { readable: here, doubtful: 0, may_revive: false, exact: true };
-        let mut look = Look::new(&mut self.truth, &reader, scene, &mut self.counters);
+        let mut look =
+            Look::new(&mut self.truth, (&reader, &self.disks), scene, &mut self.counters);
         look.read()?;
         look.verify()?;
         self.counters.add("readers beyond the budget", 1);

@@ -11,8 +11,9 @@ use crate::check::{Look, Scene, Verdict, Violation, broken};
 use crate::counters::Counters;
 use crate::disks::Disks;
 use crate::plan::{Mode, Plan};
+use crate::quorum::{may_refuse, newest_start};
 use crate::random::{Random, mix};
-use crate::truth::Truth;
+use crate::truth::{Fate, Truth};
 
 /// Mounts that may fail one after the other before somebody asks why.
 const ATTEMPTS: u64 = 40;
@@ -199,8 +200,11 @@ impl History {
         let Some(span) = reader.span() else { return Ok(()) };
         let shown = span.acknowledged;
         let most = self.truth.acknowledged.max(self.truth.stop);
-        if shown > most && (self.truth.epoch_unseen || self.bad != 0) {
-            self.counters.add("excused: a reader shows what an unseen epoch kept", 1);
+        let may_begin = || newest_start(&self.disks, readable) >= shown.sequence;
+        if shown > most && self.bad != 0 {
+            self.counters.add("excused: with a bad member a reader shows more", 1);
+        } else if shown > most && self.truth.epoch_unseen && may_begin() {
+            self.counters.add("readers that show what a cut mount kept", 1);
         } else if shown > most {
             let known = self.truth.acknowledged;
             return broken(format!("a reader shows {shown}, acknowledged is {known}"));
@@ -210,7 +214,7 @@ impl History {
         let scene = self.scene(readable);
         // What an unfinished mount judged may be shown now and judged otherwise by the next.
         let mut truth = self.truth.clone();
-        Look::new(&mut truth, &reader, scene, &mut self.counters)
+        Look::new(&mut truth, (&reader, &self.disks), scene, &mut self.counters)
             .read()
             .map_err(at("before a mount"))?;
         Ok(())
@@ -380,14 +384,18 @@ impl History {
         let is_new = self.truth.acknowledged == StripeId::default();
         let needed = if is_new { columns } else { data.max(columns + 1 - data) };
         if refused && certain < u32::from(needed) {
-            let is_certain = here.count_ones() < u32::from(needed);
-            let how = if is_certain {
-                "mounts refused with too few members"
-            } else {
-                "excused: a mount is refused while epochs may be unseen"
-            };
-            self.counters.add(how, 1);
-            return Ok(());
+            if here.count_ones() < u32::from(needed) {
+                self.counters.add("mounts refused with too few members", 1);
+                return Ok(());
+            }
+            // Epochs may have begun unseen: what the disks say of them decides. One that fails in
+            // the mount may have been asked before.
+            let kept = self.truth.facts.iter().rev().find(|(_, fact)| fact.fate == Fate::Kept);
+            let known = (u32::from(data), kept.map_or(0, |(id, _)| id.sequence));
+            if [here, present].iter().any(|&here| may_refuse(&self.disks, here, known)) {
+                self.counters.add("mounts refused by what the superblocks say", 1);
+                return Ok(());
+            }
         }
         broken(format!("OVER-REFUSAL: a mount by {here:b} of {present:b} fails: {error}"))
     }
@@ -513,7 +521,8 @@ impl History {
         }
         self.truth.take_part(present, epoch.sequence);
         let scene = self.scene(readable);
-        let mut look = Look::new(&mut self.truth, &reader, scene, &mut self.counters);
+        let mut look =
+            Look::new(&mut self.truth, (&reader, &self.disks), scene, &mut self.counters);
         look.read().map_err(at("after a mount"))?;
         look.verify().map_err(at("after a mount"))?;
         look.settle(present);

@@ -325,7 +325,7 @@ impl History {
         }
         self.counters.add("readers beside a writer", 1);
         let scene = self.scene(readable);
-        Look::new(&mut self.truth, &reader, scene, &mut self.counters)
+        Look::new(&mut self.truth, (&reader, &self.disks), scene, &mut self.counters)
             .read()
             .map_err(at("beside"))?;
         Ok(())
