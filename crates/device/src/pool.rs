@@ -10,24 +10,28 @@
 
 #![expect(unsafe_code, reason = "one mapping is cut into buffers with their own life times")]
 
+// The paths hold where the crate `schedules` takes this file, too.
+#[path = "pool/ahead.rs"]
 mod ahead;
 #[cfg(not(miri))]
+#[path = "pool/mapping.rs"]
 mod mapping;
 #[cfg(miri)]
 #[path = "pool/heap.rs"]
 mod mapping;
+#[path = "pool/shared.rs"]
 mod shared;
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
 use core::time::Duration;
 use std::os::fd::BorrowedFd;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 use stage::Key;
+use stage::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
+use stage::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 pub use ahead::Ahead;
 use mapping::Mapping;

@@ -6,13 +6,12 @@
 //! tells readers. So an answer reaches up to now by the one way that packets have, and what it
 //! shows is durable.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-
 use core::time::Duration;
 
 use format::head::StripeId;
 use stage::Key;
+use stage::sync::atomic::{AtomicU64, Ordering};
+use stage::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A handle on one recording; clones share it.
 #[derive(Clone, Debug, Default)]

@@ -1,12 +1,12 @@
 //! Bounded queues between threads: those of the standard library.
 
 use core::time::Duration;
-use std::sync::Arc;
-use std::sync::mpsc::{
+
+use crate::sync::Arc;
+use crate::sync::mpsc::{
     self, RecvError, RecvTimeoutError, SendError, SyncSender, TryRecvError, TrySendError,
     sync_channel,
 };
-
 use crate::{Current, Key, current, wake};
 
 /// A queue of at most `bound` values. On a stage one of none has no use but to be closed.

@@ -7,6 +7,7 @@
 //! events, and threads that wait for each other are seen at once.
 
 mod channel;
+pub mod sync;
 mod threads;
 
 use core::cell::RefCell;

@@ -9,7 +9,7 @@ const ROWS: [&[&str]; 11] = [
     &["units", "stage"],
     &["wire", "statistics"],
     &["app", "format", "parity"],
-    &["capture", "device", "host", "sandbox"],
+    &["capture", "device", "host", "sandbox", "schedules"],
     &["guard", "volume", "session", "index", "query"],
     &["indexer"],
     &[

@@ -1,8 +1,9 @@
 //! Memory is found for buffers before they are taken for the first time.
 
 use std::io;
-use std::sync::{Arc, PoisonError};
-use std::thread::{self, JoinHandle};
+
+use stage::sync::thread::{self, JoinHandle};
+use stage::sync::{Arc, PoisonError};
 
 use super::{Inner, Pool};
 

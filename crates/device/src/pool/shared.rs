@@ -185,4 +185,5 @@ impl fmt::Debug for SharedPool {
 
 #[cfg(test)]
 #[cfg(not(miri))]
+#[path = "shared/tests.rs"]
 mod tests;
