@@ -8,7 +8,7 @@ use std::thread;
 
 use format::directory::SegmentEntry;
 use format::head::{Head, Kind, StripeId, VolumeId};
-use index::{Catalog, Files, Identity, Segment};
+use index::{Catalog, Files, Identity, LookUp, Needed, Segment};
 use indexer::Workers;
 use units::Timestamp;
 use volume::{Reader, Span};
@@ -356,6 +356,22 @@ impl Archive {
     ) -> bool {
         let heads = self.reader.heads(sequence);
         heads.is_none_or(|heads| heads.iter().any(|head| holds_packets(head, &stripes)))
+    }
+
+    /// The name of the recording whose epoch this is, as a segment beside this stripe has it: heads
+    /// do not say it.
+    pub(crate) fn recording_of(&self, epoch: u32, stripe: StripeId) -> Option<String> {
+        let segments = self.catalog.select(&(Timestamp::MIN..=Timestamp::MAX));
+        let behind = segments.partition_point(|entry| entry.summary.first < stripe);
+        let (before, behind) = segments.split_at(behind);
+        let beside = before.last().into_iter().chain(behind.first());
+        let metas = beside.filter_map(|entry| {
+            match self.catalog.look_up(entry, self.cache.as_ref(), &Needed::default()) {
+                LookUp::Found(segment) => Some(segment.meta().clone()),
+                LookUp::Absent | LookUp::RuledOut(_) => None,
+            }
+        });
+        metas.filter(|meta| meta.epoch == epoch).find_map(|meta| meta.recording)
     }
 
     /// Makes filters over groups of segments where enough have none, for the next question; that

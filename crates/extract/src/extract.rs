@@ -13,6 +13,7 @@ use units::Clock;
 use crate::archive::Archive;
 use crate::explain::{Explain, Stopwatch};
 use crate::losses::Losses;
+use crate::met::NamesMet;
 use crate::output::{Outputs, Target};
 use crate::request::Request;
 use crate::statement::{Asked, Manifest};
@@ -44,6 +45,8 @@ pub struct ExtractReport {
     pub explain: Explain,
     /// Every reader of the output went away before its end.
     pub reader_gone: bool,
+    /// The interfaces and recordings that it met.
+    pub met: NamesMet,
 }
 
 /// Writes the packets of the sessions that match. `progress` is asked after every piece and may
@@ -98,7 +101,8 @@ pub(crate) fn run<'a>(
     }
     let rewritten_packets = done.outputs.rewritten_packets();
     let outputs = done.outputs.finish(&notes.completeness.to_string())?;
-    let Notes { completeness, explain } = notes;
+    let Notes { completeness, explain, met } = notes;
+    let met = met.with_heads(&completeness);
     let manifest = Manifest {
         query: request.query_text.to_owned(),
         asked: Asked::of(request),
@@ -113,5 +117,5 @@ pub(crate) fn run<'a>(
     };
     let packets = manifest.outputs.iter().map(|output| output.packets).sum();
     let reader_gone = done.reader_gone;
-    Ok(ExtractReport { packets, rewritten_packets, manifest, explain, reader_gone })
+    Ok(ExtractReport { packets, rewritten_packets, manifest, explain, reader_gone, met })
 }

@@ -15,6 +15,7 @@ use crate::choice::look;
 use crate::completeness::Completeness;
 use crate::explain::{Explain, Stopwatch};
 use crate::known::Known;
+use crate::met::NamesMet;
 use crate::newest::newest;
 use crate::scan::{Identity, PIECES, Scan, Step, Wanted};
 use crate::sessions::{Sessions, Told, columns_with};
@@ -76,6 +77,8 @@ pub struct FindReport {
     pub completeness: Completeness,
     /// What it cost.
     pub explain: Explain,
+    /// The interfaces and recordings that it met.
+    pub met: NamesMet,
 }
 
 /// Which sessions to find, and how much of them.
@@ -157,7 +160,8 @@ pub fn find_columns(
     let mut completeness = notes.completeness;
     completeness.limited = shown.limited;
     completeness.stopped = flow.is_break() && !shown.limited;
-    Ok(FindReport { sessions: shown.count, completeness, explain })
+    let met = notes.met.with_heads(&completeness);
+    Ok(FindReport { sessions: shown.count, completeness, explain, met })
 }
 
 /// Calls `visit` with the rows of the sessions that match, as far as they lie in the query's times,
@@ -197,9 +201,10 @@ pub fn find_rows(
         })?;
     }
     notes.explain.select_ns = watch.lap();
-    let Notes { mut completeness, explain } = notes;
+    let Notes { mut completeness, explain, met } = notes;
     completeness.stopped = flow.is_break();
-    Ok(FindReport { sessions: 0, completeness, explain })
+    let met = met.with_heads(&completeness);
+    Ok(FindReport { sessions: 0, completeness, explain, met })
 }
 
 /// What [`find_rows`] tells on its way.

@@ -37,6 +37,7 @@ mod known;
 mod losses;
 mod matching;
 mod merge;
+mod met;
 mod newest;
 mod order;
 mod output;
@@ -74,6 +75,7 @@ pub use find::{Event, FindReport, Found, Held, RowEvent, Sought, find, find_colu
 pub use follow::follow;
 pub use losses::Loss;
 pub use merge::MergeMemory;
+pub use met::NamesMet;
 pub use output::{OpenOutput, OpenSession, OutputSummary, SessionStart, Target};
 pub use payload::{Pattern, PatternError};
 pub use recorder::Recorder;

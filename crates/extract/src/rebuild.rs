@@ -69,9 +69,9 @@ pub(crate) struct Stretch {
 pub(crate) type Visit<'v> = dyn FnMut(Stretch, &mut Notes) -> Result<ControlFlow<()>, Error> + 'v;
 
 /// Indexes the data stripes of `part` that are not `covered`.
-pub(crate) fn rebuild(
-    archive: &Archive,
-    part: &Part,
+pub(crate) fn rebuild<'a>(
+    archive: &'a Archive,
+    part: &'a Part,
     covered: &Covered,
     notes: &mut Notes,
     visit: &mut Visit<'_>,
@@ -79,7 +79,7 @@ pub(crate) fn rebuild(
     let mut builder = Builder::new(archive, part)?;
     let mut from = part.first;
     loop {
-        let flow = builder.index(archive, from..=part.last, covered, (notes, visit))?;
+        let flow = builder.index(from..=part.last, covered, (notes, visit))?;
         match flow {
             Flow::Ended => return Ok(ControlFlow::Continue(())),
             Flow::Stopped => return Ok(ControlFlow::Break(())),
@@ -115,6 +115,7 @@ fn times_of(head: &Head) -> Times {
 }
 
 struct Builder<'a> {
+    archive: &'a Archive,
     owner: Owner,
     memory: Pool,
     open: Option<Open>,
@@ -132,7 +133,7 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(archive: &Archive, part: &'a Part) -> Result<Self, Error> {
+    fn new(archive: &'a Archive, part: &'a Part) -> Result<Self, Error> {
         let config = Config { vlan_in_key: archive.vlan_in_key, ..Config::default() };
         // The secret of the volume keeps senders from choosing tuples that collide.
         let [seed, ..] = archive.reader.superblock().head_key.0.as_chunks().0 else {
@@ -147,6 +148,7 @@ impl<'a> Builder<'a> {
             workers: archive.workers.clone(),
         });
         Ok(Self {
+            archive,
             owner,
             memory,
             open: None,
@@ -163,11 +165,11 @@ impl<'a> Builder<'a> {
     /// Indexes stripes until they end or the indexer dies.
     fn index(
         &mut self,
-        archive: &Archive,
         stripes: core::ops::RangeInclusive<StripeId>,
         covered: &Covered,
         (notes, visit): (&mut Notes, &mut Visit<'_>),
     ) -> Result<Flow, Error> {
+        let archive = self.archive;
         let tail = archive.tail();
         let places: Vec<Place> = (stripes.start().sequence.max(tail)..=stripes.end().sequence)
             .filter(|&sequence| archive.may_hold_packets(sequence, stripes.clone()))
@@ -337,7 +339,7 @@ impl<'a> Builder<'a> {
             missed_packets: 0,
             left_out: Vec::new(),
             index_bytes_max: u64::MAX,
-            recording: None,
+            recording: self.archive.recording_of(open.epoch, open.first),
             rest,
         };
         let event = match self.owner.close(closing, &SystemClock) {

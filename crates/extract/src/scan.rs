@@ -426,6 +426,7 @@ impl<'a> Scan<'a> {
             return self.rebuilt((part, edge, is_apart), &Covered::default(), notes, visit);
         };
         let meta = found.segment.meta();
+        notes.met.add_segment(meta);
         notes.completeness.add_gaps(&meta.gaps, *self.times.start(), *self.times.end());
         if meta.unread_packets > 0 && self.asks_for_names() {
             let unread = &mut notes.completeness.unread_packets;
@@ -700,6 +701,7 @@ impl<'a> Scan<'a> {
                 *unindexed = unindexed.saturating_add(stretch.packets);
             }
             notes.completeness.add_gaps(&stretch.gaps, from, to);
+            notes.met.add_rows(&stretch.rows);
             let first = stretch.first;
             let step = Step::Part {
                 first: part.first,

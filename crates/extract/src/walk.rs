@@ -12,6 +12,7 @@ use volume::{Reader, StripeInSlot};
 use crate::archive::Archive;
 use crate::completeness::{Completeness, DamageKind};
 use crate::explain::Explain;
+use crate::met::NamesMet;
 use crate::slots::{ColumnRead, Place, SlotRead, read_slots};
 use crate::{Error, Options};
 
@@ -26,6 +27,7 @@ pub(crate) type Flow = Result<ControlFlow<()>, Error>;
 pub(crate) struct Notes {
     pub(crate) completeness: Completeness,
     pub(crate) explain: Explain,
+    pub(crate) met: NamesMet,
 }
 
 impl Notes {
@@ -38,6 +40,7 @@ impl Notes {
     /// too, but what is counted or bounded by times is counted by the one that answers.
     pub(crate) fn add_aside(&mut self, own: Self) {
         self.explain = self.explain.with_cost_of(own.explain);
+        self.met.add(&own.met);
         for damage in own.completeness.damage {
             self.completeness.add_damage(damage.stripe, damage.kind);
         }
@@ -53,6 +56,7 @@ impl Notes {
     pub(crate) fn add(&mut self, own: &Self) {
         self.explain = own.explain;
         self.completeness.add(&own.completeness);
+        self.met.add(&own.met);
     }
 }
 

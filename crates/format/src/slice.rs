@@ -7,6 +7,7 @@
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::str::FromStr;
+use std::sync::Arc;
 
 use units::Timestamp;
 use wire::{FiveTuple, Recognised, TcpOptions, Tunnel};
@@ -239,6 +240,15 @@ impl fmt::Debug for SparseNames {
     }
 }
 
+/// Where packets were recorded, by name: what a segment says besides its rows.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct SourceNames {
+    /// Name of the interface, given by the system or the capture file.
+    pub interface: Option<String>,
+    /// Name of the recording, where it was given one.
+    pub recording: Option<String>,
+}
+
 /// One session's row in one segment. Counters are those of this slice; state, history and names are
 /// those of the whole session up to the end of this slice.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -282,6 +292,9 @@ pub struct Slice {
     pub names: SparseNames,
     /// Interface of the first packet.
     pub interface: u32,
+    /// Names of that interface and of its recording. No column has them: whoever knows the segment
+    /// adds them, and its rows share them.
+    pub source: Option<Arc<SourceNames>>,
     /// Pieces that hold packets of this slice, ascending, distinct.
     pub pieces: Vec<PieceSpan>,
 }
@@ -310,12 +323,13 @@ impl Slice {
             app: None,
             names: SparseNames::default(),
             interface: 0,
+            source: None,
             pieces: Vec::new(),
         }
     }
 
     /// Bytes of memory that the row takes, those of its names and its list of pieces included, as
-    /// requested of the allocator.
+    /// requested of the allocator; the names of its source are shared and not counted.
     pub fn memory_bytes(&self) -> usize {
         let pieces = self.pieces.capacity() * size_of::<PieceSpan>();
         size_of::<Self>() + self.names.heap_bytes() + pieces

@@ -9,6 +9,7 @@
 
 use core::net::IpAddr;
 use core::ops::{ControlFlow, RangeInclusive};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
@@ -17,7 +18,7 @@ use arrow_array::{Array as _, ArrayRef, ArrowPrimitiveType, RecordBatch};
 use bytes::Bytes;
 use format::directory::{COUNT_MAX, Summary};
 use format::head::{StripeId, VolumeId};
-use format::slice::{PieceSpan, Slice};
+use format::slice::{PieceSpan, Slice, SourceNames};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
@@ -34,7 +35,7 @@ use crate::columns::{
 use crate::content::{Content, Source, to_u64};
 use crate::error::{Error, Result};
 use crate::filter::{Filter, Needed, Trailer};
-use crate::meta::{KEY, SegmentMeta};
+use crate::meta::{Interface, KEY, SegmentMeta};
 use crate::shape;
 
 /// Rows decoded at a time: bounds the memory of a reading to about 1 MB beside the compressed file.
@@ -74,6 +75,8 @@ pub struct Segment {
     filter: Option<Filter>,
     footer: ArrowReaderMetadata,
     meta: SegmentMeta,
+    /// What rows know of their source by their interface's number, sorted by that.
+    sources: Arc<[(u32, Arc<SourceNames>)]>,
     /// Of its columns.
     version: u16,
 }
@@ -114,7 +117,8 @@ impl Segment {
         if !meta.summary(rows).is_in_range() || !is_sound {
             return Err(Error::Metadata { field: "range" });
         }
-        Ok(Self { source: Arc::new(source), filter, footer, meta, version })
+        let sources = sources(&meta);
+        Ok(Self { source: Arc::new(source), filter, footer, meta, sources, version })
     }
 
     /// Whether its rows say where their packets lie in a piece. Those of version 1 do not: they can
@@ -347,13 +351,38 @@ impl Segment {
                 let row = first_row + u64::try_from(at).expect("a batch has few rows");
                 return Err(Error::Value { column: name, row });
             }
+            if name == INTERFACE {
+                slices.iter_mut().for_each(|slice| slice.source = self.source_of(slice.interface));
+            }
         }
         Ok(slices)
+    }
+
+    /// What the segment calls an interface and its recording; `None` where it has no name for
+    /// either.
+    fn source_of(&self, interface: u32) -> Option<Arc<SourceNames>> {
+        let place = self.sources.binary_search_by_key(&interface, |(number, _)| *number).ok()?;
+        self.sources.get(place).map(|(_, names)| Arc::clone(names))
     }
 
     fn parquet(&self) -> &ParquetMetaData {
         self.footer.metadata()
     }
+}
+
+/// The column by which rows know what their source is called.
+const INTERFACE: &str = "interface";
+
+/// The names of each interface. A forged file may describe one twice: the first counts.
+fn sources(meta: &SegmentMeta) -> Arc<[(u32, Arc<SourceNames>)]> {
+    let mut sources = BTreeMap::new();
+    for Interface { id, name, .. } in &meta.interfaces {
+        let interface = (!name.is_empty()).then(|| name.clone());
+        let names = SourceNames { interface, recording: meta.recording.clone() };
+        sources.entry(*id).or_insert(names);
+    }
+    let named = sources.into_iter().filter(|(_, names)| *names != SourceNames::default());
+    named.map(|(id, names)| (id, Arc::new(names))).collect()
 }
 
 /// A file with a filter, its trailer read and verified, its footer not yet: enough to rule the

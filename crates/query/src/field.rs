@@ -6,7 +6,7 @@
 
 mod ends;
 
-use format::slice::{Direction, Slice};
+use format::slice::{Direction, Slice, SourceNames};
 use units::Timestamp;
 use wire::{Address, CommunityId, TcpOptions, TunnelKind};
 
@@ -574,9 +574,22 @@ pub static FIELDS: &[Field] = &[
     field("fragments", Kind::Count, "IP fragments", |row, found| {
         found(Reading::Number(row.slice.fragments))
     }),
-    field("interface", Kind::Count, "number of the interface of the first packet", |row, found| {
-        found(Reading::Number(row.slice.interface.into()))
-    }),
+    field(
+        "interface",
+        Kind::Interface,
+        "interface of the first packet, by number",
+        |row, found| found(Reading::Number(row.slice.interface.into())),
+    )
+    .also(&["frame.interface_id"]),
+    field("interface_name", Kind::Text, "its name", |row, found| {
+        source_name(row, |source| source.interface.as_deref(), found)
+    })
+    .also(&["frame.interface_name", "ifname"])
+    .from(&["interface"]),
+    field("recording", Kind::Text, "name of its recording (record --name)", |row, found| {
+        source_name(row, |source| source.recording.as_deref(), found)
+    })
+    .from(&["interface"]),
     field(
         "app",
         Kind::App,
@@ -766,6 +779,16 @@ fn group_name<T>(
 ) -> bool {
     let name = group.and_then(read);
     name.is_some_and(|name| found(Reading::Name(name)))
+}
+
+/// A name of where the row's packets were recorded.
+fn source_name(
+    row: &Row<'_>,
+    read: fn(&SourceNames) -> Option<&str>,
+    found: &mut Found<'_>,
+) -> bool {
+    let name = row.slice.source.as_deref().and_then(read);
+    name.is_some_and(|name| found(Reading::Text(name)))
 }
 
 fn address(address: Address, found: &mut Found<'_>) -> bool {

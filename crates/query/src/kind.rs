@@ -38,18 +38,28 @@ pub enum Kind {
     State,
     /// A community id.
     CommunityId,
+    /// An interface, by number; a name is one of the field `interface_name`.
+    Interface,
 }
 
 impl Kind {
     /// Whether `<` and `>` mean anything.
     pub(crate) fn is_ordered(self) -> bool {
-        matches!(self, Self::Count | Self::Bytes | Self::Duration | Self::Time | Self::TlsVersion)
+        matches!(
+            self,
+            Self::Count
+                | Self::Bytes
+                | Self::Duration
+                | Self::Time
+                | Self::TlsVersion
+                | Self::Interface
+        )
     }
 
     /// What a value has to be, for messages: "x is not ...".
     pub(crate) fn expected(self) -> &'static str {
         match self {
-            Self::Count => "a number",
+            Self::Count | Self::Interface => "a number",
             Self::Bytes => "a size such as 1500, 64K or 1.5G",
             Self::Duration => "a duration with its unit, such as 200ms, 5m or 1h30m",
             Self::Time => "a time such as 2026-11-20T10:40:22Z, 1795171222 or 3h ago",
@@ -90,6 +100,7 @@ impl fmt::Display for Kind {
             Self::App => "application",
             Self::State => "state",
             Self::CommunityId => "community id",
+            Self::Interface => "interface",
         })
     }
 }

@@ -178,6 +178,15 @@ impl Query {
         asks
     }
 
+    /// What it asks to be equal to the field of this name, and what none of the `known` values of
+    /// that field fits, as it is written in queries.
+    pub fn unmet(&self, field: &str, known: &BTreeSet<String>) -> Vec<String> {
+        let mut unmet = Vec::new();
+        self.for_each_test(&mut |test| unmet.extend(test.unmet(field, known)));
+        unmet.dedup();
+        unmet
+    }
+
     /// The columns of the session table that [`Self::matches`] looks at, sorted.
     pub fn columns(&self) -> Vec<&'static str> {
         let mut columns = BTreeSet::new();

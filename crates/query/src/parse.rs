@@ -16,7 +16,7 @@ use crate::kind::Kind;
 use crate::parse::primitive::Head;
 use crate::term::{Comparison, Join, Term, Test};
 use crate::token::{Token, TokenKind, tokens};
-use crate::value::{Value, duration, time};
+use crate::value::{Value, duration, number, time};
 use crate::zone;
 
 /// The most levels of a query. Parsing, evaluation and printing recurse, so the limit keeps them
@@ -299,6 +299,7 @@ impl<'a> Parser<'a> {
     /// A field without an operator: `sni a.example` means `=`, `sni` alone that there is one.
     fn bare_field(&mut self, field: &'static Field) -> Result<Term, Error> {
         self.refuse_operator()?;
+        let field = self.field_of_value(field);
         match self.peek() {
             Token { kind: TokenKind::Word(word), at } if word.starts_with('~') => {
                 let remedy = "compare with *, as in \"sni = *.example.com\"";
@@ -314,6 +315,9 @@ impl<'a> Parser<'a> {
 
     fn comparison(&mut self, field: &'static Field) -> Result<Term, Error> {
         let Token { at, kind } = self.take();
+        let is_equality =
+            matches!(kind, TokenKind::NotEqual | TokenKind::Compare(Comparison::Equal));
+        let field = if is_equality { self.field_of_value(field) } else { field };
         match kind {
             TokenKind::NotEqual => Ok(Term::equals(field, self.value(field)?).negate()),
             TokenKind::Compare(Comparison::Equal) => Ok(Term::equals(field, self.value(field)?)),
@@ -328,13 +332,33 @@ impl<'a> Parser<'a> {
     /// `{a, b}`; commas may be left out.
     fn set(&mut self, field: &'static Field) -> Result<Term, Error> {
         self.expect(TokenKind::BraceOpen, "\"{\"")?;
-        let mut values = vec![self.value(field)?];
+        let mut sets: Vec<(&'static Field, Vec<Value>)> = Vec::new();
         loop {
+            let of_value = self.field_of_value(field);
+            let value = self.value(of_value)?;
+            match sets.iter_mut().find(|(known, _)| *known == of_value) {
+                Some((_, values)) => values.push(value),
+                None => sets.push((of_value, vec![value])),
+            }
             let comma = self.take_if(TokenKind::Comma);
             if !comma && self.take_if(TokenKind::BraceClose) {
-                return Ok(Test::In(field, values).into());
+                let terms = sets.into_iter().map(|(field, values)| Test::In(field, values).into());
+                let any = terms.reduce(|any: Term, term| any.join(Join::Or, term));
+                return Ok(any.expect("a set has a value"));
             }
-            values.push(self.value(field)?);
+        }
+    }
+
+    /// The field that the value which comes next is one of: an interface is said by its number or
+    /// its name.
+    fn field_of_value(&self, field: &'static Field) -> &'static Field {
+        match self.peek().kind {
+            TokenKind::Word(text) | TokenKind::Quoted(text)
+                if field.kind == Kind::Interface && number(text).is_none() =>
+            {
+                Field::find("interface_name").expect("there is such a field")
+            }
+            _ => field,
         }
     }
 

@@ -78,7 +78,7 @@ impl Scope {
             "orig_ip" | "resp_ip" | "orig_port" | "resp_port" | "orig_country" | "resp_country"
             | "orig_asn" | "resp_asn" | "orig_as_name" | "resp_as_name" => Self::Oriented,
             "mpls" | "tunnel" | "tunnel_id" | "tunnel_src" | "tunnel_dst" | "vni" | "teid"
-            | "interface" => Self::First,
+            | "interface" | "interface_name" | "recording" => Self::First,
             "state" | "history" | "continues" => Self::Last,
             name if is_of_application(name) => Self::Last,
             _ => Self::Sum,

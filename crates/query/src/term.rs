@@ -5,6 +5,7 @@
 
 use core::cmp::Ordering;
 use core::fmt;
+use core::slice::from_ref;
 use std::collections::BTreeSet;
 
 use units::Timestamp;
@@ -425,6 +426,21 @@ impl Test {
             Self::After(time) => (*time, Timestamp::MAX),
             _ => UNBOUNDED,
         }
+    }
+
+    /// The texts that the field of this name has to be, and that no `known` one is.
+    pub(crate) fn unmet(&self, name: &str, known: &BTreeSet<String>) -> Vec<String> {
+        let values = match self {
+            Self::Compare(field, Comparison::Equal, value) if field.name == name => from_ref(value),
+            Self::In(field, values) if field.name == name => values,
+            _ => &[],
+        };
+        let is_known = |value: &Value| {
+            let fits = |known: &String| value.holds(Comparison::Equal, Reading::Text(known));
+            known.iter().any(fits)
+        };
+        let unmet = values.iter().filter(|value| !is_known(value));
+        unmet.filter_map(Value::as_text).collect()
     }
 
     /// Its field, if that has values only with an atlas.

@@ -35,7 +35,7 @@ impl Value {
             find(text).map(u64::from).or_else(|| number(text)).map(Self::Number)
         };
         match kind {
-            Kind::Count => number(text).map(Self::Number),
+            Kind::Count | Kind::Interface => number(text).map(Self::Number),
             Kind::Bytes => size(text).map(Self::Number),
             Kind::Duration => duration(text).map(Self::Number),
             Kind::Time => time(text).map(Self::Time),
@@ -67,6 +67,14 @@ impl Value {
                 name.is_some_and(|name| pattern.matches(name, false))
             }
             _ => false,
+        }
+    }
+
+    /// A text as a query has it.
+    pub(crate) fn as_text(&self) -> Option<String> {
+        match self {
+            Self::Text(pattern) => Some(pattern.to_string()),
+            _ => None,
         }
     }
 

@@ -356,6 +356,7 @@ impl Detail {
             app: self.app(hot, state),
             names: self.names(continues),
             interface: self.interface,
+            source: None,
             pieces: pieces.take(&mut hot.places),
         };
         hot.sums = [[0; 3]; 2];

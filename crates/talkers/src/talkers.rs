@@ -1,7 +1,9 @@
 //! Packets in, seconds out: the state that everything shown is made of.
 
+use std::sync::Arc;
+
 use capture::{Interface, Packet};
-use format::slice::Slice;
+use format::slice::{Slice, SourceNames};
 use query::Query;
 use session::{Config, Keyer, PacketView, Table};
 use units::Timestamp;
@@ -101,6 +103,8 @@ pub struct Talkers {
     seed: u64,
     interfaces: Vec<Interface>,
     link_types: Vec<LinkType>,
+    /// What rows of each interface know of their source.
+    sources: Vec<Arc<SourceNames>>,
     table: Table,
     memory: Memory,
     history: History,
@@ -125,6 +129,7 @@ impl Talkers {
             seed,
             interfaces: Vec::new(),
             link_types: Vec::new(),
+            sources: Vec::new(),
             table: table(&limits, seed),
             memory: Memory::new(limits.packet_bytes),
             history: History::new(limits.lines),
@@ -152,6 +157,7 @@ impl Talkers {
     ) {
         let new = interfaces.iter().skip(self.interfaces.len());
         self.link_types.extend(new.clone().map(|interface| interface.link_type));
+        self.sources.extend(new.clone().map(|interface| Arc::new(source(&interface.name))));
         self.interfaces.extend(new.cloned());
         for packet in packets {
             let second = packet.timestamp.unix_seconds();
@@ -218,7 +224,9 @@ impl Talkers {
     /// is left out.
     fn absorb(&mut self) {
         let known_bytes_max = self.limits.lines.saturating_mul(KNOWN_BYTES_A_LINE);
-        for row in self.rows.drain(..) {
+        for mut row in self.rows.drain(..) {
+            let number = usize::try_from(row.interface).expect("32 bits fit");
+            row.source = self.sources.get(number).cloned();
             let bytes = row.memory_bytes() + Known::SESSION_BYTES;
             let (known, has_forgotten) = (&mut self.known, &mut self.held.has_forgotten);
             while known.memory_bytes() + bytes > known_bytes_max
@@ -300,6 +308,12 @@ impl Talkers {
             self.known.of_key(&key).is_some_and(|session| query.matches(session, &[]))
         })
     }
+}
+
+/// The name of an interface, if it has one.
+fn source(name: &str) -> SourceNames {
+    let interface = (!name.is_empty()).then(|| name.to_owned());
+    SourceNames { interface, recording: None }
 }
 
 /// Each session in one row a second, as [`Table::cut`] writes them.

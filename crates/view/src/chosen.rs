@@ -167,7 +167,10 @@ impl ChosenTable {
                 let kind = choice.field.map(|field| field.kind);
                 Column {
                     title,
-                    is_number: matches!(kind, Some(Kind::Count | Kind::Bytes | Kind::Duration)),
+                    is_number: matches!(
+                        kind,
+                        Some(Kind::Count | Kind::Interface | Kind::Bytes | Kind::Duration)
+                    ),
                     least: if matches!(kind, Some(Kind::Name | Kind::Text)) { 12 } else { 0 },
                     rank: 0,
                 }

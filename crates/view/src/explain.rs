@@ -1,12 +1,36 @@
 //! What a query cost, in words and as JSON, and the list of fields that it can ask for.
 
-use extract::Explain;
-use query::Field;
+use extract::{Explain, NamesMet};
+use query::{Field, Query};
 use serde::Serialize;
 use units::ByteSize;
 
-use crate::safe::{json_line, json_pretty};
+use crate::safe::{json_line, json_pretty, printable};
 use crate::text::{duration, grouped, plural};
+
+/// What to say where a query asks for interfaces or recordings by names that nobody met; `None`
+/// where it does not.
+pub fn unmet_names(query: &Query, met: &NamesMet) -> Option<String> {
+    let kinds = [
+        ("interface_name", "interface", &met.interfaces),
+        ("recording", "recording", &met.recordings),
+    ];
+    let lines = kinds.into_iter().filter_map(|(field, what, names)| {
+        let unmet = query.unmet(field, names);
+        if unmet.is_empty() {
+            return None;
+        }
+        let list = |names: Vec<String>| printable(&names.join(", "));
+        let there = if names.is_empty() {
+            format!("no {what} here has a name")
+        } else {
+            format!("{what}s here: {}", list(names.iter().cloned().collect()))
+        };
+        Some(format!("there is no {what} {}; {there}", list(unmet)))
+    });
+    let lines: Vec<String> = lines.collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
 
 /// What a query cost, in words.
 pub fn explain(explain: &Explain) -> String {
@@ -132,6 +156,21 @@ pub fn fields_json(fields: &[Field]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_nobody_has_are_said_with_those_there_are() {
+        let names = ["eth0", "\u{1b}[31m"].map(str::to_owned);
+        let met = NamesMet { interfaces: names.into(), ..NamesMet::default() };
+        let said = |text: &str| {
+            let query = Query::parse(text, units::Timestamp(0)).unwrap();
+            unmet_names(&query, &met)
+        };
+        let expected = "there is no interface eth9, br*; interfaces here: \\u{1b}[31m, eth0";
+        assert_eq!(said("interface in {eth9, 3, eth0, br*}").as_deref(), Some(expected));
+        let expected = "there is no recording night; no recording here has a name";
+        assert_eq!(said("not recording night").as_deref(), Some(expected));
+        assert_eq!(said("interface eth* and interface 7 and sni eth9"), None);
+    }
 
     #[test]
     fn the_cost_says_what_ruled_segments_out_and_where_the_time_went() {

@@ -44,7 +44,7 @@ mod volume;
 pub use chosen::{ChosenTable, SessionColumns};
 pub use diagnosis::{DiagnosisPage, diagnosis, diagnosis_html, diagnosis_json};
 pub use events::{LogEnds, LogEvent, LogReader, NoLog, log_events, tag_line};
-pub use explain::{explain, explain_json, fields, fields_json};
+pub use explain::{explain, explain_json, fields, fields_json, unmet_names};
 pub use facts::{FactsError, differences, differences_json, facts_json, parse_facts};
 pub use hold::{HoldSummary, holds, holds_json, parse_hold};
 pub use io::{io, io_json, touch, touch_json, touches};

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use extract::{Found, Held, SessionStart};
-use format::slice::{Direction, Slice};
+use format::slice::{Direction, Slice, SourceNames};
 use query::{cipher_name, tls_version_name};
 use serde::Deserialize;
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -114,6 +114,10 @@ fn ssh(row: &Found) -> Option<&Ssh> {
     row.session.names.ssh.as_deref()
 }
 
+fn source(row: &Found) -> Option<&SourceNames> {
+    row.session.source.as_deref()
+}
+
 fn syn(side: &Direction) -> Option<&TcpOptions> {
     side.syn_options.as_ref()
 }
@@ -167,7 +171,7 @@ pub fn session_tag(line: &str) -> Option<(String, String)> {
 }
 
 /// Every field, in the order of docs/sessions.md except that the best known come first.
-pub(crate) const FIELDS: [(&str, Read); 92] = [
+pub(crate) const FIELDS: [(&str, Read); 94] = [
     ("session_id", |row| text(Some(&row.id))),
     ("community_id", |row| text(row.community_id.as_ref().map(|id| &*id.0))),
     ("proto", |row| Value::Count(row.session.tuple.proto.0.into())),
@@ -226,6 +230,8 @@ pub(crate) const FIELDS: [(&str, Read); 92] = [
     ("truncated_packets", |row| Value::Count(row.session.truncated_packets)),
     ("fragments", |row| Value::Count(row.session.fragments)),
     ("interface", |row| Value::Count(row.session.interface.into())),
+    ("interface_name", |row| text(source(row).and_then(|source| source.interface.as_deref()))),
+    ("recording", |row| text(source(row).and_then(|source| source.recording.as_deref()))),
     ("app", |row| text(row.session.app.map(|known| known.app.name()))),
     ("app_by", |row| text(row.session.app.map(|known| known.by.name()))),
     ("sni", |row| text(row.session.names.sni.as_deref())),

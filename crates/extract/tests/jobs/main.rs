@@ -21,4 +21,5 @@ mod random;
 mod reader;
 mod recorder;
 mod selection;
+mod sources;
 mod whole;

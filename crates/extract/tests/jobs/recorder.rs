@@ -83,6 +83,8 @@ pub(crate) struct How {
     pub(crate) claims: Option<i64>,
     /// Changes each row before it is indexed, as whoever forges an index does.
     pub(crate) forge: Option<fn(&mut Slice)>,
+    /// Name of the recording.
+    pub(crate) recording: Option<&'static str>,
 }
 
 impl Default for How {
@@ -97,6 +99,7 @@ impl Default for How {
             unread: 0,
             claims: None,
             forge: None,
+            recording: None,
         }
     }
 }
@@ -180,6 +183,7 @@ impl Volume {
             table: Table::new(how.config, 7),
             start: StripeId::default(),
             how,
+            interfaces: described(traffic),
             rows: Vec::new(),
             stripes: Vec::new(),
             times: Vec::new(),
@@ -200,11 +204,21 @@ struct Run<'a> {
     /// First stripe of the recording.
     start: StripeId,
     how: How,
+    interfaces: Vec<index::Interface>,
     rows: Vec<Slice>,
     stripes: Vec<StripeId>,
     times: Vec<Timestamp>,
     packets: u64,
     unindexed: u64,
+}
+
+/// The interfaces as segments describe them.
+fn described(traffic: &Traffic) -> Vec<index::Interface> {
+    let describe = |(id, interface): (u32, &capture::Interface)| {
+        let (link_type, name) = (interface.link_type, interface.name.clone());
+        index::Interface { id, link_type, name }
+    };
+    (0..).zip(&traffic.interfaces).map(describe).collect()
 }
 
 pub(crate) fn loss(from: i64, to: i64) -> Gap {
@@ -345,6 +359,8 @@ impl Run<'_> {
             unread_packets: self.how.unread,
             gaps: if self.how.lossy { vec![loss(5, 6)] } else { Vec::new() },
             vlan_in_key: self.how.config.vlan_in_key,
+            interfaces: self.interfaces.clone(),
+            recording: self.how.recording.map(str::to_owned),
             ..SegmentMeta::new(volume, self.writer.epoch(), first, last)
         };
         if let Some(forge) = self.how.forge {

@@ -36,6 +36,7 @@ pub(crate) fn slice() -> impl Strategy<Value = Slice> {
                 app,
                 names: names.into(),
                 interface,
+                source: None,
                 pieces,
             }
         },

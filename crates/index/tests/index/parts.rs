@@ -4,7 +4,7 @@ use core::net::{IpAddr, Ipv4Addr};
 use core::ops::ControlFlow;
 
 use bytes::Bytes;
-use format::slice::Slice;
+use format::slice::{Slice, SourceNames};
 use index::{Columns, Error, Needed, Segment, encode};
 use units::Timestamp;
 use wire::{Address, FiveTuple, Protocol};
@@ -49,7 +49,10 @@ fn read(segment: &Segment, hosts: [Ipv4Addr; 2]) -> Result<Vec<Slice>, Error> {
 
 #[test]
 fn no_damaged_byte_changes_an_answer() {
-    let rows = rows(50);
+    let mut rows = rows(50);
+    // What the segment calls the interface comes with what is read.
+    let names = SourceNames { interface: Some("eth0".to_owned()), recording: None };
+    rows[13].source = Some(names.into());
     let hosts = [host(13), server(13)];
     let whole = encode(&meta(), &rows).unwrap().parquet;
     assert_eq!(read(&open(whole.clone()).unwrap().unwrap(), hosts).unwrap(), rows[13..14]);
