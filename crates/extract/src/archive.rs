@@ -85,7 +85,7 @@ impl Archive {
     /// cache.
     pub(crate) fn open(options: &Options, now: Timestamp) -> Result<Self, Error> {
         let mut reader = volume::open_superblocks(&options.volume, &options.members)?;
-        let cache = cache::open(options, reader.superblock().volume_id);
+        let cache = cache::open(options, reader.superblock().volume_id, now);
         thread::scope(|scope| {
             let ahead = thread::Builder::new().name("ahead".to_owned());
             let read_ahead = || cache.read_ahead(FILES_AHEAD, ENDS_AHEAD);

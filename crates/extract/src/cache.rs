@@ -3,19 +3,24 @@
 use std::io;
 
 use format::head::VolumeId;
-use host::Directory;
+use host::{CachedVolume, Directory, open_cache};
 use index::{Content, Files};
+use units::Timestamp;
 
 use crate::Options;
 
 /// The cache of a volume. A directory that cannot be opened is not used: a cache never decides
 /// whether an answer is right.
-pub(crate) fn open(options: &Options, volume: VolumeId) -> Box<dyn Files> {
-    let path = options.index_dir.clone().map_or_else(
-        || host::default_cache_directory().map(|cache| cache.join(volume.to_string())),
-        Ok,
-    );
-    match path.and_then(|path| Directory::open(&path)) {
+pub(crate) fn open(options: &Options, volume: VolumeId, now: Timestamp) -> Box<dyn Files> {
+    let opened = match &options.index_dir {
+        Some(path) => Directory::open(path),
+        None => {
+            let (path, keeps_sessions) = (&*options.volume, options.keep_sessions.is_some());
+            let id = &volume.to_string();
+            open_cache(&CachedVolume { id, path, keeps_sessions }, now)
+        }
+    };
+    match opened {
         Ok(directory) => Box::new(directory),
         Err(_) => Box::new(NoCache),
     }

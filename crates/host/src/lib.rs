@@ -7,6 +7,7 @@
 //! decides; `upkeep` refuses a target by what this room finds.
 
 mod cached;
+mod caches;
 mod claimant;
 mod clock;
 mod control;
@@ -59,6 +60,7 @@ mod user;
 mod zone;
 
 pub use cached::{cached_share, page_bytes};
+pub use caches::{CachedVolume, open_cache};
 pub use claimant::{claim_interval_ms, claimant, host_name, is_gone};
 pub use clock::SystemClock;
 pub use control::{ControlSocket, ask, control_sockets};

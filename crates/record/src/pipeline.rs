@@ -9,6 +9,7 @@ use device::Pool;
 use format::directory::{Gap, GapCause};
 use format::geometry::Geometry;
 use format::superblock::Superblock;
+use host::CachedVolume;
 use index::{Catalog, Files, MemoryFiles};
 use indexer::{Owner, Setup};
 use stage::{Joining, Receiver, Scope, Sender, channel};
@@ -36,7 +37,6 @@ use crate::read_back::ReadBack;
 use crate::resilver;
 use crate::ring::{Board, RingParts, RingWriter, Shown, Task, look};
 use crate::segment::SegmentLimits;
-use crate::settling::index_folder;
 use crate::spares::{self, Opening, SparesEnd};
 use crate::steps::ClockSteps;
 use crate::storage::Storage;
@@ -53,7 +53,8 @@ pub(crate) fn run(
     progress: Progressing<'_>,
 ) -> Result<Report, Error> {
     let given = files.map(|files| (files, None));
-    let (files, note) = given.unwrap_or_else(|| index_files(options, opened.writer.superblock()));
+    let (files, note) =
+        given.unwrap_or_else(|| index_files(options, opened.writer.superblock(), clock));
     let failed = AtomicBool::new(false);
     let (board, epoch) = (board_of(&opened, clock.boottime_ns()), opened.writer.epoch());
     let opening = opening_of(options, &opened, &storage);
@@ -316,9 +317,17 @@ fn board_of(opened: &Opened, now_ns: i64) -> Board {
 fn index_files(
     options: &Options,
     superblock: &Superblock,
+    clock: &dyn Clock,
 ) -> (Box<dyn Files + Send + Sync>, Option<String>) {
-    let opened = index_folder(options, superblock);
-    match opened.and_then(|folder| host::Directory::open(&folder)) {
+    let opened = match &options.index_dir {
+        Some(path) => host::Directory::open(path),
+        None => {
+            let (path, keeps_sessions) = (&*options.volume, options.keep_sessions.is_some());
+            let id = &superblock.volume_id.to_string();
+            host::open_cache(&CachedVolume { id, path, keeps_sessions }, clock.realtime())
+        }
+    };
+    match opened {
         Ok(directory) => (Box::new(directory), None),
         Err(error) => {
             let note = format!("no index cache ({error}); queries read the index from the volume");
