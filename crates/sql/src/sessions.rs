@@ -3,6 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
+use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{
     ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
     TimestampNanosecondArray,
@@ -10,14 +11,28 @@ use arrow_array::{
 use arrow_schema::{ArrowError, DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
 use extract::{Found, Held};
 use format::slice::Slice;
-use query::{FIELDS, Field, Kind, Reading};
+use query::{FIELDS, Field, Kind, Reading, cipher_name, tls_version_name};
 
 /// Fields of queries that have two values in a row; their halves are columns.
 const EITHER_END: [&str; 2] = ["host", "port"];
+/// Stored as 0 where a protocol has none; absent here, as everywhere else.
+const PORTS: [&str; 2] = ["orig_port", "resp_port"];
+/// Has several values.
+const SEVERAL: &str = "name";
 /// These come first.
 const LEADING: [&str; 2] = ["session_id", "community_id"];
 const OVERWRITTEN: &str = "packets_overwritten";
 const PROVISIONAL: &str = "provisional";
+
+/// What numbers of TLS are called: the column, and how it is read.
+const NAMED: [(&str, ReadName); 2] = [
+    ("tls_version_name", |row| row.names.tls_version.and_then(tls_version_name)),
+    ("tls_cipher_name", |row| row.names.tls.as_ref()?.cipher.and_then(cipher_name)),
+];
+/// The stored columns by which they are read.
+const NAMED_BY: [&str; 2] = ["tls_version", "tls_cipher"];
+
+type ReadName = fn(&Slice) -> Option<&'static str>;
 
 /// A column of the table.
 #[derive(Clone, Copy)]
@@ -26,6 +41,8 @@ enum Source {
     Stored(&'static str),
     /// A field that is computed.
     Computed(&'static Field),
+    /// The name of a number.
+    Named(ReadName),
     /// Whether packets of the session are overwritten: `some` or `all`.
     Overwritten,
     /// Its id may change: no index has its packets yet.
@@ -58,15 +75,22 @@ impl SessionColumns {
             computed.partition(|field| LEADING.contains(&field.name));
         let mut columns: Vec<(ArrowField, Source)> = Vec::new();
         let of = |field: &'static Field| {
-            let arrow = ArrowField::new(field.name, type_of(field.kind), true);
+            let arrow = ArrowField::new(field.name, type_of(field), true);
             (arrow, Source::Computed(field))
         };
         columns.extend(leading.into_iter().map(of));
         for name in index::column_names() {
             let field = stored.field_with_name(name).expect("the schema has every column");
-            columns.push((field.clone(), Source::Stored(name)));
+            let source = match Field::find(name).filter(|_| PORTS.contains(&name)) {
+                Some(field) => Source::Computed(field),
+                None => Source::Stored(name),
+            };
+            columns.push((of_source(field, &source), source));
         }
         columns.extend(computed.into_iter().map(of));
+        columns.extend(NAMED.map(|(name, read)| {
+            (ArrowField::new(name, DataType::Utf8, true), Source::Named(read))
+        }));
         let overwritten = ArrowField::new(OVERWRITTEN, DataType::Utf8, true);
         let provisional = ArrowField::new(PROVISIONAL, DataType::Boolean, false);
         columns.push((overwritten, Source::Overwritten));
@@ -95,6 +119,7 @@ impl SessionColumns {
             match source {
                 Source::Stored(name) => needed.push(name),
                 Source::Computed(field) => needed.extend(field.columns()),
+                Source::Named(_) => needed.extend(NAMED_BY),
                 Source::Overwritten | Source::Provisional => {}
             }
         }
@@ -114,6 +139,9 @@ impl SessionColumns {
                 index::column_of(name, &slices).expect("the schema has this column")
             }
             Source::Computed(field) => computed(field, rows),
+            Source::Named(read) => {
+                Arc::new(slices.iter().map(|row| read(row)).collect::<StringArray>())
+            }
             Source::Overwritten => Arc::new(rows.iter().map(overwritten).collect::<StringArray>()),
             Source::Provisional => {
                 let flags = rows.iter().map(|row| Some(row.is_provisional));
@@ -126,8 +154,19 @@ impl SessionColumns {
     }
 }
 
-fn type_of(kind: Kind) -> DataType {
-    match kind {
+/// A stored column as it is here.
+fn of_source(field: &ArrowField, source: &Source) -> ArrowField {
+    match source {
+        Source::Computed(computed) => ArrowField::new(field.name(), type_of(computed), true),
+        _ => field.clone(),
+    }
+}
+
+fn type_of(field: &Field) -> DataType {
+    match field.kind {
+        _ if field.name == SEVERAL => {
+            DataType::List(Arc::new(ArrowField::new_list_field(DataType::Utf8, true)))
+        }
         Kind::Time => DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
         Kind::Name | Kind::Text | Kind::Address | Kind::State | Kind::CommunityId => DataType::Utf8,
         Kind::Flag => DataType::Boolean,
@@ -135,9 +174,27 @@ fn type_of(kind: Kind) -> DataType {
     }
 }
 
-/// The first value of the field in each row.
+/// All values of the field in each row.
+fn lists(field: &'static Field, rows: &[Found]) -> ArrayRef {
+    let mut lists = ListBuilder::new(StringBuilder::new());
+    for row in rows {
+        let mut before: Option<String> = None;
+        field.each((&row.session, core::slice::from_ref(&row.id)), None, |reading| {
+            let (Reading::Name(text) | Reading::Text(text)) = reading else { return };
+            if before.as_deref() != Some(text) {
+                lists.values().append_value(text);
+                before = Some(text.to_owned());
+            }
+        });
+        lists.append(true);
+    }
+    Arc::new(lists.finish())
+}
+
+/// The first value of the field in each row, or all where it is a list.
 fn computed(field: &'static Field, rows: &[Found]) -> ArrayRef {
-    match type_of(field.kind) {
+    match type_of(field) {
+        DataType::List(_) => lists(field, rows),
         DataType::Int64 => {
             let read = |reading: Reading<'_>| match reading {
                 Reading::Number(number) => Some(number.cast_signed()),
