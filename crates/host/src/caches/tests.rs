@@ -1,5 +1,7 @@
 //! Caches of volumes that are there, replaced, gone, and of what only looks like one.
 
+#![expect(clippy::disallowed_methods, reason = "a test makes folders old")]
+
 use std::fs::{self, File, FileTimes, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 use std::time::SystemTime;
