@@ -41,6 +41,8 @@ pub enum Error {
     Path { operation: &'static str, path: PathBuf, errno: i32 },
     #[error("{} has not answered for {seconds} s", path.display())]
     Silent { path: PathBuf, seconds: u64 },
+    #[error("given up after {failed} reads that failed and took {seconds} s")]
+    GivenUp { failed: u64, seconds: u64 },
     #[error("cannot {operation} at byte {offset}: {}", describe(*errno))]
     Io { operation: &'static str, offset: u64, errno: i32 },
     #[error("cannot get {size_bytes} bytes of memory for buffers: {}", describe(*errno))]
@@ -55,7 +57,10 @@ impl Error {
     /// Whether it is the device that failed, and not who asked for it: others may go on without.
     pub fn is_failure(&self) -> bool {
         match self {
-            Self::Io { .. } | Self::Path { .. } | Self::Silent { .. } => true,
+            Self::Io { .. }
+            | Self::Path { .. }
+            | Self::Silent { .. }
+            | Self::GivenUp { .. } => true,
             Self::Latched { cause } => cause.is_failure(),
             _ => false,
         }

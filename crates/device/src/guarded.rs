@@ -7,9 +7,9 @@ use core::time::Duration;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::patience::Callee;
+use crate::patience::{Call, Callee};
 use crate::target::{Access, Bounce, Target};
-use crate::{Buffer, Error, Read, ReadAt, assert_range};
+use crate::{Buffer, Error, LentRead, Read, ReadAt, Reading, assert_range};
 
 /// One call reads or writes at most so much; longer transfers are several.
 const PART_SIZE: usize = 1 << 20;
@@ -141,6 +141,24 @@ impl Guarded {
     }
 }
 
+/// Reads under way, some in each call, and those that were refused.
+#[derive(Debug)]
+struct Under {
+    calls: Vec<(Vec<u64>, Call<Vec<LentRead>>)>,
+}
+
+impl Reading for Under {
+    fn end(self: Box<Self>) -> Vec<LentRead> {
+        let end = |(offsets, call): (Vec<u64>, Call<Vec<LentRead>>)| {
+            call.end().unwrap_or_else(|late| {
+                let kept = offsets.into_iter().map(|offset| LentRead::new(offset, Vec::new()));
+                LentRead::refuse_all(kept.collect(), &late)
+            })
+        };
+        self.calls.into_iter().flat_map(end).collect()
+    }
+}
+
 /// How many of the first reads are done by one call.
 fn fitting(reads: &[Read<'_>]) -> usize {
     let mut room = PART_SIZE;
@@ -176,6 +194,26 @@ impl ReadAt for Guarded {
             (buffer, result)
         });
         read.map_or_else(|late| (None, Err(late)), |(buffer, result)| (Some(buffer), result))
+    }
+
+    /// Their memory is lent to the call, so nothing is copied.
+    fn begin<'a>(&'a self, reads: Vec<LentRead>) -> Box<dyn Reading + 'a> {
+        for read in &reads {
+            assert_range(read.offset, read.bytes.len(), self.size_bytes);
+        }
+        if let Err(error) = self.callee.check() {
+            return Box::new(LentRead::refuse_all(reads, &error));
+        }
+        let (mut calls, mut rest) = (Vec::new(), reads);
+        while !rest.is_empty() {
+            let later = rest.split_off(rest.len().min(READS_MAX));
+            let offsets = rest.iter().map(|read| read.offset).collect();
+            let target = Arc::clone(self.target());
+            let own = core::mem::replace(&mut rest, later);
+            let read = move || LentRead::read_all(own, |reads| target.read_many(reads));
+            calls.push((offsets, self.callee.begin_beside(read)));
+        }
+        Box::new(Under { calls })
     }
 
     fn read_many(&self, reads: &mut [Read<'_>]) {

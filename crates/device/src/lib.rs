@@ -12,6 +12,8 @@
 //! any more.
 
 mod batch;
+mod beside;
+mod bounded;
 mod clock;
 mod create;
 mod discard;
@@ -39,6 +41,8 @@ mod watched;
 use core::fmt;
 use core::time::Duration;
 
+pub use beside::side_by_side;
+pub use bounded::{Bounded, ReadBudget};
 pub use create::{CreateOptions, create_file, remove_file};
 pub use discard::discard;
 pub use error::Error;
@@ -174,10 +178,67 @@ impl<'a> Read<'a> {
     }
 }
 
+/// A read whose memory is lent to the device until it has ended: [`ReadAt::begin`].
+#[derive(Debug)]
+pub struct LentRead {
+    /// Where it begins.
+    pub offset: u64,
+    /// What is read; undefined after an error, and empty where the device keeps it, because it
+    /// does not answer.
+    pub bytes: Vec<u8>,
+    /// What became of it.
+    pub result: Result<(), Error>,
+}
+
+impl LentRead {
+    /// A read to be done, of as many bytes as there are.
+    pub fn new(offset: u64, bytes: Vec<u8>) -> Self {
+        Self { offset, bytes, result: Err(Error::Interrupted) }
+    }
+
+    /// Does all of them, and waits for each.
+    fn read_all(mut reads: Vec<Self>, read_many: impl FnOnce(&mut [Read<'_>])) -> Vec<Self> {
+        let borrowed = reads.iter_mut().map(|read| Read::new(read.offset, &mut read.bytes));
+        let mut borrowed: Vec<Read<'_>> = borrowed.collect();
+        read_many(&mut borrowed);
+        let results: Vec<_> = borrowed.into_iter().map(|read| read.result).collect();
+        for (read, result) in reads.iter_mut().zip(results) {
+            read.result = result;
+        }
+        reads
+    }
+
+    /// None of them is done.
+    fn refuse_all(mut reads: Vec<Self>, error: &Error) -> Vec<Self> {
+        for read in &mut reads {
+            read.result = Err(error.clone());
+        }
+        reads
+    }
+}
+
+/// Reads that have begun.
+pub trait Reading: fmt::Debug {
+    /// Waits for all of them.
+    fn end(self: Box<Self>) -> Vec<LentRead>;
+}
+
+/// Reads that have ended before anybody waited for them.
+impl Reading for Vec<LentRead> {
+    fn end(self: Box<Self>) -> Vec<LentRead> {
+        *self
+    }
+}
+
 /// A member opened for reading only: takes no lock, never writes.
 pub trait ReadAt: Send + Sync + fmt::Debug {
     /// Usable size, a multiple of [`ROW_SIZE`].
     fn size_bytes(&self) -> u64;
+
+    /// The clock that its reads take their time by: only differences mean anything.
+    fn now_ns(&self) -> u64 {
+        clock::monotonic_ns()
+    }
 
     /// Reads exactly `into`; any memory alignment will do.
     ///
@@ -201,6 +262,16 @@ pub trait ReadAt: Send + Sync + fmt::Debug {
         for read in reads {
             read.result = self.read_at(read.offset, read.into);
         }
+    }
+
+    /// Begins reads that are waited for later, each as [`Self::read_at`] would do it: whoever reads
+    /// several members begins on all of them, and then waits as long as the slowest needs. A device
+    /// that cannot do so reads at once.
+    ///
+    /// # Panics
+    /// As [`Device::submit_write`].
+    fn begin<'a>(&'a self, reads: Vec<LentRead>) -> Box<dyn Reading + 'a> {
+        Box::new(LentRead::read_all(reads, |reads| self.read_many(reads)))
     }
 }
 

@@ -122,13 +122,29 @@ impl Callee {
         self: &Arc<Self>,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {
+        self.begin(work)?.end()
+    }
+
+    /// Begins a call that is waited for later, so that other paths are called meanwhile.
+    ///
+    /// # Errors
+    /// As [`patiently`], at once while another call is overdue.
+    pub(crate) fn begin<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<Call<T>, Error> {
         self.check()?;
+        Ok(self.begin_beside(work))
+    }
+
+    /// The same beside others, whether these are overdue or not.
+    pub(crate) fn begin_beside<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Call<T> {
         let is_suspect = lock(&SILENT).get(&self.path).is_some_and(|is_suspect| *is_suspect);
-        let answer = self.call_for(if is_suspect { PATIENCE_AGAIN } else { PATIENCE }, work);
-        if is_suspect && answer.is_ok() {
-            lock(&SILENT).insert(self.path.clone(), false);
-        }
-        answer
+        let patience = if is_suspect { PATIENCE_AGAIN } else { PATIENCE };
+        Call { is_suspect, ..self.post(patience, work) }
     }
 
     /// Makes a call that may take a minute.
@@ -149,6 +165,14 @@ impl Callee {
         patience: Duration,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {
+        self.post(patience, work).end()
+    }
+
+    fn post<T: Send + 'static>(
+        self: &Arc<Self>,
+        patience: Duration,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Call<T> {
         let begun_ns = monotonic_ns();
         let call = Arc::new((Mutex::new(Stage::Waiting), Condvar::new()));
         let (callee, answer) = (Arc::clone(self), Arc::clone(&call));
@@ -166,21 +190,7 @@ impl Callee {
                 done.notify_one();
             }
         }));
-        let (stage, done) = &*call;
-        let mut stage = lock(stage);
-        let (mut waited, mut stopping) = (Duration::ZERO, Duration::ZERO);
-        while matches!(*stage, Stage::Waiting) && waited < patience && stopping < PATIENCE_AT_STOP {
-            let waiting = |stage: &mut Stage<T>| matches!(stage, Stage::Waiting);
-            (stage, _) = done
-                .wait_timeout_while(stage, LOOK, waiting)
-                .unwrap_or_else(PoisonError::into_inner);
-            waited += LOOK;
-            stopping += if is_stopping() { LOOK } else { Duration::ZERO };
-        }
-        match core::mem::replace(&mut *stage, Stage::Left) {
-            Stage::Done(value) => Ok(value),
-            Stage::Waiting | Stage::Left => Err(self.leave(begun_ns)),
-        }
+        Call { callee: Arc::clone(self), stage: call, begun_ns, patience, is_suspect: false }
     }
 
     /// Counts a call, still locked by who leaves it, as overdue.
@@ -197,7 +207,8 @@ impl Callee {
         refusal
     }
 
-    fn check(&self) -> Result<(), Error> {
+    /// Refuses while a call is overdue.
+    pub(crate) fn check(&self) -> Result<(), Error> {
         let overdue = lock(&self.overdue);
         if overdue.count == 0 { Ok(()) } else { Err(self.refusal(&overdue)) }
     }
@@ -208,6 +219,59 @@ impl Callee {
         }
         let seconds = monotonic_ns().saturating_sub(overdue.since_ns) / 1_000_000_000;
         Error::Silent { path: self.path.clone(), seconds }
+    }
+}
+
+/// A call under way.
+#[must_use = "a call that nobody waits for is never found overdue"]
+pub(crate) struct Call<T> {
+    callee: Arc<Callee>,
+    stage: Arc<(Mutex<Stage<T>>, Condvar)>,
+    begun_ns: u64,
+    patience: Duration,
+    /// The path was silent, and has not answered in time since.
+    is_suspect: bool,
+}
+
+impl<T> Call<T> {
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// As [`patiently`], its time counted from the beginning of the call.
+    pub(crate) fn end(self) -> Result<T, Error> {
+        let (stage, done) = &*self.stage;
+        let mut stage = lock(stage);
+        // What passed while somebody else was waited for counts, but for the last second: this
+        // process may have been suspended then.
+        let passed = Duration::from_nanos(monotonic_ns().saturating_sub(self.begun_ns));
+        let mut waited = passed.min(self.patience.saturating_sub(PATIENCE_AGAIN));
+        let mut stopping = Duration::ZERO;
+        while matches!(*stage, Stage::Waiting)
+            && waited < self.patience
+            && stopping < PATIENCE_AT_STOP
+        {
+            let waiting = |stage: &mut Stage<T>| matches!(stage, Stage::Waiting);
+            (stage, _) = done
+                .wait_timeout_while(stage, LOOK, waiting)
+                .unwrap_or_else(PoisonError::into_inner);
+            waited += LOOK;
+            stopping += if is_stopping() { LOOK } else { Duration::ZERO };
+        }
+        match core::mem::replace(&mut *stage, Stage::Left) {
+            Stage::Done(value) => {
+                if self.is_suspect {
+                    lock(&SILENT).insert(self.callee.path.clone(), false);
+                }
+                Ok(value)
+            }
+            Stage::Waiting | Stage::Left => Err(self.callee.leave(self.begun_ns)),
+        }
+    }
+}
+
+impl<T> core::fmt::Debug for Call<T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Call").field("callee", &self.callee).finish_non_exhaustive()
     }
 }
 
@@ -326,6 +390,33 @@ mod tests {
             callee.call(move || own.load(Ordering::SeqCst))
         });
         assert_eq!(seen.find_map(Result::ok), Some(0));
+    }
+
+    #[test]
+    fn calls_that_hang_side_by_side_cost_little_more_than_one() {
+        let released = Arc::new((Mutex::new(false), Condvar::new()));
+        let calls = (0..3).map(|number| {
+            let callee = Callee::at(&PathBuf::from(format!("hangs/beside/others/{number}")));
+            let released = Arc::clone(&released);
+            callee.post(PATIENCE_AGAIN, move || {
+                let (is_released, told) = &*released;
+                let waiting = |is_released: &mut bool| !*is_released;
+                drop(told.wait_while(lock(is_released), waiting));
+            })
+        });
+        let calls: Vec<_> = calls.collect();
+        // All of them have been asked for that long when the first wait ends.
+        let begun_ns = monotonic_ns() - 2 * u64::try_from(PATIENCE.as_nanos()).unwrap();
+        let long = calls.into_iter().map(|call| Call { begun_ns, patience: PATIENCE, ..call });
+        let (mut looks, before_ns) = (0, monotonic_ns());
+        for call in long {
+            looks += 1;
+            assert!(matches!(call.end(), Err(Error::Silent { .. })));
+        }
+        // The shortest of waits each, not the long one.
+        assert!(looks == 3 && monotonic_ns() - before_ns < 15_000_000_000);
+        *lock(&released.0) = true;
+        released.1.notify_all();
     }
 
     /// More calls at once than there are helpers to begin with, each with an answer of its own.

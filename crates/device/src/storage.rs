@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, major, makedev, minor, stat};
 
-use crate::{Error, patiently};
+use crate::{Error, patiently, side_by_side};
 
 /// So many loop devices may lie on each other.
 const DEPTH_MAX: usize = 8;
@@ -120,9 +120,13 @@ fn number_of(place: &Path) -> Option<u64> {
 /// [`Error::SameStorage`]; [`Error::Silent`] and [`Error::Interrupted`] of places that hang.
 pub fn refuse_same_storage<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), Error> {
     let mut before: Vec<(&Path, Storage)> = Vec::new();
-    for path in paths {
+    let paths: Vec<&Path> = paths.into_iter().collect();
+    let storages = side_by_side("look", &paths, |path| {
         let own = path.to_path_buf();
-        let storage = patiently(path, move || Storage::of(&own))?;
+        patiently(path, move || Storage::of(&own))
+    });
+    for (path, storage) in paths.into_iter().zip(storages) {
+        let storage = storage?;
         if let Some((first, _)) = before.iter().find(|(_, other)| other.overlaps(&storage)) {
             let (first, second) = (first.to_path_buf(), path.to_path_buf());
             return Err(Error::SameStorage { first, second });

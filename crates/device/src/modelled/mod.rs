@@ -21,8 +21,8 @@ use units::{Random, Timestamp};
 
 use crate::fault::flip_a_bit;
 use crate::{
-    Completion, Crash, Device, Error, PATIENCE, ROW_SIZE, ReadAt, Rule, Shared, Timeline,
-    assert_range, to_u64, to_usize,
+    Completion, Crash, Device, Error, LentRead, PATIENCE, ROW_SIZE, ReadAt, Reading, Rule,
+    Shared, Timeline, assert_range, to_u64, to_usize,
 };
 
 use disk::{Disk, Outcome, Payload};
@@ -263,20 +263,19 @@ impl Modelled {
 
     /// Waits for one operation: time passes. One that hangs does what it does in its own time.
     fn carry_out(&self, outcome: Outcome) -> Result<(), Error> {
-        let waited = self.wait_until(outcome.done_ns);
+        let waited = self.wait_until(self.timeline.now_ns(), outcome.done_ns);
         self.lock().apply(outcome.action);
         waited.and(outcome.result)
     }
 
     /// As for a disk of the machine: one that hangs is left after [`PATIENCE`], and until it goes
     /// on nobody waits for it again. What takes its time is waited for.
-    fn wait_until(&self, done_ns: i64) -> Result<(), Error> {
-        let now_ns = self.timeline.now_ns();
+    fn wait_until(&self, begun_ns: i64, done_ns: i64) -> Result<(), Error> {
         let patience_ns = i64::try_from(PATIENCE.as_nanos()).expect("it is seconds");
-        let latest_ns = now_ns.saturating_add(patience_ns);
+        let latest_ns = begun_ns.saturating_add(patience_ns);
         let mut disk = self.lock();
-        let is_overdue = now_ns < disk.overdue_until_ns;
-        let hangs = now_ns < disk.hangs_until_ns && done_ns > latest_ns;
+        let is_overdue = begun_ns < disk.overdue_until_ns;
+        let hangs = begun_ns < disk.hangs_until_ns && done_ns > latest_ns;
         if !hangs && !is_overdue {
             drop(disk);
             self.timeline.wait_until(done_ns);
@@ -287,7 +286,7 @@ impl Modelled {
         if !is_overdue {
             self.timeline.wait_until(latest_ns);
         }
-        Err(Error::Silent { path: "modelled".into(), seconds: PATIENCE.as_secs() })
+        Err(silent())
     }
 
     fn begin_write(&self, offset: u64, data: &[u8]) -> Outcome {
@@ -310,8 +309,34 @@ impl Modelled {
         assert_range(offset, into.len(), self.size_bytes);
         let now_ns = self.timeline.now_ns();
         let (done_ns, result) = self.lock().read(now_ns, (offset, into), self.size_bytes);
-        self.wait_until(done_ns)?;
+        self.wait_until(now_ns, done_ns)?;
         result
+    }
+}
+
+fn silent() -> Error {
+    Error::Silent { path: "modelled".into(), seconds: PATIENCE.as_secs() }
+}
+
+/// Reads that were begun together.
+#[derive(Debug)]
+struct Begun<'a> {
+    on: &'a Modelled,
+    begun_ns: i64,
+    done_ns: i64,
+    reads: Vec<LentRead>,
+}
+
+impl Reading for Begun<'_> {
+    fn end(self: Box<Self>) -> Vec<LentRead> {
+        let Self { on, begun_ns, done_ns, reads } = *self;
+        match on.wait_until(begun_ns, done_ns) {
+            Ok(()) => reads,
+            Err(late) => {
+                let kept = reads.into_iter().map(|read| LentRead::new(read.offset, Vec::new()));
+                LentRead::refuse_all(kept.collect(), &late)
+            }
+        }
     }
 }
 
@@ -379,7 +404,29 @@ impl ReadAt for Modelled {
         self.size_bytes
     }
 
+    fn now_ns(&self) -> u64 {
+        self.timeline.now_ns().unsigned_abs()
+    }
+
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
         self.read(offset, into)
+    }
+
+    fn begin<'a>(&'a self, mut reads: Vec<LentRead>) -> Box<dyn Reading + 'a> {
+        let begun_ns = self.timeline.now_ns();
+        let mut disk = self.lock();
+        if begun_ns < disk.overdue_until_ns {
+            drop(disk);
+            return Box::new(LentRead::refuse_all(reads, &silent()));
+        }
+        let mut done_ns = begun_ns;
+        for read in &mut reads {
+            assert_range(read.offset, read.bytes.len(), self.size_bytes);
+            let into = (read.offset, read.bytes.as_mut_slice());
+            let (at_ns, result) = disk.read(begun_ns, into, self.size_bytes);
+            done_ns = done_ns.max(at_ns);
+            read.result = result;
+        }
+        Box::new(Begun { on: self, begun_ns, done_ns, reads })
     }
 }
