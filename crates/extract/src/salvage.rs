@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 
-use device::{Read, ReadAt};
+use device::{LentRead, Read, ReadAt, Reading};
 use format::geometry::Geometry;
 use format::head::{StripeId, VolumeId};
 use query::Query;
@@ -66,12 +66,13 @@ impl Salvaging {
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Self, Error> {
         let watch = Arc::new(Watch::default());
-        let open = |path: &PathBuf| {
+        let open = |path: &PathBuf| -> Result<_, device::Error> {
             let inner = device::open_read(path)?;
             let watched: Box<dyn ReadAt> = Box::new(Watched { inner, watch: Arc::clone(&watch) });
             Ok(watched)
         };
-        let devices = members.iter().map(open).collect::<Result<Vec<_>, device::Error>>()?;
+        let devices = device::side_by_side("open", members, open).into_iter();
+        let devices = devices.collect::<Result<Vec<_>, device::Error>>()?;
         let (answer, answered) = sync_channel(1);
         let search = move || drop(answer.send(volume::salvage(devices)));
         thread::Builder::new().name("find".to_owned()).spawn(search).map_err(Error::Thread)?;
@@ -138,6 +139,15 @@ impl ReadAt for Watched {
         }
         self.count(reads.iter().map(|read| read.into.len()).sum());
         self.inner.read_many(reads);
+    }
+
+    fn begin<'a>(&'a self, reads: Vec<LentRead>) -> Box<dyn Reading + 'a> {
+        if self.is_over() {
+            // None of them is done.
+            return Box::new(reads);
+        }
+        self.count(reads.iter().map(|read| read.bytes.len()).sum());
+        self.inner.begin(reads)
     }
 }
 

@@ -12,8 +12,6 @@ use crate::Error;
 const THREADS: usize = 4;
 /// Slots that a thread holds: one being read, one being visited.
 const BUFFERS: usize = 2;
-/// Reads past the page cache want their memory aligned like this.
-const ALIGNMENT: usize = 4096;
 
 /// A slot to be read, and which of its columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,7 +66,7 @@ pub(crate) fn read_slots(
         for (place, lane) in places.iter().zip(lanes.iter().cycle()) {
             let (slots, buffers) = lane.to_visit.recv().expect("a thread reads all of its slots");
             let columns = slots.into_iter().zip(&buffers);
-            let columns = columns.map(|(slot, buffer)| ColumnRead { slot, bytes: buffer.bytes() });
+            let columns = columns.map(|(slot, buffer)| ColumnRead { slot, bytes: buffer });
             let read = SlotRead { sequence: place.sequence, columns: columns.collect() };
             if visit(read)?.is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -81,54 +79,27 @@ pub(crate) fn read_slots(
 }
 
 /// The columns of a slot, and the memory of each.
-type Filled = (Vec<Result<Slot, volume::Error>>, Vec<Buffer>);
+type Filled = (Vec<Result<Slot, volume::Error>>, Vec<Vec<u8>>);
 
 /// The visitor's ends of a thread's queues.
 struct Lane {
     to_visit: Receiver<Filled>,
-    visited: SyncSender<Vec<Buffer>>,
+    visited: SyncSender<Vec<Vec<u8>>>,
 }
 
 fn read_own<'a>(
     reader: &Reader,
     places: impl Iterator<Item = &'a Place>,
-    to_fill: &Receiver<Vec<Buffer>>,
+    to_fill: &Receiver<Vec<Vec<u8>>>,
     filled: &SyncSender<Filled>,
 ) {
     for place in places {
         let Ok(mut buffers) = to_fill.recv() else { return };
-        buffers.resize_with(place.columns().count(), Buffer::default);
-        let columns = place.columns().zip(&mut buffers);
-        let slots = columns.map(|(column, buffer)| {
-            reader.slot(place.sequence, column, buffer.bytes_mut(reader.piece_bytes()))
-        });
-        let slots = slots.collect();
+        let columns: Vec<u8> = place.columns().collect();
+        buffers.resize_with(columns.len(), Vec::new);
+        let slots = reader.slots(place.sequence, &columns, &mut buffers);
         if filled.send((slots, buffers)).is_err() {
             return;
         }
-    }
-}
-
-/// Memory for a slot.
-#[derive(Default)]
-pub(crate) struct Buffer(Vec<u8>);
-
-impl Buffer {
-    fn begin(&self) -> usize {
-        self.0.as_ptr().align_offset(ALIGNMENT)
-    }
-
-    /// The first `len` bytes.
-    pub(crate) fn bytes_mut(&mut self, len: usize) -> &mut [u8] {
-        self.0.resize(len + ALIGNMENT, 0);
-        let begin = self.begin();
-        self.0.get_mut(begin..begin + len).expect("there is room to align it")
-    }
-
-    /// The same, once they were asked for.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        let len = self.0.len().saturating_sub(ALIGNMENT);
-        let begin = self.begin();
-        self.0.get(begin..begin + len).expect("there is room to align it")
     }
 }

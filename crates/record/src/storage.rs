@@ -2,9 +2,8 @@
 
 use core::fmt;
 use std::path::{Path, PathBuf};
-use std::thread;
 
-use device::{Device, ReadAt};
+use device::{Device, ReadAt, side_by_side};
 use format::superblock::{Spare, Superblock};
 use host::disk::Disk;
 use units::Sleep;
@@ -100,7 +99,10 @@ impl Storage for Paths {
         // The member that the user named may be the one that failed.
         let first = volume::find_members(&self.volume, &self.members);
         let others = self.members.iter().map(|place| volume::find_members(place, &[]));
-        core::iter::once(first).chain(others).reduce(Result::or).expect("there is a first")
+        let mut all = core::iter::once(first).chain(others);
+        // Lazily: each search costs a look at every member.
+        let first = all.next().expect("there is a first");
+        if first.is_ok() { first } else { all.find(Result::is_ok).unwrap_or(first) }
     }
 
     fn open_members(&self, members: &[MemberAt]) -> Result<Vec<Box<dyn ReadAt>>, volume::Error> {
@@ -113,20 +115,7 @@ impl Storage for Paths {
 
     /// All at the same time.
     fn open_all(&self, members: &[MemberAt]) -> Vec<OpenedDevice> {
-        thread::scope(|scope| {
-            let start = |found: &MemberAt| {
-                let path = found.path.clone();
-                let open = move || device::open(&path, &self.options);
-                thread::Builder::new().name("open".to_owned()).spawn_scoped(scope, open)
-            };
-            let threads: Vec<_> = members.iter().map(start).collect();
-            let opened = threads.into_iter().zip(members).map(|(thread, found)| match thread {
-                Ok(thread) => thread.join().expect("a panic aborts"),
-                // Where there is no thread it takes longer.
-                Err(_) => device::open(&found.path, &self.options),
-            });
-            opened.collect()
-        })
+        side_by_side("open", members, |found| device::open(&found.path, &self.options))
     }
 
     fn opener<'a>(

@@ -189,6 +189,7 @@ fn claim<'a>(path: &Path, members: &[MemberAt], clock: &'a dyn Sleep) -> Result<
             error => error.into(),
         })
     };
-    let devices = members.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    let devices = device::side_by_side("open", members, open);
+    let devices = devices.into_iter().collect::<Result<Vec<_>, _>>()?;
     Owner::claim(devices, &opener(members, clock)?).map_err(|source| Error::of_volume(path, source))
 }

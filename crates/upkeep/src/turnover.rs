@@ -88,7 +88,8 @@ impl<'a> Locked<'a> {
         let members: Vec<MemberAt> =
             found.into_iter().filter(|found| !target.without.contains(&found.member)).collect();
         let open = |found: &MemberAt| device::open(&found.path, &device::Options::default());
-        let devices = members.iter().map(open).collect::<Result<_, _>>()?;
+        let devices = device::side_by_side("open", &members, open);
+        let devices = devices.into_iter().collect::<Result<_, _>>()?;
         Ok(Self { target, members, devices })
     }
 

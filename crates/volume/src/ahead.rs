@@ -1,86 +1,103 @@
-//! Reading ahead: heads that will be asked for come many at a time.
+//! Reading ahead: heads that will be asked for come many at a time, from all members together.
 //!
 //! The search reads the heads of a grid and then of a window of slots; a device answers many small
-//! reads at once in hardly more time than one. What was read lives as long as one search, which
-//! sees no head in two states that way although a writer may go on meanwhile.
+//! reads at once in hardly more time than one, and members answer side by side. What was read lives
+//! as long as one search, which sees no head in two states that way although a writer may go on
+//! meanwhile.
 
 use core::iter;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use device::{Read, ReadAt};
+use device::{LentRead, ReadAt};
 use format::head::HEAD_BYTES;
 
-/// A scan of the whole ring must not fill the memory: 4 MiB.
+use crate::heads::Expected;
+
+/// A scan of the whole ring must not fill the memory: 4 MiB of each member.
 const HEADS_MAX: usize = 1024;
 
-/// A member whose heads are read ahead.
+/// The members, by number, of which heads are read ahead.
 pub(crate) struct Ahead<'a> {
+    members: Vec<Option<OfMember<'a>>>,
+}
+
+/// A member whose heads are read ahead.
+struct OfMember<'a> {
     device: &'a dyn ReadAt,
-    fetched: RefCell<Fetched>,
-}
-
-#[derive(Default)]
-struct Fetched {
-    /// Heads that came together, one behind the other.
-    batches: Vec<Vec<u8>>,
-    /// By their offset on the member: the batch that a head came with, and its place there.
-    heads: BTreeMap<u64, (usize, usize)>,
-}
-
-impl Fetched {
-    /// Places for heads in all batches.
-    fn held(&self) -> usize {
-        self.batches.iter().map(|batch| batch.len() / HEAD_BYTES).sum()
-    }
-
-    fn get(&self, offset: u64) -> Option<&[u8]> {
-        let &(batch, place) = self.heads.get(&offset)?;
-        self.batches.get(batch)?.chunks_exact(HEAD_BYTES).nth(place)
-    }
-
-    /// Takes a batch in; `read` are the offsets of its heads and whether each could be read.
-    fn add(&mut self, batch: Vec<u8>, read: impl Iterator<Item = (u64, bool)>) {
-        let number = self.batches.len();
-        let placed = read.zip(0..).filter(|((_, is_read), _)| *is_read);
-        self.heads.extend(placed.map(|((offset, _), place)| (offset, (number, place))));
-        self.batches.push(batch);
-    }
+    /// By their offset on the member.
+    heads: RefCell<BTreeMap<u64, Vec<u8>>>,
 }
 
 impl<'a> Ahead<'a> {
-    pub(crate) fn new(device: &'a dyn ReadAt) -> Self {
-        Self { device, fetched: RefCell::default() }
+    /// Of members by number.
+    pub(crate) fn new(members: impl Iterator<Item = Option<&'a dyn ReadAt>>) -> Self {
+        let of = |device| OfMember { device, heads: RefCell::default() };
+        Self { members: members.map(|device| device.map(of)).collect() }
     }
 
-    /// Reads as the device does.
-    pub(crate) fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), device::Error> {
+    fn of(&self, member: u8) -> Option<&OfMember<'a>> {
+        self.members.get(usize::from(member))?.as_ref()
+    }
+
+    /// Reads as the device of a member does; `None` where there is none.
+    pub(crate) fn read(
+        &self,
+        member: u8,
+        offset: u64,
+        into: &mut [u8],
+    ) -> Option<Result<(), device::Error>> {
+        Some(self.of(member)?.read(offset, into))
+    }
+
+    /// Begins on all members, and waits as long as the slowest needs. What cannot be read fails
+    /// when it is asked for. Slots are read whole into memory of their own, see
+    /// [`crate::heads::Heads::read_slots`].
+    pub(crate) fn fetch(&self, expected: Expected<'_>) {
+        let Expected { places, len } = expected;
+        if len != HEAD_BYTES {
+            return;
+        }
+        let begun: Vec<_> = places
+            .iter()
+            .filter_map(|&(member, offsets)| Some((self.of(member)?, offsets)))
+            .filter_map(|(it, offsets)| Some((it, it.device.begin(it.wanted(offsets)?))))
+            .collect();
+        for (of_member, reading) in begun {
+            of_member.add(reading.end());
+        }
+    }
+}
+
+impl OfMember<'_> {
+    fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), device::Error> {
         if into.len() != HEAD_BYTES {
             return self.device.read_at(offset, into);
         }
-        let mut fetched = self.fetched.borrow_mut();
-        if let Some(head) = fetched.get(offset) {
+        if let Some(head) = self.heads.borrow().get(&offset) {
             into.copy_from_slice(head);
-        } else {
-            self.device.read_at(offset, into)?;
-            fetched.add(into.to_vec(), iter::once((offset, true)));
+            return Ok(());
         }
+        self.device.read_at(offset, into)?;
+        self.heads.borrow_mut().extend(iter::once((offset, into.to_vec())));
         Ok(())
     }
 
-    /// Reads the heads at `offsets` at once. Those that cannot be read fail when they are asked
-    /// for.
-    pub(crate) fn fetch(&self, offsets: impl Iterator<Item = u64>) {
-        let mut fetched = self.fetched.borrow_mut();
-        let wanted: Vec<u64> = offsets.filter(|&offset| fetched.get(offset).is_none()).collect();
-        if fetched.held() + wanted.len() > HEADS_MAX {
-            *fetched = Fetched::default();
+    /// The heads at these places that are not here yet; `None` where all are.
+    fn wanted(&self, offsets: &[u64]) -> Option<Vec<LentRead>> {
+        let mut heads = self.heads.borrow_mut();
+        let is_new = |offset: &&u64| !heads.contains_key(offset);
+        let wanted: Vec<u64> = offsets.iter().filter(is_new).copied().collect();
+        if heads.len() + wanted.len() > HEADS_MAX {
+            heads.clear();
         }
-        let mut batch = vec![0; wanted.len() * HEAD_BYTES];
-        let into = wanted.iter().zip(batch.chunks_exact_mut(HEAD_BYTES));
-        let mut reads: Vec<_> = into.map(|(&offset, head)| Read::new(offset, head)).collect();
-        self.device.read_many(&mut reads);
-        let results: Vec<bool> = reads.into_iter().map(|read| read.result.is_ok()).collect();
-        fetched.add(batch, wanted.into_iter().zip(results));
+        let reads = wanted.into_iter().map(|offset| LentRead::new(offset, vec![0; HEAD_BYTES]));
+        let reads: Vec<LentRead> = reads.collect();
+        (!reads.is_empty()).then_some(reads)
+    }
+
+    fn add(&self, read: Vec<LentRead>) {
+        let read = read.into_iter().filter(|read| read.result.is_ok());
+        self.heads.borrow_mut().extend(read.map(|read| (read.offset, read.bytes)));
     }
 }

@@ -1,6 +1,7 @@
 //! Heads at their places: reading them, and believing only those that are where they belong.
 
 use core::ops::Range;
+use std::collections::BTreeMap;
 
 use format::checksum::{RowAddress, body_crc};
 use format::geometry::{Geometry, ROW_BYTES};
@@ -18,32 +19,42 @@ pub(crate) type ReadRows<'a> = &'a dyn Fn(u8, u64, &mut [u8]) -> Result<(), Unre
 /// What will be asked for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expected<'e> {
-    pub(crate) members: &'e [u8],
-    /// On each of them.
-    pub(crate) offsets: &'e [u64],
-    /// Bytes at each offset.
+    /// Members, and where on each.
+    pub(crate) places: &'e [(u8, &'e [u64])],
+    /// Bytes at each place.
     pub(crate) len: usize,
 }
 
 /// Reads ahead.
 pub(crate) type Fetch<'a> = &'a dyn Fn(Expected<'_>);
 
+/// Reads at one place of all members whose memory is not empty, at the same time: that place, and
+/// the memory by member. Gives the members of which it could not be read in one go, and may be row
+/// by row; their memory, and that of those that do not answer, is zeros.
+pub(crate) type ReadSlots<'a> = &'a dyn Fn(u64, &mut [Vec<u8>]) -> Vec<u8>;
+
 /// Reads the heads of a volume.
 #[derive(Clone, Copy)]
 pub(crate) struct Heads<'a> {
     read: ReadRows<'a>,
     fetch: Option<Fetch<'a>>,
+    slots: Option<ReadSlots<'a>>,
     membership: &'a Membership,
 }
 
 impl<'a> Heads<'a> {
     pub(crate) fn new(read: ReadRows<'a>, membership: &'a Membership) -> Self {
-        Self { read, fetch: None, membership }
+        Self { read, fetch: None, slots: None, membership }
     }
 
     /// The same, of members that answer many reads at a time in hardly more time than one.
     pub(crate) fn fetched_by(self, fetch: Fetch<'a>) -> Self {
         Self { fetch: Some(fetch), ..self }
+    }
+
+    /// The same, of members that read whole slots at the same time.
+    pub(crate) fn read_by(self, slots: ReadSlots<'a>) -> Self {
+        Self { slots: Some(slots), ..self }
     }
 
     /// Whether asking for many heads at once is worth it.
@@ -60,16 +71,47 @@ impl<'a> Heads<'a> {
         let members: Vec<u8> = present.filter(|&it| self.membership.is_fresh(it)).collect();
         let offsets: Vec<u64> =
             slots.iter().map(|&slot| self.geometry().slot_offset(slot)).collect();
-        self.fetch(Expected { members: &members, offsets: &offsets, len: HEAD_BYTES });
+        self.fetch_from(&members, &offsets, HEAD_BYTES);
+    }
+
+    /// Reads the slot of `sequence` of all members whose memory is not empty, as
+    /// [`Self::read_slot`] does of one.
+    pub(crate) fn read_slots(&self, sequence: u64, members: &mut [Vec<u8>]) {
+        let slot = self.geometry().slot(sequence);
+        let Some(read_all) = self.slots else {
+            self.expect_slot(sequence);
+            for (member, bytes) in (0..).zip(members).filter(|(_, bytes)| !bytes.is_empty()) {
+                self.read_slot(member, slot, bytes);
+            }
+            return;
+        };
+        for member in read_all(self.geometry().slot_offset(slot), members) {
+            let bytes = members.get_mut(usize::from(member)).expect("it is one of them");
+            self.read_rows(member, slot, bytes);
+        }
     }
 
     /// The slot of `sequence` will be read from all members at hand.
-    pub(crate) fn expect_slot(&self, sequence: u64) {
+    fn expect_slot(&self, sequence: u64) {
         let geometry = self.geometry();
         let members: Vec<u8> = self.membership.present().collect();
         let len = usize::try_from(geometry.piece_bytes).expect("at most 2 MiB");
         let offset = geometry.slot_offset(sequence);
-        self.fetch(Expected { members: &members, offsets: &[offset], len });
+        self.fetch_from(&members, &[offset], len);
+    }
+
+    /// The first and the last row of the slot of `sequence` will be asked for.
+    pub(crate) fn expect_ends(&self, sequence: u64) {
+        let first = self.geometry().slot_offset(sequence);
+        let last = first + u64::from(self.geometry().piece_bytes - ROW_BYTES);
+        let members: Vec<u8> = self.membership.present().collect();
+        self.fetch_from(&members, &[first, last], HEAD_BYTES);
+    }
+
+    /// The same places of these members will be asked for.
+    fn fetch_from(&self, members: &[u8], offsets: &[u64], len: usize) {
+        let places: Vec<(u8, &[u64])> = members.iter().map(|&member| (member, offsets)).collect();
+        self.fetch(Expected { places: &places, len });
     }
 
     fn fetch(&self, expected: Expected<'_>) {
@@ -144,17 +186,60 @@ impl<'a> Heads<'a> {
     /// from included. Fewer may be of a past that only they have seen.
     pub(crate) fn is_agreed(&self, head: &Head) -> bool {
         let (sequence, row) = (head.stripe.stripe.sequence, head.stripe.first_row);
-        let others = self.membership.present().filter(|&member| member != head.piece.member);
-        let others: Vec<u8> = others.collect();
-        let needed = usize::from(head.stripe.geometry.data_columns) - 1;
+        let mut needed = usize::from(head.stripe.geometry.data_columns) - 1;
         let offset = self.geometry().slot_offset(sequence) + u64::from(row) * u64::from(ROW_BYTES);
-        self.fetch(Expected { members: &others, offsets: &[offset], len: HEAD_BYTES });
-        let same = others.into_iter().filter(|&member| {
-            let mut page = [0; HEAD_BYTES];
-            (self.read)(member, offset, &mut page).is_ok()
-                && self.decode(member, &page).is_some_and(|other| other.cid == head.cid)
-        });
-        same.take(needed).count() == needed
+        let others: Vec<u8> = self.witnesses(head).collect();
+        let mut others = others.as_slice();
+        // Those who do not agree, or cannot be read, are made up for by as many of the others.
+        while needed > 0 && needed <= others.len() {
+            let (asked, later) = others.split_at(needed);
+            others = later;
+            self.fetch_from(asked, &[offset], HEAD_BYTES);
+            let same = asked.iter().filter(|&&member| {
+                let mut page = [0; HEAD_BYTES];
+                (self.read)(member, offset, &mut page).is_ok()
+                    && self.decode(member, &page).is_some_and(|other| other.cid == head.cid)
+            });
+            needed -= same.count();
+        }
+        needed == 0
+    }
+
+    /// The other members of a head, in the order in which they are asked whether they agree.
+    fn witnesses(&self, head: &Head) -> impl Iterator<Item = u8> + use<'a> {
+        let own = head.piece.member;
+        self.membership.present().filter(move |&member| member != own)
+    }
+
+    /// It will be asked whether these heads are agreed on.
+    pub(crate) fn expect_agreement<'h>(&self, heads: impl Iterator<Item = &'h Head>) {
+        let mut offsets: BTreeMap<u8, Vec<u64>> = BTreeMap::new();
+        for head in heads {
+            let StripeHead { stripe, first_row, geometry, .. } = &head.stripe;
+            let slot_offset = self.geometry().slot_offset(stripe.sequence);
+            let offset = slot_offset + u64::from(*first_row) * u64::from(ROW_BYTES);
+            let needed = usize::from(geometry.data_columns) - 1;
+            for member in self.witnesses(head).take(needed) {
+                offsets.entry(member).or_default().push(offset);
+            }
+        }
+        let places: Vec<(u8, &[u64])> =
+            offsets.iter().map(|(&member, offsets)| (member, offsets.as_slice())).collect();
+        self.fetch(Expected { places: &places, len: HEAD_BYTES });
+    }
+
+    /// Heads at these places, sequence and row, will be asked for by [`Self::head_at`], which
+    /// normally asks the first fresh member alone.
+    pub(crate) fn expect_at(&self, places: &[(u64, u16)]) {
+        let mut fresh =
+            self.membership.present().filter(|&member| self.membership.is_fresh(member));
+        let offset = |&(sequence, row): &(u64, u16)| {
+            self.geometry().slot_offset(sequence) + u64::from(row) * u64::from(ROW_BYTES)
+        };
+        if let Some(member) = fresh.next() {
+            let offsets: Vec<u64> = places.iter().map(offset).collect();
+            self.fetch_from(&[member], &offsets, HEAD_BYTES);
+        }
     }
 
     /// Reads a whole slot of one member into `buffer`. Where reading it in one go fails it is read
@@ -168,9 +253,14 @@ impl<'a> Heads<'a> {
             return;
         }
         let offset = self.geometry().slot_offset(slot);
-        if (self.read)(member, offset, buffer).is_ok() {
-            return;
+        if (self.read)(member, offset, buffer).is_err() {
+            self.read_rows(member, slot, buffer);
         }
+    }
+
+    /// Reads a slot row by row: one that cannot be read costs only itself.
+    pub(crate) fn read_rows(&self, member: u8, slot: u64, buffer: &mut [u8]) {
+        let offset = self.geometry().slot_offset(slot);
         for (row, bytes) in buffer.chunks_exact_mut(HEAD_BYTES).enumerate() {
             let at = u64::try_from(row).expect("at most 512 rows") * u64::from(ROW_BYTES);
             if (self.read)(member, offset + at, bytes).is_err() {

@@ -68,7 +68,7 @@ impl Reader {
     /// [`Error::Damaged`] when a part is missing or does not fit the others.
     pub fn index(&self, at: StripeId) -> Result<IndexFile, Error> {
         let acknowledged = self.span().ok_or(Error::Damaged(at))?.acknowledged.sequence;
-        let mut buffer = vec![0; self.piece_bytes()];
+        let mut memory = Vec::new();
         let mut assembler = Assembler::default();
         let (mut directory, mut has_begun) = (Vec::new(), false);
         // Parts are appended while data goes on: between two of them lie few stripes, but small
@@ -78,13 +78,17 @@ impl Reader {
         let mut last = at.sequence;
         let mut sequence = at.sequence;
         while sequence <= acknowledged.min(last + between) {
-            for column in 0..self.membership().geometry_at(sequence).data_columns {
-                let slot = self.slot(sequence, column, &mut buffer)?;
+            let columns = self.membership().geometry_at(sequence).data_columns;
+            memory.resize_with(usize::from(columns), Vec::new);
+            let columns: Vec<u8> = (0..columns).collect();
+            let slots = self.slots(sequence, &columns, &mut memory);
+            for (slot, bytes) in slots.into_iter().zip(&memory) {
+                let slot = slot?;
                 let stripes = slot.stripes.iter().map(|stripe| &stripe.head);
                 let of_index = stripes
                     .filter(|head| head.stripe.kind == Kind::Index && head.stripe.stripe >= at);
                 for head in of_index {
-                    let part = match Part::decode(Self::body(head, &buffer)) {
+                    let part = match Part::decode(Self::body(head, bytes)) {
                         Ok(part) => part,
                         // The last stripe of an index need not have a part in every column.
                         Err(PartError::Magic) => continue,

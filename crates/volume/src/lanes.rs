@@ -128,10 +128,10 @@ impl Lanes {
 
     /// The claims of all members, read at the same time.
     pub(crate) fn read_claims(&mut self, clock: &dyn Clock) -> Result<Vec<(u8, Row)>, Failed> {
-        let members: Vec<u8> = self.iter().map(|lane| lane.superblock().member).collect();
-        let expected =
-            Expected { members: &members, offsets: &[CLAIM_OFFSET], len: device::ROW_SIZE };
-        self.read_ahead(expected, clock)?;
+        let offsets: &[u64] = &[CLAIM_OFFSET];
+        let places: Vec<(u8, &[u64])> =
+            self.iter().map(|lane| (lane.superblock().member, offsets)).collect();
+        self.read_ahead(Expected { places: &places, len: device::ROW_SIZE }, clock)?;
         let mut rows = Vec::new();
         let read = self.each(|member, lane| {
             rows.push((member, lane.read_claim()?));
@@ -464,10 +464,10 @@ impl Lanes {
     /// Members that do not answer, while nobody does, are not waited for any longer: whoever asks
     /// them hears it.
     fn read_ahead(&mut self, expected: Expected<'_>, clock: &dyn Clock) -> Result<(), Failed> {
-        let Expected { members, offsets, len } = expected;
+        let Expected { places, len } = expected;
         let now_ns = clock.boottime_ns();
-        for (member, lane) in self.iter_mut() {
-            if members.contains(&member) && !lane.has_failed() {
+        for &(member, offsets) in places {
+            if let Some(lane) = self.get_mut(member).filter(|lane| !lane.has_failed()) {
                 lane.read_ahead(offsets, len, now_ns);
             }
         }

@@ -10,15 +10,11 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::thread;
 
-use device::{ReadAt, patiently};
+use device::{ReadAt, patiently, side_by_side};
 use format::superblock::{Spare, Superblock, SuperblockError};
 
 use crate::{Error, Reader, superblocks};
-
-/// Places that are asked at the same time.
-const AT_ONCE: usize = 64;
 
 /// A member that was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -130,9 +126,12 @@ fn seats(volume: &Superblock) -> impl Iterator<Item = u8> {
 /// What is to be looked for members in, and the other paths.
 fn folders_among(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Error> {
     let mut parts = (Vec::new(), Vec::new());
-    for path in named {
+    let looked = side_by_side("look", named, |path| {
         let own = path.clone();
-        let is_folder = match patiently(path, move || own.is_dir()) {
+        patiently(path, move || own.is_dir())
+    });
+    for (path, answer) in named.iter().zip(looked) {
+        let is_folder = match answer {
             Err(device::Error::Interrupted) => return Err(device::Error::Interrupted.into()),
             answer => answer.unwrap_or(false),
         };
@@ -152,21 +151,8 @@ fn look_at(places: &[PathBuf]) -> Result<Vec<(PathBuf, Loaded)>, Error> {
         let superblock = superblocks::load_from(device.as_ref())?;
         Ok((device, superblock))
     };
-    let mut looked: Vec<(PathBuf, Loaded)> = Vec::with_capacity(places.len());
-    for some in places.chunks(AT_ONCE) {
-        thread::scope(|scope| {
-            let start = |path| {
-                let thread = thread::Builder::new().name("look".to_owned());
-                thread.spawn_scoped(scope, move || load(path)).map_err(|_| path)
-            };
-            let threads: Vec<_> = some.iter().map(|path| (path, start(path))).collect();
-            for (path, thread) in threads {
-                // Where there is no thread it takes longer.
-                let loaded = thread.map_or_else(load, |it| it.join().expect("a panic aborts"));
-                looked.push((path.clone(), loaded));
-            }
-        });
-    }
+    let loaded = side_by_side("look", places, load);
+    let looked: Vec<(PathBuf, Loaded)> = places.iter().cloned().zip(loaded).collect();
     let is_interrupted =
         |loaded: &Loaded| matches!(loaded, Err(Error::Device(device::Error::Interrupted)));
     if looked.iter().any(|(_, loaded)| is_interrupted(loaded)) {
@@ -336,11 +322,12 @@ pub fn open_found(path: &Path, named: &[PathBuf]) -> Result<(Vec<MemberAt>, Read
     Ok((places, Reader::of_found(loaded, true)?))
 }
 
-/// Opens members for reading. Those that fail are left out, as long as there is another one.
+/// Opens members for reading, all at the same time. Those that fail are left out, as long as there is another one.
 pub fn open_members(members: &[MemberAt]) -> Result<Vec<Box<dyn ReadAt>>, Error> {
     let (mut opened, mut failed) = (Vec::new(), None);
-    for MemberAt { path, .. } in members {
-        match device::open_read(path) {
+    let all = side_by_side("open", members, |found| device::open_read(&found.path));
+    for (MemberAt { path, .. }, result) in members.iter().zip(all) {
+        match result {
             Ok(device) => opened.push(device),
             Err(error) => {
                 let is_failure = error.is_failure();

@@ -24,6 +24,7 @@ impl Reader {
         let membership = self.membership();
         self.with_heads(|heads| {
             let slot = heads.geometry().slot(sequence);
+            heads.expect_ends(sequence);
             let shown = |member: u8| {
                 let head = heads.first_on(member, slot)?;
                 (head.stripe.stripe.sequence == sequence).then_some(head)

@@ -8,14 +8,14 @@
 use core::ops::{Range, RangeInclusive};
 use std::sync::{Mutex, PoisonError};
 
-use device::{Buffer, Pool, ReadAt};
+use device::{Buffer, LentRead, Pool, ReadAt};
 use format::geometry::Geometry;
 use format::head::{HEAD_BYTES, Head, StripeId};
-use format::superblock::{SUPERBLOCK_COPIES, Superblock};
+use format::superblock::Superblock;
 use units::Timestamp;
 
 use crate::ahead::Ahead;
-use crate::heads::{Expected, Heads, Unreadable, bad_rows, body_in, body_range};
+use crate::heads::{Heads, Unreadable, bad_rows, body_in, body_range};
 use crate::membership::Membership;
 use crate::repair::rebuild;
 use crate::search::{self, Care, Known, Newest};
@@ -112,8 +112,10 @@ impl Reader {
     /// be read are absent, as long as one can.
     pub fn of_members(devices: Vec<Box<dyn ReadAt>>) -> Result<Self, Error> {
         let (mut found, mut failed) = (Vec::new(), None);
-        for device in devices {
-            match superblocks::load_from(device.as_ref()) {
+        let all: Vec<&dyn ReadAt> = devices.iter().map(AsRef::as_ref).collect();
+        let loaded = superblocks::load_from_all(&all);
+        for (device, loaded) in devices.into_iter().zip(loaded) {
+            match loaded {
                 Ok(superblock) => found.push((device, superblock)),
                 Err(Error::Device(error)) if error.is_failure() => failed = failed.or(Some(error)),
                 Err(error) => return Err(error),
@@ -160,7 +162,7 @@ impl Reader {
         quorum::settle_for_reading(&mut settled, |_| self.with_heads(quorum::epoch_used));
         self.membership = settled;
         let known = known(&self.membership);
-        let (newest, last_head) = self.with_fetched_heads(|heads| self.newest_by(heads, known))?;
+        let (newest, last_head) = self.with_heads(|heads| self.newest_by(heads, known))?;
         (self.newest, self.last_head) = (newest, last_head);
         Ok(())
     }
@@ -279,17 +281,11 @@ impl Reader {
     pub(crate) fn other_copies(&self) -> Vec<(u8, u8, bool)> {
         let devices = (0..).zip(&self.members);
         let devices = devices.filter_map(|(member, device)| Some((member, device.as_deref()?)));
-        devices
-            .flat_map(|(member, device)| {
-                let read = |offset: u64, into: &mut [u8]| device.read_at(offset, into);
-                let size_bytes = device.size_bytes();
-                let newest = superblocks::load(&read, size_bytes);
-                let others = newest.map(|newest| {
-                    let others = superblocks::other_copies(&read, size_bytes, &newest);
-                    others.map(|(copy, is_old)| (member, copy, is_old)).collect::<Vec<_>>()
-                });
-                let all = || (0..SUPERBLOCK_COPIES).map(|copy| (member, copy, false)).collect();
-                others.unwrap_or_else(|_| all())
+        let (members, devices): (Vec<u8>, Vec<&dyn ReadAt>) = devices.unzip();
+        let others = superblocks::other_copies_of(&devices).into_iter().zip(members);
+        others
+            .flat_map(|(others, member)| {
+                others.into_iter().map(move |(copy, is_old)| (member, copy, is_old))
             })
             .collect()
     }
@@ -353,13 +349,75 @@ impl Reader {
     /// # Panics
     /// When the buffer is not as long as a piece, or the volume has no such column.
     pub fn slot(&self, sequence: u64, column: u8, buffer: &mut [u8]) -> Result<Slot, Error> {
-        let columns = self.membership.geometry_at(sequence).columns();
-        assert!(column < columns, "stripes of {sequence} have column {column}");
+        let span = self.span_at(sequence)?;
+        let member = self.member_of(sequence, column);
+        if self.membership.is_whole_at(member, sequence) {
+            let slot = self.geometry().slot(sequence);
+            self.with_heads(|heads| heads.read_slot(member, slot, buffer));
+        }
+        self.verified(span, sequence, column, buffer)
+    }
+
+    /// The same of several columns, whose members are read at the same time, each into memory of
+    /// its own, which becomes as long as a piece.
+    ///
+    /// # Panics
+    /// When there is not as much memory as columns, or the volume has no such column.
+    pub fn slots(
+        &self,
+        sequence: u64,
+        columns: &[u8],
+        memory: &mut [Vec<u8>],
+    ) -> Vec<Result<Slot, Error>> {
+        assert_eq!(columns.len(), memory.len(), "each column has memory");
+        let spans = columns.iter().map(|_| self.span_at(sequence));
+        let spans: Vec<Result<Span, Error>> = spans.collect();
+        let is_held = spans.iter().all(Result::is_ok);
+        // By member, as they are read.
+        let mut pieces = vec![Vec::new(); self.members.len()];
+        for (&column, memory) in columns.iter().zip(&mut *memory) {
+            let member = self.member_of(sequence, column);
+            memory.resize(self.piece_bytes(), 0);
+            if is_held && self.membership.is_whole_at(member, sequence) {
+                let place = pieces.get_mut(usize::from(member)).expect("a place for every member");
+                *place = core::mem::take(memory);
+            }
+        }
+        self.with_heads(|heads| heads.read_slots(sequence, &mut pieces));
+        let verify = |((&column, memory), span): ((&u8, &mut Vec<u8>), Result<Span, Error>)| {
+            let span = span?;
+            let member = usize::from(self.member_of(sequence, column));
+            let piece = pieces.get_mut(member).filter(|piece| !piece.is_empty());
+            if let Some(piece) = piece {
+                *memory = core::mem::take(piece);
+            }
+            self.verified(span, sequence, column, memory)
+        };
+        columns.iter().zip(memory).zip(spans).map(verify).collect()
+    }
+
+    fn member_of(&self, sequence: u64, column: u8) -> u8 {
+        let geometry = self.membership.geometry_at(sequence);
+        assert!(column < geometry.columns(), "stripes of {sequence} have column {column}");
+        geometry.member_of(sequence, column)
+    }
+
+    /// What may be read, if it reaches back to `sequence`.
+    fn span_at(&self, sequence: u64) -> Result<Span, Error> {
         let first = StripeId { sequence, sub: 0 };
         let span = self.span().ok_or(Error::Damaged(first))?;
-        if sequence < span.tail {
-            return Err(Error::Overwritten(first));
-        }
+        if sequence < span.tail { Err(Error::Overwritten(first)) } else { Ok(span) }
+    }
+
+    /// What of a column was read is verified, and made good from the others where it is damaged.
+    fn verified(
+        &self,
+        span: Span,
+        sequence: u64,
+        column: u8,
+        buffer: &mut [u8],
+    ) -> Result<Slot, Error> {
+        let first = StripeId { sequence, sub: 0 };
         let mut slot = match self.slot_of_member(span, sequence, column, buffer) {
             Some(slot) => slot,
             None => self.slot_of_all(span, sequence, column, buffer),
@@ -396,27 +454,26 @@ impl Reader {
     /// has missed the newest epoch was cut short, and nothing is erased by it.
     fn is_given_up(&self, sequence: u64) -> bool {
         let known = self.superblock().newness();
-        let superblocks =
-            self.members.iter().flatten().map(|device| superblocks::load_from(device.as_ref()));
+        let devices: Vec<&dyn ReadAt> = self.members.iter().flatten().map(AsRef::as_ref).collect();
+        let superblocks = superblocks::load_from_all(&devices).into_iter();
         let mut newer = superblocks.flatten().filter(|own| own.newness() > known);
         newer.any(|own| own.given_up_before > sequence)
     }
 
-    /// The slot as the member of the column tells it alone; `None` when anything in it needs the
-    /// others.
+    /// The slot, which was read from the member of the column, as that tells it alone; `None` when
+    /// anything in it needs the others.
     fn slot_of_member(
         &self,
         span: Span,
         sequence: u64,
         column: u8,
-        buffer: &mut [u8],
+        buffer: &[u8],
     ) -> Option<Slot> {
-        let member = self.membership.geometry_at(sequence).member_of(sequence, column);
+        let member = self.member_of(sequence, column);
         if !self.membership.is_whole_at(member, sequence) {
             return None;
         }
         self.with_heads(|heads| {
-            heads.read_slot(member, heads.geometry().slot(sequence), buffer);
             let rows_per_slot = heads.geometry().rows_per_slot();
             let mut slot = Slot { stripes: Vec::new(), next_row: 0, closed: false };
             let mut expected = StripeId { sequence, sub: 0 };
@@ -518,7 +575,7 @@ impl Reader {
     /// The first heads of the slots of `sequences`, as [`Self::head`] gives each, read at the same
     /// time.
     pub fn first_heads(&self, sequences: &[u64]) -> Vec<Option<Head>> {
-        self.with_fetched_heads(|heads| {
+        self.with_heads(|heads| {
             let slots: Vec<u64> = sequences.iter().map(|&at| self.geometry().slot(at)).collect();
             heads.expect(&slots);
             let found = slots.into_iter().map(|slot| heads.first_of_slot(slot)).zip(sequences);
@@ -580,12 +637,55 @@ impl Reader {
         self.members.get(usize::from(member)).and_then(Option::as_deref)
     }
 
+    /// Reads heads, of all members at the same time where more than one is asked. What was read is
+    /// kept until `run` returns.
     pub(crate) fn with_heads<T>(&self, run: impl FnOnce(&Heads<'_>) -> T) -> T {
+        let ahead = Ahead::new(self.members.iter().map(Option::as_deref));
         let read = |member: u8, offset: u64, into: &mut [u8]| {
-            let device = self.device(member).ok_or(Unreadable)?;
-            device.read_at(offset, into).map_err(|_| Unreadable)
+            ahead.read(member, offset, into).ok_or(Unreadable)?.map_err(|_| Unreadable)
         };
-        run(&Heads::new(&read, &self.membership))
+        let slots = |offset: u64, buffers: &mut [Vec<u8>]| self.read_side_by_side(offset, buffers);
+        run(&Heads::new(&read, &self.membership)
+            .fetched_by(&|expected| ahead.fetch(expected))
+            .read_by(&slots))
+    }
+
+    /// Fills the memory, by member, from one place of each, all at the same time. Gives the members
+    /// that may be read row by row, because it failed; zeros stand for what could not be read.
+    fn read_side_by_side(&self, offset: u64, buffers: &mut [Vec<u8>]) -> Vec<u8> {
+        let wanted = (0_u8..).zip(buffers).filter(|(_, buffer)| !buffer.is_empty());
+        let begun = wanted.map(|(member, buffer)| {
+            let own = core::mem::take(buffer);
+            let len = own.len();
+            let reading = match self.device(member) {
+                Some(device) => Ok(device.begin(vec![LentRead::new(offset, own)])),
+                None => Err(own),
+            };
+            (member, buffer, len, reading)
+        });
+        let begun: Vec<_> = begun.collect();
+        let mut failed = Vec::new();
+        for (member, buffer, len, reading) in begun {
+            let is_read = match reading.map(|reading| reading.end().pop()) {
+                Ok(Some(LentRead { bytes, result, .. })) => {
+                    *buffer = bytes;
+                    // Who does not answer is not asked again.
+                    let may_have_rows = result.as_ref().is_err_and(|error| !error.is_silent());
+                    failed.extend(may_have_rows.then_some(member));
+                    result.is_ok()
+                }
+                Ok(None) => false,
+                Err(own) => {
+                    *buffer = own;
+                    false
+                }
+            };
+            if !is_read {
+                buffer.clear();
+                buffer.resize(len, 0);
+            }
+        }
+        failed
     }
 
     /// Reads the slot of `sequence` of one member, unreadable rows as zeros, into a buffer of
@@ -598,29 +698,11 @@ impl Reader {
             None => (Some(buffer), Err(device::Error::Interrupted)),
         };
         let mut buffer = buffer.or_else(|| pool.take())?;
-        if result.is_err() {
-            self.with_heads(|heads| heads.read_slot(member, slot, &mut buffer));
+        match result {
+            Ok(()) => {}
+            Err(error) if error.is_silent() => buffer.fill(0),
+            Err(_) => self.with_heads(|heads| heads.read_rows(member, slot, &mut buffer)),
         }
         Some(buffer)
-    }
-
-    /// The same with heads that are read ahead and kept.
-    fn with_fetched_heads<T>(&self, run: impl FnOnce(&Heads<'_>) -> T) -> T {
-        let ahead: Vec<Option<Ahead<'_>>> =
-            self.members.iter().map(|device| device.as_deref().map(Ahead::new)).collect();
-        let of = |member: u8| ahead.get(usize::from(member)).and_then(Option::as_ref);
-        let read = |member: u8, offset: u64, into: &mut [u8]| {
-            of(member).ok_or(Unreadable)?.read(offset, into).map_err(|_| Unreadable)
-        };
-        let fetch = |expected: Expected<'_>| {
-            let Expected { members, offsets, len } = expected;
-            for ahead in members.iter().filter_map(|&member| of(member)) {
-                // Few slots are read whole.
-                if len == HEAD_BYTES {
-                    ahead.fetch(offsets.iter().copied());
-                }
-            }
-        };
-        run(&Heads::new(&read, &self.membership).fetched_by(&fetch))
     }
 }

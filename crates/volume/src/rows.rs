@@ -6,7 +6,7 @@
 
 use core::ops::Range;
 
-use device::Read;
+use device::LentRead;
 use format::geometry::ROW_BYTES;
 use format::head::{HEAD_BYTES, Head, StripeId};
 
@@ -37,6 +37,9 @@ pub struct PieceRows {
     pub runs: Vec<(u16, Vec<u8>)>,
 }
 
+/// The row of a stripe's head, and the head before it in its slot.
+type Place = (u16, Option<Head>);
+
 /// A piece that is being read: its place, and its head and rows one behind the other.
 struct Pending {
     place: usize,
@@ -55,31 +58,33 @@ impl Reader {
     /// Reads rows of pieces at the same time. `None` for a piece that is not acknowledged, of which
     /// anything could not be read or did not match, or whose head takes too many steps to find.
     pub fn rows(&self, wanted: &[RowsWanted]) -> Vec<Option<PieceRows>> {
-        let pending = (0..).zip(wanted).filter_map(|(place, wanted)| self.pending(place, wanted));
+        let places = self.places_of(wanted);
+        let pending = (0..).zip(wanted).zip(places);
+        let pending = pending.filter_map(|((at, wanted), place)| self.pending(at, wanted, place?));
         let mut pending: Vec<Pending> = pending.collect();
-        for member in self.membership().numbers() {
-            let of_member = pending.iter_mut().filter(|pending| pending.member == member);
-            self.read_pending(member, of_member);
-        }
+        self.read_pending(&mut pending);
         let mut read: Vec<Option<PieceRows>> = wanted.iter().map(|_| None).collect();
-        for pending in pending.into_iter().filter(|pending| !pending.failed) {
-            let place = read.get_mut(pending.place).zip(wanted.get(pending.place));
-            let (place, wanted) = place.expect("a place of what is wanted");
-            *place = self.verified(wanted, &pending);
-        }
+        self.with_heads(|heads| {
+            let whole = || pending.iter().filter(|pending| !pending.failed);
+            let decoded: Vec<_> = whole().map(|pending| pending.head(heads)).collect();
+            heads.expect_agreement(decoded.iter().flatten());
+            for (pending, head) in whole().zip(decoded) {
+                let place = read.get_mut(pending.place).zip(wanted.get(pending.place));
+                let (place, wanted) = place.expect("a place of what is wanted");
+                *place = head.and_then(|head| verified(heads, wanted, pending, head));
+            }
+        });
         read
     }
 
     /// Where the rows lie; `None` where they are not to be had this way.
-    fn pending(&self, place: usize, wanted: &RowsWanted) -> Option<Pending> {
+    fn pending(&self, place: usize, wanted: &RowsWanted, stripe: Place) -> Option<Pending> {
         let StripeId { sequence, .. } = wanted.stripe;
-        let span = self.span()?;
         let member = self.geometry().member_of(sequence, wanted.column);
-        let is_held = sequence >= span.tail && wanted.stripe <= span.acknowledged;
-        if !is_held || !self.membership().is_whole_at(member, sequence) {
+        if !self.membership().is_whole_at(member, sequence) {
             return None;
         }
-        let (first_row, before) = self.place_of(wanted.stripe)?;
+        let (first_row, before) = stripe;
         let end = self.geometry().rows_per_slot();
         let head = first_row..first_row + 1;
         let mut runs = Vec::from([head]);
@@ -92,95 +97,121 @@ impl Reader {
                 _ => {}
             }
         }
-        let rows: usize = runs.iter().map(|run| usize::from(run.end - run.start)).sum();
-        let bytes = vec![0; rows * HEAD_BYTES];
-        let failed = false;
-        Some(Pending { place, member, sequence, first_row, before, runs, bytes, failed })
+        Some(Pending { place, member, sequence, first_row, before, runs, bytes: Vec::new(), failed: false })
     }
 
-    /// The row of the stripe's head, and the head before it: the place of the first is known, later
-    /// ones lie behind those before them.
-    fn place_of(&self, stripe: StripeId) -> Option<(u16, Option<Head>)> {
-        let mut place: (u16, Option<Head>) = (0, None);
-        if stripe.sub > STEPS_MAX {
-            return None;
+    /// The row of each stripe's head, and the head before it: the place of the first is known,
+    /// later ones lie behind those before them. All slots are stepped through together. `None` for
+    /// what the ring does not hold or shows in too many steps.
+    fn places_of(&self, wanted: &[RowsWanted]) -> Vec<Option<Place>> {
+        let Some(span) = self.span() else { return wanted.iter().map(|_| None).collect() };
+        let first = |wanted: &RowsWanted| {
+            let is_held = wanted.stripe.sequence >= span.tail && wanted.stripe <= span.acknowledged;
+            (is_held && wanted.stripe.sub <= STEPS_MAX).then_some((0, None))
+        };
+        let mut places: Vec<Option<Place>> = wanted.iter().map(first).collect();
+        let steps = wanted.iter().zip(&places).filter(|(_, place)| place.is_some());
+        let steps = steps.map(|(wanted, _)| wanted.stripe.sub).max().unwrap_or(0);
+        for sub in 0..steps {
+            self.with_heads(|heads| {
+                let stepped = wanted.iter().zip(&mut places);
+                let mut stepped: Vec<_> =
+                    stepped.filter(|(it, place)| it.stripe.sub > sub && place.is_some()).collect();
+                let rows = stepped.iter().filter_map(|(it, place)| {
+                    Some((it.stripe.sequence, place.as_ref()?.0))
+                });
+                heads.expect_at(&rows.collect::<Vec<_>>());
+                for (wanted, place) in &mut stepped {
+                    **place = place.take().and_then(|at| self.step(heads, wanted.stripe, sub, at));
+                }
+            });
         }
-        for sub in 0..stripe.sub {
-            let (row, before) = place;
-            let head = self.with_heads(|heads| {
-                let head = heads.head_at(stripe.sequence, row)?;
-                follows(heads, before.as_ref(), &head).then_some(head)
-            })?;
-            let behind = row + 1 + head.stripe.rows;
-            let is_next = head.stripe.stripe.sub == sub && !head.stripe.kind.closes_slot();
-            if !is_next || behind >= self.geometry().rows_per_slot() {
-                return None;
-            }
-            place = (behind, Some(head));
-        }
-        Some(place)
+        places
     }
 
-    fn read_pending<'p>(&self, member: u8, pending: impl Iterator<Item = &'p mut Pending>) {
-        let Some(device) = self.device(member) else { return };
-        let mut pending: Vec<&mut Pending> = pending.collect();
-        let mut reads = Vec::new();
-        let mut owners = Vec::new();
-        for (owner, pending) in pending.iter_mut().enumerate() {
-            let slot = self.geometry().slot_offset(pending.sequence);
-            let mut rest = pending.bytes.as_mut_slice();
-            for run in &pending.runs {
-                let (bytes, behind) =
-                    rest.split_at_mut(usize::from(run.end - run.start) * HEAD_BYTES);
-                rest = behind;
-                reads.push(Read::new(slot + u64::from(run.start) * u64::from(ROW_BYTES), bytes));
-                owners.push(owner);
-            }
-        }
-        device.read_many(&mut reads);
-        let failed = reads.into_iter().zip(owners).filter(|(read, _)| read.result.is_err());
-        let failed: Vec<usize> = failed.map(|(_, owner)| owner).collect();
-        for owner in failed {
-            if let Some(pending) = pending.get_mut(owner) {
-                pending.failed = true;
-            }
-        }
+    /// From the place of stripe `sub` of a slot to the next.
+    fn step(&self, heads: &Heads<'_>, stripe: StripeId, sub: u16, at: Place) -> Option<Place> {
+        let (row, before) = at;
+        let head = heads.head_at(stripe.sequence, row)?;
+        let behind = row + 1 + head.stripe.rows;
+        let is_next = head.stripe.stripe.sub == sub && !head.stripe.kind.closes_slot();
+        let is_inside = behind < self.geometry().rows_per_slot();
+        (is_next && is_inside && follows(heads, before.as_ref(), &head))
+            .then_some((behind, Some(head)))
     }
 
-    fn verified(&self, wanted: &RowsWanted, pending: &Pending) -> Option<PieceRows> {
-        let (page, mut rest) = pending.bytes.split_first_chunk::<HEAD_BYTES>()?;
-        let head = self.with_heads(|heads| {
-            let head = heads.decode(pending.member, page)?;
-            let believed = follows(heads, pending.before.as_ref(), &head) && heads.is_agreed(&head);
-            believed.then_some(head)
-        })?;
-        let stripe = &head.stripe;
-        if stripe.stripe != wanted.stripe || stripe.first_row != pending.first_row {
-            return None;
-        }
-        let address = row_address(&head);
-        let mut runs = Vec::new();
-        for run in &pending.runs {
-            // The head leads the first run.
-            let first = run.start.saturating_sub(pending.first_row + 1);
-            let count = run.end - run.start - u16::from(run.start == pending.first_row);
-            let (bytes, behind) = rest.split_at(usize::from(count) * HEAD_BYTES);
-            rest = behind;
-            let kept = stripe.rows.saturating_sub(first).min(count);
-            let bytes = bytes.get(..usize::from(kept) * HEAD_BYTES)?;
-            let crcs = head.piece.row_crcs.get(usize::from(first)..)?;
-            let rows = (first..).zip(bytes.chunks_exact(HEAD_BYTES)).zip(crcs);
-            for ((row, bytes), &crc) in rows {
-                if address.row_crc(row, bytes) != crc {
-                    return None;
+    /// Reads all of them, from all members at the same time.
+    fn read_pending(&self, pending: &mut [Pending]) {
+        let members = self.membership().numbers();
+        let begun = members.filter_map(|member| {
+            let device = self.device(member)?;
+            let (mut reads, mut owners) = (Vec::new(), Vec::new());
+            for (owner, pending) in pending.iter().enumerate().filter(|(_, it)| it.member == member)
+            {
+                let slot = self.geometry().slot_offset(pending.sequence);
+                for run in &pending.runs {
+                    let len = usize::from(run.end - run.start) * HEAD_BYTES;
+                    let at = slot + u64::from(run.start) * u64::from(ROW_BYTES);
+                    reads.push(LentRead::new(at, vec![0; len]));
+                    owners.push(owner);
                 }
             }
-            if !bytes.is_empty() {
-                runs.push((first, bytes.to_vec()));
+            Some((owners, device.begin(reads)))
+        });
+        let begun: Vec<_> = begun.collect();
+        for (owners, reading) in begun {
+            for (owner, read) in owners.into_iter().zip(reading.end()) {
+                let pending = pending.get_mut(owner).expect("a place of what is read");
+                pending.failed |= read.result.is_err();
+                pending.bytes.extend(read.bytes);
             }
         }
-        Some(PieceRows { head, runs })
     }
+}
+
+impl Pending {
+    /// Its head, where it may be believed if others agree.
+    fn head(&self, heads: &Heads<'_>) -> Option<Head> {
+        let (page, _) = self.bytes.split_first_chunk::<HEAD_BYTES>()?;
+        let head = heads.decode(self.member, page)?;
+        follows(heads, self.before.as_ref(), &head).then_some(head)
+    }
+}
+
+fn verified(
+    heads: &Heads<'_>,
+    wanted: &RowsWanted,
+    pending: &Pending,
+    head: Head,
+) -> Option<PieceRows> {
+    let stripe = &head.stripe;
+    let is_it = stripe.stripe == wanted.stripe && stripe.first_row == pending.first_row;
+    if !is_it || !heads.is_agreed(&head) {
+        return None;
+    }
+    let (_, mut rest) = pending.bytes.split_first_chunk::<HEAD_BYTES>()?;
+    let address = row_address(&head);
+    let mut runs = Vec::new();
+    for run in &pending.runs {
+        // The head leads the first run.
+        let first = run.start.saturating_sub(pending.first_row + 1);
+        let count = run.end - run.start - u16::from(run.start == pending.first_row);
+        let (bytes, behind) = rest.split_at(usize::from(count) * HEAD_BYTES);
+        rest = behind;
+        let kept = stripe.rows.saturating_sub(first).min(count);
+        let bytes = bytes.get(..usize::from(kept) * HEAD_BYTES)?;
+        let crcs = head.piece.row_crcs.get(usize::from(first)..)?;
+        let rows = (first..).zip(bytes.chunks_exact(HEAD_BYTES)).zip(crcs);
+        for ((row, bytes), &crc) in rows {
+            if address.row_crc(row, bytes) != crc {
+                return None;
+            }
+        }
+        if !bytes.is_empty() {
+            runs.push((first, bytes.to_vec()));
+        }
+    }
+    Some(PieceRows { head, runs })
 }
 
 fn follows(heads: &Heads<'_>, before: Option<&Head>, head: &Head) -> bool {

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use device::ReadAt;
+use device::{LentRead, ReadAt, side_by_side};
 use format::checksum::body_crc;
 use format::geometry::{Geometry, RESERVED_BYTES, ROW_BYTES};
 use format::head::{HEAD_BYTES, Head, HeadKey, StripeId, VolumeId};
@@ -25,6 +25,8 @@ use crate::{Error, Reader, create, superblocks};
 
 /// Slots whose first heads decide between shapes, and which member a device is.
 const SLOTS_ASKED: u64 = 256;
+/// First heads that are asked for at once while all slots are looked at.
+const HEADS_AT_ONCE: usize = 512;
 /// Bytes of a device that are looked through for a first head with its body, behind the first one.
 const LOOKED_THROUGH_BYTES: u64 = 64 << 20;
 /// Bytes read at once meanwhile: no piece is larger.
@@ -52,19 +54,23 @@ type Candidate = (VolumeId, Geometry);
 /// [`Error::NothingFound`] when no device holds any of it, and those of superblocks that contradict
 /// each other.
 pub fn salvage(devices: Vec<Box<dyn ReadAt>>) -> Result<Salvaged, Error> {
-    let loaded: Vec<Option<Superblock>> =
-        devices.iter().map(|device| superblocks::load_from(device.as_ref()).ok()).collect();
+    let all: Vec<&dyn ReadAt> = devices.iter().map(AsRef::as_ref).collect();
+    let loaded = superblocks::load_from_all(&all).into_iter();
+    let loaded: Vec<Option<Superblock>> = loaded.map(Result::ok).collect();
     let newest = loaded.iter().flatten().max_by_key(|it| it.newness());
     let has_key = newest.is_some();
     let has_all = loaded.iter().all(Option::is_some);
     let base = match newest {
         Some(newest) => newest.clone(),
-        None => superblock_from_heads(&devices).ok_or(Error::NothingFound)?,
+        None => superblock_from_heads(&all).ok_or(Error::NothingFound)?,
     };
     let key = has_key.then_some(base.head_key);
+    let nameless = all.iter().zip(&loaded).filter(|(_, own)| own.is_none());
+    let nameless: Vec<&dyn ReadAt> = nameless.map(|(device, _)| *device).collect();
+    let mut named = members_from_heads(&nameless, &base, key.as_ref()).into_iter();
     let (mut members, mut strangers) = (Vec::new(), Vec::new());
     for (place, (device, own)) in devices.into_iter().zip(loaded).enumerate() {
-        match own.or_else(|| member_from_heads(device.as_ref(), &base, key.as_ref())) {
+        match own.or_else(|| named.next().flatten()) {
             Some(own) => members.push((device, own)),
             None => strangers.push(place),
         }
@@ -96,14 +102,23 @@ fn newest_of(reader: &mut Reader, has_all: bool) -> Result<Newest, Error> {
     Ok(Newest { acknowledged, ..found })
 }
 
-/// The number and identity of a device by the first heads of slots all over it.
+/// The number and identity of each of these devices by the first heads of slots all over it.
+fn members_from_heads(
+    devices: &[&dyn ReadAt],
+    base: &Superblock,
+    key: Option<&HeadKey>,
+) -> Vec<Option<Superblock>> {
+    let heads = spread_heads(devices, &base.geometry, key).into_iter();
+    heads.map(|heads| member_from_heads(heads, base, key)).collect()
+}
+
 fn member_from_heads(
-    device: &dyn ReadAt,
+    heads: Vec<Head>,
     base: &Superblock,
     key: Option<&HeadKey>,
 ) -> Option<Superblock> {
     let mut votes: BTreeMap<(u8, [u8; 16]), u32> = BTreeMap::new();
-    for head in first_heads(device, &base.geometry, key) {
+    for head in heads {
         if head.stripe.volume_id == base.volume_id {
             *votes.entry((head.piece.member, head.piece.member_uuid)).or_default() += 1;
         }
@@ -142,19 +157,18 @@ fn with_uuids(
 }
 
 /// What all heads agree on, as a superblock without a key.
-fn superblock_from_heads(devices: &[Box<dyn ReadAt>]) -> Option<Superblock> {
+fn superblock_from_heads(devices: &[&dyn ReadAt]) -> Option<Superblock> {
     let mut candidates: Vec<Candidate> = Vec::new();
-    for device in devices {
-        for head in pieces_at_front(device.as_ref()) {
-            let candidate = (head.stripe.volume_id, head.stripe.geometry);
-            if !candidates.iter().any(|known| is_same_ring(*known, candidate)) {
-                candidates.push(candidate);
-            }
+    let fronts = side_by_side("find", devices, |device| pieces_at_front(*device));
+    for head in fronts.into_iter().flatten() {
+        let candidate = (head.stripe.volume_id, head.stripe.geometry);
+        if !candidates.iter().any(|known| is_same_ring(*known, candidate)) {
+            candidates.push(candidate);
         }
     }
     // A forged shape has heads in few of the places where it says they are.
     let count = |candidate: &Candidate| {
-        let heads = devices.iter().flat_map(|it| first_heads(it.as_ref(), &candidate.1, None));
+        let heads = spread_heads(devices, &candidate.1, None).into_iter().flatten();
         heads.filter(|head| head.stripe.volume_id == candidate.0).count()
     };
     let best = candidates.into_iter().max_by_key(count)?;
@@ -199,11 +213,11 @@ fn superblock_from_heads(devices: &[Box<dyn ReadAt>]) -> Option<Superblock> {
 }
 
 /// The shapes that the ring's stripes have, each with the first sequence seen of it, ascending.
-fn shapes(devices: &[Box<dyn ReadAt>], (volume_id, geometry): Candidate) -> Vec<(u64, Geometry)> {
+fn shapes(devices: &[&dyn ReadAt], (volume_id, geometry): Candidate) -> Vec<(u64, Geometry)> {
     let mut seen: BTreeMap<u64, Geometry> = BTreeMap::new();
-    for device in devices {
-        for slot in 0..geometry.slots {
-            let Some(head) = first_head(device.as_ref(), &geometry, slot, None) else { continue };
+    let all: Vec<u64> = (0..geometry.slots).collect();
+    for slots in all.chunks(HEADS_AT_ONCE) {
+        for head in first_heads(devices, &geometry, slots, None).into_iter().flatten() {
             let found = (head.stripe.volume_id, head.stripe.geometry);
             if is_same_ring(found, (volume_id, geometry)) {
                 seen.insert(head.stripe.stripe.sequence, head.stripe.geometry);
@@ -225,26 +239,47 @@ fn is_same_ring(one: Candidate, other: Candidate) -> bool {
     one.0 == other.0 && one.1 == Geometry { data_columns, parity_columns, ..other.1 }
 }
 
-/// First heads of slots all over the ring, as far as they are readable and belong there.
-fn first_heads(device: &dyn ReadAt, geometry: &Geometry, key: Option<&HeadKey>) -> Vec<Head> {
+/// First heads of slots all over the ring, of each device, as far as they are readable and belong
+/// there.
+fn spread_heads(
+    devices: &[&dyn ReadAt],
+    geometry: &Geometry,
+    key: Option<&HeadKey>,
+) -> Vec<Vec<Head>> {
     let step = (geometry.slots / SLOTS_ASKED).max(1);
     let slots = (0..geometry.slots).step_by(usize::try_from(step).expect("slots fit memory sizes"));
-    slots.filter_map(|slot| first_head(device, geometry, slot, key)).collect()
+    first_heads(devices, geometry, &slots.collect::<Vec<_>>(), key)
+}
+
+/// The first heads of these slots, of each device; all devices read at the same time.
+fn first_heads(
+    devices: &[&dyn ReadAt],
+    geometry: &Geometry,
+    slots: &[u64],
+    key: Option<&HeadKey>,
+) -> Vec<Vec<Head>> {
+    let reads_of = |device: &dyn ReadAt| {
+        let offsets = slots.iter().map(|&slot| geometry.slot_offset(slot));
+        let is_inside = |offset: &u64| offset + u64::from(ROW_BYTES) <= device.size_bytes();
+        let page = |offset| LentRead::new(offset, vec![0; HEAD_BYTES]);
+        offsets.filter(is_inside).map(page).collect()
+    };
+    let begun: Vec<_> = devices.iter().map(|device| device.begin(reads_of(*device))).collect();
+    let heads = |read: LentRead| {
+        read.result.ok()?;
+        let slot = geometry.slot_at(read.offset)?;
+        first_head(read.bytes.first_chunk()?, geometry, slot, key)
+    };
+    begun.into_iter().map(|it| it.end().into_iter().filter_map(heads).collect()).collect()
 }
 
 fn first_head(
-    device: &dyn ReadAt,
+    page: &[u8; HEAD_BYTES],
     geometry: &Geometry,
     slot: u64,
     key: Option<&HeadKey>,
 ) -> Option<Head> {
-    let offset = geometry.slot_offset(slot);
-    let mut page = [0; HEAD_BYTES];
-    if offset + u64::from(ROW_BYTES) > device.size_bytes() {
-        return None;
-    }
-    device.read_at(offset, &mut page).ok()?;
-    let head = Head::decode(&page, key).ok()?;
+    let head = Head::decode(page, key).ok()?;
     let (stripe, found) = (&head.stripe, &head.stripe.geometry);
     let is_ours = is_same_ring((stripe.volume_id, *found), (stripe.volume_id, *geometry));
     let belongs = stripe.first_row == 0

@@ -31,13 +31,7 @@ impl SlotBytes {
 
     /// The same into the memory of an earlier slot.
     pub(crate) fn fill(&mut self, heads: &Heads<'_>, sequence: u64) {
-        let slot = heads.geometry().slot(sequence);
-        heads.expect_slot(sequence);
-        for (member, bytes) in (0..).zip(self.prepare(heads.membership())) {
-            if !bytes.is_empty() {
-                heads.read_slot(member, slot, bytes);
-            }
-        }
+        heads.read_slots(sequence, self.prepare(heads.membership()));
     }
 
     /// Memory for a slot, by member: of a piece where the member is at hand, else empty.

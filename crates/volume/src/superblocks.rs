@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 
-use device::{Completion, Device, Pool, ReadAt};
+use device::{Completion, Device, LentRead, Pool, ReadAt};
 use format::superblock::{
     MEMBER_BYTES_MIN, SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock, SuperblockError, copy_offset,
 };
@@ -16,36 +16,86 @@ type Read<'a> = &'a dyn Fn(u64, &mut [u8]) -> Result<(), device::Error>;
 
 /// The newest valid copy on a member opened for reading.
 pub(crate) fn load_from(device: &dyn ReadAt) -> Result<Superblock, Error> {
-    let size_bytes = device.size_bytes();
-    if size_bytes < MEMBER_BYTES_MIN {
-        return Err(Error::NoSuperblock(SuperblockError::Magic));
-    }
-    let offsets: Vec<u64> =
-        (0..SUPERBLOCK_COPIES).map(|copy| copy_offset(copy, size_bytes)).collect();
-    let mut pages = vec![vec![0; SUPERBLOCK_BYTES]; offsets.len()];
-    let into = offsets.iter().zip(&mut pages);
-    let mut reads: Vec<_> = into.map(|(&at, page)| device::Read::new(at, page)).collect();
-    device.read_many(&mut reads);
-    let results: Vec<_> = reads.into_iter().map(|read| read.result).collect();
-    pick(&offsets.into_iter().zip(results.into_iter().zip(pages)).collect(), size_bytes)
+    load_from_all(&[device]).pop().expect("as many as there are devices")
+}
+
+/// The same of several members, which are all asked at the same time.
+pub(crate) fn load_from_all(devices: &[&dyn ReadAt]) -> Vec<Result<Superblock, Error>> {
+    let copies = read_copies(devices).into_iter().zip(devices);
+    copies.map(|(pages, device)| pick(&pages?, device.size_bytes())).collect()
+}
+
+/// The pages of all copies of each member, by their offset.
+fn read_copies(devices: &[&dyn ReadAt]) -> Vec<Result<Pages, Error>> {
+    let begin = |device: &&'_ dyn ReadAt| {
+        let size_bytes = device.size_bytes();
+        if size_bytes < MEMBER_BYTES_MIN {
+            return Err(Error::NoSuperblock(SuperblockError::Magic));
+        }
+        let offsets = (0..SUPERBLOCK_COPIES).map(|copy| copy_offset(copy, size_bytes));
+        offsets.map(|at| Ok(LentRead::new(at, vec![0; SUPERBLOCK_BYTES]))).collect()
+    };
+    let begun: Vec<Result<_, Error>> = devices
+        .iter()
+        .map(|device| begin(device).map(|reads| device.begin(reads)))
+        .collect();
+    let page = |read: LentRead| (read.offset, (read.result, read.bytes));
+    let ended = begun.into_iter().map(|begun| Ok(begun?.end().into_iter().map(page).collect()));
+    ended.collect()
+}
+
+/// Copies of these members that are not what the newest of theirs says, and whether each is only
+/// older; of a member without any valid copy all of them.
+pub(crate) fn other_copies_of(devices: &[&dyn ReadAt]) -> Vec<Vec<(u8, bool)>> {
+    let others = |(pages, device): (Result<Pages, Error>, &&dyn ReadAt)| {
+        let size_bytes = device.size_bytes();
+        let pages = pages.ok()?;
+        let newest = pick(&pages, size_bytes).ok()?;
+        let read = |offset: u64, into: &mut [u8]| read_page(&pages, offset, into);
+        Some(other_copies(&read, size_bytes, &newest).collect())
+    };
+    let all = || (0..SUPERBLOCK_COPIES).map(|copy| (copy, false)).collect();
+    let copies = read_copies(devices).into_iter().zip(devices);
+    copies.map(|it| others(it).unwrap_or_else(all)).collect()
 }
 
 /// How long reads are waited for before the device is asked in a way that says what ails it.
 const WAIT: Duration = Duration::from_secs(1);
 
-/// The newest valid copies on devices opened for writing, all of which read at the same time; what
-/// a killed writer left in their caches is flushed before: it must not be judged and then be gone.
+/// The newest valid copies on devices opened for writing, all of which flush and then read at the
+/// same time; what a killed writer left in their caches is flushed before: it must not be judged
+/// and then be gone.
 pub(crate) fn load_all(devices: &mut [&mut dyn Device]) -> Vec<Result<Superblock, Error>> {
-    let begun: Vec<Result<(), Error>> = devices.iter_mut().map(|it| begin(&mut **it)).collect();
-    begun
+    for device in &mut *devices {
+        device.submit_flush(FLUSH_TOKEN);
+    }
+    let flushed: Vec<Result<(), Error>> = devices.iter_mut().map(|it| flushed(&mut **it)).collect();
+    for (device, _) in devices.iter_mut().zip(&flushed).filter(|(_, flushed)| flushed.is_ok()) {
+        begin(&mut **device);
+    }
+    flushed
         .into_iter()
         .zip(devices)
-        .map(|(begun, device)| begun.and_then(|()| end(&mut **device)))
+        .map(|(flushed, device)| flushed.and_then(|()| end(&mut **device)))
         .collect()
 }
 
-fn begin(device: &mut dyn Device) -> Result<(), Error> {
-    device.flush()?;
+/// No place on a device.
+const FLUSH_TOKEN: u64 = u64::MAX;
+
+/// Waits for the flush. One that takes long is asked for again in the way that has a deadline.
+fn flushed(device: &mut dyn Device) -> Result<(), Error> {
+    let mut done = Vec::new();
+    while done.is_empty() && device.in_flight() > 0 {
+        device.reap(Some(WAIT), &mut done);
+        if done.is_empty() {
+            device.flush()?;
+        }
+    }
+    Ok(done.pop().map_or(Ok(()), |done| done.result)?)
+}
+
+fn begin(device: &mut dyn Device) {
     let size_bytes = device.size_bytes();
     if size_bytes >= MEMBER_BYTES_MIN {
         for copy in 0..SUPERBLOCK_COPIES {
@@ -54,7 +104,6 @@ fn begin(device: &mut dyn Device) -> Result<(), Error> {
             device.submit_read(at, at, SUPERBLOCK_BYTES);
         }
     }
-    Ok(())
 }
 
 fn end(device: &mut dyn Device) -> Result<Superblock, Error> {
@@ -70,17 +119,20 @@ fn end(device: &mut dyn Device) -> Result<Superblock, Error> {
     pick(&done.into_iter().filter_map(of).collect(), size_bytes)
 }
 
-/// The newest valid copy among these pages, by their offset.
-fn pick(
-    pages: &BTreeMap<u64, (Result<(), device::Error>, Vec<u8>)>,
-    size_bytes: u64,
-) -> Result<Superblock, Error> {
-    let read = |offset: u64, into: &mut [u8]| {
-        let (result, page) = pages.get(&offset).expect("every copy was read");
-        into.copy_from_slice(page);
-        result.clone()
-    };
-    load(&read, size_bytes)
+/// Superblock copies by their offset, and whether each could be read.
+type Pages = BTreeMap<u64, (Result<(), device::Error>, Vec<u8>)>;
+
+/// The newest valid copy among these pages.
+fn pick(pages: &Pages, size_bytes: u64) -> Result<Superblock, Error> {
+    load(&|offset, into: &mut [u8]| read_page(pages, offset, into), size_bytes)
+}
+
+fn read_page(pages: &Pages, offset: u64, into: &mut [u8]) -> Result<(), device::Error> {
+    // Of a device that is too small no copy was asked for.
+    let (result, page) = pages.get(&offset).ok_or(device::Error::Interrupted)?;
+    result.clone()?;
+    into.copy_from_slice(page);
+    Ok(())
 }
 
 /// The newest valid copy. Copies that cannot be read count as invalid, and so does one that most

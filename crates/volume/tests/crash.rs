@@ -277,3 +277,102 @@ fn nothing_acknowledged_is_lost_in_any_crash() {
         }
     }
 }
+
+/// Where each of several mounts in a row is cut short.
+#[derive(Clone, Copy, Debug)]
+enum CutShort {
+    /// After so many writes and flushes.
+    After(u64),
+    /// So many before its last.
+    BeforeEnd(u64),
+    Anywhere,
+}
+
+impl Run {
+    /// How many writes and flushes of a disk a mount takes now.
+    fn mutations_of_a_mount(&self) -> u64 {
+        let copies: Vec<Modelled> = self.disks.iter().map(Modelled::snapshot).collect();
+        let before = copies[0].work().mutations();
+        drop(mount(boxed(&copies), &Opener::alone(&self.clock)).unwrap());
+        copies[0].work().mutations() - before
+    }
+
+    /// A mount that comes to nothing.
+    fn crash_in_mount(&mut self, cut: CutShort) {
+        let all = self.mutations_of_a_mount();
+        let after = match cut {
+            CutShort::After(count) => count.min(all - 1),
+            CutShort::BeforeEnd(count) => all.saturating_sub(1 + count),
+            CutShort::Anywhere => self.rng.below(all),
+        };
+        for disk in &self.disks {
+            disk.add_rule(Rule::new(Fault::Error, MUTATIONS).after(after));
+        }
+        let cut_short = mount(boxed(&self.disks), &Opener::alone(&self.clock));
+        assert!(cut_short.is_err(), "{cut:?} of {all} cuts it short");
+        self.crash();
+    }
+
+    /// Heads, slots and superblocks that a mount may read of a member: ARCHITECTURE.md, Numbers.
+    fn read_bytes_max(&self, slots: u64, window: u64) -> u64 {
+        let probes = 9 * (u64::from(slots.ilog2()) + 1);
+        let heads = probes + 4 * window + 1 + 2 * (4 * window + 4);
+        let whole = 5 * window + 2;
+        // Superblocks and claims are read several times.
+        4096 * (heads + 64) + u64::from(PIECE_BYTES) * whole
+    }
+}
+
+/// More crashes inside of mounts than any window reaches: what was acknowledged before is there,
+/// and the mount after them costs no more reads than one after a single crash may.
+#[test]
+fn mounts_that_crash_one_after_the_other_lose_nothing_and_stay_in_their_bounds() {
+    let cuts = [
+        CutShort::BeforeEnd(0),
+        CutShort::BeforeEnd(1),
+        CutShort::BeforeEnd(4),
+        CutShort::BeforeEnd(8),
+        CutShort::After(2),
+        CutShort::Anywhere,
+        CutShort::Anywhere,
+    ];
+    for (seed, shape) in (0..).zip([(1, 0), (2, 0), (1, 1), (2, 1), (4, 2)].repeat(cuts.len())) {
+        let cut = cuts[seed as usize % cuts.len()];
+        let mut run = Run::new(Shape(shape.0, shape.1), 1000 + seed, 64 + 40 * (seed % 3));
+        // Full laps, too.
+        for _ in 0..=8 * (seed % 2) {
+            let mut writer = run.remount();
+            let tail = writer.tail();
+            run.truth.submitted.retain(|stripe, _| stripe.sequence >= tail);
+            run.check();
+            run.write_some(&mut writer);
+            writer.drain(&run.clock).unwrap();
+            run.truth.acknowledged = writer.acknowledged();
+            run.write_some(&mut writer);
+            drop(writer);
+            run.crash();
+        }
+        let readers = run.disks.iter().map(|disk| Box::new(disk.clone()) as Box<dyn ReadAt>);
+        let reader = Reader::open(readers.collect()).unwrap();
+        let window = u64::from(reader.superblock().window);
+        let slots = reader.geometry().slots;
+        drop(reader);
+        for _ in 0..3 * window + 4 {
+            run.crash_in_mount(cut);
+        }
+        let before = run.disks[0].work().read_bytes;
+        let (writer, recovery) = mount(boxed(&run.disks), &Opener::alone(&run.clock)).unwrap();
+        let read = run.disks[0].work().read_bytes - before;
+        let what = format!("seed {seed}, {shape:?}, W = {window}, {cut:?}: {recovery:?}");
+        assert!(!recovery.scanned_all, "{what}");
+        assert!(read <= run.read_bytes_max(slots, window), "{read} bytes read; {what}");
+        assert!(writer.acknowledged() >= run.truth.acknowledged, "{what}");
+        let tail = writer.tail();
+        run.truth.submitted.retain(|stripe, _| stripe.sequence >= tail);
+        let held = |stripe: &&StripeId| **stripe <= run.truth.acknowledged;
+        assert!(run.truth.submitted.keys().filter(held).count() > 0, "something is held; {what}");
+        run.check();
+        drop(writer);
+        run.cycle();
+    }
+}

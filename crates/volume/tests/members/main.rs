@@ -17,3 +17,4 @@ mod late;
 mod life;
 mod ring;
 mod rules;
+mod waits;

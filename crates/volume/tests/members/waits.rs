@@ -1,0 +1,152 @@
+//! What is asked of many members is asked of all of them at the same time: ten cost hardly more
+//! waits than one, and one that hangs costs one deadline and not one for each read.
+
+use core::ops::ControlFlow;
+use core::time::Duration;
+
+use device::{Device, Fault, Modelled, Operation, PATIENCE, ReadAt, Rule, Timeline};
+use format::head::StripeId;
+use volume::{Opener, Reader, RowsWanted, ScrubOptions, mount_members, salvage, scrub, verify};
+
+use crate::ring::{Ring, boxed};
+
+const READ_NS: u64 = 100_000_000;
+const STRIPES: u8 = 12;
+
+fn boxed_readers(disks: &[Modelled]) -> Vec<Box<dyn ReadAt>> {
+    disks.iter().map(|disk| Box::new(disk.clone()) as Box<dyn ReadAt>).collect()
+}
+
+/// A volume that was recorded to and stopped in order.
+fn recorded(data_columns: u8, parity_columns: u8) -> Ring {
+    let mut ring = Ring::new(data_columns, parity_columns);
+    let mut writer = ring.mount();
+    ring.append(&mut writer, STRIPES).unwrap();
+    writer.close(&ring.timeline).unwrap();
+    ring
+}
+
+/// Something that is asked of a volume, with a reader of it where it needs one.
+type Ask = fn(&Ring, Option<&mut Reader>);
+
+/// Each with whether it needs a reader that is open.
+const ASKED: [(&str, bool, Ask); 9] = [
+    ("open", false, |ring, _| drop(Reader::open(boxed_readers(&ring.disks)).unwrap())),
+    ("mount", false, |ring, _| {
+        let members = (0..).zip(boxed(&ring.disks)).map(|(member, disk)| (member, Ok(disk)));
+        drop(mount_members(members.collect(), &[], &Opener::alone(&ring.timeline)).unwrap());
+    }),
+    ("salvage", false, |ring, _| drop(salvage(boxed_readers(&ring.disks)).unwrap())),
+    ("refresh", true, |_, reader| reader.unwrap().refresh().unwrap()),
+    ("slots", true, |ring, reader| {
+        let reader = reader.unwrap();
+        let columns: Vec<u8> = (0..reader.geometry().data_columns).collect();
+        let mut memory = vec![Vec::new(); columns.len()];
+        let (stripe, ..) = ring.appended[2];
+        for slot in reader.slots(stripe.sequence, &columns, &mut memory) {
+            assert!(slot.unwrap().stripes.iter().all(|it| it.bad_rows.is_empty()));
+        }
+    }),
+    ("rows", true, |ring, reader| {
+        let reader = reader.unwrap();
+        let columns = reader.geometry().data_columns;
+        let wanted = |&(stripe, ..): &(StripeId, u8, u8)| {
+            let column = u8::try_from(stripe.sequence % u64::from(columns)).unwrap();
+            RowsWanted { stripe, column, rows: Vec::from([core::ops::Range { start: 0, end: 1 }]) }
+        };
+        let wanted: Vec<RowsWanted> = ring.appended.iter().take(2).map(wanted).collect();
+        // Whoever asks reads the slot whole where rows are not to be had.
+        drop(reader.rows(&wanted));
+    }),
+    ("look", true, |ring, reader| drop(reader.unwrap().look(ring.appended[2].0.sequence))),
+    ("verify", true, |_, reader| {
+        drop(verify(reader.unwrap(), &mut |_, _| ControlFlow::Continue(())));
+    }),
+    ("scrub", true, |_, reader| {
+        let options = ScrubOptions { slots_ahead: 0 };
+        let go_on = &mut |_, _| ControlFlow::Continue(());
+        drop(scrub(reader.unwrap(), None, options, go_on).unwrap());
+    }),
+];
+
+/// The time that it takes, where the disks do what `rule` says of each by number.
+fn time(
+    ring: &Ring,
+    (has_reader, ask): (bool, Ask),
+    rule: impl Fn(usize) -> Option<Rule>,
+) -> Duration {
+    let mut reader = has_reader.then(|| Reader::open(boxed_readers(&ring.disks)).unwrap());
+    for (number, disk) in ring.disks.iter().enumerate() {
+        disk.clear_rules();
+        rule(number).into_iter().for_each(|rule| disk.add_rule(rule));
+    }
+    let since_ns = now_ns(&ring.timeline);
+    ask(ring, reader.as_mut());
+    ring.disks.iter().for_each(Modelled::clear_rules);
+    Duration::from_nanos((now_ns(&ring.timeline) - since_ns).unsigned_abs())
+}
+
+fn now_ns(timeline: &Timeline) -> i64 {
+    timeline.now_ns()
+}
+
+fn slow(_: usize) -> Option<Rule> {
+    Some(Rule::new(Fault::Slow { latency_ns: READ_NS }, &[Operation::Read]))
+}
+
+#[test]
+fn ten_members_cost_hardly_more_waits_than_one() {
+    for (what, has_reader, ask) in ASKED {
+        let one = time(&recorded(1, 0), (has_reader, ask), slow);
+        let ten = time(&recorded(8, 2), (has_reader, ask), slow);
+        // The others are asked whether they agree: once, all together.
+        let most = one * 3 / 2 + 2 * Duration::from_nanos(READ_NS);
+        assert!(one >= Duration::from_nanos(READ_NS), "{what} reads: {one:?}");
+        assert!(ten <= most, "{what}: {ten:?} of ten, {one:?} of one");
+    }
+}
+
+#[test]
+fn a_member_that_hangs_costs_one_deadline_whatever_is_asked() {
+    for (what, has_reader, ask) in ASKED {
+        for hung in [0, 4] {
+            let ring = recorded(8, 2);
+            let hangs = |number| {
+                let hour = Fault::Hangs { ns: 3_600_000_000_000 };
+                (number == hung).then(|| Rule::new(hour, &[Operation::Read]).times(1))
+            };
+            let time = time(&ring, (has_reader, ask), hangs);
+            // A mount looks whether it hangs before it asks again.
+            let most = PATIENCE + 3 * Duration::from_secs(1);
+            assert!(time >= PATIENCE, "{what} asks member {hung}: {time:?}");
+            assert!(time <= most, "{what} with member {hung} hung: {time:?}");
+        }
+    }
+}
+
+/// What a member that hangs would have given is computed from the others, of all columns at once.
+#[test]
+fn slots_of_several_columns_are_those_of_each_also_where_a_member_hangs() {
+    let ring = recorded(4, 2);
+    let columns: Vec<u8> = (0..4).collect();
+    for hung in [None, Some(1), Some(3)] {
+        let reader = Reader::open(boxed_readers(&ring.disks)).unwrap();
+        if let Some(hung) = hung {
+            let disk: &Modelled = &ring.disks[hung];
+            disk.stall(3_600_000_000_000);
+            assert!(Device::in_flight(disk) == 0);
+        }
+        for &(stripe, _, mark) in &ring.appended {
+            let mut memory = vec![Vec::new(); columns.len()];
+            let slots = reader.slots(stripe.sequence, &columns, &mut memory);
+            for ((slot, memory), column) in slots.into_iter().zip(&memory).zip(0..) {
+                let slot = slot.unwrap();
+                let piece = &slot.stripes[usize::from(stripe.sub)];
+                assert_eq!(piece.bad_rows, vec![], "{stripe}.{column}");
+                let body = Reader::body(&piece.head, memory);
+                assert!(body.iter().all(|&byte| byte == mark ^ column), "{stripe}.{column}");
+            }
+        }
+        ring.timeline.wait_until(ring.timeline.now_ns() + 7_200_000_000_000);
+    }
+}
