@@ -68,11 +68,7 @@ impl Bounded {
 
     /// Counts what failed of reads that began at `since_ns`. Who does not answer has a deadline of
     /// its own and is refused at once until then: its time counts, and not how often it was asked.
-    fn count<'r>(
-        &self,
-        since_ns: u64,
-        results: impl Iterator<Item = &'r Result<(), Error>>,
-    ) {
+    fn count<'r>(&self, since_ns: u64, results: impl Iterator<Item = &'r Result<(), Error>>) {
         let (mut failed, mut is_silent) = (0, false);
         for error in results.filter_map(|result| result.as_ref().err()) {
             is_silent |= error.is_silent();

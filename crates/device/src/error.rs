@@ -57,10 +57,9 @@ impl Error {
     /// Whether it is the device that failed, and not who asked for it: others may go on without.
     pub fn is_failure(&self) -> bool {
         match self {
-            Self::Io { .. }
-            | Self::Path { .. }
-            | Self::Silent { .. }
-            | Self::GivenUp { .. } => true,
+            Self::Io { .. } | Self::Path { .. } | Self::Silent { .. } | Self::GivenUp { .. } => {
+                true
+            }
             Self::Latched { cause } => cause.is_failure(),
             _ => false,
         }

@@ -10,6 +10,7 @@ use core::fmt;
 use format::directory::{Gap, GapCause};
 use format::head::StripeId;
 use units::Timestamp;
+use volume::GivenUp;
 
 use crate::standing::{Doubt, Standing, Stretch, StretchEnd};
 use crate::times::Times;
@@ -116,6 +117,9 @@ pub struct Completeness {
     pub unknown_sessions: u64,
     /// Packets that are not in the order of time. No loss.
     pub disorder: Disorder,
+    /// Members that failed too often or for too long, and were not read any more. No loss: the
+    /// others stood in for them, or what is missing is damage.
+    pub given_up: Vec<GivenUp>,
     /// What is beyond the limit was left out.
     pub limited: bool,
     /// The run was ended before its end.
@@ -181,6 +185,7 @@ impl Completeness {
         self.expired_through = self.expired_through.max(other.expired_through);
         self.withhold_times(other.withheld);
         self.erased_through = self.erased_through.max(other.erased_through);
+        self.add_given_up(other.given_up.iter().copied());
         self.limited |= other.limited;
         self.stopped |= other.stopped;
         let Self { recorded, unrecorded, overwritten, doubts, .. } = other;
@@ -235,6 +240,20 @@ impl Completeness {
         let Some((from, to)) = times else { return };
         let (known_from, known_to) = self.withheld.unwrap_or((from, to));
         self.withheld = Some((known_from.min(from), known_to.max(to)));
+    }
+
+    /// Adds members that were given up; of one that is known already what more has failed.
+    pub fn add_given_up(&mut self, members: impl Iterator<Item = GivenUp>) {
+        for found in members {
+            match self.given_up.binary_search_by_key(&found.member, |known| known.member) {
+                Ok(place) => {
+                    let known = self.given_up.get_mut(place).expect("just found");
+                    known.failed = known.failed.max(found.failed);
+                    known.seconds = known.seconds.max(found.seconds);
+                }
+                Err(place) => self.given_up.insert(place, found),
+            }
+        }
     }
 
     /// Adds damage that was met.
@@ -358,6 +377,9 @@ impl Completeness {
                  {seconds}.{nanos:09} s: the clock was set back, or more overlaps in time than \
                  memory holds"
             )?;
+        }
+        for member in &self.given_up {
+            write!(f, "\nnot read any more: {member}")?;
         }
         if self.limited {
             f.write_str("\ncut: there is more than the limit allows, which was not looked at")?;

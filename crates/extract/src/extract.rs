@@ -99,6 +99,7 @@ pub(crate) fn run<'a>(
     if request.slots.is_none() {
         notes.completeness.add_standing(&archive.standing(&asked));
     }
+    notes.completeness.add_given_up(archive.reader.given_up().into_iter());
     let rewritten_packets = done.outputs.rewritten_packets();
     let outputs = done.outputs.finish(&notes.completeness.to_string())?;
     let Notes { completeness, explain, met } = notes;

@@ -73,6 +73,7 @@ impl Scrubbed {
         self.damage.is_empty()
             && self.copies.iter().all(|copy| copy.is_old)
             && self.ring.parity_wrong.is_empty()
+            && self.ring.given_up.is_empty()
     }
 }
 

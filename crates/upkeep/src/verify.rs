@@ -7,7 +7,7 @@ use bytes::Bytes;
 use format::geometry::ROW_BYTES;
 use format::head::{StripeId, VolumeId};
 use index::{Columns, Segment};
-use volume::{Damage, Reader, ScrubOptions, VerifyReport};
+use volume::{Damage, LostBody, Reader, ScrubOptions, VerifyReport};
 
 use crate::segments::{self, ALWAYS};
 use crate::{Error, Progress};
@@ -42,6 +42,7 @@ impl Verification {
             && self.bad_copies.is_empty()
             && self.ring.parity_wrong.is_empty()
             && self.index_damage.is_empty()
+            && self.ring.given_up.is_empty()
     }
 }
 
@@ -59,6 +60,9 @@ pub struct BadStripe {
     pub row_offsets: Vec<u64>,
     /// The other members give back what is damaged.
     pub repairable: bool,
+    /// Of a stripe without any head: whether its body is as it was sealed, as far as the head
+    /// behind it says.
+    pub is_body_whole: Option<bool>,
 }
 
 /// An index that cannot be read.
@@ -117,6 +121,7 @@ pub(crate) fn locate(damage: &Damage) -> BadStripe {
         slot_offset: damage.slot_offset,
         row_offsets: damage.rows.iter().map(|&row| row_offset(damage, row)).collect(),
         repairable: damage.repairable,
+        is_body_whole: damage.body.map(|body| body == LostBody::Whole),
     }
 }
 

@@ -96,6 +96,8 @@ struct CompletenessJson {
     unread_packets: u64,
     unfit_packets: u64,
     unknown_sessions: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    given_up: Vec<GivenUpJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     out_of_order: Option<DisorderJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,6 +115,25 @@ struct CompletenessJson {
 }
 
 /// Packets that stand behind later ones.
+fn members_given_up(found: &Completeness) -> Vec<GivenUpJson> {
+    let members = found.given_up.iter();
+    members.map(|it| GivenUpJson::new((it.member, it.failed, it.seconds))).collect()
+}
+
+/// A member that was not read any more.
+#[derive(Serialize)]
+pub(crate) struct GivenUpJson {
+    member: u8,
+    failed_reads: u64,
+    seconds: u64,
+}
+
+impl GivenUpJson {
+    pub(crate) fn new((member, failed_reads, seconds): (u8, u64, u64)) -> Self {
+        Self { member, failed_reads, seconds }
+    }
+}
+
 #[derive(Serialize)]
 struct DisorderJson {
     packets: u64,
@@ -294,6 +315,7 @@ fn completeness(found: &Completeness) -> CompletenessJson {
         withheld: found
             .withheld
             .map(|(from, to)| TimesJson { from_ns: Some(from.0), to_ns: Some(to.0) }),
+        given_up: members_given_up(found),
         limited: found.limited,
         stopped: found.stopped,
         recorded: found.recorded.iter().map(stretch).collect(),

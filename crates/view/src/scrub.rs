@@ -4,9 +4,10 @@ use serde::Serialize;
 use units::ByteSize;
 use upkeep::{BadCopy, BadStripe, Fate, Scrubbed};
 
+use crate::manifest::GivenUpJson;
 use crate::safe::{self, printable};
 use crate::text::{grouped, plural};
-use crate::verification::{bad_stripe, to_u64};
+use crate::verification::{NOT_CHECKED, bad_stripe, to_u64};
 
 /// Lines of damage that are shown; the JSON has them all.
 const DAMAGE_SHOWN: usize = 20;
@@ -28,6 +29,7 @@ pub fn scrubbed(report: &Scrubbed) -> String {
         let absent: Vec<String> = report.absent.iter().map(u8::to_string).collect();
         lines.push(format!("not here, and so not checked: member {}", absent.join(", ")));
     }
+    lines.extend(ring.given_up.iter().map(|member| format!("not checked any more: {member}")));
     if ring.degraded > 0 {
         let count = plural(ring.degraded, "stripe");
         lines.push(format!("{count} with pieces that a member never had; resilver writes them"));
@@ -93,7 +95,12 @@ fn verdict(report: &Scrubbed) -> String {
         passing: count(&|fate| *fate == Fate::Passing),
         lost: count(&is_lost) + to_u64(report.ring.parity_wrong.len()),
     };
-    let whole = counts.in_words();
+    let is_untouched = counts.repaired + counts.repairable + counts.passing + counts.lost == 0;
+    let whole = if is_untouched && !report.ring.given_up.is_empty() {
+        NOT_CHECKED.to_owned()
+    } else {
+        counts.in_words()
+    };
     if report.is_complete { whole } else { format!("stopped early; so far {whole}") }
 }
 
@@ -161,6 +168,8 @@ struct ScrubbedJson<'a> {
     superblocks: Vec<CopyJson>,
     damage: Vec<PlaceJson<'a>>,
     parity_wrong: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    given_up: Vec<GivenUpJson>,
 }
 
 #[derive(Serialize)]
@@ -197,6 +206,8 @@ pub fn scrubbed_json(report: &Scrubbed) -> String {
     let members = report.members.iter();
     let members = members
         .map(|found| MemberJson { member: found.member, path: safe::path_value(&found.path) });
+    let given_up = ring.given_up.iter();
+    let given_up = given_up.map(|it| GivenUpJson::new((it.member, it.failed, it.seconds)));
     let copies = report.copies.iter();
     let copies = copies.map(|bad| CopyJson {
         member: bad.member,
@@ -223,6 +234,7 @@ pub fn scrubbed_json(report: &Scrubbed) -> String {
         superblocks: copies.collect(),
         damage: report.damage.iter().map(place).collect(),
         parity_wrong: ring.parity_wrong.iter().map(ToString::to_string).collect(),
+        given_up: given_up.collect(),
     })
 }
 

@@ -4,11 +4,15 @@ use serde::Serialize;
 use units::ByteSize;
 use upkeep::{BadStripe, Verification};
 
+use crate::manifest::GivenUpJson;
 use crate::safe::{self, printable};
 use crate::text::{grouped, plural};
 
 /// Lines of damage that are shown; the JSON has them all.
 const DAMAGE_SHOWN: usize = 20;
+
+/// Where the only thing that is wrong is that a member was given up.
+pub(crate) const NOT_CHECKED: &str = "not checked to the end; nothing is damaged in what was read";
 
 /// A verification, in words: the verdict first, then each damaged place.
 pub fn verification(report: &Verification) -> String {
@@ -43,6 +47,10 @@ fn verdict(report: &Verification) -> String {
         (true, false) => "stopped early; nothing is damaged in what was read".to_owned(),
         (false, _) => {
             let stripes = report.damage.len() + report.ring.parity_wrong.len();
+            let others = report.index_damage.len() + report.bad_copies.len();
+            if stripes + others == 0 {
+                return NOT_CHECKED.to_owned();
+            }
             let stripes = plural(to_u64(stripes), "stripe");
             let indexes = plural(to_u64(report.index_damage.len()), "index part");
             let copies = match report.bad_copies.len() {
@@ -76,7 +84,9 @@ fn damage_lines(report: &Verification) -> impl Iterator<Item = String> {
         let reason = printable(&damage.reason);
         format!("index at stripe {at}, slot at byte {offset}: {reason}")
     });
-    copies.chain(stripes).chain(wrong).chain(indexes)
+    let given_up =
+        report.ring.given_up.iter().map(|member| format!("not checked any more: {member}"));
+    given_up.chain(copies).chain(stripes).chain(wrong).chain(indexes)
 }
 
 /// Where a stripe is damaged, and how.
@@ -84,7 +94,14 @@ pub(crate) fn bad_stripe(bad: &BadStripe) -> String {
     let BadStripe { stripe, member, slot_offset, row_offsets, .. } = bad;
     let place = member.map_or_else(String::new, |member| format!(" on member {member}"));
     match row_offsets.first() {
-        None => format!("stripe {stripe}{place}: no valid head in the slot at byte {slot_offset}"),
+        None => {
+            let body = match bad.is_body_whole {
+                Some(true) => "; its body is as it was sealed",
+                Some(false) => "; its body is not as it was sealed",
+                None => "",
+            };
+            format!("stripe {stripe}{place}: no valid head in the slot at byte {slot_offset}{body}")
+        }
         Some(first) => {
             let rows = plural(to_u64(row_offsets.len()), "row");
             format!("stripe {stripe}{place}: {rows} of 4096 bytes damaged, first at byte {first}")
@@ -114,6 +131,8 @@ struct VerificationJson<'a> {
     superblocks: Vec<[u8; 2]>,
     damage: Vec<DamageJson<'a>>,
     parity_wrong: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    given_up: Vec<GivenUpJson>,
     index_damage: Vec<IndexDamageJson<'a>>,
 }
 
@@ -123,6 +142,8 @@ struct DamageJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     member: Option<u8>,
     repairable: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body_whole: Option<bool>,
     slot_offset: u64,
     row_offsets: &'a [u64],
 }
@@ -143,6 +164,7 @@ pub fn verification_json(report: &Verification) -> String {
         stripe: bad.stripe.to_string(),
         member: bad.member,
         repairable: bad.repairable,
+        body_whole: bad.is_body_whole,
         slot_offset: bad.slot_offset,
         row_offsets: &bad.row_offsets,
     });
@@ -152,6 +174,8 @@ pub fn verification_json(report: &Verification) -> String {
         slot_offset: bad.slot_offset,
         reason: &bad.reason,
     });
+    let given_up = ring.given_up.iter();
+    let given_up = given_up.map(|it| GivenUpJson::new((it.member, it.failed, it.seconds)));
     safe::json_pretty(&VerificationJson {
         path: safe::path_value(&report.path),
         volume_id: report.volume_id.to_string(),
@@ -169,6 +193,7 @@ pub fn verification_json(report: &Verification) -> String {
         superblocks: report.bad_copies.iter().map(|&(member, copy)| [member, copy]).collect(),
         damage: damage.collect(),
         parity_wrong: ring.parity_wrong.iter().map(ToString::to_string).collect(),
+        given_up: given_up.collect(),
         index_damage: index_damage.collect(),
     })
 }

@@ -58,7 +58,7 @@ pub use look::Look;
 pub use membership::{Membership, Redundancy, Seat};
 pub use mount::{Candidate, Recovery, mount, mount_members, mount_without};
 pub use protect::{ColumnSums, protect};
-pub use reader::{Reader, Slot, Span, StripeInSlot};
+pub use reader::{GivenUp, Reader, Slot, Span, StripeInSlot};
 pub use resilver::{Batch, LostRows, Resilver, Resilvered, resilver};
 pub use restore::{Recognized, recognize, restore_superblocks};
 pub use rows::{PieceRows, RowsWanted};
@@ -67,7 +67,7 @@ pub use scrub::{
     BadCopy, Finding, Outcome, Owner, Patrol, ScrubOptions, ScrubReport, Wanted, patrol, scrub,
 };
 pub use search::Newest;
-pub use verify::{Damage, VerifyReport, verify};
+pub use verify::{Damage, LostBody, VerifyReport, verify};
 pub use writer::{
     Appended, ClockDoubt, Expelled, Filled, FilledColumn, Plan, Repair, Retention, Returning,
     Writer, WriterCounters,

@@ -322,7 +322,8 @@ pub fn open_found(path: &Path, named: &[PathBuf]) -> Result<(Vec<MemberAt>, Read
     Ok((places, Reader::of_found(loaded, true)?))
 }
 
-/// Opens members for reading, all at the same time. Those that fail are left out, as long as there is another one.
+/// Opens members for reading, all at the same time. Those that fail are left out, as long as there
+/// is another one.
 pub fn open_members(members: &[MemberAt]) -> Result<Vec<Box<dyn ReadAt>>, Error> {
     let (mut opened, mut failed) = (Vec::new(), None);
     let all = side_by_side("open", members, |found| device::open_read(&found.path));

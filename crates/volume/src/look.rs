@@ -33,7 +33,7 @@ impl Reader {
             for member in membership.present() {
                 match shown(member) {
                     Some(head) => first = first.or(Some(head)),
-                    None if membership.is_whole_at(member, sequence) => damaged.push(member),
+                    None if self.shows(member, sequence) => damaged.push(member),
                     None => {}
                 }
             }

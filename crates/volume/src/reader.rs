@@ -8,7 +8,7 @@
 use core::ops::{Range, RangeInclusive};
 use std::sync::{Mutex, PoisonError};
 
-use device::{Buffer, LentRead, Pool, ReadAt};
+use device::{Bounded, Buffer, LentRead, Pool, ReadAt, ReadBudget};
 use format::geometry::Geometry;
 use format::head::{HEAD_BYTES, Head, StripeId};
 use format::superblock::Superblock;
@@ -81,11 +81,34 @@ pub struct StripeInSlot {
     pub repaired: bool,
 }
 
+/// A member that is not read any more, because too much of what was read of it failed, or took too
+/// long to fail.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct GivenUp {
+    /// Its number.
+    pub member: u8,
+    /// Reads that failed.
+    pub failed: u64,
+    /// How long they took together.
+    pub seconds: u64,
+}
+
+impl core::fmt::Display for GivenUp {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Self { member, failed, seconds } = self;
+        write!(f, "member {member}, after {failed} reads that failed and took {seconds} s")
+    }
+}
+
+fn seen(device: &Bounded) -> &dyn ReadAt {
+    device
+}
+
 /// A volume opened for reading.
 #[derive(Debug)]
 pub struct Reader {
-    /// By member number.
-    members: Vec<Option<Box<dyn ReadAt>>>,
+    /// By member number. One that fails too much is as good as absent, until [`Reader::refresh`].
+    members: Vec<Option<Bounded>>,
     membership: Membership,
     newest: Option<Newest>,
     last_head: Option<Head>,
@@ -138,9 +161,12 @@ impl Reader {
         if !has_key {
             membership = membership.without_key();
         }
-        let mut members: Vec<Option<Box<dyn ReadAt>>> = Vec::new();
+        let mut members: Vec<Option<Bounded>> = Vec::new();
         members.resize_with(membership.numbers().count(), || None);
+        let has_others = numbers.len() > usize::from(membership.geometry().data_columns);
+        let budget = if has_others { ReadBudget::AMONG_OTHERS } else { ReadBudget::LAST_RESORT };
         for (number, device) in numbers.into_iter().zip(devices) {
+            let device = Bounded::new(device, budget);
             *members.get_mut(usize::from(number)).expect("assembled") = Some(device);
         }
         let agreed = Mutex::default();
@@ -150,7 +176,8 @@ impl Reader {
     /// Looks again for the newest acknowledged stripe: the writer may have gone on. Members that
     /// cannot be read any more are absent from now on.
     pub fn refresh(&mut self) -> Result<(), Error> {
-        let present = core::mem::take(&mut self.members).into_iter().flatten().collect();
+        let present = core::mem::take(&mut self.members).into_iter().flatten();
+        let present = present.map(Bounded::into_inner).collect();
         let Self { members, membership, .. } = Self::of_members(present)?;
         (self.members, self.membership) = (members, membership);
         self.find_newest()
@@ -207,6 +234,27 @@ impl Reader {
     /// The superblock.
     pub fn superblock(&self) -> &Superblock {
         self.membership.superblock()
+    }
+
+    /// Members that failed too often or for too long since this was opened or refreshed, and are
+    /// not read any more.
+    pub fn given_up(&self) -> Vec<GivenUp> {
+        let members = (0..).zip(&self.members);
+        let members = members.filter_map(|(member, device)| Some((member, device.as_ref()?)));
+        let given_up =
+            members.filter(|(_, device)| device.is_given_up()).map(|(member, device)| {
+                let (failed, spent) = device.spent();
+                GivenUp { member, failed, seconds: spent.as_secs() }
+            });
+        given_up.collect()
+    }
+
+    /// A member is to show the stripe of `sequence` by itself: it has missed nothing there, and was
+    /// not given up.
+    pub(crate) fn shows(&self, member: u8, sequence: u64) -> bool {
+        let device = self.members.get(usize::from(member)).and_then(Option::as_ref);
+        self.membership.is_whole_at(member, sequence)
+            && device.is_some_and(|device| !device.is_given_up())
     }
 
     /// Which members are there, and what each may be believed.
@@ -280,7 +328,7 @@ impl Reader {
     /// is only older.
     pub(crate) fn other_copies(&self) -> Vec<(u8, u8, bool)> {
         let devices = (0..).zip(&self.members);
-        let devices = devices.filter_map(|(member, device)| Some((member, device.as_deref()?)));
+        let devices = devices.filter_map(|(member, device)| Some((member, seen(device.as_ref()?))));
         let (members, devices): (Vec<u8>, Vec<&dyn ReadAt>) = devices.unzip();
         let others = superblocks::other_copies_of(&devices).into_iter().zip(members);
         others
@@ -297,7 +345,7 @@ impl Reader {
 
     /// Bytes of the smallest member at hand.
     pub fn smallest_member_bytes(&self) -> u64 {
-        self.members.iter().flatten().map(|device| device.size_bytes()).min().unwrap_or(0)
+        self.members.iter().flatten().map(ReadAt::size_bytes).min().unwrap_or(0)
     }
 
     /// Bytes of a piece: the length of the buffers that [`Reader::slot`] needs.
@@ -351,7 +399,7 @@ impl Reader {
     pub fn slot(&self, sequence: u64, column: u8, buffer: &mut [u8]) -> Result<Slot, Error> {
         let span = self.span_at(sequence)?;
         let member = self.member_of(sequence, column);
-        if self.membership.is_whole_at(member, sequence) {
+        if self.shows(member, sequence) {
             let slot = self.geometry().slot(sequence);
             self.with_heads(|heads| heads.read_slot(member, slot, buffer));
         }
@@ -378,7 +426,7 @@ impl Reader {
         for (&column, memory) in columns.iter().zip(&mut *memory) {
             let member = self.member_of(sequence, column);
             memory.resize(self.piece_bytes(), 0);
-            if is_held && self.membership.is_whole_at(member, sequence) {
+            if is_held && self.shows(member, sequence) {
                 let place = pieces.get_mut(usize::from(member)).expect("a place for every member");
                 *place = core::mem::take(memory);
             }
@@ -454,7 +502,7 @@ impl Reader {
     /// has missed the newest epoch was cut short, and nothing is erased by it.
     fn is_given_up(&self, sequence: u64) -> bool {
         let known = self.superblock().newness();
-        let devices: Vec<&dyn ReadAt> = self.members.iter().flatten().map(AsRef::as_ref).collect();
+        let devices: Vec<&dyn ReadAt> = self.members.iter().flatten().map(seen).collect();
         let superblocks = superblocks::load_from_all(&devices).into_iter();
         let mut newer = superblocks.flatten().filter(|own| own.newness() > known);
         newer.any(|own| own.given_up_before > sequence)
@@ -462,15 +510,9 @@ impl Reader {
 
     /// The slot, which was read from the member of the column, as that tells it alone; `None` when
     /// anything in it needs the others.
-    fn slot_of_member(
-        &self,
-        span: Span,
-        sequence: u64,
-        column: u8,
-        buffer: &[u8],
-    ) -> Option<Slot> {
+    fn slot_of_member(&self, span: Span, sequence: u64, column: u8, buffer: &[u8]) -> Option<Slot> {
         let member = self.member_of(sequence, column);
-        if !self.membership.is_whole_at(member, sequence) {
+        if !self.shows(member, sequence) {
             return None;
         }
         self.with_heads(|heads| {
@@ -634,13 +676,13 @@ impl Reader {
     }
 
     pub(crate) fn device(&self, member: u8) -> Option<&dyn ReadAt> {
-        self.members.get(usize::from(member)).and_then(Option::as_deref)
+        self.members.get(usize::from(member))?.as_ref().map(seen)
     }
 
     /// Reads heads, of all members at the same time where more than one is asked. What was read is
     /// kept until `run` returns.
     pub(crate) fn with_heads<T>(&self, run: impl FnOnce(&Heads<'_>) -> T) -> T {
-        let ahead = Ahead::new(self.members.iter().map(Option::as_deref));
+        let ahead = Ahead::new(self.members.iter().map(|device| device.as_ref().map(seen)));
         let read = |member: u8, offset: u64, into: &mut [u8]| {
             ahead.read(member, offset, into).ok_or(Unreadable)?.map_err(|_| Unreadable)
         };

@@ -81,7 +81,7 @@ impl Reader {
     fn pending(&self, place: usize, wanted: &RowsWanted, stripe: Place) -> Option<Pending> {
         let StripeId { sequence, .. } = wanted.stripe;
         let member = self.geometry().member_of(sequence, wanted.column);
-        if !self.membership().is_whole_at(member, sequence) {
+        if !self.shows(member, sequence) {
             return None;
         }
         let (first_row, before) = stripe;
@@ -97,7 +97,16 @@ impl Reader {
                 _ => {}
             }
         }
-        Some(Pending { place, member, sequence, first_row, before, runs, bytes: Vec::new(), failed: false })
+        Some(Pending {
+            place,
+            member,
+            sequence,
+            first_row,
+            before,
+            runs,
+            bytes: Vec::new(),
+            failed: false,
+        })
     }
 
     /// The row of each stripe's head, and the head before it: the place of the first is known,
@@ -117,9 +126,9 @@ impl Reader {
                 let stepped = wanted.iter().zip(&mut places);
                 let mut stepped: Vec<_> =
                     stepped.filter(|(it, place)| it.stripe.sub > sub && place.is_some()).collect();
-                let rows = stepped.iter().filter_map(|(it, place)| {
-                    Some((it.stripe.sequence, place.as_ref()?.0))
-                });
+                let rows = stepped
+                    .iter()
+                    .filter_map(|(it, place)| Some((it.stripe.sequence, place.as_ref()?.0)));
                 heads.expect_at(&rows.collect::<Vec<_>>());
                 for (wanted, place) in &mut stepped {
                     **place = place.take().and_then(|at| self.step(heads, wanted.stripe, sub, at));

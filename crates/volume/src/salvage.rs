@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use device::{LentRead, ReadAt, side_by_side};
+use device::{Bounded, LentRead, ReadAt, ReadBudget, side_by_side};
 use format::checksum::body_crc;
 use format::geometry::{Geometry, RESERVED_BYTES, ROW_BYTES};
 use format::head::{HEAD_BYTES, Head, HeadKey, StripeId, VolumeId};
@@ -54,7 +54,10 @@ type Candidate = (VolumeId, Geometry);
 /// [`Error::NothingFound`] when no device holds any of it, and those of superblocks that contradict
 /// each other.
 pub fn salvage(devices: Vec<Box<dyn ReadAt>>) -> Result<Salvaged, Error> {
-    let all: Vec<&dyn ReadAt> = devices.iter().map(AsRef::as_ref).collect();
+    // What a disk that fails slowly does not give, the others may.
+    let bounded = |device| Bounded::new(device, ReadBudget::LAST_RESORT);
+    let devices: Vec<Bounded> = devices.into_iter().map(bounded).collect();
+    let all: Vec<&dyn ReadAt> = devices.iter().map(|device| -> &dyn ReadAt { device }).collect();
     let loaded = superblocks::load_from_all(&all).into_iter();
     let loaded: Vec<Option<Superblock>> = loaded.map(Result::ok).collect();
     let newest = loaded.iter().flatten().max_by_key(|it| it.newness());
@@ -71,7 +74,7 @@ pub fn salvage(devices: Vec<Box<dyn ReadAt>>) -> Result<Salvaged, Error> {
     let (mut members, mut strangers) = (Vec::new(), Vec::new());
     for (place, (device, own)) in devices.into_iter().zip(loaded).enumerate() {
         match own.or_else(|| named.next().flatten()) {
-            Some(own) => members.push((device, own)),
+            Some(own) => members.push((device.into_inner(), own)),
             None => strangers.push(place),
         }
     }

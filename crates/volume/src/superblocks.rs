@@ -27,18 +27,16 @@ pub(crate) fn load_from_all(devices: &[&dyn ReadAt]) -> Vec<Result<Superblock, E
 
 /// The pages of all copies of each member, by their offset.
 fn read_copies(devices: &[&dyn ReadAt]) -> Vec<Result<Pages, Error>> {
-    let begin = |device: &&'_ dyn ReadAt| {
+    let copies = |device: &&'_ dyn ReadAt| -> Result<Vec<LentRead>, Error> {
         let size_bytes = device.size_bytes();
         if size_bytes < MEMBER_BYTES_MIN {
             return Err(Error::NoSuperblock(SuperblockError::Magic));
         }
         let offsets = (0..SUPERBLOCK_COPIES).map(|copy| copy_offset(copy, size_bytes));
-        offsets.map(|at| Ok(LentRead::new(at, vec![0; SUPERBLOCK_BYTES]))).collect()
+        Ok(offsets.map(|at| LentRead::new(at, vec![0; SUPERBLOCK_BYTES])).collect())
     };
-    let begun: Vec<Result<_, Error>> = devices
-        .iter()
-        .map(|device| begin(device).map(|reads| device.begin(reads)))
-        .collect();
+    let begun = devices.iter().map(|device| copies(device).map(|reads| device.begin(reads)));
+    let begun: Vec<Result<_, Error>> = begun.collect();
     let page = |read: LentRead| (read.offset, (read.result, read.bytes));
     let ended = begun.into_iter().map(|begun| Ok(begun?.end().into_iter().map(page).collect()));
     ended.collect()

@@ -11,13 +11,14 @@
 use core::ops::ControlFlow;
 
 use device::{Fault, MUTATIONS, Modelled, Pool, Rule};
+use format::checksum::body_crc;
 use format::directory::{Summary, split};
-use format::head::{HEAD_BYTES, HeadKey, Kind, StripeId, VolumeId};
+use format::head::{HEAD_BYTES, Head, HeadKey, Kind, StripeId, VolumeId};
 use format::pcapng::{Blocks, ByteOrder};
 use format::superblock::{MemberEntry, SUPERBLOCK_COPIES, copy_offset};
 use units::{ManualClock, Timestamp};
 use volume::{
-    CreateOptions, Error, Filled, Identity, Opener, Reader, Writer, create, mount, verify,
+    CreateOptions, Error, Filled, Identity, LostBody, Opener, Reader, Writer, create, mount, verify,
 };
 
 const PIECE_BYTES: u32 = 32 << 10;
@@ -124,6 +125,53 @@ fn any_one_damaged_head_hides_only_its_own_stripe() {
         // A writer goes on behind the newest stripe, not over it.
         let mut writer = damaged.mount();
         assert!(damaged.append(&mut writer, 1) > newest);
+    }
+}
+
+/// Without parity, too: the head behind knows the checksum of the body. It says what the body is,
+/// never makes it readable, and says nothing without a valid MAC.
+#[test]
+fn the_head_behind_a_lost_one_says_whether_that_body_is_as_it_was_sealed() {
+    let (ring, stripes) = Ring::written();
+    let geometry = *ring.reader().geometry();
+    let slot_offset = |stripe: &StripeId| geometry.slot_offset(stripe.sequence);
+    let full = slot_offset(&stripes[stripes.len() - 10]);
+    // Two short ones share a slot.
+    let short = slot_offset(&stripes[stripes.len() - 2]);
+    for (head, behind) in [(full, full + u64::from(PIECE_BYTES)), (short, short + 2 * 4096)] {
+        for (what, expected) in [
+            ("nothing else", Some(LostBody::Whole)),
+            ("the body", Some(LostBody::Altered)),
+            ("the head behind", None),
+        ] {
+            let damaged = Ring { disk: ring.disk.snapshot(), ..Ring::new() };
+            damaged.flip(head);
+            let forged = |row: &mut [u8; 4096]| {
+                // Somebody changes the body and the checksum of it, but does not have the key.
+                let Head { mut stripe, piece, .. } =
+                    Head::decode(row, Some(&HeadKey([2; 32]))).unwrap();
+                stripe.previous_manifest[0] = body_crc(&[0; 4096]);
+                *row = Head::new(stripe, piece).encode(&HeadKey([9; 32]));
+            };
+            match what {
+                "the body" => damaged.flip(head + 4096),
+                "the head behind" => {
+                    damaged.disk.damage(behind, forged);
+                    damaged.disk.damage(head + 4096, |row| row.fill(0));
+                }
+                _ => {}
+            }
+            let reader = damaged.reader();
+            let report = verify(&reader, &mut |_, _| ControlFlow::Continue(()));
+            let lost = report.damage.first().unwrap();
+            assert_eq!((lost.member, lost.body), (None, expected), "{what} of {lost:?}");
+            assert!(!lost.repairable);
+            // A body that is whole is of a stripe whose times and packets nobody knows.
+            let mut buffer = vec![0; reader.piece_bytes()];
+            let slot = reader.slot(lost.stripe.sequence, 0, &mut buffer);
+            let shown = slot.map_or_else(|_| Vec::new(), |slot| slot.stripes);
+            assert!(shown.iter().all(|it| it.head.stripe.stripe != lost.stripe), "{what}");
+        }
     }
 }
 

@@ -21,8 +21,8 @@ use units::{Random, Timestamp};
 
 use crate::fault::flip_a_bit;
 use crate::{
-    Completion, Crash, Device, Error, LentRead, PATIENCE, ROW_SIZE, ReadAt, Reading, Rule,
-    Shared, Timeline, assert_range, to_u64, to_usize,
+    Completion, Crash, Device, Error, LentRead, PATIENCE, ROW_SIZE, ReadAt, Reading, Rule, Shared,
+    Timeline, assert_range, to_u64, to_usize,
 };
 
 use disk::{Disk, Outcome, Payload};
@@ -320,14 +320,14 @@ fn silent() -> Error {
 
 /// Reads that were begun together.
 #[derive(Debug)]
-struct Begun<'a> {
+struct UnderWay<'a> {
     on: &'a Modelled,
     begun_ns: i64,
     done_ns: i64,
     reads: Vec<LentRead>,
 }
 
-impl Reading for Begun<'_> {
+impl Reading for UnderWay<'_> {
     fn end(self: Box<Self>) -> Vec<LentRead> {
         let Self { on, begun_ns, done_ns, reads } = *self;
         match on.wait_until(begun_ns, done_ns) {
@@ -427,6 +427,6 @@ impl ReadAt for Modelled {
             done_ns = done_ns.max(at_ns);
             read.result = result;
         }
-        Box::new(Begun { on: self, begun_ns, done_ns, reads })
+        Box::new(UnderWay { on: self, begun_ns, done_ns, reads })
     }
 }

@@ -51,7 +51,7 @@ impl<'a> Checker<'a> {
         }
         self.view =
             reader.with_heads(|heads| SlotView::walk(heads, sequence, span.acknowledged, bytes));
-        let damage = VerifyReport::damage_in(reader, (sequence, span), &self.view);
+        let damage = VerifyReport::damage_in(reader, (sequence, span), (&self.view, bytes));
         if !damage.is_empty() && reader.is_passed(sequence) {
             report.overwritten += 1;
             return Vec::new();

@@ -248,6 +248,7 @@ fn run(
         report.is_complete = flow.is_continue() || sequence == span.acknowledged.sequence;
         flow
     })?;
+    report.verified.given_up = reader.given_up();
     lost.map_or(Ok(report), Err)
 }
 

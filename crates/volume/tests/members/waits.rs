@@ -4,9 +4,11 @@
 use core::ops::ControlFlow;
 use core::time::Duration;
 
-use device::{Device, Fault, Modelled, Operation, PATIENCE, ReadAt, Rule, Timeline};
+use device::{Device, Fault, Modelled, Operation, PATIENCE, ReadAt, ReadBudget, Rule, Timeline};
 use format::head::StripeId;
-use volume::{Opener, Reader, RowsWanted, ScrubOptions, mount_members, salvage, scrub, verify};
+use volume::{
+    GivenUp, Opener, Reader, RowsWanted, ScrubOptions, mount_members, salvage, scrub, verify,
+};
 
 use crate::ring::{Ring, boxed};
 
@@ -149,4 +151,71 @@ fn slots_of_several_columns_are_those_of_each_also_where_a_member_hangs() {
         }
         ring.timeline.wait_until(ring.timeline.now_ns() + 7_200_000_000_000);
     }
+}
+
+/// A disk that takes two seconds for every row that it cannot read, and cannot read any of the
+/// ring. It is given up, named, and everything comes from the others.
+#[test]
+fn a_disk_that_fails_slowly_is_given_up_and_named() {
+    let most = ReadBudget::AMONG_OTHERS.time + Duration::from_secs(30);
+    let columns: Vec<u8> = (0..4).collect();
+    for is_verified in [false, true] {
+        let ring = recorded(4, 2);
+        let mut reader = Reader::open(boxed_readers(&ring.disks)).unwrap();
+        let disk = &ring.disks[2];
+        let geometry = *reader.geometry();
+        let end = geometry.slot0_offset + geometry.slots * u64::from(geometry.piece_bytes);
+        (geometry.slot0_offset..end).step_by(4096).for_each(|row| disk.spoil(row));
+        let slow = Fault::Slow { latency_ns: 2_000_000_000 };
+        let slow = Rule::new(slow, &[Operation::Read]).within(geometry.slot0_offset..end);
+        disk.add_rule(slow);
+        assert_eq!(reader.given_up(), []);
+        let since_ns = now_ns(&ring.timeline);
+        let seconds = || (now_ns(&ring.timeline) - since_ns).unsigned_abs() / 1_000_000_000;
+        if is_verified {
+            let report = verify(&reader, &mut |_, _| ControlFlow::Continue(()));
+            assert_eq!(report.given_up, reader.given_up());
+            // What was read before it was given up is damage, what came later was not looked at.
+            assert!(!report.damage.is_empty() && report.degraded > 0, "{report:?}");
+            assert!(report.damage.iter().all(|it| it.member == Some(2) && it.repairable));
+        } else {
+            for &(stripe, _, mark) in &ring.appended {
+                let mut memory = vec![Vec::new(); columns.len()];
+                let slots = reader.slots(stripe.sequence, &columns, &mut memory);
+                for ((slot, memory), column) in slots.into_iter().zip(&memory).zip(0..) {
+                    let slot = slot.unwrap();
+                    let piece = &slot.stripes[usize::from(stripe.sub)];
+                    assert_eq!(piece.bad_rows, vec![], "{stripe}.{column}");
+                    let body = Reader::body(&piece.head, memory);
+                    assert!(body.iter().all(|&byte| byte == mark ^ column), "{stripe}.{column}");
+                }
+            }
+        }
+        assert!(seconds() <= most.as_secs(), "{} s", seconds());
+        let given_up = reader.given_up();
+        assert!(matches!(given_up[..], [GivenUp { member: 2, failed: 20.., .. }]), "{given_up:?}");
+        assert!(given_up[0].to_string().starts_with("member 2, after "));
+        // The next question may find it well again.
+        disk.clear_rules();
+        reader.refresh().unwrap();
+        assert_eq!(reader.given_up(), []);
+    }
+}
+
+/// Where no other member has it, a disk that fails slowly is read for longer.
+#[test]
+fn the_last_member_that_has_something_is_not_given_up_as_soon() {
+    let ring = recorded(2, 0);
+    let reader = Reader::open(boxed_readers(&ring.disks)).unwrap();
+    let geometry = *reader.geometry();
+    let disk = &ring.disks[1];
+    // A first row of every second slot.
+    for slot in (0..geometry.slots).step_by(2) {
+        disk.spoil(geometry.slot_offset(slot));
+    }
+    let slow = Fault::Slow { latency_ns: 30_000_000_000 };
+    disk.add_rule(Rule::new(slow, &[Operation::Read]));
+    let report = verify(&reader, &mut |_, _| ControlFlow::Continue(()));
+    assert!(report.given_up.is_empty() && !report.damage.is_empty(), "{report:?}");
+    assert!(ReadBudget::AMONG_OTHERS.time < ReadBudget::LAST_RESORT.time);
 }
