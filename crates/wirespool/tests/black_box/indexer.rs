@@ -263,7 +263,7 @@ fn indexers_end(name: &str, (how, every): (&str, Duration), loops: u32) -> Optio
     }
     let mut volume = Volume::empty();
     volume.path = volume.file("large");
-    run(&["create", &volume.path, "--size", "4G", "--piece", "256K", "--sparse"]).done();
+    run(&["create", &volume.path, "--size", "6G", "--piece", "256K", "--sparse"]).done();
     let traffic = volume.folder.path().join("traffic.pcap");
     std::fs::write(&traffic, capture(1_000_000_000, 0..PACKETS)).unwrap();
     let mut command = Command::new(BINARY);
@@ -345,7 +345,7 @@ fn poison_arrives(name: &str, loops: u32) {
     let mut volume = Volume::empty();
     // Nothing is overwritten before there was time for it.
     volume.path = volume.file("large");
-    run(&["create", &volume.path, "--size", "4G", "--piece", "256K", "--sparse"]).done();
+    run(&["create", &volume.path, "--size", "6G", "--piece", "256K", "--sparse"]).done();
     let traffic = volume.folder.path().join("traffic.pcap");
     std::fs::write(&traffic, capture(1_000_000_000, 0..PACKETS)).unwrap();
     let defaults =
