@@ -23,36 +23,36 @@ pub struct NamesMet {
 impl NamesMet {
     /// Those of a segment.
     pub(crate) fn add_segment(&mut self, meta: &SegmentMeta) {
-        for interface in &meta.interfaces {
-            put(&mut self.interfaces, &interface.name);
-        }
-        meta.recording.iter().for_each(|name| put(&mut self.recordings, name));
+        put(&mut self.interfaces, meta.interfaces.iter().map(|interface| &interface.name));
+        put(&mut self.recordings, meta.recording.iter());
     }
 
     /// Those of rows that no index has.
     pub(crate) fn add_rows(&mut self, rows: &[Slice]) {
         for source in rows.iter().filter_map(|row| row.source.as_deref()) {
-            source.interface.iter().for_each(|name| put(&mut self.interfaces, name));
-            source.recording.iter().for_each(|name| put(&mut self.recordings, name));
+            put(&mut self.interfaces, source.interface.iter());
+            put(&mut self.recordings, source.recording.iter());
         }
     }
 
     /// Those that another run met.
     pub(crate) fn add(&mut self, other: &Self) {
-        other.interfaces.iter().for_each(|name| put(&mut self.interfaces, name));
-        other.recordings.iter().for_each(|name| put(&mut self.recordings, name));
+        put(&mut self.interfaces, other.interfaces.iter());
+        put(&mut self.recordings, other.recordings.iter());
     }
 
     /// The same with the interfaces that heads name: segments that nobody had to open are not met.
     pub(crate) fn with_heads(mut self, completeness: &Completeness) -> Self {
         let names = completeness.recorded.iter().flat_map(|stretch| &stretch.interfaces);
-        names.for_each(|name| put(&mut self.interfaces, name));
+        put(&mut self.interfaces, names);
         self
     }
 }
 
-fn put(names: &mut BTreeSet<String>, name: &str) {
-    if !name.is_empty() && names.len() < NAMES_MAX && !names.contains(name) {
-        names.insert(name.to_owned());
+fn put<'n>(known: &mut BTreeSet<String>, names: impl Iterator<Item = &'n String>) {
+    for name in names {
+        if !name.is_empty() && known.len() < NAMES_MAX && !known.contains(name) {
+            known.insert(name.clone());
+        }
     }
 }

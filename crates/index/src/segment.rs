@@ -352,7 +352,9 @@ impl Segment {
                 return Err(Error::Value { column: name, row });
             }
             if name == INTERFACE {
-                slices.iter_mut().for_each(|slice| slice.source = self.source_of(slice.interface));
+                for slice in &mut slices {
+                    slice.source = self.source_of(slice.interface);
+                }
             }
         }
         Ok(slices)

@@ -138,9 +138,10 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let packets = view::plural(report.packets, "packet");
     let rows = view::plural(report.manifest.rows, "session row");
     say_lines(&format!("{packets} of {rows}, {completeness}"));
-    if report.packets == 0 {
-        let query = config.request.query;
-        view::unmet_names(query, &report.met).iter().for_each(|hint| say_lines(hint));
+    if report.packets == 0
+        && let Some(hint) = view::unmet_names(config.request.query, &report.met)
+    {
+        say_lines(&hint);
     }
     if report.rewritten_packets > 0 {
         let packets = view::plural(report.rewritten_packets, "packet");

@@ -247,8 +247,10 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         let what = if flags.plot { "row" } else { "session" };
         say_lines(&format!("{}, {completeness}", view::plural(report.sessions, what)));
     }
-    if report.sessions == 0 {
-        view::unmet_names(&query, &report.met).iter().for_each(|hint| say_lines(hint));
+    if report.sessions == 0
+        && let Some(hint) = view::unmet_names(&query, &report.met)
+    {
+        say_lines(&hint);
     }
     // A limit was asked for: reaching it is no verdict.
     completeness.limited &= flags.limit.is_none();
