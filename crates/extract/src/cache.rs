@@ -12,13 +12,12 @@ use crate::Options;
 /// The cache of a volume. A directory that cannot be opened is not used: a cache never decides
 /// whether an answer is right.
 pub(crate) fn open(options: &Options, volume: VolumeId, now: Timestamp) -> Box<dyn Files> {
-    let opened = match &options.index_dir {
-        Some(path) => Directory::open(path),
-        None => {
-            let (path, keeps_sessions) = (&*options.volume, options.keep_sessions.is_some());
-            let id = &volume.to_string();
-            open_cache(&CachedVolume { id, path, keeps_sessions }, now)
-        }
+    let opened = if let Some(path) = &options.index_dir {
+        Directory::open(path)
+    } else {
+        let (path, keeps_sessions) = (&*options.volume, options.keep_sessions.is_some());
+        let id = &volume.to_string();
+        open_cache(&CachedVolume { id, path, keeps_sessions }, now)
     };
     match opened {
         Ok(directory) => Box::new(directory),

@@ -53,8 +53,7 @@ pub(crate) fn run(
     progress: Progressing<'_>,
 ) -> Result<Report, Error> {
     let given = files.map(|files| (files, None));
-    let (files, note) =
-        given.unwrap_or_else(|| index_files(options, opened.writer.superblock(), clock));
+    let (files, note) = given.unwrap_or_else(|| index_files(options, &opened, clock));
     let failed = AtomicBool::new(false);
     let (board, epoch) = (board_of(&opened, clock.boottime_ns()), opened.writer.epoch());
     let opening = opening_of(options, &opened, &storage);
@@ -316,16 +315,15 @@ fn board_of(opened: &Opened, now_ns: i64) -> Board {
 /// The index directory of a volume, or one in memory and a note why.
 fn index_files(
     options: &Options,
-    superblock: &Superblock,
+    opened: &Opened,
     clock: &dyn Clock,
 ) -> (Box<dyn Files + Send + Sync>, Option<String>) {
-    let opened = match &options.index_dir {
-        Some(path) => host::Directory::open(path),
-        None => {
-            let (path, keeps_sessions) = (&*options.volume, options.keep_sessions.is_some());
-            let id = &superblock.volume_id.to_string();
-            host::open_cache(&CachedVolume { id, path, keeps_sessions }, clock.realtime())
-        }
+    let opened = if let Some(path) = &options.index_dir {
+        host::Directory::open(path)
+    } else {
+        let (path, keeps_sessions) = (&*options.volume, options.keep_sessions.is_some());
+        let id = &opened.writer.superblock().volume_id.to_string();
+        host::open_cache(&CachedVolume { id, path, keeps_sessions }, clock.realtime())
     };
     match opened {
         Ok(directory) => (Box::new(directory), None),
