@@ -69,7 +69,7 @@ pub fn open_cache(volume: &CachedVolume<'_>, now: Timestamp) -> Result<Directory
     Ok(cache)
 }
 
-/// Notes in the cache of a volume, which lies in `root`, where the volume is; if that is news, drops
+/// Notes in the cache of a volume, which lies in `root`, where the volume is. If that is news, drops
 /// some of the other caches there: those of volumes that were at the same place before, and those
 /// unchanged for 30 days whose volumes are gone. What cannot be done is left for another time.
 fn note_volume(root: &Path, volume: &CachedVolume<'_>, now: Timestamp) {
@@ -135,7 +135,7 @@ fn is_gone(path: &Path) -> bool {
     found.is_err_and(|it| matches!(it.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))
 }
 
-/// Removes a cache, its note last; `None` where it holds what is none of ours, or cannot be removed.
+/// Removes a cache, its note last; `None` where that fails, or it holds what is none of ours.
 fn drop_cache(parent: &OwnedFd, name: &str, folder: &OwnedFd) -> Option<()> {
     let files = names(folder, FILES_MAX)?;
     if files.iter().any(|file| !is_of_cache(file) || !is_own_file(folder, file)) {

@@ -5,14 +5,16 @@
 //! several; a comparison holds if it holds for any of them.
 
 mod ends;
+mod several;
 
-use format::slice::{Direction, Slice, SourceNames};
+use format::slice::{Direction, Slice};
 use units::Timestamp;
-use wire::{Address, CommunityId, TcpOptions, TunnelKind};
+use wire::{Address, CommunityId, TunnelKind};
 
 use crate::atlas::Atlas;
 use crate::error::nearest;
 use crate::field::ends::{as_name, as_number, country, ends};
+use crate::field::several::{agreed, source_name};
 use crate::kind::Kind;
 
 /// A value that a field has in a row.
@@ -781,16 +783,6 @@ fn group_name<T>(
     name.is_some_and(|name| found(Reading::Name(name)))
 }
 
-/// A name of where the row's packets were recorded.
-fn source_name(
-    row: &Row<'_>,
-    read: fn(&SourceNames) -> Option<&str>,
-    found: &mut Found<'_>,
-) -> bool {
-    let name = row.slice.source.as_deref().and_then(read);
-    name.is_some_and(|name| found(Reading::Text(name)))
-}
-
 fn address(address: Address, found: &mut Found<'_>) -> bool {
     address != Address::None && found(Reading::Address(address))
 }
@@ -798,19 +790,6 @@ fn address(address: Address, found: &mut Found<'_>) -> bool {
 fn both(row: &Row<'_>, count: fn(&Direction) -> u64, found: &mut Found<'_>) -> bool {
     let sum = count(&row.slice.orig).saturating_add(count(&row.slice.resp));
     found(Reading::Number(sum))
-}
-
-/// An option holds for a connection when both SYNs carry it (RFC 2018, RFC 7323). One SYN alone can
-/// only deny it.
-fn agreed(row: &Row<'_>, option: fn(&TcpOptions) -> bool, found: &mut Found<'_>) -> bool {
-    let [orig, resp] =
-        [&row.slice.orig, &row.slice.resp].map(|side| side.syn_options.as_ref().map(option));
-    let agreed = match (orig, resp) {
-        (Some(orig), Some(resp)) => Some(orig && resp),
-        (Some(false), None) | (None, Some(false)) => Some(false),
-        _ => None,
-    };
-    agreed.is_some_and(|agreed| found(Reading::Flag(agreed)))
 }
 
 fn tunnel_id(row: &Row<'_>, kinds: &[TunnelKind], found: &mut Found<'_>) -> bool {
