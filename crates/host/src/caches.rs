@@ -69,9 +69,9 @@ pub fn open_cache(volume: &CachedVolume<'_>, now: Timestamp) -> Result<Directory
     Ok(cache)
 }
 
-/// Notes in the cache of a volume, which lies in `root`, where the volume is. If that is news, drops
-/// some of the other caches there: those of volumes that were at the same place before, and those
-/// unchanged for 30 days whose volumes are gone. What cannot be done is left for another time.
+/// Notes in the cache of a volume, which lies in `root`, where the volume is. If that is news, it
+/// drops some of the other caches there: those of volumes that were at the same place before, and
+/// those unchanged for 30 days whose volumes are gone. What cannot be done waits.
 fn note_volume(root: &Path, volume: &CachedVolume<'_>, now: Timestamp) {
     let Ok(path) = fs::canonicalize(volume.path) else { return };
     let Some(parent) = open_own(CWD, root) else { return };
