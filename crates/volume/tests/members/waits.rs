@@ -80,7 +80,9 @@ fn time(
     let mut reader = has_reader.then(|| Reader::open(boxed_readers(&ring.disks)).unwrap());
     for (number, disk) in ring.disks.iter().enumerate() {
         disk.clear_rules();
-        rule(number).into_iter().for_each(|rule| disk.add_rule(rule));
+        if let Some(rule) = rule(number) {
+            disk.add_rule(rule);
+        }
     }
     let since_ns = now_ns(&ring.timeline);
     ask(ring, reader.as_mut());
@@ -92,15 +94,15 @@ fn now_ns(timeline: &Timeline) -> i64 {
     timeline.now_ns()
 }
 
-fn slow(_: usize) -> Option<Rule> {
-    Some(Rule::new(Fault::Slow { latency_ns: READ_NS }, &[Operation::Read]))
+fn slow() -> Rule {
+    Rule::new(Fault::Slow { latency_ns: READ_NS }, &[Operation::Read])
 }
 
 #[test]
 fn ten_members_cost_hardly_more_waits_than_one() {
     for (what, has_reader, ask) in ASKED {
-        let one = time(&recorded(1, 0), (has_reader, ask), slow);
-        let ten = time(&recorded(8, 2), (has_reader, ask), slow);
+        let one = time(&recorded(1, 0), (has_reader, ask), |_| Some(slow()));
+        let ten = time(&recorded(8, 2), (has_reader, ask), |_| Some(slow()));
         // The others are asked whether they agree: once, all together.
         let most = one * 3 / 2 + 2 * Duration::from_nanos(READ_NS);
         assert!(one >= Duration::from_nanos(READ_NS), "{what} reads: {one:?}");
@@ -166,9 +168,9 @@ fn a_disk_that_fails_slowly_is_given_up_and_named() {
         let geometry = *reader.geometry();
         let end = geometry.slot0_offset + geometry.slots * u64::from(geometry.piece_bytes);
         (geometry.slot0_offset..end).step_by(4096).for_each(|row| disk.spoil(row));
-        let slow = Fault::Slow { latency_ns: 2_000_000_000 };
-        let slow = Rule::new(slow, &[Operation::Read]).within(geometry.slot0_offset..end);
-        disk.add_rule(slow);
+        let lags = Fault::Slow { latency_ns: 2_000_000_000 };
+        let lags = Rule::new(lags, &[Operation::Read]).within(geometry.slot0_offset..end);
+        disk.add_rule(lags);
         assert_eq!(reader.given_up(), []);
         let since_ns = now_ns(&ring.timeline);
         let seconds = || (now_ns(&ring.timeline) - since_ns).unsigned_abs() / 1_000_000_000;
