@@ -110,8 +110,8 @@ fn a_name_selects_the_sessions_of_the_interfaces_that_have_it() {
             prop_assert!(by_name.is_empty() || unmet.is_empty(), "{:?}", unmet);
         }
         let (all, _) = find(&volume, "");
-        let (named, _) = find(&volume, "has interface_name");
-        prop_assert_eq!(all, named);
+        let (called, _) = find(&volume, "has interface_name");
+        prop_assert_eq!(all, called);
     });
 }
 
