@@ -19,6 +19,7 @@ use volume::{Patrol, Wanted};
 
 use crate::ring::{Board, Task, look};
 use crate::storage::Storage;
+use crate::watchdog::{Wait, Waits};
 
 /// Of reading and checking a slot to resting after it: a fifth of what the members can do.
 const REST: u32 = 4;
@@ -66,6 +67,7 @@ pub(crate) struct Patroller<'a> {
     pub(crate) board: Board,
     pub(crate) pool: Pool,
     pub(crate) tasks: Sender<Task>,
+    pub(crate) waits: Waits,
 }
 
 /// What was done, for the report.
@@ -150,6 +152,7 @@ impl Patroller<'_> {
     }
 
     fn open(&self, next: u64) -> Option<Patrol> {
+        let _waiting = self.waits.begin_by_look(Wait::ScrubForMembers);
         let reader = self.storage.reader().ok()?;
         Patrol::new(reader, next).ok()
     }
@@ -162,14 +165,19 @@ impl Patroller<'_> {
         done: &mut Patrolled,
     ) -> Result<bool, Ended> {
         let shown = look(&self.board);
-        let Some(wanted) = patrol.step(shown.tail, shown.acknowledged) else { return Ok(false) };
+        let waiting = self.waits.begin_by_look(Wait::ScrubForMembers);
+        let wanted = patrol.step(shown.tail, shown.acknowledged);
+        drop(waiting);
+        let Some(wanted) = wanted else { return Ok(false) };
         done.slots += 1;
         let Some(sequence) = wanted.first().map(|wanted| wanted.damage.stripe.sequence) else {
             return Ok(true);
         };
         let found = u64::try_from(wanted.len()).expect("counts in memory fit 64 bits");
         self.repair(wanted, ended)?;
+        let waiting = self.waits.begin_by_look(Wait::ScrubForMembers);
         let left = patrol.look(sequence, look(&self.board).acknowledged);
+        drop(waiting);
         let left_count = u64::try_from(left.len()).expect("counts in memory fit 64 bits");
         done.repaired += found.saturating_sub(left_count);
         done.left += left_count;
@@ -183,6 +191,7 @@ impl Patroller<'_> {
 
     /// Has it written, and waits until it is durable or cannot be.
     fn repair(&self, wanted: Vec<Wanted>, ended: &Receiver<()>) -> Result<(), Ended> {
+        let _waiting = self.waits.begin_by_look(Wait::ScrubForRing);
         let mut newest = 0;
         for repair in wanted.into_iter().flat_map(|wanted| wanted.repairs) {
             let (answer, number) = channel(1);
@@ -230,8 +239,12 @@ fn rest(ended: &Receiver<()>, time: Duration) -> Result<(), Ended> {
 #[cfg(test)]
 mod tests {
     use index::MemoryFiles;
+    use units::ManualClock;
+    use volume::{Damage, Outcome, Repair, Seat};
 
     use super::*;
+    use crate::job::{Input, Options};
+    use crate::storage::Paths;
 
     #[test]
     fn a_mark_is_read_as_it_was_stored_and_nothing_else_is_one() {
@@ -244,5 +257,52 @@ mod tests {
             files.write_atomic(FILE, bytes).unwrap();
             assert_eq!(Mark::load(&files), None, "{bytes:?}");
         }
+    }
+
+    /// The ring writer has the repair and says nothing: that is told, and the end is heard.
+    #[test]
+    fn a_ring_writer_that_does_not_answer_the_scrub_is_named() {
+        let options = Options::new("nowhere".into(), Input::Files(Vec::new()));
+        let (pool, waits) = (Pool::new(1, 4096).unwrap(), Waits::default());
+        let (tasks, queue) = channel(1);
+        let (clock, files) = (ManualClock::new(Timestamp(0)), MemoryFiles::default());
+        let patroller = Patroller {
+            storage: Arc::new(Paths::new(&options)),
+            files: &files,
+            clock: &clock,
+            board: Board::default(),
+            pool: pool.clone(),
+            tasks,
+            waits: waits.clone(),
+        };
+        let seat = Seat { member: 0, epoch: 1, uuid: [1; 16] };
+        let data = pool.take().unwrap().freeze();
+        let repair = Repair { seat, sequence: 9, first_row: 0, data, len: 4096 };
+        let stripe = StripeId { sequence: 9, sub: 0 };
+        let (rows, repairable) = (Vec::new(), true);
+        let damage = Damage {
+            stripe,
+            member: Some(0),
+            first_row: 0,
+            rows,
+            slot_offset: 0,
+            repairable,
+            body: None,
+        };
+        let outcome = Outcome::Repairable;
+        let wanted = Vec::from([Wanted { damage, repairs: Vec::from([repair]), outcome }]);
+        let (goes_on, ended) = channel(1);
+        std::thread::scope(|scope| {
+            let scrub = scope.spawn(|| patroller.repair(wanted, &ended).is_err());
+            let Ok(Task::Repair { answer, .. }) = queue.recv() else { panic!("it is sent") };
+            let at = |seconds: i64| seconds * 1_000_000_000;
+            assert!(waits.look(at(1)).is_empty());
+            assert_eq!(waits.look(at(61)), ["the scrub has waited 60 s for the ring writer"]);
+            assert!(!waits.is_without_index(), "the recording goes on as it is");
+            drop((answer, goes_on));
+            assert!(scrub.join().unwrap(), "the recording is over");
+        });
+        let told = waits.look(62_000_000_000);
+        assert_eq!(told, ["the scrub has waited 60 s for the ring writer, and goes on"]);
     }
 }

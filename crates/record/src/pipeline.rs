@@ -95,10 +95,10 @@ pub(crate) fn run(
         };
         let ring = RingWriter::new(opened.writer, ring);
         let ring = spawn_ring(scope, ring, task_queue, &failed)?;
-        let parts = (&board, tasks.clone(), &pool);
+        let parts = ((&board, &waits), tasks.clone(), &pool);
         let patrol = spawn_patrol(scope, (options, &storage), parts, (files.as_ref(), clock))?;
         let shared = (Arc::clone(&board), tasks.clone(), pool.clone());
-        let resilverer = resilver::start(opening, shared).map_err(Error::Thread)?;
+        let resilverer = resilver::start(opening, shared, waits.clone()).map_err(Error::Thread)?;
         let index = spawn_indexer(scope, indexer, sealed_queue, opened.reader)?;
         let feeding = Feeding {
             ledger: &ledger,
@@ -478,7 +478,7 @@ impl Patrol<'_> {
 fn spawn_patrol<'scope>(
     scope: &Scope<'scope, '_>,
     (options, storage): (&Options, &Arc<dyn Storage>),
-    (board, tasks, pool): (&Board, Sender<Task>, &Pool),
+    ((board, waits), tasks, pool): ((&Board, &Waits), Sender<Task>, &Pool),
     (files, clock): (&'scope (dyn Files + Sync), &'scope dyn Clock),
 ) -> Result<Option<Patrol<'scope>>, Error> {
     let Some(every) = options.scrub_every else { return Ok(None) };
@@ -489,6 +489,7 @@ fn spawn_patrol<'scope>(
         board: Arc::clone(board),
         pool: pool.clone(),
         tasks,
+        waits: waits.clone(),
     };
     let (goes_on, ended) = channel(1);
     let body = move || patroller.run(every, &ended);

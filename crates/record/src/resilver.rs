@@ -19,6 +19,7 @@ use crate::returns::Returns;
 use crate::ring::{Board, Task, look};
 use crate::spares::Opening;
 use crate::storage::Storage;
+use crate::watchdog::{Wait, Waits};
 use crate::way::{Ended, Way};
 
 /// How often a member is looked for that has become stale meanwhile.
@@ -40,6 +41,7 @@ pub(crate) struct Resilverer {
     end: Receiver<()>,
     /// Members that are away.
     returns: Returns,
+    waits: Waits,
 }
 
 /// The thread, for who started it; it ends when this is dropped, or is left to itself.
@@ -62,6 +64,7 @@ impl Drop for Working {
 pub(crate) fn start(
     opening: Opening,
     (board, tasks, pool): (Board, Sender<Task>, Pool),
+    waits: Waits,
 ) -> std::io::Result<Working> {
     let (end, end_heard) = channel(0);
     let (has_ended, ended) = channel::<()>(0);
@@ -73,6 +76,7 @@ pub(crate) fn start(
         board,
         pool,
         end: end_heard,
+        waits,
     };
     let body = move || {
         resilverer.run();
@@ -89,7 +93,10 @@ impl Resilverer {
         let mut seen = None;
         while self.rest(LOOK).is_ok() {
             let epoch = look(&self.board).epoch;
-            if let Some((returning, takes_discards)) = self.returns.look(&self.board) {
+            let waiting = self.waits.begin_by_look(Wait::ResilverForMembers);
+            let returned = self.returns.look(&self.board);
+            drop(waiting);
+            if let Some((returning, takes_discards)) = returned {
                 let returned = Task::Returned { returning, takes_discards };
                 let Ok(()) = self.send(returned) else { return };
                 continue;
@@ -112,7 +119,10 @@ impl Resilverer {
     }
 
     fn all(&self) -> Result<(), Ended> {
-        let open = || self.storage.reader();
+        let open = || {
+            let _waiting = self.waits.begin_by_look(Wait::ResilverForMembers);
+            self.storage.reader()
+        };
         let Ok(reader) = open() else { return Ok(()) };
         for member in Resilver::needed(&reader) {
             if let Ok(work) = open().and_then(|reader| Resilver::new(reader, member)) {
@@ -130,7 +140,9 @@ impl Resilverer {
             let ended = self.give_way().is_err();
             let tail = look(&self.board).repairable_from;
             // Memory that a stalled member holds: the writer will expel it.
+            let waiting = self.waits.begin_by_look(Wait::ResilverForMembers);
             let batch = if ended { None } else { work.next_batch(tail).ok() };
+            drop(waiting);
             let Some(Batch { rows, is_last, .. }) = batch else {
                 self.say(&work, refused_below, None)?;
                 return if ended { Err(Ended) } else { Ok(()) };
@@ -141,7 +153,10 @@ impl Resilverer {
                 let sequence = repair.sequence;
                 bytes += u64::try_from(repair.len).expect("lengths fit 64 bits");
                 self.send(Task::Repair { repair, answer })?;
-                match number.recv() {
+                let waiting = self.waits.begin_by_look(Wait::ResilverForRing);
+                let answer = number.recv();
+                drop(waiting);
+                match answer {
                     Ok(Ok(number)) => newest = newest.max(number),
                     // The ring has come round to it; the next batch begins behind that.
                     Ok(Err(volume::Error::Overwritten(_))) => {
@@ -152,12 +167,7 @@ impl Resilverer {
                     Err(_) => return Err(Ended),
                 }
             }
-            while look(&self.board).durable_below <= newest {
-                if self.rest(GIVE_WAY).is_err() {
-                    // The last cursor holds.
-                    return Err(Ended);
-                }
-            }
+            self.wait_until_durable(newest)?;
             let now_ns = look(&self.board).now_ns;
             if is_last {
                 return self.say(&work, refused_below, Some(bytes));
@@ -167,6 +177,16 @@ impl Resilverer {
                 said_ns = now_ns;
             }
         }
+    }
+
+    /// Waits for a write of the ring writer. Where the recording ends before, the last cursor
+    /// holds.
+    fn wait_until_durable(&self, number: u64) -> Result<(), Ended> {
+        let _waiting = self.waits.begin_by_look(Wait::ResilverForRing);
+        while look(&self.board).durable_below <= number {
+            self.rest(GIVE_WAY)?;
+        }
+        Ok(())
     }
 
     /// Waits while the recording needs the disks.
@@ -187,6 +207,68 @@ impl Resilverer {
     }
 
     fn send(&self, task: Task) -> Result<(), Ended> {
+        let _waiting = self.waits.begin_by_look(Wait::ResilverForRing);
         self.tasks.send(task)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{Input, Options};
+    use crate::storage::Paths;
+    use crate::watch::Watches;
+
+    /// What the ring writer was given never becomes durable: that is told, and the end is heard.
+    #[test]
+    fn a_ring_writer_that_does_not_get_on_is_named_and_so_is_a_queue_without_room() {
+        let options = Options::new("nowhere".into(), Input::Files(Vec::new()));
+        let storage: Arc<dyn Storage> = Arc::new(Paths::new(&options));
+        let opening = Opening {
+            storage: Arc::clone(&storage),
+            watches: Watches::default(),
+            discard: crate::Discard::Off,
+            run_bytes: 0,
+        };
+        let (end, end_heard) = channel(0);
+        let (tasks, queue) = channel(1);
+        let waits = Waits::default();
+        let resilverer = Resilverer {
+            storage,
+            tasks: Way::new(tasks),
+            board: Board::default(),
+            pool: Pool::new(1, 4096).unwrap(),
+            end: end_heard,
+            returns: Returns::new(opening),
+            waits: waits.clone(),
+        };
+        // The watchdog looks once a minute until a line says so.
+        let mut seconds = 0;
+        let mut told = |ends_with: &str| {
+            loop {
+                seconds += 60;
+                let lines = waits.look(seconds * 1_000_000_000);
+                if lines.iter().any(|line| line.ends_with(ends_with)) {
+                    return lines;
+                }
+                std::thread::yield_now();
+            }
+        };
+        let seat = volume::Seat { member: 0, epoch: 1, uuid: [1; 16] };
+        let cleaned = || Task::Cleaned { seat, clean_from: 9, done: None };
+        std::thread::scope(|scope| {
+            let work = scope.spawn(|| {
+                let sent = (0..2).all(|_| resilverer.send(cleaned()).is_ok());
+                (sent, resilverer.wait_until_durable(1).is_err())
+            });
+            let lines = told("for the ring writer");
+            assert!(lines.iter().all(|line| line.starts_with("the resilver has waited ")));
+            drop((queue.recv().unwrap(), queue.recv().unwrap()));
+            told(", and goes on");
+            told("for the ring writer");
+            assert!(!waits.is_without_index(), "the recording goes on as it is");
+            drop(end);
+            assert_eq!(work.join().unwrap(), (true, true));
+        });
     }
 }

@@ -38,6 +38,14 @@ pub(crate) enum Wait {
     IndexForPlace,
     /// The index, for its files.
     IndexForFiles,
+    /// Who gives members back what they missed, for members: to be opened, looked for, read.
+    ResilverForMembers,
+    /// The same, for the ring writer: its answer, or that what it wrote is durable.
+    ResilverForRing,
+    /// The scrub, for members: to be opened and read.
+    ScrubForMembers,
+    /// The same, for the ring writer.
+    ScrubForRing,
 }
 
 /// What the index has to do with a wait.
@@ -54,6 +62,8 @@ impl Wait {
             Self::IntakeForColumn => "the intake",
             Self::RingForReserve | Self::RingForMembers => "the ring writer",
             Self::IndexForColumn | Self::IndexForPlace | Self::IndexForFiles => "the index",
+            Self::ResilverForMembers | Self::ResilverForRing => "the resilver",
+            Self::ScrubForMembers | Self::ScrubForRing => "the scrub",
         }
     }
 
@@ -65,6 +75,8 @@ impl Wait {
             Self::IndexForColumn => "a column for an index",
             Self::IndexForPlace => "the place of an index in the ring",
             Self::IndexForFiles => "files of the index directory",
+            Self::ResilverForMembers | Self::ScrubForMembers => "reads of the members",
+            Self::ResilverForRing | Self::ScrubForRing => "the ring writer",
         }
     }
 
@@ -76,6 +88,10 @@ impl Wait {
             // A member that does not answer is left behind after 2 s.
             Self::RingForReserve | Self::RingForMembers => 20,
             Self::IndexForColumn | Self::IndexForPlace | Self::IndexForFiles => 30,
+            // A member that fails slowly is given up after 2 minutes, one that hangs after 10 s.
+            Self::ResilverForMembers | Self::ScrubForMembers => 180,
+            // It may itself wait for its reserve and for the members.
+            Self::ResilverForRing | Self::ScrubForRing => 60,
         })
     }
 
@@ -86,7 +102,11 @@ impl Wait {
             | Self::IndexForColumn
             | Self::IndexForPlace
             | Self::IndexForFiles => Index::MayBeTheCause,
-            Self::RingForMembers => Index::HasNoPart,
+            Self::RingForMembers
+            | Self::ResilverForMembers
+            | Self::ResilverForRing
+            | Self::ScrubForMembers
+            | Self::ScrubForRing => Index::HasNoPart,
         }
     }
 }
@@ -109,7 +129,8 @@ impl fmt::Display for LongWait {
 struct UnderWay {
     number: u64,
     wait: Wait,
-    since_ns: i64,
+    /// `None` until the watchdog looks for the first time.
+    since_ns: Option<i64>,
     is_told: bool,
 }
 
@@ -119,6 +140,8 @@ struct Register {
     under_way: Vec<UnderWay>,
     /// What the long ones were that ended since the last look.
     ended: Vec<LongWait>,
+    /// When the watchdog looked last.
+    looked_ns: i64,
 }
 
 #[derive(Debug, Default)]
@@ -137,18 +160,27 @@ pub(crate) struct Waits {
 #[must_use = "the wait is over when it is dropped"]
 pub(crate) struct Waiting<'c> {
     waits: Waits,
-    clock: &'c dyn Clock,
+    clock: Option<&'c dyn Clock>,
     number: u64,
 }
 
 impl Waits {
     pub(crate) fn begin<'c>(&self, wait: Wait, clock: &'c dyn Clock) -> Waiting<'c> {
-        let since_ns = clock.boottime_ns();
+        let number = self.enter(wait, Some(clock.boottime_ns()));
+        Waiting { waits: self.clone(), clock: Some(clock), number }
+    }
+
+    /// The same for a thread without a clock, by that of the watchdog: its first look begins it.
+    pub(crate) fn begin_by_look(&self, wait: Wait) -> Waiting<'static> {
+        Waiting { waits: self.clone(), clock: None, number: self.enter(wait, None) }
+    }
+
+    fn enter(&self, wait: Wait, since_ns: Option<i64>) -> u64 {
         let mut register = self.lock();
         let number = register.next;
         register.next += 1;
         register.under_way.push(UnderWay { number, wait, since_ns, is_told: false });
-        Waiting { waits: self.clone(), clock, number }
+        number
     }
 
     /// The recording goes on without the index: nothing is handed to it, and what it has is
@@ -165,10 +197,12 @@ impl Waits {
     /// Waits that have become too long, in words, and those that have ended.
     pub(crate) fn look(&self, now_ns: i64) -> Vec<String> {
         let mut register = self.lock();
+        register.looked_ns = now_ns;
         let mut lines: Vec<String> =
             register.ended.drain(..).map(|ended| format!("{ended}, and goes on")).collect();
         for under_way in &mut register.under_way {
-            let (wait, waited_ns) = (under_way.wait, now_ns.saturating_sub(under_way.since_ns));
+            let since_ns = *under_way.since_ns.get_or_insert(now_ns);
+            let (wait, waited_ns) = (under_way.wait, now_ns.saturating_sub(since_ns));
             if waited_ns < units::nanos(wait.limit()) {
                 continue;
             }
@@ -190,7 +224,8 @@ impl Waits {
     pub(crate) fn long(&self, now_ns: i64) -> Vec<String> {
         let register = self.lock();
         let waits = register.under_way.iter().map(|under_way| {
-            let waited_ns = now_ns.saturating_sub(under_way.since_ns);
+            let waited_ns =
+                under_way.since_ns.map_or(0, |since_ns| now_ns.saturating_sub(since_ns));
             LongWait { wait: under_way.wait, waited_ns }
         });
         waits
@@ -199,12 +234,13 @@ impl Waits {
             .collect()
     }
 
-    fn end(&self, number: u64, now_ns: i64) {
+    fn end(&self, number: u64, now_ns: Option<i64>) {
         let mut register = self.lock();
+        let now_ns = now_ns.unwrap_or(register.looked_ns);
         let place = register.under_way.iter().position(|it| it.number == number);
         let ended = register.under_way.swap_remove(place.expect("it was begun"));
         if ended.is_told {
-            let waited_ns = now_ns.saturating_sub(ended.since_ns);
+            let waited_ns = ended.since_ns.map_or(0, |since_ns| now_ns.saturating_sub(since_ns));
             register.ended.push(LongWait { wait: ended.wait, waited_ns });
         }
     }
@@ -217,7 +253,7 @@ impl Waits {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.waits.end(self.number, self.clock.boottime_ns());
+        self.waits.end(self.number, self.clock.map(Clock::boottime_ns));
     }
 }
 
@@ -266,6 +302,33 @@ mod tests {
         drop(members);
         assert_eq!(waits.look(at(60)).len(), 1);
         assert!(waits.look(at(60)).is_empty() && waits.long(at(60)).is_empty());
+    }
+
+    #[test]
+    fn who_works_beside_the_recording_is_told_by_name_and_leaves_the_index_alone() {
+        for (wait, limit, said) in [
+            (
+                Wait::ResilverForMembers,
+                180,
+                "the resilver has waited 180 s for reads of the members",
+            ),
+            (Wait::ResilverForRing, 60, "the resilver has waited 60 s for the ring writer"),
+            (Wait::ScrubForMembers, 180, "the scrub has waited 180 s for reads of the members"),
+            (Wait::ScrubForRing, 60, "the scrub has waited 60 s for the ring writer"),
+        ] {
+            let waits = Waits::default();
+            let at = |seconds: i64| 7_000_000_000 + seconds * 1_000_000_000;
+            assert!(waits.look(at(-5)).is_empty());
+            let waiting = waits.begin_by_look(wait);
+            assert!(waits.long(at(limit)).is_empty(), "nobody has looked since it began");
+            assert!(waits.look(at(0)).is_empty() && waits.look(at(limit - 1)).is_empty());
+            assert_eq!(waits.look(at(limit)), [said]);
+            assert_eq!(waits.long(at(limit)), [said]);
+            assert!(waits.look(at(limit + 1)).is_empty() && !waits.is_without_index());
+            drop(waiting);
+            let end = said.replace(&limit.to_string(), &(limit + 1).to_string()) + ", and goes on";
+            assert_eq!(waits.look(at(limit + 2)), [end]);
+        }
     }
 
     #[test]

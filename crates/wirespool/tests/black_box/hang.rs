@@ -155,6 +155,70 @@ fn a_stop_is_heard_while_a_member_hangs() {
     run(&words(&rig.record())).done();
 }
 
+impl Rig {
+    /// The verbs that are not among [`Self::readers`]; what they write has `name` in its name.
+    fn others(&self, name: &str) -> Vec<Vec<String>> {
+        let own = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+        let [volume, hung, third] = &self.members;
+        let new = |what: &str| self.volume.file(&format!("{name}-{what}"));
+        let (salvaged, grown, replaced) = (new("salvaged"), new("grown"), new("replaced"));
+        let mut all = vec![
+            own(&["scrub", volume, "--dry-run"]),
+            own(&["scrub", volume]),
+            own(&["salvage", volume, hung, third, "-w", &salvaged]),
+            own(&["create", hung, "--size", "80M"]),
+            own(&["grow", volume, &grown, "--sparse"]),
+            own(&["replace", volume, "2", &replaced, "--sparse"]),
+            own(&["top", volume, "--once", "--for", "1s"]),
+        ];
+        if cfg!(feature = "sql") {
+            all.push(own(&["sql", volume, "SELECT count(*) FROM sessions"]));
+        }
+        all
+    }
+}
+
+/// One after the other: those that write exclude each other. They go on without the member, or say
+/// in one line which it is.
+#[test]
+fn every_other_verb_ends_within_its_deadline_while_a_member_hangs() {
+    if !enter("true", "hang::every_other_verb_ends_within_its_deadline_while_a_member_hangs") {
+        return;
+    }
+    for hang in [Hang::Look, Hang::Open, Hang::Read] {
+        let Some(rig) = Rig::new() else { return };
+        rig.disk.hang(&[hang]);
+        for words_of in rig.others("late") {
+            let ran = end_within(start(&words(&words_of)), 2 * LATE);
+            // 1 with what the others have, 3 where nothing can be done without it.
+            assert!(matches!(ran.code, Some(1 | 3)), "{hang:?}, {words_of:?}: {ran:?}");
+            let lines = ran.err.lines().filter(|line| line.contains("mount-1/disk"));
+            let is_named = words_of[0] == "create" && ran.err.contains("exists");
+            assert!(lines.count() == 1 || is_named, "{hang:?}, {words_of:?}: {ran:?}");
+        }
+        rig.disk.answer();
+    }
+}
+
+#[test]
+fn every_other_verb_hears_a_stop_while_a_member_hangs() {
+    if !enter("true", "hang::every_other_verb_hears_a_stop_while_a_member_hangs") {
+        return;
+    }
+    let Some(rig) = Rig::new() else { return };
+    for hang in [Hang::Look, Hang::Open, Hang::Read] {
+        rig.disk.hang(&[hang]);
+        for words_of in rig.others(&format!("stopped-{hang:?}")) {
+            let child = start(&words(&words_of));
+            sleep(Duration::from_secs(1));
+            stop(&child);
+            let ran = end_within(child, Duration::from_secs(4));
+            assert_ne!(ran.code, Some(0), "{hang:?}, {words_of:?}: {ran:?}");
+        }
+        rig.disk.answer();
+    }
+}
+
 /// Not by SIGINT, which is ignored in whatever a shell starts in the background.
 fn stop(child: &Child) {
     let status =
