@@ -1,9 +1,9 @@
 //! Whole flows of up to 300 000 packets through the session table with every parser behind it,
-//! built compactly: see `crates/session/tests/traffic`. The first byte chooses the table's bounds
-//! and, where it is 255, that flows may be that long: most inputs should be quick.
+//! built compactly: see `tests/traffic` of the crate session. The first byte chooses the table's
+//! bounds and, where it is 255, that flows may be that long: most inputs should be quick.
 #![no_main]
 
-#[path = "../../crates/session/tests/traffic/mod.rs"]
+#[path = "../../crates/sessions/session/tests/traffic/mod.rs"]
 mod traffic;
 
 use fuzz::{costs, oracles};

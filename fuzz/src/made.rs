@@ -8,7 +8,7 @@ use std::path::Path;
 /// Asserts that an input of a target is what was made, or writes it where that is wished.
 #[track_caller]
 pub(crate) fn made(target: &str, name: &str, bytes: &[u8]) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(target);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/seeds").join(target);
     if std::env::var_os("WIRESPOOL_MAKE_SEEDS").is_some() {
         fs::create_dir_all(&folder).expect("the repository can be written");
         fs::write(folder.join(name), bytes).expect("the repository can be written");

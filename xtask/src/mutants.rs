@@ -1,11 +1,11 @@
 //! `cargo xtask mutants`: takes the rules of recovery out of the volume, one at a time, and counts
 //! the seeds until the simulation notices.
 //!
-//! Each file in `crates/sim/mutants` is one rule: what it says, a file of the production code, the
-//! text that obeys it, and the text without it. Where histories hardly come to what a rule is for,
-//! the file names a test that shows it. The change is made in a copy of the tree: production code
-//! has no switches. A mutant that lives is a negative verdict, unless its file says why it does no
-//! harm. `tidy` checks that each text is found exactly once.
+//! Each file in `mutants` of the crate sim is one rule: what it says, a file of the production
+//! code, the text that obeys it, and the text without it. Where histories hardly come to what a
+//! rule is for, the file names a test that shows it. The change is made in a copy of the tree:
+//! production code has no switches. A mutant that lives is a negative verdict, unless its file says
+//! why it does no harm. `tidy` checks that each text is found exactly once.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,9 +16,10 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::process;
+use crate::tidy::PARTS;
 
 /// Where the mutants are.
-pub(crate) const FOLDER: &str = "crates/sim/mutants/";
+pub(crate) const FOLDER: &str = "crates/proof/sim/mutants/";
 
 /// Seconds after which a simulation has met a history that does not end.
 const ENDLESS_SECONDS: &str = "1200";
@@ -103,11 +104,11 @@ pub(crate) fn check<'a>(
 fn check_test<'a>(test: &str, text_of: &dyn Fn(&str) -> Option<&'a str>) -> Result<()> {
     let words: Vec<&str> = test.split(' ').collect();
     let (roots, name) = match words[..] {
-        [package, "--lib", name] => (vec![format!("crates/{package}/src/")], Some(name)),
-        [package, "--test", file] => (vec![format!("crates/{package}/tests/{file}")], None),
-        [package, "--test", file, name] => {
-            let tests = format!("crates/{package}/tests/");
-            (vec![format!("{tests}{file}"), format!("{tests}{file}/"), tests], Some(name))
+        [_, "--lib", name] => (vec!["src/".to_owned()], Some(name)),
+        [_, "--test", file] => (vec![format!("tests/{file}")], None),
+        [_, "--test", file, name] => {
+            let roots = [format!("tests/{file}"), format!("tests/{file}/"), "tests/".to_owned()];
+            (roots.to_vec(), Some(name))
         }
         _ => bail!("`{test}` is not PACKAGE --lib NAME or PACKAGE --test FILE [NAME]"),
     };
@@ -125,7 +126,11 @@ fn check_test<'a>(test: &str, text_of: &dyn Fn(&str) -> Option<&'a str>) -> Resu
         let place = place.trim_end_matches('/');
         [format!("{place}.rs"), format!("{place}/mod.rs"), format!("{place}/main.rs")]
     });
-    if !files.into_iter().any(|file| text_of(&file).is_some_and(|text| text.contains(&function))) {
+    let package = words.first().copied().unwrap_or_default();
+    let folders = PARTS.map(|part| format!("crates/{part}/{package}"));
+    let mut files =
+        files.flat_map(|file| folders.each_ref().map(|folder| format!("{folder}/{file}")));
+    if !files.any(|file| text_of(&file).is_some_and(|text| text.contains(&function))) {
         bail!("there is no test `{test}`");
     }
     Ok(())
@@ -325,11 +330,11 @@ mod tests {
     #[test]
     fn a_test_that_a_mutant_names_must_be_there() {
         let text_of = |path: &str| match path {
-            "crates/a/src/one/tests.rs" => Some("fn in_a_file() {}"),
-            "crates/a/src/one/two.rs" => Some("mod tests { fn in_a_module() {} }"),
-            "crates/a/tests/three.rs" => Some("#[test] fn alone() {}"),
-            "crates/a/tests/many/main.rs" => Some("mod four;"),
-            "crates/a/tests/many/four.rs" => Some("fn among_many() {}"),
+            "crates/base/a/src/one/tests.rs" => Some("fn in_a_file() {}"),
+            "crates/base/a/src/one/two.rs" => Some("mod tests { fn in_a_module() {} }"),
+            "crates/base/a/tests/three.rs" => Some("#[test] fn alone() {}"),
+            "crates/base/a/tests/many/main.rs" => Some("mod four;"),
+            "crates/base/a/tests/many/four.rs" => Some("fn among_many() {}"),
             _ => None,
         };
         for there in [
@@ -355,7 +360,7 @@ mod tests {
 
     #[test]
     fn a_mutant_whose_place_is_gone_is_a_finding() {
-        let path = concat!("crates/sim/mutants/", "m.txt");
+        let path = concat!("crates/proof/sim/mutants/", "m.txt");
         let findings = |code: &'static str| {
             check([path].into_iter(), &|name| Some(if name == path { TEXT } else { code }))
         };

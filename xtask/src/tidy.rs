@@ -18,6 +18,7 @@ use std::fs;
 use anyhow::{Context, Result};
 
 use crate::{mutants, process};
+pub(crate) use rows::PARTS;
 use source::Source;
 
 /// One file of the repository: its path from the root, its size, and its text where it is text.

@@ -170,7 +170,7 @@ mod tests {
 
     fn broken_links(target: &str) -> usize {
         let text = format!("# Read Me\n[a]({target})\n```\n[b](in-code.md)\n```\n");
-        let paths = BTreeSet::from(["docs/a.md", "docs/b.md", "crates/wire/src/lib.rs"]);
+        let paths = BTreeSet::from(["docs/a.md", "docs/b.md", "crates/packets/wire/src/lib.rs"]);
         let texts =
             BTreeMap::from([("docs/a.md", text.as_str()), ("docs/b.md", "## The ring, drawn\n")]);
         links("docs/a.md", &text, &paths, &texts).len()
@@ -180,15 +180,16 @@ mod tests {
     fn a_link_leads_to_a_file_a_folder_or_a_heading() {
         for target in [
             "b.md",
-            "../crates/wire/src/lib.rs",
-            "../crates/wire/",
+            "../crates/packets/wire/src/lib.rs",
+            "../crates/packets/wire/",
             "b.md#the-ring-drawn",
             "#read-me",
             "https://example.com/x",
         ] {
             assert_eq!(broken_links(target), 0, "{target}");
         }
-        for target in ["c.md", "../b.md", "b.md#the-rings", "#nothing", "../crates/format/"] {
+        for target in ["c.md", "../b.md", "b.md#the-rings", "#nothing", "../crates/storage/format/"]
+        {
             assert_eq!(broken_links(target), 1, "{target}");
         }
     }
@@ -203,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_library_of_the_workspace_that_no_crate_uses_is_found() {
-        let text = "[workspace.dependencies]\nwire = { path = \"crates/wire\" }\na = \"1\"\n\
+        let text = "[workspace.dependencies]\nwire = { path = \"crates/a/wire\" }\na = \"1\"\n\
                     b = { version = \"1\", features = [\n    \"c\",\n] }\n[workspace.x]\nd = 1\n";
         assert!(unused(text, &BTreeSet::from(["a", "b"])).is_empty());
         assert_eq!(unused(text, &BTreeSet::from(["a"])), ["Cargo.toml: no crate uses b"]);

@@ -23,8 +23,9 @@ const SYSTEM: [&str; 11] = [
 ];
 
 /// The one file that makes foreign text safe for where it goes, and those that write it there.
-const SAFE: &str = "crates/view/src/safe.rs";
-const SINKS: [&str; 2] = ["crates/wirespool/src/stdout.rs", "crates/wirespool/src/progress.rs"];
+const SAFE: &str = "crates/faces/view/src/safe.rs";
+const SINKS: [&str; 2] =
+    ["crates/faces/wirespool/src/stdout.rs", "crates/faces/wirespool/src/progress.rs"];
 /// The crates whose text users see.
 const VIEWS: [&str; 3] = ["view", "tui", "wirespool"];
 /// What goes past it: paths as they are, JSON as the library writes it.
@@ -70,8 +71,8 @@ pub(crate) fn check(source: &Source) -> Vec<String> {
 
 /// The crate that a path belongs to, by its folder, and its row.
 fn crate_of(path: &str) -> Option<(&str, usize)> {
-    let path = path.strip_prefix("crates/").unwrap_or(path);
-    let name = path.split('/').next()?;
+    let in_a_part = path.strip_prefix("crates/").and_then(|path| path.split('/').nth(1));
+    let name = in_a_part.or_else(|| path.split('/').next())?;
     Some((name, row(name)?))
 }
 
@@ -96,9 +97,9 @@ mod tests {
     #[test]
     fn rooms_and_faces_call_the_system_only_through_the_doors() {
         for code in ["use std::fs;", "std::fs::read(p)", "libc::sync()", "Command::new(x)"] {
-            assert_eq!(findings("crates/volume/src/mount.rs", code), 1, "{code}");
-            assert_eq!(findings("crates/wirespool/src/main.rs", code), 1, "{code}");
-            assert_eq!(findings("crates/host/src/lib.rs", code), 0, "{code}");
+            assert_eq!(findings("crates/storage/volume/src/mount.rs", code), 1, "{code}");
+            assert_eq!(findings("crates/faces/wirespool/src/main.rs", code), 1, "{code}");
+            assert_eq!(findings("crates/machine/host/src/lib.rs", code), 0, "{code}");
             assert_eq!(findings("xtask/src/main.rs", code), 0, "{code}");
         }
     }
@@ -106,30 +107,33 @@ mod tests {
     #[test]
     fn only_the_doors_and_parity_are_unsafe() {
         let code = "let x = unsafe { f() };";
-        assert_eq!(findings("crates/parity/src/lanes.rs", code), 0);
-        assert_eq!(findings("crates/format/src/head.rs", code), 1);
-        assert_eq!(findings("crates/device/src/ring.rs", code), 0);
-        assert_eq!(findings("crates/wire/src/decode.rs", code), 1);
+        assert_eq!(findings("crates/storage/parity/src/lanes.rs", code), 0);
+        assert_eq!(findings("crates/storage/format/src/head.rs", code), 1);
+        assert_eq!(findings("crates/storage/device/src/ring.rs", code), 0);
+        assert_eq!(findings("crates/packets/wire/src/decode.rs", code), 1);
         assert_eq!(findings("xtask/src/main.rs", code), 1);
-        assert_eq!(findings("crates/wire/src/decode.rs", "// unsafe\nlet not_unsafe = 1;"), 0);
+        assert_eq!(
+            findings("crates/packets/wire/src/decode.rs", "// unsafe\nlet not_unsafe = 1;"),
+            0
+        );
     }
 
     #[test]
     fn text_from_outside_is_shown_only_as_the_one_place_has_made_it() {
         for code in ["path.display()", "serde_json::to_string(x)", "serde_json::to_writer(o, x)"] {
-            assert_eq!(findings("crates/view/src/lib.rs", code), 1, "{code}");
-            assert_eq!(findings("crates/wirespool/src/main.rs", code), 1, "{code}");
-            assert_eq!(findings("crates/view/src/safe.rs", code), 0, "{code}");
-            assert_eq!(findings("crates/host/src/error.rs", code), 0, "{code}");
+            assert_eq!(findings("crates/faces/view/src/lib.rs", code), 1, "{code}");
+            assert_eq!(findings("crates/faces/wirespool/src/main.rs", code), 1, "{code}");
+            assert_eq!(findings("crates/faces/view/src/safe.rs", code), 0, "{code}");
+            assert_eq!(findings("crates/machine/host/src/error.rs", code), 0, "{code}");
         }
-        assert_eq!(findings("crates/wirespool/src/find.rs", "io::stdout().lock()"), 1);
-        assert_eq!(findings("crates/wirespool/src/stdout.rs", "io::stdout().lock()"), 0);
+        assert_eq!(findings("crates/faces/wirespool/src/find.rs", "io::stdout().lock()"), 1);
+        assert_eq!(findings("crates/faces/wirespool/src/stdout.rs", "io::stdout().lock()"), 0);
     }
 
     #[test]
     fn only_faces_and_tools_print() {
         let code = "#![expect(clippy::print_stdout, reason = \"\")]";
-        assert_eq!(findings("crates/view/src/lib.rs", code), 1);
-        assert_eq!(findings("crates/wirespool/src/main.rs", code), 0);
+        assert_eq!(findings("crates/faces/view/src/lib.rs", code), 1);
+        assert_eq!(findings("crates/faces/wirespool/src/main.rs", code), 0);
     }
 }

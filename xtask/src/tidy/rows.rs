@@ -1,5 +1,5 @@
 //! The rule in one sentence: a crate may depend only on crates in lower rows, never beside it,
-//! never above it.
+//! never above it. Crates lie in folders by part of the product; rows run across them.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -21,6 +21,10 @@ const ROWS: [&[&str]; 11] = [
     &["wirespool"],
     &["sim", "lab", "bench", "xtask", "fuzz"],
 ];
+
+/// The parts of the product: each is a folder of crates.
+pub(crate) const PARTS: [&str; 9] =
+    ["base", "packets", "storage", "sessions", "recorder", "machine", "tools", "faces", "proof"];
 
 /// The doors: the only row that may call the operating system.
 pub(crate) const DOORS: usize = 3;
@@ -51,6 +55,8 @@ const OWNED: [(&str, &[usize]); 12] = [
 #[derive(Debug)]
 pub(crate) struct Package {
     name: String,
+    /// Its `Cargo.toml`.
+    manifest: String,
     dependencies: Vec<Dependency>,
 }
 
@@ -87,6 +93,7 @@ pub(crate) fn packages(metadata: &str) -> Result<Vec<Package>> {
 
 fn read_package(package: &Value) -> Option<Package> {
     let name = package.get("name")?.as_str()?.to_owned();
+    let manifest = package.get("manifest_path")?.as_str()?.to_owned();
     let dependencies = package.get("dependencies")?.as_array()?;
     let dependencies = dependencies.iter().map(|dependency| {
         Some(Dependency {
@@ -95,7 +102,7 @@ fn read_package(package: &Value) -> Option<Package> {
             is_for_tests: dependency.get("kind")?.as_str() == Some("dev"),
         })
     });
-    Some(Package { name, dependencies: dependencies.collect::<Option<_>>()? })
+    Some(Package { name, manifest, dependencies: dependencies.collect::<Option<_>>()? })
 }
 
 /// Every edge that leads up or sideways, every library in the wrong row, every crate without a row.
@@ -108,6 +115,10 @@ fn check_package(package: &Package) -> Vec<String> {
     let Some(own) = row(name) else {
         return vec![format!("{name} is missing from the table of rows in xtask/src/tidy/rows.rs")];
     };
+    let is_below_crates = package.manifest.contains("/crates/");
+    let is_own = |part| package.manifest.ends_with(&format!("/crates/{part}/{name}/Cargo.toml"));
+    let is_elsewhere = is_below_crates && !PARTS.iter().any(is_own);
+    let place = is_elsewhere.then(|| format!("{name} is in no folder of a part: {PARTS:?}"));
     let findings = package.dependencies.iter().filter_map(|dependency| {
         let other = &dependency.name;
         if dependency.is_ours {
@@ -119,7 +130,7 @@ fn check_package(package: &Package) -> Vec<String> {
         let is_wrong = !dependency.is_for_tests && !allowed.contains(&own);
         is_wrong.then(|| format!("{name} (row {own}) may not depend on {other} (only {allowed:?})"))
     });
-    findings.collect()
+    place.into_iter().chain(findings).collect()
 }
 
 #[cfg(test)]
@@ -127,8 +138,13 @@ mod tests {
     use super::*;
 
     fn findings(package: &str, dependency: &str) -> Vec<String> {
+        findings_in("/product/Cargo.toml", package, dependency)
+    }
+
+    fn findings_in(manifest: &str, package: &str, dependency: &str) -> Vec<String> {
         let text = format!(
-            "{{\"packages\":[{{\"name\":\"{package}\",\"dependencies\":[{dependency}]}}]}}"
+            "{{\"packages\":[{{\"name\":\"{package}\",\"manifest_path\":\"{manifest}\",\
+             \"dependencies\":[{dependency}]}}]}}"
         );
         check(&packages(&text).unwrap())
     }
@@ -156,6 +172,14 @@ mod tests {
     fn a_crate_without_a_row_is_named() {
         let unknown = findings("common", "");
         assert_eq!(unknown, ["common is missing from the table of rows in xtask/src/tidy/rows.rs"]);
+    }
+
+    #[test]
+    fn a_crate_lies_in_the_folder_of_a_part() {
+        assert!(findings_in("/product/crates/packets/wire/Cargo.toml", "wire", "").is_empty());
+        for place in ["crates/wire", "crates/common/wire", "crates/packets/app"] {
+            assert_eq!(findings_in(&format!("/product/{place}/Cargo.toml"), "wire", "").len(), 1);
+        }
     }
 
     #[test]

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     fn code_findings(text: &str) -> usize {
-        findings("crates/wire/src/lib.rs", text)
+        findings("crates/packets/wire/src/lib.rs", text)
     }
 
     fn findings(path: &str, text: &str) -> usize {

@@ -1,0 +1,42 @@
+//! What the fuzz targets of this crate start from (`fuzz/seeds`), whole, cut everywhere and with
+//! bytes changed: nothing panics, and what is right is read.
+
+#[path = "../../../../fuzz/src/replay.rs"]
+mod replay;
+
+use replay::replay;
+
+#[test]
+fn messages_of_netlink_are_bounded_by_what_came() {
+    replay("netlink", host::untrusted::netlink);
+}
+
+#[test]
+fn records_of_perf_are_bounded_by_what_came() {
+    replay("perf_records", host::untrusted::perf_records);
+}
+
+#[test]
+fn events_of_fanotify_are_bounded_by_what_came() {
+    replay("file_events", host::untrusted::file_events);
+}
+
+#[test]
+fn texts_of_the_kernel_may_say_anything() {
+    replay("proc_texts", host::untrusted::texts);
+}
+
+#[test]
+fn answers_of_drives_may_say_anything() {
+    replay("drive_answer", host::untrusted::drive_answer);
+}
+
+#[test]
+fn disks_may_hold_anything() {
+    replay("signatures", host::untrusted::signatures);
+}
+
+#[test]
+fn questions_may_come_in_any_parts() {
+    replay("control_question", host::untrusted::control_question);
+}
