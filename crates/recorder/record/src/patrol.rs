@@ -293,7 +293,7 @@ mod tests {
         let wanted = Vec::from([Wanted { damage, repairs: Vec::from([repair]), outcome }]);
         let (goes_on, ended) = channel(1);
         std::thread::scope(|scope| {
-            let scrub = scope.spawn(|| patroller.repair(wanted, &ended).is_err());
+            let scrub = scope.spawn(move || patroller.repair(wanted, &ended).is_err());
             let Ok(Task::Repair { answer, .. }) = queue.recv() else { panic!("it is sent") };
             let at = |seconds: i64| seconds * 1_000_000_000;
             assert!(waits.look(at(1)).is_empty());

@@ -257,7 +257,7 @@ mod tests {
         let seat = volume::Seat { member: 0, epoch: 1, uuid: [1; 16] };
         let cleaned = || Task::Cleaned { seat, clean_from: 9, done: None };
         std::thread::scope(|scope| {
-            let work = scope.spawn(|| {
+            let work = scope.spawn(move || {
                 let sent = (0..2).all(|_| resilverer.send(cleaned()).is_ok());
                 (sent, resilverer.wait_until_durable(1).is_err())
             });
