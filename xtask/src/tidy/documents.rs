@@ -7,6 +7,7 @@ use super::rows::Package;
 
 const CHANGELOG: &str = "CHANGELOG.md";
 const CHANGELOG_GROUPS: [&str; 4] = ["Lossless", "Features", "Fixes", "Internals"];
+const PROSE_CHARACTERS_MAX: usize = 120;
 const DECISIONS: &str = "docs/decisions.md";
 
 /// Findings for the documents among the files.
@@ -18,6 +19,7 @@ pub(crate) fn check(files: &[File]) -> Vec<String> {
     let mut findings = Vec::new();
     for (path, text) in &texts {
         findings.extend(links(path, text, &paths, &texts));
+        findings.extend(wide(path, text));
     }
     findings.extend(texts.get(CHANGELOG).into_iter().flat_map(|text| changelog(text)));
     findings
@@ -54,6 +56,17 @@ fn unused(manifest: &str, used: &BTreeSet<&str>) -> Vec<String> {
 fn section<'t>(text: &'t str, heading: &str, next: &str) -> impl Iterator<Item = &'t str> {
     let below = text.lines().skip_while(move |line| *line != heading).skip(1);
     below.take_while(move |line| !line.starts_with(next))
+}
+
+/// Lines of prose that are wider than a window. A row of a table cannot be broken.
+fn wide(path: &str, text: &str) -> Vec<String> {
+    let lines = prose(text).filter(|(_, line)| !line.trim_start().starts_with('|'));
+    let widths = lines.map(|(number, line)| (number, line.chars().count()));
+    let wide = widths.filter(|(_, width)| *width > PROSE_CHARACTERS_MAX);
+    wide.map(|(number, width)| {
+        format!("{path}:{number}: {width} characters; at most {PROSE_CHARACTERS_MAX}")
+    })
+    .collect()
 }
 
 fn first_cell(line: &str) -> &str {
@@ -174,6 +187,14 @@ mod tests {
         let texts =
             BTreeMap::from([("docs/a.md", text.as_str()), ("docs/b.md", "## The ring, drawn\n")]);
         links("docs/a.md", &text, &paths, &texts).len()
+    }
+
+    #[test]
+    fn a_line_of_prose_is_no_wider_than_a_window() {
+        let wide = "w".repeat(PROSE_CHARACTERS_MAX + 1);
+        assert_eq!(super::wide("a.md", &format!("short\n{wide}\n")).len(), 1);
+        let kept = format!("{}\n| {wide} |\n```\n{wide}\n```\n", "w".repeat(PROSE_CHARACTERS_MAX));
+        assert!(super::wide("a.md", &kept).is_empty());
     }
 
     #[test]
