@@ -165,9 +165,10 @@ mod tests {
             let query = Query::parse(text, units::Timestamp(0)).unwrap();
             unmet_names(&query, &met)
         };
-        let expected = "there is no interface eth9, br*; interfaces here: \\u{1b}[31m, eth0";
+        let expected = "there is no interface \"eth9\", \"br*\"; \
+                        interfaces here: \\u{1b}[31m, eth0";
         assert_eq!(said("interface in {eth9, 3, eth0, br*}").as_deref(), Some(expected));
-        let expected = "there is no recording night; no recording here has a name";
+        let expected = "there is no recording \"night\"; no recording here has a name";
         assert_eq!(said("not recording night").as_deref(), Some(expected));
         assert_eq!(said("interface eth* and interface 7 and sni eth9"), None);
     }

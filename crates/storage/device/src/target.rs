@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, SeekFrom, StatxFlags};
 use rustix::fs::{CWD, fstat, fstatfs, ioctl_blksszget, major, minor, openat, seek, stat, statx};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 use crate::batch::{Batch, read_in_threads};
 use crate::range_lock::lock_range;
@@ -69,7 +69,8 @@ impl Target {
         // On a block device O_EXCL claims it against mounts, swap, md, dm and other claims:
         // open(2).
         flags.set(OFlags::EXCL, access == Access::Exclusive && kind == FileType::BlockDevice);
-        let fd = openat(CWD, path, flags, Mode::empty()).map_err(|errno| refused(path, errno))?;
+        let opened = retry_on_intr(|| openat(CWD, path, flags, Mode::empty()));
+        let fd = opened.map_err(|errno| refused(path, errno))?;
         let opened = fstat(&fd).map_err(|errno| Error::path("examine", path, errno))?;
         if FileType::from_raw_mode(opened.st_mode) != kind {
             return Err(Error::NotAFileOrBlockDevice { path: path.to_path_buf() });
@@ -232,9 +233,10 @@ fn is_served(fd: &OwnedFd) -> bool {
     fstatfs(fd).map_or(true, |found| SERVED.contains(&i128::from(found.f_type)))
 }
 
-/// Follows links; anything but a regular file or a block device is refused before it is opened.
+/// Follows links; anything but a regular file or a block device is refused before it is opened. A
+/// file system that another process serves gives up what is interrupted, for whatever reason.
 fn file_type(path: &Path) -> Result<FileType, Error> {
-    let found = stat(path).map_err(|errno| refused(path, errno))?;
+    let found = retry_on_intr(|| stat(path)).map_err(|errno| refused(path, errno))?;
     match FileType::from_raw_mode(found.st_mode) {
         kind @ (FileType::RegularFile | FileType::BlockDevice) => Ok(kind),
         _ => Err(Error::NotAFileOrBlockDevice { path: path.to_path_buf() }),

@@ -185,7 +185,7 @@ fn real_captures_arrive_whole_from_several_threads() {
     if !enter_namespace(65_521) {
         return;
     }
-    let demo = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../wirespool/demo"));
+    let demo = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../faces/wirespool/demo"));
     let (report, received) = sent(&options(Pace::Top, 2), demo, 2);
     let captured = file(demo);
     let is_sent = |packet: &&Captured| packet.1.len() >= 14;

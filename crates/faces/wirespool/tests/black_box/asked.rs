@@ -241,7 +241,8 @@ fn a_ranking_and_a_plot_sum_up_to_what_find_shows() {
 }
 
 /// Of 10.0.0.0/8 and others: crates/sessions/query/tests/query/atlas.rs has what is in it.
-const PLACES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../query/tests/data/places.mmdb");
+const PLACES: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../sessions/query/tests/data/places.mmdb");
 
 #[test]
 fn countries_come_from_a_database_that_is_named() {

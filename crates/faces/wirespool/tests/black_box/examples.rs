@@ -167,7 +167,8 @@ impl World {
         for log in ["eve.json", "alert.json", "var/log/suricata/eve.json"] {
             fs::write(world.path(log), event.replace('\n', "") + "\n").unwrap();
         }
-        let profile = concat!(env!("CARGO_MANIFEST_DIR"), "/../qualify/profiles/single-8tb.csv");
+        let profile =
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/qualify/profiles/single-8tb.csv");
         for name in ["profile.csv", "single-8tb.csv"] {
             symlink(profile, world.path(name)).unwrap();
         }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::machine::{Ran, run, text};
 
-const PROFILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../qualify/profiles");
+const PROFILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/qualify/profiles");
 
 /// A report of a modelled disk with all parts that are quick in a test.
 fn report(folder: &Path, more: &[&str]) -> String {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::machine::{BINARY, Loop, Mounted, Throttle, command, make_ext4, run, text};
 
-const PROFILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../qualify/profiles");
+const PROFILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/qualify/profiles");
 
 fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();

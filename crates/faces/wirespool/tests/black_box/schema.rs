@@ -6,7 +6,8 @@ use crate::machine::{run, text};
 
 const SCHEMA: &str = include_str!("../../../../../docs/qualification.schema.json");
 const COMPARISON: &str = include_str!("../../../../../docs/comparison.schema.json");
-const PROFILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../qualify/profiles/single-8tb.csv");
+const PROFILE: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/qualify/profiles/single-8tb.csv");
 
 /// The schema allows fields that it does not know, for later programs; here each must be known.
 fn strict(schema: &str) -> Value {

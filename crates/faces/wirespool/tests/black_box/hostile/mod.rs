@@ -25,7 +25,8 @@ const FILE: &str = NAME;
 /// The same in the 15 bytes that a process has for its name.
 const PROCESS: &str = "\u{1b}[2J\u{202e}\nINJ<b>";
 
-const PROFILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../qualify/profiles/single-8tb.csv");
+const PROFILE: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/qualify/profiles/single-8tb.csv");
 
 /// A volume in a file of a hostile name, recorded from a capture of one.
 struct Hostile {
