@@ -258,8 +258,8 @@ mod tests {
         let cleaned = || Task::Cleaned { seat, clean_from: 9, done: None };
         std::thread::scope(|scope| {
             let work = scope.spawn(move || {
-                let sent = (0..2).all(|_| resilverer.send(cleaned()).is_ok());
-                (sent, resilverer.wait_until_durable(1).is_err())
+                let are_sent = (0..2).all(|_| resilverer.send(cleaned()).is_ok());
+                (are_sent, resilverer.wait_until_durable(1).is_err())
             });
             let lines = told("for the ring writer");
             assert!(lines.iter().all(|line| line.starts_with("the resilver has waited ")));

@@ -13,7 +13,7 @@ use super::*;
 use crate::SystemClock;
 
 const FILE: &str = "00000000000000000001-00000-0123456789abcdef-0123456789abcdef.parquet";
-const DAY: Duration = Duration::from_secs(24 * 3600);
+const DAY: Duration = Duration::from_hours(24);
 
 /// A folder for caches, one for volumes.
 struct World {

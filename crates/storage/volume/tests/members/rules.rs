@@ -45,7 +45,8 @@ fn who_is_named_can_be_found_wherever_replacing_was_cut_short() {
                 disk.add_rule(Rule::new(Fault::Error, MUTATIONS).after(after));
             }
             // It may come to nothing.
-            let _ = writer.replace((1, spare(77)), Box::new(blank.clone()), &ring.timeline);
+            let _interrupted =
+                writer.replace((1, spare(77)), Box::new(blank.clone()), &ring.timeline);
             drop(writer);
             let crash = |disk: &Modelled| disk.crash(Crash::Rows { seed: after });
             let mut left: Vec<Modelled> = ring.disks.iter().map(crash).collect();
