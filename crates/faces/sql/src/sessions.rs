@@ -15,8 +15,9 @@ use query::{FIELDS, Field, Kind, Reading, cipher_name, tls_version_name};
 
 /// Fields of queries that have two values in a row; their halves are columns.
 const EITHER_END: [&str; 2] = ["host", "port"];
-/// Stored as 0 where a protocol has none; absent here, as everywhere else.
-const PORTS: [&str; 2] = ["orig_port", "resp_port"];
+/// Columns that are as queries read them, and not as they are stored: ports of protocols that have
+/// none, and the age of a session whose packets have times before its start.
+const AS_READ: [&str; 3] = ["orig_port", "resp_port", "session_age_ns"];
 /// Has several values.
 const SEVERAL: &str = "name";
 /// These come first.
@@ -81,7 +82,7 @@ impl SessionColumns {
         columns.extend(leading.into_iter().map(of));
         for name in index::column_names() {
             let field = stored.field_with_name(name).expect("the schema has every column");
-            let source = match Field::find(name).filter(|_| PORTS.contains(&name)) {
+            let source = match Field::find(name).filter(|_| AS_READ.contains(&name)) {
                 Some(field) => Source::Computed(field),
                 None => Source::Stored(name),
             };
