@@ -213,13 +213,17 @@ fn copy_tree(tree: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What an earlier copy has left of files that are gone.
+/// What an earlier copy has left of files that are gone, and of folders: cargo takes an empty folder
+/// where crates are for a crate without a manifest.
 fn remove_others(folder: &Path, kept: &BTreeSet<PathBuf>) -> Result<()> {
     let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
     for entry in entries {
         let path = entry?.path();
         if path.is_dir() {
             remove_others(&path, kept)?;
+            if fs::read_dir(&path)?.next().is_none() {
+                fs::remove_dir(&path)?;
+            }
         } else if !kept.contains(&path) {
             fs::remove_file(&path)?;
         }
@@ -325,6 +329,21 @@ mod tests {
         for none in ["", "test result: ok. 0 passed; 0 failed; 0 ignored"] {
             assert!(judge("t", true, none).is_err(), "{none}");
         }
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_crate_that_has_moved() {
+        let tree = std::env::temp_dir().join(format!("xtask-mutants-{}", std::process::id()));
+        let (gone, here) =
+            (tree.join("crates/a/src/lib.rs"), tree.join("crates/base/a/Cargo.toml"));
+        for file in [&gone, &here] {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "").unwrap();
+        }
+        remove_others(&tree, &BTreeSet::from([here.clone()])).unwrap();
+        let is_left = (tree.join("crates/a").exists(), here.exists());
+        fs::remove_dir_all(&tree).unwrap();
+        assert_eq!(is_left, (false, true));
     }
 
     #[test]

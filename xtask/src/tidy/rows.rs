@@ -55,7 +55,7 @@ const OWNED: [(&str, &[usize]); 12] = [
 #[derive(Debug)]
 pub(crate) struct Package {
     name: String,
-    /// Its `Cargo.toml`.
+    /// Its `Cargo.toml`, from the root of the workspace.
     manifest: String,
     dependencies: Vec<Dependency>,
 }
@@ -85,15 +85,16 @@ pub(crate) fn row(name: &str) -> Option<usize> {
 pub(crate) fn packages(metadata: &str) -> Result<Vec<Package>> {
     let metadata: Value = serde_json::from_str(metadata).context("cargo metadata is not JSON")?;
     let packages = metadata.get("packages").and_then(Value::as_array).context("no packages")?;
+    let root = metadata.get("workspace_root").and_then(Value::as_str).context("no root")?;
     packages
         .iter()
-        .map(|package| read_package(package).context("unknown form of package"))
+        .map(|package| read_package(root, package).context("unknown form of package"))
         .collect()
 }
 
-fn read_package(package: &Value) -> Option<Package> {
+fn read_package(root: &str, package: &Value) -> Option<Package> {
     let name = package.get("name")?.as_str()?.to_owned();
-    let manifest = package.get("manifest_path")?.as_str()?.to_owned();
+    let manifest = package.get("manifest_path")?.as_str()?.strip_prefix(root)?.to_owned();
     let dependencies = package.get("dependencies")?.as_array()?;
     let dependencies = dependencies.iter().map(|dependency| {
         Some(Dependency {
@@ -115,8 +116,8 @@ fn check_package(package: &Package) -> Vec<String> {
     let Some(own) = row(name) else {
         return vec![format!("{name} is missing from the table of rows in xtask/src/tidy/rows.rs")];
     };
-    let is_below_crates = package.manifest.contains("/crates/");
-    let is_own = |part| package.manifest.ends_with(&format!("/crates/{part}/{name}/Cargo.toml"));
+    let is_below_crates = package.manifest.starts_with("/crates/");
+    let is_own = |part| package.manifest == format!("/crates/{part}/{name}/Cargo.toml");
     let is_elsewhere = is_below_crates && !PARTS.iter().any(is_own);
     let place = is_elsewhere.then(|| format!("{name} is in no folder of a part: {PARTS:?}"));
     let findings = package.dependencies.iter().filter_map(|dependency| {
@@ -143,8 +144,8 @@ mod tests {
 
     fn findings_in(manifest: &str, package: &str, dependency: &str) -> Vec<String> {
         let text = format!(
-            "{{\"packages\":[{{\"name\":\"{package}\",\"manifest_path\":\"{manifest}\",\
-             \"dependencies\":[{dependency}]}}]}}"
+            "{{\"workspace_root\":\"/product\",\"packages\":[{{\"name\":\"{package}\",\
+             \"manifest_path\":\"{manifest}\",\"dependencies\":[{dependency}]}}]}}"
         );
         check(&packages(&text).unwrap())
     }

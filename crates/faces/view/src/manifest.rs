@@ -1,8 +1,8 @@
 //! The manifest of an extract as JSON, written and read.
 
 use extract::{
-    Asked, Completeness, DamageKind, Manifest, OutputSummary, PublicKey, Seal, SigningKey, State,
-    Stretch, StretchEnd, Times,
+    Asked, Completeness, DamageKind, GivenUp, Manifest, OutputSummary, PublicKey, Seal, SigningKey,
+    State, Stretch, StretchEnd, Times,
 };
 use format::directory::Gap;
 use serde::{Deserialize, Serialize};
@@ -114,12 +114,6 @@ struct CompletenessJson {
     not_known: Vec<DoubtJson>,
 }
 
-/// Packets that stand behind later ones.
-fn members_given_up(found: &Completeness) -> Vec<GivenUpJson> {
-    let members = found.given_up.iter();
-    members.map(|it| GivenUpJson::new((it.member, it.failed, it.seconds))).collect()
-}
-
 /// A member that was not read any more.
 #[derive(Serialize)]
 pub(crate) struct GivenUpJson {
@@ -129,11 +123,17 @@ pub(crate) struct GivenUpJson {
 }
 
 impl GivenUpJson {
-    pub(crate) fn new((member, failed_reads, seconds): (u8, u64, u64)) -> Self {
-        Self { member, failed_reads, seconds }
+    pub(crate) fn of_all(members: &[GivenUp]) -> Vec<Self> {
+        let json = |&GivenUp { member, failed: failed_reads, seconds }: &GivenUp| Self {
+            member,
+            failed_reads,
+            seconds,
+        };
+        members.iter().map(json).collect()
     }
 }
 
+/// Packets that stand behind later ones.
 #[derive(Serialize)]
 struct DisorderJson {
     packets: u64,
@@ -315,7 +315,7 @@ fn completeness(found: &Completeness) -> CompletenessJson {
         withheld: found
             .withheld
             .map(|(from, to)| TimesJson { from_ns: Some(from.0), to_ns: Some(to.0) }),
-        given_up: members_given_up(found),
+        given_up: GivenUpJson::of_all(&found.given_up),
         limited: found.limited,
         stopped: found.stopped,
         recorded: found.recorded.iter().map(stretch).collect(),

@@ -206,8 +206,6 @@ pub fn scrubbed_json(report: &Scrubbed) -> String {
     let members = report.members.iter();
     let members = members
         .map(|found| MemberJson { member: found.member, path: safe::path_value(&found.path) });
-    let given_up = ring.given_up.iter();
-    let given_up = given_up.map(|it| GivenUpJson::new((it.member, it.failed, it.seconds)));
     let copies = report.copies.iter();
     let copies = copies.map(|bad| CopyJson {
         member: bad.member,
@@ -234,7 +232,7 @@ pub fn scrubbed_json(report: &Scrubbed) -> String {
         superblocks: copies.collect(),
         damage: report.damage.iter().map(place).collect(),
         parity_wrong: ring.parity_wrong.iter().map(ToString::to_string).collect(),
-        given_up: given_up.collect(),
+        given_up: GivenUpJson::of_all(&ring.given_up),
     })
 }
 

@@ -174,8 +174,6 @@ pub fn verification_json(report: &Verification) -> String {
         slot_offset: bad.slot_offset,
         reason: &bad.reason,
     });
-    let given_up = ring.given_up.iter();
-    let given_up = given_up.map(|it| GivenUpJson::new((it.member, it.failed, it.seconds)));
     safe::json_pretty(&VerificationJson {
         path: safe::path_value(&report.path),
         volume_id: report.volume_id.to_string(),
@@ -193,7 +191,7 @@ pub fn verification_json(report: &Verification) -> String {
         superblocks: report.bad_copies.iter().map(|&(member, copy)| [member, copy]).collect(),
         damage: damage.collect(),
         parity_wrong: ring.parity_wrong.iter().map(ToString::to_string).collect(),
-        given_up: given_up.collect(),
+        given_up: GivenUpJson::of_all(&ring.given_up),
         index_damage: index_damage.collect(),
     })
 }

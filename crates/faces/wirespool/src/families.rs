@@ -44,7 +44,8 @@ fn list(program: &Command, has_examples: bool) -> String {
         let gap = if text.is_empty() { "" } else { "\n" };
         // Writing to a string does not fail.
         let _infallible = writeln!(text, "{gap}{wish}:");
-        for verb in verbs.iter().filter_map(|verb| program.find_subcommand(verb)) {
+        let verbs = verbs.iter().filter_map(|verb| program.find_subcommand(verb));
+        for verb in verbs.filter(|verb| !verb.is_hide_set()) {
             let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
             let _infallible = writeln!(text, "  {:<15} {about}", verb.get_name());
             if let Some(example) = example(verb).filter(|_| has_examples) {
@@ -90,5 +91,13 @@ mod tests {
             assert!(about.len() <= 62, "{about}");
             assert!(example.len() <= 80, "{example}");
         }
+    }
+
+    #[test]
+    fn a_verb_that_this_build_hides_is_not_listed() {
+        let hidden = crate::Cli::command().mut_subcommand("sql", |sql| sql.hide(true));
+        let listed = |program: &Command| list(program, false).contains("\n  sql ");
+        assert_eq!(listed(&crate::Cli::command()), cfg!(feature = "sql"));
+        assert!(!listed(&hidden));
     }
 }

@@ -50,7 +50,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use failure::{Outcome, Verdict, warn};
 
@@ -141,12 +141,6 @@ enum Verb {
     Attempt(confinement::AttemptFlags),
 }
 
-/// What the command line says.
-fn parsed(words: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let matches = families::grouped(Cli::command()).try_get_matches_from(words)?;
-    Cli::from_arg_matches(&matches)
-}
-
 fn run(verb: Verb) -> Outcome {
     match verb {
         Verb::Create(flags) => create::run(&flags),
@@ -215,7 +209,8 @@ fn usage(error: &clap::Error) -> ExitCode {
     // It repeats arguments, and those may be names of files that the shell has put there: it is
     // asked again about what can be shown of them.
     let shown = |word: OsString| OsString::from(view::printable(&word.to_string_lossy()));
-    match parsed(words(env::args_os().map(shown))) {
+    let shown = words(env::args_os().map(shown));
+    match families::grouped(Cli::command()).try_get_matches_from(shown) {
         // Nobody to tell when that fails, too.
         Err(error) => drop(error.print()),
         Ok(_) => progress::say_lines(&error.render().to_string()),
@@ -234,7 +229,7 @@ fn name_silent_disks() {
 }
 
 fn main() -> ExitCode {
-    let cli = match parsed(words(env::args_os())) {
+    let cli = match Cli::try_parse_from(words(env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };

@@ -60,13 +60,25 @@ pub struct CachedVolume<'a> {
     pub keeps_sessions: bool,
 }
 
-/// Opens the cache of a volume in its default place, which is made if need be, and looks after the
-/// others there.
-pub fn open_cache(volume: &CachedVolume<'_>, now: Timestamp) -> Result<Directory, Error> {
-    let root = default_cache_directory()?;
-    let cache = Directory::open(&root.join(volume.id))?;
-    note_volume(&root, volume, now);
-    Ok(cache)
+/// Where the index files of a volume lie: in the folder that was given, or in its cache, which is
+/// called like its id.
+pub fn index_folder(given: Option<&Path>, id: &str) -> Result<PathBuf, Error> {
+    given.map_or_else(|| Ok(default_cache_directory()?.join(id)), |given| Ok(given.to_owned()))
+}
+
+/// Opens that folder, which is made if need be. Of a cache it notes where its volume is, and looks
+/// after the others there.
+pub fn open_index(
+    given: Option<&Path>,
+    volume: &CachedVolume<'_>,
+    now: Timestamp,
+) -> Result<Directory, Error> {
+    let folder = index_folder(given, volume.id)?;
+    let opened = Directory::open(&folder)?;
+    if let (None, Some(root)) = (given, folder.parent()) {
+        note_volume(root, volume, now);
+    }
+    Ok(opened)
 }
 
 /// Notes in the cache of a volume, which lies in `root`, where the volume is. If that is news, it

@@ -60,7 +60,7 @@ mod user;
 mod zone;
 
 pub use cached::{cached_share, page_bytes};
-pub use caches::{CachedVolume, open_cache};
+pub use caches::{CachedVolume, index_folder, open_index};
 pub use claimant::{claim_interval_ms, claimant, host_name, is_gone};
 pub use clock::SystemClock;
 pub use control::{ControlSocket, ask, control_sockets};

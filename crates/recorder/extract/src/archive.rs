@@ -8,7 +8,7 @@ use std::thread;
 
 use format::directory::SegmentEntry;
 use format::head::{Head, Kind, StripeId, VolumeId};
-use index::{Catalog, Files, Identity, LookUp, Needed, Segment};
+use index::{Catalog, Files, Identity, LookUp, Needed, Segment, SegmentMeta};
 use indexer::Workers;
 use units::Timestamp;
 use volume::{Reader, Span};
@@ -358,9 +358,8 @@ impl Archive {
         heads.is_none_or(|heads| heads.iter().any(|head| holds_packets(head, &stripes)))
     }
 
-    /// The name of the recording whose epoch this is, as a segment beside this stripe has it: heads
-    /// do not say it.
-    pub(crate) fn recording_of(&self, epoch: u32, stripe: StripeId) -> Option<String> {
+    /// What the segments on either side of this stripe say besides their rows.
+    pub(crate) fn metas_beside(&self, stripe: StripeId) -> Vec<SegmentMeta> {
         let segments = self.catalog.select(&(Timestamp::MIN..=Timestamp::MAX));
         let behind = segments.partition_point(|entry| entry.summary.first < stripe);
         let (before, behind) = segments.split_at(behind);
@@ -371,7 +370,7 @@ impl Archive {
                 LookUp::Absent | LookUp::RuledOut(_) => None,
             }
         });
-        metas.filter(|meta| meta.epoch == epoch).find_map(|meta| meta.recording)
+        metas.collect()
     }
 
     /// Makes filters over groups of segments where enough have none, for the next question; that

@@ -3,7 +3,7 @@
 use std::io;
 
 use format::head::VolumeId;
-use host::{CachedVolume, Directory, open_cache};
+use host::{CachedVolume, open_index};
 use index::{Content, Files};
 use units::Timestamp;
 
@@ -12,14 +12,9 @@ use crate::Options;
 /// The cache of a volume. A directory that cannot be opened is not used: a cache never decides
 /// whether an answer is right.
 pub(crate) fn open(options: &Options, volume: VolumeId, now: Timestamp) -> Box<dyn Files> {
-    let opened = if let Some(path) = &options.index_dir {
-        Directory::open(path)
-    } else {
-        let (path, keeps_sessions) = (&*options.volume, options.keep_sessions.is_some());
-        let id = &volume.to_string();
-        open_cache(&CachedVolume { id, path, keeps_sessions }, now)
-    };
-    match opened {
+    let (path, keeps_sessions) = (&*options.volume, options.keep_sessions.is_some());
+    let volume = CachedVolume { id: &volume.to_string(), path, keeps_sessions };
+    match open_index(options.index_dir.as_deref(), &volume, now) {
         Ok(directory) => Box::new(directory),
         Err(_) => Box::new(NoCache),
     }

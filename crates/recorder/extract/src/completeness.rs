@@ -243,7 +243,7 @@ impl Completeness {
     }
 
     /// Adds members that were given up; of one that is known already what more has failed.
-    pub fn add_given_up(&mut self, members: impl Iterator<Item = GivenUp>) {
+    pub fn add_given_up(&mut self, members: impl IntoIterator<Item = GivenUp>) {
         for found in members {
             match self.given_up.binary_search_by_key(&found.member, |known| known.member) {
                 Ok(place) => {

@@ -99,11 +99,10 @@ pub(crate) fn run<'a>(
     if request.slots.is_none() {
         notes.completeness.add_standing(&archive.standing(&asked));
     }
-    notes.completeness.add_given_up(archive.reader.given_up().into_iter());
+    let notes = notes.settled(archive);
     let rewritten_packets = done.outputs.rewritten_packets();
     let outputs = done.outputs.finish(&notes.completeness.to_string())?;
     let Notes { completeness, explain, met } = notes;
-    let met = met.with_heads(&completeness);
     let manifest = Manifest {
         query: request.query_text.to_owned(),
         asked: Asked::of(request),

@@ -157,11 +157,9 @@ pub fn find_columns(
     archive.make_groups();
     let select_ns = list_ns + look_ns + rows_ns;
     let explain = Explain { select_ns, list_ns, look_ns, rows_ns, ..notes.explain };
-    let mut completeness = notes.completeness;
-    completeness.add_given_up(archive.reader.given_up().into_iter());
+    let Notes { mut completeness, met, .. } = notes.settled(&archive);
     completeness.limited = shown.limited;
     completeness.stopped = flow.is_break() && !shown.limited;
-    let met = notes.met.with_heads(&completeness);
     Ok(FindReport { sessions: shown.count, completeness, explain, met })
 }
 
@@ -202,10 +200,8 @@ pub fn find_rows(
         })?;
     }
     notes.explain.select_ns = watch.lap();
-    let Notes { mut completeness, explain, met } = notes;
-    completeness.add_given_up(archive.reader.given_up().into_iter());
+    let Notes { mut completeness, explain, met } = notes.settled(&archive);
     completeness.stopped = flow.is_break();
-    let met = met.with_heads(&completeness);
     Ok(FindReport { sessions: 0, completeness, explain, met })
 }
 

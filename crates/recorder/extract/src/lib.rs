@@ -88,6 +88,7 @@ pub use tables::{GapsReport, PieceRow, check, gaps, pieces};
 pub use times::Times;
 pub use top::{Measure, Top, TopRow, TopValue, Weight};
 pub use traffic::{SERIES_COLUMNS, Traffic};
+pub use volume::GivenUp;
 pub use walk::{VolumePacket, WalkReport, packets, packets_from};
 
 /// Where to read.

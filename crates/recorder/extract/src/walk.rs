@@ -31,6 +31,14 @@ pub(crate) struct Notes {
 }
 
 impl Notes {
+    /// All of it, at the end of a run: with the members that could not be read to the end, and the
+    /// interfaces that heads name.
+    pub(crate) fn settled(mut self, archive: &Archive) -> Self {
+        self.completeness.add_given_up(archive.reader.given_up());
+        let met = self.met.with_heads(&self.completeness);
+        Self { met, ..self }
+    }
+
     /// For a look besides the one that answers.
     pub(crate) fn aside(&self) -> Self {
         Self { explain: self.explain, ..Self::default() }

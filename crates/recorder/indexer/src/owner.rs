@@ -262,7 +262,7 @@ impl Owner {
             // It has no rows, or they died with the last one; a new worker makes it all the same.
             if let Err(error) = self.start(clock) {
                 let how = format!("cannot be started: {error}");
-                return Some(self.death(how, vec![closing], clock));
+                return Some(Event::Died(self.death(how, vec![closing], clock)));
             }
         }
         self.send(&Request::Close(closing.clone()));
@@ -289,10 +289,7 @@ impl Owner {
     /// is [`Self::forget`]'s; the rest is lost with it, as when it ends by itself.
     pub fn give_up(&mut self, clock: &dyn Clock) -> Option<Death> {
         self.worker.as_ref()?;
-        let suspects = self.suspects.clone();
-        let Event::Died(death) = self.bury(&Fault::NoTime, clock) else { return None };
-        self.suspects = suspects;
-        Some(Death { are_closings_to_blame: false, ..death })
+        Some(self.bury(&Fault::NoTime, clock))
     }
 
     /// No worker could be started for a while: what is handed over is given back.
@@ -328,7 +325,7 @@ impl Owner {
         }
         match self.exchange(clock, patience) {
             Ok(event) => event,
-            Err(fault) => Some(self.bury(&fault, clock)),
+            Err(fault) => Some(Event::Died(self.bury(&fault, clock))),
         }
     }
 
@@ -535,10 +532,9 @@ impl Owner {
         Ok(Event::Taken(stripe, taken))
     }
 
-    /// The worker goes, and what it had in hand is suspected.
-    fn bury(&mut self, fault: &Fault, clock: &dyn Clock) -> Event {
-        let ended = self.worker.take().map(|worker| worker.end(fault));
-        let Some((ended, was_ready)) = ended else {
+    /// The worker goes, and what it had in hand is suspected, unless it goes for want of time.
+    fn bury(&mut self, fault: &Fault, clock: &dyn Clock) -> Death {
+        let Some((ended, was_ready)) = self.worker.take().map(|worker| worker.end(fault)) else {
             return self.death("is gone".to_owned(), Vec::new(), clock);
         };
         self.cpu = self.cpu.saturating_add(ended.cpu);
@@ -546,32 +542,27 @@ impl Owner {
             self.unready = self.unready.saturating_add(1);
         }
         let by_itself = ended.by_itself;
-        let first = self.in_hand.front().filter(|held| held.is_sent).map(|held| held.stripe.id);
+        let is_suspected = !matches!(fault, Fault::NoTime);
+        let first = self.in_hand.front().filter(|held| held.is_sent && is_suspected);
+        let first = first.map(|held| held.stripe.id);
         let is_poison = first.is_some_and(|first| self.suspects.stripe(first, by_itself));
         self.in_hand.iter_mut().for_each(|held| held.is_sent = false);
         let closings: Vec<Closing> = self.closings.drain(..).collect();
         if by_itself {
-            for closing in &closings {
-                self.suspects.segment(closing.first);
-            }
+            closings.iter().map(|closing| closing.first).for_each(|it| self.suspects.segment(it));
         }
-        let Event::Died(death) = self.death(ended.how, closings, clock) else { unreachable!() };
+        let death = self.death(ended.how, closings, clock);
         if is_poison && self.suspects.are_to_blame() {
             // As good as an answer: it ends no further worker.
             self.pause_ns = PAUSE_NS_MIN;
         }
-        Event::Died(Death {
-            by_itself,
-            are_closings_to_blame: by_itself && first.is_none(),
-            ..death
-        })
+        Death { by_itself, are_closings_to_blame: by_itself && first.is_none(), ..death }
     }
 
-    fn death(&mut self, how: String, closings: Vec<Closing>, clock: &dyn Clock) -> Event {
+    fn death(&mut self, how: String, closings: Vec<Closing>, clock: &dyn Clock) -> Death {
         self.deaths = self.deaths.saturating_add(1);
         self.pause(clock);
-        let (by_itself, are_closings_to_blame) = (true, true);
-        Event::Died(Death { how, closings, by_itself, are_closings_to_blame })
+        Death { how, closings, by_itself: true, are_closings_to_blame: true }
     }
 
     fn pause(&mut self, clock: &dyn Clock) {

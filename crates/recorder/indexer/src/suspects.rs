@@ -23,7 +23,7 @@ const POISON_MAX: usize = 65_536;
 const POISON_IN_A_ROW: u32 = 64;
 
 /// What workers ended with.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Suspects {
     strikes: BTreeMap<StripeId, u8>,
     poison: BTreeSet<StripeId>,

@@ -165,9 +165,8 @@ impl Patroller<'_> {
         done: &mut Patrolled,
     ) -> Result<bool, Ended> {
         let shown = look(&self.board);
-        let waiting = self.waits.begin_by_look(Wait::ScrubForMembers);
-        let wanted = patrol.step(shown.tail, shown.acknowledged);
-        drop(waiting);
+        let step = || patrol.step(shown.tail, shown.acknowledged);
+        let wanted = self.waits.during(Wait::ScrubForMembers, step);
         let Some(wanted) = wanted else { return Ok(false) };
         done.slots += 1;
         let Some(sequence) = wanted.first().map(|wanted| wanted.damage.stripe.sequence) else {
@@ -175,9 +174,8 @@ impl Patroller<'_> {
         };
         let found = u64::try_from(wanted.len()).expect("counts in memory fit 64 bits");
         self.repair(wanted, ended)?;
-        let waiting = self.waits.begin_by_look(Wait::ScrubForMembers);
-        let left = patrol.look(sequence, look(&self.board).acknowledged);
-        drop(waiting);
+        let again = || patrol.look(sequence, look(&self.board).acknowledged);
+        let left = self.waits.during(Wait::ScrubForMembers, again);
         let left_count = u64::try_from(left.len()).expect("counts in memory fit 64 bits");
         done.repaired += found.saturating_sub(left_count);
         done.left += left_count;

@@ -318,14 +318,10 @@ fn index_files(
     opened: &Opened,
     clock: &dyn Clock,
 ) -> (Box<dyn Files + Send + Sync>, Option<String>) {
-    let opened = if let Some(path) = &options.index_dir {
-        host::Directory::open(path)
-    } else {
-        let (path, keeps_sessions) = (&*options.volume, options.keep_sessions.is_some());
-        let id = &opened.writer.superblock().volume_id.to_string();
-        host::open_cache(&CachedVolume { id, path, keeps_sessions }, clock.realtime())
-    };
-    match opened {
+    let (path, keeps_sessions) = (&*options.volume, options.keep_sessions.is_some());
+    let id = &opened.writer.superblock().volume_id.to_string();
+    let volume = CachedVolume { id, path, keeps_sessions };
+    match host::open_index(options.index_dir.as_deref(), &volume, clock.realtime()) {
         Ok(directory) => (Box::new(directory), None),
         Err(error) => {
             let note = format!("no index cache ({error}); queries read the index from the volume");

@@ -93,9 +93,8 @@ impl Resilverer {
         let mut seen = None;
         while self.rest(LOOK).is_ok() {
             let epoch = look(&self.board).epoch;
-            let waiting = self.waits.begin_by_look(Wait::ResilverForMembers);
-            let returned = self.returns.look(&self.board);
-            drop(waiting);
+            let returns = || self.returns.look(&self.board);
+            let returned = self.waits.during(Wait::ResilverForMembers, returns);
             if let Some((returning, takes_discards)) = returned {
                 let returned = Task::Returned { returning, takes_discards };
                 let Ok(()) = self.send(returned) else { return };
@@ -119,10 +118,7 @@ impl Resilverer {
     }
 
     fn all(&self) -> Result<(), Ended> {
-        let open = || {
-            let _waiting = self.waits.begin_by_look(Wait::ResilverForMembers);
-            self.storage.reader()
-        };
+        let open = || self.waits.during(Wait::ResilverForMembers, || self.storage.reader());
         let Ok(reader) = open() else { return Ok(()) };
         for member in Resilver::needed(&reader) {
             if let Ok(work) = open().and_then(|reader| Resilver::new(reader, member)) {
@@ -140,9 +136,8 @@ impl Resilverer {
             let ended = self.give_way().is_err();
             let tail = look(&self.board).repairable_from;
             // Memory that a stalled member holds: the writer will expel it.
-            let waiting = self.waits.begin_by_look(Wait::ResilverForMembers);
-            let batch = if ended { None } else { work.next_batch(tail).ok() };
-            drop(waiting);
+            let next = || if ended { None } else { work.next_batch(tail).ok() };
+            let batch = self.waits.during(Wait::ResilverForMembers, next);
             let Some(Batch { rows, is_last, .. }) = batch else {
                 self.say(&work, refused_below, None)?;
                 return if ended { Err(Ended) } else { Ok(()) };
@@ -153,10 +148,7 @@ impl Resilverer {
                 let sequence = repair.sequence;
                 bytes += u64::try_from(repair.len).expect("lengths fit 64 bits");
                 self.send(Task::Repair { repair, answer })?;
-                let waiting = self.waits.begin_by_look(Wait::ResilverForRing);
-                let answer = number.recv();
-                drop(waiting);
-                match answer {
+                match self.waits.during(Wait::ResilverForRing, || number.recv()) {
                     Ok(Ok(number)) => newest = newest.max(number),
                     // The ring has come round to it; the next batch begins behind that.
                     Ok(Err(volume::Error::Overwritten(_))) => {

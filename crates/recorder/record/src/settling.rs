@@ -64,22 +64,12 @@ fn held(options: &Options, superblock: &Superblock) -> Held {
     let members = given.chain(moved).chain(recorded.iter().map(|path| path.to_path_buf()));
     // It must be there to be named.
     let opened = |folder: &PathBuf| host::Directory::open(folder).is_ok();
-    let index_dir = index_folder(options, superblock).ok().filter(opened);
+    let id = superblock.volume_id.to_string();
+    let index_dir = host::index_folder(options.index_dir.as_deref(), &id).ok().filter(opened);
     let inputs = match &options.input {
         Input::Interfaces(_) => Vec::new(),
         Input::Files(paths) => paths.clone(),
     };
     let may_return = superblock.geometry.parity_columns > 0 || !superblock.spares.is_empty();
     Held { members: members.collect(), may_return, index_dir, inputs }
-}
-
-/// The index directory of a volume.
-pub(crate) fn index_folder(
-    options: &Options,
-    superblock: &Superblock,
-) -> Result<PathBuf, host::Error> {
-    if let Some(path) = &options.index_dir {
-        return Ok(path.clone());
-    }
-    Ok(host::default_cache_directory()?.join(superblock.volume_id.to_string()))
 }

@@ -175,6 +175,12 @@ impl Waits {
         Waiting { waits: self.clone(), clock: None, number: self.enter(wait, None) }
     }
 
+    /// Waits that way while something is done.
+    pub(crate) fn during<T>(&self, wait: Wait, work: impl FnOnce() -> T) -> T {
+        let _waiting = self.begin_by_look(wait);
+        work()
+    }
+
     fn enter(&self, wait: Wait, since_ns: Option<i64>) -> u64 {
         let mut register = self.lock();
         let number = register.next;

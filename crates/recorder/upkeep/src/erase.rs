@@ -69,10 +69,7 @@ fn check(path: &Path, reader: &Reader, max_age: Option<Duration>) -> Result<(), 
 /// Removes the files of segments that the ring gives out no more.
 fn drop_index(reader: &Reader, folder: Option<&Path>, clock: &dyn Clock) -> Result<(), Error> {
     let volume = reader.superblock().volume_id;
-    let files = match folder {
-        Some(folder) => host::Directory::open(folder)?,
-        None => host::Directory::open(&host::default_cache_directory()?.join(volume.to_string()))?,
-    };
+    let files = host::Directory::open(&host::index_folder(folder, &volume.to_string())?)?;
     let tail = reader.span().map_or(0, |span| span.tail);
     let mut catalog = Catalog::new(volume, tail, None);
     catalog.add(&segments::read(reader).entries);

@@ -10,7 +10,7 @@
 use core::net::IpAddr;
 use core::ops::{ControlFlow, RangeInclusive};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType};
@@ -67,6 +67,9 @@ impl<'a> Columns<'a> {
     }
 }
 
+/// What rows know of their source by their interface's number, sorted by that.
+type Sources = Arc<[(u32, Arc<SourceNames>)]>;
+
 /// A segment's file, its footer read. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Segment {
@@ -75,8 +78,8 @@ pub struct Segment {
     filter: Option<Filter>,
     footer: ArrowReaderMetadata,
     meta: SegmentMeta,
-    /// What rows know of their source by their interface's number, sorted by that.
-    sources: Arc<[(u32, Arc<SourceNames>)]>,
+    /// Made when the first row asks.
+    sources: OnceLock<Sources>,
     /// Of its columns.
     version: u16,
 }
@@ -117,7 +120,7 @@ impl Segment {
         if !meta.summary(rows).is_in_range() || !is_sound {
             return Err(Error::Metadata { field: "range" });
         }
-        let sources = sources(&meta);
+        let sources = OnceLock::new();
         Ok(Self { source: Arc::new(source), filter, footer, meta, sources, version })
     }
 
@@ -363,8 +366,9 @@ impl Segment {
     /// What the segment calls an interface and its recording; `None` where it has no name for
     /// either.
     fn source_of(&self, interface: u32) -> Option<Arc<SourceNames>> {
-        let place = self.sources.binary_search_by_key(&interface, |(number, _)| *number).ok()?;
-        self.sources.get(place).map(|(_, names)| Arc::clone(names))
+        let sources = self.sources.get_or_init(|| sources(&self.meta));
+        let place = sources.binary_search_by_key(&interface, |(number, _)| *number).ok()?;
+        sources.get(place).map(|(_, names)| Arc::clone(names))
     }
 
     fn parquet(&self) -> &ParquetMetaData {
@@ -376,7 +380,7 @@ impl Segment {
 const INTERFACE: &str = "interface";
 
 /// The names of each interface. A forged file may describe one twice: the first counts.
-fn sources(meta: &SegmentMeta) -> Arc<[(u32, Arc<SourceNames>)]> {
+fn sources(meta: &SegmentMeta) -> Sources {
     let mut sources = BTreeMap::new();
     for Interface { id, name, .. } in &meta.interfaces {
         let interface = (!name.is_empty()).then(|| name.clone());

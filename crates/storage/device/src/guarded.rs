@@ -150,10 +150,7 @@ struct Under {
 impl Reading for Under {
     fn end(self: Box<Self>) -> Vec<LentRead> {
         let end = |(offsets, call): (Vec<u64>, Call<Vec<LentRead>>)| {
-            call.end().unwrap_or_else(|late| {
-                let kept = offsets.into_iter().map(|offset| LentRead::new(offset, Vec::new()));
-                LentRead::refuse_all(kept.collect(), &late)
-            })
+            call.end().unwrap_or_else(|late| LentRead::keep_all(offsets.into_iter(), &late))
         };
         self.calls.into_iter().flat_map(end).collect()
     }

@@ -208,6 +208,11 @@ impl LentRead {
         reads
     }
 
+    /// Those at these places, whose memory the device keeps because it does not answer.
+    fn keep_all(offsets: impl Iterator<Item = u64>, late: &Error) -> Vec<Self> {
+        Self::refuse_all(offsets.map(|offset| Self::new(offset, Vec::new())).collect(), late)
+    }
+
     /// None of them is done.
     fn refuse_all(mut reads: Vec<Self>, error: &Error) -> Vec<Self> {
         for read in &mut reads {

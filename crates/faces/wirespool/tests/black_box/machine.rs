@@ -142,11 +142,8 @@ pub(crate) fn enter(prepare: &str, test: &str) -> bool {
 
 /// The verbs that a help lists: in families, or in one list.
 pub(crate) fn verbs_of(help: &str) -> Vec<String> {
-    let list = if help.contains("\nRecord packets:\n") {
-        help.split_once("\nRecord packets:\n").map(|(_, behind)| behind)
-    } else {
-        help.split_once("Commands:\n").map(|(_, behind)| behind)
-    };
+    let headings = ["\nRecord packets:\n", "Commands:\n"];
+    let list = headings.iter().find_map(|heading| Some(help.split_once(heading)?.1));
     let list = list.and_then(|list| Some(list.split_once("\nOptions:")?.0)).unwrap_or_default();
     // Behind two blanks; what a description goes on with has more.
     let verbs = list.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());

@@ -332,10 +332,7 @@ impl Reading for UnderWay<'_> {
         let Self { on, begun_ns, done_ns, reads } = *self;
         match on.wait_until(begun_ns, done_ns) {
             Ok(()) => reads,
-            Err(late) => {
-                let kept = reads.into_iter().map(|read| LentRead::new(read.offset, Vec::new()));
-                LentRead::refuse_all(kept.collect(), &late)
-            }
+            Err(late) => LentRead::keep_all(reads.into_iter().map(|read| read.offset), &late),
         }
     }
 }
