@@ -50,10 +50,12 @@ impl History {
         let distance =
             if self.random.percent(50) { self.victim((columns, member), target) } else { None };
         let fault = distance.map_or(Fault::Lost, |rows| Fault::Misdirected { rows });
-        let from = self.plan.geometry.slot_offset(sequence);
-        let slot = from..from + u64::from(self.plan.geometry.piece_bytes);
+        let slot = self.plan.geometry.slot_offset(sequence);
+        // Not what an earlier stripe of the slot still has to write.
+        let from = slot + u64::from(first_row) * u64::try_from(ROW_SIZE).expect("4096");
+        let piece = from..slot + u64::from(self.plan.geometry.piece_bytes);
         let disk = self.disks.get(member);
-        disk.add_rule(Rule::new(fault, WRITES).within(slot).times(1));
+        disk.add_rule(Rule::new(fault, WRITES).within(piece).times(1));
         let strikes = disk.strikes();
         let before = distance.map(|_| Box::new(before));
         Some(Astray { member, strikes, before })

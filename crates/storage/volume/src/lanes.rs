@@ -2,11 +2,11 @@
 
 use core::ops::Range;
 use core::time::Duration;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use device::{Pool, Row};
 use format::claim::CLAIM_OFFSET;
-use format::superblock::{SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock};
+use format::superblock::{SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock, copy_offset};
 use units::Clock;
 
 use crate::Error;
@@ -436,17 +436,42 @@ impl Lanes {
     }
 
     /// Reads through the members' writers, all of them at the same time.
+    ///
+    /// A place that cannot be read looks as if nothing were there, and a mount overwrites where it
+    /// finds nothing. So a member of which reads failed must still give its superblock: if it does
+    /// not, the member has failed, and is named. If it does, the failure may have passed: what is
+    /// asked is asked once more, and that counts.
     pub(crate) fn with_heads<T>(
         &mut self,
         membership: &Membership,
         clock: &dyn Clock,
-        run: impl FnOnce(&Heads<'_>) -> T,
+        run: impl Fn(&Heads<'_>) -> T,
     ) -> Result<T, Failed> {
-        let lanes = RefCell::new((self, Ok(())));
+        let (found, failing) = self.with_heads_once(membership, clock, &run)?;
+        if failing == 0 {
+            return Ok(found);
+        }
+        self.prove_readable(failing, clock)?;
+        let (found, failing) = self.with_heads_once(membership, clock, &run)?;
+        self.prove_readable(failing, clock)?;
+        Ok(found)
+    }
+
+    /// Gives the members, too, of which a read failed; bit m stands for member m.
+    fn with_heads_once<T>(
+        &mut self,
+        membership: &Membership,
+        clock: &dyn Clock,
+        run: &impl Fn(&Heads<'_>) -> T,
+    ) -> Result<(T, u32), Failed> {
+        let (lanes, failing) = (RefCell::new((self, Ok(()))), Cell::new(0_u32));
         let read = |member: u8, offset: u64, into: &mut [u8]| {
             let (lanes, _) = &*lanes.borrow();
             let lane = lanes.get(member).filter(|lane| !lane.has_failed()).ok_or(Unreadable)?;
-            lane.read_at(offset, into).map_err(|_| Unreadable)
+            lane.read_at(offset, into).map_err(|_| {
+                failing.set(failing.get() | 1 << member);
+                Unreadable
+            })
         };
         let fetch = |expected: Expected<'_>| {
             let (lanes, so_far) = &mut *lanes.borrow_mut();
@@ -458,7 +483,31 @@ impl Lanes {
         let (lanes, so_far) = lanes.into_inner();
         lanes.iter_mut().for_each(|(_, lane)| lane.forget());
         so_far?;
-        lanes.failure().map(|()| found)
+        lanes.failure().map(|()| (found, failing.get()))
+    }
+
+    /// Reads the superblocks of these members: one that gives no copy of it has failed.
+    fn prove_readable(&mut self, members: u32, clock: &dyn Clock) -> Result<(), Failed> {
+        let members = (0..32).filter(|member| members & (1 << member) != 0);
+        let copies: Vec<(u8, Vec<u64>)> = members
+            .filter_map(|member| Some((member, self.get(member)?.device().size_bytes())))
+            .map(|(member, bytes)| {
+                let copies = (0..SUPERBLOCK_COPIES).map(|copy| copy_offset(copy, bytes));
+                (member, copies.collect())
+            })
+            .collect();
+        let places: Vec<(u8, &[u64])> = copies.iter().map(|(it, at)| (*it, &**at)).collect();
+        self.read_ahead(Expected { places: &places, len: SUPERBLOCK_BYTES }, clock)?;
+        let proved = copies.iter().try_for_each(|(member, copies)| {
+            let Some(lane) = self.get(*member) else { return Ok(()) };
+            let mut page = [0; SUPERBLOCK_BYTES];
+            let mut read = copies.iter().map(|&copy| lane.read_at(copy, &mut page));
+            let first = read.next().expect("a superblock has copies");
+            let failed = first.err().filter(|_| !read.any(|it| it.is_ok()));
+            failed.map_or(Ok(()), |error| Err(Failed::of(*member, error)))
+        });
+        self.iter_mut().for_each(|(_, lane)| lane.forget());
+        proved.and_then(|()| self.failure())
     }
 
     /// Members that do not answer, while nobody does, are not waited for any longer: whoever asks

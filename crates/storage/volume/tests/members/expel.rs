@@ -92,6 +92,37 @@ fn a_member_that_fails_while_the_volume_is_opened_is_left_out_and_named() {
     }
 }
 
+/// What cannot be read is no proof that nothing is there: no mount writes over it.
+#[test]
+fn a_member_that_fails_anywhere_in_a_mount_costs_nothing_that_was_acknowledged() {
+    for (data, parity) in [(2, 1), (4, 1)] {
+        let mut ring = Ring::new(data, parity);
+        let mut writer = ring.mount();
+        ring.append(&mut writer, 20).unwrap();
+        ring.disks[1].add_rule(Rule::new(Fault::Error, MUTATIONS));
+        ring.append(&mut writer, 20).unwrap();
+        writer.drain(&ring.timeline).unwrap();
+        let acknowledged = writer.acknowledged();
+        drop(writer);
+        ring.disks[1].clear_rules();
+        for operations in [&[Operation::Read][..], OPERATIONS] {
+            // For good, and only for a while.
+            for (after, times) in (0..90).flat_map(|after| [(after, u64::MAX), (after, 3)]) {
+                let disks: Vec<Modelled> =
+                    ring.disks.iter().map(|disk| disk.crash(Crash::Kill)).collect();
+                let rule = Rule::new(Fault::Error, operations).after(after).times(times);
+                disks[2].add_rule(rule);
+                drop(mount_members(opened(&disks), &[], &Opener::alone(&ring.timeline)));
+                disks[2].clear_rules();
+                let again = mount(boxed(&disks), &Opener::alone(&ring.timeline));
+                assert!(again.is_ok(), "{data}+{parity}, after {after}, {times} times: {again:?}");
+                drop(again);
+                ring.check(&disks, acknowledged);
+            }
+        }
+    }
+}
+
 #[test]
 fn nobody_goes_on_with_fewer_members_than_data_columns() {
     for is_recorded in [false, true] {
