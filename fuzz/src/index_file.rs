@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 use format::checksum::crc32c;
 use format::head::{StripeId, VolumeId};
-use format::slice::{PieceId, PieceSpan, Slice};
+use format::session_row::{PieceId, PieceSpan, SessionRow};
 use index::{Columns, Needed, Segment, SegmentMeta};
 use units::Timestamp;
 use wire::{Address, FiveTuple, Protocol};
@@ -26,7 +26,7 @@ const TABLE_CRC: usize = 48;
 const FOOTER_CRC: usize = 52;
 const CRC: usize = 60;
 
-fn row(number: u8) -> Slice {
+fn row(number: u8) -> SessionRow {
     let address = |last| Address::V4([10, 0, 0, last].into());
     let tuple = FiveTuple {
         orig: address(number),
@@ -36,7 +36,7 @@ fn row(number: u8) -> Slice {
         proto: Protocol::TCP,
     };
     let start = Timestamp(1_795_171_222_000_000_000 + i64::from(number));
-    let mut row = Slice::new(tuple, start);
+    let mut row = SessionRow::new(tuple, start);
     row.orig.packets = 1 + u64::from(number);
     row.names.sni = Some(format!("www{}.example", number % 3));
     row.names.dns_names = (0..number % 4).map(|at| format!("n{at}.example")).collect();
@@ -57,7 +57,7 @@ fn whole(rows: u8) -> &'static [u8] {
     file.get_or_init(|| {
         let stripe = |sequence| StripeId { sequence, sub: 0 };
         let meta = SegmentMeta::new(VolumeId([7; 16]), 3, stripe(70), stripe(90));
-        let rows: Vec<Slice> = (0..count).map(row).collect();
+        let rows: Vec<SessionRow> = (0..count).map(row).collect();
         index::encode(&meta, &rows).expect("rows can be encoded").parquet
     })
 }
@@ -147,7 +147,7 @@ fn read(segment: Option<Segment>) {
     let summary = segment.summary();
     assert!(summary.is_in_range() && summary.sessions == segment.row_count());
     let mut rows = 0;
-    let mut visit = |row, slice: Slice| {
+    let mut visit = |row, slice: SessionRow| {
         assert!(row < segment.row_count(), "rows are numbered within the segment");
         assert!(slice.pieces.iter().all(|span| span.begin <= span.end), "a place has an end");
         rows += 1;

@@ -10,7 +10,7 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
 use extract::{Found, Held};
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use query::{FIELDS, Field, Kind, Reading, cipher_name, tls_version_name};
 
 /// Fields of queries that have two values in a row; their halves are columns.
@@ -33,7 +33,7 @@ const NAMED: [(&str, ReadName); 2] = [
 /// The stored columns by which they are read.
 const NAMED_BY: [&str; 2] = ["tls_version", "tls_cipher"];
 
-type ReadName = fn(&Slice) -> Option<&'static str>;
+type ReadName = fn(&SessionRow) -> Option<&'static str>;
 
 /// A column of the table.
 #[derive(Clone, Copy)]
@@ -134,7 +134,7 @@ impl SessionColumns {
     }
 
     fn batch(&self, rows: &[Found]) -> Result<RecordBatch, ArrowError> {
-        let slices: Vec<&Slice> = rows.iter().map(|row| &row.session).collect();
+        let slices: Vec<&SessionRow> = rows.iter().map(|row| &row.session).collect();
         let column = |source: &Source| match source {
             Source::Stored(name) => {
                 index::column_of(name, &slices).expect("the schema has this column")

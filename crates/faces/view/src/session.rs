@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use extract::{Found, Held, SessionStart};
-use format::slice::{Direction, Slice, SourceNames};
+use format::session_row::{Direction, SessionRow, SourceNames};
 use query::{cipher_name, tls_version_name};
 use serde::Deserialize;
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -122,7 +122,7 @@ fn syn(side: &Direction) -> Option<&TcpOptions> {
     side.syn_options.as_ref()
 }
 
-pub(crate) fn has_ports(slice: &Slice) -> bool {
+pub(crate) fn has_ports(slice: &SessionRow) -> bool {
     slice.tuple.proto.has_ports()
 }
 
@@ -304,7 +304,7 @@ pub fn csv_line(row: &Found) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use format::slice::{Names, State};
+    use format::session_row::{Names, State};
     use units::Timestamp;
     use wire::{App, AppBy, FiveTuple, Protocol, Recognised};
 
@@ -324,7 +324,7 @@ pub(crate) mod tests {
             http_status: vec![200, 404],
             ..Names::default()
         };
-        let session = Slice {
+        let session = SessionRow {
             vlan: [Some(7), None],
             end: Timestamp(1_500_000_000),
             orig: Direction { packets: 2, frame_bytes: 1000, ..Direction::default() },
@@ -334,7 +334,7 @@ pub(crate) mod tests {
             handshake_ns: Some(5),
             app: Some(Recognised { app: App::Http, by: AppBy::Content }),
             names: names.into(),
-            ..Slice::new(tuple, Timestamp(0))
+            ..SessionRow::new(tuple, Timestamp(0))
         };
         Found {
             id: "9.0-1".to_owned(),

@@ -4,7 +4,7 @@
 /// Names found in the traffic. Lists hold distinct values in the order seen, bounded by `app`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Names {
-    /// What the parser that filled these names reads; a row has it in `Slice::app`, not here.
+    /// What the parser that filled these names reads; a row has it in `SessionRow::app`, not here.
     pub app: Option<&'static str>,
     /// TLS server name (RFC 6066).
     pub sni: Option<String>,

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use anyhow::Result;
 use capture::{FileOptions, FileSource, Next, Source};
-use format::slice::PieceId;
+use format::session_row::PieceId;
 use session::PacketView;
 use units::Timestamp;
 use wire::LinkType;

@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use format::head::{StripeId, VolumeId};
 use index::SegmentMeta;
 use serde_json::json;
-use session::{Config, PacketView, Slice, Table};
+use session::{Config, PacketView, SessionRow, Table};
 use units::number::real;
 use units::{Random, Timestamp};
 use wire::{Decoded, LinkType, decode_into};
@@ -155,7 +155,8 @@ fn measure(
 
 /// What it costs to turn the sessions' rows into a segment's file.
 fn encode(outcome: &mut Outcome, opening: &Packets, packets: &Packets) -> Result<()> {
-    let (mut table, mut rows): (Table, Vec<Slice>) = (Table::new(Config::default(), 1), Vec::new());
+    let (mut table, mut rows): (Table, Vec<SessionRow>) =
+        (Table::new(Config::default(), 1), Vec::new());
     table.push_all(opening.views(), &mut rows);
     table.push_all(packets.views_from(opening.piece_count()), &mut rows);
     table.finish(&mut rows);

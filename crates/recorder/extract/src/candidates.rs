@@ -7,7 +7,7 @@
 
 use core::ops::RangeInclusive;
 
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use query::{Part, Query, Required};
 use units::Timestamp;
 
@@ -16,7 +16,7 @@ use crate::known::Known;
 use crate::scan::{Identity, RowId};
 
 /// Where a row stands among those of its session, as far as it tells.
-pub(crate) fn part_of(row: &Slice) -> Part {
+pub(crate) fn part_of(row: &SessionRow) -> Part {
     Part { is_first: row.start <= row.session_start, is_last: !row.continues }
 }
 
@@ -61,7 +61,7 @@ impl<'q> Question<'q> {
     }
 
     /// Whether a row is of a session that may match, in a search without a first look.
-    pub(crate) fn accepts(&self, id: RowId, row: &Slice, by_id: bool) -> bool {
+    pub(crate) fn accepts(&self, id: RowId, row: &SessionRow, by_id: bool) -> bool {
         match part_of(row) {
             Part::WHOLE => self.query.matches(row, &ids_of(id, by_id)),
             _ => self.begins_in_time(row) && self.query.may_match(row, &[], None),
@@ -80,7 +80,7 @@ impl<'q> Question<'q> {
 
     /// Whether a first look is for this row: it has what only sessions that match have, or is of a
     /// session that may be alive when the times begin.
-    pub(crate) fn looks_for(&self, id: RowId, row: &Slice, by_id: bool) -> bool {
+    pub(crate) fn looks_for(&self, id: RowId, row: &SessionRow, by_id: bool) -> bool {
         let (part, ids) = (part_of(row), ids_of(id, by_id));
         if !self.is_by_rare {
             let is_earlier = part != Part::WHOLE && row.session_start < self.from;
@@ -98,13 +98,13 @@ impl<'q> Question<'q> {
     }
 
     /// The session of several rows that a look has found by `row`, and until when it has any.
-    pub(crate) fn life_of(&self, row: &Slice) -> Option<(Identity, Timestamp)> {
+    pub(crate) fn life_of(&self, row: &SessionRow) -> Option<(Identity, Timestamp)> {
         // Names are in all later rows; an id is in one.
         let end = if self.named.is_some() { Timestamp::MAX } else { row.end };
         (part_of(row) != Part::WHOLE).then(|| (Identity::of(row), end))
     }
 
-    fn begins_in_time(&self, row: &Slice) -> bool {
+    fn begins_in_time(&self, row: &SessionRow) -> bool {
         row.session_start <= self.to
     }
 }
@@ -135,7 +135,7 @@ impl Candidates<'_> {
     }
 
     /// The answer is the same for all rows of a session of several.
-    pub(crate) fn accepts(&self, id: RowId, row: &Slice, by_id: bool) -> bool {
+    pub(crate) fn accepts(&self, id: RowId, row: &SessionRow, by_id: bool) -> bool {
         let Question { from, is_by_rare, .. } = self.question;
         if part_of(row) != Part::WHOLE && (is_by_rare || row.session_start < from) {
             return self.known.contains(&Identity::of(row));

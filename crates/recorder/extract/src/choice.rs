@@ -4,7 +4,7 @@
 use core::ops::{ControlFlow, RangeInclusive};
 use std::collections::{BTreeMap, BTreeSet};
 
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use index::Columns;
 use query::Query;
 use units::Timestamp;
@@ -14,10 +14,10 @@ use crate::archive::Archive;
 use crate::find::Event;
 use crate::joiner::Show;
 use crate::known::Known;
+use crate::packet_reader::columns;
 use crate::request::{Request, SessionIds};
 use crate::scan::{Identity, Scan, Step, Wanted};
 use crate::sessions::{Sessions, Told, columns_with};
-use crate::taking::columns;
 use crate::walk::Notes;
 use crate::windows::Windows;
 
@@ -77,7 +77,7 @@ impl Admitted {
     }
 
     /// Whether the session of a row is let through.
-    pub(crate) fn admits(&mut self, row: &Slice) -> bool {
+    pub(crate) fn admits(&mut self, row: &SessionRow) -> bool {
         let Some(limit) = self.limit else { return true };
         let identity = Identity::of(row);
         let count = u64::try_from(self.known.len()).expect("lengths fit 64 bits");

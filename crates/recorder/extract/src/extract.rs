@@ -15,9 +15,9 @@ use crate::explain::{Explain, Stopwatch};
 use crate::losses::Losses;
 use crate::met::NamesMet;
 use crate::output::{Outputs, Target};
+use crate::packet_reader::PacketReader;
 use crate::request::Request;
 use crate::statement::{Asked, Manifest};
-use crate::taking::Taking;
 use crate::walk::Notes;
 use crate::{Error, Options};
 
@@ -82,15 +82,15 @@ pub(crate) fn run<'a>(
     let mut notes = Notes::default();
     notes.explain.open_ns = watch.lap();
     let outputs = Outputs::begin(target, request)?;
-    let taking = Taking::new(request, archive.expired, outputs, telling, watch);
-    let mut taking = taking.with_memory(archive.merge);
-    let flow = if request.is_everything() && !taking.is_by_session() {
-        taking.everything(archive, &mut notes)?
+    let packets = PacketReader::new(request, archive.expired, outputs, telling, watch);
+    let mut packets = packets.with_memory(archive.merge);
+    let flow = if request.is_everything() && !packets.is_by_session() {
+        packets.everything(archive, &mut notes)?
     } else {
-        taking.sessions(archive, request, &mut notes)?
+        packets.sessions(archive, request, &mut notes)?
     };
     let volume = archive.volume();
-    let done = taking.finish(flow, &mut notes)?;
+    let done = packets.finish(flow, &mut notes)?;
     notes.completeness.erased_through = archive.erased_through(&done.times);
     // Packets around sessions are asked for by their times, others by those of the query.
     let (from, to) = request.query.time_range();

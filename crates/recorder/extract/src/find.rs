@@ -4,7 +4,7 @@
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use index::Columns;
 use query::Query;
 use units::Clock;
@@ -45,7 +45,7 @@ pub struct Found {
     /// Ids of all its rows.
     pub rows: Vec<String>,
     /// Its rows as one: sums of the counters, names and state of the last, all pieces.
-    pub session: Slice,
+    pub session: SessionRow,
     /// Community id, where there is IP.
     pub community_id: Option<CommunityId>,
     /// Whether its packets can be had.
@@ -209,7 +209,7 @@ pub fn find_rows(
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RowEvent<'a> {
     /// A row that matches.
-    Row(&'a Slice),
+    Row(&'a SessionRow),
     /// As [`Event::Searched`].
     Searched {
         /// Those done.

@@ -13,9 +13,9 @@ use crate::explain::Stopwatch;
 use crate::extract::{Progress, Telling};
 use crate::merge::MergeMemory;
 use crate::output::{Outputs, Target};
+use crate::packet_reader::PacketReader;
 use crate::request::Request;
 use crate::slots::Place;
-use crate::taking::Taking;
 use crate::walk::{Notes, each_data_stripe};
 use crate::{Error, Options};
 
@@ -38,14 +38,14 @@ pub fn follow(
     let mut progress = |_: &Progress| ControlFlow::Continue(());
     let telling = Telling { progress: &mut progress, losses: None };
     let watch = Stopwatch::start(clock);
-    let taking = Taking::new(request, units::Timestamp::MIN, outputs, telling, watch);
+    let packets = PacketReader::new(request, units::Timestamp::MIN, outputs, telling, watch);
     // All that is found in one look is handed out with it.
     let most_bytes = options.merge.ring_order_bytes;
-    let mut taking = taking.with_memory(MergeMemory { most_bytes, ..options.merge });
+    let mut packets = packets.with_memory(MergeMemory { most_bytes, ..options.merge });
     let mut notes = Notes::default();
-    while go_on().is_continue() && !taking.is_gone() {
+    while go_on().is_continue() && !packets.is_gone() {
         let archive = Archive::without_index(options, clock.realtime())?;
-        taking.expire(archive.expired);
+        packets.expire(archive.expired);
         let newest = newest(&archive);
         if newest <= seen {
             clock.sleep_until(clock.boottime_ns() + LOOK_NS);
@@ -60,15 +60,15 @@ pub fn follow(
         let is_new = |stripe| Some(stripe) > seen && Some(stripe) <= newest;
         let flow =
             each_data_stripe(&archive, &places, &mut notes, &is_new, &mut |stripe, notes| {
-                taking.all_of(stripe, notes)
+                packets.all_of(stripe, notes)
             })?;
-        taking.hand_out()?;
+        packets.hand_out()?;
         if flow.is_break() {
             break;
         }
         seen = newest;
     }
-    let done = taking.finish(ControlFlow::Continue(()), &mut notes)?;
+    let done = packets.finish(ControlFlow::Continue(()), &mut notes)?;
     // What comes while it is recorded comes in the order of the ring, as documented.
     notes.completeness.disorder = Disorder::default();
     done.outputs.finish(&notes.completeness.to_string())?;

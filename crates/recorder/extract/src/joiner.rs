@@ -7,7 +7,7 @@
 use core::ops::ControlFlow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use query::Query;
 use units::Timestamp;
 use wire::CommunityId;
@@ -170,7 +170,7 @@ impl<'q> Joiner<'q> {
         ControlFlow::Continue(())
     }
 
-    fn add(&mut self, id: RowId, row: Slice, show: &mut Show<'_>) -> ControlFlow<()> {
+    fn add(&mut self, id: RowId, row: SessionRow, show: &mut Show<'_>) -> ControlFlow<()> {
         let (identity, continues) = (Identity::of(&row), row.continues);
         if self.done.contains(&identity) {
             return ControlFlow::Continue(());
@@ -232,7 +232,7 @@ impl<'q> Joiner<'q> {
 }
 
 /// The session of a first row, in a volume that holds stripes from `tail` on.
-pub(crate) fn found(id: RowId, session: Slice, (tail, is_indexed): (u64, bool)) -> Found {
+pub(crate) fn found(id: RowId, session: SessionRow, (tail, is_indexed): (u64, bool)) -> Found {
     Found {
         id: id.to_string(),
         rows: vec![id.to_string()],
@@ -243,7 +243,7 @@ pub(crate) fn found(id: RowId, session: Slice, (tail, is_indexed): (u64, bool)) 
     }
 }
 
-fn held(row: &Slice, tail: u64) -> Held {
+fn held(row: &SessionRow, tail: u64) -> Held {
     let retired = row.pieces.iter().filter(|span| span.piece.sequence < tail).count();
     match retired {
         0 => Held::Held,

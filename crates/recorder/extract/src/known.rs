@@ -101,7 +101,7 @@ impl Alive {
 
 #[cfg(test)]
 mod tests {
-    use format::slice::Slice;
+    use format::session_row::SessionRow;
     use wire::{Address, FiveTuple, Protocol};
 
     use super::*;
@@ -109,7 +109,7 @@ mod tests {
     fn session(port: u16, start: i64) -> Identity {
         let (orig, resp) = (Address::None, Address::None);
         let tuple = FiveTuple { orig, resp, orig_port: port, resp_port: 0, proto: Protocol::UDP };
-        Identity::of(&Slice::new(tuple, Timestamp(start)))
+        Identity::of(&SessionRow::new(tuple, Timestamp(start)))
     }
 
     #[test]

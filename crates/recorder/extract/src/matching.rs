@@ -7,7 +7,7 @@
 use core::ops::{Range, RangeInclusive};
 use std::collections::BTreeMap;
 
-use format::slice::{PieceId, PieceSpan, Slice};
+use format::session_row::{PieceId, PieceSpan, SessionRow};
 use session::Key;
 use units::Timestamp;
 use wire::FiveTuple;
@@ -37,7 +37,7 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    pub(crate) fn new(id: RowId, slice: &Slice) -> Self {
+    pub(crate) fn new(id: RowId, slice: &SessionRow) -> Self {
         let session = Identity::of(slice);
         Self { id, session, tuple: slice.tuple }
     }
@@ -90,7 +90,7 @@ impl Matching {
     pub(crate) fn add(
         &mut self,
         owner: Owner,
-        slice: &Slice,
+        slice: &SessionRow,
         vlan_in_key: bool,
         (slots, tail): (&RangeInclusive<u64>, u64),
     ) -> u64 {

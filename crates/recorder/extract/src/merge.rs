@@ -12,7 +12,7 @@ use core::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use format::slice::PieceId;
+use format::session_row::PieceId;
 use units::Timestamp;
 
 use crate::Error;
@@ -43,7 +43,7 @@ struct Queued {
     timestamp: Timestamp,
     /// Where its block begins in its piece.
     place: u32,
-    lane: u32,
+    input: u32,
     /// Its bytes in the run.
     begin: u32,
     len: u32,
@@ -82,7 +82,7 @@ impl Run {
 /// The first packet of a run, and where the run is.
 type Front = ((Timestamp, PieceId, u32), usize);
 
-/// Takes a packet's lane, time and bytes.
+/// Takes a packet's input, time and bytes.
 pub(crate) type Emit<'e> = &'e mut dyn FnMut(usize, Timestamp, &[u8]) -> Result<(), Error>;
 
 /// Packets on their way out.
@@ -122,7 +122,7 @@ impl Merger {
     /// `encode` appends its bytes.
     pub(crate) fn push(
         &mut self,
-        lane: usize,
+        input: usize,
         (timestamp, place): (Timestamp, u32),
         encode: impl FnOnce(&mut Vec<u8>) -> Result<(), Error>,
     ) -> Result<(), Error> {
@@ -132,7 +132,7 @@ impl Merger {
         self.open.packets.push(Queued {
             timestamp,
             place,
-            lane: u32::try_from(lane).expect("each lane has a description in memory"),
+            input: u32::try_from(input).expect("each input has a description in memory"),
             begin: length(begin),
             len: length(self.open.bytes.len() - begin),
         });
@@ -188,9 +188,9 @@ impl Merger {
             let packet = run.packets.get(run.next).expect("a run in front has a packet");
             let begin = usize::try_from(packet.begin).expect("addresses have 32 bits at least");
             let len = usize::try_from(packet.len).expect("addresses have 32 bits at least");
-            let lane = usize::try_from(packet.lane).expect("addresses have 32 bits at least");
+            let input = usize::try_from(packet.input).expect("addresses have 32 bits at least");
             let bytes = run.bytes.get(begin..begin + len).expect("its bytes are held");
-            emit(lane, time, bytes)?;
+            emit(input, time, bytes)?;
             run.next += 1;
             if let Some(front) = run.front() {
                 *top = Reverse((front, place));
@@ -221,9 +221,9 @@ mod tests {
     type Left = Vec<(i64, u64)>;
 
     fn emit(out: &mut Left) -> impl FnMut(usize, Timestamp, &[u8]) -> Result<(), Error> {
-        |lane, time, bytes| {
+        |input, time, bytes| {
             let number = u64::from_le_bytes(bytes.try_into().unwrap());
-            assert_eq!(u64::try_from(lane).unwrap(), number % 5, "bytes leave by their lane");
+            assert_eq!(u64::try_from(input).unwrap(), number % 5, "bytes leave by their input");
             out.push((time.0, number));
             Ok(())
         }
@@ -236,8 +236,8 @@ mod tests {
                 out.extend_from_slice(&next.to_le_bytes());
                 Ok(())
             };
-            let lane = usize::try_from(*next % 5).unwrap();
-            merger.push(lane, (Timestamp(time), place), encode).unwrap();
+            let input = usize::try_from(*next % 5).unwrap();
+            merger.push(input, (Timestamp(time), place), encode).unwrap();
             *next += 1;
         }
         let piece = PieceId { sequence, sub: 0, column: 0 };

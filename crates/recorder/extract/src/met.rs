@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use index::SegmentMeta;
 
 use crate::completeness::Completeness;
@@ -28,7 +28,7 @@ impl NamesMet {
     }
 
     /// Those of rows that no index has.
-    pub(crate) fn add_rows(&mut self, rows: &[Slice]) {
+    pub(crate) fn add_rows(&mut self, rows: &[SessionRow]) {
         for source in rows.iter().filter_map(|row| row.source.as_deref()) {
             put(&mut self.interfaces, source.interface.iter());
             put(&mut self.recordings, source.recording.iter());

@@ -12,7 +12,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use format::head::StripeId;
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use index::Columns;
 use query::{Part, Query};
 use units::Timestamp;
@@ -245,7 +245,7 @@ impl<'q> Newest<'q> {
         }
     }
 
-    fn add(&mut self, id: RowId, row: Slice) {
+    fn add(&mut self, id: RowId, row: SessionRow) {
         let (identity, is_whole) = (Identity::of(&row), part_of(&row) == Part::WHOLE);
         let next = found(id, row, (self.tail, self.is_indexed));
         match self.part.entry(identity) {

@@ -1,6 +1,6 @@
 //! Writing pcapng or pcap, hashed on the way.
 //!
-//! Interfaces are numbered as they come: *lanes*. A pcapng output describes each in front of its
+//! Interfaces are numbered as they come: *inputs*. A pcapng output describes each in front of its
 //! first packet; its packets are the blocks of the volume with another interface number. A reader
 //! that goes away is an orderly end.
 
@@ -96,7 +96,7 @@ struct Stream<'a> {
     buffer: Vec<u8>,
     hashing: Hashing,
     /// Interfaces so far.
-    lanes: u32,
+    inputs: u32,
     packets: u64,
     bytes: u64,
     /// Latest packet.
@@ -112,8 +112,8 @@ impl<'a> Stream<'a> {
 
     fn new(to: Box<dyn Write + 'a>, link_type: Option<LinkType>, hashing: Hashing) -> Self {
         let (buffer, latest) = (Vec::new(), Timestamp::MIN);
-        let (lanes, packets, bytes, gone) = (0, 0, 0, false);
-        Self { to, link_type, buffer, hashing, lanes, packets, bytes, latest, gone }
+        let (inputs, packets, bytes, gone) = (0, 0, 0, false);
+        Self { to, link_type, buffer, hashing, inputs, packets, bytes, latest, gone }
     }
 
     /// Begins a pcapng section, which says in a comment what it is.
@@ -168,7 +168,7 @@ const HARMLESS: [u16; 3] =
     [OptionCode::INTERFACE_NAME, OptionCode::INTERFACE_SPEED, OptionCode::INTERFACE_RESOLUTION];
 
 /// An interface in an output.
-struct Lane {
+struct MergeInput {
     link_type: LinkType,
     /// The link type of its output, where that is another one.
     made: Option<LinkType>,
@@ -207,7 +207,7 @@ pub(crate) struct Outputs<'a> {
     anonymiser: Option<Anonymiser>,
     /// Bytes gathered of all sessions.
     gathered: usize,
-    lanes: Vec<Lane>,
+    inputs: Vec<MergeInput>,
 }
 
 impl<'a> Outputs<'a> {
@@ -235,7 +235,7 @@ impl<'a> Outputs<'a> {
             },
             anonymiser: request.anonymiser.clone(),
             gathered: 0,
-            lanes: Vec::new(),
+            inputs: Vec::new(),
         };
         if let (Form::Pcapng, Some(stream)) = (&outputs.form, outputs.streams.first_mut()) {
             stream.begin(&outputs.comment)?;
@@ -271,8 +271,8 @@ impl<'a> Outputs<'a> {
     }
 
     /// A further interface, described by `description` (see [`describe`]), in the output of a
-    /// session where each has its own; its number is the next lane.
-    pub(crate) fn add_lane(
+    /// session where each has its own; its number is the next input.
+    pub(crate) fn add_input(
         &mut self,
         link_type: LinkType,
         description: &[u8],
@@ -287,10 +287,10 @@ impl<'a> Outputs<'a> {
             self.streams.get_mut(stream).expect("it was opened").put(description)?;
         }
         let of_stream = self.streams.get_mut(stream).expect("it was opened");
-        let number = of_stream.lanes;
-        of_stream.lanes += 1;
+        let number = of_stream.inputs;
+        of_stream.inputs += 1;
         let made = of_stream.link_type.filter(|&own| own != link_type);
-        self.lanes.push(Lane { link_type, made, stream, number, latest: Timestamp::MIN });
+        self.inputs.push(MergeInput { link_type, made, stream, number, latest: Timestamp::MIN });
         Ok(())
     }
 
@@ -315,26 +315,26 @@ impl<'a> Outputs<'a> {
         Ok(0)
     }
 
-    /// The bytes of a packet of `lane` in this form, appended to `out`.
+    /// The bytes of a packet of `input` in this form, appended to `out`.
     pub(crate) fn encode(
         &mut self,
-        lane: usize,
+        input: usize,
         dressed: &Dressed<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         let &Dressed { block, packet, comment } = dressed;
-        let lane = self.lanes.get_mut(lane).expect("lanes are added before their packets");
-        lane.latest = packet.timestamp.max(lane.latest);
+        let input = self.inputs.get_mut(input).expect("inputs are added before their packets");
+        input.latest = packet.timestamp.max(input.latest);
         let is_anonymous = self.anonymiser.is_some();
         let data = match &mut self.anonymiser {
-            Some(anonymiser) => anonymiser.packet(lane.link_type, packet.data)?,
+            Some(anonymiser) => anonymiser.packet(input.link_type, packet.data)?,
             None => packet.data,
         };
         if matches!(self.form, Form::Pcapng | Form::BySession(_)) {
             if is_anonymous || comment.is_some() {
                 let options = options_of(packet, comment, is_anonymous);
                 let fields = EnhancedPacketFields {
-                    interface: lane.number,
+                    interface: input.number,
                     time: packet.timestamp.0.cast_unsigned(),
                     original_len: packet.original_len,
                     options: &options,
@@ -345,17 +345,17 @@ impl<'a> Outputs<'a> {
             let at = out.len() + INTERFACE_AT;
             out.extend_from_slice(block);
             let place = out.get_mut(at..at + 4).expect("a block has fixed fields");
-            place.copy_from_slice(&lane.number.to_le_bytes());
+            place.copy_from_slice(&input.number.to_le_bytes());
             return Ok(());
         }
         let outside = Error::PcapTime(packet.timestamp);
         let seconds = u32::try_from(packet.timestamp.unix_seconds()).map_err(|_| outside)?;
         let nanos = u32::try_from(packet.timestamp.subsecond_nanos()).expect("below a second");
         let length = |bytes: &[u8]| u32::try_from(bytes.len()).expect("shorter than a piece");
-        let (made, header_len, behind) = match lane.made {
+        let (made, header_len, behind) = match input.made {
             None => ([0; MADE_HEADER_BYTES_MAX], 0, data),
             Some(link_type) => {
-                let behind = network_layer(lane.link_type, data);
+                let behind = network_layer(input.link_type, data);
                 let made = behind.and_then(|(carried, _)| made_header(link_type, carried));
                 let (Some((_, behind)), Some((header, len))) = (behind, made) else {
                     self.unfit_packets = self.unfit_packets.saturating_add(1);
@@ -395,7 +395,7 @@ impl<'a> Outputs<'a> {
     /// Writes a packet as encoded, unless it would be one too many.
     pub(crate) fn emit(
         &mut self,
-        lane: usize,
+        input: usize,
         timestamp: Timestamp,
         encoded: &[u8],
     ) -> Result<(), Error> {
@@ -411,8 +411,8 @@ impl<'a> Outputs<'a> {
             return Ok(());
         }
         (self.packets, self.bytes) = (packets, bytes);
-        let lane = self.lanes.get(lane).expect("lanes are added before their packets");
-        let stream = self.streams.get_mut(lane.stream).expect("a lane has its stream");
+        let input = self.inputs.get(input).expect("inputs are added before their packets");
+        let stream = self.streams.get_mut(input.stream).expect("a input has its stream");
         stream.packets += 1;
         self.disorder.note(stream.latest, timestamp);
         stream.latest = stream.latest.max(timestamp);
@@ -457,11 +457,11 @@ impl<'a> Outputs<'a> {
     /// Ends the outputs; in pcapng each interface ends with `statement` as a comment.
     pub(crate) fn finish(mut self, statement: &str) -> Result<Vec<OutputSummary>, Error> {
         if matches!(self.form, Form::Pcapng | Form::BySession(_)) {
-            for Lane { stream, number, latest, .. } in &self.lanes {
+            for MergeInput { stream, number, latest, .. } in &self.inputs {
                 let (mut options, mut block) = (Vec::new(), Vec::new());
                 put_comment(&mut options, statement);
                 put_interface_statistics(&mut block, *number, latest.0.cast_unsigned(), &options);
-                self.streams.get_mut(*stream).expect("a lane has its stream").put(&block)?;
+                self.streams.get_mut(*stream).expect("a input has its stream").put(&block)?;
             }
         }
         if let (Form::Pcap, Some(stream)) = (&self.form, self.streams.first_mut())
@@ -536,7 +536,7 @@ mod tests {
         let request = Request::new(&all, "");
         let mut outputs = Outputs::begin(Target::Pcap(&mut file), &request).unwrap();
         for link_type in [LinkType::ETHERNET, LinkType::RAW, LinkType::IEEE802_11] {
-            outputs.add_lane(link_type, &[], None).unwrap();
+            outputs.add_input(link_type, &[], None).unwrap();
         }
         let data = [0x45, 0, 0, 20];
         let packet = StoredPacket {

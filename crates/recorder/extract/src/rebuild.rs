@@ -14,10 +14,10 @@ use bytes::Bytes;
 use device::Pool;
 use format::directory::Gap;
 use format::head::{Head, StripeId};
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use host::SystemClock;
 use index::{Columns, Encoded, LeftOut, Segment};
-use indexer::{Closing, Event, Lane, Owner, Piece, Rest, Setup, Stripe, Taken, Times};
+use indexer::{Closing, Event, Owner, Piece, Rest, RunKind, Setup, Stripe, Taken, Times};
 use session::Config;
 use units::Timestamp;
 
@@ -57,7 +57,7 @@ pub(crate) struct Stretch {
     pub(crate) epoch: u32,
     pub(crate) first: StripeId,
     /// In the order of their start, as a segment has them.
-    pub(crate) rows: Vec<Slice>,
+    pub(crate) rows: Vec<SessionRow>,
     pub(crate) packets: u64,
     pub(crate) gaps: Vec<Gap>,
     /// The Parquet file of the segment, if all of its stripes are in it.
@@ -255,11 +255,11 @@ impl<'a> Builder<'a> {
         let (buffer, column) = (buffer.freeze(), stripe.head.piece.column);
         let (memory, starts) = (0, Vec::new());
         self.owner.push(Stripe {
-            lane: Lane::Live,
+            run_kind: RunKind::Live,
             id,
             epoch: stripe.head.stripe.epoch,
             is_late: false,
-            is_in_a_hurry: false,
+            without_names: false,
             packets,
             times: times_of(stripe.head),
             slot_cid: None,
@@ -346,7 +346,7 @@ impl<'a> Builder<'a> {
         let whole = self.is_segment.then_some((self.part.first, self.part.last));
         let (first, last) = whole.unwrap_or((open.first, open.last));
         let closing = Closing {
-            lane: Lane::Live,
+            run_kind: RunKind::Live,
             first,
             last,
             epoch: open.epoch,

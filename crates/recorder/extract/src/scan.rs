@@ -10,7 +10,7 @@ use std::thread;
 
 use format::directory::SegmentEntry;
 use format::head::StripeId;
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use index::{Columns, LookUp, Needed, Segment};
 use query::{Query, Required};
 use units::Timestamp;
@@ -96,7 +96,7 @@ impl Identity {
         "session_age_ns",
     ];
 
-    pub(crate) fn of(row: &Slice) -> Self {
+    pub(crate) fn of(row: &SessionRow) -> Self {
         // Written later, the first rows of a session may have been seen from the other side.
         let (tuple, _) = row.tuple.canonical();
         Self { tuple, vlan: row.vlan, start: row.session_start }
@@ -257,7 +257,7 @@ impl Wanted<'_> {
         }
     }
 
-    fn accepts(&self, id: RowId, row: &Slice, by_id: bool) -> bool {
+    fn accepts(&self, id: RowId, row: &SessionRow, by_id: bool) -> bool {
         match self {
             Self::Query(query) if by_id => query.matches(row, &[id.to_string()]),
             Self::Query(query) => query.matches(row, &[]),
@@ -296,7 +296,7 @@ pub(crate) enum Step {
         vlan_in_key: bool,
     },
     /// A row that is wanted.
-    Row(RowId, Box<Slice>),
+    Row(RowId, Box<SessionRow>),
 }
 
 /// Receives steps.
@@ -323,7 +323,7 @@ struct Found {
     /// Their numbers, ascending; `None` for all.
     matched: Option<Vec<u64>>,
     /// The rows themselves, where they are few.
-    rows: Option<Vec<(u64, Slice)>>,
+    rows: Option<Vec<(u64, SessionRow)>>,
 }
 
 /// One scan over the sessions of a volume.
@@ -506,7 +506,7 @@ impl<'a> Scan<'a> {
     fn fetched(
         &self,
         segment: StripeId,
-        rows: Vec<(u64, Slice)>,
+        rows: Vec<(u64, SessionRow)>,
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Flow {
@@ -546,7 +546,7 @@ impl<'a> Scan<'a> {
         result
     }
 
-    fn step(&self, id: RowId, slice: Slice, notes: &mut Notes, visit: &mut Visit<'_>) -> Flow {
+    fn step(&self, id: RowId, slice: SessionRow, notes: &mut Notes, visit: &mut Visit<'_>) -> Flow {
         if self.archive.catalog.shows(&slice).is_none() {
             return Ok(ControlFlow::Continue(()));
         }

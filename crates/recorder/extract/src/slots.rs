@@ -49,7 +49,7 @@ pub(crate) fn read_slots(
     let threads = THREADS.min(places.len());
     thread::scope(|scope| {
         // Every thread reads each so manyth slot, so the order is that of the threads, in turn.
-        let mut lanes = Vec::new();
+        let mut readers = Vec::new();
         for first in 0..threads {
             let (filled, to_visit) = sync_channel(BUFFERS);
             let (visited, to_fill) = sync_channel(BUFFERS);
@@ -60,11 +60,11 @@ pub(crate) fn read_slots(
             let builder = thread::Builder::new().name("read-slots".to_owned());
             let read = move || read_own(reader, own, &to_fill, &filled);
             builder.spawn_scoped(scope, read).map_err(Error::Thread)?;
-            lanes.push(Lane { to_visit, visited });
+            readers.push(VisitorEnds { to_visit, visited });
         }
-        // Leaving early drops the lanes, which ends the threads.
-        for (place, lane) in places.iter().zip(lanes.iter().cycle()) {
-            let (slots, buffers) = lane.to_visit.recv().expect("a thread reads all of its slots");
+        // Leaving early drops these ends, which ends the threads.
+        for (place, ends) in places.iter().zip(readers.iter().cycle()) {
+            let (slots, buffers) = ends.to_visit.recv().expect("a thread reads all of its slots");
             let columns = slots.into_iter().zip(&buffers);
             let columns = columns.map(|(slot, buffer)| ColumnRead { slot, bytes: buffer });
             let read = SlotRead { sequence: place.sequence, columns: columns.collect() };
@@ -72,7 +72,7 @@ pub(crate) fn read_slots(
                 return Ok(ControlFlow::Break(()));
             }
             // The thread may have ended with its last slot.
-            drop(lane.visited.send(buffers));
+            drop(ends.visited.send(buffers));
         }
         Ok(ControlFlow::Continue(()))
     })
@@ -82,7 +82,7 @@ pub(crate) fn read_slots(
 type Filled = (Vec<Result<Slot, volume::Error>>, Vec<Vec<u8>>);
 
 /// The visitor's ends of a thread's queues.
-struct Lane {
+struct VisitorEnds {
     to_visit: Receiver<Filled>,
     visited: SyncSender<Vec<Vec<u8>>>,
 }

@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::io::{self, Read};
 
 use format::head::VolumeId;
-use format::slice::PieceId;
+use format::session_row::PieceId;
 use units::Timestamp;
 
 use crate::OutputSummary;

@@ -181,14 +181,14 @@ impl TopValue {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use format::slice::Slice;
+    use format::session_row::SessionRow;
     use wire::{FiveTuple, Protocol};
 
     use super::*;
     use crate::find::Held;
 
     /// A row of TCP from 10.0.0.1 to 10.0.0.2 without packets.
-    pub(crate) fn blank_row() -> Slice {
+    pub(crate) fn blank_row() -> SessionRow {
         let address = |last| Address::V4([10, 0, 0, last].into());
         let tuple = FiveTuple {
             orig: address(1),
@@ -197,7 +197,7 @@ pub(crate) mod tests {
             resp_port: 443,
             proto: Protocol::TCP,
         };
-        Slice::new(tuple, Timestamp(0))
+        SessionRow::new(tuple, Timestamp(0))
     }
 
     fn found(sni: Option<&str>, port: u16, bytes: u64) -> Found {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use units::Timestamp;
 
 /// Buckets kept; when the rows span more, two become one.
@@ -34,7 +34,7 @@ impl Default for Traffic {
 
 impl Traffic {
     /// Adds the bytes of a row.
-    pub fn add(&mut self, row: &Slice) {
+    pub fn add(&mut self, row: &SessionRow) {
         let bytes = row.orig.frame_bytes.saturating_add(row.resp.frame_bytes);
         let app = row.app.map(|known| known.app.name());
         let name = app.or_else(|| row.tuple.proto.name()).unwrap_or("other");
@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    fn row(start: i64, end: i64, bytes: u64, app: Option<App>) -> Slice {
+    fn row(start: i64, end: i64, bytes: u64, app: Option<App>) -> SessionRow {
         let mut row = crate::top::tests::blank_row();
         (row.start, row.end) = (Timestamp(start), Timestamp(end));
         row.orig.frame_bytes = bytes;

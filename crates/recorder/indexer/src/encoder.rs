@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 
 use index::{Encoded, EncodedGroup, GROUP_ROWS, GroupEncoder, SegmentMeta};
-use session::Slice;
+use session::SessionRow;
 use units::Timestamp;
 
 /// Row groups that may wait to be encoded: those of the largest segment. Each has about 4 MB.
@@ -31,7 +31,7 @@ struct File {
 struct Group {
     file: Arc<File>,
     number: usize,
-    rows: Vec<Slice>,
+    rows: Vec<SessionRow>,
 }
 
 enum Work {
@@ -54,7 +54,7 @@ struct Queue {
 #[derive(Default)]
 struct Waiting {
     work: VecDeque<Work>,
-    spare: Vec<Vec<Slice>>,
+    spare: Vec<Vec<SessionRow>>,
     /// No packet needs the processors any more.
     is_end_near: bool,
     /// No further group will come.
@@ -182,7 +182,7 @@ impl Encoder {
     }
 
     /// Begins a file. `ended` are rows that came out of the table before, in any order.
-    pub(crate) fn begin(&mut self, ended: Vec<Slice>) -> Result<Rows<'_>, index::Error> {
+    pub(crate) fn begin(&mut self, ended: Vec<SessionRow>) -> Result<Rows<'_>, index::Error> {
         let encoder = GroupEncoder::new()?;
         let file = File { encoder, groups: Mutex::default(), is_encoded: Condvar::new() };
         let group = Vec::new();
@@ -231,12 +231,12 @@ pub(crate) struct Rows<'a> {
     encoder: &'a mut Encoder,
     file: Arc<File>,
     ended: Ended,
-    group: Vec<Slice>,
+    group: Vec<SessionRow>,
     groups: usize,
 }
 
-impl Extend<Slice> for Rows<'_> {
-    fn extend<I: IntoIterator<Item = Slice>>(&mut self, rows: I) {
+impl Extend<SessionRow> for Rows<'_> {
+    fn extend<I: IntoIterator<Item = SessionRow>>(&mut self, rows: I) {
         for row in rows {
             while let Some(earlier) = self.ended.next_until(row.start) {
                 self.push(earlier);
@@ -259,7 +259,7 @@ impl Rows<'_> {
         self.encoder.queue.finish(Work::Finish { file, groups, meta });
     }
 
-    fn push(&mut self, row: Slice) {
+    fn push(&mut self, row: SessionRow) {
         if self.group.capacity() == 0 {
             let spare = self.encoder.queue.lock().spare.pop();
             self.group = spare.unwrap_or_else(|| Vec::with_capacity(GROUP_ROWS));
@@ -279,19 +279,19 @@ impl Rows<'_> {
 
 /// Rows of sessions and slices that ended during the segment.
 struct Ended {
-    rows: Vec<Option<Slice>>,
+    rows: Vec<Option<SessionRow>>,
     /// Their starts, and their places in `rows`.
     order: std::vec::IntoIter<(Timestamp, usize)>,
 }
 
 impl Ended {
-    fn new(rows: Vec<Slice>) -> Self {
+    fn new(rows: Vec<SessionRow>) -> Self {
         let order = index::by_start(&rows).into_iter();
         Self { rows: rows.into_iter().map(Some).collect(), order }
     }
 
     /// The next, if it does not begin after `time`.
-    fn next_until(&mut self, time: Timestamp) -> Option<Slice> {
+    fn next_until(&mut self, time: Timestamp) -> Option<SessionRow> {
         self.order.as_slice().first().filter(|(start, _)| *start <= time)?;
         let (_, at) = self.order.next()?;
         self.rows.get_mut(at).and_then(Option::take)

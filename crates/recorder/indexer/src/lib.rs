@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! owner                                           worker
-//! Owner::push  -- StripeAt: where pieces lie -->  session tables of two lanes
+//! Owner::push  -- StripeAt: where pieces lie -->  session tables of two runs
 //!              <------------------- Taken ------
 //! Owner::close -- Closing: which stripes ----->   rows -> Parquet, on threads of its own
 //! Owner::poll  <-- Segment, its file -----------
@@ -25,21 +25,21 @@ pub const ROW_BYTES_MAX: u64 = 256 << 20;
 const OTHER_BYTES: usize = 256 << 20;
 
 /// Most memory that a worker takes for such sessions, besides what its owner shares with it: the
-/// tables of both lanes and of late stripes, the rows of two open segments and of one that is being
+/// tables of both runs and of late stripes, the rows of two open segments and of one that is being
 /// encoded, and its file.
 pub fn memory_bytes_max(sessions: &session::Config) -> u64 {
-    let tables = sessions.memory_bytes_max() + 2 * lane::late(sessions).memory_bytes_max();
+    let tables = sessions.memory_bytes_max() + 2 * run::late(sessions).memory_bytes_max();
     let tables = u64::try_from(tables + OTHER_BYTES).unwrap_or(u64::MAX);
     tables.saturating_add(4 * ROW_BYTES_MAX)
 }
 
 mod encoder;
 mod faulty;
-mod lane;
 mod launch;
 mod message;
 mod owner;
 mod played;
+mod run;
 mod suspects;
 pub mod untrusted;
 mod worker;
@@ -47,7 +47,7 @@ mod worker;
 pub use faulty::{Fate, Faulty, Seen};
 pub use launch::{Ended, InThread, Launch, Line, Process, Workers};
 pub use message::PARQUET_BYTES_MAX;
-pub use message::{Closing, GaveWay, Lane, Malformed, Rest, Taken, Times};
+pub use message::{Closing, GaveWay, Malformed, Rest, RunKind, Taken, Times};
 pub use owner::{Death, Event, IN_HAND_MAX, Owner, Piece, Setup, Stripe};
 pub use played::{Played, Plays};
 pub use worker::{Memory, WorkerError, serve};

@@ -28,14 +28,14 @@ const LIST_MAX: usize = 4096;
 
 /// Which run of stripes something belongs to; each has a session table and a segment of its own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Lane {
+pub enum RunKind {
     /// Stripes in the order in which they are recorded.
     Live,
     /// Stripes that were left without an index, in their order.
     Past,
 }
 
-impl Lane {
+impl RunKind {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Live, Self::Past];
 }
@@ -79,13 +79,13 @@ pub(crate) struct PieceAt {
 /// A stripe whose packets shall have rows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct StripeAt {
-    pub(crate) lane: Lane,
+    pub(crate) run_kind: RunKind,
     pub(crate) stripe: StripeId,
     pub(crate) epoch: u32,
     /// It comes behind later ones: its sessions are told apart by themselves.
     pub(crate) is_late: bool,
     /// Payload is not looked at for names.
-    pub(crate) is_in_a_hurry: bool,
+    pub(crate) without_names: bool,
     pub(crate) pieces: Vec<PieceAt>,
 }
 
@@ -121,7 +121,7 @@ pub enum Rest {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Closing {
     /// Whose segment.
-    pub lane: Lane,
+    pub run_kind: RunKind,
     /// First stripe: the segment's id.
     pub first: StripeId,
     /// Last stripe.
@@ -150,7 +150,7 @@ pub(crate) enum Request {
     Stripe(StripeAt),
     Close(Closing),
     /// Nothing else needs the processors: so many threads encode.
-    Hurry(u32),
+    UseThreads(u32),
 }
 
 /// What gave way because the room for it was used up, in the order in which it does.
@@ -193,7 +193,7 @@ pub struct Taken {
     pub packets: u64,
     /// Those whose payload was not looked at for names.
     pub unread: u64,
-    /// Rows of its lane's segment that have ended so far.
+    /// Rows of its run_kind's segment that have ended so far.
     pub rows: u64,
     /// Memory that they take.
     pub row_bytes: u64,
@@ -383,7 +383,7 @@ impl<'a> In<'a> {
 const BEGIN: u32 = 1;
 const STRIPE: u32 = 2;
 const CLOSE: u32 = 3;
-const HURRY: u32 = 4;
+const USE_THREADS: u32 = 4;
 const HELLO: u32 = 17;
 const TAKEN: u32 = 18;
 const SEGMENT: u32 = 19;
@@ -483,7 +483,7 @@ impl Request {
         match self {
             Self::Stripe(stripe) => frame(out, STRIPE, |out| put_stripe(out, stripe)),
             Self::Close(closing) => frame(out, CLOSE, |out| put_closing(out, closing)),
-            Self::Hurry(threads) => frame(out, HURRY, |out| out.u32(*threads)),
+            Self::UseThreads(threads) => frame(out, USE_THREADS, |out| out.u32(*threads)),
         }
     }
 
@@ -493,7 +493,7 @@ impl Request {
             let request = match kind {
                 STRIPE => Self::Stripe(get_stripe(&mut fields)?),
                 CLOSE => Self::Close(get_closing(&mut fields)?),
-                HURRY => Self::Hurry(fields.u32()?),
+                USE_THREADS => Self::UseThreads(fields.u32()?),
                 _ => return None,
             };
             fields.end(request)
@@ -502,20 +502,20 @@ impl Request {
     }
 }
 
-fn put_lane(out: &mut Out<'_>, lane: Lane) {
-    out.flag(lane == Lane::Past);
+fn put_run_kind(out: &mut Out<'_>, run_kind: RunKind) {
+    out.flag(run_kind == RunKind::Past);
 }
 
-fn get_lane(fields: &mut In<'_>) -> Option<Lane> {
-    Some(if fields.flag()? { Lane::Past } else { Lane::Live })
+fn get_run_kind(fields: &mut In<'_>) -> Option<RunKind> {
+    Some(if fields.flag()? { RunKind::Past } else { RunKind::Live })
 }
 
 fn put_stripe(out: &mut Out<'_>, stripe: &StripeAt) {
-    put_lane(out, stripe.lane);
+    put_run_kind(out, stripe.run_kind);
     out.stripe(stripe.stripe);
     out.u32(stripe.epoch);
     out.flag(stripe.is_late);
-    out.flag(stripe.is_in_a_hurry);
+    out.flag(stripe.without_names);
     out.count(stripe.pieces.len());
     for piece in &stripe.pieces {
         out.byte(piece.memory);
@@ -530,11 +530,11 @@ fn put_stripe(out: &mut Out<'_>, stripe: &StripeAt) {
 
 fn get_stripe(fields: &mut In<'_>) -> Option<StripeAt> {
     Some(StripeAt {
-        lane: get_lane(fields)?,
+        run_kind: get_run_kind(fields)?,
         stripe: fields.stripe()?,
         epoch: fields.u32()?,
         is_late: fields.flag()?,
-        is_in_a_hurry: fields.flag()?,
+        without_names: fields.flag()?,
         pieces: fields.list(LIST_MAX, |fields| {
             let (memory, buffer, column) = (fields.byte()?, fields.u32()?, fields.byte()?);
             let (begin, end) = (fields.u32()?, fields.u32()?);
@@ -549,7 +549,7 @@ fn get_stripe(fields: &mut In<'_>) -> Option<StripeAt> {
 }
 
 fn put_closing(out: &mut Out<'_>, closing: &Closing) {
-    put_lane(out, closing.lane);
+    put_run_kind(out, closing.run_kind);
     out.stripe(closing.first);
     out.stripe(closing.last);
     out.u32(closing.epoch);
@@ -570,7 +570,7 @@ fn put_closing(out: &mut Out<'_>, closing: &Closing) {
 
 fn get_closing(fields: &mut In<'_>) -> Option<Closing> {
     Some(Closing {
-        lane: get_lane(fields)?,
+        run_kind: get_run_kind(fields)?,
         first: fields.stripe()?,
         last: fields.stripe()?,
         epoch: fields.u32()?,

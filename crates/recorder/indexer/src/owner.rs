@@ -27,8 +27,8 @@ use units::{Clock, NANOS_PER_SECOND};
 
 use crate::launch::{Ended, Line, Process, Workers};
 use crate::message::{
-    ANSWER_BYTES_MAX, Answer, Begin, Closing, FRAME_BYTES, Lane, MemoryShape, PARQUET_BYTES_MAX,
-    PieceAt, Request, SegmentHead, StripeAt, Taken, Times, VERSION, frame_head,
+    ANSWER_BYTES_MAX, Answer, Begin, Closing, FRAME_BYTES, MemoryShape, PARQUET_BYTES_MAX, PieceAt,
+    Request, RunKind, SegmentHead, StripeAt, Taken, Times, VERSION, frame_head,
 };
 use crate::suspects::Suspects;
 
@@ -87,7 +87,7 @@ pub struct Piece {
 #[derive(Clone, Debug)]
 pub struct Stripe {
     /// Where it belongs.
-    pub lane: Lane,
+    pub run_kind: RunKind,
     /// Which one.
     pub id: StripeId,
     /// Opening of the volume that wrote it.
@@ -95,7 +95,7 @@ pub struct Stripe {
     /// It comes behind later ones.
     pub is_late: bool,
     /// Payload is not looked at for names.
-    pub is_in_a_hurry: bool,
+    pub without_names: bool,
     /// Packets in it.
     pub packets: u64,
     /// When they came.
@@ -175,7 +175,7 @@ pub struct Owner {
     pause_ns: i64,
     unready: u32,
     /// Threads that encode, once nothing else needs the processors.
-    hurry: Option<u32>,
+    encode_threads: Option<u32>,
     deaths: u64,
     /// Processor time of workers that are gone.
     cpu: Duration,
@@ -206,7 +206,7 @@ impl Owner {
             not_before_ns: i64::MIN,
             pause_ns: PAUSE_NS_MIN,
             unready: 0,
-            hurry: None,
+            encode_threads: None,
             deaths: 0,
             cpu: Duration::ZERO,
             notes: Vec::new(),
@@ -252,7 +252,7 @@ impl Owner {
         self.in_hand.push_back(InHand { stripe: Box::new(stripe), is_sent: false });
     }
 
-    /// Ends a lane's segment: it comes from [`Self::poll`].
+    /// Ends a run_kind's segment: it comes from [`Self::poll`].
     ///
     /// # Panics
     /// While stripes are in hand: a worker that dies would take some of the segment's with it.
@@ -271,9 +271,9 @@ impl Owner {
     }
 
     /// Nothing else needs the processors from now on: so many threads encode.
-    pub fn hurry(&mut self, threads: u32) {
-        self.hurry = Some(threads);
-        self.send(&Request::Hurry(threads));
+    pub fn use_threads(&mut self, threads: u32) {
+        self.encode_threads = Some(threads);
+        self.send(&Request::UseThreads(threads));
     }
 
     /// Takes back stripes that no worker has, in their order.
@@ -393,8 +393,8 @@ impl Owner {
         let worker = self.worker.insert(worker);
         let mut frame = Vec::new();
         begin.encode(&mut frame);
-        if let Some(threads) = self.hurry {
-            Request::Hurry(threads).encode(&mut frame);
+        if let Some(threads) = self.encode_threads {
+            Request::UseThreads(threads).encode(&mut frame);
         }
         worker.stream.send(&frame)
     }
@@ -662,11 +662,11 @@ fn place_of(stripe: &mut Stripe) -> StripeAt {
         starts: mem::take(&mut piece.starts),
     });
     StripeAt {
-        lane: stripe.lane,
+        run_kind: stripe.run_kind,
         stripe: stripe.id,
         epoch: stripe.epoch,
         is_late: stripe.is_late,
-        is_in_a_hurry: stripe.is_in_a_hurry,
+        without_names: stripe.without_names,
         pieces: pieces.collect(),
     }
 }

@@ -178,7 +178,7 @@ impl Own {
                 let summary = summary_of(&closing);
                 self.answer(&Answer::Segment(SegmentHead { summary, parquet_bytes }), &file);
             }
-            Some(Request::Hurry(_)) => {}
+            Some(Request::UseThreads(_)) => {}
         }
         Ok(())
     }

@@ -20,11 +20,11 @@ use index::Encoded;
 use thiserror::Error;
 
 use crate::encoder::Encoder;
-use crate::lane::{Ending, PieceOf, Run, Sessions};
 use crate::message::{
-    Answer, Begin, Closing, FRAME_BYTES, Lane, Malformed, MemoryShape, PieceAt, REQUEST_BYTES_MAX,
-    Request, Rest, SegmentHead, StripeAt, Taken, VERSION, frame_head,
+    Answer, Begin, Closing, FRAME_BYTES, Malformed, MemoryShape, PieceAt, REQUEST_BYTES_MAX,
+    Request, Rest, RunKind, SegmentHead, StripeAt, Taken, VERSION, frame_head,
 };
+use crate::run::{Ending, PieceOf, Run, Sessions};
 
 /// Why a worker gave up.
 #[derive(Debug, Error)]
@@ -73,7 +73,7 @@ pub fn serve(
         match Request::decode(kind, content)? {
             Request::Stripe(stripe) => worker.stripe(&stripe)?,
             Request::Close(closing) => worker.close(&closing)?,
-            Request::Hurry(threads) => worker.hurry(threads),
+            Request::UseThreads(threads) => worker.use_threads(threads),
         }
     }
     Ok(())
@@ -174,11 +174,11 @@ impl Deref for Bytes<'_> {
 struct Worker {
     volume: VolumeId,
     memories: Vec<Pieces>,
-    runs: [Run; Lane::ALL.len()],
+    runs: [Run; RunKind::ALL.len()],
     encoder: Encoder,
     output: Output,
     /// Nothing else needs the processors.
-    is_in_a_hurry: bool,
+    has_processors: bool,
 }
 
 impl Worker {
@@ -204,7 +204,7 @@ impl Worker {
             runs: [Run::new(sessions), Run::new(past)],
             encoder: Encoder::start(Box::new(move |file| of_encoder.deliver(file)))?,
             output,
-            is_in_a_hurry: false,
+            has_processors: false,
         })
     }
 
@@ -218,16 +218,16 @@ impl Worker {
                 column: piece.column,
                 walk: packets(body.ok_or(WorkerError::Outside)?).with_starts(&piece.starts),
                 is_late: stripe.is_late,
-                is_in_a_hurry: stripe.is_in_a_hurry,
+                without_names: stripe.without_names,
             };
-            run(&mut self.runs, stripe.lane).take(piece, &mut taken);
+            run(&mut self.runs, stripe.run_kind).take(piece, &mut taken);
         }
         Ok(self.output.send(&Answer::Taken(stripe.stripe, taken))?)
     }
 
     fn close(&mut self, closing: &Closing) -> Result<(), WorkerError> {
         let Ending { ended, table, meta } =
-            run(&mut self.runs, closing.lane).end(closing, self.volume);
+            run(&mut self.runs, closing.run_kind).end(closing, self.volume);
         let mut rows = self.encoder.begin(ended)?;
         match (&mut *table, closing.rest) {
             (Some(live), Rest::GoesOn) => live.cut(&mut rows),
@@ -238,24 +238,24 @@ impl Worker {
             (None, _) => {}
         }
         rows.finish(meta);
-        if self.is_in_a_hurry {
+        if self.has_processors {
             self.encoder.complete();
         }
         Ok(())
     }
 
-    fn hurry(&mut self, threads: u32) {
-        if !mem::replace(&mut self.is_in_a_hurry, true) {
+    fn use_threads(&mut self, threads: u32) {
+        if !mem::replace(&mut self.has_processors, true) {
             self.encoder.hire(usize::try_from(threads).unwrap_or(1).min(64));
         }
     }
 }
 
-fn run(runs: &mut [Run; Lane::ALL.len()], lane: Lane) -> &mut Run {
+fn run(runs: &mut [Run; RunKind::ALL.len()], run_kind: RunKind) -> &mut Run {
     let [live, past] = runs;
-    match lane {
-        Lane::Live => live,
-        Lane::Past => past,
+    match run_kind {
+        RunKind::Live => live,
+        RunKind::Past => past,
     }
 }
 

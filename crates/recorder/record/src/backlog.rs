@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use format::head::StripeId;
-use indexer::{Closing, Lane, Stripe, Times};
+use indexer::{Closing, RunKind, Stripe, Times};
 
 use crate::read_back::{Found, ReadBack, Slot};
 
@@ -142,7 +142,7 @@ impl Backlog {
                     self.at = Some(sequence + 1);
                     let within = |found: &Found| (first..=last).contains(&found.id);
                     let found = stripes.iter().filter(|found| within(found));
-                    self.read.extend(found.map(|found| found.to_hand_over(Lane::Past)));
+                    self.read.extend(found.map(|found| found.to_hand_over(RunKind::Past)));
                 }
             }
         }

@@ -19,19 +19,19 @@ use format::directory::{SegmentEntry, split};
 use format::head::{HEAD_BYTES, StripeId};
 use format::local::LOCAL_FRAME_BYTES;
 use index::{Catalog, Encoded, Files, Identity};
-use indexer::{Closing, Death, Event, GaveWay, Lane, Owner, Piece, Rest, Stripe, Times};
+use indexer::{Closing, Death, Event, GaveWay, Owner, Piece, Rest, RunKind, Stripe, Times};
 use stage::{Sender, channel};
 use units::Clock;
 use volume::Reader;
 
 use crate::backlog::{self, Backlog, Stretch};
 use crate::events::{EventKind, Events};
-use crate::hurry::{FromRing, Queued};
+use crate::index_queue::{FromRing, Queued};
 use crate::late::{self, Late, Left};
 use crate::memory::PENDING_BYTES_MAX;
 use crate::poison::Poison;
 use crate::read_back::ReadBack;
-use crate::ring::{Board, Shown, Task, fill_with_block, look};
+use crate::ring::{SharedStatus, Task, WriterStatus, fill_with_block, status_of};
 use crate::segment::{OpenSegment, SegmentLimits};
 use crate::watchdog::{Wait, Waits};
 
@@ -104,7 +104,7 @@ pub(crate) struct Indexer<'a> {
     pub(crate) pool: Pool,
     pub(crate) data_columns: usize,
     pub(crate) clock: &'a dyn Clock,
-    pub(crate) board: Board,
+    pub(crate) status: SharedStatus,
     pub(crate) events: Events,
     pub(crate) waits: Waits,
     /// What there was no time for.
@@ -117,7 +117,7 @@ pub(crate) struct Run<'a> {
     parts: Indexer<'a>,
     live: Option<OpenSegment>,
     past: Option<OpenSegment>,
-    /// Opening of the volume that wrote what the past lane has.
+    /// Opening of the volume that wrote what the past run_kind has.
     past_epoch: Option<u32>,
     backlog: Backlog,
     /// By their first stripes.
@@ -219,7 +219,7 @@ impl<'a> Run<'a> {
 
     /// A segment that is due ends before anything else is handed over.
     fn has_room(&mut self) -> bool {
-        let is_due = self.is_due(Lane::Live) || self.is_due(Lane::Past);
+        let is_due = self.is_due(RunKind::Live) || self.is_due(RunKind::Past);
         if is_due && self.parts.owner.in_hand() == 0 {
             self.close_if_due();
             return self.parts.owner.has_room();
@@ -247,7 +247,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn push_live(&mut self, Queued { stripe: sealed, is_in_a_hurry }: Queued) {
+    fn push_live(&mut self, Queued { stripe: sealed, without_names }: Queued) {
         let body = HEAD_BYTES..sealed.len;
         let pieces = (0..).zip(sealed.columns).zip(sealed.starts);
         let pieces = pieces.map(|((column, buffer), starts)| {
@@ -255,11 +255,11 @@ impl<'a> Run<'a> {
             Piece { memory, buffer, column, body, starts }
         });
         self.parts.owner.push(Stripe {
-            lane: Lane::Live,
+            run_kind: RunKind::Live,
             id: sealed.stripe,
             epoch: self.parts.epoch,
             is_late: false,
-            is_in_a_hurry,
+            without_names,
             packets: sealed.packets,
             times: sealed.times,
             slot_cid: Some(sealed.slot_cid),
@@ -278,7 +278,7 @@ impl<'a> Run<'a> {
         if !self.parts.has_sessions || self.parts.owner.is_unavailable() {
             return;
         }
-        let shown = look(&self.parts.board);
+        let shown = status_of(&self.parts.status);
         // A member that hangs would hold up whoever reads from it. What an earlier recording left
         // is read by the members that were there at the beginning.
         let is_of_earlier = self.backlog.current().is_some_and(|stretch| !stretch.is_counted);
@@ -298,14 +298,14 @@ impl<'a> Run<'a> {
         self.hand_over_past(&shown);
     }
 
-    fn hand_over_past(&mut self, shown: &Shown) {
+    fn hand_over_past(&mut self, shown: &WriterStatus) {
         let held = (shown.tail, shown.acknowledged);
         match self.backlog.next(held, &mut self.parts.read_back) {
             backlog::Step::Stripe(stripe) => {
                 if self.past_epoch.is_some_and(|epoch| epoch != stripe.epoch) {
                     // Sessions ended with the recording that wrote them.
                     self.backlog.unread(*stripe);
-                    self.close_when_free(Lane::Past, Rest::Last);
+                    self.close_when_free(RunKind::Past, Rest::Last);
                 } else {
                     self.past_epoch = Some(stripe.epoch);
                     self.parts.owner.push(*stripe);
@@ -313,7 +313,7 @@ impl<'a> Run<'a> {
             }
             backlog::Step::End => {
                 if self.parts.owner.in_hand() == 0 {
-                    self.close(Lane::Past, Rest::Last);
+                    self.close(RunKind::Past, Rest::Last);
                     self.backlog.end_current();
                 }
             }
@@ -334,7 +334,7 @@ impl<'a> Run<'a> {
         self.poison.give_up(stretch.first, stretch.packets);
         self.show_losses();
         self.past = Some(open);
-        self.close(Lane::Past, Rest::Last);
+        self.close(RunKind::Past, Rest::Last);
     }
 
     /// Takes in what came of something that was handed over.
@@ -355,20 +355,20 @@ impl<'a> Run<'a> {
             Event::Died(death) => self.died(&death),
             Event::Poison(stripe) => {
                 self.poison.keep(&stripe, self.parts.files);
-                if stripe.lane == Lane::Live && !stripe.is_late {
+                if stripe.run_kind == RunKind::Live && !stripe.is_late {
                     self.now_unindexed(stripe.packets);
                 }
                 self.segment_of(&stripe).leaves_out(&stripe);
                 self.show_losses();
             }
-            Event::Unavailable(stripe) => match stripe.lane {
-                Lane::Live => {
+            Event::Unavailable(stripe) => match stripe.run_kind {
+                RunKind::Live => {
                     if !stripe.is_late {
                         self.now_unindexed(stripe.packets);
                     }
                     self.parts.late.skip(&stripe);
                 }
-                Lane::Past => {
+                RunKind::Past => {
                     self.backlog.unread(*stripe);
                     self.past_again();
                 }
@@ -378,10 +378,10 @@ impl<'a> Run<'a> {
 
     /// Shows what was left out, and how often the indexer ended.
     fn show_losses(&self) {
-        let mut board = self.parts.board.lock().unwrap_or_else(PoisonError::into_inner);
-        board.left_out = self.poison.packets();
+        let mut status = self.parts.status.lock().unwrap_or_else(PoisonError::into_inner);
+        status.left_out = self.poison.packets();
         let deaths = self.parts.owner.deaths();
-        if deaths > core::mem::replace(&mut board.indexer_deaths, deaths) {
+        if deaths > core::mem::replace(&mut status.indexer_deaths, deaths) {
             let text = format!(
                 "the indexer ended before its time and is started again, {deaths} times so far; \
                  packets are stored on, and their rows made again"
@@ -392,14 +392,14 @@ impl<'a> Run<'a> {
 
     fn segment_of(&mut self, stripe: &Stripe) -> &mut OpenSegment {
         let now = self.parts.clock.boottime_ns();
-        match stripe.lane {
-            Lane::Live => {
+        match stripe.run_kind {
+            RunKind::Live => {
                 let skipped = self.parts.late.first();
                 let first = skipped.map_or(stripe.id, |skipped| skipped.min(stripe.id));
                 let new = || OpenSegment::new(first, self.parts.epoch, now);
                 self.live.get_or_insert_with(new)
             }
-            Lane::Past => {
+            RunKind::Past => {
                 let new = || OpenSegment::new(stripe.id, stripe.epoch, now);
                 self.past.get_or_insert_with(new)
             }
@@ -435,10 +435,10 @@ impl<'a> Run<'a> {
         self.show_losses();
     }
 
-    /// What the past lane has under way is done again.
+    /// What the past run_kind has under way is done again.
     fn past_again(&mut self) {
         self.past_epoch = None;
-        let in_hand = self.parts.owner.forget(|stripe| stripe.lane == Lane::Past);
+        let in_hand = self.parts.owner.forget(|stripe| stripe.run_kind == RunKind::Past);
         let from = self.past.take().map(|open| open.first);
         let from = from.or(in_hand.first().map(|stripe| stripe.id));
         self.backlog.again(from);
@@ -447,21 +447,25 @@ impl<'a> Run<'a> {
     /// A closed segment did not come back.
     fn lost(&mut self, closing: &Closing, is_to_blame: bool) {
         let Some(closed) = self.closed.remove(&closing.first) else { return };
-        if closing.lane == Lane::Live {
+        if closing.run_kind == RunKind::Live {
             self.now_unindexed(closing.packets.saturating_sub(closing.missed_packets));
         }
-        self.backlog.failed(closing, is_to_blame, closed.is_counted || closing.lane == Lane::Live);
+        self.backlog.failed(
+            closing,
+            is_to_blame,
+            closed.is_counted || closing.run_kind == RunKind::Live,
+        );
     }
 
     fn now_unindexed(&self, packets: u64) {
-        let mut board = self.parts.board.lock().unwrap_or_else(PoisonError::into_inner);
-        board.unindexed = board.unindexed.saturating_add(packets);
+        let mut status = self.parts.status.lock().unwrap_or_else(PoisonError::into_inner);
+        status.unindexed = status.unindexed.saturating_add(packets);
     }
 
     fn now_indexed(&self, packets: u64) {
-        let mut board = self.parts.board.lock().unwrap_or_else(PoisonError::into_inner);
-        board.unindexed = board.unindexed.saturating_sub(packets);
-        board.indexed_late = board.indexed_late.saturating_add(packets);
+        let mut status = self.parts.status.lock().unwrap_or_else(PoisonError::into_inner);
+        status.unindexed = status.unindexed.saturating_sub(packets);
+        status.indexed_late = status.indexed_late.saturating_add(packets);
     }
 
     /// The first few times; all are counted.
@@ -472,48 +476,48 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn is_due(&self, lane: Lane) -> bool {
-        let open = match lane {
-            Lane::Live => &self.live,
-            Lane::Past => &self.past,
+    fn is_due(&self, run_kind: RunKind) -> bool {
+        let open = match run_kind {
+            RunKind::Live => &self.live,
+            RunKind::Past => &self.past,
         };
         let now = self.parts.clock.boottime_ns();
         open.as_ref().is_some_and(|open| open.is_due(&self.parts.limits, now))
     }
 
     fn close_if_due(&mut self) {
-        for lane in Lane::ALL {
-            if self.is_due(lane) {
-                self.close(lane, Rest::GoesOn);
+        for run_kind in RunKind::ALL {
+            if self.is_due(run_kind) {
+                self.close(run_kind, Rest::GoesOn);
             }
         }
     }
 
-    fn close_when_free(&mut self, lane: Lane, rest: Rest) {
+    fn close_when_free(&mut self, run_kind: RunKind, rest: Rest) {
         if self.parts.owner.in_hand() == 0 {
-            self.close(lane, rest);
+            self.close(run_kind, rest);
         }
     }
 
-    /// Ends the segment of a lane: nothing is in hand.
-    fn close(&mut self, lane: Lane, rest: Rest) {
-        let open = match lane {
-            Lane::Live => self.live.take(),
-            Lane::Past => {
+    /// Ends the segment of a run_kind: nothing is in hand.
+    fn close(&mut self, run_kind: RunKind, rest: Rest) {
+        let open = match run_kind {
+            RunKind::Live => self.live.take(),
+            RunKind::Past => {
                 self.past_epoch = self.past_epoch.filter(|_| rest == Rest::GoesOn);
                 self.past.take()
             }
         };
         let Some(mut open) = open else { return };
-        let missed = match lane {
-            Lane::Live => self.parts.late.end_segment(open.last),
-            Lane::Past => Left::NONE,
+        let missed = match run_kind {
+            RunKind::Live => self.parts.late.end_segment(open.last),
+            RunKind::Past => Left::NONE,
         };
-        let closing = open.closing((lane, rest), missed);
+        let closing = open.closing((run_kind, rest), missed);
         let is_ours = open.epoch == self.parts.epoch;
         let recording = self.parts.recording.clone().filter(|_| is_ours);
         let is_counted =
-            lane == Lane::Past && self.backlog.current().is_some_and(|it| it.is_counted);
+            run_kind == RunKind::Past && self.backlog.current().is_some_and(|it| it.is_counted);
         let closed = Closed { identity: open.identity(), is_counted, unread: open.unread };
         self.closed.insert(closing.first, closed);
         let closing = Closing { recording, ..closing };
@@ -658,7 +662,7 @@ impl<'a> Run<'a> {
     /// Stores the files of indexes that have become durable, and drops those of segments that
     /// retired or were given up.
     fn cache_durable(&mut self) -> Result<(), index::Error> {
-        let shown = look(&self.parts.board);
+        let shown = status_of(&self.parts.status);
         let _waiting = self.parts.waits.begin(Wait::IndexForFiles, self.parts.clock);
         if shown.given_up_before > self.given_up_before {
             self.given_up_before = shown.given_up_before;
@@ -731,9 +735,9 @@ impl<'a> Run<'a> {
     /// Ends the last segments, and writes them.
     fn close_all(&mut self) {
         let threads = thread::available_parallelism().map_or(1, NonZero::get);
-        self.parts.owner.hurry(threads.try_into().unwrap_or(1));
-        self.close(Lane::Past, Rest::Last);
-        self.close(Lane::Live, Rest::Last);
+        self.parts.owner.use_threads(threads.try_into().unwrap_or(1));
+        self.close(RunKind::Past, Rest::Last);
+        self.close(RunKind::Live, Rest::Last);
         while !self.parts.owner.is_idle() {
             if let Some(event) = self.parts.owner.poll(self.parts.clock, TICK) {
                 self.take(event);

@@ -16,7 +16,7 @@ use wire::LinkType;
 
 use crate::control::Control;
 use crate::covered::Claim;
-use crate::ledger::{LaneCounts, Ledger};
+use crate::ledger::{InterfaceCounts, Ledger};
 use crate::ring::{FilledColumn, Task};
 use crate::selection::{Selected, Selection};
 use crate::watchdog::{Wait, Waits};
@@ -32,13 +32,13 @@ pub(crate) struct WriterGone;
 
 /// One interface of the recording.
 #[derive(Debug)]
-struct Lane {
+struct InterfaceState {
     encoded: EncodedInterface,
     link_type: LinkType,
     captured_len_max: usize,
     /// For captured bytes and options together.
     packet_room: usize,
-    counts: LaneCounts,
+    counts: InterfaceCounts,
     /// The stretch of writer drops since the last packet that found a column.
     dropping: Option<Gap>,
     /// When the interface was found to be away.
@@ -64,7 +64,7 @@ pub(crate) struct Intake<'a> {
     may_wait: bool,
     cut_after_ns: i64,
     writer_failed: &'a AtomicBool,
-    lanes: Vec<Lane>,
+    states: Vec<InterfaceState>,
     /// Number of the first interface of the source under way.
     base: usize,
     open: Option<OpenColumn>,
@@ -141,7 +141,7 @@ impl<'a> Intake<'a> {
             may_wait,
             cut_after_ns,
             writer_failed,
-            lanes: Vec::new(),
+            states: Vec::new(),
             base: 0,
             open: None,
             gaps,
@@ -166,24 +166,24 @@ impl<'a> Intake<'a> {
 
     /// Another source begins: its interfaces get the next numbers.
     pub(crate) fn begin_source(&mut self) {
-        self.base = self.lanes.len();
+        self.base = self.states.len();
     }
 
     /// Learns of interfaces that a source has met since.
     pub(crate) fn know(&mut self, interfaces: &[Interface]) {
-        for interface in interfaces.iter().skip(self.lanes.len() - self.base) {
-            let id = u32::try_from(self.lanes.len()).expect("few interfaces");
+        for interface in interfaces.iter().skip(self.states.len() - self.base) {
+            let id = u32::try_from(self.states.len()).expect("few interfaces");
             let (encoded, is_whole) =
                 encode(id, interface, self.selection.note(), self.pool.buffer_size());
             self.left_out.descriptions += u64::from(!is_whole);
             let capacity = PieceBuilder::new(self.pool.buffer_size());
-            self.ledger.know(self.lanes.len(), &interface.name);
-            self.lanes.push(Lane {
+            self.ledger.know(self.states.len(), &interface.name);
+            self.states.push(InterfaceState {
                 captured_len_max: capacity.captured_len_max(&encoded),
                 packet_room: capacity.packet_room(&encoded),
                 encoded,
                 link_type: interface.link_type,
-                counts: LaneCounts::default(),
+                counts: InterfaceCounts::default(),
                 dropping: None,
                 away_since: None,
             });
@@ -194,24 +194,24 @@ impl<'a> Intake<'a> {
     #[inline]
     pub(crate) fn packet(&mut self, packet: &Packet<'_>) -> Result<(), WriterGone> {
         let place = self.base + usize::try_from(packet.interface).expect("few interfaces");
-        let lane = self.lanes.get_mut(place).expect("interfaces are known before packets");
-        let len_max = match self.selection.of(lane.link_type, packet) {
+        let state = self.states.get_mut(place).expect("interfaces are known before packets");
+        let len_max = match self.selection.of(state.link_type, packet) {
             Selected::Whole => usize::MAX,
             Selected::First(len) => len,
             Selected::Cut => {
-                lane.counts.cut += 1;
+                state.counts.cut += 1;
                 return Ok(());
             }
             Selected::Copy => {
-                lane.counts.copies += 1;
+                state.counts.copies += 1;
                 return Ok(());
             }
         };
-        let (mut parts, is_cut) = parts_of(packet, lane.captured_len_max.min(len_max));
+        let (mut parts, is_cut) = parts_of(packet, state.captured_len_max.min(len_max));
         let fitted;
-        if !parts.options.is_empty() && len_bytes(&parts) > lane.packet_room {
+        if !parts.options.is_empty() && len_bytes(&parts) > state.packet_room {
             let count;
-            (fitted, count) = options_that_fit(&parts, lane.packet_room);
+            (fitted, count) = options_that_fit(&parts, state.packet_room);
             parts.options = &fitted;
             self.left_out.options += count;
             self.left_out.packets += 1;
@@ -221,14 +221,14 @@ impl<'a> Intake<'a> {
                 self.drop_packet(place, packet);
                 return Ok(());
             }
-            let lane = self.lanes.get_mut(place).expect("interfaces are known before packets");
+            let state = self.states.get_mut(place).expect("interfaces are known before packets");
             let open = self.open.as_mut().expect("just opened");
-            if open.builder.push(&mut open.column, &lane.encoded, &parts) {
-                let is_too_long = is_cut && lane.captured_len_max < len_max;
-                lane.counts.taken += 1;
-                lane.counts.too_long += u64::from(is_too_long);
-                lane.counts.headers_only += u64::from(is_cut && !is_too_long);
-                if let Some(gap) = lane.dropping.take() {
+            if open.builder.push(&mut open.column, &state.encoded, &parts) {
+                let is_too_long = is_cut && state.captured_len_max < len_max;
+                state.counts.taken += 1;
+                state.counts.too_long += u64::from(is_too_long);
+                state.counts.headers_only += u64::from(is_cut && !is_too_long);
+                if let Some(gap) = state.dropping.take() {
                     // What was lost found none free.
                     self.ledger.lose(self.queue, gap.clone(), (0, self.unfinished_slots));
                     self.gaps.push(gap);
@@ -287,10 +287,10 @@ impl<'a> Intake<'a> {
 
     /// Up to when every packet is in a column, or in a gap that was sent.
     fn through(&self) -> Timestamp {
-        let dropping = self.lanes.iter().filter_map(|lane| lane.dropping.as_ref());
+        let dropping = self.states.iter().filter_map(|state| state.dropping.as_ref());
         let gaps = self.gaps.iter().chain(dropping).map(|gap| gap.from.plus_nanos(-1));
         // Of an interface that is away the rest is told when it is back.
-        let away = self.lanes.iter().filter_map(|lane| lane.away_since);
+        let away = self.states.iter().filter_map(|state| state.away_since);
         gaps.chain(away).fold(self.seen.min(self.counted_at), Timestamp::min)
     }
 
@@ -316,8 +316,8 @@ impl<'a> Intake<'a> {
         let (from, to) = (before.min(now), before.max(now));
         let standing = (self.pool.free_count(), self.ledger.unfinished_slots());
         for (place, now_counted) in (self.base..).zip(counters) {
-            let Some(lane) = self.lanes.get_mut(place) else { continue };
-            let before = core::mem::replace(&mut lane.counts.counters, *now_counted);
+            let Some(state) = self.states.get_mut(place) else { continue };
+            let before = core::mem::replace(&mut state.counts.counters, *now_counted);
             let kernel = now_counted.kernel_drops - before.kernel_drops;
             let known = now_counted.interface_drops.zip(before.interface_drops);
             let interface = known.map_or(0, |(now, before)| now.saturating_sub(before));
@@ -325,7 +325,7 @@ impl<'a> Intake<'a> {
             self.losses.interface_drops += interface;
             let causes = [(GapCause::KernelDrops, kernel), (GapCause::InterfaceDrops, interface)];
             for (cause, packets) in causes.into_iter().filter(|&(_, packets)| packets > 0) {
-                let (interface, packets) = (Some(lane.encoded.id), Some(packets));
+                let (interface, packets) = (Some(state.encoded.id), Some(packets));
                 let gap = Gap { cause, interface, packets, bytes: None, from, to };
                 self.ledger.lose(self.queue, gap.clone(), standing);
                 self.gaps.push(gap);
@@ -334,10 +334,10 @@ impl<'a> Intake<'a> {
             // when the interface is back. It may also have been down between two looks.
             let is_away = now_counted.is_away;
             let was_down = now_counted.times_down > before.times_down && !is_away;
-            if self.queue == 0 && (was_down || is_away != lane.away_since.is_some()) {
-                let since = lane.away_since.take().unwrap_or(from);
-                lane.away_since = is_away.then_some(to);
-                self.gaps.push(away_gap(lane.encoded.id, since, to));
+            if self.queue == 0 && (was_down || is_away != state.away_since.is_some()) {
+                let since = state.away_since.take().unwrap_or(from);
+                state.away_since = is_away.then_some(to);
+                self.gaps.push(away_gap(state.encoded.id, since, to));
             }
         }
         self.enter();
@@ -345,25 +345,25 @@ impl<'a> Intake<'a> {
 
     /// Shows the other threads what was counted so far.
     fn enter(&self) {
-        self.ledger.enter(self.queue, self.lanes.iter().map(|lane| lane.counts));
+        self.ledger.enter(self.queue, self.states.iter().map(|state| state.counts));
     }
 
     /// Sends what is left. Losses that no packet followed are stored with an interface alone.
     pub(crate) fn finish(&mut self) -> Result<(), WriterGone> {
         let now = self.clock.realtime();
-        for lane in &mut self.lanes {
-            let id = lane.encoded.id;
-            let away = lane.away_since.take().map(|since| away_gap(id, since, now));
-            if let Some(gap) = &lane.dropping {
+        for state in &mut self.states {
+            let id = state.encoded.id;
+            let away = state.away_since.take().map(|since| away_gap(id, since, now));
+            if let Some(gap) = &state.dropping {
                 self.ledger.lose(self.queue, gap.clone(), (0, self.unfinished_slots));
             }
-            self.gaps.extend(lane.dropping.take().into_iter().chain(away));
+            self.gaps.extend(state.dropping.take().into_iter().chain(away));
         }
         while self.open.is_some() || !self.gaps.is_empty() {
             let before = self.gaps.len();
             if self.open.is_none() {
-                let Some(lane) = self.lanes.first() else { break };
-                let encoded = lane.encoded.clone();
+                let Some(state) = self.states.first() else { break };
+                let encoded = state.encoded.clone();
                 if !self.wait_for_column()? {
                     break;
                 }
@@ -418,15 +418,15 @@ impl<'a> Intake<'a> {
     }
 
     fn drop_packet(&mut self, place: usize, packet: &Packet<'_>) {
-        let lane = self.lanes.get_mut(place).expect("interfaces are known before packets");
-        lane.counts.writer_drops += 1;
+        let state = self.states.get_mut(place).expect("interfaces are known before packets");
+        state.counts.writer_drops += 1;
         self.losses.writer_drops += 1;
-        if lane.dropping.is_none() {
+        if state.dropping.is_none() {
             self.unfinished_slots = self.ledger.unfinished_slots();
         }
-        let gap = lane.dropping.get_or_insert(Gap {
+        let gap = state.dropping.get_or_insert(Gap {
             cause: GapCause::WriterDrops,
-            interface: Some(lane.encoded.id),
+            interface: Some(state.encoded.id),
             packets: Some(0),
             bytes: Some(0),
             from: packet.timestamp,

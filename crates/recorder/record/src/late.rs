@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use format::head::StripeId;
-use indexer::{Lane, Stripe, Times};
+use indexer::{RunKind, Stripe, Times};
 
 use crate::read_back::{Found, ReadBack, Slot};
 use crate::ring::SealedStripe;
@@ -178,7 +178,7 @@ impl Late {
         let is_it = |found: &&Found| found.id == skipped.stripe && found.is_whole;
         let Some(found) = slot.iter().find(is_it) else { return self.lose_first() };
         self.waiting.0.pop_front();
-        Step::Read(Box::new(Stripe { is_late: true, ..found.to_hand_over(Lane::Live) }))
+        Step::Read(Box::new(Stripe { is_late: true, ..found.to_hand_over(RunKind::Live) }))
     }
 
     fn lose_first(&mut self) -> Step {

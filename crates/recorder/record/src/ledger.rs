@@ -16,7 +16,7 @@ use crate::covered::Claim;
 
 /// What one queue has counted of one interface.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct LaneCounts {
+pub(crate) struct InterfaceCounts {
     /// Totals of the source, as of the last look.
     pub(crate) counters: Counters,
     /// Packets put into columns.
@@ -29,7 +29,7 @@ pub(crate) struct LaneCounts {
     pub(crate) too_long: u64,
 }
 
-impl LaneCounts {
+impl InterfaceCounts {
     /// The source's counters lag behind the packets that it has given.
     fn received(&self) -> u64 {
         let left_out = self.cut + self.copies;
@@ -64,22 +64,22 @@ struct Entries {
     /// Names of the interfaces, by their number.
     names: Vec<String>,
     /// By queue and interface.
-    queues: Vec<Vec<LaneCounts>>,
+    queues: Vec<Vec<InterfaceCounts>>,
     /// By queue: up to when it has sent everything.
     claims: Vec<Claim>,
     losses: Vec<Loss>,
 }
 
 impl Entries {
-    fn of(&self, interface: usize) -> impl Iterator<Item = &LaneCounts> {
+    fn of(&self, interface: usize) -> impl Iterator<Item = &InterfaceCounts> {
         self.queues.iter().filter_map(move |queue| queue.get(interface))
     }
 }
 
 impl Ledger {
     pub(crate) fn new(queues: usize) -> Self {
-        let (lanes, claims) = (vec![Vec::new(); queues], vec![Claim::NONE; queues]);
-        let entries = Entries { queues: lanes, claims, ..Entries::default() };
+        let (all, claims) = (vec![Vec::new(); queues], vec![Claim::NONE; queues]);
+        let entries = Entries { queues: all, claims, ..Entries::default() };
         Self { entries: Mutex::new(entries), unfinished_slots: AtomicUsize::new(0) }
     }
 
@@ -129,7 +129,7 @@ impl Ledger {
     }
 
     /// Enters what a queue has counted so far, interface by interface.
-    pub(crate) fn enter(&self, queue: usize, counts: impl Iterator<Item = LaneCounts>) {
+    pub(crate) fn enter(&self, queue: usize, counts: impl Iterator<Item = InterfaceCounts>) {
         let mut entries = self.lock();
         let row = entries.queues.get_mut(queue).expect("queues are numbered from 0");
         row.clear();
@@ -142,12 +142,12 @@ impl Ledger {
         let numbers = (0_u32..).zip(0..entries.names.len());
         let statistics = numbers.map(|(number, place)| {
             let none = Statistics { interface: number, interface_drops: Some(0), ..<_>::default() };
-            entries.of(place).fold(none, |sum, lane| Statistics {
+            entries.of(place).fold(none, |sum, counts| Statistics {
                 interface: number,
-                received: sum.received + lane.received(),
-                interface_drops: both(sum.interface_drops, lane.counters.interface_drops),
-                kernel_drops: sum.kernel_drops + lane.counters.kernel_drops,
-                writer_drops: sum.writer_drops + lane.writer_drops,
+                received: sum.received + counts.received(),
+                interface_drops: both(sum.interface_drops, counts.counters.interface_drops),
+                kernel_drops: sum.kernel_drops + counts.counters.kernel_drops,
+                writer_drops: sum.writer_drops + counts.writer_drops,
             })
         });
         statistics.collect()
@@ -157,16 +157,17 @@ impl Ledger {
     pub(crate) fn accounts(&self, stored: &[u64]) -> Vec<Account> {
         let entries = self.lock();
         let accounts = entries.names.iter().enumerate().map(|(place, name)| {
-            let lanes: Vec<_> = entries.of(place).collect();
-            let sum = |count: fn(&LaneCounts) -> u64| lanes.iter().map(|lane| count(lane)).sum();
+            let all: Vec<_> = entries.of(place).collect();
+            let sum =
+                |count: fn(&InterfaceCounts) -> u64| all.iter().map(|counts| count(counts)).sum();
             let known = |count: fn(&Counters) -> Option<u64>| {
-                lanes.iter().map(|lane| count(&lane.counters)).fold(Some(0), both)
+                all.iter().map(|counts| count(&counts.counters)).fold(Some(0), both)
             };
             let (offered, stored): (u64, u64) =
-                (sum(LaneCounts::received), stored.get(place).copied().unwrap_or(0));
-            let kernel_drops = sum(|lane| lane.counters.kernel_drops);
-            let writer_drops = sum(|lane| lane.writer_drops);
-            let (cut, copies) = (sum(|lane| lane.cut), sum(|lane| lane.copies));
+                (sum(InterfaceCounts::received), stored.get(place).copied().unwrap_or(0));
+            let kernel_drops = sum(|counts| counts.counters.kernel_drops);
+            let writer_drops = sum(|counts| counts.writer_drops);
+            let (cut, copies) = (sum(|counts| counts.cut), sum(|counts| counts.copies));
             let left_out: u64 = cut + copies;
             Account {
                 name: name.clone(),
@@ -174,17 +175,17 @@ impl Ledger {
                 stored,
                 cut,
                 copies,
-                headers_only: sum(|lane| lane.headers_only),
+                headers_only: sum(|counts| counts.headers_only),
                 kernel_drops,
                 writer_drops,
                 in_flight: offered - kernel_drops - writer_drops - left_out - stored,
                 interface_drops: known(|counters| counters.interface_drops),
                 filter_rejects: known(|counters| counters.filter_rejects),
-                ring_freezes: sum(|lane| lane.counters.ring_freezes),
-                too_long: sum(|lane| lane.too_long),
-                is_away: lanes.iter().any(|lane| lane.counters.is_away),
-                times_down: sum(|lane| lane.counters.times_down),
-                queues: lanes.into_iter().map(LaneCounts::account).collect(),
+                ring_freezes: sum(|counts| counts.counters.ring_freezes),
+                too_long: sum(|counts| counts.too_long),
+                is_away: all.iter().any(|counts| counts.counters.is_away),
+                times_down: sum(|counts| counts.counters.times_down),
+                queues: all.into_iter().map(InterfaceCounts::account).collect(),
             }
         });
         accounts.collect()
@@ -200,10 +201,10 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    fn lane(received: u64, taken: u64, interface_drops: Option<u64>) -> LaneCounts {
+    fn counts(received: u64, taken: u64, interface_drops: Option<u64>) -> InterfaceCounts {
         let counters =
             Counters { received, delivered: taken, interface_drops, ..Counters::default() };
-        LaneCounts { counters, taken, ..LaneCounts::default() }
+        InterfaceCounts { counters, taken, ..InterfaceCounts::default() }
     }
 
     #[test]
@@ -211,9 +212,9 @@ mod tests {
         let ledger = Ledger::new(2);
         ledger.know(0, "a");
         ledger.know(1, "b");
-        ledger.enter(0, [lane(10, 8, Some(3)), lane(1, 1, None)].into_iter());
+        ledger.enter(0, [counts(10, 8, Some(3)), counts(1, 1, None)].into_iter());
         // The counters of the source were read before these were taken.
-        ledger.enter(1, [lane(2, 5, Some(0)), lane(0, 0, Some(0))].into_iter());
+        ledger.enter(1, [counts(2, 5, Some(0)), counts(0, 0, Some(0))].into_iter());
         let accounts = ledger.accounts(&[6]);
         let [a, b] = &accounts[..] else { panic!("two interfaces") };
         assert_eq!((a.offered, a.stored, a.in_flight, a.interface_drops), (15, 6, 9, Some(3)));

@@ -171,7 +171,7 @@ impl Changes {
 /// Tells each change once: to the system log, to the stream of events, and to a command of the
 /// user's.
 #[derive(Debug)]
-pub(crate) struct Crier {
+pub(crate) struct Notifier {
     command: Option<String>,
     /// The system log.
     log: fn(&str),
@@ -183,7 +183,7 @@ pub(crate) struct Crier {
     told: usize,
 }
 
-impl Crier {
+impl Notifier {
     pub(crate) fn new(options: &Options, log: fn(&str)) -> Self {
         Self {
             log,

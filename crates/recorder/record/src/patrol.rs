@@ -17,7 +17,7 @@ use stage::{Receiver, Sender, channel};
 use units::{Clock, Timestamp};
 use volume::{Patrol, Wanted};
 
-use crate::ring::{Board, Task, look};
+use crate::ring::{SharedStatus, Task, status_of};
 use crate::storage::Storage;
 use crate::watchdog::{Wait, Waits};
 
@@ -64,7 +64,7 @@ pub(crate) struct Patroller<'a> {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) files: &'a (dyn Files + Sync),
     pub(crate) clock: &'a dyn Clock,
-    pub(crate) board: Board,
+    pub(crate) status: SharedStatus,
     pub(crate) pool: Pool,
     pub(crate) tasks: Sender<Task>,
     pub(crate) waits: Waits,
@@ -123,14 +123,14 @@ impl Patroller<'_> {
     fn pass(&self, mark: Mark, ended: &Receiver<()>, done: &mut Patrolled) -> Result<(), Ended> {
         let mut next = mark.next;
         // What was acknowledged when the pass began is what it is about.
-        let last = look(&self.board).acknowledged.sequence;
+        let last = status_of(&self.status).acknowledged.sequence;
         while next < last {
-            let epoch = look(&self.board).epoch;
+            let epoch = status_of(&self.status).epoch;
             let Some(mut patrol) = self.open(next) else {
                 rest(ended, PAUSE)?;
                 continue;
             };
-            while patrol.next() < last && look(&self.board).epoch == epoch {
+            while patrol.next() < last && status_of(&self.status).epoch == epoch {
                 let begun_ns = self.clock.boottime_ns();
                 if !self.slot(&mut patrol, ended, done)? {
                     rest(ended, PAUSE)?;
@@ -164,7 +164,7 @@ impl Patroller<'_> {
         ended: &Receiver<()>,
         done: &mut Patrolled,
     ) -> Result<bool, Ended> {
-        let shown = look(&self.board);
+        let shown = status_of(&self.status);
         let step = || patrol.step(shown.tail, shown.acknowledged);
         let wanted = self.waits.during(Wait::ScrubForMembers, step);
         let Some(wanted) = wanted else { return Ok(false) };
@@ -174,7 +174,7 @@ impl Patroller<'_> {
         };
         let found = u64::try_from(wanted.len()).expect("counts in memory fit 64 bits");
         self.repair(wanted, ended)?;
-        let again = || patrol.look(sequence, look(&self.board).acknowledged);
+        let again = || patrol.look(sequence, status_of(&self.status).acknowledged);
         let left = self.waits.during(Wait::ScrubForMembers, again);
         let left_count = u64::try_from(left.len()).expect("counts in memory fit 64 bits");
         done.repaired += found.saturating_sub(left_count);
@@ -197,7 +197,7 @@ impl Patroller<'_> {
             // Without a number it was refused, which the next look shows.
             newest = number.recv().map_err(|_| Ended)?.unwrap_or(0).max(newest);
         }
-        while look(&self.board).durable_below <= newest {
+        while status_of(&self.status).durable_below <= newest {
             rest(ended, DURABLE)?;
         }
         Ok(())
@@ -268,7 +268,7 @@ mod tests {
             storage: Arc::new(Paths::new(&options)),
             files: &files,
             clock: &clock,
-            board: Board::default(),
+            status: SharedStatus::default(),
             pool: pool.clone(),
             tasks,
             waits: waits.clone(),

@@ -23,24 +23,24 @@ use crate::covered::Covered;
 use crate::error::Error;
 use crate::events::{EventKind, Events, Speaker};
 use crate::expiry::Expiry;
-use crate::hurry::{self, FromRing};
+use crate::index_queue::{self, FromRing};
 use crate::indexer::{Indexer, IndexerReport, Run};
 use crate::job::{Base, Input, MaxAge, Opened, Options, Report};
 use crate::late::{Late, Skips};
 use crate::ledger::Ledger;
 use crate::links::Links;
-use crate::members::{self, Changes, Crier};
+use crate::members::{self, Changes, Notifier};
 use crate::patrol::{Patrolled, Patroller};
+use crate::progress::{ProgressReporter, Progressing};
 use crate::queues::{Fed, Feeding};
 use crate::reach::ReachBack;
 use crate::read_back::ReadBack;
 use crate::resilver;
-use crate::ring::{Board, RingParts, RingWriter, Shown, Task, look};
+use crate::ring::{RingParts, RingWriter, SharedStatus, Task, WriterStatus, status_of};
 use crate::segment::SegmentLimits;
 use crate::spares::{self, Opening, SparesEnd};
 use crate::steps::ClockSteps;
 use crate::storage::Storage;
-use crate::teller::{Progressing, Teller};
 use crate::watch::Watching;
 use crate::watchdog::{self, Waits};
 
@@ -55,7 +55,7 @@ pub(crate) fn run(
     let given = files.map(|files| (files, None));
     let (files, note) = given.unwrap_or_else(|| index_files(options, &opened, clock));
     let failed = AtomicBool::new(false);
-    let (board, epoch) = (board_of(&opened, clock.boottime_ns()), opened.writer.epoch());
+    let (status, epoch) = (board_of(&opened, clock.boottime_ns()), opened.writer.epoch());
     let opening = opening_of(options, &opened, &storage);
     let (recovery, pool) = (opened.recovery.clone(), opened.pool.clone());
     let may_wait = matches!(options.input, Input::Files(_));
@@ -64,25 +64,26 @@ pub(crate) fn run(
     let open_reader = || storage.reader().ok();
 
     let (ledger, is_stopping) = (Ledger::new(1 + sources.further.len()), AtomicBool::new(false));
-    let (seen, waits) = (((&board, &ledger, &pool), Crier::new(options, log)), Waits::default());
+    let (seen, waits) =
+        (((&status, &ledger, &pool), Notifier::new(options, log)), Waits::default());
     let events = Events::default();
-    let mut teller =
-        new_teller(options, (&opened, &sources.advice, note), seen, (clock, progress), &events);
+    let mut progress =
+        new_reporter(options, (&opened, &sources.advice, note), seen, (clock, progress), &events);
 
     stage::scope(|scope| {
         let said = (&waits, &events);
-        let _watched = spawn_watchdog(scope, said, (&board, clock), (log, &options.volume))?;
+        let _watched = spawn_watchdog(scope, said, (&status, clock), (log, &options.volume))?;
         let (tasks, task_queue) = channel(pool.count());
-        let (sealed, sealed_queue) = hurry::queue(pool.count(), may_wait);
+        let (sealed, sealed_queue) = index_queue::queue(pool.count(), may_wait);
         let skips = Skips::default();
-        let shared: Shared<'_> = (&board, tasks.clone(), index_pool, files.as_ref());
+        let shared: Shared<'_> = (&status, tasks.clone(), index_pool, files.as_ref());
         let earlier = (Late::new(Arc::clone(&skips)), ReadBack::new(&open_reader, readable));
         let indexer = indexer_of((options, clock), (&opened, said), (shared, owner, earlier))?;
         let (spares, spares_end) = spares::start(opening.clone(), tasks.clone());
         let ring = RingParts {
             columns: Columns::new(pool.clone(), opened.writer.geometry())?,
             clock,
-            board: Arc::clone(&board),
+            status: Arc::clone(&status),
             ledger: &ledger,
             indexer: sealed,
             skips,
@@ -95,9 +96,9 @@ pub(crate) fn run(
         };
         let ring = RingWriter::new(opened.writer, ring);
         let ring = spawn_ring(scope, ring, task_queue, &failed)?;
-        let parts = ((&board, &waits), tasks.clone(), &pool);
+        let parts = ((&status, &waits), tasks.clone(), &pool);
         let patrol = spawn_patrol(scope, (options, &storage), parts, (files.as_ref(), clock))?;
-        let shared = (Arc::clone(&board), tasks.clone(), pool.clone());
+        let shared = (Arc::clone(&status), tasks.clone(), pool.clone());
         let resilverer = resilver::start(opening, shared, waits.clone()).map_err(Error::Thread)?;
         let index = spawn_indexer(scope, indexer, sealed_queue, opened.reader)?;
         let feeding = Feeding {
@@ -115,13 +116,13 @@ pub(crate) fn run(
             waits: waits.clone(),
             events: events.clone(),
         };
-        let fed = feeding.all(scope, sources, &mut || teller.tell())?;
+        let fed = feeding.all(scope, sources, &mut || progress.tell())?;
         drop::<resilver::Working>(resilverer);
-        let retire = |it| retire(it, &board, clock, files.as_ref());
+        let retire = |it| retire(it, &status, clock, files.as_ref());
         let mut report = Threads { ring, patrol, index, spares_end }.end(clock, retire)?;
         assert!(!fed.is_writer_gone, "a writer that is gone has said why");
         (report.recovery, report.epoch) = (recovery, epoch);
-        report.take_fed(fed, teller);
+        report.take_fed(fed, progress);
         Ok(report)
     })
 }
@@ -176,18 +177,18 @@ impl Report {
         }
     }
 
-    fn take_fed(&mut self, fed: Fed, mut teller: Teller<'_>) {
-        self.disks = teller.look_at_disks();
-        let shown = look(teller.board);
-        let untold = teller.crier.tell(&shown.changes, &teller.events);
-        self.interfaces = teller.ledger.accounts(&shown.stored);
-        teller.look_at_links(&self.interfaces);
-        self.news = teller.last_news();
-        let Teller { ledger, pool, notes, crier, .. } = teller;
+    fn take_fed(&mut self, fed: Fed, mut progress: ProgressReporter<'_>) {
+        self.disks = progress.look_at_disks();
+        let shown = status_of(progress.status);
+        let untold = progress.notifier.tell(&shown.changes, &progress.events);
+        self.interfaces = progress.ledger.accounts(&shown.stored);
+        progress.look_at_links(&self.interfaces);
+        self.news = progress.last_news();
+        let ProgressReporter { ledger, pool, notes, notifier, .. } = progress;
         self.notes.extend(notes);
         self.notes.extend(fed.notes);
         self.notes.extend(untold);
-        self.notes.extend(crier.finish());
+        self.notes.extend(notifier.finish());
         self.broken_off = fed.broken_off;
         self.losses = ledger.losses();
         self.total = Account::sum(&self.interfaces);
@@ -238,23 +239,23 @@ fn expiry_of(
 }
 
 /// What the threads show of themselves.
-type Seen<'a> = (&'a Board, &'a Ledger, &'a Pool);
+type Seen<'a> = (&'a SharedStatus, &'a Ledger, &'a Pool);
 
-fn new_teller<'a>(
+fn new_reporter<'a>(
     options: &Options,
     (opened, advice, note): (&Opened, &[String], Option<String>),
-    ((board, ledger, pool), crier): (Seen<'a>, Crier),
+    ((status, ledger, pool), notifier): (Seen<'a>, Notifier),
     (clock, progress): (&'a dyn Clock, Progressing<'a>),
     events: &Events,
-) -> Teller<'a> {
+) -> ProgressReporter<'a> {
     let first = [recording_line(options)];
     for line in first.iter().chain(&opened.setup).chain(advice) {
         events.say(EventKind::Setup, "", line.clone());
     }
     let geometry = opened.writer.geometry();
-    Teller {
+    ProgressReporter {
         progress,
-        board,
+        status,
         ledger,
         pool,
         clock,
@@ -262,7 +263,7 @@ fn new_teller<'a>(
         reach: reach_back(options, geometry),
         slots: geometry.slots - u64::from(opened.writer.superblock().window),
         notes: advice.iter().chain(opened.writer.notes()).cloned().chain(note).collect(),
-        crier,
+        notifier,
         events: events.clone(),
         speaker: Speaker::default(),
         links: Links::default(),
@@ -298,9 +299,9 @@ fn reach_back(options: &Options, geometry: &Geometry) -> Option<ReachBack> {
 }
 
 /// Threads that begin before the ring writer first notes anything find what was mounted.
-fn board_of(opened: &Opened, now_ns: i64) -> Board {
+fn board_of(opened: &Opened, now_ns: i64) -> SharedStatus {
     let writer = &opened.writer;
-    Arc::new(Mutex::new(Shown {
+    Arc::new(Mutex::new(WriterStatus {
         acknowledged: writer.acknowledged(),
         tail: writer.tail(),
         repairable_from: writer.repairable().start,
@@ -308,7 +309,7 @@ fn board_of(opened: &Opened, now_ns: i64) -> Board {
         changes: Changes::new(members::at_start(writer.membership(), &opened.recovery)),
         epoch: writer.epoch(),
         now_ns,
-        ..Shown::default()
+        ..WriterStatus::default()
     }))
 }
 
@@ -340,15 +341,15 @@ fn opening_of(options: &Options, opened: &Opened, storage: &Arc<dyn Storage>) ->
     }
 }
 
-/// Board, way to the ring writer, columns for it, index directory.
-type Shared<'a> = (&'a Board, Sender<Task>, Pool, &'a (dyn Files + Sync));
+/// SharedStatus, way to the ring writer, columns for it, index directory.
+type Shared<'a> = (&'a SharedStatus, Sender<Task>, Pool, &'a (dyn Files + Sync));
 
 fn indexer_of<'a>(
     (options, clock): (&Options, &'a dyn Clock),
     (opened, (waits, events)): (&Opened, (&Waits, &Events)),
     (shared, owner, (late, read_back)): (Shared<'a>, Owner, (Late, ReadBack<'a>)),
 ) -> Result<Indexer<'a>, Error> {
-    let (board, tasks, pool, files) = shared;
+    let (status, tasks, pool, files) = shared;
     // Rows do not outlive packets that are erased because of their age.
     let kept = retention(options, opened.writer.superblock())?;
     let max_age = Duration::from_nanos(u64::try_from(kept.max_age_ns).expect("it is checked"));
@@ -375,7 +376,7 @@ fn indexer_of<'a>(
         pool,
         data_columns: usize::from(geometry.data_columns),
         clock,
-        board: Arc::clone(board),
+        status: Arc::clone(status),
         waits: waits.clone(),
         events: events.clone(),
         late,
@@ -422,11 +423,11 @@ type Indexed = Result<(IndexerReport, Catalog), index::Error>;
 /// The last slots are given up when the indexer has ended.
 fn retire(
     (indexed, mut catalog): (IndexerReport, Catalog),
-    board: &Board,
+    status: &SharedStatus,
     clock: &dyn Clock,
     files: &dyn Files,
 ) -> Result<IndexerReport, index::Error> {
-    catalog.retire(look(board).tail, clock.realtime(), files)?;
+    catalog.retire(status_of(status).tail, clock.realtime(), files)?;
     Ok(indexed)
 }
 
@@ -444,15 +445,15 @@ fn spawn_indexer<'scope>(
 fn spawn_watchdog<'scope>(
     scope: &Scope<'scope, '_>,
     (waits, events): (&Waits, &Events),
-    (board, clock): (&Board, &'scope dyn Clock),
+    (status, clock): (&SharedStatus, &'scope dyn Clock),
     (log, volume): (fn(&str), &std::path::Path),
 ) -> Result<Sender<()>, Error> {
     let (goes_on, ended) = channel(1);
-    let (waits, board, events) = (waits.clone(), Arc::clone(board), events.clone());
+    let (waits, status, events) = (waits.clone(), Arc::clone(status), events.clone());
     let volume = volume.display().to_string();
     let body = move || {
         let log = |line: &str| log(&format!("{volume}: {line}"));
-        watchdog::run(&waits, (&board, clock), (&log, &events), &ended);
+        watchdog::run(&waits, (&status, clock), (&log, &events), &ended);
     };
     scope.spawn("watchdog", body).map_err(Error::Thread)?;
     Ok(goes_on)
@@ -474,7 +475,7 @@ impl Patrol<'_> {
 fn spawn_patrol<'scope>(
     scope: &Scope<'scope, '_>,
     (options, storage): (&Options, &Arc<dyn Storage>),
-    ((board, waits), tasks, pool): ((&Board, &Waits), Sender<Task>, &Pool),
+    ((status, waits), tasks, pool): ((&SharedStatus, &Waits), Sender<Task>, &Pool),
     (files, clock): (&'scope (dyn Files + Sync), &'scope dyn Clock),
 ) -> Result<Option<Patrol<'scope>>, Error> {
     let Some(every) = options.scrub_every else { return Ok(None) };
@@ -482,7 +483,7 @@ fn spawn_patrol<'scope>(
         storage: Arc::clone(storage),
         files,
         clock,
-        board: Arc::clone(board),
+        status: Arc::clone(status),
         pool: pool.clone(),
         tasks,
         waits: waits.clone(),

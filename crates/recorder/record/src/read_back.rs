@@ -2,7 +2,7 @@
 
 use device::{Buffer, Pool};
 use format::head::{Head, Kind, StripeId};
-use indexer::{Lane, Piece, Stripe, Times};
+use indexer::{Piece, RunKind, Stripe, Times};
 use volume::Reader;
 
 /// Which of the indexer's memories they lie in.
@@ -25,13 +25,13 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    pub(crate) fn to_hand_over(&self, lane: Lane) -> Stripe {
+    pub(crate) fn to_hand_over(&self, run_kind: RunKind) -> Stripe {
         Stripe {
-            lane,
+            run_kind,
             id: self.id,
             epoch: self.epoch,
             is_late: false,
-            is_in_a_hurry: false,
+            without_names: false,
             packets: self.packets,
             times: self.times,
             slot_cid: self.slot_cid,

@@ -16,7 +16,7 @@ use stage::{Receiver, Sender, channel};
 use volume::{Batch, Resilver};
 
 use crate::returns::Returns;
-use crate::ring::{Board, Task, look};
+use crate::ring::{SharedStatus, Task, status_of};
 use crate::spares::Opening;
 use crate::storage::Storage;
 use crate::watchdog::{Wait, Waits};
@@ -35,7 +35,7 @@ const END: Duration = Duration::from_secs(1);
 pub(crate) struct Resilverer {
     storage: Arc<dyn Storage>,
     tasks: Way,
-    board: Board,
+    status: SharedStatus,
     pool: Pool,
     /// Closed when the recording ends.
     end: Receiver<()>,
@@ -63,7 +63,7 @@ impl Drop for Working {
 /// Starts the thread.
 pub(crate) fn start(
     opening: Opening,
-    (board, tasks, pool): (Board, Sender<Task>, Pool),
+    (status, tasks, pool): (SharedStatus, Sender<Task>, Pool),
     waits: Waits,
 ) -> std::io::Result<Working> {
     let (end, end_heard) = channel(0);
@@ -73,7 +73,7 @@ pub(crate) fn start(
         storage: Arc::clone(&opening.storage),
         returns: Returns::new(opening),
         tasks: tasks.clone(),
-        board,
+        status,
         pool,
         end: end_heard,
         waits,
@@ -92,8 +92,8 @@ impl Resilverer {
     fn run(mut self) {
         let mut seen = None;
         while self.rest(LOOK).is_ok() {
-            let epoch = look(&self.board).epoch;
-            let returns = || self.returns.look(&self.board);
+            let epoch = status_of(&self.status).epoch;
+            let returns = || self.returns.look(&self.status);
             let returned = self.waits.during(Wait::ResilverForMembers, returns);
             if let Some((returning, takes_discards)) = returned {
                 let returned = Task::Returned { returning, takes_discards };
@@ -131,10 +131,10 @@ impl Resilverer {
     fn one(&self, mut work: Resilver) -> Result<(), Ended> {
         // Slots below this were refused, and stay in the gap.
         let (mut bytes, mut refused_below) = (0, 0);
-        let mut said_ns = look(&self.board).now_ns;
+        let mut said_ns = status_of(&self.status).now_ns;
         loop {
             let ended = self.give_way().is_err();
-            let tail = look(&self.board).repairable_from;
+            let tail = status_of(&self.status).repairable_from;
             // Memory that a stalled member holds: the writer will expel it.
             let next = || if ended { None } else { work.next_batch(tail).ok() };
             let batch = self.waits.during(Wait::ResilverForMembers, next);
@@ -160,7 +160,7 @@ impl Resilverer {
                 }
             }
             self.wait_until_durable(newest)?;
-            let now_ns = look(&self.board).now_ns;
+            let now_ns = status_of(&self.status).now_ns;
             if is_last {
                 return self.say(&work, refused_below, Some(bytes));
             }
@@ -175,7 +175,7 @@ impl Resilverer {
     /// holds.
     fn wait_until_durable(&self, number: u64) -> Result<(), Ended> {
         let _waiting = self.waits.begin_by_look(Wait::ResilverForRing);
-        while look(&self.board).durable_below <= number {
+        while status_of(&self.status).durable_below <= number {
             self.rest(GIVE_WAY)?;
         }
         Ok(())
@@ -228,7 +228,7 @@ mod tests {
         let resilverer = Resilverer {
             storage,
             tasks: Way::new(tasks),
-            board: Board::default(),
+            status: SharedStatus::default(),
             pool: Pool::new(1, 4096).unwrap(),
             end: end_heard,
             returns: Returns::new(opening),

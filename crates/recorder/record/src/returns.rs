@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use units::NANOS_PER_SECOND;
 use volume::{MemberAt, Returning};
 
-use crate::ring::{Board, look};
+use crate::ring::{SharedStatus, status_of};
 use crate::spares::Opening;
 
 /// From a member's leaving to the first look for it.
@@ -46,8 +46,8 @@ impl Returns {
     }
 
     /// A member that is there again, opened and read, and whether it takes discards.
-    pub(crate) fn look(&mut self, board: &Board) -> Option<(Returning, bool)> {
-        let shown = look(board);
+    pub(crate) fn look(&mut self, status: &SharedStatus) -> Option<(Returning, bool)> {
+        let shown = status_of(status);
         let now_ns = shown.now_ns;
         self.away.retain(|member, _| shown.away.contains(member));
         for &member in &shown.away {
@@ -72,7 +72,7 @@ impl Returns {
                 && (!shown.failed.contains(&member) || self.vanished.contains(&member))
         };
         let (found, returning) = found.into_iter().filter(may_return).find_map(|found| {
-            let returning = self.open(&found, board)?;
+            let returning = self.open(&found, status)?;
             Some((found, returning))
         })?;
         let patience_ns = self.patience_ns.entry(found.member).or_insert(PATIENCE_NS);
@@ -81,11 +81,11 @@ impl Returns {
         Some((returning, self.opening.takes_discards(&found.path)))
     }
 
-    fn open(&self, found: &MemberAt, board: &Board) -> Option<Returning> {
+    fn open(&self, found: &MemberAt, status: &SharedStatus) -> Option<Returning> {
         let mut device = self.opening.open(&found.path, Some(found.member))?;
-        let begun_ns = look(board).now_ns;
+        let begun_ns = status_of(status).now_ns;
         device.flush().ok()?;
-        let is_well = look(board).now_ns - begun_ns <= FLUSH_NS_MAX;
+        let is_well = status_of(status).now_ns - begun_ns <= FLUSH_NS_MAX;
         is_well.then(|| Returning::open(device).ok()).flatten()
     }
 }

@@ -11,7 +11,7 @@ use crate::columns::{Columns, Taken, Urgency};
 use crate::control::{Questions, Step};
 use crate::covered::Covered;
 use crate::expiry::{Expiry, Withheld};
-use crate::hurry::ToIndexer;
+use crate::index_queue::ToIndexer;
 use crate::late::{Skipped, Skips};
 use crate::ledger::Ledger;
 use crate::members::{self, Change, Changes, MemberChange};
@@ -98,7 +98,7 @@ pub(crate) struct SealedStripe {
 
 /// What other threads may know of the writer at any moment.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shown {
+pub(crate) struct WriterStatus {
     pub(crate) acknowledged: StripeId,
     pub(crate) tail: u64,
     /// Everything before was given up, and is being erased.
@@ -140,18 +140,18 @@ pub(crate) struct Shown {
     pub(crate) long_waits: Vec<String>,
 }
 
-pub(crate) type Board = Arc<Mutex<Shown>>;
+pub(crate) type SharedStatus = Arc<Mutex<WriterStatus>>;
 
-/// Reads the board; a poisoned lock only means that another thread is going down.
-pub(crate) fn look(board: &Board) -> Shown {
-    board.lock().unwrap_or_else(PoisonError::into_inner).clone()
+/// Reads the status; a poisoned lock only means that another thread is going down.
+pub(crate) fn status_of(status: &SharedStatus) -> WriterStatus {
+    status.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// What the thread is made of, besides the writer.
 pub(crate) struct RingParts<'a> {
     pub(crate) columns: Columns,
     pub(crate) clock: &'a dyn Clock,
-    pub(crate) board: Board,
+    pub(crate) status: SharedStatus,
     pub(crate) ledger: &'a Ledger,
     pub(crate) indexer: ToIndexer,
     /// Stripes for which it had no time.
@@ -170,7 +170,7 @@ pub(crate) struct RingWriter<'a> {
     writer: Writer,
     columns: Columns,
     clock: &'a dyn Clock,
-    board: Board,
+    status: SharedStatus,
     ledger: &'a Ledger,
     /// To the indexer, until the packets end.
     indexer: Option<ToIndexer>,
@@ -204,14 +204,14 @@ pub(crate) struct RingWriter<'a> {
 
 impl<'a> RingWriter<'a> {
     pub(crate) fn new(writer: Writer, parts: RingParts<'a>) -> Self {
-        let RingParts { columns, clock, board, indexer, skips, spares, .. } = parts;
+        let RingParts { columns, clock, status, indexer, skips, spares, .. } = parts;
         Self {
             published: writer.acknowledged(),
             newest: writer.acknowledged(),
             writer,
             columns,
             clock,
-            board,
+            status,
             ledger: parts.ledger,
             indexer: Some(indexer),
             skips,
@@ -297,7 +297,7 @@ impl RingWriter<'_> {
         self.drain()?;
         let unerased = self.expiry.finish(&mut self.writer, self.clock)?;
         self.note();
-        self.board.lock().unwrap_or_else(PoisonError::into_inner).unerased = unerased;
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).unerased = unerased;
         self.say_recorded();
         let counters = self.writer.close(self.clock);
         self.questions.end();
@@ -448,8 +448,8 @@ impl RingWriter<'_> {
     fn note_age(&self, times: Range<Timestamp>) {
         let through = self.writer.superblock().expired_at(self.clock.realtime());
         if times.start <= through {
-            let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
-            board.withheld.add(times.start..times.end.min(through));
+            let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+            status.withheld.add(times.start..times.end.min(through));
         }
     }
 
@@ -471,9 +471,9 @@ impl RingWriter<'_> {
 
     fn leave_out(&self, skipped: Skipped) {
         // Counted first: it is taken off again when it is indexed.
-        let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
-        board.unindexed += skipped.packets;
-        drop(board);
+        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        status.unindexed += skipped.packets;
+        drop(status);
         self.skips.lock().unwrap_or_else(PoisonError::into_inner).push(skipped);
     }
 
@@ -524,39 +524,39 @@ impl RingWriter<'_> {
         self.expiry.tick(&mut self.writer, is_calm, self.clock)
     }
 
-    /// Puts on the board what has become durable.
+    /// Puts on the status what has become durable.
     fn note(&mut self) {
         self.ledger.note_unfinished(self.writer.in_flight());
         let acknowledged = self.writer.acknowledged();
-        // Asks the devices: not while others wait for the board.
+        // Asks the devices: not while others wait for the status.
         let has_let_go = self.writer.has_let_go();
-        let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some((_, interfaces)) =
             self.waiting.pop_front_if(|(stripe, _)| *stripe <= acknowledged)
         {
             for used in interfaces {
                 let place = usize::try_from(used.id).expect("few interfaces");
-                if board.stored.len() <= place {
-                    board.stored.resize(place + 1, 0);
+                if status.stored.len() <= place {
+                    status.stored.resize(place + 1, 0);
                 }
-                let stored = board.stored.get_mut(place).expect("just resized");
+                let stored = status.stored.get_mut(place).expect("just resized");
                 *stored += u64::from(used.packets);
             }
         }
-        board.acknowledged = acknowledged;
-        board.now_ns = self.clock.boottime_ns();
-        board.tail = self.writer.tail();
-        board.given_up_before = self.writer.superblock().given_up_before;
-        board.counters = self.writer.counters();
-        board.clock_doubt = self.expiry.doubt;
-        board.epoch = self.writer.epoch();
-        board.repairable_from = self.writer.repairable().start;
-        board.durable_below = self.writer.durable_below();
+        status.acknowledged = acknowledged;
+        status.now_ns = self.clock.boottime_ns();
+        status.tail = self.writer.tail();
+        status.given_up_before = self.writer.superblock().given_up_before;
+        status.counters = self.writer.counters();
+        status.clock_doubt = self.expiry.doubt;
+        status.epoch = self.writer.epoch();
+        status.repairable_from = self.writer.repairable().start;
+        status.durable_below = self.writer.durable_below();
         let membership = self.writer.membership();
         let away = membership.absent();
-        board.away = away.collect();
-        board.failed.clone_from(&self.failed);
-        board.has_let_go = has_let_go;
+        status.away = away.collect();
+        status.failed.clone_from(&self.failed);
+        status.has_let_go = has_let_go;
     }
 
     /// A member that was expelled is told of, and a spare is looked for.
@@ -645,8 +645,8 @@ impl RingWriter<'_> {
 
     fn changed(&self, member: u8, what: Change) {
         let path = members::path_of(self.writer.membership(), member);
-        let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
-        board.changes.add(MemberChange { member, path, what });
+        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        status.changes.add(MemberChange { member, path, what });
     }
 
     fn cleaned(

@@ -5,7 +5,7 @@ use core::mem;
 
 use format::head::StripeId;
 use index::{Identity, LeftOut};
-use indexer::{Closing, Lane, Rest, Stripe, Taken, Times};
+use indexer::{Closing, Rest, RunKind, Stripe, Taken, Times};
 
 use crate::late::Left;
 
@@ -141,13 +141,13 @@ impl OpenSegment {
 
     /// What the indexer is told of its end; `missed` are the packets of stripes that were never
     /// handed over.
-    pub(crate) fn closing(&mut self, (lane, rest): (Lane, Rest), missed: Left) -> Closing {
+    pub(crate) fn closing(&mut self, (run_kind, rest): (RunKind, Rest), missed: Left) -> Closing {
         self.times.add(missed.times);
         let left_out = mem::take(&mut self.left_out);
         let left = left_out.iter().map(|left| left.packets).fold(0, u64::saturating_add);
         let missed_packets = missed.packets.saturating_add(left);
         Closing {
-            lane,
+            run_kind,
             first: self.first,
             last: self.last,
             epoch: self.epoch,

@@ -1,9 +1,9 @@
 //! What the members do while they are written to, beside what they were qualified for.
 //!
 //! Every device is watched from its opening on ([`device::Watched`]). A few times a second the
-//! teller looks: slow writes get their time, member and zone. Each of them is an event, and so is a
-//! member that gives less than was guaranteed, and traffic that comes near what all of them
-//! guarantee. Of slow writes the newest are kept.
+//! progress reporter looks: slow writes get their time, member and zone. Each of them is an event,
+//! and so is a member that gives less than was guaranteed, and traffic that comes near what all of
+//! them guarantee. Of slow writes the newest are kept.
 
 use std::collections::VecDeque;
 use std::path::Path;

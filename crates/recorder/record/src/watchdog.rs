@@ -18,7 +18,7 @@ use stage::Receiver;
 use units::Clock;
 
 use crate::events::{EventKind, Events};
-use crate::ring::Board;
+use crate::ring::SharedStatus;
 
 /// How often waits are looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -264,10 +264,10 @@ impl Drop for Waiting<'_> {
 }
 
 /// Looks until nobody holds the other end of `goes_on`: lines go to the log at once, and to the
-/// board for whoever tells of the recording.
+/// status for whoever tells of the recording.
 pub(crate) fn run(
     waits: &Waits,
-    (board, clock): (&Board, &dyn Clock),
+    (status, clock): (&SharedStatus, &dyn Clock),
     (log, events): (&dyn Fn(&str), &Events),
     goes_on: &Receiver<()>,
 ) {
@@ -279,8 +279,8 @@ pub(crate) fn run(
             log(&line);
             events.say(EventKind::LongWait, "", line);
         }
-        let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
-        board.long_waits = long_waits;
+        let mut status = status.lock().unwrap_or_else(PoisonError::into_inner);
+        status.long_waits = long_waits;
     }
 }
 

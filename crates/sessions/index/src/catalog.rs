@@ -22,7 +22,7 @@ use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, checksum};
 use format::directory::{DIRECTORY_MAX, SegmentEntry, Summary};
 use format::head::{StripeId, VolumeId};
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use units::Timestamp;
 
 use crate::error::{Error, Result};
@@ -397,7 +397,7 @@ impl Catalog {
     }
 
     /// Whether the row belongs into answers, and whether its packets can be had.
-    pub fn shows(&self, slice: &Slice) -> Option<Packets> {
+    pub fn shows(&self, slice: &SessionRow) -> Option<Packets> {
         if slice.pieces.iter().any(|span| span.piece.sequence >= self.tail) {
             Some(Packets::Held)
         } else {

@@ -8,7 +8,7 @@
 
 use format::geometry::MEMBERS_MAX;
 use format::head::SEQUENCE_MAX;
-use format::slice::{Direction, PieceId, PieceSpan, Slice};
+use format::session_row::{Direction, PieceId, PieceSpan, SessionRow};
 use units::Timestamp;
 use wire::{Address, App, AppBy, FiveTuple, Protocol, Recognised, TcpOptions, Tunnel, TunnelKind};
 
@@ -38,24 +38,24 @@ pub(crate) enum Width {
 /// The value of a column in a slice; the setter returns `None` for what no slice can hold.
 pub(crate) enum Access {
     /// TIMESTAMP(NANOS, UTC), required.
-    Time(fn(&[&Slice]) -> Vec<i64>, fn(&mut Slice, i64)),
+    Time(fn(&[&SessionRow]) -> Vec<i64>, fn(&mut SessionRow, i64)),
     /// Integer, required. Values are taken from many slices at once.
-    Number(Width, fn(&[&Slice]) -> Vec<i64>, fn(&mut Slice, i64) -> Option<()>),
+    Number(Width, fn(&[&SessionRow]) -> Vec<i64>, fn(&mut SessionRow, i64) -> Option<()>),
     /// Integer, absent where there is none.
-    MaybeNumber(Width, fn(&Slice) -> Option<i64>, fn(&mut Slice, i64) -> Option<()>),
+    MaybeNumber(Width, fn(&SessionRow) -> Option<i64>, fn(&mut SessionRow, i64) -> Option<()>),
     /// Boolean, required.
-    Flag(fn(&Slice) -> bool, fn(&mut Slice, bool)),
+    Flag(fn(&SessionRow) -> bool, fn(&mut SessionRow, bool)),
     /// Boolean, absent where there is none.
-    MaybeFlag(fn(&Slice) -> Option<bool>, fn(&mut Slice, bool)),
+    MaybeFlag(fn(&SessionRow) -> Option<bool>, fn(&mut SessionRow, bool)),
     /// Text, absent where there is none; the getter may write it into the buffer it is given.
     Text(
-        for<'a> fn(&'a Slice, &'a mut String) -> Option<&'a str>,
-        fn(&mut Slice, &str) -> Option<()>,
+        for<'a> fn(&'a SessionRow, &'a mut String) -> Option<&'a str>,
+        fn(&mut SessionRow, &str) -> Option<()>,
     ),
     /// List of texts, empty where there is none.
-    Texts(fn(&Slice) -> &Vec<String>, fn(&mut Slice) -> &mut Vec<String>),
+    Texts(fn(&SessionRow) -> &Vec<String>, fn(&mut SessionRow) -> &mut Vec<String>),
     /// List of small numbers, empty where there is none.
-    Numbers(fn(&Slice) -> &Vec<u16>, fn(&mut Slice) -> &mut Vec<u16>),
+    Numbers(fn(&SessionRow) -> &Vec<u16>, fn(&mut SessionRow) -> &mut Vec<u16>),
     /// List with one integer for each piece; empty where all are zero, unless `Presence::Always`.
     Pieces(Presence, fn(&PieceSpan) -> i64, fn(&mut PieceSpan, i64) -> Option<()>),
 }
@@ -121,7 +121,7 @@ pub(crate) const NO_SPAN: PieceSpan =
     PieceSpan { piece: PieceId { sequence: 0, sub: 0, column: 0 }, begin: 0, end: 0 };
 
 /// A slice before its columns are read.
-pub(crate) fn blank() -> Slice {
+pub(crate) fn blank() -> SessionRow {
     let tuple = FiveTuple {
         orig: Address::None,
         resp: Address::None,
@@ -129,7 +129,7 @@ pub(crate) fn blank() -> Slice {
         resp_port: 0,
         proto: Protocol(0),
     };
-    Slice::new(tuple, Timestamp::default())
+    SessionRow::new(tuple, Timestamp::default())
 }
 
 /// An integer as it lies in a column.
@@ -315,7 +315,7 @@ macro_rules! syn_flag {
 }
 
 /// The tunnel that the columns fill one after the other.
-fn tunnel(slice: &mut Slice) -> &mut Tunnel {
+fn tunnel(slice: &mut SessionRow) -> &mut Tunnel {
     slice.tunnel.get_or_insert(Tunnel {
         kind: TunnelKind::Gre,
         id: 0,
@@ -325,7 +325,7 @@ fn tunnel(slice: &mut Slice) -> &mut Tunnel {
 }
 
 /// The protocol whose columns follow each other.
-fn recognised(slice: &mut Slice) -> &mut Recognised {
+fn recognised(slice: &mut SessionRow) -> &mut Recognised {
     slice.app.get_or_insert(Recognised { app: App::Tls, by: AppBy::Content })
 }
 
@@ -367,7 +367,7 @@ pub(crate) static COLUMNS: &[Column] = &[
         Access::Number(
             Width::Wide,
             |slices| {
-                let age = |slice: &&Slice| slice.start.0.wrapping_sub(slice.session_start.0);
+                let age = |slice: &&SessionRow| slice.start.0.wrapping_sub(slice.session_start.0);
                 slices.iter().map(age).collect()
             },
             |slice, stored| {

@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, TimestampNanos
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use format::directory::{SegmentEntry, Summary};
 use format::head::StripeId;
-use format::slice::{PieceSpan, Slice};
+use format::session_row::{PieceSpan, SessionRow};
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -56,10 +56,10 @@ impl Encoded {
 }
 
 /// The Parquet file of a segment: `rows` in the order of their start.
-pub fn encode(meta: &SegmentMeta, rows: &[Slice]) -> Result<Encoded> {
+pub fn encode(meta: &SegmentMeta, rows: &[SessionRow]) -> Result<Encoded> {
     let encoder = GroupEncoder::new()?;
     let order = by_start(rows).into_iter();
-    let sorted: Vec<&Slice> = order.filter_map(|(_, at)| rows.get(at)).collect();
+    let sorted: Vec<&SessionRow> = order.filter_map(|(_, at)| rows.get(at)).collect();
     let groups = sorted.chunks(GROUP_ROWS).enumerate();
     let groups = groups.map(|(number, rows)| encoder.encode(number, rows));
     encoder.file(meta, groups.collect::<Result<_>>()?)
@@ -67,7 +67,7 @@ pub fn encode(meta: &SegmentMeta, rows: &[Slice]) -> Result<Encoded> {
 
 /// The order of rows in a segment: their starts, and their places in `rows`. Rows of the same start
 /// keep their order.
-pub fn by_start(rows: &[Slice]) -> Vec<(Timestamp, usize)> {
+pub fn by_start(rows: &[SessionRow]) -> Vec<(Timestamp, usize)> {
     // The rows are far apart in memory: to be compared, their starts are put side by side.
     let mut order: Vec<(Timestamp, usize)> = rows.iter().map(|row| row.start).zip(0..).collect();
     order.sort_unstable();
@@ -118,7 +118,7 @@ impl GroupEncoder {
 
     /// Row group `number`, from 0: [`GROUP_ROWS`] rows, or fewer in the last; they and the groups
     /// lie in the order of their start.
-    pub fn encode(&self, number: usize, group: &[&Slice]) -> Result<EncodedGroup> {
+    pub fn encode(&self, number: usize, group: &[&SessionRow]) -> Result<EncodedGroup> {
         let mut writers = self.factory.create_column_writers(number)?;
         let mut keys = Vec::new();
         for rows in group.chunks(BLOCK_ROWS) {
@@ -232,7 +232,7 @@ fn integer(width: Width) -> DataType {
     }
 }
 
-pub(crate) fn array(column: &Column, rows: &[&Slice]) -> ArrayRef {
+pub(crate) fn array(column: &Column, rows: &[&SessionRow]) -> ArrayRef {
     match column.access {
         Access::Time(get, _) => {
             Arc::new(TimestampNanosecondArray::from(get(rows)).with_timezone("UTC"))
@@ -296,7 +296,7 @@ fn narrow(value: i64) -> i32 {
     i32::try_from(value).expect("a narrow column holds 16 bits")
 }
 
-fn pieces(presence: Presence, get: fn(&PieceSpan) -> i64, rows: &[&Slice]) -> ArrayRef {
+fn pieces(presence: Presence, get: fn(&PieceSpan) -> i64, rows: &[&SessionRow]) -> ArrayRef {
     let mut lists =
         ListBuilder::new(Int64Builder::new()).with_field(element_field(DataType::Int64));
     for row in rows {

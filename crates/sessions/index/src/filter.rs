@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use format::checksum::crc32c;
 use format::head::{StripeId, VolumeId};
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use parquet::file::FOOTER_SIZE;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use wire::{Address, CommunityId};
@@ -235,7 +235,7 @@ fn range_of((offset, len): (u64, u64)) -> Range<usize> {
 }
 
 /// Adds the keys of some rows of a row group.
-pub(crate) fn add_keys(rows: &[&Slice], keys: &mut Vec<u64>) {
+pub(crate) fn add_keys(rows: &[&SessionRow], keys: &mut Vec<u64>) {
     keys.extend(rows.iter().flat_map(|row| keys_of_row(row)));
 }
 
@@ -368,7 +368,7 @@ impl Needed {
 }
 
 /// The keys of a row: its two addresses, the pair of them, its names and its community id.
-fn keys_of_row(row: &Slice) -> impl Iterator<Item = u64> {
+fn keys_of_row(row: &SessionRow) -> impl Iterator<Item = u64> {
     let [orig, resp] = [row.tuple.orig, row.tuple.resp].map(number_of);
     let pair = orig.zip(resp).map(|(orig, resp)| pair_key(orig, resp));
     let id = CommunityId::of(&row.tuple, row.icmp).map(|id| text_key(COMMUNITY_ID, &id.0));

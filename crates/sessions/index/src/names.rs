@@ -3,7 +3,7 @@
 use core::fmt::Write as _;
 use core::net::IpAddr;
 
-use format::slice::State;
+use format::session_row::State;
 use wire::{Address, TunnelKind};
 
 pub(crate) fn parse_tunnel(text: &str) -> Option<TunnelKind> {

@@ -18,7 +18,7 @@ use arrow_array::{Array as _, ArrayRef, ArrowPrimitiveType, RecordBatch};
 use bytes::Bytes;
 use format::directory::{COUNT_MAX, Summary};
 use format::head::{StripeId, VolumeId};
-use format::slice::{PieceSpan, Slice, SourceNames};
+use format::session_row::{PieceSpan, SessionRow, SourceNames};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
@@ -162,9 +162,9 @@ impl Segment {
         &self,
         columns: Columns<'_>,
         times: &RangeInclusive<Timestamp>,
-        visit: &mut dyn FnMut(u64, Slice) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(u64, SessionRow) -> ControlFlow<()>,
     ) -> Result<()> {
-        let mut visit = |row, slice: Slice| {
+        let mut visit = |row, slice: SessionRow| {
             if overlaps(&slice, times) { visit(row, slice) } else { ControlFlow::Continue(()) }
         };
         for group in self.groups().filter(|group| may_overlap(group.metadata, times)) {
@@ -183,14 +183,14 @@ impl Segment {
         needed: &Needed,
         columns: Columns<'_>,
         times: &RangeInclusive<Timestamp>,
-        visit: &mut dyn FnMut(u64, Slice) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(u64, SessionRow) -> ControlFlow<()>,
     ) -> Result<()> {
         let candidates = match &self.filter {
             Some(filter) => filter.trailer.candidates(&self.source, needed)?,
             None => (0..self.parquet().num_row_groups()).collect(),
         };
         let hosts: Vec<Vec<String>> = needed.hosts.iter().map(texts_of).collect();
-        let mut visit = |row, slice: Slice| {
+        let mut visit = |row, slice: SessionRow| {
             if overlaps(&slice, times) { visit(row, slice) } else { ControlFlow::Continue(()) }
         };
         for group in self.groups().filter(|group| candidates.contains(&group.number)) {
@@ -215,7 +215,7 @@ impl Segment {
         &self,
         group: &Group<'_>,
         columns: Columns<'_>,
-        visit: &mut dyn FnMut(u64, Slice) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(u64, SessionRow) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
         let mut row = group.first_row;
         for batch in self.reader(group.number, columns)?.build()? {
@@ -236,7 +236,7 @@ impl Segment {
         &self,
         numbers: &[u64],
         columns: Columns<'_>,
-        visit: &mut dyn FnMut(u64, Slice) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(u64, SessionRow) -> ControlFlow<()>,
     ) -> Result<()> {
         let mut rest = numbers;
         for group in self.groups() {
@@ -283,7 +283,7 @@ impl Segment {
         group: &Group<'_>,
         places: &[usize],
         columns: Columns<'_>,
-        visit: &mut dyn FnMut(u64, Slice) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(u64, SessionRow) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
         if places.is_empty() {
             return Ok(ControlFlow::Continue(()));
@@ -340,7 +340,7 @@ impl Segment {
         batch: &RecordBatch,
         first_row: u64,
         columns: Columns<'_>,
-    ) -> Result<Vec<Slice>> {
+    ) -> Result<Vec<SessionRow>> {
         let mut slices = vec![blank(); batch.num_rows()];
         for column in COLUMNS.iter().filter(|column| columns.contain(column)) {
             let name = column.name;
@@ -477,7 +477,7 @@ fn texts_of(host: &IpAddr) -> Vec<String> {
     }
 }
 
-fn overlaps(slice: &Slice, times: &RangeInclusive<Timestamp>) -> bool {
+fn overlaps(slice: &SessionRow, times: &RangeInclusive<Timestamp>) -> bool {
     slice.start <= *times.end() && slice.end >= *times.start()
 }
 
@@ -509,7 +509,7 @@ fn may_overlap(group: &RowGroupMetaData, times: &RangeInclusive<Timestamp>) -> b
 }
 
 /// Sets one column; gives the place of the first impossible value, if any.
-fn fill(slices: &mut [Slice], column: &Column, array: &ArrayRef) -> Result<Option<usize>> {
+fn fill(slices: &mut [SessionRow], column: &Column, array: &ArrayRef) -> Result<Option<usize>> {
     let wrong = Error::Column { column: column.name };
     let rows = slices.iter_mut();
     Ok(match column.access {
@@ -571,9 +571,9 @@ fn fill(slices: &mut [Slice], column: &Column, array: &ArrayRef) -> Result<Optio
 
 /// Sets the values that are there, row by row; gives the place of the first that `set` refuses.
 fn set_all<'a, T>(
-    slices: impl Iterator<Item = &'a mut Slice>,
+    slices: impl Iterator<Item = &'a mut SessionRow>,
     values: impl Iterator<Item = Option<T>>,
-    set: impl Fn(&mut Slice, T) -> Option<()>,
+    set: impl Fn(&mut SessionRow, T) -> Option<()>,
 ) -> Option<usize> {
     slices
         .zip(values)
@@ -589,7 +589,7 @@ type SetPiece = fn(&mut PieceSpan, i64) -> Option<()>;
 /// The first list that has values makes the pieces, the others fill them: all of them, unless the
 /// list may be left empty.
 fn set_pieces(
-    slice: &mut Slice,
+    slice: &mut SessionRow,
     list: &ArrayRef,
     (presence, set): (Presence, SetPiece),
 ) -> Option<()> {

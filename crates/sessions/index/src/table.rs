@@ -2,7 +2,7 @@
 
 use arrow_array::ArrayRef;
 use arrow_schema::Schema;
-use format::slice::Slice;
+use format::session_row::SessionRow;
 
 use crate::columns::COLUMNS;
 use crate::encode::{array, field};
@@ -13,7 +13,7 @@ pub fn schema() -> Schema {
 }
 
 /// The values of a column in some rows; `None` for a name that no column has.
-pub fn column_of(name: &str, rows: &[&Slice]) -> Option<ArrayRef> {
+pub fn column_of(name: &str, rows: &[&SessionRow]) -> Option<ArrayRef> {
     COLUMNS.iter().find(|column| column.name == name).map(|column| array(column, rows))
 }
 

@@ -7,7 +7,7 @@
 mod ends;
 mod several;
 
-use format::slice::{Direction, Slice};
+use format::session_row::{Direction, SessionRow};
 use units::Timestamp;
 use wire::{Address, CommunityId, TunnelKind};
 
@@ -37,7 +37,7 @@ pub enum Reading<'a> {
 /// A slice and what only its place in the index tells.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row<'a> {
-    pub(crate) slice: &'a Slice,
+    pub(crate) slice: &'a SessionRow,
     /// Ids of its rows.
     pub(crate) ids: &'a [String],
     /// What is known of addresses besides.
@@ -95,7 +95,7 @@ impl Field {
     /// `session_id` is without `ids`, countries and autonomous systems are without an `atlas`.
     pub fn each(
         &self,
-        (slice, ids): (&Slice, &[String]),
+        (slice, ids): (&SessionRow, &[String]),
         atlas: Option<&Atlas>,
         mut visit: impl FnMut(Reading<'_>),
     ) {

@@ -33,7 +33,7 @@ use core::net::IpAddr;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use units::Timestamp;
 
 pub use atlas::{Atlas, AtlasError};
@@ -121,7 +121,7 @@ impl Query {
 
     /// Whether a session matches: one row, or several that were joined, of these ids. Without `ids`
     /// the field `session_id` is absent.
-    pub fn matches(&self, session: &Slice, ids: &[String]) -> bool {
+    pub fn matches(&self, session: &SessionRow, ids: &[String]) -> bool {
         let Some(root) = &self.root else { return true };
         let row = Row { slice: session, ids, atlas: self.atlas.as_deref() };
         if self.is_directional {
@@ -134,7 +134,7 @@ impl Query {
 
     /// Whether a session may match of which `row` is one: false only where no other row of it could
     /// make it match. Without a `part` all rows of a session say the same.
-    pub fn may_match(&self, row: &Slice, ids: &[String], part: Option<Part>) -> bool {
+    pub fn may_match(&self, row: &SessionRow, ids: &[String], part: Option<Part>) -> bool {
         if part == Some(Part::WHOLE) {
             return self.matches(row, ids);
         }

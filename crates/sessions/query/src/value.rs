@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use format::slice::State;
+use format::session_row::State;
 use units::{ByteSize, Timestamp};
 use wire::App;
 

@@ -7,7 +7,7 @@
 
 use core::hash::{Hash, Hasher};
 
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use units::Timestamp;
 use wire::{Address, Decoded, FiveTuple, Protocol};
 
@@ -140,7 +140,7 @@ impl Key {
     }
 
     /// The key under which a row's session was kept.
-    pub fn of_slice(slice: &Slice, vlan_in_key: bool) -> Self {
+    pub fn of_slice(slice: &SessionRow, vlan_in_key: bool) -> Self {
         Self::new(&slice.tuple, vlan_in_key.then_some(&slice.vlan)).0
     }
 

@@ -1,4 +1,4 @@
-//! From packets to sessions: a pure state machine from decoded packets to [`Slice`] rows.
+//! From packets to sessions: a pure state machine from decoded packets to [`SessionRow`] rows.
 //!
 //! [`Table`] keeps one record per live session and writes a row when a session ends, when a slice
 //! of its life has passed, and at every segment boundary ([`Table::cut`]). Every packet is counted
@@ -25,11 +25,11 @@ mod table;
 mod tcp;
 mod wheel;
 
-use format::slice::PieceId;
+use format::session_row::PieceId;
 use units::{NANOS_PER_SECOND, Timestamp};
 use wire::LinkType;
 
-pub use format::slice::Slice;
+pub use format::session_row::SessionRow;
 pub use key::{Key, Keyer};
 pub use table::{Stats, Table};
 

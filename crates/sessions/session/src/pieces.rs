@@ -4,7 +4,7 @@
 //! Where the last packet in a piece ends is known only when the next piece begins; it goes into the
 //! link of that one, because the link before is seldom in the cache.
 
-use format::slice::{PieceId, PieceSpan};
+use format::session_row::{PieceId, PieceSpan};
 
 /// No link has this number.
 const NIL: u32 = u32::MAX;

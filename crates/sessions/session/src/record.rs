@@ -2,7 +2,7 @@
 
 use app::signature::{self, Carrier, Watch};
 use app::{Interest, Search, Side};
-use format::slice::{Direction, History, Slice, SparseNames, State};
+use format::session_row::{Direction, History, SessionRow, SparseNames, State};
 use units::Timestamp;
 use wire::{App, AppBy, Decoded, FiveTuple, Names, Protocol, Recognised, Transport, Tunnel};
 
@@ -324,7 +324,12 @@ impl Detail {
     }
 
     /// The row of the slice, which must not be empty. A last row takes the names with it.
-    pub(crate) fn row(&mut self, hot: &mut Hot, pieces: &mut Pieces, continues: bool) -> Slice {
+    pub(crate) fn row(
+        &mut self,
+        hot: &mut Hot,
+        pieces: &mut Pieces,
+        continues: bool,
+    ) -> SessionRow {
         assert!(!hot.is_empty(), "only a slice with packets has a row");
         let (state, history) = match hot.key.proto() {
             Protocol::TCP => (self.tcp.state(), self.tcp.history),
@@ -336,7 +341,7 @@ impl Detail {
             self.session_start = self.session_start.min(hot.start);
         }
         let [orig_sums, resp_sums] = self.sums(hot);
-        let row = Slice {
+        let row = SessionRow {
             tuple: hot.tuple(),
             vlan: self.vlan,
             mpls: self.mpls,

@@ -2,7 +2,7 @@
 
 use app::signature;
 use app::{Budget, Side};
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use units::Timestamp;
 use wire::{
     Address, Decoded, Fragment, Protocol, TcpHeader, Transport, decode_datagram, decode_into,
@@ -128,7 +128,7 @@ impl Table {
     }
 
     /// Takes one packet into account. Rows of sessions and slices that ended are appended to `out`.
-    pub fn push(&mut self, packet: &PacketView<'_>, out: &mut Vec<Slice>) {
+    pub fn push(&mut self, packet: &PacketView<'_>, out: &mut Vec<SessionRow>) {
         let mut decoded = Decoded::default();
         decode_into(&mut decoded, packet.link_type, packet.data, packet.original_len);
         self.push_decoded(packet, &decoded, out);
@@ -138,7 +138,7 @@ impl Table {
     pub fn push_all<'a>(
         &mut self,
         packets: impl IntoIterator<Item = PacketView<'a>>,
-        out: &mut Vec<Slice>,
+        out: &mut Vec<SessionRow>,
     ) {
         self.push_each(packets, |_, _| {}, out);
     }
@@ -149,7 +149,7 @@ impl Table {
         &mut self,
         packets: impl IntoIterator<Item = PacketView<'a>>,
         mut look: impl FnMut(&PacketView<'a>, &Decoded<'a>),
-        out: &mut Vec<Slice>,
+        out: &mut Vec<SessionRow>,
     ) {
         let mut packets = packets.into_iter();
         let mut views = [PacketView::NOTHING; BATCH];
@@ -177,7 +177,7 @@ impl Table {
 
     /// Ends a segment: a row for every session that has packets since its last one, in the order of
     /// their start. The sessions go on.
-    pub fn cut(&mut self, out: &mut impl Extend<Slice>) {
+    pub fn cut(&mut self, out: &mut impl Extend<SessionRow>) {
         let order = self.by_start(|hot| !hot.is_empty());
         self.in_order(&order, |(hot, detail), pieces, _| {
             out.extend(Some(detail.row(hot, pieces, true)));
@@ -187,7 +187,7 @@ impl Table {
 
     /// Ends the recording: the last row of every session that has packets since its last one, in
     /// the order of their start. The table is empty then.
-    pub fn finish(&mut self, out: &mut impl Extend<Slice>) {
+    pub fn finish(&mut self, out: &mut impl Extend<SessionRow>) {
         let order = self.by_start(|_| true);
         self.in_order(&order, |(hot, detail), pieces, budget| {
             out.extend(last_row(hot, detail, (pieces, budget)));
@@ -248,7 +248,7 @@ impl Table {
         &mut self,
         packet: &PacketView<'_>,
         decoded: &Decoded<'_>,
-        out: &mut Vec<Slice>,
+        out: &mut Vec<SessionRow>,
     ) {
         let address = self.address(packet.timestamp, decoded);
         self.take(&Arrival { packet, decoded, address: &address }, out);
@@ -285,7 +285,7 @@ impl Table {
         }
     }
 
-    fn take(&mut self, arrival: &Arrival<'_>, out: &mut Vec<Slice>) {
+    fn take(&mut self, arrival: &Arrival<'_>, out: &mut Vec<SessionRow>) {
         self.stats.packets += 1;
         let packet = &arrival.packet;
         if self.pieces.is_full_for(packet.piece) {
@@ -309,7 +309,7 @@ impl Table {
     }
 
     /// Writes out sessions whose timeout has passed, a few at a time.
-    fn expire(&mut self, now: Timestamp, out: &mut Vec<Slice>) {
+    fn expire(&mut self, now: Timestamp, out: &mut Vec<SessionRow>) {
         for _ in 0..DUE_PER_PACKET {
             let Some(slot) = self.wheel.due() else {
                 return;
@@ -361,7 +361,7 @@ impl Table {
     }
 
     #[cold]
-    fn open(&mut self, arrival: &Arrival<'_>, out: &mut Vec<Slice>) -> u32 {
+    fn open(&mut self, arrival: &Arrival<'_>, out: &mut Vec<SessionRow>) -> u32 {
         if self.slots.len() >= self.config.session_count_max {
             self.evict(out);
         }
@@ -409,7 +409,7 @@ impl Table {
     }
 
     /// Closes the idlest session, as far as a few looks tell.
-    fn evict(&mut self, out: &mut Vec<Slice>) {
+    fn evict(&mut self, out: &mut Vec<SessionRow>) {
         for _ in 0..EVICTION_TRIES {
             let slot = self.wheel.earliest().expect("every live session is on the wheel");
             let deadline = self.deadline(slot);
@@ -424,7 +424,7 @@ impl Table {
     }
 
     /// Removes a session; writes its last row if it has packets without one.
-    fn close(&mut self, slot: u32, out: &mut Vec<Slice>) {
+    fn close(&mut self, slot: u32, out: &mut Vec<SessionRow>) {
         let hash = self.hot(slot).key.hashed(&self.hasher);
         self.slots.remove(hash, slot);
         self.wheel.remove(slot);
@@ -434,7 +434,7 @@ impl Table {
         out.extend(last_row(hot, detail, (&mut self.pieces, &mut self.budget)));
     }
 
-    fn count(&mut self, slot: u32, arrival: &Arrival<'_>, out: &mut Vec<Slice>) {
+    fn count(&mut self, slot: u32, arrival: &Arrival<'_>, out: &mut Vec<SessionRow>) {
         let hot = self.hot.get_mut(index(slot)).expect("a live slot");
         let detail = self.detail.get_mut(index(slot)).expect("a live slot");
         let is_crowded = hot.is_crowded(&self.pieces);
@@ -545,7 +545,7 @@ fn last_row(
     hot: &mut Hot,
     detail: &mut Detail,
     (pieces, budget): (&mut Pieces, &mut Budget),
-) -> Option<Slice> {
+) -> Option<SessionRow> {
     hot.is_live = false;
     if let Some(search) = &mut detail.search {
         search.finish(budget);

@@ -6,7 +6,7 @@
 //! keeps its first 31 letters.
 
 use app::Side;
-use format::slice::{History, State};
+use format::session_row::{History, State};
 use units::Timestamp;
 use wire::{TcpHeader, TcpOptions};
 

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use capture::{FileOptions, FileSource, Interface, Next, Packet, Source};
-use format::slice::{Names, PieceId};
-use session::{Config, PacketView, Slice, Table};
+use format::session_row::{Names, PieceId};
+use session::{Config, PacketView, SessionRow, Table};
 use units::Timestamp;
 
 /// One row of a reference table, by column name.
@@ -49,7 +49,7 @@ fn tuple_of_reference(row: &Row) -> Tuple {
     (row["file"].clone(), row["proto"].clone(), ends)
 }
 
-fn tuple_of_slice(file: &str, slice: &Slice) -> Tuple {
+fn tuple_of_slice(file: &str, slice: &SessionRow) -> Tuple {
     let tuple = slice.tuple;
     let mut ends = [
         (tuple.orig.to_string(), tuple.orig_port.to_string()),
@@ -175,7 +175,7 @@ fn seeds(path: &Path) -> Vec<Vec<u8>> {
 }
 
 /// The sessions of one capture with timeouts off.
-fn sessions(path: &Path) -> Vec<Slice> {
+fn sessions(path: &Path) -> Vec<SessionRow> {
     let config = Config {
         tcp_timeout_ns: None,
         udp_timeout_ns: None,
@@ -208,9 +208,9 @@ fn sessions(path: &Path) -> Vec<Slice> {
 }
 
 /// The sessions of every capture that the reference has, by tuple.
-fn all_sessions(corpus: &Path, reference: &[Row]) -> BTreeMap<Tuple, Vec<Slice>> {
+fn all_sessions(corpus: &Path, reference: &[Row]) -> BTreeMap<Tuple, Vec<SessionRow>> {
     let files: BTreeSet<&String> = reference.iter().map(|row| &row["file"]).collect();
-    let mut all = BTreeMap::<Tuple, Vec<Slice>>::new();
+    let mut all = BTreeMap::<Tuple, Vec<SessionRow>>::new();
     for file in files {
         for slice in sessions(&corpus.join("pcap").join(file)) {
             all.entry(tuple_of_slice(file, &slice)).or_default().push(slice);
@@ -240,7 +240,7 @@ fn sessions_are_those_on_which_other_tools_agree() {
     assert!(count > 0 && equal * 100 >= count * 99);
 }
 
-fn counts(slice: &Slice) -> [u64; 3] {
+fn counts(slice: &SessionRow) -> [u64; 3] {
     let (orig, resp) = (&slice.orig, &slice.resp);
     [
         orig.packets + resp.packets,

@@ -5,8 +5,8 @@
 
 use std::alloc::System;
 
-use format::slice::PieceId;
-use session::{Config, PacketView, Slice, Table};
+use format::session_row::PieceId;
+use session::{Config, PacketView, SessionRow, Table};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use units::Timestamp;
 use wire::LinkType;
@@ -54,7 +54,7 @@ fn frame(packet: &Packet<'_>, is_udp: bool) -> Vec<u8> {
 /// The table, and the most that it has taken while it had no rows to hand out.
 struct Bench {
     table: Table,
-    rows: Vec<Slice>,
+    rows: Vec<SessionRow>,
     before: usize,
     most: usize,
     piece: u64,
@@ -187,7 +187,7 @@ fn rows_tell_what_they_take(bench: Bench) {
     let Bench { mut table, mut rows, .. } = bench;
     table.finish(&mut rows);
     drop(table);
-    let told: usize = rows.iter().map(|row| row.memory_bytes() - size_of::<Slice>()).sum();
+    let told: usize = rows.iter().map(|row| row.memory_bytes() - size_of::<SessionRow>()).sum();
     let with_rows = allocated();
     rows.clear();
     let taken = with_rows - allocated();

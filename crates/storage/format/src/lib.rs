@@ -13,5 +13,5 @@ pub mod local;
 pub mod pcapng;
 pub mod piece;
 pub mod recorded;
-pub mod slice;
+pub mod session_row;
 pub mod superblock;

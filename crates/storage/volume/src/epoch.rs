@@ -14,8 +14,8 @@ use format::superblock::{GENERATION_MAX, MemberEntry, NEVER, Superblock};
 use units::Clock;
 
 use crate::Error;
-use crate::lanes::{Failed, Lanes};
 use crate::mark;
+use crate::member_writers::{Failed, MemberWriters};
 use crate::membership::Membership;
 use crate::seal::{Previous, Sealed, empty_head, rest, row_offset};
 use crate::steps::Step;
@@ -26,22 +26,22 @@ const EPOCH_LAST: u32 = EPOCH_MAX - (1 << 16);
 /// PREPARE: a new epoch above `seen` and every number that the superblocks know, which begins
 /// behind `last`.
 pub(crate) fn prepare(
-    lanes: &mut Lanes,
+    writers: &mut MemberWriters,
     seen: u32,
     last: u64,
     clock: &dyn Clock,
 ) -> Result<u32, Failed> {
-    let numbers = lanes.iter().map(|lane| {
-        let superblock = lane.superblock();
+    let numbers = writers.iter().map(|writer| {
+        let superblock = writer.superblock();
         superblock.prepared_epoch.max(superblock.joined_epoch)
     });
     // Readable numbers have successors: see `EPOCH_MAX` and `GENERATION_MAX`.
     let epoch = numbers.fold(seen, u32::max) + 1;
-    let generation = lanes.iter().map(|lane| lane.superblock().generation).max().unwrap_or(0);
+    let generation = writers.iter().map(|writer| writer.superblock().generation).max().unwrap_or(0);
     if epoch > EPOCH_LAST || generation > GENERATION_MAX / 2 {
         return Err(Failed::of_nobody(Error::Exhausted("openings")));
     }
-    lanes.store(clock, |own| Superblock {
+    writers.store(clock, |own| Superblock {
         prepared_epoch: epoch,
         mark: mark::of_epoch(own, last),
         ..own.successor()
@@ -67,7 +67,7 @@ pub(crate) struct Beginning<'a> {
 
 /// EPOCH and JOIN. `before` says which members were fresh: the others are whole from here on.
 pub(crate) fn join(
-    lanes: &mut Lanes,
+    writers: &mut MemberWriters,
     before: &Membership,
     beginning: Beginning<'_>,
     clock: &dyn Clock,
@@ -81,22 +81,22 @@ pub(crate) fn join(
     // The watermark covers everything that is about to be shown.
     let head = empty_head(&superblock, Kind::Epoch, (start, 0), clock);
     let sealed = Sealed::new(StripeHead { acknowledged: last, index, ..head });
-    write_closing(lanes, (&superblock, &sealed), &|_| Some(Part::Whole), clock)?;
-    lanes.flush(clock)?;
+    write_closing(writers, (&superblock, &sealed), &|_| Some(Part::Whole), clock)?;
+    writers.flush(clock)?;
     let settled = before.settled();
-    let generation = lanes.iter().map(|lane| lane.superblock().generation).max();
+    let generation = writers.iter().map(|writer| writer.superblock().generation).max();
     let slots = superblock.geometry.slots;
     let columns_before = superblock.geometry_at(start.sequence - 1).columns();
     let members = before.numbers().zip(&superblock.members).map(|(member, entry)| {
         // Should it come back, it is a stranger: K of those that were outside of what was voided
         // would bring it back whole.
-        if gone.contains(&member) && lanes.get(member).is_none() {
+        if gone.contains(&member) && writers.get(member).is_none() {
             return MemberEntry::vacant();
         }
         // What every slot has been written over is missed by nobody.
         let is_held = |gap: &Range<u64>| gap.end.saturating_add(slots) > last.sequence;
         let gap = Some(before.gap(member)).filter(is_held).unwrap_or_default();
-        let (stale_from, clean_from) = match lanes.get(member) {
+        let (stale_from, clean_from) = match writers.get(member) {
             Some(_) if before.is_fresh(member) => (entry.stale_from, entry.clean_from),
             // The volume has only now grown by it.
             Some(_) if member >= columns_before => (start.sequence, start.sequence),
@@ -112,7 +112,7 @@ pub(crate) fn join(
         previous_start: settled.start,
         previous_members: settled.members,
         joined_start: start.sequence,
-        joined_members: lanes.bits(),
+        joined_members: writers.bits(),
         mark: mark::of_epoch(&superblock, start.sequence),
         generation: generation.expect("a volume has members") + 1,
         members: members.collect(),
@@ -120,7 +120,7 @@ pub(crate) fn join(
     };
     // Those that were there before come first: what a newcomer says alone, nobody would know of.
     for comes_first in [true, false] {
-        lanes.store_on(
+        writers.store_on(
             clock,
             |member| before.is_fresh(member) == comes_first,
             |own| joined.on_member_of(own),
@@ -131,7 +131,7 @@ pub(crate) fn join(
 
 /// Closes the slot of `place` in the name of a new epoch: nothing of the old one follows there.
 pub(crate) fn close(
-    lanes: &mut Lanes,
+    writers: &mut MemberWriters,
     before: &Membership,
     (epoch, place, index): (u32, (StripeId, u16), StripeId),
     clock: &dyn Clock,
@@ -141,7 +141,7 @@ pub(crate) fn close(
     let sealed = Sealed::new(StripeHead { index, ..head });
     // Who returns has nothing of the slot before it.
     let part = |member| before.is_fresh(member).then_some(Part::Whole);
-    write_closing(lanes, (&superblock, &sealed), &part, clock)
+    write_closing(writers, (&superblock, &sealed), &part, clock)
 }
 
 /// How much of a closing stripe is written to a member.
@@ -156,7 +156,7 @@ pub(crate) enum Part {
 /// Writes a closing stripe of a mount to the members for which `part` gives one. Nothing of the
 /// slot's earlier contents stays behind such a head, or it might come back when the head rots.
 pub(crate) fn write_closing(
-    lanes: &mut Lanes,
+    writers: &mut MemberWriters,
     (superblock, sealed): (&Superblock, &Sealed),
     part: &dyn Fn(u8) -> Option<Part>,
     clock: &dyn Clock,
@@ -167,8 +167,8 @@ pub(crate) fn write_closing(
     let is_last = stripe.first_row + 1 == stripe.geometry.rows_per_slot();
     let behind = if is_last { Ok(None) } else { rest(stripe).map(Some) };
     let (pages, behind) = (pages.map_err(Failed::of_nobody)?, behind.map_err(Failed::of_nobody)?);
-    lanes.run(clock, |lane| {
-        let member = lane.superblock().member;
+    writers.run(clock, |writer| {
+        let member = writer.superblock().member;
         // A member that came later has no part in the stripe.
         let Some(part) = part(member).filter(|_| member < columns) else { return Vec::new() };
         let write = |row, data| Step::Write { offset: row_offset(stripe, row), data };

@@ -20,10 +20,10 @@ use format::head::{Head, Kind, StripeHead, StripeId};
 use format::superblock::Superblock;
 use units::{Clock, Timestamp};
 
-use crate::claim::{Opener, Taking};
+use crate::claim::{Claiming, Opener};
 use crate::epoch::{self, Beginning, Part, write_closing};
-use crate::lane::Lane;
-use crate::lanes::{Failed, Lanes};
+use crate::member_writer::MemberWriter;
+use crate::member_writers::{Failed, MemberWriters};
 use crate::membership::Membership;
 use crate::reader::known;
 use crate::repair::rebuild;
@@ -83,8 +83,8 @@ pub fn mount_without(
     gone: &[u8],
     opener: &Opener<'_>,
 ) -> Result<(Writer, Recovery), Error> {
-    let found = Lane::open_all(devices).into_iter().collect::<Result<Vec<_>, _>>()?;
-    mount_lanes(found, Vec::new(), gone, opener)
+    let found = MemberWriter::open_all(devices).into_iter().collect::<Result<Vec<_>, _>>()?;
+    mount_on_members(found, Vec::new(), gone, opener)
 }
 
 /// A member to be mounted: its number, and its device or why there is none.
@@ -108,17 +108,17 @@ pub fn mount_members(
             Err(error) => failed.push((member, error)),
         }
     }
-    for (member, opened) in numbers.into_iter().zip(Lane::open_all(devices)) {
+    for (member, opened) in numbers.into_iter().zip(MemberWriter::open_all(devices)) {
         match opened {
-            Ok(lane) => found.push(lane),
+            Ok(writer) => found.push(writer),
             Err(error) => failed.push((member, error)),
         }
     }
-    mount_lanes(found, failed, gone, opener)
+    mount_on_members(found, failed, gone, opener)
 }
 
-fn mount_lanes(
-    found: Vec<Lane>,
+fn mount_on_members(
+    found: Vec<MemberWriter>,
     mut failed: Vec<(u8, Error)>,
     gone: &[u8],
     opener: &Opener<'_>,
@@ -127,24 +127,24 @@ fn mount_lanes(
     let first = |failed: Vec<(u8, Error)>, error| {
         failed.into_iter().next().map_or(error, |(_, first)| first)
     };
-    let mut lanes = match Lanes::assemble(found) {
-        Ok(lanes) => lanes,
+    let mut writers = match MemberWriters::assemble(found) {
+        Ok(writers) => writers,
         Err(error) => return Err(first(failed, error)),
     };
-    lanes.set_patience(PATIENCE_NS);
-    failed.extend(Taking::run(opener, &mut lanes)?);
-    failed.extend(lanes.reload()?);
-    if lanes.iter().next().is_none() {
+    writers.set_patience(PATIENCE_NS);
+    failed.extend(Claiming::run(opener, &mut writers)?);
+    failed.extend(writers.reload()?);
+    if writers.iter().next().is_none() {
         return Err(first(failed, Error::NoMembers));
     }
     let clock: &dyn Clock = opener.clock;
-    let recovery = recover(&mut lanes, &failed, gone, clock);
+    let recovery = recover(&mut writers, &failed, gone, clock);
     match recovery {
-        Ok((previous, recovery, judged)) => Ok((Writer::new(lanes, previous, judged)?, recovery)),
+        Ok((previous, recovery, judged)) => Ok((Writer::new(writers, previous, judged)?, recovery)),
         Err(error) => {
             // The first cause counts: who cannot give it up either leaves a claim that ends by
             // itself.
-            lanes.give_up(clock).unwrap_or_default();
+            writers.give_up(clock).unwrap_or_default();
             Err(error)
         }
     }
@@ -154,12 +154,12 @@ fn mount_lanes(
 type Begin = (StripeId, Explained);
 
 fn recover(
-    lanes: &mut Lanes,
+    writers: &mut MemberWriters,
     failed: &[(u8, Error)],
     gone: &[u8],
     clock: &dyn Clock,
 ) -> Result<(Previous, Recovery, Begin), Error> {
-    let volume = lanes.membership().superblock().clone();
+    let volume = writers.membership().superblock().clone();
     let last = volume.geometry.columns() - 1;
     if let Some(&member) = gone.iter().find(|&&member| member > last) {
         return Err(Error::NoSuchMember { member, last });
@@ -168,7 +168,7 @@ fn recover(
     let mut failed: Vec<MemberFailure> =
         failed.iter().map(|(member, error)| failure(*member, error)).collect();
     loop {
-        match mount_on(lanes, gone, clock) {
+        match mount_on(writers, gone, clock) {
             Ok((previous, judged)) => {
                 let recovery = Recovery { failed, ..judged.recovery };
                 // Of before this mount.
@@ -176,9 +176,9 @@ fn recover(
                 return Ok((previous, recovery, (judged.index, explained)));
             }
             Err(Failed { member: Some(member), error }) => {
-                lanes.remove(member);
+                writers.remove(member);
                 failed.push(failure(member, &error));
-                if lanes.iter().next().is_none() {
+                if writers.iter().next().is_none() {
                     let needed = volume.geometry.data_columns;
                     return Err(Error::TooFewLeft { present: 0, needed, failed });
                 }
@@ -189,10 +189,14 @@ fn recover(
 }
 
 /// Whose word counts.
-fn settled(lanes: &mut Lanes, gone: &[u8], clock: &dyn Clock) -> Result<Membership, Failed> {
-    let (mut membership, mut looked) = (lanes.membership(), Ok(()));
+fn settled(
+    writers: &mut MemberWriters,
+    gone: &[u8],
+    clock: &dyn Clock,
+) -> Result<Membership, Failed> {
+    let (mut membership, mut looked) = (writers.membership(), Ok(()));
     let settled = quorum::settle(&mut membership, gone, |membership| {
-        let is_used = lanes.with_heads(membership, clock, quorum::epoch_used);
+        let is_used = writers.with_heads(membership, clock, quorum::epoch_used);
         is_used.unwrap_or_else(|failed| {
             looked = Err(failed);
             false
@@ -204,19 +208,19 @@ fn settled(lanes: &mut Lanes, gone: &[u8], clock: &dyn Clock) -> Result<Membersh
 }
 
 fn mount_on(
-    lanes: &mut Lanes,
+    writers: &mut MemberWriters,
     gone: &[u8],
     clock: &dyn Clock,
 ) -> Result<(Previous, Judged), Failed> {
-    let membership = &settled(lanes, gone, clock)?;
-    let found = find_newest(lanes, membership, clock)?;
+    let membership = &settled(writers, gone, clock)?;
+    let found = find_newest(writers, membership, clock)?;
     let (seen, last) = found.as_ref().map_or((0, 0), |newest| (newest.epoch, newest.sequence));
-    let epoch = epoch::prepare(lanes, seen, last, clock)?;
+    let epoch = epoch::prepare(writers, seen, last, clock)?;
     let superblock = Superblock { prepared_epoch: epoch, ..membership.superblock().clone() };
     let judged = match &found {
         Some(newest) => {
             let judge = Judge { membership, superblock: &superblock, newest, clock };
-            judge.all(lanes)?
+            judge.all(writers)?
         }
         None => Judged::of_fresh_ring(&superblock),
     };
@@ -228,12 +232,12 @@ fn mount_on(
         last: judged.last,
         index: judged.index,
     };
-    let previous = epoch::join(lanes, membership, beginning, clock)?;
+    let previous = epoch::join(writers, membership, beginning, clock)?;
     Ok((previous, judged))
 }
 
 fn find_newest(
-    lanes: &mut Lanes,
+    writers: &mut MemberWriters,
     membership: &Membership,
     clock: &dyn Clock,
 ) -> Result<Option<Newest>, Failed> {
@@ -241,7 +245,7 @@ fn find_newest(
     if known.prepared_epoch == 0 {
         return Ok(None);
     }
-    let newest = lanes.with_heads(membership, clock, |heads| -> Result<Newest, Error> {
+    let newest = writers.with_heads(membership, clock, |heads| -> Result<Newest, Error> {
         // Without any readable first head a later stripe may still have landed in the first slots.
         let newest = search::newest(heads, known, Care::EverySlot)?.unwrap_or(Newest {
             sequence: membership.geometry().slots,
@@ -305,7 +309,7 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    fn all(&self, lanes: &mut Lanes) -> Result<Judged, Failed> {
+    fn all(&self, writers: &mut MemberWriters) -> Result<Judged, Failed> {
         let newest = self.newest;
         let reach = 2 * u64::from(self.superblock.window);
         let slots = self.superblock.geometry.slots;
@@ -319,17 +323,22 @@ impl Judge<'_> {
             judged.recovery.damaged = acknowledged - 1 - newest.seen;
         }
         for sequence in newest.acknowledged.sequence.max(lowest)..=newest.sequence {
-            lanes.renew(self.clock)?;
-            self.slot(lanes, sequence, &mut judged)?;
+            writers.renew(self.clock)?;
+            self.slot(writers, sequence, &mut judged)?;
         }
-        lanes.flush(self.clock)?;
+        writers.flush(self.clock)?;
         judged.last = StripeId { sequence: newest.sequence, sub: u16::MAX };
         Ok(judged)
     }
 
-    fn slot(&self, lanes: &mut Lanes, sequence: u64, judged: &mut Judged) -> Result<(), Failed> {
+    fn slot(
+        &self,
+        writers: &mut MemberWriters,
+        sequence: u64,
+        judged: &mut Judged,
+    ) -> Result<(), Failed> {
         let acknowledged = self.newest.acknowledged;
-        let (bytes, view) = lanes.with_heads(self.membership, self.clock, |heads| {
+        let (bytes, view) = writers.with_heads(self.membership, self.clock, |heads| {
             let bytes = SlotBytes::read(heads, sequence);
             let view = SlotView::walk(heads, sequence, acknowledged, &bytes);
             (bytes, view)
@@ -338,14 +347,14 @@ impl Judge<'_> {
         judged.note(&view, &verdict);
         for stripe in view.stripes.iter().take(verdict.stripes) {
             if stripe.stripe.stripe > acknowledged && !stripe.is_complete() {
-                self.complete(lanes, stripe, &bytes)?;
+                self.complete(writers, stripe, &bytes)?;
                 judged.recovery.completed += 1;
             }
         }
         if let Some(place) = verdict.void {
             let head = empty_head(self.superblock, Kind::Void, place, self.clock);
             let sealed = Sealed::new(StripeHead { acknowledged, index: judged.index, ..head });
-            write_closing(lanes, (self.superblock, &sealed), &|_| Some(Part::Whole), self.clock)?;
+            write_closing(writers, (self.superblock, &sealed), &|_| Some(Part::Whole), self.clock)?;
         }
         Ok(())
     }
@@ -354,7 +363,7 @@ impl Judge<'_> {
     /// one that returns: a quorum of the new epoch must hold what it kept.
     fn complete(
         &self,
-        lanes: &mut Lanes,
+        writers: &mut MemberWriters,
         view: &StripeView,
         bytes: &SlotBytes,
     ) -> Result<(), Failed> {
@@ -369,9 +378,9 @@ impl Judge<'_> {
                     (Some(_), false) => None,
                 }
             };
-            return write_closing(lanes, (self.superblock, &sealed), &part, self.clock);
+            return write_closing(writers, (self.superblock, &sealed), &part, self.clock);
         }
-        lanes.each(|member, lane| {
+        writers.each(|member, writer| {
             if member >= stripe.geometry.columns() {
                 return Ok(());
             }
@@ -385,7 +394,7 @@ impl Judge<'_> {
             let head = Head { stripe: stripe.clone(), piece: rebuilt.piece, cid: view.cid };
             let page = head.encode(&self.superblock.head_key);
             let bytes = [&page[..], &rebuilt.body].concat();
-            Ok(lane.device_mut().write_at(row_offset(stripe, stripe.first_row), &bytes)?)
+            Ok(writer.device_mut().write_at(row_offset(stripe, stripe.first_row), &bytes)?)
         })
     }
 }

@@ -33,8 +33,8 @@ use format::superblock::Superblock;
 use parity::Codec;
 use units::{Clock, Timestamp};
 
-use crate::lane::Lane;
-use crate::lanes::{Failed, Lanes, WAIT};
+use crate::member_writer::MemberWriter;
+use crate::member_writers::{Failed, MemberWriters, WAIT};
 use crate::membership::Membership;
 use crate::protect::{ColumnSums, protect};
 use crate::reader::tail_behind;
@@ -136,7 +136,7 @@ pub struct WriterCounters {
 /// The only one who writes to an open volume.
 #[derive(Debug)]
 pub struct Writer {
-    lanes: Lanes,
+    writers: MemberWriters,
     membership: Membership,
     codec: Codec,
     /// Parity columns: the writer must never wait for a column that capture may take before it.
@@ -166,7 +166,7 @@ pub struct Writer {
     counters: WriterCounters,
     expelled: Vec<Expelled>,
     /// Of expelled members: what they have under way keeps its memory.
-    gone: Vec<Lane>,
+    gone: Vec<MemberWriter>,
     /// Slots up to that of this sequence were discarded, or are behind the head.
     discarded_through: u64,
     /// Too few members are left.
@@ -176,12 +176,12 @@ pub struct Writer {
 impl Writer {
     /// A writer behind the EPOCH stripe `previous`, which a mount has made durable.
     pub(crate) fn new(
-        mut lanes: Lanes,
+        mut writers: MemberWriters,
         previous: Previous,
         (index, explained): (StripeId, Explained),
     ) -> Result<Self, Error> {
-        lanes.set_patience(STALL_NS);
-        let membership = lanes.membership();
+        writers.set_patience(STALL_NS);
+        let membership = writers.membership();
         let geometry = membership.geometry();
         let (parity, rows) = own_pools(geometry)?;
         let acknowledged = previous.stripe;
@@ -199,7 +199,7 @@ impl Writer {
             acknowledged,
             in_flight: VecDeque::new(),
             told: told_by_epoch(acknowledged),
-            erasure: Erasure::new(&lanes),
+            erasure: Erasure::new(&writers),
             explained,
             number: 0,
             counters: WriterCounters::default(),
@@ -208,7 +208,7 @@ impl Writer {
             discarded_through: 0,
             stopped: false,
             membership,
-            lanes,
+            writers,
         })
     }
 
@@ -255,12 +255,12 @@ impl Writer {
 
     /// Writes with smaller numbers are durable on every member that is left.
     pub fn durable_below(&self) -> u64 {
-        self.lanes.durable_below().unwrap_or(self.number + 1)
+        self.writers.durable_below().unwrap_or(self.number + 1)
     }
 
     /// Nothing is on its way to any member: no stripe and no repair.
     pub fn is_all_durable(&self) -> bool {
-        self.in_flight.is_empty() && self.lanes.durable_below().is_none()
+        self.in_flight.is_empty() && self.writers.durable_below().is_none()
     }
 
     /// Stripes not yet acknowledged.
@@ -271,14 +271,15 @@ impl Writer {
     /// Writes and flushes under way. None while stripes are unacknowledged means that a flush is
     /// not yet due: then there is nothing to wait for but the time.
     pub fn in_flight(&self) -> usize {
-        self.lanes.in_flight()
+        self.writers.in_flight()
     }
 
     /// What was done so far.
     pub fn counters(&self) -> WriterCounters {
-        let latencies = self.lanes.iter().map(Lane::write_latency_ns_max);
+        let latencies = self.writers.iter().map(MemberWriter::write_latency_ns_max);
         WriterCounters {
-            flushes: self.counters.flushes + self.lanes.iter().map(Lane::flushes).sum::<u64>(),
+            flushes: self.counters.flushes
+                + self.writers.iter().map(MemberWriter::flushes).sum::<u64>(),
             write_latency_ns_max: latencies.fold(self.counters.write_latency_ns_max, u64::max),
             ..self.counters
         }
@@ -286,7 +287,7 @@ impl Writer {
 
     /// Messages of the devices for the user.
     pub fn notes(&self) -> impl Iterator<Item = &String> {
-        self.lanes.iter().flat_map(|lane| lane.device().notes())
+        self.writers.iter().flat_map(|writer| writer.device().notes())
     }
 
     /// First part of the newest INDEX that was appended or found.
@@ -321,7 +322,7 @@ impl Writer {
         let is_discarded = |slots: &Range<u64>| slots.contains(&self.next.sequence);
         in_flight < window
             && reach <= window
-            && !self.lanes.discarding().any(is_discarded)
+            && !self.writers.discarding().any(is_discarded)
             && !self.is_erasing_ahead()
     }
 
@@ -401,9 +402,9 @@ impl Writer {
                 .copy_from_slice(&page);
             let shared = buffer.freeze();
             let member = stripe.geometry.member_of(stripe.stripe.sequence, column);
-            if let Some(lane) = self.lanes.get_mut(member) {
+            if let Some(writer) = self.writers.get_mut(member) {
                 let data = (shared.clone(), len);
-                lane.submit((number, 0), offset, data, clock.boottime_ns());
+                writer.submit((number, 0), offset, data, clock.boottime_ns());
                 self.counters.bytes += u64::try_from(len).expect("lengths fit 64 bits");
             }
             if column < stripe.geometry.data_columns {
@@ -435,7 +436,7 @@ impl Writer {
         if self.stopped {
             return Err(Error::Stopped);
         }
-        match self.lanes.poll(wait, enough, clock) {
+        match self.writers.poll(wait, enough, clock) {
             Ok(()) => {
                 self.acknowledge();
                 self.discard_next(clock);
@@ -446,7 +447,7 @@ impl Writer {
     }
 
     fn acknowledge(&mut self) {
-        let below = self.lanes.durable_below().unwrap_or(u64::MAX);
+        let below = self.writers.durable_below().unwrap_or(u64::MAX);
         while let Some(durable) = self.in_flight.pop_front_if(|it| it.number < below) {
             assert!(durable.stripe > self.acknowledged, "the watermark only rises");
             (self.acknowledged, self.told) = (durable.stripe, durable.told);
@@ -456,7 +457,7 @@ impl Writer {
 
     /// Waits until everything appended is acknowledged, and every repair durable.
     pub fn drain(&mut self, clock: &dyn Clock) -> Result<(), Error> {
-        while !self.in_flight.is_empty() || self.lanes.durable_below().is_some() {
+        while !self.in_flight.is_empty() || self.writers.durable_below().is_some() {
             self.poll_at_once(clock)?;
         }
         Ok(())
@@ -470,11 +471,11 @@ impl Writer {
         let mark = mark::of(self.superblock(), self.acknowledged, true, clock);
         // The volume is closed: who fails now knows less than the others, and leaves a claim that
         // nobody renews.
-        let stored = self.lanes.store(clock, |own| Superblock { mark, ..own.successor() });
+        let stored = self.writers.store(clock, |own| Superblock { mark, ..own.successor() });
         if let Err(Failed { member: None, error }) = stored {
             return Err(error);
         }
-        match self.lanes.give_up(clock) {
+        match self.writers.give_up(clock) {
             Err(Failed { member: None, error }) => Err(error),
             _ => Ok(self.counters()),
         }
@@ -507,7 +508,7 @@ impl Writer {
         let now_ns = clock.boottime_ns();
         for column in 0..columns {
             let member = stripe.geometry.member_of(stripe.stripe.sequence, column);
-            let Some(lane) = self.lanes.get_mut(member) else { continue };
+            let Some(writer) = self.writers.get_mut(member) else { continue };
             let page = sealed.page(self.membership.superblock(), column, 0, Vec::new());
             let mut row_of = |bytes: &[u8]| {
                 let mut buffer = buffers.pop().expect("two for every column");
@@ -521,7 +522,7 @@ impl Writer {
             };
             let head = (!alone).then(|| (stripe.first_row, row_of(&page)));
             for (part, (row, data)) in (0..).zip([end].into_iter().chain(head)) {
-                lane.submit((number, part), row_offset(stripe, row), data, now_ns);
+                writer.submit((number, part), row_offset(stripe, row), data, now_ns);
             }
         }
         self.in_flight.push_back(InFlight::new(stripe, number));

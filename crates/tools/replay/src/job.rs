@@ -1,4 +1,4 @@
-//! The replay job: loads, starts the lanes, waits for them, and adds up.
+//! The replay job: loads, starts the senders, waits for them, and adds up.
 
 use core::convert::Infallible;
 use core::num::NonZeroU64;
@@ -13,17 +13,17 @@ use units::Sleep;
 use wire::LinkType;
 
 use crate::frames::Chunk;
-use crate::lane::{Lane, LaneTally, Order, Run, Shared};
 use crate::load::{Loaded, load};
 use crate::report::{Progress, Report, Totals};
 use crate::schedule::Pace;
+use crate::sender::{Order, Run, Sender, SenderTally, Shared};
 use crate::stream::{Piece, Read, Stream};
 
 /// From the start of the threads to the first packet: all of them have begun by then.
 const LEAD_NS: i64 = 2_000_000;
 /// Between two looks at the progress.
 const LOOK: Duration = Duration::from_millis(50);
-/// Chunks read ahead of a lane, at least and at most.
+/// Chunks read ahead of a sender, at least and at most.
 const AHEAD_MIN: u64 = 2;
 const AHEAD_MAX: u64 = 4096;
 /// About what a full chunk takes.
@@ -142,7 +142,7 @@ pub fn replay(
     Ok(Report { interface_drops, is_streamed, ..ended.report() })
 }
 
-/// What a lane sends.
+/// What a sender sends.
 enum Work {
     /// All of it, again and again.
     Whole { chunks: Vec<Chunk>, end: u64 },
@@ -150,7 +150,7 @@ enum Work {
     Stream(Receiver<Piece>),
 }
 
-/// Where the work of the lanes comes from.
+/// Where the work of the senders comes from.
 enum Feed<'a> {
     /// It is all there.
     Whole(Read),
@@ -166,9 +166,9 @@ struct Job<'a> {
     start_ns: i64,
 }
 
-/// What a lane's thread gives back.
-struct LaneEnded {
-    tally: LaneTally,
+/// What a sender's thread gives back.
+struct SenderEnded {
+    tally: SenderTally,
     drops: Option<u64>,
     error: Option<capture::Error>,
 }
@@ -192,12 +192,12 @@ impl<'a> Job<'a> {
     ) -> Result<Ended, Error> {
         let total_packets = self.total_packets(&loaded);
         let (works, feed) = self.divide(loaded, input);
-        // Nothing is ever sent: it hangs up when the last lane has ended.
+        // Nothing is ever sent: it hangs up when the last sender has ended.
         let (done, finished) = sync_channel(1);
         thread::scope(|scope| {
-            let mut lanes = Vec::new();
+            let mut senders = Vec::new();
             for (number, (outlet, work)) in outlets.into_iter().zip(works).enumerate() {
-                lanes.push(self.start(scope, number, (outlet, work), done.clone())?);
+                senders.push(self.start(scope, number, (outlet, work), done.clone())?);
             }
             drop(done);
             let (stream, whole) = match feed {
@@ -207,7 +207,7 @@ impl<'a> Job<'a> {
             let is_stopped = self.watch(&finished, total_packets, progress);
             let streamed = stream.map(|thread| thread.join().expect("a panic aborts"));
             let read = streamed.or(whole).expect("it is one or the other");
-            Ok(Ended::of(lanes, read, is_stopped))
+            Ok(Ended::of(senders, read, is_stopped))
         })
     }
 
@@ -217,21 +217,21 @@ impl<'a> Job<'a> {
         self.options.loops?.get().checked_mul(read.packets)
     }
 
-    /// The work of each lane, and who brings it.
+    /// The work of each sender, and who brings it.
     fn divide(self, loaded: Loaded, input: Input<'a>) -> (Vec<Work>, Feed<'a>) {
         match loaded {
-            Loaded::Whole { lanes, read, end } => {
-                let works = lanes.into_iter().map(|chunks| Work::Whole { chunks, end });
+            Loaded::Whole { chunks, read, end } => {
+                let works = chunks.into_iter().map(|chunks| Work::Whole { chunks, end });
                 (works.collect(), Feed::Whole(read))
             }
-            Loaded::Part { lanes, reader } => {
-                let count = u64::try_from(lanes.len()).expect("lengths fit 64 bits");
+            Loaded::Part { chunks: first, reader } => {
+                let count = u64::try_from(first.len()).expect("lengths fit 64 bits");
                 let ahead = self.options.memory_bytes / CHUNK_BYTES / count;
                 let ahead = usize::try_from(ahead.clamp(AHEAD_MIN, AHEAD_MAX)).expect("a few");
-                let queues = lanes.iter().map(|_| sync_channel(ahead));
+                let queues = first.iter().map(|_| sync_channel(ahead));
                 let (senders, receivers): (Vec<SyncSender<Piece>>, Vec<_>) = queues.unzip();
                 let (loops, shared) = (self.options.loops, self.shared);
-                let stream = Stream { first: lanes, reader, input, senders, loops, shared };
+                let stream = Stream { first, reader, input, senders, loops, shared };
                 let works = receivers.into_iter().map(Work::Stream).collect();
                 (works, Feed::Stream(Box::new(stream)))
             }
@@ -258,7 +258,7 @@ impl<'a> Job<'a> {
         number: usize,
         (outlet, work): (Box<dyn Outlet>, Work),
         done: SyncSender<Infallible>,
-    ) -> Result<ScopedJoinHandle<'s, LaneEnded>, Error>
+    ) -> Result<ScopedJoinHandle<'s, SenderEnded>, Error>
     where
         'a: 's,
     {
@@ -269,29 +269,33 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// The life of a lane's thread.
-    fn send(self, outlet: Box<dyn Outlet>, work: Work) -> LaneEnded {
+    /// The life of a sender's thread.
+    fn send(self, outlet: Box<dyn Outlet>, work: Work) -> SenderEnded {
         let Options { pace, rewrite, .. } = *self.options;
         let order = Order { pace, rewrite, start_ns: self.start_ns };
-        let mut lane = Lane::new(outlet, self.clock, order, self.shared);
+        let mut sender = Sender::new(outlet, self.clock, order, self.shared);
         let sent = match work {
             Work::Whole { chunks, end } => {
                 let loops = 0..self.options.loops.map_or(u64::MAX, NonZeroU64::get);
-                lane.run(&Run { chunks: &chunks, loops, base: 0, end })
+                sender.run(&Run { chunks: &chunks, loops, base: 0, end })
             }
             Work::Stream(pieces) => pieces.iter().try_for_each(|piece| {
                 let Piece { chunk, loop_number, base } = piece;
                 let loops = loop_number..loop_number + 1;
-                lane.run(&Run { chunks: &[chunk], loops, base, end: 0 })
+                sender.run(&Run { chunks: &[chunk], loops, base, end: 0 })
             }),
         };
         if sent.is_err() {
             self.shared.stop();
         }
-        LaneEnded { drops: lane.outlet.interface_drops(), tally: lane.tally, error: sent.err() }
+        SenderEnded {
+            drops: sender.outlet.interface_drops(),
+            tally: sender.tally,
+            error: sent.err(),
+        }
     }
 
-    /// Tells the progress until all lanes have ended; true if it was stopped.
+    /// Tells the progress until all senders have ended; true if it was stopped.
     fn watch(
         self,
         finished: &Receiver<Infallible>,
@@ -318,15 +322,15 @@ impl<'a> Job<'a> {
 }
 
 impl Ended {
-    fn of(lanes: Vec<ScopedJoinHandle<'_, LaneEnded>>, read: Read, is_stopped: bool) -> Self {
+    fn of(senders: Vec<ScopedJoinHandle<'_, SenderEnded>>, read: Read, is_stopped: bool) -> Self {
         let mut ended =
             Self { totals: Totals::default(), read, drops: None, errors: Vec::new(), is_stopped };
-        for lane in lanes {
-            let lane = lane.join().expect("a panic aborts");
-            ended.totals.add(&lane.tally);
-            // All lanes send on the same interface.
-            ended.drops = lane.drops.or(ended.drops);
-            ended.errors.extend(lane.error.map(|error| error.to_string()));
+        for sender in senders {
+            let sender = sender.join().expect("a panic aborts");
+            ended.totals.add(&sender.tally);
+            // All senders send on the same interface.
+            ended.drops = sender.drops.or(ended.drops);
+            ended.errors.extend(sender.error.map(|error| error.to_string()));
         }
         ended.errors.dedup();
         ended

@@ -15,11 +15,11 @@ mod frames;
 mod headers;
 mod histogram;
 mod job;
-mod lane;
 mod load;
 mod reader;
 mod report;
 mod schedule;
+mod sender;
 mod stream;
 mod unique;
 

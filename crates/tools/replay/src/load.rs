@@ -8,17 +8,17 @@ use crate::reader::{Reader, Rules, Step};
 use crate::report::Progress;
 use crate::stream::Read;
 
-/// Chunks of each lane.
+/// Chunks of each sender.
 pub(crate) enum Loaded {
     /// All of the input.
     Whole {
-        lanes: Vec<Vec<Chunk>>,
+        chunks: Vec<Vec<Chunk>>,
         read: Read,
         /// The place where the next loop begins.
         end: u64,
     },
     /// Its beginning.
-    Part { lanes: Vec<Vec<Chunk>>, reader: Reader },
+    Part { chunks: Vec<Vec<Chunk>>, reader: Reader },
 }
 
 impl Loaded {
@@ -36,18 +36,18 @@ impl Loaded {
 pub(crate) fn load(
     options: &Options,
     input: &mut Input<'_>,
-    lane_count: usize,
+    sender_count: usize,
     progress: &mut Tell<'_>,
 ) -> Result<Option<Loaded>, Error> {
     let &Options { pace, limits, pad, memory_bytes, .. } = options;
-    let mut reader = Reader::new((input.open)()?, Rules { pace, limits, pad, lane_count });
+    let mut reader = Reader::new((input.open)()?, Rules { pace, limits, pad, sender_count });
     let must_be_whole = !input.is_repeatable && options.loops != NonZeroU64::new(1);
-    let mut lanes = vec![Vec::new(); lane_count];
+    let mut chunks = vec![Vec::new(); sender_count];
     let mut size: u64 = 0;
     loop {
         let mut keep = |number: usize, chunk: Chunk| {
             size += u64::try_from(chunk.size()).expect("sizes fit 64 bits");
-            lanes.get_mut(number).expect("the number is that of a lane").push(chunk);
+            chunks.get_mut(number).expect("the number is that of a sender").push(chunk);
         };
         match reader.step(&mut keep) {
             Step::End => {
@@ -56,17 +56,17 @@ pub(crate) fn load(
                     return Err(error.into());
                 }
                 let (end, read) = (reader.end(), reader.finish());
-                return Ok(Some(Loaded::Whole { lanes, read, end }));
+                return Ok(Some(Loaded::Whole { chunks, read, end }));
             }
             Step::Idle if !must_be_whole => {
                 reader.flush(&mut keep);
-                return Ok(Some(Loaded::Part { lanes, reader }));
+                return Ok(Some(Loaded::Part { chunks, reader }));
             }
             Step::Idle | Step::Packets => {}
         }
         match (size > memory_bytes, must_be_whole) {
             (true, true) => return Err(Error::NotRepeatable { memory_bytes }),
-            (true, false) => return Ok(Some(Loaded::Part { lanes, reader })),
+            (true, false) => return Ok(Some(Loaded::Part { chunks, reader })),
             (false, _) => {}
         }
         let loaded_packets = reader.read.packets;

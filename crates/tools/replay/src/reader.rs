@@ -1,4 +1,4 @@
-//! From a source to frames in memory: what can be sent, in which lane, and when.
+//! From a source to frames in memory: what can be sent, in which sender, and when.
 
 use core::time::Duration;
 
@@ -21,7 +21,7 @@ pub(crate) struct Rules {
     pub(crate) limits: FrameLimits,
     /// Truncated packets are filled up with zeros.
     pub(crate) pad: bool,
-    pub(crate) lane_count: usize,
+    pub(crate) sender_count: usize,
 }
 
 /// How a step of reading ended.
@@ -37,8 +37,8 @@ pub(crate) struct Reader {
     source: Box<dyn Source>,
     rules: Rules,
     schedule: Schedule,
-    /// The open chunk of each lane.
-    lanes: Vec<Chunk>,
+    /// The open chunk of each sender.
+    senders: Vec<Chunk>,
     pub(crate) read: Read,
     first_error: Option<capture::Error>,
 }
@@ -46,12 +46,12 @@ pub(crate) struct Reader {
 impl Reader {
     pub(crate) fn new(source: Box<dyn Source>, rules: Rules) -> Self {
         let schedule = Schedule::new(rules.pace);
-        let lanes = vec![Chunk::default(); rules.lane_count];
-        Self { source, rules, schedule, lanes, read: Read::default(), first_error: None }
+        let senders = vec![Chunk::default(); rules.sender_count];
+        Self { source, rules, schedule, senders, read: Read::default(), first_error: None }
     }
 
-    /// Reads one batch. When a chunk is full the open ones of all lanes are handed out, with the
-    /// numbers of their lanes, so that no lane has to wait for what is read already.
+    /// Reads one batch. When a chunk is full the open ones of all senders are handed out, with the
+    /// numbers of their senders, so that no sender has to wait for what is read already.
     pub(crate) fn step(&mut self, out: &mut dyn FnMut(usize, Chunk)) -> Step {
         let batch = match self.source.next_batch(WAIT) {
             Ok(Next::Packets(batch)) => batch,
@@ -71,14 +71,14 @@ impl Reader {
             let Some(padding) = self.read.judge(&packet, link_type, &self.rules) else { continue };
             let frame_len = packet.captured_len() + padding;
             let place = self.schedule.place(packet.timestamp, frame_len);
-            let number = match self.rules.lane_count {
+            let number = match self.rules.sender_count {
                 1 => 0,
                 count => place_of(packet.head, count),
             };
-            let lane = self.lanes.get_mut(number).expect("places are numbers of lanes");
-            lane.push(place, packet.parts(), padding);
-            if lane.is_full() {
-                hand_out(&mut self.lanes, out);
+            let sender = self.senders.get_mut(number).expect("places are numbers of senders");
+            sender.push(place, packet.parts(), padding);
+            if sender.is_full() {
+                hand_out(&mut self.senders, out);
             }
         }
         Step::Packets
@@ -86,7 +86,7 @@ impl Reader {
 
     /// Hands out what is left in open chunks.
     pub(crate) fn flush(&mut self, out: &mut dyn FnMut(usize, Chunk)) {
-        hand_out(&mut self.lanes, out);
+        hand_out(&mut self.senders, out);
     }
 
     /// The place where the next loop begins.
@@ -110,10 +110,10 @@ impl Reader {
     }
 }
 
-fn hand_out(lanes: &mut [Chunk], out: &mut dyn FnMut(usize, Chunk)) {
-    for (number, lane) in lanes.iter_mut().enumerate() {
-        if !lane.is_empty() {
-            out(number, core::mem::take(lane));
+fn hand_out(senders: &mut [Chunk], out: &mut dyn FnMut(usize, Chunk)) {
+    for (number, sender) in senders.iter_mut().enumerate() {
+        if !sender.is_empty() {
+            out(number, core::mem::take(sender));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a replay did, and how far it is.
 
 use crate::histogram::Histogram;
-use crate::lane::LaneTally;
+use crate::sender::SenderTally;
 
 /// Packets of the input that are not sent, by reason; counted in the first loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -45,28 +45,28 @@ impl Timing {
     }
 }
 
-/// What all lanes did.
+/// What all senders did.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Totals {
-    tally: LaneTally,
+    tally: SenderTally,
 }
 
 impl Totals {
-    pub(crate) fn add(&mut self, lane: &LaneTally) {
+    pub(crate) fn add(&mut self, sender: &SenderTally) {
         let tally = &mut self.tally;
-        tally.packets += lane.packets;
-        tally.bytes += lane.bytes;
-        tally.refusals += lane.refusals;
-        tally.unchanged += lane.unchanged;
-        tally.lateness.merge(&lane.lateness);
-        tally.span_ns = match (tally.span_ns, lane.span_ns) {
+        tally.packets += sender.packets;
+        tally.bytes += sender.bytes;
+        tally.refusals += sender.refusals;
+        tally.unchanged += sender.unchanged;
+        tally.lateness.merge(&sender.lateness);
+        tally.span_ns = match (tally.span_ns, sender.span_ns) {
             (Some((from, to)), Some((first, last))) => Some((from.min(first), to.max(last))),
             (one, other) => one.or(other),
         };
     }
 
     pub(crate) fn report(&self) -> Report {
-        let LaneTally { packets, bytes, refusals, unchanged, ref lateness, span_ns } = self.tally;
+        let SenderTally { packets, bytes, refusals, unchanged, ref lateness, span_ns } = self.tally;
         Report {
             packets,
             bytes,

@@ -1,4 +1,4 @@
-//! Reads on while lanes send: for inputs that are larger than the memory given.
+//! Reads on while senders send: for inputs that are larger than the memory given.
 
 use core::num::NonZeroU64;
 use std::sync::mpsc::SyncSender;
@@ -7,11 +7,11 @@ use wire::LinkType;
 
 use crate::frames::Chunk;
 use crate::job::Input;
-use crate::lane::Shared;
 use crate::reader::{Reader, Step};
 use crate::report::Skipped;
+use crate::sender::Shared;
 
-/// A chunk on its way to its lane.
+/// A chunk on its way to its sender.
 #[derive(Debug)]
 pub(crate) struct Piece {
     pub(crate) chunk: Chunk,
@@ -36,7 +36,7 @@ pub(crate) struct Read {
 
 /// The life of the reading thread.
 pub(crate) struct Stream<'a> {
-    /// What was read already, by lane.
+    /// What was read already, by sender.
     pub(crate) first: Vec<Vec<Chunk>>,
     pub(crate) reader: Reader,
     pub(crate) input: Input<'a>,
@@ -45,7 +45,7 @@ pub(crate) struct Stream<'a> {
     pub(crate) shared: &'a Shared,
 }
 
-/// Hands pieces of one loop to lanes; a lane that has ended takes none.
+/// Hands pieces of one loop to senders; a sender that has ended takes none.
 struct Hand<'a> {
     senders: &'a [SyncSender<Piece>],
     loop_number: u64,
@@ -56,7 +56,7 @@ struct Hand<'a> {
 impl Hand<'_> {
     fn over(&mut self, number: usize, chunk: Chunk) {
         let Self { loop_number, base, .. } = *self;
-        let sender = self.senders.get(number).expect("the number is that of a lane");
+        let sender = self.senders.get(number).expect("the number is that of a sender");
         self.is_refused |= sender.send(Piece { chunk, loop_number, base }).is_err();
     }
 }
@@ -69,7 +69,7 @@ impl Stream<'_> {
         loop {
             let senders = &self.senders;
             let mut hand = Hand { senders, loop_number, base, is_refused: false };
-            // In turns, as they were read: a lane whose queue is full must not keep the others
+            // In turns, as they were read: a sender whose queue is full must not keep the others
             // from theirs.
             let mut ready: Vec<_> = self.first.drain(..).map(Vec::into_iter).collect();
             while ready.iter().any(|chunks| chunks.len() > 0) {

@@ -90,7 +90,7 @@ fn options(pace: Pace, loops: u64) -> Options {
 
 /// How a replay is run, and on what.
 struct Setting {
-    lanes: usize,
+    senders: usize,
     per_call: usize,
     refuse_every: usize,
     breaks_after: usize,
@@ -98,7 +98,7 @@ struct Setting {
 }
 
 const PLAIN: Setting = Setting {
-    lanes: 1,
+    senders: 1,
     per_call: 64,
     refuse_every: 0,
     breaks_after: usize::MAX,
@@ -113,7 +113,7 @@ fn run(
 ) -> (Result<Report, Error>, Out) {
     let clock = Arc::new(ManualClock::new(Timestamp(7_000_000_000)));
     let sent = Sent::default();
-    let outlets = (0..setting.lanes).map(|_| -> Box<dyn Outlet> {
+    let outlets = (0..setting.senders).map(|_| -> Box<dyn Outlet> {
         Box::new(Notebook {
             sent: Arc::clone(&sent),
             clock: Arc::clone(&clock),
@@ -267,7 +267,7 @@ fn several_lanes_send_all_packets_and_keep_the_order_of_each_pair_of_hosts() {
     let (packets, file) = many();
     for memory_bytes in [1 << 20, 64 << 20] {
         let options = Options { memory_bytes, ..options(Pace::Top, 2) };
-        let setting = Setting { lanes: 3, ..PLAIN };
+        let setting = Setting { senders: 3, ..PLAIN };
         let (report, sent) = run(&options, file.path(), &setting, &mut go_on);
         assert_eq!(report.unwrap().packets, 80_000);
         for host in 0..200 {

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use app::DnsMessage;
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use query::Query;
 use units::{NANOS_PER_SECOND, Timestamp};
 use wire::{Address, Decoded, FiveTuple, Protocol, Transport};
@@ -284,7 +284,7 @@ impl Exchange {
     }
 
     /// As the row of a session, for a query.
-    fn row(&self) -> Slice {
+    fn row(&self) -> SessionRow {
         let tuple = FiveTuple {
             orig: self.client,
             resp: self.server,
@@ -292,7 +292,7 @@ impl Exchange {
             resp_port: PORT,
             proto: self.proto,
         };
-        let mut row = Slice::new(tuple, Timestamp::default());
+        let mut row = SessionRow::new(tuple, Timestamp::default());
         row.orig.packets = 1;
         row.resp.packets = u64::from(self.rcode.is_some());
         row.app =

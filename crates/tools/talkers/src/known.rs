@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use session::Key;
 use units::Timestamp;
 use wire::FiveTuple;
@@ -13,7 +13,7 @@ use crate::history::{Entry, Second};
 #[derive(Debug)]
 struct Session {
     /// Its rows so far as one: names and state of the newest, counters added up.
-    so_far: Slice,
+    so_far: SessionRow,
     /// Entries of the history that name it.
     entries: u32,
 }
@@ -29,8 +29,8 @@ pub(crate) struct Known {
 }
 
 /// What a row takes besides itself.
-fn heap_bytes(row: &Slice) -> usize {
-    row.memory_bytes() - size_of::<Slice>()
+fn heap_bytes(row: &SessionRow) -> usize {
+    row.memory_bytes() - size_of::<SessionRow>()
 }
 
 fn place(number: u32) -> usize {
@@ -49,12 +49,12 @@ impl Known {
     }
 
     /// Whether it is known already.
-    pub(crate) fn has(&self, row: &Slice) -> bool {
+    pub(crate) fn has(&self, row: &SessionRow) -> bool {
         self.numbers.contains_key(&Key::of_slice(row, false))
     }
 
     /// Takes a row in; what it adds to the second in which it was written.
-    pub(crate) fn take(&mut self, mut row: Slice) -> Entry {
+    pub(crate) fn take(&mut self, mut row: SessionRow) -> Entry {
         // Packets are told by their keys.
         row.pieces = Vec::new();
         let key = Key::of_slice(&row, false);
@@ -116,19 +116,19 @@ impl Known {
     }
 
     /// A session so far.
-    pub(crate) fn get(&self, number: u32) -> &Slice {
+    pub(crate) fn get(&self, number: u32) -> &SessionRow {
         let session = self.sessions.get(place(number)).and_then(Option::as_ref);
         &session.expect("what is named is known").so_far
     }
 
     /// The session of these ends.
-    pub(crate) fn of_tuple(&self, tuple: &FiveTuple) -> Option<&Slice> {
-        let row = Slice::new(*tuple, Timestamp::default());
+    pub(crate) fn of_tuple(&self, tuple: &FiveTuple) -> Option<&SessionRow> {
+        let row = SessionRow::new(*tuple, Timestamp::default());
         self.of_key(&Key::of_slice(&row, false))
     }
 
     /// The session of a key.
-    pub(crate) fn of_key(&self, key: &Key) -> Option<&Slice> {
+    pub(crate) fn of_key(&self, key: &Key) -> Option<&SessionRow> {
         self.numbers.get(key).map(|&number| self.get(number))
     }
 }

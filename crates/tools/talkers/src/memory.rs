@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use capture::Packet;
-use format::slice::PieceId;
+use format::session_row::PieceId;
 use session::PacketView;
 use units::Timestamp;
 use wire::LinkType;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use query::Query;
 use wire::{Address, FiveTuple, Protocol};
 
@@ -257,13 +257,13 @@ pub(crate) fn talkers(
     (talkers, more)
 }
 
-fn of_session(session: &Slice, sums: Sums) -> Talker {
+fn of_session(session: &SessionRow, sums: Sums) -> Talker {
     let who = Who::Session(session.tuple);
     Talker { who, name: None, app: app(session), sums, sessions: 1 }
 }
 
 fn put_together<'s>(
-    sessions: impl Iterator<Item = (&'s Slice, Sums)>,
+    sessions: impl Iterator<Item = (&'s SessionRow, Sums)>,
     grouping: Grouping,
 ) -> Vec<Talker> {
     let mut groups: HashMap<Who, Talker> = HashMap::new();
@@ -283,12 +283,12 @@ fn put_together<'s>(
     groups.into_values().collect()
 }
 
-fn app(session: &Slice) -> Option<&'static str> {
+fn app(session: &SessionRow) -> Option<&'static str> {
     session.app.map(|known| known.app.name())
 }
 
 /// What a session calls its responder, or else what DNS called it.
-fn session_name(session: &Slice, names: &Names) -> Option<Arc<str>> {
+fn session_name(session: &SessionRow, names: &Names) -> Option<Arc<str>> {
     let spoken = session.names.sni.as_deref();
     let spoken = spoken.or_else(|| session.names.http_host.first().map(String::as_str));
     let asked = || session.names.dns_names.first().map(String::as_str);
@@ -296,7 +296,7 @@ fn session_name(session: &Slice, names: &Names) -> Option<Arc<str>> {
 }
 
 /// What a session counts for, with its sums seen from there.
-fn groups_of(session: &Slice, grouping: Grouping, sums: Sums) -> Vec<(Who, Sums)> {
+fn groups_of(session: &SessionRow, grouping: Grouping, sums: Sums) -> Vec<(Who, Sums)> {
     let tuple = session.tuple;
     match grouping {
         Grouping::Session => vec![(Who::Session(tuple), sums)],

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use capture::{Interface, Packet};
-use format::slice::{Slice, SourceNames};
+use format::session_row::{SessionRow, SourceNames};
 use query::Query;
 use session::{Config, Keyer, PacketView, Table};
 use units::Timestamp;
@@ -61,7 +61,7 @@ impl Limits {
         let known = self.lines.saturating_mul(KNOWN_BYTES_A_LINE);
         let lines = self.lines.saturating_mul(3 * size_of::<Entry>());
         // Rows of all sessions, with their names, until they are absorbed.
-        let rows = self.sessions * 2 * size_of::<Slice>() + 2 * NAMES_BYTES;
+        let rows = self.sessions * 2 * size_of::<SessionRow>() + 2 * NAMES_BYTES;
         let table = self.config().memory_bytes_max();
         let dns = Dns::MEMORY_BYTES_MAX + Names::MEMORY_BYTES_MAX;
         table + rows + known + lines + dns + Memory::bytes_max(self.packet_bytes)
@@ -113,7 +113,7 @@ pub struct Talkers {
     dns: Dns,
     /// Of the second that is not over.
     open: Option<i64>,
-    rows: Vec<Slice>,
+    rows: Vec<SessionRow>,
     /// Of the second that is not over.
     entries: Vec<Entry>,
     exchanges: Ended,

@@ -1,11 +1,11 @@
-use format::slice::{Direction, Slice};
+use format::session_row::{Direction, SessionRow};
 use wire::{Address, App, AppBy, FiveTuple, Protocol, Recognised};
 
 use super::*;
 
 const SECOND: i64 = NANOS_PER_SECOND;
 
-fn row(from_s: i64, to_s: i64, bytes: u64, app: Option<App>) -> Slice {
+fn row(from_s: i64, to_s: i64, bytes: u64, app: Option<App>) -> SessionRow {
     let tuple = FiveTuple {
         orig: Address::V4([10, 0, 0, 1].into()),
         resp: Address::V4([10, 0, 0, 2].into()),
@@ -13,11 +13,11 @@ fn row(from_s: i64, to_s: i64, bytes: u64, app: Option<App>) -> Slice {
         resp_port: 443,
         proto: Protocol::TCP,
     };
-    Slice {
+    SessionRow {
         end: Timestamp(to_s * SECOND - 1),
         orig: Direction { frame_bytes: bytes, ..Direction::default() },
         app: app.map(|app| Recognised { app, by: AppBy::Content }),
-        ..Slice::new(tuple, Timestamp(from_s * SECOND))
+        ..SessionRow::new(tuple, Timestamp(from_s * SECOND))
     }
 }
 

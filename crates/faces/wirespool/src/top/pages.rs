@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ::diagnose::profile::By;
 use ::diagnose::tcp::{Track, Watch};
 use ::tui::{Ask, At, Page, Pages, Tab};
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use host::SystemClock;
 use query::Query;
 use talkers::{Limits, Moment, Talkers};
@@ -303,7 +303,7 @@ fn matches(track: &Track, query: &Query) -> bool {
         resp_port: remote.port(),
         proto: Protocol::TCP,
     };
-    let mut row = Slice::new(tuple, SystemClock.realtime());
+    let mut row = SessionRow::new(tuple, SystemClock.realtime());
     (row.orig.packets, row.resp.packets) = (1, 1);
     query.matches(&row, &[])
 }

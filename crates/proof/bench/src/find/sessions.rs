@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use format::head::StripeId;
-use format::slice::{Direction, History, Names, PieceId, PieceSpan, Slice, State};
+use format::session_row::{Direction, History, Names, PieceId, PieceSpan, SessionRow, State};
 use units::{Random, Timestamp};
 use wire::{Address, App, AppBy, CommunityId, FiveTuple, Protocol, Recognised};
 
@@ -108,11 +108,11 @@ impl Sessions {
     }
 
     /// The next sessions, with their packets in a piece of this stripe.
-    pub(super) fn take(&mut self, count: usize, stripe: StripeId) -> Vec<Slice> {
+    pub(super) fn take(&mut self, count: usize, stripe: StripeId) -> Vec<SessionRow> {
         (0..count).map(|_| self.session(stripe)).collect()
     }
 
-    fn session(&mut self, StripeId { sequence, sub }: StripeId) -> Slice {
+    fn session(&mut self, StripeId { sequence, sub }: StripeId) -> SessionRow {
         let start = self.now();
         let is_needle = self.made % NEEDLE_EVERY == NEEDLE_EVERY / 2;
         let at = self.random.below(u64::try_from(self.examples.len()).unwrap_or(1));
@@ -159,7 +159,7 @@ impl Sessions {
             (App::Dns, !names.dns_names.is_empty()),
         ];
         let app = app.into_iter().find_map(|(app, is_it)| is_it.then_some(app));
-        Slice {
+        SessionRow {
             end: start.plus_nanos(length),
             orig: side(0),
             resp: side(1),
@@ -173,7 +173,7 @@ impl Sessions {
                 begin: 0,
                 end: 4,
             }],
-            ..Slice::new(tuple, start)
+            ..SessionRow::new(tuple, start)
         }
     }
 

@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 use core::time::Duration;
 
 use extract::{Error, Event, FindReport, Request, Target, Top, Traffic as Plotted, extract, find};
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use query::{Field, Query};
 use session::Config;
 use units::{ManualClock, Timestamp};
@@ -124,7 +124,7 @@ fn extracted(volume: &Volume, count: u64) {
 
 #[test]
 fn rows_of_a_forged_index_find_nothing_more_and_end_nothing() {
-    let forgeries: [fn(&mut Slice); 7] = [
+    let forgeries: [fn(&mut SessionRow); 7] = [
         |row| row.pieces.iter_mut().for_each(|span| span.piece.column = 23),
         |row| row.pieces.iter_mut().for_each(|span| span.piece.column = 255),
         |row| row.pieces.iter_mut().for_each(|span| span.piece.sequence = u64::MAX),

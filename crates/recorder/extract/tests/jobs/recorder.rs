@@ -13,7 +13,7 @@ use format::piece::{
     EncodedInterface, InterfaceFields, PacketParts, PieceBuilder, Statistics, packets,
 };
 use format::recorded::Recorded;
-use format::slice::{PieceId, Slice};
+use format::session_row::{PieceId, SessionRow};
 use format::superblock::MemberEntry;
 use index::{Encoded, SegmentMeta};
 use session::{Config, PacketView, Table};
@@ -82,7 +82,7 @@ pub(crate) struct How {
     /// nanoseconds too late, as when the clock falls back a little.
     pub(crate) claims: Option<i64>,
     /// Changes each row before it is indexed, as whoever forges an index does.
-    pub(crate) forge: Option<fn(&mut Slice)>,
+    pub(crate) forge: Option<fn(&mut SessionRow)>,
     /// Name of the recording.
     pub(crate) recording: Option<&'static str>,
 }
@@ -205,7 +205,7 @@ struct Run<'a> {
     start: StripeId,
     how: How,
     interfaces: Vec<index::Interface>,
-    rows: Vec<Slice>,
+    rows: Vec<SessionRow>,
     stripes: Vec<StripeId>,
     times: Vec<Timestamp>,
     packets: u64,

@@ -1,9 +1,9 @@
 use super::*;
 use format::head::{StripeId, VolumeId};
-use format::slice::{Direction, State};
+use format::session_row::{Direction, State};
 use wire::{Address, FiveTuple, Protocol};
 
-fn row(start: i64, port: u16) -> Slice {
+fn row(start: i64, port: u16) -> SessionRow {
     let tuple = FiveTuple {
         orig: Address::V4([10, 0, 0, 1].into()),
         resp: Address::V4([10, 0, 0, 2].into()),
@@ -11,11 +11,11 @@ fn row(start: i64, port: u16) -> Slice {
         resp_port: 443,
         proto: Protocol::UDP,
     };
-    Slice {
+    SessionRow {
         end: Timestamp(start + 5),
         orig: Direction { packets: 1, ..Direction::default() },
         state: State::S0,
-        ..Slice::new(tuple, Timestamp(start))
+        ..SessionRow::new(tuple, Timestamp(start))
     }
 }
 
@@ -30,9 +30,9 @@ fn meta(sequence: u64) -> SegmentMeta {
 }
 
 /// Rows that ended during the segment, in no order, and those that its end makes.
-fn rows(count: usize) -> (Vec<Slice>, Vec<Slice>) {
+fn rows(count: usize) -> (Vec<SessionRow>, Vec<SessionRow>) {
     let all = (0_i64..).zip(0_u16..=u16::MAX).cycle().take(count);
-    let all: Vec<Slice> = all.map(|(time, port)| row(time * 7 % 5000, port)).collect();
+    let all: Vec<SessionRow> = all.map(|(time, port)| row(time * 7 % 5000, port)).collect();
     let (mut ended, mut last) = (all.clone(), all);
     ended.truncate(count / 3);
     last.drain(..count / 3);

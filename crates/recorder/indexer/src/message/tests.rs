@@ -18,7 +18,7 @@ pub(crate) fn begin(sessions: Option<Config>) -> Begin {
 pub(crate) fn closing() -> Closing {
     let at = |sequence, sub| StripeId { sequence, sub };
     Closing {
-        lane: Lane::Past,
+        run_kind: RunKind::Past,
         first: at(1, 2),
         last: at(u64::MAX, u16::MAX),
         epoch: 3,
@@ -42,11 +42,11 @@ pub(crate) fn stripe() -> StripeAt {
         starts: vec![0, 96, u32::MAX],
     };
     StripeAt {
-        lane: Lane::Live,
+        run_kind: RunKind::Live,
         stripe: StripeId { sequence: 9, sub: 1 },
         epoch: 7,
         is_late: true,
-        is_in_a_hurry: false,
+        without_names: false,
         pieces: vec![piece.clone(), PieceAt { starts: Vec::new(), ..piece }],
     }
 }
@@ -83,7 +83,7 @@ fn what_is_said_is_what_is_heard() {
         let (kind, content) = frame_of(&bytes);
         assert_eq!(Begin::decode(kind, content), Ok(begin));
     }
-    for request in [Request::Stripe(stripe()), Request::Close(closing()), Request::Hurry(4)] {
+    for request in [Request::Stripe(stripe()), Request::Close(closing()), Request::UseThreads(4)] {
         let mut bytes = Vec::new();
         request.encode(&mut bytes);
         let (kind, content) = frame_of(&bytes);
@@ -169,7 +169,7 @@ fn frames_of_every_kind_are_read_one_behind_the_other() {
     let memories = vec![MemoryShape { count: 8, size: 4096 }];
     let sessions = Some(Config::default());
     Begin { volume: VolumeId([9; 16]), hash_seed: 5, sessions, memories }.encode(&mut bytes);
-    for request in [Request::Stripe(stripe()), Request::Close(closing()), Request::Hurry(4)] {
+    for request in [Request::Stripe(stripe()), Request::Close(closing()), Request::UseThreads(4)] {
         request.encode(&mut bytes);
     }
     for answer in answers() {

@@ -59,11 +59,11 @@ fn id(sequence: u64) -> StripeId {
 
 fn stripe(pool: &Pool, sequence: u64) -> Stripe {
     Stripe {
-        lane: Lane::Live,
+        run_kind: RunKind::Live,
         id: id(sequence),
         epoch: 1,
         is_late: false,
-        is_in_a_hurry: false,
+        without_names: false,
         packets: 3,
         times: Times { min: Timestamp(0), max: Timestamp(2) },
         slot_cid: None,
@@ -73,7 +73,7 @@ fn stripe(pool: &Pool, sequence: u64) -> Stripe {
 
 fn closing(first: u64, last: u64) -> Closing {
     Closing {
-        lane: Lane::Live,
+        run_kind: RunKind::Live,
         first: id(first),
         last: id(last),
         epoch: 1,

@@ -16,7 +16,7 @@ fn frames_may_say_anything() {
     begin(Some(Config::default())).encode(&mut requests);
     Request::Stripe(stripe()).encode(&mut requests);
     Request::Close(closing()).encode(&mut requests);
-    Request::Hurry(4).encode(&mut requests);
+    Request::UseThreads(4).encode(&mut requests);
     made::made("indexer_frames", "requests", &requests);
     let mut without_rows = Vec::new();
     begin(None).encode(&mut without_rows);

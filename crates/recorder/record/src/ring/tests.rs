@@ -18,7 +18,7 @@ use wire::LinkType;
 use super::*;
 use crate::control::Control;
 use crate::discards::Discard;
-use crate::hurry;
+use crate::index_queue;
 use crate::job::{Input, Options};
 use crate::spares::{self, Opening};
 use crate::storage::{Paths, Storage};
@@ -97,7 +97,7 @@ fn keep_all(pool: &Pool) -> Vec<Buffer> {
 
 fn parts<'a>(
     path: &Path,
-    (writer, pool, board, ledger): (&Writer, &Pool, &Board, &'a Ledger),
+    (writer, pool, status, ledger): (&Writer, &Pool, &SharedStatus, &'a Ledger),
     (indexer, waits): (ToIndexer, Waits),
 ) -> RingParts<'a> {
     let retention = Retention { max_age_ns: 0, erases: false };
@@ -106,7 +106,7 @@ fn parts<'a>(
     RingParts {
         columns: Columns::new(pool.clone(), writer.geometry()).unwrap(),
         clock: &SystemClock,
-        board: Arc::clone(board),
+        status: Arc::clone(status),
         ledger,
         indexer,
         skips: Skips::default(),
@@ -134,14 +134,14 @@ fn is_never_stuck(shape: (usize, u8), reason: Reason) {
     let (paths, writer) = volume(folder.path(), shape);
     let (pool, index_pool) =
         (Pool::new(3 * shape.0, PIECE).unwrap(), Pool::new(shape.0, PIECE).unwrap());
-    let (control, ledger, board) = (Control::default(), Ledger::new(1), Board::default());
-    let (sealed, indexer) = hurry::queue(pool.count(), false);
+    let (control, ledger, status) = (Control::default(), Ledger::new(1), SharedStatus::default());
+    let (sealed, indexer) = index_queue::queue(pool.count(), false);
     let (tasks, queue) = channel(pool.count());
     let (skips, waits) = (Skips::default(), Waits::default());
     let parts = RingParts {
         skips: Arc::clone(&skips),
         questions: Questions::new(control.clone(), 1),
-        ..parts(&paths[0], (&writer, &pool, &board, &ledger), (sealed, waits))
+        ..parts(&paths[0], (&writer, &pool, &status, &ledger), (sealed, waits))
     };
     let ring = RingWriter::new(writer, parts);
     thread::scope(|scope| {
@@ -174,11 +174,11 @@ fn is_never_stuck(shape: (usize, u8), reason: Reason) {
             tasks.send(Task::UpTo { queue: 0, number: 1 }).unwrap();
         }
         assert!(asks.join().unwrap(), "{shape:?}, {reason:?}: no answer");
-        assert_eq!(look(&board).stored, [1], "{shape:?}, {reason:?}");
+        assert_eq!(status_of(&status).stored, [1], "{shape:?}, {reason:?}");
         if shape.0 > 1 {
             // Nobody keeps the reserve: the indexer is given its stripe later.
             assert!(indexer.try_next().is_err(), "{shape:?}, {reason:?}");
-            assert_eq!((look(&board).unindexed, skips.lock().unwrap().len()), (1, 1));
+            assert_eq!((status_of(&status).unindexed, skips.lock().unwrap().len()), (1, 1));
         }
         drop((kept, tasks));
         ring.join().unwrap().unwrap();
@@ -230,17 +230,17 @@ fn an_index_that_hangs_gives_its_columns_back_when_the_watchdog_has_seen_it() {
     let folder = tempfile::tempdir().unwrap();
     let (paths, writer) = volume(folder.path(), (1, 0));
     let pool = Pool::new(4, PIECE).unwrap();
-    let (ledger, board, waits) = (Ledger::new(1), Board::default(), Waits::default());
-    let (sealed, indexer) = hurry::queue(pool.count(), true);
+    let (ledger, status, waits) = (Ledger::new(1), SharedStatus::default(), Waits::default());
+    let (sealed, indexer) = index_queue::queue(pool.count(), true);
     let (tasks, queue) = channel(pool.count());
-    let parts = parts(&paths[0], (&writer, &pool, &board, &ledger), (sealed, waits.clone()));
+    let parts = parts(&paths[0], (&writer, &pool, &status, &ledger), (sealed, waits.clone()));
     let (skips, ring) = (Arc::clone(&parts.skips), RingWriter::new(writer, parts));
     thread::scope(|scope| {
         let ring = scope.spawn(move || ring.run(&queue));
         let send =
             |filled| tasks.send(Task::Packets(FilledColumn { cut: true, ..filled })).unwrap();
         (0..4).for_each(|_| send(column(&pool)));
-        let is_durable = || look(&board).stored == [4];
+        let is_durable = || status_of(&status).stored == [4];
         while !is_durable() {
             thread::yield_now();
         }
@@ -256,14 +256,14 @@ fn an_index_that_hangs_gives_its_columns_back_when_the_watchdog_has_seen_it() {
         assert_eq!(lines.len(), 1, "{lines:?}");
         drop(pool.take_timeout(LONG).expect("they come back"));
         drop(waiting);
-        while look(&board).unindexed < 4 {
+        while status_of(&status).unindexed < 4 {
             thread::yield_now();
         }
         let left_out = skips.lock().unwrap().len();
         assert_eq!(left_out, 4, "they are indexed later");
 
         send(column(&pool));
-        while look(&board).unindexed < 5 {
+        while status_of(&status).unindexed < 5 {
             thread::yield_now();
         }
         waits.index_is_back();

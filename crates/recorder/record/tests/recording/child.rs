@@ -17,7 +17,7 @@ use crate::volumes::options;
 const TASK: &str = "RECORD_TEST_TASK";
 /// How much faster time passes for the child: it tells its progress fifty times a second, cuts its
 /// columns and shows signs of life as often.
-const HURRY: i64 = 10;
+const USE_THREADS: i64 = 10;
 
 /// What a child records.
 #[derive(Clone, Debug)]
@@ -64,13 +64,13 @@ impl Clock for Hurried {
     }
 
     fn boottime_ns(&self) -> i64 {
-        self.0 + (SystemClock.boottime_ns() - self.0) * HURRY
+        self.0 + (SystemClock.boottime_ns() - self.0) * USE_THREADS
     }
 }
 
 impl Sleep for Hurried {
     fn sleep_until(&self, until_ns: i64) {
-        SystemClock.sleep_until(self.0 + (until_ns - self.0) / HURRY + 1);
+        SystemClock.sleep_until(self.0 + (until_ns - self.0) / USE_THREADS + 1);
     }
 }
 

@@ -168,7 +168,7 @@ fn check_segment(parquet: Vec<u8>, acknowledged: StripeId) -> usize {
     assert!(segment.meta().last <= acknowledged);
     let mut rows = 0;
     let times = Timestamp::MIN..=Timestamp::MAX;
-    let mut visit = |_, slice: format::slice::Slice| {
+    let mut visit = |_, slice: format::session_row::SessionRow| {
         for piece in slice.pieces.iter().map(|span| span.piece) {
             let stripe = StripeId { sequence: piece.sequence, sub: piece.sub };
             assert!(stripe <= acknowledged, "a row points at {stripe} above {acknowledged}");

@@ -1,7 +1,7 @@
 //! Arbitrary rows.
 
 use format::head::SEQUENCE_MAX;
-use format::slice::{Direction, History, Names, PieceId, PieceSpan, Slice, State};
+use format::session_row::{Direction, History, Names, PieceId, PieceSpan, SessionRow, State};
 use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
@@ -10,13 +10,13 @@ use wire::{
     Address, App, AppBy, FiveTuple, Protocol, Recognised, Ssh, TcpOptions, Tls, Tunnel, TunnelKind,
 };
 
-pub(crate) fn slice() -> impl Strategy<Value = Slice> {
+pub(crate) fn slice() -> impl Strategy<Value = SessionRow> {
     (who(), (direction(), direction()), course(), (app(), names()), pieces()).prop_map(
         |(who, (orig, resp), course, (app, names), pieces)| {
             let ((tuple, vlan, mpls), (tunnel, icmp, interface)) = who;
             let ((session_start, start, end, state), (history, handshake_ns, counts, continues)) =
                 course;
-            Slice {
+            SessionRow {
                 tuple,
                 vlan,
                 mpls,

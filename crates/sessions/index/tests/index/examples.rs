@@ -2,7 +2,7 @@
 
 use format::directory::{Gap, GapCause};
 use format::head::{StripeId, VolumeId};
-use format::slice::{PieceId, PieceSpan, Slice, State};
+use format::session_row::{PieceId, PieceSpan, SessionRow, State};
 use index::{Interface, LeftOut, SegmentMeta};
 use units::Timestamp;
 use wire::{FiveTuple, LinkType};
@@ -42,6 +42,6 @@ pub(crate) fn piece(sequence: u64) -> PieceSpan {
 }
 
 /// A row without packets.
-pub(crate) fn empty(tuple: FiveTuple, start: Timestamp) -> Slice {
-    Slice { state: State::Oth, ..Slice::new(tuple, start) }
+pub(crate) fn empty(tuple: FiveTuple, start: Timestamp) -> SessionRow {
+    SessionRow { state: State::Oth, ..SessionRow::new(tuple, start) }
 }

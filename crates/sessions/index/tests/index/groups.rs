@@ -4,7 +4,7 @@ use core::net::IpAddr;
 use std::collections::BTreeSet;
 
 use format::head::{StripeId, VolumeId};
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use index::{Catalog, Files as _, Identity, LookUp, MemoryFiles, Needed, SegmentMeta, encode};
 use units::Timestamp;
 use wire::{Address, CommunityId, FiveTuple, Protocol};
@@ -24,7 +24,7 @@ fn host(number: u64) -> IpAddr {
 }
 
 /// Row `row` of a segment: hosts of its own, and one that every third segment has.
-fn row(segment: u64, row: u64) -> Slice {
+fn row(segment: u64, row: u64) -> SessionRow {
     let number = segment * ROWS + row;
     let other = if segment.is_multiple_of(3) && row == 0 { 60_000 } else { 30_000 + number };
     let address = |number| Address::from(host(number));
@@ -55,7 +55,7 @@ fn meta_of(segment: u64) -> SegmentMeta {
 
 fn store(catalog: &mut Catalog, segment: u64, files: &MemoryFiles) {
     let meta = meta_of(segment);
-    let rows: Vec<Slice> = (0..ROWS).map(|number| row(segment, number)).collect();
+    let rows: Vec<SessionRow> = (0..ROWS).map(|number| row(segment, number)).collect();
     let encoded = encode(&meta, &rows).unwrap();
     catalog.confirm(meta.first, Some(Identity::new(meta.last, &[1; 32])), files);
     catalog.store(encoded.entry(None), &encoded.parquet, files);
@@ -183,7 +183,7 @@ fn a_group_counts_only_for_the_files_that_it_was_made_of() {
     // Segment 8 was recorded anew, from another past of the volume.
     let meta = meta_of(8);
     catalog.confirm(meta.first, Some(Identity::new(meta.last, &[2; 32])), &files);
-    let other: Vec<Slice> = vec![row(9, 0)];
+    let other: Vec<SessionRow> = vec![row(9, 0)];
     let encoded = encode(&meta, &other).unwrap();
     catalog.store(encoded.entry(None), &encoded.parquet, &files);
     assert!(left(&catalog, &absent).contains(&stripe(8)));

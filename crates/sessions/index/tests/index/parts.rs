@@ -4,7 +4,7 @@ use core::net::{IpAddr, Ipv4Addr};
 use core::ops::ControlFlow;
 
 use bytes::Bytes;
-use format::slice::{Slice, SourceNames};
+use format::session_row::{SessionRow, SourceNames};
 use index::{Columns, Error, Needed, Segment, encode};
 use units::Timestamp;
 use wire::{Address, FiveTuple, Protocol};
@@ -20,7 +20,7 @@ fn server(number: u32) -> Ipv4Addr {
     host(number % 7 + 500_000)
 }
 
-fn rows(count: u32) -> Vec<Slice> {
+fn rows(count: u32) -> Vec<SessionRow> {
     let of = |number: u32| {
         let (orig, resp) = (Address::V4(host(number)), Address::V4(server(number)));
         let start = Timestamp(i64::from(number));
@@ -35,7 +35,7 @@ fn open(bytes: Vec<u8>) -> Result<Option<Segment>, Error> {
 }
 
 /// The rows that have both hosts.
-fn read(segment: &Segment, hosts: [Ipv4Addr; 2]) -> Result<Vec<Slice>, Error> {
+fn read(segment: &Segment, hosts: [Ipv4Addr; 2]) -> Result<Vec<SessionRow>, Error> {
     let mut found = Vec::new();
     let mut visit = |_, slice| {
         found.push(slice);

@@ -5,7 +5,7 @@ use core::ops::{ControlFlow, RangeInclusive};
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use format::slice::{Names, Slice};
+use format::session_row::{Names, SessionRow};
 use index::{
     Columns, EncodedGroup, Error, GROUP_ROWS, GroupEncoder, Interface, Needed, Segment, encode,
 };
@@ -24,7 +24,7 @@ fn read(
     segment: &Segment,
     columns: Columns<'_>,
     times: &RangeInclusive<Timestamp>,
-) -> Vec<(u64, Slice)> {
+) -> Vec<(u64, SessionRow)> {
     let mut found = Vec::new();
     segment
         .rows(columns, times, &mut |row, slice| {
@@ -35,22 +35,22 @@ fn read(
     found
 }
 
-fn segment(rows: &[Slice]) -> Segment {
+fn segment(rows: &[SessionRow]) -> Segment {
     let encoded = encode(&meta(), rows).unwrap();
     let segment = Segment::open(Bytes::from(encoded.parquet)).unwrap();
     assert_eq!(encoded.summary, segment.summary());
     segment
 }
 
-fn sorted(mut rows: Vec<Slice>) -> Vec<(u64, Slice)> {
+fn sorted(mut rows: Vec<SessionRow>) -> Vec<(u64, SessionRow)> {
     rows.sort_by_key(|slice| slice.start);
     (0..).zip(rows).collect()
 }
 
 /// One ordinary row, to be changed by the tests.
-fn row() -> Slice {
+fn row() -> SessionRow {
     // Made once: the strategies of its texts are compiled each time.
-    static ROW: LazyLock<Slice> = LazyLock::new(|| {
+    static ROW: LazyLock<SessionRow> = LazyLock::new(|| {
         let mut runner = proptest::test_runner::TestRunner::deterministic();
         arbitrary::slice().new_tree(&mut runner).unwrap().current()
     });
@@ -119,8 +119,8 @@ proptest! {
 
 #[test]
 fn rows_of_several_groups_keep_their_numbers_and_order() {
-    let rows: Vec<Slice> = (0..70_000_i64)
-        .map(|second| Slice { start: at(second), end: at(second + 1), ..row() })
+    let rows: Vec<SessionRow> = (0..70_000_i64)
+        .map(|second| SessionRow { start: at(second), end: at(second + 1), ..row() })
         .collect();
     let segment = segment(&rows);
     let found = read(&segment, Columns::Named(&["orig_ip"]), &(at(65_530)..=at(65_540)));
@@ -140,21 +140,21 @@ fn rows_of_several_groups_keep_their_numbers_and_order() {
 #[test]
 fn only_the_rows_of_the_hosts_asked_for_are_found() {
     let host = |number: i64| Ipv4Addr::from(u32::try_from(number).unwrap() + 0x0a00_0000);
-    let rows: Vec<Slice> = (0..40_000_i64)
+    let rows: Vec<SessionRow> = (0..40_000_i64)
         .map(|number| {
             let tuple = FiveTuple {
                 orig: Address::V4(host(number)),
                 resp: Address::V6(host(number + 100_000).to_ipv6_mapped()),
                 ..row().tuple
             };
-            Slice { start: at(number), end: at(number), tuple, ..row() }
+            SessionRow { start: at(number), end: at(number), tuple, ..row() }
         })
         .collect();
     let segment = segment(&rows);
     let read = |hosts: &[IpAddr]| {
         let mut found = Vec::new();
         let columns = Columns::Named(&["orig_ip", "resp_ip"]);
-        let mut visit = |_, slice: Slice| {
+        let mut visit = |_, slice: SessionRow| {
             found.push(slice.tuple.orig);
             ControlFlow::Continue(())
         };
@@ -177,19 +177,19 @@ fn only_the_rows_of_the_hosts_asked_for_are_found() {
 #[test]
 fn names_and_community_ids_rule_out_row_groups_of_other_rows() {
     let name = |number: i64| format!("Host-{number}.example.com");
-    let rows: Vec<Slice> = (0..40_000_i64)
+    let rows: Vec<SessionRow> = (0..40_000_i64)
         .map(|number| {
             let [orig, resp] = [Ipv4Addr::LOCALHOST, Ipv4Addr::BROADCAST].map(Address::V4);
             let orig_port = u16::try_from(number).unwrap();
             let tuple = FiveTuple { orig, resp, orig_port, resp_port: 53, proto: Protocol::UDP };
             let names = Names { dns_names: vec![name(number)], ..Names::default() };
-            Slice { names: names.into(), ..empty(tuple, at(number)) }
+            SessionRow { names: names.into(), ..empty(tuple, at(number)) }
         })
         .collect();
     let segment = segment(&rows);
-    let count = |needed: &Needed, wanted: &Slice| {
+    let count = |needed: &Needed, wanted: &SessionRow| {
         let (mut count, mut is_there) = (0, false);
-        let mut visit = |_, slice: Slice| {
+        let mut visit = |_, slice: SessionRow| {
             count += 1;
             is_there |= slice.tuple.orig_port == wanted.tuple.orig_port;
             ControlFlow::Continue(())
@@ -243,10 +243,10 @@ fn a_break_ends_the_reading() {
 #[test]
 fn row_groups_may_be_encoded_in_any_order() {
     let row = row();
-    let at = |start| Slice { start: Timestamp(start), ..row.clone() };
-    let rows: Vec<Slice> = (0..20_000).map(at).collect();
+    let at = |start| SessionRow { start: Timestamp(start), ..row.clone() };
+    let rows: Vec<SessionRow> = (0..20_000).map(at).collect();
     let encoder = GroupEncoder::new().unwrap();
-    let references: Vec<&Slice> = rows.iter().collect();
+    let references: Vec<&SessionRow> = rows.iter().collect();
     let groups = references.chunks(GROUP_ROWS).enumerate().rev();
     let groups = groups.map(|(number, group)| encoder.encode(number, group));
     let mut groups: Vec<EncodedGroup> = groups.collect::<Result<_, _>>().unwrap();
@@ -276,7 +276,7 @@ fn a_parquet_file_of_others_is_refused() {
 
 #[test]
 fn the_summary_says_what_the_directory_needs() {
-    let early = Slice { start: at(1), end: at(2), ..row() };
+    let early = SessionRow { start: at(1), end: at(2), ..row() };
     let (meta, summary) = (meta(), segment(&[early]).summary());
     assert_eq!((summary.first, summary.last), (meta.first, meta.last));
     assert!(summary.unindexed && summary.gaps);

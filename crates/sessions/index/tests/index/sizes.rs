@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use bytes::Bytes;
-use format::slice::{Direction, Names, PieceSpan, Slice, State};
+use format::session_row::{Direction, Names, PieceSpan, SessionRow, State};
 use index::{Segment, column_sizes, encode};
 use units::Timestamp;
 use wire::{Address, FiveTuple, Protocol, TcpOptions};
@@ -13,7 +13,7 @@ use wire::{Address, FiveTuple, Protocol, TcpOptions};
 use crate::examples::{empty, meta, piece};
 
 /// Encodes, prints the columns by size and returns the bytes per row.
-fn measure(title: &str, rows: &[Slice]) -> u64 {
+fn measure(title: &str, rows: &[SessionRow]) -> u64 {
     let bytes = encode(&meta(), rows).unwrap().parquet;
     let total = bytes.len();
     let segment = Segment::open(Bytes::from(bytes)).unwrap();
@@ -47,12 +47,12 @@ impl Random {
 /// The rows of 1.5 M packets of three sizes over 100 k random five-tuples in 473 pieces: no
 /// handshake, no names, nothing to compress but the random itself. Half of the packets belong to 60
 /// flows.
-fn random_mix() -> Vec<Slice> {
+fn random_mix() -> Vec<SessionRow> {
     const FLOWS: u64 = 100_000;
     const PACKETS: u64 = 1_500_000;
     let mut random = Random(1);
     let tuples: Vec<FiveTuple> = (0..FLOWS).map(|_| random_tuple(&mut random)).collect();
-    let mut rows: BTreeMap<u64, Slice> = BTreeMap::new();
+    let mut rows: BTreeMap<u64, SessionRow> = BTreeMap::new();
     let mut time = 1_700_000_000_000_000_000;
     let (mut piece_number, mut begin) = (0, 0);
     for packet in 0..PACKETS {
@@ -109,7 +109,7 @@ fn random_tuple(random: &mut Random) -> FiveTuple {
 
 /// The sessions of the corpus, as its reference table has them; what the table lacks is filled with
 /// likely values.
-fn corpus() -> Option<Vec<Slice>> {
+fn corpus() -> Option<Vec<SessionRow>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../../../shared/data/corpus/ref/tshark_sessions.tsv");
     let table = std::fs::read_to_string(path).ok()?;
@@ -122,7 +122,7 @@ fn corpus() -> Option<Vec<Slice>> {
     Some(rows.collect())
 }
 
-fn corpus_row(number: usize, fields: &BTreeMap<&str, &str>) -> Option<Slice> {
+fn corpus_row(number: usize, fields: &BTreeMap<&str, &str>) -> Option<SessionRow> {
     let count = |name| fields[name].parse::<u64>().unwrap_or(0);
     let time = |name| Some(Timestamp(fields.get(name)?.replace('.', "").parse().ok()?));
     let address = |name| Some(Address::from(fields.get(name)?.parse::<std::net::IpAddr>().ok()?));
@@ -167,7 +167,7 @@ fn corpus_row(number: usize, fields: &BTreeMap<&str, &str>) -> Option<Slice> {
     let piece_count = 1 + count("pkts").min(4000) / 400;
     let begin = 4 * (u32::try_from(number).unwrap() * 7919 % 400_000);
     let span = |number| PieceSpan { begin, end: begin + 100 + begin / 7 * 4, ..piece(number) };
-    Some(Slice {
+    Some(SessionRow {
         end: time("last")?,
         orig: side("pkts_ab", "ip_bytes_ab", "payload_ab", "frame_bytes_ab", "tcp_flags_ab"),
         resp: side("pkts_ba", "ip_bytes_ba", "payload_ba", "frame_bytes_ba", "tcp_flags_ba"),

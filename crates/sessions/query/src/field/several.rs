@@ -1,6 +1,6 @@
 //! Values that come of both sides of a session, or of what its segment says.
 
-use format::slice::SourceNames;
+use format::session_row::SourceNames;
 use wire::TcpOptions;
 
 use crate::field::{Found, Reading, Row};

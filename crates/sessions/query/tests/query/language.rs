@@ -1,6 +1,6 @@
 //! The language by example: one line, one claim.
 
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use query::{Error, Problem, Query, Required};
 use units::Timestamp;
 
@@ -15,7 +15,7 @@ fn fails(text: &str) -> Error {
 }
 
 #[track_caller]
-fn check(row: &Slice, cases: &[(&str, bool)]) {
+fn check(row: &SessionRow, cases: &[(&str, bool)]) {
     for &(text, expected) in cases {
         let query = parse(text);
         assert_eq!(query.matches(row, &[ID.to_owned()]), expected, "{text}");

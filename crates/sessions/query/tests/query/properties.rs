@@ -1,6 +1,6 @@
 //! Any text, any query, any session.
 
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use proptest::prelude::*;
 use query::{FIELDS, Query};
 use units::Timestamp;
@@ -69,7 +69,7 @@ pub(crate) fn combined(
     })
 }
 
-pub(crate) fn session() -> impl Strategy<Value = Slice> {
+pub(crate) fn session() -> impl Strategy<Value = SessionRow> {
     let ends = (0_u8..4, 1_u16..4, 0_u8..4, 1_u16..4, protocol());
     let packets = (1_u64..3, 0_u64..3);
     (ends, packets, 0_i64..10, 0_i64..5, proptest::option::of(0_u8..3)).prop_map(
@@ -119,7 +119,7 @@ impl Naive {
     }
 
     /// Whether a packet of the session with these ends would be selected.
-    fn selects(&self, row: &Slice, [source, target]: [(String, u16); 2]) -> bool {
+    fn selects(&self, row: &SessionRow, [source, target]: [(String, u16); 2]) -> bool {
         let either = |end: &str, src: bool, dst: bool| match end {
             "src " => src,
             "dst " => dst,
@@ -153,7 +153,7 @@ impl Naive {
         }
     }
 
-    fn matches(&self, row: &Slice) -> bool {
+    fn matches(&self, row: &SessionRow) -> bool {
         let orig = (row.tuple.orig.to_string(), row.tuple.orig_port);
         let resp = (row.tuple.resp.to_string(), row.tuple.resp_port);
         (row.orig.packets > 0 && self.selects(row, [orig.clone(), resp.clone()]))

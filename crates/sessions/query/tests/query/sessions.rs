@@ -1,6 +1,6 @@
 //! Sessions to ask about.
 
-use format::slice::{Direction, Names, Slice, State};
+use format::session_row::{Direction, Names, SessionRow, State};
 use units::Timestamp;
 use wire::{Address, App, AppBy, FiveTuple, Protocol, Recognised, TcpOptions, Tunnel, TunnelKind};
 
@@ -28,13 +28,13 @@ pub(crate) fn at(text: &str) -> Timestamp {
 }
 
 /// A session of which nothing is known but its tuple and a packet each way.
-pub(crate) fn plain(tuple: FiveTuple) -> Slice {
+pub(crate) fn plain(tuple: FiveTuple) -> SessionRow {
     let one = Direction { packets: 1, frame_bytes: 60, ip_bytes: 40, ..Direction::default() };
-    Slice { orig: one, resp: one, state: State::Oth, ..Slice::new(tuple, NOW) }
+    SessionRow { orig: one, resp: one, state: State::Oth, ..SessionRow::new(tuple, NOW) }
 }
 
 /// A TLS session from 10.0.0.5 to 192.0.2.80 in VLAN 200 within VLAN 100, through VXLAN 5000.
-pub(crate) fn tls() -> Slice {
+pub(crate) fn tls() -> SessionRow {
     let mut row = plain(tuple("10.0.0.5", 50_000, "192.0.2.80", 443, Protocol::TCP));
     row.vlan = [Some(100), Some(200)];
     row.mpls = Some(1024);
@@ -93,7 +93,7 @@ pub(crate) fn tls() -> Slice {
 }
 
 /// An HTTP session over IPv6, its rows going on.
-pub(crate) fn http() -> Slice {
+pub(crate) fn http() -> SessionRow {
     let mut row = plain(tuple("2001:db8::5", 40_000, "2001:db8:1::80", 80, Protocol::TCP));
     row.continues = true;
     row.interface = 2;
@@ -111,7 +111,7 @@ pub(crate) fn http() -> Slice {
 }
 
 /// A DNS question without an answer.
-pub(crate) fn dns() -> Slice {
+pub(crate) fn dns() -> SessionRow {
     let mut row = plain(tuple("10.0.0.5", 40_001, "10.0.0.53", 53, Protocol::UDP));
     row.resp = Direction::default();
     row.state = State::S0;
@@ -127,13 +127,13 @@ pub(crate) fn dns() -> Slice {
     row
 }
 
-pub(crate) fn ping() -> Slice {
+pub(crate) fn ping() -> SessionRow {
     let mut row = plain(tuple("10.0.0.5", 0, "8.8.8.8", 0, Protocol::ICMP));
     row.icmp = Some((8, 0));
     row
 }
 
-pub(crate) fn arp() -> Slice {
+pub(crate) fn arp() -> SessionRow {
     plain(FiveTuple {
         orig: Address::Mac([0, 0x1b, 0x2c, 0x3d, 0x4e, 0x5f]),
         resp: Address::Mac([0xff; 6]),

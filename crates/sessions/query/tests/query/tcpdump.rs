@@ -5,7 +5,7 @@ use core::net::Ipv4Addr;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use query::Query;
@@ -24,7 +24,7 @@ fn a_session_matches_if_tcpdump_selects_one_of_its_packets() {
         return;
     }
     let mut runner = TestRunner::deterministic();
-    let rows: Vec<Slice> =
+    let rows: Vec<SessionRow> =
         (0..SESSIONS).map(|_| session().new_tree(&mut runner).unwrap().current()).collect();
     let capture = capture(&rows);
     let mut selected_in_all = 0;
@@ -68,7 +68,7 @@ const PACKET: usize = 28;
 
 /// A pcap file of raw IPv4 packets (`LINKTYPE_RAW`), one for each direction of each session that
 /// has any. The IPv4 identification is the session's number.
-fn capture(rows: &[Slice]) -> Vec<u8> {
+fn capture(rows: &[SessionRow]) -> Vec<u8> {
     let header: [u32; 6] = [0xa1b2_c3d4, 0x0002_0004, 0, 0, 65_535, 101];
     // Version numbers are two 16-bit fields; the rest are words in the order that the magic shows.
     let mut file: Vec<u8> = header.iter().flat_map(|word| word.to_be_bytes()).collect();

@@ -3,8 +3,8 @@ use units::NANOS_PER_SECOND;
 use wire::LinkType;
 
 use super::*;
-use crate::{Config, Keyer, PacketView, Slice, Table};
-use format::slice::PieceId;
+use crate::{Config, Keyer, PacketView, SessionRow, Table};
+use format::session_row::PieceId;
 
 fn address() -> Addressed {
     let key = Keyer::new(false).key(Timestamp(0), &wire::Decoded::default());
@@ -153,7 +153,7 @@ fn packets(is_v6: bool, protocol: u8, datagram: &[u8], size: usize) -> Vec<Vec<u
     cut(datagram, size).into_iter().map(packet).collect()
 }
 
-fn rows_of(packets: &[Vec<u8>]) -> Vec<Slice> {
+fn rows_of(packets: &[Vec<u8>]) -> Vec<SessionRow> {
     let (mut table, mut rows) = (Table::new(Config::default(), 1), Vec::new());
     for (data, begin) in packets.iter().zip(0..) {
         let packet = PacketView {
@@ -190,11 +190,12 @@ fn names_in_fragments_are_found_and_packets_counted_as_they_came() {
                 packets.reverse();
             }
             let rows = rows_of(&packets);
-            let lists = |row: &Slice| [&row.names.dns_names[..], &row.names.http_host].concat();
+            let lists =
+                |row: &SessionRow| [&row.names.dns_names[..], &row.names.http_host].concat();
             let found: Vec<String> = rows.iter().flat_map(lists).collect();
             assert_eq!(found, [name], "{is_v6} {protocol}");
             let count = u64::try_from(packets.len()).unwrap();
-            let sum = |of: fn(&Slice) -> u64| rows.iter().map(of).sum::<u64>();
+            let sum = |of: fn(&SessionRow) -> u64| rows.iter().map(of).sum::<u64>();
             assert_eq!(sum(|row| row.orig.packets + row.resp.packets), count);
             assert_eq!(sum(|row| row.fragments), count);
             let bytes: usize = packets.iter().map(Vec::len).sum();

@@ -1,7 +1,7 @@
 use core::net::Ipv4Addr;
 use std::collections::BTreeMap;
 
-use format::slice::{PieceId, PieceSpan, State};
+use format::session_row::{PieceId, PieceSpan, State};
 use proptest::prelude::*;
 use units::NANOS_PER_SECOND;
 use wire::{Address, App, AppBy, FiveTuple, Fragment, LinkType, TcpHeader, TcpOptions};
@@ -47,7 +47,7 @@ fn piece(number: u64) -> PieceId {
 
 struct Bench {
     table: Table,
-    rows: Vec<Slice>,
+    rows: Vec<SessionRow>,
     begin: u32,
     piece: u64,
 }
@@ -84,7 +84,7 @@ impl Bench {
         self.table.push_decoded(&packet, &decoded, &mut self.rows);
     }
 
-    fn all(mut self, made: &[Made]) -> Vec<Slice> {
+    fn all(mut self, made: &[Made]) -> Vec<SessionRow> {
         for made in made {
             self.push(made);
         }
@@ -105,7 +105,7 @@ fn off() -> Config {
     }
 }
 
-fn packets(rows: &[Slice]) -> Vec<(u64, u64)> {
+fn packets(rows: &[SessionRow]) -> Vec<(u64, u64)> {
     rows.iter().map(|row| (row.orig.packets, row.resp.packets)).collect()
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use format::slice::Slice;
+use format::session_row::SessionRow;
 use wire::App;
 
 use super::{Row, Tuple, all_sessions, corpus, read_table, tuple_of_reference};
@@ -88,7 +88,7 @@ fn plain(mut tuple: Tuple) -> Tuple {
     tuple
 }
 
-fn outcome(slices: Option<&Vec<Slice>>, equal: &[App]) -> (Outcome, &'static str) {
+fn outcome(slices: Option<&Vec<SessionRow>>, equal: &[App]) -> (Outcome, &'static str) {
     let Some(slices) = slices else { return (Outcome::Absent, "") };
     let named: Vec<_> = slices.iter().filter_map(|slice| slice.app).collect();
     if let Some(same) = named.iter().find(|named| equal.contains(&named.app)) {
@@ -107,7 +107,7 @@ fn names_of_protocols_are_ndpis() {
     let Some(corpus) = corpus() else { return };
     let mut reference = read_table(&corpus.join("ref/peers_expected.tsv"));
     reference.retain(|row| row["peer"] == "ndpi");
-    let ours: BTreeMap<Tuple, Vec<Slice>> = all_sessions(&corpus, &reference)
+    let ours: BTreeMap<Tuple, Vec<SessionRow>> = all_sessions(&corpus, &reference)
         .into_iter()
         .map(|(tuple, slices)| (plain(tuple), slices))
         .collect();

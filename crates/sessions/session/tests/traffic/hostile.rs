@@ -1,7 +1,7 @@
 //! Payloads of any length that are made to be slow to read: of each parser what repeats most, what
 //! is almost a match, and what leads back.
 
-use format::slice::PieceId;
+use format::session_row::PieceId;
 use session::PacketView;
 use units::Timestamp;
 use wire::LinkType;

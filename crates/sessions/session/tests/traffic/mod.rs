@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use format::slice::PieceId;
-use session::{Config, PacketView, Slice, Stats, Table};
+use format::session_row::PieceId;
+use session::{Config, PacketView, SessionRow, Stats, Table};
 use units::Timestamp;
 use wire::LinkType;
 
@@ -317,7 +317,7 @@ pub(crate) fn run(
 ) -> Report {
     let (mut table, mut rows) = (Table::new(config, 1), Vec::new());
     let mut counted = 0;
-    let mut count = |rows: &mut Vec<Slice>| {
+    let mut count = |rows: &mut Vec<SessionRow>| {
         for row in rows.drain(..) {
             counted += row.orig.packets + row.resp.packets;
             assert!(row.start <= row.end);
@@ -342,7 +342,7 @@ pub(crate) fn run(
 }
 
 /// Lists and values have their bounds.
-fn bounded(row: &Slice) {
+fn bounded(row: &SessionRow) {
     let names = &row.names;
     let lists = [&names.http_host, &names.http_path, &names.dns_names, &names.dns_answers];
     for list in lists.into_iter().chain([&names.alpn, &names.http_method]) {

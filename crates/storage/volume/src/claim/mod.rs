@@ -1,8 +1,8 @@
 //! One writer at a time, also where no lock is shared: two names of one device, two hosts on one
 //! disk.
 //!
-//! [`Taking`] is what everybody does who opens a volume for writing: look, wait where somebody may
-//! be alive, claim, wait, look again, and only then write anything else. [`Hold`] is what keeps it:
+//! [`Claiming`] is how a volume is opened for writing: look, wait where another writer may live,
+//! claim, wait, look again, and only then write anything else. [`Hold`] is what keeps it:
 //! on each member the claim is compared and renewed, and a member whose last renewal is too long
 //! ago is not written to before the next one has succeeded. Rules: docs/format.md, Claim.
 //!
@@ -12,16 +12,16 @@
 //! race of two openers is left: who has looked claims within [`race_ns`], or waits the long time,
 //! and looks again that much later; so of two, one sees the other.
 
+mod claiming;
 mod hold;
-mod taking;
 
 use format::claim::{Claimant, INTERVAL_MS};
 use units::Sleep;
 
-pub(crate) use hold::{Hold, Kept};
+pub(crate) use claiming::Claiming;
 #[cfg(test)]
-pub(crate) use taking::Next;
-pub(crate) use taking::Taking;
+pub(crate) use claiming::Next;
+pub(crate) use hold::{Hold, Kept};
 
 const NANOS_PER_MS: i64 = 1_000_000;
 

@@ -9,9 +9,9 @@ use format::head::{HeadKey, VolumeId};
 use format::superblock::MemberEntry;
 use units::{Clock, Random, Sleep, Timestamp};
 
-use super::{Next, Opener, Taking};
-use crate::lane::Lane;
-use crate::lanes::{Failed, Lanes};
+use super::{Claiming, Next, Opener};
+use crate::member_writer::MemberWriter;
+use crate::member_writers::{Failed, MemberWriters};
 use crate::{CreateOptions, Error, Identity, create};
 
 const KEY: HeadKey = HeadKey([8; 32]);
@@ -43,12 +43,12 @@ impl World {
         Self { timeline, disks, ports: Cell::new(0) }
     }
 
-    fn lanes(&self) -> Lanes {
+    fn writers(&self) -> MemberWriters {
         let port = self.ports.get() + 1;
         self.ports.set(port);
         let disks: Vec<Modelled> = self.disks.iter().map(|disk| disk.at_port(port)).collect();
-        let opened = boxed(&disks).into_iter().map(|device| Lane::open(device).unwrap());
-        Lanes::assemble(opened.collect()).unwrap()
+        let opened = boxed(&disks).into_iter().map(|device| MemberWriter::open(device).unwrap());
+        MemberWriters::assemble(opened.collect()).unwrap()
     }
 
     /// An opener on a machine of its own: it knows nothing of the others' processes.
@@ -66,8 +66,8 @@ impl World {
 
     /// Somebody opened the volume, and crashed.
     fn abandon(&self) {
-        let mut lanes = self.lanes();
-        assert!(Taking::run(&self.opener(9), &mut lanes).unwrap().is_empty());
+        let mut writers = self.writers();
+        assert!(Claiming::run(&self.opener(9), &mut writers).unwrap().is_empty());
     }
 
     fn claim(&self, member: usize) -> Claim {
@@ -84,8 +84,8 @@ fn boxed(disks: &[Modelled]) -> Vec<Box<dyn Device>> {
 
 /// One of the two.
 struct Side<'a> {
-    lanes: Lanes,
-    taking: Taking<'a>,
+    writers: MemberWriters,
+    claiming: Claiming<'a>,
     due_ns: i64,
     state: State,
     /// Once it has the volume, it looks after its claim as a recorder does.
@@ -102,12 +102,12 @@ enum State {
 
 impl<'a> Side<'a> {
     fn new(world: &World, opener: &'a Opener<'a>, is_awake: bool) -> Self {
-        let (lanes, taking) = (world.lanes(), Taking::new(opener));
-        Self { lanes, taking, due_ns: i64::MIN, state: State::Opening, is_awake }
+        let (writers, claiming) = (world.writers(), Claiming::new(opener));
+        Self { writers, claiming, due_ns: i64::MIN, state: State::Opening, is_awake }
     }
 
     fn step(&mut self) {
-        self.state = match self.taking.step(&mut self.lanes) {
+        self.state = match self.claiming.step(&mut self.writers) {
             Ok(Next::Now) => return,
             Ok(Next::At(due_ns)) => return self.due_ns = due_ns,
             Ok(Next::Taken) => State::Writing,
@@ -124,7 +124,7 @@ impl<'a> Side<'a> {
             return;
         }
         for _ in 0..8 {
-            match self.lanes.poll(None, 1, clock) {
+            match self.writers.poll(None, 1, clock) {
                 Ok(()) => {}
                 Err(Failed { error: Error::TakenOver { .. }, .. }) => {
                     return self.state = State::Stopped;
@@ -135,7 +135,7 @@ impl<'a> Side<'a> {
     }
 
     fn may_write(&self, now_ns: i64) -> bool {
-        self.state == State::Writing && self.lanes.iter().any(|lane| lane.may_write(now_ns))
+        self.state == State::Writing && self.writers.iter().any(|writer| writer.may_write(now_ns))
     }
 }
 
@@ -207,18 +207,18 @@ fn who_comes_after_a_crash_elsewhere_waits_and_is_alone() {
 fn one_after_the_other_the_first_has_it_and_the_second_hears_who() {
     let world = World::new();
     let first = world.opener(1);
-    let mut lanes = world.lanes();
-    assert!(Taking::run(&first, &mut lanes).unwrap().is_empty());
+    let mut writers = world.writers();
+    assert!(Claiming::run(&first, &mut writers).unwrap().is_empty());
     let second = world.opener(2);
-    let (mut others, mut taking) = (world.lanes(), Taking::new(&second));
+    let (mut others, mut claiming) = (world.writers(), Claiming::new(&second));
     let before_ns = world.timeline.now_ns();
     let refused = loop {
-        match taking.step(&mut others) {
+        match claiming.step(&mut others) {
             Ok(Next::Now) => {}
             Ok(Next::At(until_ns)) => {
                 while world.timeline.now_ns() < until_ns {
                     world.timeline.advance_by(50_000_000);
-                    lanes.poll(None, 1, &world.timeline).unwrap();
+                    writers.poll(None, 1, &world.timeline).unwrap();
                 }
             }
             Ok(Next::Taken) => panic!("two have it"),
@@ -233,20 +233,20 @@ fn one_after_the_other_the_first_has_it_and_the_second_hears_who() {
 #[test]
 fn after_an_orderly_end_and_after_a_death_that_is_known_nobody_waits() {
     let world = World::new();
-    let mut lanes = world.lanes();
+    let mut writers = world.writers();
     let opener = world.opener(1);
     for _ in 0..2 {
         let before_ns = world.timeline.now_ns();
-        Taking::run(&opener, &mut lanes).unwrap();
+        Claiming::run(&opener, &mut writers).unwrap();
         assert!(world.timeline.now_ns() - before_ns <= super::race_ns(INTERVAL_MS));
-        lanes.give_up(&world.timeline).unwrap();
+        writers.give_up(&world.timeline).unwrap();
         assert!(world.claim(0).is_given_up && world.claim(1).is_given_up);
-        lanes = world.lanes();
+        writers = world.writers();
     }
     world.abandon();
     let before_ns = world.timeline.now_ns();
     let dead = Opener { is_gone: &|_| true, ..world.opener(2) };
-    Taking::run(&dead, &mut world.lanes()).unwrap();
+    Claiming::run(&dead, &mut world.writers()).unwrap();
     assert!(world.timeline.now_ns() - before_ns <= super::race_ns(INTERVAL_MS));
     assert_eq!(world.claim(1).turn, 4, "each opening has a turn of its own");
 }
@@ -256,7 +256,7 @@ fn the_waits_after_a_crash_elsewhere_stay_below_five_seconds_for_any_number_of_m
     let world = World::new();
     world.abandon();
     let before_ns = world.timeline.now_ns();
-    Taking::run(&world.opener(1), &mut world.lanes()).unwrap();
+    Claiming::run(&world.opener(1), &mut world.writers()).unwrap();
     let waited_ns = world.timeline.now_ns() - before_ns;
     assert!((4_000_000_000..5_000_000_000).contains(&waited_ns), "{waited_ns}");
 }
@@ -266,7 +266,7 @@ fn a_damaged_claim_is_waited_for_and_then_passed_over() {
     let world = World::new();
     world.abandon();
     world.disks[0].damage(CLAIM_OFFSET, |row| row[100] ^= 1);
-    Taking::run(&world.opener(1), &mut world.lanes()).unwrap();
+    Claiming::run(&world.opener(1), &mut world.writers()).unwrap();
     assert_eq!(world.claim(0).id, [1; 16]);
 }
 
@@ -275,8 +275,8 @@ fn a_member_that_does_not_take_the_claim_is_left_out() {
     use device::{Fault, Operation, Rule};
     let world = World::new();
     world.disks[1].add_rule(Rule::new(Fault::Lost, &[Operation::Write]));
-    let mut lanes = world.lanes();
-    let failed = Taking::run(&world.opener(1), &mut lanes).unwrap();
+    let mut writers = world.writers();
+    let failed = Claiming::run(&world.opener(1), &mut writers).unwrap();
     assert!(matches!(failed[..], [(1, Error::NotTaken { member: 1, .. })]), "{failed:?}");
-    assert!(lanes.get(0).is_some() && lanes.get(1).is_none());
+    assert!(writers.get(0).is_some() && writers.get(1).is_none());
 }

@@ -19,9 +19,9 @@ use device::Device;
 use parity::Codec;
 use units::Clock;
 
-use crate::claim::{Opener, Taking};
-use crate::lane::Lane;
-use crate::lanes::Lanes;
+use crate::claim::{Claiming, Opener};
+use crate::member_writer::MemberWriter;
+use crate::member_writers::MemberWriters;
 use crate::superblocks;
 use crate::verify::{Damage, VerifyReport};
 use crate::{Error, Reader};
@@ -47,7 +47,7 @@ impl Default for ScrubOptions {
 /// The members of a volume that nobody records into, held by this process alone: what may be
 /// repaired.
 pub struct Owner<'a> {
-    lanes: Lanes,
+    writers: MemberWriters,
     clock: &'a dyn Clock,
 }
 
@@ -58,13 +58,13 @@ impl<'a> Owner<'a> {
     /// # Errors
     /// [`Error::Claimed`] when somebody has the volume open for writing; those of the devices.
     pub fn claim(devices: Vec<Box<dyn Device>>, opener: &Opener<'a>) -> Result<Self, Error> {
-        let lanes = Lane::open_all(devices).into_iter().collect::<Result<Vec<_>, _>>()?;
-        let mut lanes = Lanes::assemble(lanes)?;
-        let failed = Taking::run(opener, &mut lanes)?.into_iter().chain(lanes.reload()?);
+        let writers = MemberWriter::open_all(devices).into_iter().collect::<Result<Vec<_>, _>>()?;
+        let mut writers = MemberWriters::assemble(writers)?;
+        let failed = Claiming::run(opener, &mut writers)?.into_iter().chain(writers.reload()?);
         if let Some((_, error)) = failed.into_iter().next() {
             return Err(error);
         }
-        Ok(Self { lanes, clock: opener.clock })
+        Ok(Self { writers, clock: opener.clock })
     }
 
     /// Gives the members up in order: whoever opens them next need not wait.
@@ -73,14 +73,14 @@ impl<'a> Owner<'a> {
     /// [`Error::TakenOver`] when somebody else has opened the volume for writing; those of the
     /// devices.
     pub fn give_up(mut self) -> Result<(), Error> {
-        self.lanes.give_up(self.clock).map_err(|failed| failed.error)
+        self.writers.give_up(self.clock).map_err(|failed| failed.error)
     }
 
     /// Still owns the members; those that fail at saying so are left alone from now on.
     fn renew(&mut self) -> Result<(), Error> {
-        while let Err(failed) = self.lanes.renew(self.clock) {
+        while let Err(failed) = self.writers.renew(self.clock) {
             let Some(member) = failed.member else { return Err(failed.error) };
-            self.lanes.remove(member);
+            self.writers.remove(member);
         }
         Ok(())
     }
@@ -88,7 +88,7 @@ impl<'a> Owner<'a> {
 
 impl core::fmt::Debug for Owner<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Owner").field("lanes", &self.lanes).finish_non_exhaustive()
+        f.debug_struct("Owner").field("writers", &self.writers).finish_non_exhaustive()
     }
 }
 
@@ -259,9 +259,9 @@ fn settle(mend: Result<Mend, Outcome>, owner: Option<&mut Owner<'_>>) -> Outcome
         Err(outcome) => return outcome,
     };
     let written = owner.map(|owner| {
-        let lane =
-            owner.lanes.get_mut(mend.member()).ok_or(Error::Absent { member: mend.member() })?;
-        mend.apply(lane.device_mut())
+        let writer =
+            owner.writers.get_mut(mend.member()).ok_or(Error::Absent { member: mend.member() })?;
+        mend.apply(writer.device_mut())
     });
     let (repaired, lost_rows) = (written.is_some(), mend.into_lost_rows());
     match written {
@@ -290,7 +290,7 @@ fn scrub_copies(reader: &Reader, mut owner: Option<&mut Owner<'_>>, report: &mut
 }
 
 fn rewrite_copy(owner: &mut Owner<'_>, member: u8, copy: u8) -> Result<(), Error> {
-    let lane = owner.lanes.get_mut(member).ok_or(Error::Absent { member })?;
-    let superblock = lane.superblock().clone();
-    superblocks::rewrite(lane.device_mut(), &superblock, copy)
+    let writer = owner.writers.get_mut(member).ok_or(Error::Absent { member })?;
+    let superblock = writer.superblock().clone();
+    superblocks::rewrite(writer.device_mut(), &superblock, copy)
 }

@@ -11,7 +11,7 @@ use units::Clock;
 
 use super::Writer;
 use crate::Error;
-use crate::lane::Lane;
+use crate::member_writer::MemberWriter;
 
 impl Writer {
     /// Bytes of one member in a run of slots that are discarded together.
@@ -22,8 +22,8 @@ impl Writer {
     /// From now on a member is told, or not, ahead of the head what is needed no more. It goes on
     /// until the member fails at it; whoever takes its place is not told.
     pub fn discard_ahead(&mut self, member: u8, is_wanted: bool) {
-        if let Some(lane) = self.lanes.get_mut(member) {
-            lane.set_discards(is_wanted);
+        if let Some(writer) = self.writers.get_mut(member) {
+            writer.set_discards(is_wanted);
         }
     }
 
@@ -34,7 +34,7 @@ impl Writer {
     /// Slots that stripes in flight may reach over.
     pub(super) fn window_of_stripes(&self) -> u64 {
         let window = u64::from(self.superblock().window);
-        if self.lanes.iter().any(Lane::takes_discards) {
+        if self.writers.iter().any(MemberWriter::takes_discards) {
             window - self.discard_slots()
         } else {
             window
@@ -44,7 +44,7 @@ impl Writer {
     /// Waits until another stripe may be submitted.
     pub(super) fn wait_for_room(&mut self, clock: &dyn Clock) -> Result<(), Error> {
         while !self.has_room_in_window() {
-            self.lanes.await_discards(|slots| slots.contains(&self.next.sequence), clock);
+            self.writers.await_discards(|slots| slots.contains(&self.next.sequence), clock);
             self.poll_at_once(clock)?;
         }
         Ok(())
@@ -53,8 +53,8 @@ impl Writer {
     /// Begins the next run, if it lies ahead of the head and wholly among the slots that nobody was
     /// promised.
     pub(super) fn discard_next(&mut self, clock: &dyn Clock) {
-        if !self.lanes.iter().any(Lane::takes_discards)
-            || self.lanes.iter().any(|lane| lane.discarding().is_some())
+        if !self.writers.iter().any(MemberWriter::takes_discards)
+            || self.writers.iter().any(|writer| writer.discarding().is_some())
         {
             return;
         }
@@ -78,6 +78,6 @@ impl Writer {
         let len = together * piece_bytes;
         self.discarded_through = first + together - 1;
         self.counters.discarded_bytes +=
-            self.lanes.discard(&(first..first + together), (offset, len), clock);
+            self.writers.discard(&(first..first + together), (offset, len), clock);
     }
 }

@@ -19,8 +19,8 @@ use units::Clock;
 
 use super::{Filled, Writer};
 use crate::Error;
-use crate::lane::Lane;
-use crate::lanes::Lanes;
+use crate::member_writer::MemberWriter;
+use crate::member_writers::MemberWriters;
 use crate::seal::{Sealed, empty_head, rest, row_offset};
 
 /// Slots under way at once: enough to keep a disk busy beside what is recorded.
@@ -41,8 +41,8 @@ pub(super) struct Erasure {
 
 impl Erasure {
     /// From where on some member has not been erased.
-    pub(super) fn new(lanes: &Lanes) -> Self {
-        let erased = lanes.iter().map(|lane| lane.superblock().erased_before).min();
+    pub(super) fn new(writers: &MemberWriters) -> Self {
+        let erased = writers.iter().map(|writer| writer.superblock().erased_before).min();
         Self {
             next: erased.unwrap_or_default(),
             under_way: VecDeque::new(),
@@ -140,7 +140,7 @@ impl Writer {
     /// When so many members fail that no others could go on.
     pub fn note_erased(&mut self, clock: &dyn Clock) -> Result<(), Error> {
         let done = self.erasure.done();
-        if self.lanes.iter().all(|lane| lane.superblock().erased_before >= done) {
+        if self.writers.iter().all(|writer| writer.superblock().erased_before >= done) {
             return Ok(());
         }
         self.store(clock, |own| own)
@@ -177,8 +177,8 @@ impl Writer {
     fn is_discarding_held(&mut self, clock: &dyn Clock) -> bool {
         let holder = self.erasure.next + self.geometry().slots;
         let is_meant = |slots: &Range<u64>| slots.contains(&holder);
-        self.lanes.await_discards(is_meant, clock);
-        self.lanes.discarding().any(is_meant)
+        self.writers.await_discards(is_meant, clock);
+        self.writers.discarding().any(is_meant)
     }
 
     /// Some of the slots that these sequences are going to take are being erased.
@@ -200,13 +200,14 @@ impl Writer {
         let now_ns = clock.boottime_ns();
         for (column, mut row) in (0..).zip(rows) {
             let member = stripe.geometry.member_of(sequence, column);
-            let lane = self.lanes.get_mut(member);
-            let is_there = |lane: &&mut Lane| lane.superblock().erased_before <= sequence;
-            let Some(lane) = lane.filter(is_there) else { continue };
+            let writer = self.writers.get_mut(member);
+            let is_there =
+                |writer: &&mut MemberWriter| writer.superblock().erased_before <= sequence;
+            let Some(writer) = writer.filter(is_there) else { continue };
             row.copy_from_slice(&sealed.page(self.membership.superblock(), column, 0, Vec::new()));
             for (row, data) in [(1, zeros.clone()), (0, row.freeze())] {
                 let data = (data.clone(), data.len());
-                lane.submit((number, u8::from(row == 0)), row_offset(stripe, row), data, now_ns);
+                writer.submit((number, u8::from(row == 0)), row_offset(stripe, row), data, now_ns);
             }
         }
         self.erasure.under_way.push_back((sequence, number));

@@ -14,8 +14,8 @@ use units::Clock;
 use super::erase::Erasure;
 use super::{Writer, own_pools, told_by_epoch};
 use crate::epoch::{self, Beginning};
-use crate::lane::Lane;
-use crate::lanes::{Failed, WAIT};
+use crate::member_writer::MemberWriter;
+use crate::member_writers::{Failed, WAIT};
 use crate::{Error, MemberFailure, create, superblocks};
 
 /// A member that a running writer went on without.
@@ -32,7 +32,7 @@ pub struct Expelled {
 /// A member that is there again, flushed and read: what may take its time is done before a writer
 /// takes it back.
 #[derive(Debug)]
-pub struct Returning(Box<Lane>);
+pub struct Returning(Box<MemberWriter>);
 
 impl Returning {
     /// Flushes a device and reads what it says; waits for it.
@@ -40,7 +40,7 @@ impl Returning {
     /// # Errors
     /// Those of the device; [`Error::NoSuperblock`].
     pub fn open(device: Box<dyn Device>) -> Result<Self, Error> {
-        Ok(Self(Box::new(Lane::open(device)?)))
+        Ok(Self(Box::new(MemberWriter::open(device)?)))
     }
 }
 
@@ -65,24 +65,28 @@ impl Writer {
         let mut failed = failed;
         loop {
             let Some(member) = failed.member else { return Err(failed.error) };
-            if let Some(lane) = self.lanes.remove(member) {
-                self.counters.flushes += lane.flushes();
+            if let Some(writer) = self.writers.remove(member) {
+                self.counters.flushes += writer.flushes();
                 let latency = &mut self.counters.write_latency_ns_max;
-                *latency = lane.write_latency_ns_max().max(*latency);
-                self.gone.push(lane);
+                *latency = writer.write_latency_ns_max().max(*latency);
+                self.gone.push(writer);
             }
             // Who was about to join when that came to nothing does not come with another member's
             // leaving: what is in flight is on those that stay, and not on it.
             let (epoch, members) = (self.epoch(), &self.superblock().members);
-            let is_new = |lane: &&Lane| {
-                let own = lane.superblock();
+            let is_new = |writer: &&MemberWriter| {
+                let own = writer.superblock();
                 let known = members.get(usize::from(own.member));
                 own.joined_epoch < epoch || known.is_none_or(|known| known.uuid != own.own_uuid())
             };
-            let new: Vec<u8> =
-                self.lanes.iter().filter(is_new).map(|lane| lane.superblock().member).collect();
-            self.gone.extend(new.into_iter().filter_map(|member| self.lanes.remove(member)));
-            let left = self.lanes.iter().count();
+            let new: Vec<u8> = self
+                .writers
+                .iter()
+                .filter(is_new)
+                .map(|writer| writer.superblock().member)
+                .collect();
+            self.gone.extend(new.into_iter().filter_map(|member| self.writers.remove(member)));
+            let left = self.writers.iter().count();
             if left < usize::from(self.geometry().data_columns) {
                 self.stopped = true;
                 return Err(self.too_few_left(left, (member, &failed.error)));
@@ -105,7 +109,7 @@ impl Writer {
 
     fn too_few_left(&self, present: usize, (member, reason): (u8, &Error)) -> Error {
         // A spare may have taken the place of one that left before.
-        let away = self.expelled.iter().filter(|gone| self.lanes.get(gone.member).is_none());
+        let away = self.expelled.iter().filter(|gone| self.writers.get(gone.member).is_none());
         let mut lost: Vec<(u8, &Error)> = away.map(|gone| (gone.member, &gone.reason)).collect();
         lost.push((member, reason));
         let name = |(member, reason)| MemberFailure::new(self.superblock(), member, reason);
@@ -116,22 +120,22 @@ impl Writer {
     /// Ends the epoch: everything in flight is durable, and the slot is closed in the name of the
     /// next one, whose stripe follows in a fresh slot. `change` is in force from there on.
     fn begin_epoch(&mut self, change: Change, clock: &dyn Clock) -> Result<(), Failed> {
-        while self.lanes.durable_below().is_some() || self.lanes.discarding().next().is_some() {
-            self.lanes.await_discards(|_| true, clock);
-            self.lanes.poll(Some(WAIT), 1, clock)?;
+        while self.writers.durable_below().is_some() || self.writers.discarding().next().is_some() {
+            self.writers.await_discards(|_| true, clock);
+            self.writers.poll(Some(WAIT), 1, clock)?;
         }
-        let mut before = self.lanes.membership();
+        let mut before = self.writers.membership();
         if change.superblock.is_none() && !has_same_seats(before.superblock(), self.superblock()) {
             // The JOIN of a change failed after some had stored it. Nothing was written under it,
             // and those that were to come may be too few now: what was in force is so again.
             before.admit(self.superblock().clone(), &[]);
         }
-        let epoch = epoch::prepare(&mut self.lanes, 0, self.next.sequence, clock)?;
+        let epoch = epoch::prepare(&mut self.writers, 0, self.next.sequence, clock)?;
         let last = if self.next_row == 0 {
             StripeId { sequence: self.next.sequence - 1, sub: u16::MAX }
         } else {
             let void = (self.next, self.next_row);
-            epoch::close(&mut self.lanes, &before, (epoch, void, self.index), clock)?;
+            epoch::close(&mut self.writers, &before, (epoch, void, self.index), clock)?;
             StripeId { sequence: self.next.sequence, sub: u16::MAX }
         };
         let newcomers: Vec<u8> = change.devices.iter().map(|&(member, _)| member).collect();
@@ -141,19 +145,21 @@ impl Writer {
         }
         for (member, device) in change.devices {
             let superblock = before.of(member).expect("it was admitted").clone();
-            self.lanes.insert(Lane::blank(device, superblock)).map_err(Failed::of_nobody)?;
+            self.writers
+                .insert(MemberWriter::blank(device, superblock))
+                .map_err(Failed::of_nobody)?;
         }
         // Or a JOIN that is cut short would name a member that nobody can find.
-        self.lanes.store_on(clock, |member| newcomers.contains(&member), Superblock::clone)?;
+        self.writers.store_on(clock, |member| newcomers.contains(&member), Superblock::clone)?;
         let judged_from = self.acknowledged.sequence;
         let beginning = Beginning { epoch, gone: &[], judged_from, last, index: self.index };
-        self.previous = epoch::join(&mut self.lanes, &before, beginning, clock)?;
-        self.membership = self.lanes.membership();
+        self.previous = epoch::join(&mut self.writers, &before, beginning, clock)?;
+        self.membership = self.writers.membership();
         (self.parity, self.rows) = own_pools(self.geometry()).map_err(Failed::of_nobody)?;
         self.in_flight.clear();
         self.acknowledged = self.previous.stripe;
         self.told = told_by_epoch(self.acknowledged);
-        self.erasure = Erasure::new(&self.lanes);
+        self.erasure = Erasure::new(&self.writers);
         self.next = StripeId { sequence: self.acknowledged.sequence + 1, sub: 0 };
         self.next_row = 0;
         Ok(())
@@ -177,8 +183,8 @@ impl Writer {
         }
         self.check_size(device.as_ref())?;
         self.drain(clock)?;
-        if let Some(lane) = self.lanes.remove(member) {
-            self.gone.push(lane);
+        if let Some(writer) = self.writers.remove(member) {
+            self.gone.push(writer);
             // An epoch without it comes first: with one that drops a member and takes in a blank
             // one at once, a crash inside the JOIN could leave a quorum that holds too little.
             let without = self.begin_epoch(Change::default(), clock);
@@ -197,13 +203,13 @@ impl Writer {
     /// Whether nothing of the members that were expelled is under way any more; their devices are
     /// then let go, so that they may be opened anew.
     pub fn has_let_go(&mut self) -> bool {
-        self.gone.retain_mut(|lane| !lane.is_at_rest());
+        self.gone.retain_mut(|writer| !writer.is_at_rest());
         self.gone.is_empty()
     }
 
     /// Writes and flushes of expelled members that have not ended: each write keeps its memory.
     pub fn held_by_gone(&self) -> usize {
-        self.gone.iter().map(|lane| lane.device().in_flight()).sum()
+        self.gone.iter().map(|writer| writer.device().in_flight()).sum()
     }
 
     /// Takes back a member that recording went on without: from a new epoch on it gets its pieces
@@ -215,9 +221,9 @@ impl Writer {
     /// [`Error::SameMember`] when the device is not that of an absent member; [`Error::Ahead`] when
     /// others have recorded on it meanwhile; [`Error::Shrunk`].
     pub fn take_back(&mut self, returning: Returning, clock: &dyn Clock) -> Result<u8, Error> {
-        let Returning(lane) = returning;
-        self.check_size(lane.device())?;
-        let own = lane.superblock();
+        let Returning(writer) = returning;
+        self.check_size(writer.device())?;
+        let own = writer.superblock();
         let member = own.member;
         if own.volume_id != self.superblock().volume_id {
             return Err(Error::ForeignMember { place: 0, volume_id: own.volume_id });
@@ -230,10 +236,10 @@ impl Writer {
             return Err(Error::Ahead { member });
         }
         self.drain(clock)?;
-        if self.lanes.get(member).is_some() {
+        if self.writers.get(member).is_some() {
             return Err(Error::SameMember { place: 0, member });
         }
-        self.lanes.insert(*lane)?;
+        self.writers.insert(*writer)?;
         self.begin_epoch(Change::default(), clock).or_else(|failed| self.expel(failed, clock))?;
         Ok(member)
     }
@@ -322,11 +328,11 @@ impl Writer {
     ) -> Result<(), Error> {
         self.check_size(device.as_ref())?;
         self.drain(clock)?;
-        let stored = self.lanes.store_alike(clock, |superblock| superblock.spares.push(spare));
+        let stored = self.writers.store_alike(clock, |superblock| superblock.spares.push(spare));
         if let Err(failed) = stored {
             return self.expel(failed, clock);
         }
-        self.membership = self.lanes.membership();
+        self.membership = self.writers.membership();
         let superblock = self.superblock();
         let number = superblock.members.len() + superblock.spares.len() - 1;
         let member = u8::try_from(number).expect("at most 24");

@@ -57,8 +57,8 @@ impl Writer {
         let offset =
             self.geometry().slot_offset(sequence) + u64::from(first_row) * u64::from(ROW_BYTES);
         let (number, member) = (self.number(), seat.member);
-        let lane = self.lanes.get_mut(member).ok_or(Error::Absent { member })?;
-        lane.submit((number, 0), offset, (data, len), clock.boottime_ns());
+        let writer = self.writers.get_mut(member).ok_or(Error::Absent { member })?;
+        writer.submit((number, 0), offset, (data, len), clock.boottime_ns());
         self.counters.repaired_bytes += u64::try_from(len).expect("lengths fit 64 bits");
         Ok(number)
     }
@@ -78,14 +78,14 @@ impl Writer {
         self.check_seat(seat)?;
         self.drain(clock)?;
         self.check_seat(seat)?;
-        let stored = self.lanes.store_alike(clock, |superblock| {
+        let stored = self.writers.store_alike(clock, |superblock| {
             let entry = superblock.members.get_mut(usize::from(seat.member)).expect("a member");
             // A resilver only makes more of it clean.
             entry.clean_from = clean_from.min(entry.clean_from);
         });
         match stored {
             Ok(()) => {
-                self.membership = self.lanes.membership();
+                self.membership = self.writers.membership();
                 Ok(())
             }
             Err(failed) => self.expel(failed, clock),
@@ -94,7 +94,7 @@ impl Writer {
 
     fn check_seat(&self, seat: Seat) -> Result<(), Error> {
         let is_theirs = self.membership.seat(seat.member) == Some(seat);
-        let is_there = is_theirs && self.lanes.get(seat.member).is_some();
+        let is_there = is_theirs && self.writers.get(seat.member).is_some();
         is_there.then_some(()).ok_or(Error::MembersChanged { member: seat.member })
     }
 }

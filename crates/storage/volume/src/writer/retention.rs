@@ -205,13 +205,13 @@ impl Writer {
     ) -> Result<(), Error> {
         let erased = self.erasure.done();
         let mark = mark::of(self.superblock(), self.acknowledged, false, clock);
-        let stored = self.lanes.store(clock, |own| {
+        let stored = self.writers.store(clock, |own| {
             let erased_before = own.erased_before.max(erased);
             change(Superblock { erased_before, mark, ..own.successor() })
         });
         match stored {
             Ok(()) => {
-                self.membership = self.lanes.membership();
+                self.membership = self.writers.membership();
                 Ok(())
             }
             Err(failed) => self.expel(failed, clock),

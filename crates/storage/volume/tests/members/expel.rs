@@ -94,7 +94,7 @@ fn a_member_that_fails_while_the_volume_is_opened_is_left_out_and_named() {
 
 /// What cannot be read is no proof that nothing is there: no mount writes over it.
 #[test]
-fn a_member_that_fails_anywhere_in_a_mount_costs_nothing_that_was_acknowledged() {
+fn a_failing_member_in_a_mount_costs_nothing_acknowledged() {
     for (data, parity) in [(2, 1), (4, 1)] {
         let mut ring = Ring::new(data, parity);
         let mut writer = ring.mount();

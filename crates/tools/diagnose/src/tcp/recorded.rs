@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use format::slice::{Direction, Slice};
+use format::session_row::{Direction, SessionRow};
 use units::Timestamp;
 use wire::{Address, TcpOptions};
 
@@ -47,7 +47,7 @@ struct Side {
 }
 
 impl Side {
-    fn take(&mut self, session: &Slice) {
+    fn take(&mut self, session: &SessionRow) {
         let both = |of: fn(&Direction) -> u64| of(&session.orig).saturating_add(of(&session.resp));
         let nanos = session.end.since(session.start).max(0).unsigned_abs();
         self.connections += 1;
@@ -72,7 +72,7 @@ impl Side {
 
 impl Handshakes {
     /// Takes a session.
-    pub fn take(&mut self, session: &Slice) {
+    pub fn take(&mut self, session: &SessionRow) {
         self.sessions += 1;
         let (Some(offer), Some(answer)) = (session.orig.syn_options, session.resp.syn_options)
         else {
@@ -110,7 +110,7 @@ impl Handshakes {
 }
 
 impl Service {
-    fn take(&mut self, session: &Slice, answer: TcpOptions) {
+    fn take(&mut self, session: &SessionRow, answer: TcpOptions) {
         if answer.sack_permitted && answer.window_scale.is_some() {
             self.whole.take(session);
             return;
@@ -214,7 +214,7 @@ mod tests {
         timestamps: false,
     };
 
-    fn session(number: u16, offer: TcpOptions, answer: TcpOptions) -> Slice {
+    fn session(number: u16, offer: TcpOptions, answer: TcpOptions) -> SessionRow {
         let tuple = FiveTuple {
             proto: Protocol::TCP,
             orig: Address::V4([10, 0, 0, 1].into()),
@@ -222,7 +222,7 @@ mod tests {
             resp: Address::V4([10, 0, 0, 2].into()),
             resp_port: 9000,
         };
-        let mut session = Slice::new(tuple, Timestamp(0));
+        let mut session = SessionRow::new(tuple, Timestamp(0));
         session.end = Timestamp(8_000_000_000);
         session.orig.syn_options = Some(offer);
         session.resp.syn_options = Some(answer);

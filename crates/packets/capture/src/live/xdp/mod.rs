@@ -304,13 +304,13 @@ impl Source for XdpSource {
         }
         let Some(at) = ready else { return Ok(Next::Idle) };
         let queue = self.queues.get_mut(at).expect("the position is that of a queue");
-        let taking = Taking {
+        let admission = Admission {
             filter: self.filter.as_ref(),
             snaplen: self.snaplen,
             ahead_ns: self.ahead_ns,
             longest: 0,
         };
-        let longest = queue.take(taking, &mut self.records);
+        let longest = queue.take(admission, &mut self.records);
         self.lent = Some(at);
         if let Some(port) = self.ports.get_mut(queue.interface) {
             port.see_longest(longest);
@@ -361,7 +361,7 @@ impl Source for XdpSource {
 }
 
 /// How packets are taken out of a queue.
-struct Taking<'a> {
+struct Admission<'a> {
     filter: Option<&'a Program>,
     snaplen: u32,
     ahead_ns: i64,
@@ -384,7 +384,7 @@ impl Queue {
     }
 
     /// Takes some of the packets that wait; gives the length of the longest.
-    fn take(&mut self, mut taking: Taking<'_>, records: &mut Vec<Record>) -> Option<u32> {
+    fn take(&mut self, mut admission: Admission<'_>, records: &mut Vec<Record>) -> Option<u32> {
         records.clear();
         self.receiver.clear();
         let has_times = self.hook.has_times(self.number);
@@ -395,8 +395,8 @@ impl Queue {
             let Some(Taken { bytes, stamp, parts }) = taken else { break };
             left = left.saturating_sub(parts);
             let original_len = u32::try_from(bytes.len()).expect("packets are short");
-            taking.longest = taking.longest.max(original_len);
-            let is_in = taking.filter.is_none_or(|filter| {
+            admission.longest = admission.longest.max(original_len);
+            let is_in = admission.filter.is_none_or(|filter| {
                 filter.accepts(self.receiver.umem().bytes(bytes.clone()), original_len)
             });
             if !is_in {
@@ -404,8 +404,8 @@ impl Queue {
                 continue;
             }
             self.delivered += 1;
-            let stamp = i64::try_from(stamp).unwrap_or(i64::MAX).saturating_sub(taking.ahead_ns);
-            let kept = bytes.len().min(usize::try_from(taking.snaplen).unwrap_or(usize::MAX));
+            let stamp = i64::try_from(stamp).unwrap_or(i64::MAX).saturating_sub(admission.ahead_ns);
+            let kept = bytes.len().min(usize::try_from(admission.snaplen).unwrap_or(usize::MAX));
             records.push(Record {
                 timestamp: if has_times { Timestamp(stamp) } else { now },
                 interface: u32::try_from(self.interface).expect("few interfaces"),
@@ -416,7 +416,7 @@ impl Queue {
                 options: 0..0,
             });
         }
-        (taking.longest > 0).then_some(taking.longest)
+        (admission.longest > 0).then_some(admission.longest)
     }
 
     /// The program counts a packet before it can be dropped or taken: read last, its count is the

@@ -252,7 +252,7 @@ pub struct SourceNames {
 /// One session's row in one segment. Counters are those of this slice; state, history and names are
 /// those of the whole session up to the end of this slice.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Slice {
+pub struct SessionRow {
     /// Originator and responder.
     pub tuple: FiveTuple,
     /// VLAN ids of the first packet, outermost first.
@@ -299,7 +299,7 @@ pub struct Slice {
     pub pieces: Vec<PieceSpan>,
 }
 
-impl Slice {
+impl SessionRow {
     /// The first slice of a session of which nothing is known but its tuple and when it began: no
     /// packet yet.
     pub fn new(tuple: FiveTuple, start: Timestamp) -> Self {
@@ -382,20 +382,23 @@ mod tests {
 
     use super::*;
 
-    fn row() -> Slice {
+    fn row() -> SessionRow {
         let (orig, resp) = (Address::None, Address::None);
         let tuple = FiveTuple { orig, resp, orig_port: 0, resp_port: 0, proto: Protocol::UDP };
-        Slice::new(tuple, Timestamp(0))
+        SessionRow::new(tuple, Timestamp(0))
     }
 
     #[test]
     fn the_memory_of_a_row_has_its_names_and_its_pieces() {
         let mut row = row();
-        assert_eq!(row.memory_bytes(), size_of::<Slice>());
+        assert_eq!(row.memory_bytes(), size_of::<SessionRow>());
         row.pieces.reserve_exact(3);
         row.names.dns_types.reserve_exact(2);
         let names = size_of::<Names>() + 2 * size_of::<u16>();
-        assert_eq!(row.memory_bytes(), size_of::<Slice>() + 3 * size_of::<PieceSpan>() + names);
+        assert_eq!(
+            row.memory_bytes(),
+            size_of::<SessionRow>() + 3 * size_of::<PieceSpan>() + names
+        );
     }
 
     #[test]

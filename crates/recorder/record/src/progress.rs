@@ -10,9 +10,9 @@ use crate::events::{Event, EventKind, Events, Speaker};
 use crate::job::Progress;
 use crate::ledger::Ledger;
 use crate::links::Links;
-use crate::members::Crier;
+use crate::members::Notifier;
 use crate::reach::ReachBack;
-use crate::ring::{Board, look};
+use crate::ring::{SharedStatus, status_of};
 use crate::steps::ClockSteps;
 use crate::watch::{Disks, Watching};
 
@@ -23,9 +23,9 @@ pub(crate) type Progressing<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()
 const NOTES_MAX: usize = 1000;
 
 /// Puts together what is told.
-pub(crate) struct Teller<'a> {
+pub(crate) struct ProgressReporter<'a> {
     pub(crate) progress: Progressing<'a>,
-    pub(crate) board: &'a Board,
+    pub(crate) status: &'a SharedStatus,
     pub(crate) ledger: &'a Ledger,
     pub(crate) pool: &'a Pool,
     pub(crate) clock: &'a dyn Clock,
@@ -34,7 +34,7 @@ pub(crate) struct Teller<'a> {
     pub(crate) slots: u64,
     /// What was to be told besides.
     pub(crate) notes: Vec<String>,
-    pub(crate) crier: Crier,
+    pub(crate) notifier: Notifier,
     /// What happened, and what of it is said now.
     pub(crate) events: Events,
     pub(crate) speaker: Speaker,
@@ -47,13 +47,13 @@ pub(crate) struct Teller<'a> {
     pub(crate) watching: Watching,
 }
 
-impl Teller<'_> {
+impl ProgressReporter<'_> {
     pub(crate) fn tell(&mut self) -> ControlFlow<()> {
         let now = self.clock.boottime_ns();
         // First what is stored, then what was taken: see the ledger's invariant.
-        let shown = look(self.board);
+        let shown = status_of(self.status);
         let accounts = self.ledger.accounts(&shown.stored);
-        let untold = self.crier.tell(&shown.changes, &self.events);
+        let untold = self.notifier.tell(&shown.changes, &self.events);
         keep_notes(&mut self.notes, untold);
         self.look_at_links(&accounts);
         self.look_at_clock(now);
@@ -93,7 +93,7 @@ impl Teller<'_> {
 
     /// What the members did, and whether that is to be said.
     pub(crate) fn look_at_disks(&mut self) -> Disks {
-        let shown = look(self.board);
+        let shown = status_of(self.status);
         let total = Account::sum(&self.ledger.accounts(&shown.stored));
         // Repairs are no traffic; what was lost would have been, of the same size.
         let sent = shown.counters.bytes.saturating_sub(shown.counters.repaired_bytes);

@@ -72,7 +72,7 @@ struct HeldWrite {
 
 /// A member opened for writing.
 #[derive(Debug)]
-pub(crate) struct Lane {
+pub(crate) struct MemberWriter {
     device: Box<dyn Device>,
     superblock: Superblock,
     /// Not all durable, in the order of submission.
@@ -107,7 +107,7 @@ pub(crate) struct Lane {
     completions: Vec<Completion>,
 }
 
-impl Lane {
+impl MemberWriter {
     pub(crate) fn open(device: Box<dyn Device>) -> Result<Self, Error> {
         Self::open_all(vec![device]).pop().expect("as many as there are devices")
     }

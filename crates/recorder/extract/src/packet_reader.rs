@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use format::head::{Head, StripeId};
 use format::piece::{InterfaceInPiece, StoredPacket};
-use format::slice::PieceId;
+use format::session_row::PieceId;
 use index::Columns;
 use session::Keyer;
 use units::Timestamp;
@@ -18,13 +18,13 @@ use crate::archive::Archive;
 use crate::choice::{Admitted, Chosen, choose};
 use crate::explain::Stopwatch;
 use crate::extract::{Progress, Telling};
-use crate::few::{self, FewRows};
 use crate::known::Known;
 use crate::matching::{DuePieces, Matching, Owner, PieceMatch};
 use crate::merge::{MergeMemory, Merger};
 use crate::order::Order;
 use crate::output::{Dressed, Outputs, describe};
 use crate::request::Request;
+use crate::row_reads::{self, RowRead};
 use crate::scan::{Identity, Scan, Step};
 use crate::sieve::Sieve;
 use crate::slots::Place;
@@ -67,16 +67,16 @@ pub(crate) struct Taken<'t> {
 
 /// An interface in an output: its number in its epoch, link type, and description; the session
 /// where each has an output of its own.
-type LaneKey = (Option<usize>, u32, LinkType, Vec<u8>);
+type InputKey = (Option<usize>, u32, LinkType, Vec<u8>);
 
-/// The lanes of a piece's interfaces, by session and number in the piece.
+/// The inputs of a piece's interfaces, by session and number in the piece.
 #[derive(Default)]
-struct PieceLanes {
+struct PieceInputs {
     known: Vec<Option<usize>>,
     of_sessions: BTreeMap<(usize, usize), usize>,
 }
 
-impl PieceLanes {
+impl PieceInputs {
     fn get(&self, session: Option<usize>, number: usize) -> Option<usize> {
         match session {
             None => self.known.get(number).copied().flatten(),
@@ -84,15 +84,15 @@ impl PieceLanes {
         }
     }
 
-    fn set(&mut self, session: Option<usize>, number: usize, lane: usize) {
+    fn set(&mut self, session: Option<usize>, number: usize, input: usize) {
         if let Some(session) = session {
-            self.of_sessions.insert((session, number), lane);
+            self.of_sessions.insert((session, number), input);
             return;
         }
         if self.known.len() <= number {
             self.known.resize(number + 1, None);
         }
-        *self.known.get_mut(number).expect("just resized") = Some(lane);
+        *self.known.get_mut(number).expect("just resized") = Some(input);
     }
 }
 
@@ -111,7 +111,7 @@ struct Candidate<'p, 'd> {
 }
 
 /// The job under way.
-pub(crate) struct Taking<'a, 't> {
+pub(crate) struct PacketReader<'a, 't> {
     /// Packets outside are left out.
     windows: Windows,
     slots: RangeInclusive<u64>,
@@ -123,7 +123,7 @@ pub(crate) struct Taking<'a, 't> {
     comments: bool,
     /// Packets are not given out: the sessions that have any are wanted.
     hits: Option<Hits>,
-    lanes: BTreeMap<LaneKey, usize>,
+    inputs: BTreeMap<InputKey, usize>,
     /// Numbers of the sessions that have outputs of their own.
     sessions: BTreeMap<Identity, usize>,
     outputs: Outputs<'t>,
@@ -156,7 +156,7 @@ impl Hits {
     }
 }
 
-impl<'a, 't> Taking<'a, 't> {
+impl<'a, 't> PacketReader<'a, 't> {
     pub(crate) fn new(
         request: &Request<'_>,
         expired: Timestamp,
@@ -178,7 +178,7 @@ impl<'a, 't> Taking<'a, 't> {
             sieve: Sieve::new(request),
             comments: request.comments,
             hits: None,
-            lanes: BTreeMap::new(),
+            inputs: BTreeMap::new(),
             sessions: BTreeMap::new(),
             outputs,
             memory: MergeMemory::default(),
@@ -253,13 +253,13 @@ impl<'a, 't> Taking<'a, 't> {
 
     fn emit_all(&mut self) -> Result<(), Error> {
         let (merger, outputs) = (&mut self.merger, &mut self.outputs);
-        merger.finish(&mut |lane, time, bytes| outputs.emit(lane, time, bytes))
+        merger.finish(&mut |input, time, bytes| outputs.emit(input, time, bytes))
     }
 
     /// Hands out what is earlier than `time`: nothing like that comes any more.
     fn emit_before(&mut self, time: Timestamp) -> Result<(), Error> {
         let (merger, outputs) = (&mut self.merger, &mut self.outputs);
-        merger.emit_before(time, &mut |lane, time, bytes| outputs.emit(lane, time, bytes))
+        merger.emit_before(time, &mut |input, time, bytes| outputs.emit(input, time, bytes))
     }
 
     /// More waits for the order of time than slots are read for as they lie in the ring.
@@ -464,10 +464,10 @@ impl<'a, 't> Taking<'a, 't> {
         DuePieces { pieces: mut due, slots }: DuePieces,
         notes: &mut Notes,
     ) -> Result<ControlFlow<()>, Error> {
-        let few = few::read(archive, due.iter());
+        let row_read = row_reads::read(archive, due.iter());
         let mut columns = BTreeMap::<u64, u32>::new();
         let mut stripes = BTreeSet::new();
-        for piece in due.keys().filter(|piece| !few.contains_key(piece)) {
+        for piece in due.keys().filter(|piece| !row_read.contains_key(piece)) {
             // Rows of a forged index name columns that no stripe has: nothing is found there.
             let there = archive.place(piece.sequence).columns;
             let column = 1_u32.checked_shl(piece.column.into()).unwrap_or(0) & there;
@@ -476,7 +476,7 @@ impl<'a, 't> Taking<'a, 't> {
                 stripes.insert(stripe_of(*piece));
             }
         }
-        if self.take_few(few, &mut due, notes)?.is_break() {
+        if self.take_rows(row_read, &mut due, notes)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
         let floors: BTreeMap<u64, Timestamp> =
@@ -506,39 +506,39 @@ impl<'a, 't> Taking<'a, 't> {
     }
 
     /// Takes the packets of pieces of which a few rows were read.
-    fn take_few(
+    fn take_rows(
         &mut self,
-        pieces: BTreeMap<PieceId, FewRows>,
+        pieces: BTreeMap<PieceId, RowRead>,
         due: &mut BTreeMap<PieceId, PieceMatch>,
         notes: &mut Notes,
     ) -> Result<ControlFlow<()>, Error> {
-        for (piece, few) in pieces {
+        for (piece, row_read) in pieces {
             let mut wanted = due.remove(&piece).expect("rows are read of what is due");
-            if self.is_expired(few.head()) {
-                self.withhold(few.head(), notes);
+            if self.is_expired(row_read.head()) {
+                self.withhold(row_read.head(), notes);
                 notes.completeness.miss(self.matching.done(wanted, true));
                 continue;
             }
-            let (mut lanes, mut withheld) = (PieceLanes::default(), false);
+            let (mut inputs, mut withheld) = (PieceInputs::default(), false);
             let mut decoded = Decoded::default();
-            for (packet, block) in few.packets().expect("checked when they were read") {
-                let interface = few.interfaces().get(packet.interface);
+            for (packet, block) in row_read.packets().expect("checked when they were read") {
+                let interface = row_read.interfaces().get(packet.interface);
                 let interface = interface.expect("the walk checks the number");
                 notes.explain.packets_seen += 1;
                 if let Some(row) = self.owner(&mut wanted, &packet, interface, &mut decoded) {
-                    let (body, decoded, row) = (few.front(), Some(&decoded), Some(row));
+                    let (body, decoded, row) = (row_read.front(), Some(&decoded), Some(row));
                     let found = Candidate { packet: &packet, block, interface, body, decoded, row };
-                    withheld |= !self.push(&mut lanes, &found)?;
+                    withheld |= !self.push(&mut inputs, &found)?;
                 }
             }
             if withheld {
-                self.withhold(few.head(), notes);
+                self.withhold(row_read.head(), notes);
             }
-            let bytes = u64::try_from(few.len_bytes()).expect("lengths fit 64 bits");
+            let bytes = u64::try_from(row_read.len_bytes()).expect("lengths fit 64 bits");
             notes.explain.bytes_read += bytes;
             notes.explain.pieces_read += 1;
             notes.completeness.miss(self.matching.done(wanted, false));
-            if self.settle(few.head())?.is_break() {
+            if self.settle(row_read.head())?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -557,7 +557,7 @@ impl<'a, 't> Taking<'a, 't> {
             self.withhold(stripe.head, notes);
             return Ok(ControlFlow::Continue(()));
         }
-        let (mut lanes, mut withheld) = (PieceLanes::default(), false);
+        let (mut inputs, mut withheld) = (PieceInputs::default(), false);
         let mut decoded = Decoded::default();
         let walked = stripe.packets(notes, |packet, interfaces| {
             let interface = interfaces.get(packet.interface).expect("the walk checks the number");
@@ -573,7 +573,7 @@ impl<'a, 't> Taking<'a, 't> {
             let decoded = row.map(|_| &decoded);
             let body = stripe.body;
             let found = Candidate { packet, block, interface, body, decoded, row };
-            withheld |= !self.push(&mut lanes, &found)?;
+            withheld |= !self.push(&mut inputs, &found)?;
             Ok(ControlFlow::Continue(()))
         })?;
         if withheld {
@@ -611,9 +611,9 @@ impl<'a, 't> Taking<'a, 't> {
         wanted.takes(&key, begin)
     }
 
-    /// Hands out a packet in time that passes the filters. `lanes` are those of its piece. False
+    /// Hands out a packet in time that passes the filters. `inputs` are those of its piece. False
     /// when the packet is expired, and withheld.
-    fn push(&mut self, lanes: &mut PieceLanes, found: &Candidate<'_, '_>) -> Result<bool, Error> {
+    fn push(&mut self, inputs: &mut PieceInputs, found: &Candidate<'_, '_>) -> Result<bool, Error> {
         let &Candidate { packet, block, interface, decoded, row, .. } = found;
         if packet.timestamp <= self.expired {
             return Ok(false);
@@ -633,12 +633,12 @@ impl<'a, 't> Taking<'a, 't> {
         let comment = comment.map(|(owner, decoded)| owner.comment(&decoded.tuple));
         let session = owner.filter(|_| self.outputs.are_by_session()).copied();
         let session = session.map(|owner| self.session(&owner)).transpose()?;
-        let lane = self.lane(lanes, session, found)?;
+        let input = self.input(inputs, session, found)?;
         let dressed = Dressed { block, packet, comment: comment.as_deref() };
         let outputs = &mut self.outputs;
-        let encode = |out: &mut Vec<u8>| outputs.encode(lane, &dressed, out);
+        let encode = |out: &mut Vec<u8>| outputs.encode(input, &dressed, out);
         let (place, _) = packet.span();
-        self.merger.push(lane, (packet.timestamp, place), encode)?;
+        self.merger.push(input, (packet.timestamp, place), encode)?;
         Ok(true)
     }
 
@@ -649,7 +649,7 @@ impl<'a, 't> Taking<'a, 't> {
         self.pieces.push(PieceRead { piece, body_crc: body_crc_of(head) });
         self.done.pieces += 1;
         let outputs = &mut self.outputs;
-        self.merger.close(piece, &mut |lane, time, bytes| outputs.emit(lane, time, bytes))?;
+        self.merger.close(piece, &mut |input, time, bytes| outputs.emit(input, time, bytes))?;
         if self.outputs.are_gone() || self.outputs.are_full() {
             Ok(ControlFlow::Break(()))
         } else {
@@ -678,26 +678,26 @@ impl<'a, 't> Taking<'a, 't> {
         Ok(number)
     }
 
-    /// The lane of a packet's interface; `lanes` are those of its piece.
-    fn lane(
+    /// The input of a packet's interface; `inputs` are those of its piece.
+    fn input(
         &mut self,
-        lanes: &mut PieceLanes,
+        inputs: &mut PieceInputs,
         session: Option<usize>,
         found: &Candidate<'_, '_>,
     ) -> Result<usize, Error> {
         let (number, interface) = (found.packet.interface, found.interface);
-        if let Some(lane) = lanes.get(session, number) {
-            return Ok(lane);
+        if let Some(input) = inputs.get(session, number) {
+            return Ok(input);
         }
         let description = describe(interface, found.body, self.outputs.are_anonymous());
         let key = (session, interface.id, interface.link_type, description.clone());
-        let next = self.lanes.len();
-        let lane = *self.lanes.entry(key).or_insert(next);
-        if lane == next {
-            self.outputs.add_lane(interface.link_type, &description, session)?;
+        let next = self.inputs.len();
+        let input = *self.inputs.entry(key).or_insert(next);
+        if input == next {
+            self.outputs.add_input(interface.link_type, &description, session)?;
         }
-        lanes.set(session, number, lane);
-        Ok(lane)
+        inputs.set(session, number, input);
+        Ok(input)
     }
 }
 

@@ -1,11 +1,11 @@
-//! Taking a volume for writing, step by step.
+//! Claiming a volume for writing, step by step.
 //!
 //! Each step reads or writes the claims of all members at hand, or says when the next one is due;
 //! who drives it waits. So a test lets two of them take turns in every order.
 
 use super::{Hold, Kept, Opener, interval_ns, lease_ns, race_ns, yield_ns};
 use crate::Error;
-use crate::lanes::{Failed, Lanes};
+use crate::member_writers::{Failed, MemberWriters};
 use device::Row;
 use format::claim::{CLAIM_OFFSET, Claim, ClaimError, INTERVAL_ROTATING_MS, TURN_MAX};
 
@@ -40,7 +40,7 @@ enum Stage {
 }
 
 /// An opening of a volume for writing, up to where its claim stands.
-pub(crate) struct Taking<'a> {
+pub(crate) struct Claiming<'a> {
     opener: &'a Opener<'a>,
     stage: Stage,
     /// Of each member, what lies there as far as this opener knows: what it found, and then its own
@@ -50,7 +50,7 @@ pub(crate) struct Taking<'a> {
     kept: Option<Kept>,
 }
 
-impl<'a> Taking<'a> {
+impl<'a> Claiming<'a> {
     pub(crate) fn new(opener: &'a Opener<'a>) -> Self {
         Self { opener, stage: Stage::Look, rows: Vec::new(), turn: 0, kept: None }
     }
@@ -63,19 +63,19 @@ impl<'a> Taking<'a> {
     /// else was faster.
     pub(crate) fn run(
         opener: &'a Opener<'a>,
-        lanes: &mut Lanes,
+        writers: &mut MemberWriters,
     ) -> Result<Vec<(u8, Error)>, Error> {
-        let mut taking = Self::new(opener);
+        let mut claiming = Self::new(opener);
         let mut failed = Vec::new();
-        while lanes.iter().next().is_some() {
-            match taking.step(lanes) {
+        while writers.iter().next().is_some() {
+            match claiming.step(writers) {
                 Ok(Next::Now) => {}
                 Ok(Next::At(until_ns)) => opener.clock.sleep_until(until_ns),
                 Ok(Next::Taken) => break,
                 Err(Failed { member: None, error }) => return Err(error),
                 Err(Failed { member: Some(member), error }) => {
-                    lanes.remove(member);
-                    taking.rows.retain(|(other, _)| *other != member);
+                    writers.remove(member);
+                    claiming.rows.retain(|(other, _)| *other != member);
                     failed.push((member, error));
                 }
             }
@@ -83,23 +83,23 @@ impl<'a> Taking<'a> {
         Ok(failed)
     }
 
-    pub(crate) fn step(&mut self, lanes: &mut Lanes) -> Result<Next, Failed> {
+    pub(crate) fn step(&mut self, writers: &mut MemberWriters) -> Result<Next, Failed> {
         let now_ns = self.opener.clock.boottime_ns();
         match self.stage {
-            Stage::Look => self.look(lanes, now_ns),
+            Stage::Look => self.look(writers, now_ns),
             Stage::Watch { until_ns, interval_ms } => {
-                self.watch(lanes, (until_ns, interval_ms), now_ns)
+                self.watch(writers, (until_ns, interval_ms), now_ns)
             }
-            Stage::Claim { looked_ns, wait_ns } => self.claim(lanes, looked_ns, wait_ns),
-            Stage::Settle { until_ns, count } => self.settle(lanes, (until_ns, count), now_ns),
+            Stage::Claim { looked_ns, wait_ns } => self.claim(writers, looked_ns, wait_ns),
+            Stage::Settle { until_ns, count } => self.settle(writers, (until_ns, count), now_ns),
         }
     }
 
-    fn look(&mut self, lanes: &mut Lanes, now_ns: i64) -> Result<Next, Failed> {
-        self.rows = lanes.read_claims(self.opener.clock)?;
+    fn look(&mut self, writers: &mut MemberWriters, now_ns: i64) -> Result<Next, Failed> {
+        self.rows = writers.read_claims(self.opener.clock)?;
         let mut slowest_ms = None;
         for (member, row) in &self.rows {
-            let key = lanes.get(*member).expect("it was read").superblock().head_key;
+            let key = writers.get(*member).expect("it was read").superblock().head_key;
             let found = Claim::decode(row, &key);
             self.turn = self.turn.max(found.as_ref().map_or(0, |claim| claim.turn));
             slowest_ms = slowest_ms.max(self.interval_ms(found));
@@ -130,15 +130,15 @@ impl<'a> Taking<'a> {
 
     fn watch(
         &mut self,
-        lanes: &mut Lanes,
+        writers: &mut MemberWriters,
         (until_ns, interval_ms): (i64, u32),
         now_ns: i64,
     ) -> Result<Next, Failed> {
-        for (member, row) in lanes.read_claims(self.opener.clock)? {
+        for (member, row) in writers.read_claims(self.opener.clock)? {
             if self.rows.contains(&(member, row)) {
                 continue;
             }
-            let key = lanes.get(member).expect("it was read").superblock().head_key;
+            let key = writers.get(member).expect("it was read").superblock().head_key;
             return match Claim::decode(&row, &key) {
                 // It has just ended: who comes after it is still to be seen.
                 Ok(claim) if claim.is_given_up => {
@@ -157,9 +157,14 @@ impl<'a> Taking<'a> {
         Ok(Next::Now)
     }
 
-    fn claim(&mut self, lanes: &mut Lanes, looked_ns: i64, wait_ns: i64) -> Result<Next, Failed> {
+    fn claim(
+        &mut self,
+        writers: &mut MemberWriters,
+        looked_ns: i64,
+        wait_ns: i64,
+    ) -> Result<Next, Failed> {
         let Opener { clock, interval_ms, id, claimant, .. } = self.opener;
-        let first = lanes.iter().next().expect("a volume has members").superblock();
+        let first = writers.iter().next().expect("a volume has members").superblock();
         let claim = Claim {
             volume_id: first.volume_id,
             member: 0,
@@ -174,7 +179,7 @@ impl<'a> Taking<'a> {
         };
         let kept = Kept::new(claim, first.head_key);
         self.kept = Some(kept);
-        self.write(lanes, 0)?;
+        self.write(writers, 0)?;
         let now_ns = clock.boottime_ns();
         // Late enough for another one to have looked, claimed and looked again in between: then it
         // is given the time to see this claim, and to stop.
@@ -188,18 +193,18 @@ impl<'a> Taking<'a> {
     /// The claim must stand on every member; until its time it is renewed.
     fn settle(
         &mut self,
-        lanes: &mut Lanes,
+        writers: &mut MemberWriters,
         (until_ns, count): (i64, u64),
         now_ns: i64,
     ) -> Result<Next, Failed> {
-        for (member, row) in lanes.read_claims(self.opener.clock)? {
+        for (member, row) in writers.read_claims(self.opener.clock)? {
             if self.rows.contains(&(member, row)) {
                 continue;
             }
-            let own = lanes.get(member).expect("it was read").superblock();
+            let own = writers.get(member).expect("it was read").superblock();
             return match Claim::decode(&row, &own.head_key) {
                 Ok(by) if by.id != self.opener.id && by.turn > self.turn => {
-                    self.withdraw(lanes);
+                    self.withdraw(writers);
                     Err(Failed::of_nobody(Error::ClaimedMeanwhile { by: Box::new(by) }))
                 }
                 _ => {
@@ -209,29 +214,29 @@ impl<'a> Taking<'a> {
             };
         }
         if now_ns < until_ns {
-            self.write(lanes, count + 1)?;
+            self.write(writers, count + 1)?;
             self.stage = Stage::Settle { until_ns, count: count + 1 };
             return Ok(Next::At(until_ns.min(now_ns + interval_ns(self.opener.interval_ms))));
         }
         let kept = self.kept.as_ref().expect("it was written");
         for (member, row) in &self.rows {
-            let lane = lanes.get_mut(*member).expect("it was read");
-            let hold = Hold::taken(kept, lane.superblock(), (row, count), now_ns);
-            lane.hold(hold.map_err(Failed::of_nobody)?);
+            let writer = writers.get_mut(*member).expect("it was read");
+            let hold = Hold::taken(kept, writer.superblock(), (row, count), now_ns);
+            writer.hold(hold.map_err(Failed::of_nobody)?);
         }
-        lanes.keep(kept.clone());
+        writers.keep(kept.clone());
         Ok(Next::Taken)
     }
 
     /// Writes the claim to every member.
-    fn write(&mut self, lanes: &mut Lanes, count: u64) -> Result<(), Failed> {
+    fn write(&mut self, writers: &mut MemberWriters, count: u64) -> Result<(), Failed> {
         let kept = self.kept.as_ref().expect("there is a claim");
         let rows = &mut self.rows;
-        lanes.each(|member, lane| {
-            let own = lane.superblock();
+        writers.each(|member, writer| {
+            let own = writer.superblock();
             let claim = Claim { count, ..kept.on(own) };
             let row = claim.encode(&own.head_key);
-            lane.write_claim(&row)?;
+            writer.write_claim(&row)?;
             rows.retain(|(other, _)| *other != member);
             rows.push((member, row));
             Ok(())
@@ -239,16 +244,16 @@ impl<'a> Taking<'a> {
     }
 
     /// Where the claim still stands it is taken back, so that nobody waits for it.
-    fn withdraw(&self, lanes: &mut Lanes) {
+    fn withdraw(&self, writers: &mut MemberWriters) {
         let Some(kept) = &self.kept else { return };
         for (member, row) in &self.rows {
-            let Some(lane) = lanes.get_mut(*member) else { continue };
-            if lane.read_claim().is_ok_and(|found| found == *row) {
-                let own = lane.superblock();
+            let Some(writer) = writers.get_mut(*member) else { continue };
+            if writer.read_claim().is_ok_and(|found| found == *row) {
+                let own = writer.superblock();
                 let claim = Claim { is_given_up: true, ..kept.on(own) };
                 let row = claim.encode(&own.head_key);
                 // Who cannot write it leaves a claim that nobody renews.
-                lane.write_claim(&row).unwrap_or_default();
+                writer.write_claim(&row).unwrap_or_default();
             }
         }
     }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use format::head::{HEAD_BYTES, Head, Kind, StripeId};
 use format::piece::{InterfaceInPiece, StoredPacket, interfaces_in_front, packets_within};
-use format::slice::PieceId;
+use format::session_row::PieceId;
 use volume::{PieceRows, RowsWanted};
 
 use crate::archive::Archive;
@@ -20,7 +20,7 @@ use crate::matching::PieceMatch;
 const ROWS_MAX: usize = 128;
 
 /// Rows of a piece, with the packets in the ranges that were asked for.
-pub(crate) struct FewRows {
+pub(crate) struct RowRead {
     rows: PieceRows,
     interfaces: Vec<InterfaceInPiece>,
     /// Bytes of the body, ascending.
@@ -30,7 +30,7 @@ pub(crate) struct FewRows {
 /// A packet, and its block.
 pub(crate) type PacketInRow<'a> = (StoredPacket<'a>, &'a [u8]);
 
-impl FewRows {
+impl RowRead {
     pub(crate) fn head(&self) -> &Head {
         &self.rows.head
     }
@@ -80,7 +80,7 @@ impl FewRows {
 pub(crate) fn read<'p>(
     archive: &Archive,
     pieces: impl Iterator<Item = (&'p PieceId, &'p PieceMatch)>,
-) -> BTreeMap<PieceId, FewRows> {
+) -> BTreeMap<PieceId, RowRead> {
     let mut wanted = Vec::new();
     let mut ranges = Vec::new();
     for (&piece, of_piece) in pieces {
@@ -92,19 +92,20 @@ pub(crate) fn read<'p>(
         }
     }
     let read = archive.reader.rows(&wanted).into_iter().zip(ranges);
-    let few = read.filter_map(|(rows, (piece, ranges))| Some((piece, few_rows(rows?, &ranges)?)));
-    few.collect()
+    let read_rows =
+        read.filter_map(|(rows, (piece, ranges))| Some((piece, row_read(rows?, &ranges)?)));
+    read_rows.collect()
 }
 
-fn few_rows(rows: PieceRows, ranges: &[Range<u32>]) -> Option<FewRows> {
+fn row_read(rows: PieceRows, ranges: &[Range<u32>]) -> Option<RowRead> {
     let stripe = &rows.head.stripe;
     if stripe.kind != Kind::Data || stripe.extra_blocks {
         return None;
     }
     let ranges = ranges.iter().map(|range| to_usize(range.start)..to_usize(range.end)).collect();
-    let mut few = FewRows { rows, interfaces: Vec::new(), ranges };
-    few.interfaces = interfaces_in_front(few.front());
-    few.packets().is_some().then_some(few)
+    let mut read = RowRead { rows, interfaces: Vec::new(), ranges };
+    read.interfaces = interfaces_in_front(read.front());
+    read.packets().is_some().then_some(read)
 }
 
 /// The first row and those that hold the ranges, ascending; `None` when they are many, or a range

@@ -7,9 +7,9 @@ use core::mem;
 use format::directory::Gap;
 use format::head::{StripeId, VolumeId};
 use format::piece::Packets;
-use format::slice::PieceId;
+use format::session_row::PieceId;
 use index::{Interface, SegmentMeta};
-use session::{Config, PacketView, Slice, Table};
+use session::{Config, PacketView, SessionRow, Table};
 use units::Timestamp;
 
 use crate::message::{Closing, GaveWay, Taken};
@@ -61,7 +61,7 @@ pub(crate) struct Run {
     gaps: Vec<Gap>,
     interfaces: BTreeMap<u32, Interface>,
     /// Rows of sessions and slices that have ended so far.
-    rows: Vec<Slice>,
+    rows: Vec<SessionRow>,
     /// Memory of `rows`, as far as it is counted: `counted` of them.
     row_bytes: usize,
     counted: usize,
@@ -73,7 +73,7 @@ pub(crate) struct PieceOf<'a> {
     pub(crate) column: u8,
     pub(crate) walk: Packets<'a>,
     pub(crate) is_late: bool,
-    pub(crate) is_in_a_hurry: bool,
+    pub(crate) without_names: bool,
 }
 
 impl Run {
@@ -95,7 +95,7 @@ impl Run {
 
     /// Gives the packets of one piece rows; without a table they stay without. `taken` counts.
     pub(crate) fn take(&mut self, piece: PieceOf<'_>, taken: &mut Taken) {
-        let PieceOf { stripe, column, walk, is_late, is_in_a_hurry } = piece;
+        let PieceOf { stripe, column, walk, is_late, without_names } = piece;
         let before = (self.times.packets, self.unread);
         let id = PieceId { sequence: stripe.sequence, sub: stripe.sub, column };
         let mut views = Views { walk, piece: id, times: self.times, malformed: None };
@@ -105,7 +105,7 @@ impl Run {
             } else {
                 self.table.get_or_insert_with(|| sessions.table())
             };
-            table.find_names(!is_in_a_hurry);
+            table.find_names(!without_names);
             let before = table.stats();
             table.push_all(&mut views, &mut self.rows);
             let after = table.stats();
@@ -135,7 +135,7 @@ impl Run {
 
     fn note_rows(&mut self, taken: &mut Taken) {
         let new = self.rows.get(self.counted..).unwrap_or_default();
-        self.row_bytes += new.iter().map(Slice::memory_bytes).sum::<usize>();
+        self.row_bytes += new.iter().map(SessionRow::memory_bytes).sum::<usize>();
         self.counted = self.rows.len();
         let to_u64 = |count: usize| u64::try_from(count).expect("a usize has at most 64 bits");
         (taken.rows, taken.row_bytes) = (to_u64(self.rows.len()), to_u64(self.row_bytes));
@@ -170,7 +170,7 @@ impl Run {
 /// A segment that ends.
 pub(crate) struct Ending<'a> {
     /// Rows in any order.
-    pub(crate) ended: Vec<Slice>,
+    pub(crate) ended: Vec<SessionRow>,
     /// Has the others.
     pub(crate) table: &'a mut Option<Table>,
     pub(crate) meta: SegmentMeta,

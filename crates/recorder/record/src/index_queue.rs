@@ -18,7 +18,7 @@ use crate::ring::SealedStripe;
 pub(crate) struct Queued {
     pub(crate) stripe: SealedStripe,
     /// The indexer was so far behind that there is no time for names.
-    pub(crate) is_in_a_hurry: bool,
+    pub(crate) without_names: bool,
 }
 
 /// The ring writer's end.
@@ -55,10 +55,10 @@ impl ToIndexer {
     /// Hands over a stripe; false when there is no room for it, or nobody to take it.
     pub(crate) fn send(&self, stripe: SealedStripe) -> bool {
         let waiting = self.waiting.load(Ordering::Relaxed);
-        let is_in_a_hurry = !self.may_wait && 2 * waiting > self.capacity;
+        let without_names = !self.may_wait && 2 * waiting > self.capacity;
         // Before it can be taken.
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        match self.stripes.try_send(Queued { stripe, is_in_a_hurry }) {
+        match self.stripes.try_send(Queued { stripe, without_names }) {
             Ok(()) => true,
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
                 self.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -128,7 +128,7 @@ mod tests {
         let (to, from) = queue(8, false);
         assert!((0..4).all(|sub| to.send(stripe(sub))));
         assert!(!to.send(stripe(4)));
-        let hurries = || core::iter::from_fn(|| from.try_next().ok()).map(|it| it.is_in_a_hurry);
+        let hurries = || core::iter::from_fn(|| from.try_next().ok()).map(|it| it.without_names);
         assert!(hurries().eq([false, false, false, true]));
         assert!(to.send(stripe(5)));
         assert!(hurries().eq([false]));
@@ -151,6 +151,6 @@ mod tests {
         let (to, from) = queue(4, true);
         assert!((0..4).all(|sub| to.send(stripe(sub))));
         let taken = core::iter::from_fn(|| from.next(Duration::ZERO).ok());
-        assert!(taken.map(|it| it.is_in_a_hurry).eq([false; 4]));
+        assert!(taken.map(|it| it.without_names).eq([false; 4]));
     }
 }

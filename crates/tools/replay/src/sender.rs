@@ -20,7 +20,7 @@ const NAP_NS: i64 = NANOS_PER_SECOND / 20;
 /// Time without room after which the interface is asked for its state.
 const PATIENCE_NS: i64 = NANOS_PER_SECOND;
 
-/// What all lanes share.
+/// What all senders share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     stop: AtomicBool,
@@ -52,9 +52,9 @@ pub(crate) struct Order {
     pub(crate) start_ns: i64,
 }
 
-/// What a lane did.
+/// What a sender did.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LaneTally {
+pub(crate) struct SenderTally {
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
     pub(crate) refusals: u64,
@@ -100,9 +100,9 @@ impl<'c> Run<'c> {
 }
 
 /// Sends packets on one outlet.
-pub(crate) struct Lane<'a> {
+pub(crate) struct Sender<'a> {
     pub(crate) outlet: Box<dyn Outlet>,
-    pub(crate) tally: LaneTally,
+    pub(crate) tally: SenderTally,
     clock: &'a dyn Sleep,
     order: Order,
     shared: &'a Shared,
@@ -110,14 +110,14 @@ pub(crate) struct Lane<'a> {
     scratch: Vec<u8>,
 }
 
-impl<'a> Lane<'a> {
+impl<'a> Sender<'a> {
     pub(crate) fn new(
         outlet: Box<dyn Outlet>,
         clock: &'a dyn Sleep,
         order: Order,
         shared: &'a Shared,
     ) -> Self {
-        let (tally, scratch) = (LaneTally::default(), Vec::new());
+        let (tally, scratch) = (SenderTally::default(), Vec::new());
         Self { outlet, tally, clock, order, shared, scratch }
     }
 

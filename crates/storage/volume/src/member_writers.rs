@@ -12,7 +12,7 @@ use units::Clock;
 use crate::Error;
 use crate::claim::Kept;
 use crate::heads::{Expected, Heads, Unreadable};
-use crate::lane::Lane;
+use crate::member_writer::MemberWriter;
 use crate::membership::Membership;
 use crate::steps::{RENEWAL, Step};
 use crate::superblocks;
@@ -24,9 +24,9 @@ const LOOK: Duration = Duration::from_millis(1);
 
 /// The members that are there, by number.
 #[derive(Debug)]
-pub(crate) struct Lanes {
+pub(crate) struct MemberWriters {
     /// By number.
-    members: Vec<Option<Lane>>,
+    members: Vec<Option<MemberWriter>>,
     /// Where the next wait begins.
     turn: usize,
     /// A member that answers nothing for this long, while others do, has failed.
@@ -62,15 +62,15 @@ impl Failed {
     }
 }
 
-impl Lanes {
+impl MemberWriters {
     /// Puts opened members at their places.
-    pub(crate) fn assemble(opened: Vec<Lane>) -> Result<Self, Error> {
+    pub(crate) fn assemble(opened: Vec<MemberWriter>) -> Result<Self, Error> {
         let membership = membership_of(opened.iter())?;
         let mut members = Vec::new();
         members.resize_with(membership.numbers().count(), || None);
-        for lane in opened {
-            let number = usize::from(lane.superblock().member);
-            *members.get_mut(number).expect("assembled") = Some(lane);
+        for writer in opened {
+            let number = usize::from(writer.superblock().member);
+            *members.get_mut(number).expect("assembled") = Some(writer);
         }
         Ok(Self {
             members,
@@ -92,11 +92,11 @@ impl Lanes {
         membership_of(self.members.iter().flatten()).expect("they were assembled before")
     }
 
-    pub(crate) fn get(&self, member: u8) -> Option<&Lane> {
+    pub(crate) fn get(&self, member: u8) -> Option<&MemberWriter> {
         self.members.get(usize::from(member))?.as_ref()
     }
 
-    pub(crate) fn get_mut(&mut self, member: u8) -> Option<&mut Lane> {
+    pub(crate) fn get_mut(&mut self, member: u8) -> Option<&mut MemberWriter> {
         self.members.get_mut(usize::from(member))?.as_mut()
     }
 
@@ -108,12 +108,12 @@ impl Lanes {
     /// Reads the superblocks again, now that nobody else writes; gives the members that cannot be
     /// read.
     pub(crate) fn reload(&mut self) -> Result<Vec<(u8, Error)>, Error> {
-        let mut devices: Vec<_> = self.iter_mut().map(|(_, lane)| lane.device_mut()).collect();
+        let mut devices: Vec<_> = self.iter_mut().map(|(_, writer)| writer.device_mut()).collect();
         let loaded = superblocks::load_all(&mut devices);
         let mut failed = Vec::new();
-        for ((member, lane), loaded) in self.iter_mut().zip(loaded) {
+        for ((member, writer), loaded) in self.iter_mut().zip(loaded) {
             match loaded {
-                Ok(superblock) => lane.reloaded(superblock),
+                Ok(superblock) => writer.reloaded(superblock),
                 Err(error) => failed.push((member, error)),
             }
         }
@@ -130,21 +130,21 @@ impl Lanes {
     pub(crate) fn read_claims(&mut self, clock: &dyn Clock) -> Result<Vec<(u8, Row)>, Failed> {
         let offsets: &[u64] = &[CLAIM_OFFSET];
         let places: Vec<(u8, &[u64])> =
-            self.iter().map(|lane| (lane.superblock().member, offsets)).collect();
+            self.iter().map(|writer| (writer.superblock().member, offsets)).collect();
         self.read_ahead(Expected { places: &places, len: device::ROW_SIZE }, clock)?;
         let mut rows = Vec::new();
-        let read = self.each(|member, lane| {
-            rows.push((member, lane.read_claim()?));
+        let read = self.each(|member, writer| {
+            rows.push((member, writer.read_claim()?));
             Ok(())
         });
-        self.iter_mut().for_each(|(_, lane)| lane.forget());
+        self.iter_mut().for_each(|(_, writer)| writer.forget());
         read.map(|()| rows)
     }
 
     /// Renews the claims that are due, and waits for it.
     pub(crate) fn renew(&mut self, clock: &dyn Clock) -> Result<(), Failed> {
         let now_ns = clock.boottime_ns();
-        self.iter_mut().for_each(|(_, lane)| lane.renew(now_ns));
+        self.iter_mut().for_each(|(_, writer)| writer.renew(now_ns));
         self.run(clock, |_| Vec::new())
     }
 
@@ -162,41 +162,41 @@ impl Lanes {
     ///
     /// # Panics
     /// When the others are not claimed.
-    pub(crate) fn insert(&mut self, mut lane: Lane) -> Result<(), Error> {
-        lane.pass_over(self.kept.as_ref().expect("a volume is claimed before it changes"))?;
-        let number = usize::from(lane.superblock().member);
+    pub(crate) fn insert(&mut self, mut writer: MemberWriter) -> Result<(), Error> {
+        writer.pass_over(self.kept.as_ref().expect("a volume is claimed before it changes"))?;
+        let number = usize::from(writer.superblock().member);
         let places = self.members.len().max(number + 1);
         self.members.resize_with(places, || None);
-        *self.members.get_mut(number).expect("a place for it") = Some(lane);
+        *self.members.get_mut(number).expect("a place for it") = Some(writer);
         Ok(())
     }
 
     /// Takes a member out.
-    pub(crate) fn remove(&mut self, member: u8) -> Option<Lane> {
+    pub(crate) fn remove(&mut self, member: u8) -> Option<MemberWriter> {
         self.members.get_mut(usize::from(member))?.take()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Lane> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &MemberWriter> {
         self.members.iter().flatten()
     }
 
-    fn iter_mut(&mut self) -> impl Iterator<Item = (u8, &mut Lane)> {
-        (0..).zip(&mut self.members).filter_map(|(member, lane)| Some((member, lane.as_mut()?)))
+    fn iter_mut(&mut self) -> impl Iterator<Item = (u8, &mut MemberWriter)> {
+        (0..).zip(&mut self.members).filter_map(|(member, writer)| Some((member, writer.as_mut()?)))
     }
 
     /// Bit m stands for member m.
     pub(crate) fn bits(&self) -> u32 {
-        let present = self.iter().map(|lane| 1_u32 << lane.superblock().member);
+        let present = self.iter().map(|writer| 1_u32 << writer.superblock().member);
         present.fold(0, |bits, bit| bits | bit)
     }
 
     /// Does the same to every member, in order; the first that fails is named.
     pub(crate) fn each(
         &mut self,
-        mut work: impl FnMut(u8, &mut Lane) -> Result<(), Error>,
+        mut work: impl FnMut(u8, &mut MemberWriter) -> Result<(), Error>,
     ) -> Result<(), Failed> {
-        self.iter_mut().try_for_each(|(member, lane)| {
-            work(member, lane).map_err(|error| Failed::of(member, error))
+        self.iter_mut().try_for_each(|(member, writer)| {
+            work(member, writer).map_err(|error| Failed::of(member, error))
         })
     }
 
@@ -205,14 +205,14 @@ impl Lanes {
     fn carry_out(
         &mut self,
         clock: &dyn Clock,
-        of: impl Fn(&Lane) -> Vec<Step>,
+        of: impl Fn(&MemberWriter) -> Vec<Step>,
     ) -> Result<(), Failed> {
         let now_ns = clock.boottime_ns();
-        for (_, lane) in self.iter_mut().filter(|(_, lane)| !lane.has_failed()) {
-            let steps = of(lane);
-            lane.begin(steps, now_ns);
+        for (_, writer) in self.iter_mut().filter(|(_, writer)| !writer.has_failed()) {
+            let steps = of(writer);
+            writer.begin(steps, now_ns);
         }
-        while self.iter().any(Lane::has_steps) {
+        while self.iter().any(MemberWriter::has_steps) {
             self.wait(clock)?;
         }
         Ok(())
@@ -231,8 +231,8 @@ impl Lanes {
 
     /// The next member that has failed and that nobody has heard of.
     fn failure(&mut self) -> Result<(), Failed> {
-        let failed = self.iter_mut().find_map(|(member, lane)| {
-            lane.take_failure().map(|error| Failed { member: Some(member), error })
+        let failed = self.iter_mut().find_map(|(member, writer)| {
+            writer.take_failure().map(|error| Failed { member: Some(member), error })
         });
         failed.map_or(Ok(()), Err)
     }
@@ -241,7 +241,7 @@ impl Lanes {
     pub(crate) fn run(
         &mut self,
         clock: &dyn Clock,
-        of: impl Fn(&Lane) -> Vec<Step>,
+        of: impl Fn(&MemberWriter) -> Vec<Step>,
     ) -> Result<(), Failed> {
         self.carry_out(clock, of)?;
         self.failure()
@@ -263,13 +263,17 @@ impl Lanes {
         if unlooked_ns >= self.patience_ns / 2 {
             self.all_silent_ns = now_ns;
         }
-        let silent_ns = |lane: &Lane| {
-            lane.oldest_ns().map_or(0, |since| now_ns.saturating_sub(since.max(self.all_silent_ns)))
+        let silent_ns = |writer: &MemberWriter| {
+            writer
+                .oldest_ns()
+                .map_or(0, |since| now_ns.saturating_sub(since.max(self.all_silent_ns)))
         };
-        let is_late = |lane: &&Lane| silent_ns(lane) >= self.patience_ns && !lane.has_failed();
+        let is_late =
+            |writer: &&MemberWriter| silent_ns(writer) >= self.patience_ns && !writer.has_failed();
         let late = self.iter().find(is_late)?.superblock();
         let (member, needed) = (late.member, usize::from(late.geometry.data_columns));
-        let answering = self.iter().filter(|lane| silent_ns(lane) < self.patience_ns / 2).count();
+        let answering =
+            self.iter().filter(|writer| silent_ns(writer) < self.patience_ns / 2).count();
         if answering < needed {
             self.all_silent_ns = now_ns;
             return None;
@@ -293,7 +297,7 @@ impl Lanes {
         is_meant: impl Fn(u8) -> bool,
         change: impl Fn(&Superblock) -> Superblock,
     ) -> Result<(), Failed> {
-        let meant = self.iter().map(Lane::superblock).filter(|own| is_meant(own.member));
+        let meant = self.iter().map(MemberWriter::superblock).filter(|own| is_meant(own.member));
         let next: Vec<Superblock> = meant.map(change).collect();
         if next.is_empty() {
             return Ok(());
@@ -303,17 +307,17 @@ impl Lanes {
         for own in &next {
             self.get_mut(own.member).expect("it is one of them").issue(own.clone());
         }
-        self.carry_out(clock, |lane| {
-            let own = next.iter().find(|next| next.member == lane.superblock().member);
-            let size_bytes = lane.device().size_bytes();
+        self.carry_out(clock, |writer| {
+            let own = next.iter().find(|next| next.member == writer.superblock().member);
+            let size_bytes = writer.device().size_bytes();
             let store = own.map(|own| superblocks::steps(own, size_bytes, &pages));
             // What is written over must be what was written last.
             store.map_or_else(Vec::new, |store| RENEWAL.into_iter().chain(store).collect())
         })?;
         for next in next {
-            let lane = self.get_mut(next.member).expect("it is one of them");
-            if !lane.has_failed() {
-                lane.stored(next);
+            let writer = self.get_mut(next.member).expect("it is one of them");
+            if !writer.has_failed() {
+                writer.stored(next);
             }
         }
         self.failure()
@@ -326,7 +330,7 @@ impl Lanes {
         clock: &dyn Clock,
         change: impl FnOnce(&mut Superblock),
     ) -> Result<(), Failed> {
-        let newest = self.iter().map(Lane::superblock).max_by_key(|own| own.generation);
+        let newest = self.iter().map(MemberWriter::superblock).max_by_key(|own| own.generation);
         let mut next = newest.expect("a volume has members").successor();
         change(&mut next);
         self.store(clock, |own| next.on_member_of(own))
@@ -357,7 +361,7 @@ impl Lanes {
         let advanced = self.advance_once(wait, enough, clock);
         if let Err(Failed { error: Error::TakenOver { .. }, .. }) = &advanced {
             self.is_taken_over = true;
-            self.iter_mut().for_each(|(_, lane)| lane.cease());
+            self.iter_mut().for_each(|(_, writer)| writer.cease());
         }
         advanced
     }
@@ -370,26 +374,26 @@ impl Lanes {
     ) -> Result<(), Failed> {
         let now_ns = clock.boottime_ns();
         let mut reaped = 0;
-        self.each(|_, lane| {
-            reaped += lane.reap(None, now_ns)?;
-            lane.renew(now_ns);
+        self.each(|_, writer| {
+            reaped += writer.reap(None, now_ns)?;
+            writer.renew(now_ns);
             Ok(())
         })?;
-        let busy = self.iter().filter(|lane| lane.is_busy()).count();
+        let busy = self.iter().filter(|writer| writer.is_busy()).count();
         if let Some(wait) = wait.filter(|_| reaped == 0 && busy > 0) {
             // Members complete independently: wait on one in turn, shortly if there are others.
             self.turn = self.turn.wrapping_add(1) % busy;
             let wait = if busy == 1 { wait } else { wait.min(LOOK) };
             let turn = self.turn;
-            let waiting = self.iter_mut().filter(|(_, lane)| lane.is_busy()).nth(turn);
-            if let Some((member, lane)) = waiting {
-                let reaped = lane.reap(Some(wait), clock.boottime_ns());
+            let waiting = self.iter_mut().filter(|(_, writer)| writer.is_busy()).nth(turn);
+            if let Some((member, writer)) = waiting {
+                let reaped = writer.reap(Some(wait), clock.boottime_ns());
                 reaped.map_err(|error| Failed::of(member, error))?;
             }
         }
         let now_ns = clock.boottime_ns();
-        self.each(|_, lane| {
-            lane.start_flush(enough, now_ns);
+        self.each(|_, writer| {
+            writer.start_flush(enough, now_ns);
             Ok(())
         })?;
         self.stalled(clock).map_or(Ok(()), Err)
@@ -403,12 +407,12 @@ impl Lanes {
         clock: &dyn Clock,
     ) -> u64 {
         let now_ns = clock.boottime_ns();
-        self.iter_mut().map(|(_, lane)| lane.discard(slots.clone(), place, now_ns)).sum()
+        self.iter_mut().map(|(_, writer)| writer.discard(slots.clone(), place, now_ns)).sum()
     }
 
     /// The sequences whose slots members discard at this moment.
     pub(crate) fn discarding(&self) -> impl Iterator<Item = &Range<u64>> {
-        self.iter().filter_map(Lane::discarding)
+        self.iter().filter_map(MemberWriter::discarding)
     }
 
     /// Somebody waits for such discards: from now on a member that does not answer is late.
@@ -418,21 +422,21 @@ impl Lanes {
         clock: &dyn Clock,
     ) {
         let now_ns = clock.boottime_ns();
-        for (_, lane) in self.iter_mut() {
-            if lane.discarding().is_some_and(&is_meant) {
-                lane.await_discard(now_ns);
+        for (_, writer) in self.iter_mut() {
+            if writer.discarding().is_some_and(&is_meant) {
+                writer.await_discard(now_ns);
             }
         }
     }
 
     /// Stripes below this number are durable on every member; `None`: all of them.
     pub(crate) fn durable_below(&self) -> Option<u64> {
-        self.iter().filter_map(Lane::durable_below).min()
+        self.iter().filter_map(MemberWriter::durable_below).min()
     }
 
     /// Writes and flushes under way.
     pub(crate) fn in_flight(&self) -> usize {
-        self.iter().map(Lane::in_flight).sum()
+        self.iter().map(MemberWriter::in_flight).sum()
     }
 
     /// Reads through the members' writers, all of them at the same time.
@@ -464,26 +468,27 @@ impl Lanes {
         clock: &dyn Clock,
         run: &impl Fn(&Heads<'_>) -> T,
     ) -> Result<(T, u32), Failed> {
-        let (lanes, failing) = (RefCell::new((self, Ok(()))), Cell::new(0_u32));
+        let (writers, failing) = (RefCell::new((self, Ok(()))), Cell::new(0_u32));
         let read = |member: u8, offset: u64, into: &mut [u8]| {
-            let (lanes, _) = &*lanes.borrow();
-            let lane = lanes.get(member).filter(|lane| !lane.has_failed()).ok_or(Unreadable)?;
-            lane.read_at(offset, into).map_err(|_| {
+            let (writers, _) = &*writers.borrow();
+            let writer =
+                writers.get(member).filter(|writer| !writer.has_failed()).ok_or(Unreadable)?;
+            writer.read_at(offset, into).map_err(|_| {
                 failing.set(failing.get() | 1 << member);
                 Unreadable
             })
         };
         let fetch = |expected: Expected<'_>| {
-            let (lanes, so_far) = &mut *lanes.borrow_mut();
+            let (writers, so_far) = &mut *writers.borrow_mut();
             if so_far.is_ok() {
-                *so_far = lanes.read_ahead(expected, clock);
+                *so_far = writers.read_ahead(expected, clock);
             }
         };
         let found = run(&Heads::new(&read, membership).fetched_by(&fetch));
-        let (lanes, so_far) = lanes.into_inner();
-        lanes.iter_mut().for_each(|(_, lane)| lane.forget());
+        let (writers, so_far) = writers.into_inner();
+        writers.iter_mut().for_each(|(_, writer)| writer.forget());
         so_far?;
-        lanes.failure().map(|()| (found, failing.get()))
+        writers.failure().map(|()| (found, failing.get()))
     }
 
     /// Reads the superblocks of these members: one that gives no copy of it has failed.
@@ -499,14 +504,14 @@ impl Lanes {
         let places: Vec<(u8, &[u64])> = copies.iter().map(|(it, at)| (*it, &**at)).collect();
         self.read_ahead(Expected { places: &places, len: SUPERBLOCK_BYTES }, clock)?;
         let proved = copies.iter().try_for_each(|(member, copies)| {
-            let Some(lane) = self.get(*member) else { return Ok(()) };
+            let Some(writer) = self.get(*member) else { return Ok(()) };
             let mut page = [0; SUPERBLOCK_BYTES];
-            let mut read = copies.iter().map(|&copy| lane.read_at(copy, &mut page));
+            let mut read = copies.iter().map(|&copy| writer.read_at(copy, &mut page));
             let first = read.next().expect("a superblock has copies");
             let failed = first.err().filter(|_| !read.any(|it| it.is_ok()));
             failed.map_or(Ok(()), |error| Err(Failed::of(*member, error)))
         });
-        self.iter_mut().for_each(|(_, lane)| lane.forget());
+        self.iter_mut().for_each(|(_, writer)| writer.forget());
         proved.and_then(|()| self.failure())
     }
 
@@ -516,18 +521,18 @@ impl Lanes {
         let Expected { places, len } = expected;
         let now_ns = clock.boottime_ns();
         for &(member, offsets) in places {
-            if let Some(lane) = self.get_mut(member).filter(|lane| !lane.has_failed()) {
-                lane.read_ahead(offsets, len, now_ns);
+            if let Some(writer) = self.get_mut(member).filter(|writer| !writer.has_failed()) {
+                writer.read_ahead(offsets, len, now_ns);
             }
         }
         let until_ns = now_ns.saturating_add(self.patience_ns.saturating_mul(2));
-        while self.iter().any(Lane::is_reading) && clock.boottime_ns() < until_ns {
+        while self.iter().any(MemberWriter::is_reading) && clock.boottime_ns() < until_ns {
             self.wait(clock)?;
         }
         Ok(())
     }
 }
 
-fn membership_of<'a>(lanes: impl Iterator<Item = &'a Lane>) -> Result<Membership, Error> {
-    Membership::assemble(lanes.map(|lane| lane.superblock().clone()).collect())
+fn membership_of<'a>(writers: impl Iterator<Item = &'a MemberWriter>) -> Result<Membership, Error> {
+    Membership::assemble(writers.map(|writer| writer.superblock().clone()).collect())
 }
