@@ -25,6 +25,7 @@ mod child;
 mod confine;
 mod deadline;
 mod direct;
+mod ended;
 mod error;
 mod handed;
 mod launcher;
@@ -34,11 +35,12 @@ mod serve;
 mod socket;
 mod start;
 
-pub use child::{Child, Ended, How};
+pub use child::Child;
 pub use confine::{
     IndexerLimits, Notes, RecorderRights, confine_indexer, confine_recorder, prevent_dumps,
 };
 pub use direct::spawn;
+pub use ended::{Ended, How};
 pub use error::Error;
 pub use handed::{Handed, handed};
 pub use launcher::Launcher;

@@ -10,9 +10,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use crate::Error;
-use crate::child::{Ended, KILL};
+use crate::child::KILL;
 use crate::confine::{EndedFirst, confine_launcher, hide_launcher};
 use crate::deadline::Deadline;
+use crate::ended::Ended;
 use crate::handed::handed;
 use crate::message::{Fields, Message};
 use crate::program::Program;

@@ -12,7 +12,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::child::{Ended, How};
+use crate::ended::{Ended, How};
 use crate::message::Message;
 use crate::program::Program;
 use crate::socket;

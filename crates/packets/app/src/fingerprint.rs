@@ -5,11 +5,20 @@ use core::fmt::{Display, Write as _};
 use md5::Md5;
 use sha2::{Digest as _, Sha256};
 
-use crate::hello::{APPLICATION_LAYER_PROTOCOLS, Carrier, SERVER_NAME};
-
 /// Numbers of an offer that are still hashed: about 350 cipher suites and 60 kinds of extensions
 /// are registered, and hellos with more are made to keep somebody busy.
 const OFFER_COUNT_MAX: usize = 512;
+
+// Extensions of which a fingerprint needs the kind (IANA, TLS ExtensionType Values).
+pub(crate) const SERVER_NAME: u16 = 0;
+pub(crate) const APPLICATION_LAYER_PROTOCOLS: u16 = 16;
+
+/// What carries the handshake, as JA4 tells it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Carrier {
+    Tcp,
+    Quic,
+}
 
 /// What a client hello offers, in its order, without reserved values.
 #[derive(Debug, Default)]

@@ -2,15 +2,13 @@
 
 use wire::{Names, Tls};
 
-use crate::fingerprint::{self, Offer};
+use crate::fingerprint::{self, APPLICATION_LAYER_PROTOCOLS, Carrier, Offer, SERVER_NAME};
 use crate::reader::Reader;
 use crate::values::{keep_text, text};
 
-pub(crate) const SERVER_NAME: u16 = 0;
 const SUPPORTED_GROUPS: u16 = 10;
 const POINT_FORMATS: u16 = 11;
 const SIGNATURE_ALGORITHMS: u16 = 13;
-pub(crate) const APPLICATION_LAYER_PROTOCOLS: u16 = 16;
 const SUPPORTED_VERSIONS: u16 = 43;
 
 /// Extensions of one hello that are looked at; there are about 60 kinds.
@@ -18,13 +16,6 @@ const EXTENSION_COUNT_MAX: usize = 256;
 
 /// ALPN protocols of one hello that are looked at.
 const PROTOCOL_COUNT_MAX: usize = 32;
-
-/// What carries the handshake, as JA4 tells it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Carrier {
-    Tcp,
-    Quic,
-}
 
 /// Values reserved so that nobody gets used to a fixed set (RFC 8701): they are no offers.
 pub(crate) fn is_grease(value: u16) -> bool {

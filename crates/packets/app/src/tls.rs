@@ -4,7 +4,8 @@
 
 use wire::Names;
 
-use crate::hello::{self, Carrier};
+use crate::fingerprint::Carrier;
+use crate::hello;
 use crate::{Step, certificate};
 
 /// Type of a record.

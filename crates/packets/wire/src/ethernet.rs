@@ -1,7 +1,7 @@
 //! Ethernet (IEEE 802.3), LLC and SNAP (IEEE 802.2), tags (IEEE 802.1Q), MPLS (RFC 3032), PPP (RFC
 //! 1661) and `PPPoE`.
 
-use crate::decode::TunnelKind;
+use crate::decoded::TunnelKind;
 use crate::walk::{Short, Walk, Walked, skip, take};
 use crate::{ip, tunnel};
 

@@ -2,7 +2,7 @@
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::decode::{Fragment, TunnelKind};
+use crate::decoded::{Fragment, TunnelKind};
 use crate::walk::{Short, Walk, Walked, skip, take};
 use crate::{Address, transport, tunnel};
 

@@ -9,6 +9,7 @@ mod app;
 mod checksum;
 mod community_id;
 mod decode;
+mod decoded;
 mod ethernet;
 mod ip;
 mod link;
@@ -25,9 +26,9 @@ mod wireless;
 pub use app::{App, AppBy, Recognised};
 pub use checksum::ChecksumChange;
 pub use community_id::CommunityId;
-pub use decode::{
-    Decoded, Fragment, IcmpHeader, TcpHeader, TcpOptions, Transport, Tunnel, TunnelKind, decode,
-    decode_datagram, decode_into, part_of_datagram,
+pub use decode::{decode, decode_datagram, decode_into, part_of_datagram};
+pub use decoded::{
+    Decoded, Fragment, IcmpHeader, TcpHeader, TcpOptions, Transport, Tunnel, TunnelKind,
 };
 pub use link_type::LinkType;
 pub use names::{Names, Ssh, Tls};

@@ -3,7 +3,7 @@
 //!
 //! A header of which only the ports were captured still names its session.
 
-use crate::decode::{IcmpHeader, TcpHeader, TcpOptions, Transport};
+use crate::decoded::{IcmpHeader, TcpHeader, TcpOptions, Transport};
 use crate::tunnel;
 use crate::walk::{Short, Walk, Walked, skip, take};
 

@@ -4,7 +4,7 @@
 //! it must be an IP packet to count, and where nothing but the port speaks for it, the lengths of
 //! that packet must fit.
 
-use crate::decode::TunnelKind;
+use crate::decoded::TunnelKind;
 use crate::walk::{Short, Walk, Walked, skip, take};
 use crate::{ethernet, ip, wireless};
 

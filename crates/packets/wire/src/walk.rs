@@ -7,7 +7,7 @@
 //!   lengths of the wire are always `captured + missing`.
 //! * The calls are bounded: every cycle of layers passes `enter`, which counts down.
 
-use crate::decode::{Decoded, Fragment, Transport, Tunnel, TunnelKind};
+use crate::decoded::{Decoded, Fragment, Transport, Tunnel, TunnelKind};
 use crate::{Address, FiveTuple, Protocol};
 
 /// Deep enough for eight nested VXLANs; a packet that goes deeper is taken as read so far.

@@ -10,12 +10,17 @@ use parquet::basic::{Compression, Type};
 use parquet::file::metadata::ColumnChunkMetaData;
 use zstd::bulk::Decompressor;
 
-use crate::shape::{DELTA_BINARY_PACKED, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY};
-
 /// Bits of a place in a dictionary.
 const PLACE_BITS_MAX: u8 = 32;
 /// Values in a group of a bit-packed run; a group takes as many bytes as a value has bits.
 const GROUP_VALUES: u64 = 8;
+
+// Numbers of the Thrift enumeration `Encoding`.
+pub(crate) const PLAIN: i64 = 0;
+pub(crate) const PLAIN_DICTIONARY: i64 = 2;
+pub(crate) const RLE: i64 = 3;
+pub(crate) const DELTA_BINARY_PACKED: i64 = 5;
+pub(crate) const RLE_DICTIONARY: i64 = 8;
 
 /// Checks the data pages of one column chunk.
 pub(crate) struct Pages {

@@ -12,7 +12,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMeta
 use crate::content::to_u64;
 use crate::encode::GROUP_ROWS;
 use crate::error::{Error, Result};
-use crate::page::Pages;
+use crate::page::{DELTA_BINARY_PACKED, PLAIN, PLAIN_DICTIONARY, Pages, RLE, RLE_DICTIONARY};
 use crate::thrift;
 
 /// Bytes of a footer: 100 bytes for each column of each of up to a thousand groups.
@@ -167,12 +167,6 @@ fn pages(chunk: &[u8], column: &ColumnChunkMetaData, rows: i64) -> Option<()> {
     (is_bounded && values == column.num_values() && values <= VALUES_MAX).then_some(())
 }
 
-// Numbers of the Thrift enumeration `Encoding`.
-const PLAIN: i64 = 0;
-pub(crate) const PLAIN_DICTIONARY: i64 = 2;
-pub(crate) const RLE: i64 = 3;
-pub(crate) const DELTA_BINARY_PACKED: i64 = 5;
-pub(crate) const RLE_DICTIONARY: i64 = 8;
 /// In others a text may refer to the one before.
 const DATA_ENCODINGS: [i64; 5] =
     [PLAIN, PLAIN_DICTIONARY, RLE, DELTA_BINARY_PACKED, RLE_DICTIONARY];

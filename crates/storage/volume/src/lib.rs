@@ -65,9 +65,10 @@ pub use rows::{PieceRows, RowsWanted};
 pub use salvage::{Salvaged, salvage};
 pub use scrub::{
     BadCopy, Finding, Outcome, Owner, Patrol, ScrubOptions, ScrubReport, Wanted, patrol, scrub,
+    verify,
 };
 pub use search::Newest;
-pub use verify::{Damage, LostBody, VerifyReport, verify};
+pub use verify::{Damage, LostBody, VerifyReport};
 pub use writer::{
     Appended, ClockDoubt, Expelled, Filled, FilledColumn, Plan, Repair, Retention, Returning,
     Writer, WriterCounters,

@@ -1,14 +1,13 @@
 //! What checking a slot says: numbers, and every place that is not as it was acknowledged. Repairs
 //! nothing; `scrub` drives it.
 
-use core::ops::{ControlFlow, Range};
+use core::ops::Range;
 
 use format::checksum::body_crc;
 use format::head::{HEAD_BYTES, Kind, StripeHead, StripeId};
 
 use crate::Reader;
 use crate::reader::{GivenUp, Span};
-use crate::scrub::check_in_turn;
 use crate::slot_view::{SlotBytes, SlotView, StripeView};
 
 /// One place that is not as it was acknowledged.
@@ -70,17 +69,6 @@ pub struct VerifyReport {
     pub given_up: Vec<GivenUp>,
     /// Damage, in ring order.
     pub damage: Vec<Damage>,
-}
-
-/// Verifies the acknowledged part of the ring on every member, slot after slot in this thread;
-/// `progress` hears (bytes done, bytes in all) and may stop it.
-pub fn verify(
-    reader: &Reader,
-    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
-) -> VerifyReport {
-    let report = check_in_turn(reader, progress);
-    let damage = report.findings.into_iter().map(|finding| finding.damage).collect();
-    VerifyReport { damage, ..report.verified }
 }
 
 impl VerifyReport {

@@ -6,15 +6,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use app::DnsMessage;
-use format::session_row::SessionRow;
 use query::Query;
 use units::{NANOS_PER_SECOND, Timestamp};
 use wire::{Address, Decoded, FiveTuple, Protocol, Transport};
 
+use crate::exchange::{DNS_PORT, Exchange};
 use crate::history::{History, Moment, WINDOWS};
 use crate::names::Names;
 
-const PORT: u16 = 53;
 /// Ports whose messages name addresses, and are no questions to a server: mDNS (RFC 6762) and
 /// LLMNR (RFC 4795).
 const LINK_LOCAL_PORTS: [u16; 2] = [5353, 5355];
@@ -48,20 +47,6 @@ impl Ended {
     pub(crate) fn take(&mut self) -> Vec<Exchange> {
         core::mem::take(&mut self.exchanges)
     }
-}
-
-/// A query and what came of it.
-#[derive(Clone, Debug)]
-pub(crate) struct Exchange {
-    client: Address,
-    server: Address,
-    proto: Protocol,
-    name: Arc<str>,
-    kind: u16,
-    /// `None` where no answer came.
-    rcode: Option<u16>,
-    /// From the query to the answer, where both were seen.
-    latency_ns: Option<u64>,
 }
 
 /// By what questions are put together.
@@ -178,9 +163,11 @@ fn message(decoded: &Decoded<'_>) -> Option<DnsMessage> {
     let FiveTuple { orig_port, resp_port, .. } = decoded.tuple;
     let is_on = |port| orig_port == port || resp_port == port;
     let payload = match decoded.transport {
-        Transport::Udp if is_on(PORT) || LINK_LOCAL_PORTS.into_iter().any(is_on) => decoded.payload,
+        Transport::Udp if is_on(DNS_PORT) || LINK_LOCAL_PORTS.into_iter().any(is_on) => {
+            decoded.payload
+        }
         // One message in one segment, after its length (RFC 1035 4.2.2).
-        Transport::Tcp(_) if is_on(PORT) => {
+        Transport::Tcp(_) if is_on(DNS_PORT) => {
             let (len, message) = decoded.payload.split_first_chunk::<2>()?;
             message.get(..usize::from(u16::from_be_bytes(*len)))?
         }
@@ -256,55 +243,6 @@ impl Dns {
     }
 }
 
-impl Exchange {
-    /// Bytes that it takes; its name counts fully, though others may have the same.
-    pub(crate) fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + self.name.len() + 2 * size_of::<usize>()
-    }
-
-    fn new(
-        tuple: &FiveTuple,
-        (name, kind): (Arc<str>, u16),
-        rcode: Option<u16>,
-        latency_ns: Option<u64>,
-    ) -> Self {
-        let FiveTuple { orig: client, resp: server, proto, .. } = *tuple;
-        Self { client, server, proto, name, kind, rcode, latency_ns }
-    }
-
-    fn key(&self, grouping: DnsGrouping) -> DnsKey {
-        match grouping {
-            DnsGrouping::Source => DnsKey::Source(self.client),
-            DnsGrouping::Destination => DnsKey::Destination(self.server),
-            DnsGrouping::Type => DnsKey::Type(self.kind),
-            DnsGrouping::Rcode => DnsKey::Rcode(self.rcode),
-            DnsGrouping::Domain => DnsKey::Domain(domain(&self.name)),
-            DnsGrouping::Name => DnsKey::Name(Arc::clone(&self.name)),
-        }
-    }
-
-    /// As the row of a session, for a query.
-    fn row(&self) -> SessionRow {
-        let tuple = FiveTuple {
-            orig: self.client,
-            resp: self.server,
-            orig_port: 0,
-            resp_port: PORT,
-            proto: self.proto,
-        };
-        let mut row = SessionRow::new(tuple, Timestamp::default());
-        row.orig.packets = 1;
-        row.resp.packets = u64::from(self.rcode.is_some());
-        row.app =
-            wire::App::of_name("dns").map(|app| wire::Recognised { app, by: wire::AppBy::Content });
-        row.names.dns_names.push(self.name.to_string());
-        row.names.dns_types.push(self.kind);
-        row.names.dns_rcodes.extend(self.rcode);
-        row.names.dns_rtt_ns = self.latency_ns;
-        row
-    }
-}
-
 /// Below these the label that tells is the third from the end.
 const REVERSE: [&str; 2] = [".in-addr.arpa", ".ip6.arpa"];
 
@@ -315,6 +253,18 @@ fn domain(name: &Arc<str>) -> Arc<str> {
     match dots.nth(if is_reverse { 2 } else { 1 }) {
         Some((at, _)) => name.get(at + 1..).map_or_else(|| Arc::clone(name), Arc::from),
         None => Arc::clone(name),
+    }
+}
+
+/// The group that an exchange belongs to.
+fn key_of(exchange: &Exchange, grouping: DnsGrouping) -> DnsKey {
+    match grouping {
+        DnsGrouping::Source => DnsKey::Source(exchange.client),
+        DnsGrouping::Destination => DnsKey::Destination(exchange.server),
+        DnsGrouping::Type => DnsKey::Type(exchange.kind),
+        DnsGrouping::Rcode => DnsKey::Rcode(exchange.rcode),
+        DnsGrouping::Domain => DnsKey::Domain(domain(&exchange.name)),
+        DnsGrouping::Name => DnsKey::Name(Arc::clone(&exchange.name)),
     }
 }
 
@@ -333,7 +283,7 @@ pub(crate) fn asked(
                 continue;
             }
             let (asked, latencies) = groups
-                .entry(exchange.key(grouping))
+                .entry(key_of(exchange, grouping))
                 .or_insert_with_key(|key| (Asked::new(key.clone()), Vec::new()));
             asked.questions.iter_mut().skip(WINDOWS.len() - count).for_each(|sum| *sum += 1);
             match exchange.rcode {

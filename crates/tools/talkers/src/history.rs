@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use units::{NANOS_PER_SECOND, Timestamp};
 
-use crate::dns::Exchange;
+use crate::exchange::Exchange;
 
 /// Lengths of the windows that rates are given for, in seconds: those of iftop.
 pub const WINDOWS: [i64; 3] = [2, 10, 40];

@@ -11,6 +11,7 @@
 //! the caller where there are none.
 
 mod dns;
+mod exchange;
 mod history;
 mod known;
 mod memory;

@@ -204,8 +204,19 @@ pub fn scrub(
     run(&mut checker, owner, options, progress)
 }
 
+/// Verifies the acknowledged part of the ring on every member, slot after slot in this thread;
+/// `progress` hears (bytes done, bytes in all) and may stop it.
+pub fn verify(
+    reader: &Reader,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> VerifyReport {
+    let report = check_in_turn(reader, progress);
+    let damage = report.findings.into_iter().map(|finding| finding.damage).collect();
+    VerifyReport { damage, ..report.verified }
+}
+
 /// As [`scrub`], without repairs: it cannot fail, and without a codec parity is taken as it is.
-pub(crate) fn check_in_turn(
+fn check_in_turn(
     reader: &Reader,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> ScrubReport {
