@@ -8,7 +8,7 @@ use std::sync::Arc;
 use app::DnsMessage;
 use query::Query;
 use units::{NANOS_PER_SECOND, Timestamp};
-use wire::{Address, Decoded, FiveTuple, Protocol, Transport};
+use wire::{Address, Decoded, FiveTuple, Transport};
 
 use crate::exchange::{DNS_PORT, Exchange};
 use crate::history::{History, Moment, WINDOWS};
