@@ -34,6 +34,14 @@ pub fn floor(value: f64) -> usize {
     value as usize
 }
 
+/// A length or count in memory.
+///
+/// # Panics
+/// Never: no target has more than 64 bits.
+pub fn to_u64(count: usize) -> u64 {
+    u64::try_from(count).expect("a usize has at most 64 bits")
+}
+
 /// Numbers that anybody may have written, added up; `u64::MAX` where they are more.
 pub fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
     counts.into_iter().fold(0, u64::saturating_add)

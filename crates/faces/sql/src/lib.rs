@@ -34,6 +34,7 @@ pub use error::{Error, QueryError};
 pub use sessions::{SessionBatches, SessionColumns};
 
 use tables::Tables;
+use units::number::to_u64;
 
 /// What the engine may hold of sorts, joins and groups; beyond it spills into temporary files.
 const MEMORY_BYTES: usize = 1 << 30;
@@ -133,7 +134,7 @@ async fn answer(
     while flow.is_continue() {
         let Some(batch) = rows.next().await else { break };
         let batch = plain::batch(&batch.map_err(of_text)?, &columns).map_err(of_text)?;
-        count += u64::try_from(batch.num_rows()).expect("lengths fit 64 bits");
+        count += to_u64(batch.num_rows());
         flow = visit(Event::Rows(batch));
     }
     Ok(count)

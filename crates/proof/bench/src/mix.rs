@@ -12,7 +12,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use units::Random;
-use units::number::floor;
+use units::number::{floor, to_u64};
 
 /// How much of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::Args)]
@@ -146,8 +146,7 @@ impl Mix {
         let place = if popular {
             pareto_rank(unit(&mut self.random), last)
         } else {
-            usize::try_from(self.random.below(u64::try_from(last + 1).expect("few flows")))
-                .expect("few flows")
+            usize::try_from(self.random.below(to_u64(last + 1))).expect("few flows")
         };
         let flow = *self.flows.get(place).expect("a rank is at most the last");
         if self.random.below(2) == 0 { flow } else { flow.reversed() }
@@ -201,7 +200,7 @@ pub(crate) fn write(path: &Path, amount: Amount) -> Result<u64> {
         record.clear();
         mix.record(number, &mut record);
         writer.write_all(&record)?;
-        bytes += u64::try_from(record.len()).expect("lengths fit 64 bits");
+        bytes += to_u64(record.len());
     }
     let output = writer.into_inner().map_err(std::io::IntoInnerError::into_error);
     output.with_context(|| format!("cannot write {}", path.display()))?.finish()?;

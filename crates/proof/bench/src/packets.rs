@@ -9,6 +9,7 @@ use capture::{FileOptions, FileSource, Next, Source};
 use format::session_row::PieceId;
 use session::PacketView;
 use units::Timestamp;
+use units::number::to_u64;
 use wire::LinkType;
 
 /// Packets of 64 bytes in a piece of 2 MiB: about how often the table sees a new piece.
@@ -93,8 +94,7 @@ impl Packets {
             original_len: place.original_len,
             data: self.bytes.get(place.start..place.end).expect("a place lies in the bytes"),
             piece: PieceId {
-                sequence: u64::try_from(first_piece + number / PIECE_PACKETS)
-                    .expect("lengths fit 64 bits"),
+                sequence: to_u64(first_piece + number / PIECE_PACKETS),
                 sub: 0,
                 column: 0,
             },

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 use serde_json::json;
-use units::number::real;
+use units::number::{real, to_u64};
 
 use crate::outcome::Outcome;
 use crate::pair::Pair;
@@ -135,7 +135,7 @@ fn report(
     };
     let (ours, theirs) = ([0, 3], [1, 2]);
     let [our_rate, their_rate] = [of(ours, |run| run.rate)?, of(theirs, |run| run.rate)?];
-    let gbit = |rate: f64| rate * real(u64::try_from(len).expect("a length")) * 8.0 / 1e9;
+    let gbit = |rate: f64| rate * real(to_u64(len)) * 8.0 / 1e9;
     outcome.line(format!(
         "{len} B, {threads} threads: ours by {via} {:.0} kpps ({:.2} Gbit/s of frames), spread \
          {:.0} %, {:.2} CPU s/M; trafgen {:.0} kpps, spread {:.0} %, {:.2} CPU s/M",

@@ -27,6 +27,7 @@ pub mod scenes;
 mod staged;
 
 pub use staged::*;
+use units::number::to_u64;
 
 /// Bytes of a row, as `device` has it.
 const ROW_SIZE: usize = 4096;
@@ -41,8 +42,4 @@ pub enum Error {
         /// What the system said.
         errno: i32,
     },
-}
-
-fn to_u64(len: usize) -> u64 {
-    u64::try_from(len).expect("lengths fit 64 bits")
 }

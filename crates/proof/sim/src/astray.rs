@@ -2,6 +2,7 @@
 //! of each stripe no more pieces than the parity bears, each time of another member.
 
 use device::{Fault, Operation, ROW_SIZE, Rule};
+use units::number::to_u64;
 
 use crate::faults::Place;
 use crate::history::{History, numbers};
@@ -52,7 +53,7 @@ impl History {
         let fault = distance.map_or(Fault::Lost, |rows| Fault::Misdirected { rows });
         let slot = self.plan.geometry.slot_offset(sequence);
         // Not what an earlier stripe of the slot still has to write.
-        let from = slot + u64::from(first_row) * u64::try_from(ROW_SIZE).expect("4096");
+        let from = slot + u64::from(first_row) * to_u64(ROW_SIZE);
         let piece = from..slot + u64::from(self.plan.geometry.piece_bytes);
         let disk = self.disks.get(member);
         disk.add_rule(Rule::new(fault, WRITES).within(piece).times(1));
@@ -81,7 +82,7 @@ impl History {
         }
         // Until a flush nobody knows which of them are destroyed.
         self.truth.doubt_slot(sequence, member);
-        Some(bytes / u64::try_from(ROW_SIZE).expect("4096"))
+        Some(bytes / to_u64(ROW_SIZE))
     }
 
     /// Behind the call that should have written it: the members that lack their piece.

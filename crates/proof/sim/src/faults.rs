@@ -4,6 +4,7 @@
 use device::{Fault, MUTATIONS, Modelled, Operation, ROW_SIZE, ReadAt, Rule};
 use format::head::StripeId;
 use format::superblock::{SUPERBLOCK_COPIES, Superblock, copy_offset};
+use units::number::to_u64;
 use volume::Reader;
 
 use crate::check::{Look, Scene, Verdict, Violation, broken};
@@ -134,7 +135,7 @@ impl History {
         }
         let disk = self.disks.get(member).clone();
         for Place { row, .. } in places {
-            let in_slot = u64::from(row) * u64::try_from(ROW_SIZE).expect("4096");
+            let in_slot = u64::from(row) * to_u64(ROW_SIZE);
             let mut content = [0; ROW_SIZE];
             if !is_lost && !disk_read(&disk, geometry.slot_offset(other) + in_slot, &mut content) {
                 content.fill(0);
@@ -192,7 +193,7 @@ impl History {
     /// Changes the row for good; false if it was not changed.
     fn damage_at(&mut self, place: Place) -> bool {
         let Place { sequence, row, member } = place;
-        let in_slot = |row: u16| u64::from(row) * u64::try_from(ROW_SIZE).expect("4096");
+        let in_slot = |row: u16| u64::from(row) * to_u64(ROW_SIZE);
         let offset = self.plan.geometry.slot_offset(sequence) + in_slot(row);
         let disk = self.disks.get(member).clone();
         let (mut now, mut other) = ([0; ROW_SIZE], [0; ROW_SIZE]);
@@ -259,7 +260,7 @@ impl History {
             }
             for _ in 0..self.random.below(DAMAGE_MAX) {
                 let rows = u64::from(self.plan.geometry.rows_per_slot());
-                let row = self.random.below(rows) * u64::try_from(ROW_SIZE).expect("4096");
+                let row = self.random.below(rows) * to_u64(ROW_SIZE);
                 let slot = self.random.below(self.plan.geometry.slots);
                 self.strike(&disk, self.plan.geometry.slot_offset(slot) + row);
                 self.counters.add("fault: rows damaged on a bad member", 1);

@@ -5,6 +5,7 @@
 use device::{Modelled, ReadAt};
 use format::geometry::Geometry;
 use format::head::{HEAD_BYTES, Head, HeadKey, StripeId};
+use units::number::to_u64;
 
 use crate::content::RowOf;
 use crate::truth::Fact;
@@ -50,7 +51,7 @@ impl Place<'_> {
     }
 
     fn row(self, disk: &Modelled, row: u16) -> Option<[u8; HEAD_BYTES]> {
-        let in_slot = u64::from(row) * u64::try_from(HEAD_BYTES).expect("4096");
+        let in_slot = u64::from(row) * to_u64(HEAD_BYTES);
         let mut page = [0; HEAD_BYTES];
         let offset = self.geometry.slot_offset(self.id.sequence) + in_slot;
         ReadAt::read_at(disk, offset, &mut page).ok()?;

@@ -1,5 +1,7 @@
 //! A seeded random sequence (`SplitMix64`): one seed is one history.
 
+use units::number::to_u64;
+
 /// The only source of chance in a history.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
@@ -25,7 +27,7 @@ impl Random {
     }
 
     pub(crate) fn index(&mut self, len: usize) -> usize {
-        let len = u64::try_from(len).expect("a length fits 64 bits");
+        let len = to_u64(len);
         usize::try_from(self.below(len)).expect("below a length")
     }
 

@@ -8,6 +8,7 @@ use format::session_row::SessionRow;
 use index::Columns;
 use query::Query;
 use units::Timestamp;
+use units::number::to_u64;
 
 use crate::Error;
 use crate::archive::Archive;
@@ -80,7 +81,7 @@ impl Admitted {
     pub(crate) fn admits(&mut self, row: &SessionRow) -> bool {
         let Some(limit) = self.limit else { return true };
         let identity = Identity::of(row);
-        let count = u64::try_from(self.known.len()).expect("lengths fit 64 bits");
+        let count = to_u64(self.known.len());
         if !self.known.contains(&identity) {
             if count >= limit {
                 self.is_limited = true;
@@ -193,7 +194,7 @@ fn named(
         Ok(goes_on())
     })?;
     notes.add_aside(own);
-    let count = u64::try_from(ids.len()).expect("lengths fit 64 bits");
+    let count = to_u64(ids.len());
     // Segments that overlap have a row twice.
     notes.completeness.unknown_sessions = count.saturating_sub(found);
     Ok(flow.map_continue(|()| Known::new(sessions)))

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use format::session_row::SessionRow;
 use query::Query;
 use units::Timestamp;
+use units::number::to_u64;
 use wire::CommunityId;
 
 use crate::find::{Event, Found, Held, JOIN_IDLE_NS};
@@ -113,7 +114,7 @@ impl<'q> Joiner<'q> {
 
     /// How many sessions are known that are shown or may be.
     pub(crate) fn known(&self) -> u64 {
-        let held = u64::try_from(self.over.len() + self.open.len()).expect("lengths fit 64 bits");
+        let held = to_u64(self.over.len() + self.open.len());
         self.shown.saturating_add(held)
     }
 

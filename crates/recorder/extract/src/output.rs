@@ -13,6 +13,7 @@ use format::pcapng::{
 };
 use format::piece::{InterfaceInPiece, StoredPacket};
 use units::Timestamp;
+use units::number::to_u64;
 use wire::{FiveTuple, LinkType, MADE_HEADER_BYTES_MAX, made_header, network_layer};
 
 use crate::Error;
@@ -134,7 +135,7 @@ impl<'a> Stream<'a> {
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => self.gone = true,
                 other => other.map_err(Error::Output)?,
             }
-            self.bytes += u64::try_from(self.buffer.len()).expect("lengths fit 64 bits");
+            self.bytes += to_u64(self.buffer.len());
             self.buffer = self.hashing.exchange(core::mem::take(&mut self.buffer));
         }
         self.buffer.clear();
@@ -403,7 +404,7 @@ impl<'a> Outputs<'a> {
             // It was left out.
             return Ok(());
         }
-        let len = u64::try_from(encoded.len()).expect("lengths fit 64 bits");
+        let len = to_u64(encoded.len());
         let (packets, bytes) = (self.packets + 1, self.bytes + len);
         self.is_full |= self.limits.packets.is_some_and(|limit| packets > limit)
             || self.limits.bytes.is_some_and(|limit| bytes > limit);

@@ -10,6 +10,7 @@ use format::session_row::PieceId;
 use index::Columns;
 use session::Keyer;
 use units::Timestamp;
+use units::number::to_u64;
 use wire::{Decoded, LinkType, decode_into};
 
 use crate::Error;
@@ -147,7 +148,7 @@ struct Hits {
 
 impl Hits {
     fn add(&mut self, session: Identity) {
-        let count = u64::try_from(self.sessions.len()).expect("lengths fit 64 bits");
+        let count = to_u64(self.sessions.len());
         if self.limit.is_none_or(|limit| count < limit) {
             self.sessions.insert(session);
         } else {
@@ -534,7 +535,7 @@ impl<'a, 't> PacketReader<'a, 't> {
             if withheld {
                 self.withhold(row_read.head(), notes);
             }
-            let bytes = u64::try_from(row_read.len_bytes()).expect("lengths fit 64 bits");
+            let bytes = to_u64(row_read.len_bytes());
             notes.explain.bytes_read += bytes;
             notes.explain.pieces_read += 1;
             notes.completeness.miss(self.matching.done(wanted, false));

@@ -20,6 +20,7 @@ use index::{Columns, Encoded, LeftOut, Segment};
 use indexer::{Closing, Event, Owner, Piece, Rest, RunKind, Setup, Stripe, Taken, Times};
 use session::Config;
 use units::Timestamp;
+use units::number::to_u64;
 
 use crate::Error;
 use crate::archive::{Archive, Part};
@@ -286,7 +287,7 @@ impl<'a> Builder<'a> {
         open.times.add(times);
         (open.last, open.taken) = (id, taken);
         open.packets = open.packets.saturating_add(taken.packets);
-        let bytes = u64::try_from(stripe.body.len()).expect("lengths fit 64 bits");
+        let bytes = to_u64(stripe.body.len());
         open.bytes = open.bytes.saturating_add(bytes);
         notes.explain.packets_seen += taken.packets;
         notes.explain.stripes_indexed += 1;

@@ -13,6 +13,7 @@ use format::geometry::Geometry;
 use format::head::{StripeId, VolumeId};
 use query::Query;
 use units::Clock;
+use units::number::to_u64;
 use volume::Salvaged;
 
 use crate::archive::Archive;
@@ -108,7 +109,7 @@ struct Watched {
 
 impl Watched {
     fn count(&self, len: usize) {
-        let bytes = u64::try_from(len).expect("lengths fit 64 bits");
+        let bytes = to_u64(len);
         self.watch.read_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use format::head::VolumeId;
 use format::session_row::PieceId;
 use units::Timestamp;
+use units::number::to_u64;
 
 use crate::OutputSummary;
 use crate::completeness::Completeness;
@@ -45,7 +46,7 @@ pub struct Asked {
 
 impl Asked {
     pub(crate) fn of(request: &Request<'_>) -> Self {
-        let count = |ids: &SessionIds| u64::try_from(ids.len()).expect("lengths fit 64 bits");
+        let count = |ids: &SessionIds| to_u64(ids.len());
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         Self {
             whole_sessions: request.whole_sessions,
@@ -125,7 +126,7 @@ pub fn verify_extract(
         };
         let bytes = buffer.get(..count).expect("read fills the buffer at most");
         hasher.update(bytes);
-        actual += u64::try_from(count).expect("lengths fit 64 bits");
+        actual += to_u64(count);
     }
     if actual != expected.bytes {
         return Err(VerifyExtractError::Length { expected: expected.bytes, actual });

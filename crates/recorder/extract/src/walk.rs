@@ -6,6 +6,7 @@ use format::checksum::body_crc;
 use format::directory::Gap;
 use format::head::{Head, Kind, StripeId};
 use format::piece::{self, InterfaceInPiece, StoredPacket};
+use units::number::to_u64;
 use units::{Clock, Timestamp};
 use volume::{Reader, StripeInSlot};
 
@@ -141,7 +142,7 @@ pub(crate) fn each_data_stripe(
     read_slots(&archive.reader, places, &mut |read: SlotRead<'_>| {
         let mut found = Vec::new();
         for column in &read.columns {
-            let bytes_read = u64::try_from(column.bytes.len()).expect("lengths fit 64 bits");
+            let bytes_read = to_u64(column.bytes.len());
             notes.explain.bytes_read += bytes_read;
             found.extend(found_in(archive, (read.sequence, column), notes, wanted));
         }

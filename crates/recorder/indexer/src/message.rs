@@ -10,6 +10,7 @@ use format::head::{StripeId, VolumeId};
 use index::LeftOut;
 use session::{Config, Stats};
 use units::Timestamp;
+use units::number::to_u64;
 
 /// Both sides are the same program, unless somebody mixed two.
 pub(crate) const VERSION: u32 = 1;
@@ -447,7 +448,7 @@ fn put_config(out: &mut Out<'_>, config: &Config) {
     out.i64(tcp_linger_ns);
     out.flag(vlan_in_key);
     for most in [session_count_max, head_bytes_max, names_bytes_max, piece_bytes_max] {
-        out.u64(u64::try_from(most).expect("a usize has at most 64 bits"));
+        out.u64(to_u64(most));
     }
 }
 

@@ -17,6 +17,7 @@ use format::piece::packets;
 use host::Heard;
 use stage::Key;
 use units::Timestamp;
+use units::number::to_u64;
 
 use crate::faulty::{Fate, Seen};
 use crate::launch::{Ended, Launch, Line, Process};
@@ -174,7 +175,7 @@ impl Own {
             }
             Some(Request::Close(closing)) => {
                 let file = file_of(&closing);
-                let parquet_bytes = u64::try_from(file.len()).expect("lengths fit 64 bits");
+                let parquet_bytes = to_u64(file.len());
                 let summary = summary_of(&closing);
                 self.answer(&Answer::Segment(SegmentHead { summary, parquet_bytes }), &file);
             }
@@ -217,7 +218,7 @@ impl Own {
             let body = usize::try_from(piece.begin).ok().zip(usize::try_from(piece.end).ok());
             let body = body.and_then(|(begin, end)| held.get(begin..end));
             let walk = packets(body.ok_or(io::Error::other("a piece outside of its memory"))?);
-            taken.packets += u64::try_from(walk.flatten().count()).expect("few packets");
+            taken.packets += to_u64(walk.flatten().count());
         }
         taken.rows = taken.packets;
         Ok(taken)

@@ -11,6 +11,7 @@ use format::session_row::PieceId;
 use index::{Interface, SegmentMeta};
 use session::{Config, PacketView, SessionRow, Table};
 use units::Timestamp;
+use units::number::to_u64;
 
 use crate::message::{Closing, GaveWay, Taken};
 
@@ -112,7 +113,7 @@ impl Run {
             self.unread += after.unread - before.unread;
             taken.gave_way.add(GaveWay::between(&before, &after));
         } else {
-            self.unindexed += u64::try_from(views.by_ref().count()).expect("counts fit 64 bits");
+            self.unindexed += to_u64(views.by_ref().count());
         }
         let Views { walk, times, malformed, .. } = views;
         self.times = times;
@@ -137,7 +138,7 @@ impl Run {
         let new = self.rows.get(self.counted..).unwrap_or_default();
         self.row_bytes += new.iter().map(SessionRow::memory_bytes).sum::<usize>();
         self.counted = self.rows.len();
-        let to_u64 = |count: usize| u64::try_from(count).expect("a usize has at most 64 bits");
+        let to_u64 = |count: usize| to_u64(count);
         (taken.rows, taken.row_bytes) = (to_u64(self.rows.len()), to_u64(self.row_bytes));
     }
 

@@ -18,6 +18,7 @@ use format::head::VolumeId;
 use format::piece::packets;
 use index::Encoded;
 use thiserror::Error;
+use units::number::to_u64;
 
 use crate::encoder::Encoder;
 use crate::message::{
@@ -126,7 +127,7 @@ impl Output {
     fn deliver(&self, file: Result<Encoded, index::Error>) {
         let sent = match file {
             Ok(Encoded { parquet, summary }) => {
-                let parquet_bytes = u64::try_from(parquet.len()).expect("lengths fit 64 bits");
+                let parquet_bytes = to_u64(parquet.len());
                 let head = SegmentHead { summary, parquet_bytes };
                 self.send_with(&Answer::Segment(head), &parquet)
             }

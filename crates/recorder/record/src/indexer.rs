@@ -22,6 +22,7 @@ use index::{Catalog, Encoded, Files, Identity};
 use indexer::{Closing, Death, Event, GaveWay, Owner, Piece, Rest, RunKind, Stripe, Times};
 use stage::{Sender, channel};
 use units::Clock;
+use units::number::to_u64;
 use volume::Reader;
 
 use crate::backlog::{self, Backlog, Stretch};
@@ -778,8 +779,4 @@ impl<'a> Run<'a> {
             is_given_up: false,
         });
     }
-}
-
-fn to_u64(bytes: usize) -> u64 {
-    u64::try_from(bytes).expect("lengths fit 64 bits")
 }

@@ -15,6 +15,7 @@ use format::superblock::Superblock;
 use index::Files;
 use indexer::{GaveWay, Workers};
 use sandbox::Launcher;
+use units::number::to_u64;
 use units::{ByteSize, Sleep};
 use volume::{Candidate, ClockDoubt, MemberAt, Reader, Recovery, Writer, WriterCounters};
 
@@ -391,7 +392,7 @@ fn open_volume(
     let (mut members, reader) = storage.find()?;
     members.retain(|found| !options.without.contains(&found.member));
     let piece_bytes = u64::from(reader.geometry().piece_bytes);
-    let further_queues = u64::try_from(queues - 1).expect("few queues");
+    let further_queues = to_u64(queues - 1);
     let needed_bytes = (COLUMNS_MIN + COLUMNS_PER_QUEUE * further_queues) * piece_bytes;
     let (pool_bytes, pool_line) = pool_bytes(options, reader.superblock());
     if pool_bytes < needed_bytes {

@@ -14,6 +14,7 @@ use device::Pool;
 use format::head::StripeId;
 use index::Files;
 use stage::{Receiver, Sender, channel};
+use units::number::to_u64;
 use units::{Clock, Timestamp};
 use volume::{Patrol, Wanted};
 
@@ -172,11 +173,11 @@ impl Patroller<'_> {
         let Some(sequence) = wanted.first().map(|wanted| wanted.damage.stripe.sequence) else {
             return Ok(true);
         };
-        let found = u64::try_from(wanted.len()).expect("counts in memory fit 64 bits");
+        let found = to_u64(wanted.len());
         self.repair(wanted, ended)?;
         let again = || patrol.look(sequence, status_of(&self.status).acknowledged);
         let left = self.waits.during(Wait::ScrubForMembers, again);
-        let left_count = u64::try_from(left.len()).expect("counts in memory fit 64 bits");
+        let left_count = to_u64(left.len());
         done.repaired += found.saturating_sub(left_count);
         done.left += left_count;
         for left in left {

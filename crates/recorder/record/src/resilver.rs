@@ -13,6 +13,7 @@ use core::time::Duration;
 
 use device::Pool;
 use stage::{Receiver, Sender, channel};
+use units::number::to_u64;
 use volume::{Batch, Resilver};
 
 use crate::returns::Returns;
@@ -146,7 +147,7 @@ impl Resilverer {
             for repair in rows {
                 let (answer, number) = channel(1);
                 let sequence = repair.sequence;
-                bytes += u64::try_from(repair.len).expect("lengths fit 64 bits");
+                bytes += to_u64(repair.len);
                 self.send(Task::Repair { repair, answer })?;
                 match self.waits.during(Wait::ResilverForRing, || number.recv()) {
                     Ok(Ok(number)) => newest = newest.max(number),

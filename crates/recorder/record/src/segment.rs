@@ -6,6 +6,7 @@ use core::mem;
 use format::head::StripeId;
 use index::{Identity, LeftOut};
 use indexer::{Closing, Rest, RunKind, Stripe, Taken, Times};
+use units::number::to_u64;
 
 use crate::late::Left;
 
@@ -117,7 +118,7 @@ impl OpenSegment {
     fn reaches(&mut self, stripe: &Stripe) {
         self.times.add(stripe.times);
         let bytes: usize = stripe.pieces.iter().map(|piece| piece.body.len()).sum();
-        self.bytes = self.bytes.saturating_add(u64::try_from(bytes).expect("lengths fit 64 bits"));
+        self.bytes = self.bytes.saturating_add(to_u64(bytes));
         if stripe.id >= self.last {
             (self.last, self.slot_cid) = (stripe.id, stripe.slot_cid);
         }

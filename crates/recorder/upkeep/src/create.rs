@@ -17,6 +17,7 @@ use guard::{Consent, Overwrite};
 use host::usage::Target;
 use host::{disk, gpt, signature, usage};
 use units::Clock;
+use units::number::to_u64;
 use volume::{Identity, Layout, Usable};
 
 use crate::{Error, Progress};
@@ -190,7 +191,7 @@ fn allow<'a>(path: &'a Path, options: &CreateOptions) -> Result<Allowed<'a>, Err
 fn file_size(path: &Path, options: &CreateOptions) -> Result<u64, Error> {
     let size_bytes =
         options.size_bytes.ok_or_else(|| Error::NoSize { path: path.to_path_buf() })?;
-    Ok(size_bytes - size_bytes % u64::try_from(ROW_SIZE).expect("4096 fits"))
+    Ok(size_bytes - size_bytes % to_u64(ROW_SIZE))
 }
 
 fn allow_device(disk: &Path, options: &CreateOptions) -> Result<(u64, Option<String>), Error> {

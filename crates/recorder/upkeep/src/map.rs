@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use format::geometry::Geometry;
 use format::head::Kind;
 use units::Timestamp;
+use units::number::to_u64;
 use volume::{Look, Reader, Span};
 
 use crate::inspect::{MemberState, member_state};
@@ -178,7 +179,7 @@ impl RingMap {
     fn fill(&mut self, reader: &Reader) {
         let Some(newest) = self.newest else { return };
         let (geometry, tail) = (self.geometry, self.span.map(|span| span.tail));
-        let count = u64::try_from(self.cells.len()).expect("lengths fit 64 bits");
+        let count = to_u64(self.cells.len());
         self.sampled_every = count.div_ceil(SAMPLES).max(1);
         let (head_place, tail_place) =
             (place_of(&geometry, newest), tail.map(|tail| place_of(&geometry, tail)));

@@ -6,11 +6,9 @@ use std::io;
 
 use bytes::Bytes;
 
-use crate::error::{Error, Result};
+use units::number::to_u64;
 
-pub(crate) fn to_u64(len: usize) -> u64 {
-    u64::try_from(len).expect("lengths fit 64 bits")
-}
+use crate::error::{Error, Result};
 
 /// A file that can be read anywhere. What was opened stays readable when its name goes away.
 pub trait Content: Send + Sync + Debug {
@@ -67,7 +65,7 @@ impl Source {
 
     pub(crate) fn read(&self, offset: u64, len: usize) -> Result<Bytes> {
         let bytes = self.content.read(offset, len).map_err(Error::Content)?;
-        let count = u64::try_from(len).expect("lengths fit 64 bits");
+        let count = to_u64(len);
         self.read_bytes.fetch_add(count, Ordering::Relaxed);
         Ok(bytes)
     }

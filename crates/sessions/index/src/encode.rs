@@ -17,6 +17,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, TypePtr};
 use units::Timestamp;
+use units::number::to_u64;
 
 use crate::columns::{Access, COLUMNS, Column, Layout, Presence, TIME_COLUMNS, Width};
 use crate::error::Result;
@@ -50,7 +51,7 @@ impl Encoded {
     /// where the ring has it.
     pub fn entry(&self, index: Option<(StripeId, u16)>) -> SegmentEntry {
         let (index, parts) = index.unwrap_or_default();
-        let bytes = u64::try_from(self.parquet.len()).expect("lengths fit 64 bits");
+        let bytes = to_u64(self.parquet.len());
         SegmentEntry { summary: self.summary, index, parts, bytes }
     }
 }
@@ -164,7 +165,7 @@ impl GroupEncoder {
         file.append_key_value_metadata(KeyValue::new(KEY.to_owned(), meta.to_text()));
         let metadata = file.finish()?;
         let parquet = filter::insert(mem::take(file.inner_mut()), &metadata, &meta, &keys);
-        let sessions = u64::try_from(rows).expect("lengths fit 64 bits");
+        let sessions = to_u64(rows);
         Ok(Encoded { parquet, summary: meta.summary(sessions) })
     }
 }

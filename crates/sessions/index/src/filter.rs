@@ -16,9 +16,10 @@ use format::head::{StripeId, VolumeId};
 use format::session_row::SessionRow;
 use parquet::file::FOOTER_SIZE;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use units::number::to_u64;
 use wire::{Address, CommunityId};
 
-use crate::content::{Source, to_u64};
+use crate::content::Source;
 use crate::error::{Error, Result};
 use crate::meta::SegmentMeta;
 

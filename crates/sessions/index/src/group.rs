@@ -13,8 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use format::checksum::crc32c;
 use format::head::{StripeId, VolumeId};
+use units::number::to_u64;
 
-use crate::content::{Source, to_u64};
+use crate::content::Source;
 use crate::error::{Error, Result};
 use crate::file_name::{FileName, Identity};
 use crate::files::Files;

@@ -26,13 +26,14 @@ use parquet::arrow::arrow_reader::{
 use parquet::file::metadata::{ParquetMetaData, ParquetStatisticsPolicy, RowGroupMetaData};
 use parquet::file::statistics::Statistics;
 use units::Timestamp;
+use units::number::to_u64;
 
 use crate::chunks::Chunks;
 use crate::columns::{
     ADDRESS_COLUMNS, Access, COLUMNS, Column, NO_SPAN, Presence, TIME_COLUMNS, Width, blank,
     is_in_version,
 };
-use crate::content::{Content, Source, to_u64};
+use crate::content::{Content, Source};
 use crate::error::{Error, Result};
 use crate::filter::{Filter, Needed, Trailer};
 use crate::meta::{Interface, KEY, SegmentMeta};
@@ -351,7 +352,7 @@ impl Segment {
                 return Err(Error::Column { column: name });
             };
             if let Some(at) = fill(&mut slices, column, array)? {
-                let row = first_row + u64::try_from(at).expect("a batch has few rows");
+                let row = first_row + to_u64(at);
                 return Err(Error::Value { column: name, row });
             }
             if name == INTERFACE {

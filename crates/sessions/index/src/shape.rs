@@ -9,7 +9,8 @@ use parquet::basic::{Compression, Type};
 use parquet::file::FOOTER_SIZE;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
-use crate::content::to_u64;
+use units::number::to_u64;
+
 use crate::encode::GROUP_ROWS;
 use crate::error::{Error, Result};
 use crate::page::{DELTA_BINARY_PACKED, PLAIN, PLAIN_DICTIONARY, Pages, RLE, RLE_DICTIONARY};

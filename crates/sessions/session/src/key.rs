@@ -9,6 +9,7 @@ use core::hash::{Hash, Hasher};
 
 use format::session_row::SessionRow;
 use units::Timestamp;
+use units::number::to_u64;
 use wire::{Address, Decoded, FiveTuple, Protocol};
 
 use crate::siphash::SipHasher;
@@ -230,7 +231,7 @@ impl Keyer {
         let [low, high] = [fragment.id & 0xffff, fragment.id >> 16];
         key.vlan = [low, high].map(|half| u16::try_from(half).expect("16 bits"));
         let hash = key.hashed(&self.hasher);
-        let count = u64::try_from(DATAGRAM_COUNT).expect("a small constant");
+        let count = to_u64(DATAGRAM_COUNT);
         let place = usize::try_from(hash % count).expect("below a small constant");
         let slot = self.datagrams.get_mut(place).expect("the remainder is below the length");
         if fragment.offset == 0 {

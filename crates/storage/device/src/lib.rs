@@ -41,6 +41,8 @@ mod watched;
 use core::fmt;
 use core::time::Duration;
 
+use units::number::to_u64;
+
 pub use beside::side_by_side;
 pub use bounded::{Bounded, ReadBudget};
 pub use create::{CreateOptions, create_file, remove_file};
@@ -290,11 +292,6 @@ fn assert_range(offset: u64, len: usize, size: u64) {
         offset.checked_add(len).is_some_and(|end| end <= size),
         "{len} bytes at {offset} lie within {size}"
     );
-}
-
-/// Lossless on every target this builds for.
-fn to_u64(value: usize) -> u64 {
-    u64::try_from(value).expect("usize has at most 64 bits")
 }
 
 /// For values that were bounded by a length in memory before.

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 use crc_fast::{CrcAlgorithm, Digest, checksum};
 use units::Timestamp;
+use units::number::to_u64;
 
 use crate::head::{SEQUENCE_MAX, StripeId};
 
@@ -538,10 +539,6 @@ fn part_checksum(stretches: [&[u8]; 3]) -> u64 {
         digest.update(stretch);
     }
     digest.finalize()
-}
-
-fn to_u64(len: usize) -> u64 {
-    u64::try_from(len).expect("lengths in memory fit 64 bits")
 }
 
 fn to_usize(len: u32) -> usize {

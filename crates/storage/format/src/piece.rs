@@ -9,6 +9,7 @@
 //! capacity; so finishing cannot fail.
 
 use units::Timestamp;
+use units::number::to_u64;
 use wire::LinkType;
 
 use crate::directory::{Gap, GapCause};
@@ -300,7 +301,7 @@ impl PieceBuilder {
         self.interfaces.get_mut(local).expect("described before its packets").packets += 1;
         let contents = &mut self.contents;
         contents.packets += 1;
-        contents.captured_bytes += u64::try_from(captured).expect("lengths fit 64 bits");
+        contents.captured_bytes += to_u64(captured);
         contents.time_min = contents.time_min.min(timestamp);
         contents.time_max = contents.time_max.max(timestamp);
     }

@@ -7,6 +7,7 @@ use device::{Device, ROW_SIZE, ReadAt};
 use format::superblock::{SUPERBLOCK_COPIES, Superblock, SuperblockError, copy_offset};
 use host::{signature, usage};
 use units::Random;
+use units::number::to_u64;
 
 use crate::{Content, Refusal};
 
@@ -101,10 +102,6 @@ pub fn stamp_ends(writer: &mut dyn Device) -> Result<(), device::Error> {
     writer.write_at(0, &row)?;
     writer.write_at(writer.size_bytes() - to_u64(ROW_SIZE), &row)?;
     writer.flush()
-}
-
-fn to_u64(value: usize) -> u64 {
-    u64::try_from(value).expect("usize has at most 64 bits")
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 use device::Buffer;
 use format::checksum::body_crc;
 use format::head::{HEAD_BYTES, Head, PieceHead, StripeHead, StripeId};
+use units::number::to_u64;
 
 use crate::heads::{Heads, bad_rows, has_trailer};
 use crate::membership::Membership;
@@ -55,7 +56,7 @@ impl SlotBytes {
     pub(crate) fn total_len(&self) -> u64 {
         let lens = self.members.iter().map(Vec::len);
         let lens = lens.chain(self.buffers.iter().flatten().map(|buffer| buffer.len()));
-        u64::try_from(lens.sum::<usize>()).expect("lengths fit 64 bits")
+        to_u64(lens.sum::<usize>())
     }
 
     /// The bytes of one member.

@@ -31,6 +31,7 @@ use format::head::{HEAD_BYTES, Kind, StripeHead, StripeId, Totals};
 use format::recorded::Recorded;
 use format::superblock::Superblock;
 use parity::Codec;
+use units::number::to_u64;
 use units::{Clock, Timestamp};
 
 use crate::member_writer::MemberWriter;
@@ -318,7 +319,7 @@ impl Writer {
     pub fn has_room_in_window(&self) -> bool {
         let window = self.window_of_stripes();
         let reach = self.next.sequence - self.acknowledged.sequence;
-        let in_flight = u64::try_from(self.in_flight.len()).expect("at most W");
+        let in_flight = to_u64(self.in_flight.len());
         let is_discarded = |slots: &Range<u64>| slots.contains(&self.next.sequence);
         in_flight < window
             && reach <= window
@@ -405,7 +406,7 @@ impl Writer {
             if let Some(writer) = self.writers.get_mut(member) {
                 let data = (shared.clone(), len);
                 writer.submit((number, 0), offset, data, clock.boottime_ns());
-                self.counters.bytes += u64::try_from(len).expect("lengths fit 64 bits");
+                self.counters.bytes += to_u64(len);
             }
             if column < stripe.geometry.data_columns {
                 data.push(shared);

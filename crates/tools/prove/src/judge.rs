@@ -3,6 +3,7 @@
 use core::fmt;
 use core::ops::Range;
 
+use units::number::to_u64;
 use wire::stamped;
 
 use crate::account::{Account, Drops};
@@ -189,7 +190,7 @@ impl Numbers {
     fn gaps(&self, other: &Self, most: usize) -> Vec<Range<u64>> {
         let mut gaps: Vec<Range<u64>> = Vec::new();
         let is_full = |(at, (one, other)): (usize, (&u64, &u64))| {
-            ((one | other) != u64::MAX).then(|| u64::try_from(at).expect("lengths fit"))
+            ((one | other) != u64::MAX).then(|| to_u64(at))
         };
         let words = self.words.iter().zip(&other.words).enumerate().filter_map(is_full);
         for number in words.flat_map(|word| word * WORD_BITS..(word + 1) * WORD_BITS) {

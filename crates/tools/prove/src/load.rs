@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use capture::{FrameLimits, Next, Packet, Source};
 use units::Random;
+use units::number::to_u64;
 use wire::{FiveTuple, LinkType, STAMP_BYTES, decode, stamp};
 
 /// Frames of a round that is made, at least: enough for a mix of sizes, and few enough for the
@@ -141,7 +142,7 @@ impl Load {
 
     /// Frames of a round.
     pub fn round(&self) -> u64 {
-        u64::try_from(self.frames.len()).expect("lengths fit 64 bits")
+        to_u64(self.frames.len())
     }
 
     /// Packets that have so many bits of frames.

@@ -10,6 +10,7 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 
 use capture::{FrameLimits, Outlet, Source};
 use units::Sleep;
+use units::number::to_u64;
 use wire::LinkType;
 
 use crate::frames::Chunk;
@@ -225,7 +226,7 @@ impl<'a> Job<'a> {
                 (works.collect(), Feed::Whole(read))
             }
             Loaded::Part { chunks: first, reader } => {
-                let count = u64::try_from(first.len()).expect("lengths fit 64 bits");
+                let count = to_u64(first.len());
                 let ahead = self.options.memory_bytes / CHUNK_BYTES / count;
                 let ahead = usize::try_from(ahead.clamp(AHEAD_MIN, AHEAD_MAX)).expect("a few");
                 let queues = first.iter().map(|_| sync_channel(ahead));

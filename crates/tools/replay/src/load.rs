@@ -2,6 +2,8 @@
 
 use core::num::NonZeroU64;
 
+use units::number::to_u64;
+
 use crate::frames::Chunk;
 use crate::job::{Error, Input, Options, Tell};
 use crate::reader::{Reader, Rules, Step};
@@ -46,7 +48,7 @@ pub(crate) fn load(
     let mut size: u64 = 0;
     loop {
         let mut keep = |number: usize, chunk: Chunk| {
-            size += u64::try_from(chunk.size()).expect("sizes fit 64 bits");
+            size += to_u64(chunk.size());
             chunks.get_mut(number).expect("the number is that of a sender").push(chunk);
         };
         match reader.step(&mut keep) {

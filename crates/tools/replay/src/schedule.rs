@@ -3,6 +3,7 @@
 //! A place is counted in the unit of the pace (nanoseconds of the capture, bits, packets) and
 //! turned into a time only at the end, so that no rounding adds up over loops.
 
+use units::number::to_u64;
 use units::{NANOS_PER_SECOND, Timestamp};
 
 /// How fast packets go.
@@ -78,7 +79,7 @@ impl Schedule {
             Pace::Packets { .. } | Pace::Top => self.packets,
         };
         self.packets += 1;
-        self.bits += u64::try_from(len).expect("lengths fit 64 bits") * 8;
+        self.bits += to_u64(len) * 8;
         place
     }
 

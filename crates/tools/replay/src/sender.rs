@@ -5,6 +5,7 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use capture::{Error, Outlet};
+use units::number::to_u64;
 use units::{NANOS_PER_SECOND, Sleep};
 
 use crate::frames::Chunk;
@@ -219,13 +220,13 @@ impl<'a> Sender<'a> {
         let tally = &mut self.tally;
         let mut bytes = 0;
         for due in sent {
-            bytes += u64::try_from(due.frame.len()).expect("lengths fit 64 bits");
+            bytes += to_u64(due.frame.len());
             if let Some(time_ns) = due.time_ns {
                 // Never early: a packet is offered when its time has come.
                 tally.lateness.add(u64::try_from(since_start - time_ns).unwrap_or(0));
             }
         }
-        let packets = u64::try_from(sent.len()).expect("lengths fit 64 bits");
+        let packets = to_u64(sent.len());
         tally.packets += packets;
         tally.bytes += bytes;
         if let Some((_, last)) = &mut tally.span_ns {

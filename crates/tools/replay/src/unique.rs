@@ -9,6 +9,7 @@
 //! Checksums are updated by the difference (RFC 1624, equation 3): what was right stays right, and
 //! what was wrong in the capture stays wrong. Addresses inside of payloads, tunnels and ARP stay.
 
+use units::number::to_u64;
 use wire::ChecksumChange;
 
 use crate::headers::{ip_header, number};
@@ -117,7 +118,7 @@ pub(crate) fn place_of(frame: &[u8], count: usize) -> usize {
     let add = |sum: u64, (at, &byte): (usize, &u8)| sum + (u64::from(byte) << (at % 8 * 8 % 56));
     let sum = |address: &[u8]| address.iter().enumerate().fold(0_u64, add);
     let mixed = (sum(one) ^ sum(other)).wrapping_mul(STEP) >> 32;
-    let count = u64::try_from(count).expect("counts fit 64 bits");
+    let count = to_u64(count);
     usize::try_from(mixed % count.max(1)).expect("below a count of memory")
 }
 

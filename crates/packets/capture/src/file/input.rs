@@ -6,6 +6,7 @@ use std::mem;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use units::number::to_u64;
 
 use super::unpack::{Compression, Unpacked};
 
@@ -84,7 +85,7 @@ impl Input {
     pub(super) fn consume(&mut self, len: usize) {
         assert!(len <= self.end - self.start, "only what is buffered can be consumed");
         self.start += len;
-        self.offset += u64::try_from(len).expect("memory is smaller than 2^64 bytes");
+        self.offset += to_u64(len);
     }
 
     /// Reads once, as much as there is room for; makes room for `needed` bytes from the first

@@ -37,6 +37,7 @@ use crate::{Batch, Counters, Error, Interface, Next, Source};
 use port::Port;
 use ring::{Cursor, KernelRing, RingPacket};
 use socket::PacketSocket;
+use units::number::to_u64;
 
 pub use sender::FrameSender;
 pub use transmit::{FrameLimits, Outlet, Transmitter, Unfit};
@@ -435,7 +436,7 @@ impl Queue {
         let packets = self.cursor.next_packets(self.ring.lent_block());
         records.extend(packets.map(|packet| frames.record(packet)));
         self.port.see_longest(records.iter().map(|record| record.original_len).max());
-        let count = u64::try_from(records.len()).expect("a block holds few packets");
+        let count = to_u64(records.len());
         self.counters.delivered += count;
     }
 

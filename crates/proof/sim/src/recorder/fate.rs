@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use device::{Crash, Fault, MUTATIONS, Rule, Timeline};
 use record::Control;
+use units::number::to_u64;
 use volume::{Error, Opener, Reader, mount};
 
 use crate::check::{Verdict, broken};
@@ -205,7 +206,7 @@ impl Fate {
         // Members come and go while it opens and reads.
         if let Ok(reader) = Reader::open(devices) {
             let shown = read_all(&reader)?;
-            let count = u64::try_from(shown.packets.len()).expect("few packets");
+            let count = to_u64(shown.packets.len());
             self.counters.add("recorder: packets read beside recording", count);
         }
         Ok(())

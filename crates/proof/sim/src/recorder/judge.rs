@@ -6,6 +6,7 @@ use format::directory::{Gap, SegmentEntry};
 use format::head::{Kind, StripeId};
 use format::piece::packets;
 use units::Timestamp;
+use units::number::to_u64;
 use volume::{Error, Reader};
 
 use crate::check::{Verdict, broken};
@@ -126,7 +127,7 @@ pub(crate) fn check_promise(
     let owed = offered.iter().take(first).skip(skip);
     let missing: Vec<u64> =
         owed.filter(|it| !found.packets.contains_key(&it.number)).map(|it| it.number).collect();
-    let count = u64::try_from(missing.len()).expect("few packets");
+    let count = to_u64(missing.len());
     if count > dropped {
         let first = missing.first();
         return broken(format!(

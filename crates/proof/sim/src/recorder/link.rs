@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use capture::{Counters, Error, Interface, MadePackets, Next, Source};
 use device::Timeline;
+use units::number::to_u64;
 use units::{Clock, Sleep, Timestamp};
 use wire::LinkType;
 
@@ -136,7 +137,7 @@ impl Link {
             state.next += 1;
             state.next_ns = at_ns.saturating_add_unsigned(state.gap_ns);
             self.received += 1;
-            if u64::try_from(self.waiting.len()).expect("few") < RING {
+            if to_u64(self.waiting.len()) < RING {
                 self.waiting.push((number, at_ns));
             } else {
                 state.kernel_drops += 1;
@@ -190,7 +191,7 @@ impl Source for Link {
 
     fn counters(&mut self) -> Vec<Counters> {
         let kernel_drops = self.wire.lock().kernel_drops;
-        let waiting = u64::try_from(self.waiting.len()).expect("few");
+        let waiting = to_u64(self.waiting.len());
         let delivered = self.received - kernel_drops - waiting;
         let received = self.received;
         vec![Counters { received, delivered, kernel_drops, ..Counters::default() }]

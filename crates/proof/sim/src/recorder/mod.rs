@@ -44,6 +44,7 @@ use link::{Link, Offered, Wire};
 use rack::{Rack, place};
 use statement::Statements;
 use turns::Turns;
+use units::number::to_u64;
 
 /// Longest time that the end of a recording may take: disks hang for a minute at most.
 const END_NS: i64 = 600_000_000_000;
@@ -509,7 +510,7 @@ impl Course {
     }
 
     fn count(&mut self, found: &Found) {
-        let packets = u64::try_from(found.packets.len()).expect("few packets");
+        let packets = to_u64(found.packets.len());
         self.note(packets);
         self.counters.add("recorder: packets found", packets);
         self.counters.add("recorder: segments found", found.segments);
@@ -556,7 +557,7 @@ impl Course {
     fn judge_report(&mut self, report: &Report, start: u64, found: &Found) -> Verdict {
         let handed = self.wire.offered();
         let total = &report.total;
-        let count = u64::try_from(handed.len()).expect("few packets");
+        let count = to_u64(handed.len());
         if total.stored + total.writer_drops != count {
             return broken(format!("LOST: {count} packets were handed over: {total:?}"));
         }

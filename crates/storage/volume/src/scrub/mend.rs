@@ -7,6 +7,7 @@
 use device::Device;
 use format::geometry::ROW_BYTES;
 use format::head::{HEAD_BYTES, Head};
+use units::number::to_u64;
 
 use super::Outcome;
 use crate::repair::rebuild;
@@ -129,8 +130,4 @@ impl Mend {
         }
         Ok(())
     }
-}
-
-fn to_u64(len: usize) -> u64 {
-    u64::try_from(len).expect("lengths fit 64 bits")
 }

@@ -8,6 +8,7 @@
 //! and a member that made it wait long is told nothing for a minute.
 
 use units::Clock;
+use units::number::to_u64;
 
 use super::Writer;
 use crate::Error;
@@ -74,7 +75,7 @@ impl Writer {
             geometry.slot_offset(*sequence) == offset + place * piece_bytes
         };
         let together = (0..).zip(first..end).take_while(is_behind).count();
-        let together = u64::try_from(together).expect("at most W");
+        let together = to_u64(together);
         let len = together * piece_bytes;
         self.discarded_through = first + together - 1;
         self.counters.discarded_bytes +=

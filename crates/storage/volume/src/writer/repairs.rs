@@ -10,6 +10,7 @@ use device::Shared;
 use format::geometry::ROW_BYTES;
 use format::head::StripeId;
 use units::Clock;
+use units::number::to_u64;
 
 use super::Writer;
 use crate::Error;
@@ -59,7 +60,7 @@ impl Writer {
         let (number, member) = (self.number(), seat.member);
         let writer = self.writers.get_mut(member).ok_or(Error::Absent { member })?;
         writer.submit((number, 0), offset, (data, len), clock.boottime_ns());
-        self.counters.repaired_bytes += u64::try_from(len).expect("lengths fit 64 bits");
+        self.counters.repaired_bytes += to_u64(len);
         Ok(number)
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use device::{Completion, Device, Pool, ROW_SIZE, Read, ReadAt};
 use units::Random;
-use units::number::{between, real, real_usize};
+use units::number::{between, real, real_usize, to_u64};
 
 use super::{Figure, Slice, per_second};
 use crate::error::Error;
@@ -181,9 +181,4 @@ fn filled(count: usize, size: usize, random: &mut Random) -> Result<Pool, device
     }
     drop(buffers);
     Ok(pool)
-}
-
-/// Lossless on every target this builds for.
-fn to_u64(value: usize) -> u64 {
-    u64::try_from(value).expect("usize has at most 64 bits")
 }

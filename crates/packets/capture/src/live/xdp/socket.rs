@@ -18,6 +18,7 @@ use rustix::net::xdp::{
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with,
 };
+use units::number::to_u64;
 
 use super::ring::{FromKernel, ToKernel};
 use super::umem::Umem;
@@ -99,7 +100,7 @@ impl Receiver {
         let fill = unsafe { ToKernel::map(fd, XDP_UMEM_PGOFF_FILL_RING, places.fr, room) }?;
         let packets = FromKernel::map(fd, XDP_PGOFF_RX_RING, places.rx, chunks)?;
         let mut receiver = Self { fill, packets, socket, umem };
-        let chunk_bytes = u64::try_from(receiver.umem.chunk_bytes()).expect("chunks are small");
+        let chunk_bytes = to_u64(receiver.umem.chunk_bytes());
         (0..u64::from(chunks)).for_each(|number| receiver.lend(number * chunk_bytes));
         receiver.fill.publish();
         bind_to(&receiver.socket, binding)?;
@@ -266,7 +267,7 @@ impl Sender {
         let address = self.done.take()?;
         let taken = self.umem.take(address, 0);
         assert!(taken.is_some(), "the kernel gives back chunks that it was given");
-        let chunk = u64::try_from(self.umem.chunk_bytes()).expect("chunks are small");
+        let chunk = to_u64(self.umem.chunk_bytes());
         Some(address - address % chunk)
     }
 
@@ -285,7 +286,7 @@ impl AsFd for Sender {
 fn new_socket(umem: &Umem) -> io::Result<OwnedFd> {
     let (family, kind) = (AddressFamily::XDP, SocketType::RAW);
     let socket = socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
-    let number = |value: usize| u64::try_from(value).expect("sizes have at most 64 bits");
+    let number = |value: usize| to_u64(value);
     let request = XdpUmemReg {
         addr: umem.address(),
         len: number(umem.chunks_len()),

@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::xdp::XdpDescOptions;
 use rustix::time::ClockId;
+use units::number::to_u64;
 
 use super::now_ns;
 use super::socket::{Binding, CHUNKS, CopyMode, Sender};
@@ -75,7 +76,7 @@ impl XdpTransmitter {
                 _ => Error::System { name, operation: "binding an AF_XDP socket", source },
             }
         })?;
-        let chunk = u64::try_from(chunk_bytes).expect("chunks are small");
+        let chunk = to_u64(chunk_bytes);
         Ok(Self {
             sender,
             link,
