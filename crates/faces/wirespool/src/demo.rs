@@ -64,7 +64,7 @@ struct Demo {
 pub(crate) fn run(flags: &Flags) -> Outcome {
     let stop = StopFlag::install()?;
     let temporary = match &flags.keep {
-        Some(path) if host::usage::target(path)? != host::usage::Target::Absent => {
+        Some(path) if host::target(path)? != host::Target::Absent => {
             bail!("{} exists already; name a new directory", view::path(path));
         }
         Some(path) => {

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use ::extract::{ExtractReport, Options, Request, SessionStart, Target};
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use host::{Output, OutputFolder, StopFlag, SystemClock, usage};
+use host::{Output, OutputFolder, StopFlag, SystemClock};
 use wire::LinkType;
 
 use crate::evidence;
@@ -119,7 +119,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     }
     let files = file.filter(|_| flags.split.is_none());
     for path in files.iter().chain(&manifest).filter(|_| !flags.force) {
-        if matches!(usage::target(path)?, usage::Target::File { .. }) {
+        if matches!(host::target(path)?, host::Target::File { .. }) {
             bail!("{} exists already; --force replaces it", view::path(path));
         }
     }

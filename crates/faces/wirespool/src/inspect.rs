@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::Args;
-use host::{Output, usage};
+use host::Output;
 
 use crate::failure::{Outcome, Verdict};
 use crate::stdout;
@@ -43,7 +43,7 @@ pub(crate) struct Flags {
 }
 
 fn write_drawing(file: &Path, drawing: &str, flags: &Flags) -> anyhow::Result<()> {
-    if !flags.force && matches!(usage::target(file)?, usage::Target::File { .. }) {
+    if !flags.force && matches!(host::target(file)?, host::Target::File { .. }) {
         bail!("{} exists already; --force replaces it", view::path(file));
     }
     Ok(Output::create(file, flags.force)?.finish_with(drawing.as_bytes())?)

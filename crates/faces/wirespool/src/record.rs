@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use ::record::{Discard, Input, MaxAge, Options, Queues, Settled, SlowLimit, Way};
 use capture::Timestamps;
 use clap::Args;
-use host::{StopFlag, SystemClock, usage};
+use host::{StopFlag, SystemClock};
 use session::Config;
 
 use crate::arguments::{self, Cpus, cpus};
@@ -413,8 +413,8 @@ fn standing(
 /// Size of the input, where that is known.
 fn input_bytes(input: &Input) -> Option<u64> {
     let Input::Files(paths) = input else { return None };
-    let sizes = paths.iter().map(|path| match usage::target(path) {
-        Ok(usage::Target::File { size_bytes }) => Some(size_bytes),
+    let sizes = paths.iter().map(|path| match host::target(path) {
+        Ok(host::Target::File { size_bytes }) => Some(size_bytes),
         _ => None,
     });
     sizes.sum()

@@ -12,8 +12,9 @@ use anyhow::{Context, bail};
 use capture::{LiveOptions, LiveSource, Source as _};
 use clap::Args;
 use host::network::{Enclosure, Way, interfaces};
+use host::processes::has_process;
 use host::sockets::{Namespace, Owner, Owners, endpoints, family};
-use host::{Launch, Output, StopFlag, SystemClock, User, has_process, not_started, read_text};
+use host::{Launch, Output, StopFlag, SystemClock, User, not_started, read_text};
 use units::ByteSize;
 
 use crate::failure::{Outcome, Usage, Verdict};

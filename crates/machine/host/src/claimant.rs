@@ -1,13 +1,11 @@
 //! This process as another one can recognize it, and whether such a process is gone.
 
 use std::fs;
-use std::path::Path;
 
-use format::claim::{Claimant, INTERVAL_MS, INTERVAL_ROTATING_MS, machine_of};
+use format::claim::{Claimant, machine_of};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-use crate::disk::{self, Layer};
 use crate::processes::Stat;
 
 /// What this machine calls itself.
@@ -38,14 +36,6 @@ fn machine() -> Option<[u8; 16]> {
     let installation = read("/etc/machine-id").filter(|text| text.len() >= 32)?;
     let board = read("/sys/class/dmi/id/product_uuid").filter(|text| text.len() >= 32)?;
     Some(machine_of(&[&installation, &board]))
-}
-
-/// How often a writer on these disks or files renews its claim, in milliseconds. One disk with
-/// platters counts for all. Such disks are SCSI's and its like; what virtual ones say is no use.
-pub fn claim_interval_ms<'a>(members: impl IntoIterator<Item = &'a Path>) -> u32 {
-    let has_platters = |layer: &Layer| layer.is_rotational && layer.name.starts_with("sd");
-    let rotates = |path| disk::layers(path).is_ok_and(|layers| layers.iter().any(has_platters));
-    if members.into_iter().any(rotates) { INTERVAL_ROTATING_MS } else { INTERVAL_MS }
 }
 
 /// Whether a process is known to be gone: that of an earlier running of this machine is. Not so of

@@ -18,7 +18,8 @@ use units::Clock as _;
 use crate::SystemClock;
 
 pub use client::{ask, control_sockets};
-pub(crate) use place::{SYSTEM, make_system_folder, own_folders};
+pub(crate) use place::own_folders;
+pub use place::{SYSTEM_FOLDER, make_system_folder};
 pub use server::ControlSocket;
 pub(crate) use server::read_any_question;
 

@@ -3,12 +3,14 @@
 use std::fs;
 use std::path::Path;
 
+use format::claim::{INTERVAL_MS, INTERVAL_ROTATING_MS};
 use rustix::fs::{FileType, stat};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::drive::{self, Drive};
-use crate::usage::{children, name_of, sysfs, sysfs_of};
+use crate::listing::children;
+use crate::usage::{name_of, sysfs, sysfs_of};
 
 /// A disk as its request queue in sysfs describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +90,14 @@ pub fn layers_with_drives(path: &Path) -> Result<Vec<Layer>, Error> {
         layer.drive = drive::of(disk, &Path::new("/dev").join(name_of(disk)));
     }
     Ok(layers)
+}
+
+/// How often a writer on these disks or files renews its claim, in milliseconds. One disk with
+/// platters counts for all. Such disks are SCSI's and its like; what virtual ones say is no use.
+pub fn claim_interval_ms<'a>(members: impl IntoIterator<Item = &'a Path>) -> u32 {
+    let has_platters = |layer: &Layer| layer.is_rotational && layer.name.starts_with("sd");
+    let rotates = |path| layers(path).is_ok_and(|layers| layers.iter().any(has_platters));
+    if members.into_iter().any(rotates) { INTERVAL_ROTATING_MS } else { INTERVAL_MS }
 }
 
 /// Which device a node is of: its number, and which disk it is in it.

@@ -20,7 +20,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::usage::children;
+use crate::listing::children;
 
 /// What a drive tells.
 #[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]

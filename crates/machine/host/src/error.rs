@@ -107,15 +107,13 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn path(
-        operation: &'static str,
-        path: &Path,
-        source: impl Into<std::io::Error>,
-    ) -> Self {
+    /// Of a call on a path.
+    pub fn path(operation: &'static str, path: &Path, source: impl Into<std::io::Error>) -> Self {
         Self::Path { operation, path: path.to_path_buf(), source: source.into() }
     }
 
-    pub(crate) fn system(operation: &'static str, source: impl Into<std::io::Error>) -> Self {
+    /// Of a call without one.
+    pub fn system(operation: &'static str, source: impl Into<std::io::Error>) -> Self {
         Self::System { operation, source: source.into() }
     }
 }

@@ -17,7 +17,8 @@ use rustix::fs::{FileType, SeekFrom, ioctl_blksszget, seek, stat};
 use rustix::io::Errno;
 use rustix::ioctl::{NoArg, Setter, ioctl, opcode};
 
-use crate::usage::{children, name_of, sysfs};
+use crate::listing::children;
+use crate::usage::{name_of, sysfs};
 use crate::{Error, SystemClock};
 use units::Clock;
 

@@ -6,11 +6,13 @@
 //! Not here: reading and writing of members (`device`) and of packets (`capture`). Nothing here
 //! decides; `upkeep` refuses a target by what this room finds.
 
+mod affinity;
 mod cached;
 mod caches;
 mod claimant;
 mod clock;
 mod control;
+mod device_number;
 mod directory;
 pub mod disk;
 mod draft;
@@ -24,6 +26,7 @@ pub mod io;
 mod launch;
 mod listing;
 pub mod loopback;
+pub mod native;
 mod near;
 mod netlink;
 pub mod network;
@@ -35,7 +38,7 @@ mod pipe;
 mod piped;
 mod private;
 mod process;
-mod processes;
+pub mod processes;
 mod processor_counters;
 mod processors;
 mod program;
@@ -49,6 +52,7 @@ mod spared;
 pub mod symbols;
 mod tail;
 mod takes;
+mod target;
 mod temporary;
 mod threads;
 mod timed;
@@ -59,17 +63,19 @@ pub mod usage;
 mod user;
 mod zone;
 
+pub use affinity::{allowed_cpus, keep_thread_on, node_of_processor, pin_thread};
 pub use cached::{cached_share, page_bytes};
 pub use caches::{CachedVolume, index_folder, open_index};
-pub use claimant::{claim_interval_ms, claimant, host_name, is_gone};
+pub use claimant::{claimant, host_name, is_gone};
 pub use clock::SystemClock;
-pub use control::{ControlSocket, ask, control_sockets};
+pub use control::{ControlSocket, SYSTEM_FOLDER, ask, control_sockets, make_system_folder};
+pub use device_number::DeviceNumber;
 pub use directory::{Directory, OpenFile, default_cache_directory};
 pub use duplex::{Duplex, Heard};
 pub use error::Error;
 pub use install::{install_link, wireshark_folders};
 pub use launch::{Launch, Launched, not_started};
-pub use listing::{files_in, read_text};
+pub use listing::{children, files_in, read_text};
 pub use near::MemoryNear;
 pub use nic::{DirectionCounters, LinkCounters, link_counters, receive_queue_count};
 pub use notice::log_warning;
@@ -81,17 +87,14 @@ pub use process::{
     CpuTime, cpu_time, keep_freed_memory, memlock_limit_bytes, memory_available_bytes, own_process,
     random_bytes, terminal_columns,
 };
-pub use processes::has_process;
 pub use processor_counters::{ProcessorCounters, ProcessorTimes, processor_counters};
-pub use processors::{
-    ProcessorUse, allowed_cpus, keep_thread_on, node_of_processor, pin_thread, processor_mhz,
-    processor_temperature_c,
-};
+pub use processors::{ProcessorUse, processor_mhz, processor_temperature_c};
 pub use program::{Ended, Program};
 pub use signals::{StopFlag, is_signalled};
 pub use space::{extents, free_bytes};
 pub use tail::Tail;
 pub use takes::takes_a_line;
+pub use target::{Target, target};
 pub use temporary::TemporaryDirectory;
 pub use threads::thread_times;
 pub use timed::{Taken, Timed, can_start};

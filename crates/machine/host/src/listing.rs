@@ -1,4 +1,4 @@
-//! What lies in a folder of the user's.
+//! What lies in a folder: one of the user's, or of those that the kernel shows.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,14 @@ pub fn files_in(folder: &Path) -> Result<Vec<(PathBuf, u64)>, Error> {
     }
     files.sort();
     Ok(files)
+}
+
+/// Entries of a directory in sysfs; none if it does not exist.
+pub fn children(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort_unstable();
+    paths
 }
 
 /// Reads a small file of text.

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::native::{i32_of, to_bytes, u32_of};
+
 /// `linux/netlink.h`
 pub(crate) const NLM_F_REQUEST: u16 = 0x01;
 pub(crate) const NLM_F_ACK: u16 = 0x04;
@@ -88,31 +90,6 @@ fn short(value: u16) -> [u8; 2] {
 #[expect(clippy::host_endian_bytes, reason = "the kernel of this machine answers")]
 fn from_short(bytes: [u8; 2]) -> u16 {
     u16::from_ne_bytes(bytes)
-}
-
-#[expect(clippy::host_endian_bytes, reason = "the kernel of this machine is asked")]
-pub(crate) fn to_bytes(value: u32) -> [u8; 4] {
-    value.to_ne_bytes()
-}
-
-#[expect(clippy::host_endian_bytes, reason = "the kernel of this machine answers")]
-pub(crate) fn u32_of(bytes: [u8; 4]) -> u32 {
-    u32::from_ne_bytes(bytes)
-}
-
-#[expect(clippy::host_endian_bytes, reason = "the kernel of this machine asks")]
-pub(crate) fn word_bytes(value: u64) -> [u8; 8] {
-    value.to_ne_bytes()
-}
-
-#[expect(clippy::host_endian_bytes, reason = "the kernel of this machine answers")]
-pub(crate) fn from_bytes(bytes: [u8; 8]) -> u64 {
-    u64::from_ne_bytes(bytes)
-}
-
-#[expect(clippy::host_endian_bytes, reason = "the kernel of this machine answers")]
-pub(crate) fn i32_of(bytes: [u8; 4]) -> i32 {
-    i32::from_ne_bytes(bytes)
 }
 
 #[cfg(test)]

@@ -20,9 +20,9 @@ use rustix::process::{getgid, getuid};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
 use crate::Error;
+use crate::native::{from_bytes, to_bytes};
 use crate::netlink::{
-    MESSAGE_HEADER, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, attribute, find_attribute, from_bytes,
-    to_bytes,
+    MESSAGE_HEADER, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, attribute, find_attribute,
 };
 use route::{IFLA_IFNAME, LINK_HEADER, RTM_GETLINK, RTM_NEWLINK, link_header, request, text, veth};
 

@@ -14,7 +14,7 @@ use rustix::process::geteuid;
 use crate::Error;
 use crate::draft::{draft_file, draft_folder};
 use crate::spared;
-use crate::usage::{Target, target};
+use crate::target::{Target, target};
 use crate::user::calling_user;
 
 /// A new file under a hidden name beside its place until [`Output::finish`]; dropped before, it is

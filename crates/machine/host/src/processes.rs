@@ -4,17 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Where the kernel tells of a process; a thread has such a place, too, which is not listed.
-pub(crate) fn place(process: u32) -> PathBuf {
+pub fn place(process: u32) -> PathBuf {
     PathBuf::from(format!("/proc/{process}"))
 }
 
 /// Numbers of the processes that are there, lowest first.
-pub(crate) fn processes() -> Vec<u32> {
+pub fn processes() -> Vec<u32> {
     numbers(Path::new("/proc"))
 }
 
 /// Numbers of the threads of a process, lowest first; none when it has ended.
-pub(crate) fn threads(process: u32) -> Vec<u32> {
+pub fn threads(process: u32) -> Vec<u32> {
     numbers(&place(process).join("task"))
 }
 
@@ -32,42 +32,42 @@ pub fn has_process(process: u32) -> bool {
 }
 
 /// The name of a process or thread, as the kernel has it; `None` when it has ended.
-pub(crate) fn name(process: u32) -> Option<String> {
+pub fn name(process: u32) -> Option<String> {
     let name = fs::read_to_string(place(process).join("comm")).ok()?;
     Some(name.trim_end().to_owned())
 }
 
 /// The network namespace that a process is in: a file by which it can be told from others and
 /// entered (`namespaces(7)`).
-pub(crate) fn network_of(process: u32) -> PathBuf {
+pub fn network_of(process: u32) -> PathBuf {
     place(process).join("ns/net")
 }
 
 /// What `proc_pid_stat(5)` says of a process.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Stat {
+pub struct Stat {
     /// As the kernel has it.
-    pub(crate) name: String,
+    pub name: String,
     /// It has not ended. One that has is there until it is waited for.
-    pub(crate) is_alive: bool,
+    pub is_alive: bool,
     /// Who started it, or took it over.
-    pub(crate) parent: u32,
+    pub parent: u32,
     /// It is a thread of the kernel.
-    pub(crate) is_kernel: bool,
+    pub is_kernel: bool,
     /// When it started, in the kernel's ticks since boot.
-    pub(crate) started: u64,
+    pub started: u64,
     /// The processor that it was on last.
-    pub(crate) processor: u32,
+    pub processor: u32,
 }
 
 impl Stat {
     /// Of a process or thread; `None` when it is gone.
-    pub(crate) fn of(process: u32) -> Option<Self> {
+    pub fn of(process: u32) -> Option<Self> {
         Self::parse(&fs::read_to_string(place(process).join("stat")).ok()?)
     }
 
     /// The name is in parentheses, and may hold blanks and parentheses.
-    pub(crate) fn parse(line: &str) -> Option<Self> {
+    pub fn parse(line: &str) -> Option<Self> {
         /// `PF_KTHREAD` of `include/linux/sched.h`.
         const KERNEL_THREAD: u64 = 0x20_0000;
         let (head, rest) = line.rsplit_once(") ")?;
@@ -92,17 +92,17 @@ impl Stat {
 
 /// How the scheduler served a thread since it is there (Documentation/scheduler/sched-stats.rst).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Scheduled {
+pub struct Scheduled {
     /// It had a processor.
-    pub(crate) ran_ns: u64,
+    pub ran_ns: u64,
     /// It could have run, and others had the processors.
-    pub(crate) queued_ns: u64,
+    pub queued_ns: u64,
 }
 
 impl Scheduled {
     /// Of a thread, or of the first one of a process; `None` when it is gone, or the kernel does
     /// not count that.
-    pub(crate) fn of(thread: u32) -> Option<Self> {
+    pub fn of(thread: u32) -> Option<Self> {
         let text = fs::read_to_string(place(thread).join("schedstat")).ok()?;
         let mut numbers = text.split_ascii_whitespace().map_while(|number| number.parse().ok());
         Some(Self { ran_ns: numbers.next()?, queued_ns: numbers.next()? })

@@ -13,6 +13,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, major, minor, openat, stat};
 use rustix::io::Errno;
 
 use crate::Error;
+use crate::listing::children;
 use crate::processes::{self, processes};
 
 /// Who has a target.
@@ -65,38 +66,6 @@ impl fmt::Display for Use {
             Self::Claimed => f.write_str("it is opened exclusively by another program"),
         }
     }
-}
-
-/// What a path names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
-    /// Nothing.
-    Absent,
-    /// A regular file.
-    File {
-        /// Its length.
-        size_bytes: u64,
-    },
-    /// A block device.
-    BlockDevice,
-    /// A directory, a character device, a pipe or a socket.
-    Other,
-}
-
-/// What `path` names, links followed.
-pub fn target(path: &Path) -> Result<Target, Error> {
-    let found = match stat(path) {
-        Ok(found) => found,
-        Err(Errno::NOENT) => return Ok(Target::Absent),
-        Err(errno) => return Err(Error::path("examine", path, errno)),
-    };
-    Ok(match FileType::from_raw_mode(found.st_mode) {
-        FileType::RegularFile => {
-            Target::File { size_bytes: u64::try_from(found.st_size).unwrap_or(0) }
-        }
-        FileType::BlockDevice => Target::BlockDevice,
-        _ => Target::Other,
-    })
 }
 
 /// The first use found of a regular file or block device, `None` if it is free. Anything else is
@@ -269,14 +238,6 @@ fn is_claimed(path: &Path) -> Result<Option<Use>, Error> {
     }
 }
 
-/// Entries of a directory in sysfs; none if it does not exist.
-pub(crate) fn children(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    paths.sort_unstable();
-    paths
-}
-
 pub(crate) fn name_of(place: &Path) -> String {
     place.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
@@ -340,9 +301,6 @@ mod tests {
         let path = directory.path().join("file");
         fs::write(&path, [0; 4096]).unwrap();
         assert_eq!(of(&path).unwrap(), None);
-        assert_eq!(target(&path).unwrap(), Target::File { size_bytes: 4096 });
-        assert_eq!(target(directory.path()).unwrap(), Target::Other);
-        assert_eq!(target(&directory.path().join("absent")).unwrap(), Target::Absent);
         assert!(!is_whole_disk(&path).unwrap());
         assert!(of(&directory.path().join("absent")).is_err());
     }

@@ -274,7 +274,7 @@ fn files_lie_where_filefrag_says_and_their_bytes_are_there_on_the_whole_disk() {
             assert_eq!(blocks, expected, "{program}");
         }
         let metadata = file.metadata().unwrap();
-        let device = host::tracepoints::DeviceNumber::of_stat(metadata.dev());
+        let device = host::DeviceNumber::of_stat(metadata.dev());
         let on = host::io::disk_of(device).unwrap();
         assert_eq!(on.begin, 1 << 20, "the partition begins there");
         let whole = fs::File::open(&disk.0).unwrap();

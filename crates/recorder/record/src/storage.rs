@@ -124,7 +124,7 @@ impl Storage for Paths {
         clock: &'a dyn Sleep,
     ) -> Result<Opener<'a>, host::Error> {
         let (id, claimant) = (host::random_bytes()?, host::claimant());
-        let interval_ms = host::claim_interval_ms(members.iter().map(|found| &*found.path));
+        let interval_ms = host::disk::claim_interval_ms(members.iter().map(|found| &*found.path));
         Ok(Opener { clock, interval_ms, id, claimant, is_gone: &host::is_gone })
     }
 

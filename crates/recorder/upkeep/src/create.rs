@@ -14,8 +14,7 @@ use format::geometry::{PIECE_BYTES_MAX, RESERVED_BYTES};
 use format::head::{HeadKey, VolumeId};
 use format::superblock::{MemberEntry, Qualified, Spare, Superblock};
 use guard::{Consent, Overwrite};
-use host::usage::Target;
-use host::{disk, gpt, signature, usage};
+use host::{Target, disk, gpt, signature, usage};
 use units::Clock;
 use units::number::to_u64;
 use volume::{Identity, Layout, Usable};
@@ -170,7 +169,7 @@ fn allow<'a>(path: &'a Path, options: &CreateOptions) -> Result<Allowed<'a>, Err
         return Err(Error::Twice { path: path.to_path_buf() });
     }
     let mut is_rotational = false;
-    let (is_file, size_bytes, destroyed) = match usage::target(path)? {
+    let (is_file, size_bytes, destroyed) = match host::target(path)? {
         Target::Absent => (true, file_size(path, options)?, None),
         Target::File { size_bytes } => {
             let destroyed = content_of_file(path, options, size_bytes)?;
@@ -284,7 +283,7 @@ pub(crate) fn prepare_member(
 ) -> Result<(CreatedMember, Box<dyn Device>), Error> {
     let path = options.members.first().ok_or(Error::NoMember)?;
     // A file is made as large as it must be; a disk is as large as it is.
-    let options = match usage::target(path)? {
+    let options = match host::target(path)? {
         Target::BlockDevice => CreateOptions { size_bytes: None, ..options.clone() },
         _ => CreateOptions { size_bytes: Some(size_bytes), ..options.clone() },
     };

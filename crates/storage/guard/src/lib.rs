@@ -117,7 +117,7 @@ pub struct Cleared {
 /// Walks the chain. `seed` decides where unsigned data is looked for. Nothing is written.
 pub fn clear(path: &Path, consent: &Consent, seed: u64) -> Result<Cleared, Refusal> {
     let refused = path.to_path_buf();
-    if usage::target(path)? != usage::Target::BlockDevice {
+    if host::target(path)? != host::Target::BlockDevice {
         return Err(Refusal::NotADevice { path: refused });
     }
     let identity = Identity::of(path)?;

@@ -6,13 +6,12 @@ use std::path::PathBuf;
 
 use diagnose::Diagnosis;
 use diagnose::io::{Content, FileKey, IoWatch, Machine, Tracing, diagnose, watch};
+use host::DeviceNumber;
 use host::facts::Facts;
 use host::io::{
     Disk, DiskCounters, FileExtent, Filesystem, OpenFile, Owner, Process, ProcessCounters,
 };
-use host::tracepoints::{
-    BlockRequest, DeviceNumber, FilePage, Happened, Operation, Purpose, TraceEvent,
-};
+use host::tracepoints::{BlockRequest, FilePage, Happened, Operation, Purpose, TraceEvent};
 use units::{ManualClock, NANOS_PER_SECOND, Timestamp};
 
 const DISK: DeviceNumber = DeviceNumber { major: 8, minor: 0 };

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use host::disk::{Layer, layers};
-use host::usage;
 
 use crate::error::Error;
 use crate::report::{Qualification, TargetKind};
@@ -35,19 +34,19 @@ pub fn report_id(text: &str) -> [u8; 16] {
 /// Why `found` is not of what is, or is to be made, at `path`; `None` when it is. Disks that tell
 /// no serial number are known by model and size.
 pub fn other(found: &Qualification, path: &Path) -> Result<Option<Other>, Error> {
-    let is_device = usage::target(path)? == usage::Target::BlockDevice;
+    let is_device = host::target(path)? == host::Target::BlockDevice;
     match (found.target.kind, is_device) {
         (TargetKind::Model, _) => return Ok(Some(Other::Model)),
         (TargetKind::Device, false) => return Ok(Some(Other::OfDevice)),
         (TargetKind::OwnFile | TargetKind::File, true) => return Ok(Some(Other::OfFile)),
         _ => {}
     }
-    let here = match usage::target(path)? {
+    let here = match host::target(path)? {
         // What is not there yet will lie where its folder lies.
-        usage::Target::Absent => {
+        host::Target::Absent => {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             let folder = folder.unwrap_or(Path::new("."));
-            if usage::target(folder)? == usage::Target::Absent {
+            if host::target(folder)? == host::Target::Absent {
                 return Err(Error::NoDirectory { path: path.to_path_buf() });
             }
             layers(folder)?

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use device::{CreateOptions, Device, Pool, ROW_SIZE, ReadAt};
 use guard::{Cleared, Identity, Overwrite};
-use host::{disk, usage};
+use host::disk;
 use units::{Clock, Random, Sleep};
 
 use crate::bench::{Bench, Tell};
@@ -151,21 +151,21 @@ pub fn open(
     seed: u64,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Opened, Error> {
-    let found = usage::target(path)?;
-    if consent.destroy.is_some() && found != usage::Target::BlockDevice {
+    let found = host::target(path)?;
+    if consent.destroy.is_some() && found != host::Target::BlockDevice {
         return Err(Error::NotADevice { path: path.to_path_buf() });
     }
     match found {
-        usage::Target::Absent => own_file(path, size_bytes, progress),
-        usage::Target::Other if path.is_dir() => {
+        host::Target::Absent => own_file(path, size_bytes, progress),
+        host::Target::Other if path.is_dir() => {
             let left_over = sweep_up(path)?;
             let name = format!("{FILE_PREFIX}{:016x}", Random::new(seed).next());
             let opened = own_file(&path.join(name), size_bytes, progress)?;
             Ok(Opened { left_over, ..opened })
         }
-        usage::Target::Other => Err(Error::NotATarget { path: path.to_path_buf() }),
-        usage::Target::File { .. } => read_only(path, TargetKind::File, device::open_read(path)?),
-        usage::Target::BlockDevice => match &consent.destroy {
+        host::Target::Other => Err(Error::NotATarget { path: path.to_path_buf() }),
+        host::Target::File { .. } => read_only(path, TargetKind::File, device::open_read(path)?),
+        host::Target::BlockDevice => match &consent.destroy {
             None => read_only(path, TargetKind::Device, device::open_read(path)?),
             Some(name) => scratch_device(path, name, consent, seed),
         },

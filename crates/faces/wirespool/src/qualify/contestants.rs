@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ::qualify::{Contest, MEMBERS_MAX, Protection};
-use host::usage::{self, Target};
+use host::Target;
 
 use crate::failure::Usage;
 
@@ -154,7 +154,7 @@ impl Field {
 
     /// The place of a target, which is added when it is new.
     fn site(&mut self, path: &Path, size_bytes: u64) -> anyhow::Result<usize> {
-        let found = usage::target(path)?;
+        let found = host::target(path)?;
         let is_shared = !path.is_dir();
         let key = is_shared.then(|| path.canonicalize().unwrap_or_else(|_| path.to_path_buf()));
         let known = self.sites.iter().position(|site| key.is_some() && site.key == key);

@@ -16,8 +16,8 @@ use anyhow::bail;
 use capture::{FileOptions, FileSource, LiveOptions, Source as _};
 use clap::Args;
 use host::network::interfaces;
-use host::usage::{Target, target};
 use host::{StopFlag, SystemClock};
+use host::{Target, target};
 use talkers::Limits;
 use units::ByteSize;
 

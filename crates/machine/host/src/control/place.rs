@@ -15,7 +15,7 @@ use units::{NANOS_PER_SECOND, Timestamp};
 use crate::{Error, default_cache_directory};
 
 /// Below it are folders of services, which the system makes for them, and that of root.
-pub(crate) const SYSTEM: &str = "/run/wirespool";
+pub const SYSTEM_FOLDER: &str = "/run/wirespool";
 /// Root's own folder there.
 const OF_ROOT: &str = "root";
 /// More names than recorders that one machine has.
@@ -48,9 +48,9 @@ impl Place {
         let own = candidates().into_iter().filter_map(|candidate| candidate.open(false).ok());
         let mut places: Vec<Self> = own.collect();
         // Whom root has given a folder here is trusted as its owner.
-        let system = Self::open(Path::new(SYSTEM), |owner| owner == 0);
+        let system = Self::open(Path::new(SYSTEM_FOLDER), |owner| owner == 0);
         for name in system.iter().flat_map(Self::names) {
-            let path = Path::new(SYSTEM).join(&name);
+            let path = Path::new(SYSTEM_FOLDER).join(&name);
             if !places.iter().any(|place| place.path == path) {
                 places.extend(Self::open(&path, |_| true));
             }
@@ -139,7 +139,7 @@ impl Candidate {
         let is_own = |owner| owner == own;
         let Some(parent) = &self.parent else { return Place::open(&self.path, is_own) };
         if make {
-            if parent == Path::new(SYSTEM) {
+            if parent == Path::new(SYSTEM_FOLDER) {
                 make_system_folder()?;
             } else {
                 make_folder(parent)?;
@@ -164,8 +164,8 @@ fn make_folder(path: &Path) -> Result<bool, Error> {
 }
 
 /// Makes the folder of root below which services have theirs: whatever the umask, they get there.
-pub(crate) fn make_system_folder() -> Result<(), Error> {
-    let path = Path::new(SYSTEM);
+pub fn make_system_folder() -> Result<(), Error> {
+    let path = Path::new(SYSTEM_FOLDER);
     if make_folder(path)? {
         let changed = chmod(path, Mode::from_raw_mode(0o755));
         changed.map_err(|errno| Error::path("make the directory", path, errno))?;
@@ -176,7 +176,7 @@ pub(crate) fn make_system_folder() -> Result<(), Error> {
 /// Where our sockets may lie.
 pub(crate) fn own_folders() -> impl Iterator<Item = PathBuf> {
     let own = candidates().into_iter().map(|candidate| candidate.path);
-    own.chain([PathBuf::from(SYSTEM)])
+    own.chain([PathBuf::from(SYSTEM_FOLDER)])
 }
 
 /// The folder that the system made for a service, root's below `/run/wirespool`, the user's runtime
@@ -188,13 +188,13 @@ fn candidates() -> Vec<Candidate> {
         path.filter(|path| path.is_absolute())
     };
     let user = geteuid();
-    let service = absolute("RUNTIME_DIRECTORY").filter(|path| path.starts_with(SYSTEM));
+    let service = absolute("RUNTIME_DIRECTORY").filter(|path| path.starts_with(SYSTEM_FOLDER));
     let service = service.map(|path| Candidate { parent: None, path });
     let below = |parent: PathBuf, name: &str| {
         let path = parent.join(name);
         Candidate { parent: Some(parent), path }
     };
-    let root = user.is_root().then(|| below(PathBuf::from(SYSTEM), OF_ROOT));
+    let root = user.is_root().then(|| below(PathBuf::from(SYSTEM_FOLDER), OF_ROOT));
     let runtime = absolute("XDG_RUNTIME_DIR").map(|path| below(path, "wirespool"));
     let usual = below(PathBuf::from(format!("/run/user/{}", user.as_raw())), "wirespool");
     let cache = default_cache_directory().ok().map(|path| below(path, "run"));

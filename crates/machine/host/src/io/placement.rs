@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, OFlags, openat};
 use rustix::ioctl::{Updater, ioctl, opcode};
 
+use crate::DeviceNumber;
 use crate::Error;
-use crate::tracepoints::DeviceNumber;
-use crate::usage::{children, sysfs_of};
+use crate::listing::children;
+use crate::usage::sysfs_of;
 
 /// A whole disk, and where a device begins on it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

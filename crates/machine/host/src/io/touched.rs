@@ -18,7 +18,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::counters::process;
 use crate::Error;
-use crate::netlink::{from_bytes, i32_of, u32_of};
+use crate::native::{from_bytes, i32_of, u32_of};
 
 /// What was done.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

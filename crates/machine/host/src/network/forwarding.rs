@@ -15,7 +15,7 @@ use rustix::fs::{FlockOperation, flock};
 use crate::control;
 
 /// Where notes lie.
-const NOTES: &str = control::SYSTEM;
+const NOTES: &str = control::SYSTEM_FOLDER;
 
 /// An interface of the namespace that this thread is in, which forwards.
 #[derive(Debug)]

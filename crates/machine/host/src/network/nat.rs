@@ -13,8 +13,9 @@ use rustix::net::{
 };
 
 use super::route::text;
+use crate::native::i32_of;
 use crate::netlink::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_REQUEST, NLMSG_ERROR, attribute, header, i32_of, messages,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_REQUEST, NLMSG_ERROR, attribute, header, messages,
 };
 
 const BATCH_BEGIN: u16 = 0x10;

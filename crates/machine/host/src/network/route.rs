@@ -9,9 +9,10 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
 };
 
+use crate::native::{to_bytes, u32_of};
 use crate::netlink::{
     MESSAGE_HEADER, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, attribute, error_in,
-    header, refusal, to_bytes, u32_of,
+    header, refusal,
 };
 
 /// `linux/rtnetlink.h`

@@ -271,7 +271,7 @@ impl Sampler {
 
 /// The count behind the header.
 fn lost_samples(record: &[u8]) -> Option<u64> {
-    Some(crate::netlink::from_bytes(*record.get(perf::HEADER..)?.first_chunk()?))
+    Some(crate::native::from_bytes(*record.get(perf::HEADER..)?.first_chunk()?))
 }
 
 fn max_hz() -> u32 {

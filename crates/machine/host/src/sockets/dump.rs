@@ -10,9 +10,9 @@ use rustix::net::{
 };
 
 use super::{Endpoint, TcpInfo, TcpSocket, TcpState};
+use crate::native::{from_bytes, i32_of, to_bytes, u32_of};
 use crate::netlink::{
-    NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, attributes, from_bytes, header, i32_of,
-    messages, refusal, to_bytes, u32_of,
+    NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, attributes, header, messages, refusal,
 };
 
 /// `linux/sock_diag.h`

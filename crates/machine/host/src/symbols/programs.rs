@@ -10,8 +10,8 @@ use blazesym::symbolize::{Input, Sym, Symbolizer};
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat, stat};
 
 use super::Function;
+use crate::DeviceNumber;
 use crate::sampling::Mapping;
-use crate::tracepoints::DeviceNumber;
 
 /// More are closed, those that have not been asked for the longest first.
 const FILES_MAX: usize = 128;

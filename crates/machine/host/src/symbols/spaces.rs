@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
 
+use crate::DeviceNumber;
 use crate::io::process;
 use crate::processes::place;
 use crate::sampling::Mapping;
-use crate::tracepoints::DeviceNumber;
 
 /// More are forgotten, those that have not been asked for the longest first.
 const PROCESSES_MAX: usize = 4096;

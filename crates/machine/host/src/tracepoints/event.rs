@@ -1,49 +1,8 @@
 //! What the kernel's records of disks and pages say.
 
-use core::fmt;
+use crate::DeviceNumber;
 
 use super::format::{Field, Format};
-
-/// A block device, as the kernel numbers it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct DeviceNumber {
-    /// Of its driver.
-    pub major: u32,
-    /// Of the device.
-    pub minor: u32,
-}
-
-impl DeviceNumber {
-    /// The number that stat(2) gives.
-    pub fn of_stat(number: u64) -> Self {
-        Self { major: rustix::fs::major(number), minor: rustix::fs::minor(number) }
-    }
-
-    /// The kernel's own form, twelve bits and twenty (`include/linux/kdev_t.h`).
-    pub(super) fn of_kernel(number: u32) -> Self {
-        Self { major: number >> 20, minor: number & 0xf_ffff }
-    }
-
-    pub(super) fn to_kernel(self) -> u32 {
-        self.major << 20 | self.minor
-    }
-}
-
-/// `254:0`.
-impl fmt::Display for DeviceNumber {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.major, self.minor)
-    }
-}
-
-impl core::str::FromStr for DeviceNumber {
-    type Err = core::num::ParseIntError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (major, minor) = text.trim().split_once(':').unwrap_or((text, ""));
-        Ok(Self { major: major.parse()?, minor: minor.parse()? })
-    }
-}
 
 /// What a disk is asked to do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -258,14 +217,5 @@ mod tests {
         assert_eq!(of("DE"), (Operation::Discard, false, false, false));
         assert_eq!(of("N"), (Operation::Other, false, false, false));
         assert_eq!(of(""), (Operation::Other, false, false, false));
-    }
-
-    #[test]
-    fn device_numbers_have_twelve_and_twenty_bits() {
-        let device = DeviceNumber { major: 259, minor: 1_000_000 };
-        assert_eq!(DeviceNumber::of_kernel(device.to_kernel()), device);
-        assert_eq!(device.to_string().parse(), Ok(device));
-        assert!("btrfs-1".parse::<DeviceNumber>().is_err());
-        assert_eq!(DeviceNumber::of_stat(rustix::fs::makedev(254, 3)).to_string(), "254:3");
     }
 }

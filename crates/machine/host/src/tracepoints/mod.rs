@@ -16,11 +16,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use event::{BlockRequest, DeviceNumber, FilePage, Happened, Operation, Purpose, TraceEvent};
+pub use event::{BlockRequest, FilePage, Happened, Operation, Purpose, TraceEvent};
 use event::{Decoder, Kind};
 use format::Format;
 use set::Set;
 
+use crate::DeviceNumber;
 use crate::perf::{ring_size, settled_ns};
 
 /// Where tracefs is: by itself, or inside of debugfs.

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use super::NotTraced;
 use super::event::{Decoder, TraceEvent};
-use crate::netlink::{from_bytes, u32_of};
+use crate::native::{from_bytes, u32_of};
 use crate::perf::{
     self, Attributes, HEADER, PERF_RECORD_LOST, PERF_RECORD_SAMPLE, Ring, checked, lost, next,
 };

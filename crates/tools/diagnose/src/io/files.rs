@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use host::DeviceNumber;
 use host::io::{Disk, FileExtent};
-use host::tracepoints::DeviceNumber;
 
 /// A file for all time: its file system's device, and its number there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use host::DeviceNumber;
 use host::facts::Facts;
 use host::io::{
     Disk, DiskCounters, FileExtent, Filesystem, OpenFile, Owner, Process, ProcessCounters,
 };
-use host::tracepoints::{DeviceNumber, TraceEvent, Tracer};
+use host::tracepoints::{TraceEvent, Tracer};
 
 use super::watch::{Machine, Tracing};
 

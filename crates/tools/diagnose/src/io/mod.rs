@@ -13,8 +13,9 @@ mod touches;
 mod watch;
 
 pub use files::FileKey;
+pub use host::DeviceNumber;
 pub use host::io::{DiskCounters, Touch, TouchKind};
-pub use host::tracepoints::{DeviceNumber, Operation};
+pub use host::tracepoints::Operation;
 pub use live::{Live, Target};
 pub use requests::Request;
 pub use tally::{Amount, Content, DiskSeen, FileSeen, OperationSeen, Places, ProcessSeen};

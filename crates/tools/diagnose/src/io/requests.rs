@@ -9,7 +9,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use host::tracepoints::{BlockRequest, DeviceNumber, Happened, Operation, Purpose, TraceEvent};
+use host::DeviceNumber;
+use host::tracepoints::{BlockRequest, Happened, Operation, Purpose, TraceEvent};
 
 /// A request that the disk has done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use host::tracepoints::{DeviceNumber, Operation};
+use host::DeviceNumber;
+use host::tracepoints::Operation;
 use units::Histogram;
 
 use super::files::FileKey;

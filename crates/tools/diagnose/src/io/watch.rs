@@ -5,11 +5,12 @@ use core::ops::ControlFlow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use host::DeviceNumber;
 use host::facts::Facts;
 use host::io::{
     Disk, DiskCounters, FileExtent, Filesystem, OpenFile, Owner, Process, ProcessCounters,
 };
-use host::tracepoints::{DeviceNumber, FilePage, Happened, Operation, TraceEvent};
+use host::tracepoints::{FilePage, Happened, Operation, TraceEvent};
 use units::number::{between, per_second};
 use units::{NANOS_PER_SECOND, Sleep};
 

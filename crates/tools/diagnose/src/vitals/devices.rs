@@ -126,7 +126,7 @@ fn direction(
 
 #[cfg(test)]
 mod tests {
-    use host::tracepoints::DeviceNumber;
+    use host::DeviceNumber;
 
     use super::super::tests::are;
     use super::super::vitals;

@@ -11,9 +11,9 @@ mod processors;
 
 use std::collections::BTreeMap;
 
+use host::DeviceNumber;
 use host::facts::{Facts, moving_facts};
 use host::io::DiskCounters;
-use host::tracepoints::DeviceNumber;
 use host::{LinkCounters, ProcessorCounters};
 use units::Clock;
 use units::number::{between, real};

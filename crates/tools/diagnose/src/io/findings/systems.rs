@@ -1,7 +1,8 @@
 //! What file systems do besides: journals, flushes, metadata, discards; and what they leave out.
 
+use host::DeviceNumber;
 use host::io::Filesystem;
-use host::tracepoints::{DeviceNumber, Operation};
+use host::tracepoints::Operation;
 use units::ByteSize;
 
 use super::super::tally::{Content, DiskSeen};
