@@ -3,4 +3,4 @@
 
 use fuzz::costs;
 
-fuzz::binary!(costs::NETLINK, |input| host::untrusted::netlink(input));
+fuzz::binary!(costs::NETLINK, |input| network::untrusted::netlink(input));

@@ -3,4 +3,6 @@
 
 use fuzz::costs;
 
-fuzz::text!(costs::TEXTS, |input| host::untrusted::texts(input));
+fuzz::text!(costs::TEXTS, |input| {
+    host::untrusted::texts(input) + network::untrusted::texts(input)
+});

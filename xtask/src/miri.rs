@@ -21,7 +21,7 @@ struct Run {
     skipped: &'static [&'static str],
 }
 
-const RUNS: [Run; 11] = [
+const RUNS: [Run; 12] = [
     run("units", &["--lib"], &[]),
     run("wire", &["--lib"], &[]),
     run("app", &["--lib", "--", "reader", "values"], &[]),
@@ -38,6 +38,7 @@ const RUNS: [Run; 11] = [
     run("capture", &["--lib", "--", "live::xdp::umem"], &[]),
     run("capture", &["--test", "untrusted"], &["files_may_hold"]),
     run("host", &["--test", "untrusted"], &["disks_may_hold", "questions_may_come"]),
+    run("network", &["--test", "untrusted"], &[]),
 ];
 
 const fn run(

@@ -8,7 +8,7 @@ use std::path::Path;
 use ::prove::{Ask, Found, Load, Search, Trial, Verdict as Shown};
 use anyhow::ensure;
 use capture::{FileOptions, FileSource, Transmitter};
-use host::{StopFlag, SystemClock, TemporaryDirectory, network, random_bytes, write_file};
+use host::{StopFlag, SystemClock, TemporaryDirectory, random_bytes, write_file};
 use units::{ByteSize, Clock};
 use upkeep::CreateOptions;
 use volume::Usable;

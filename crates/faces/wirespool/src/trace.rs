@@ -11,10 +11,10 @@ use ::trace::{Report, Seen, Watch};
 use anyhow::{Context, bail};
 use capture::{LiveOptions, LiveSource, Source as _};
 use clap::Args;
-use host::network::{Enclosure, Way, interfaces};
 use host::processes::has_process;
-use host::sockets::{Namespace, Owner, Owners, endpoints, family};
 use host::{Launch, Output, StopFlag, SystemClock, User, not_started, read_text};
+use network::sockets::{Namespace, Owner, Owners, endpoints, family};
+use network::{Enclosure, Way, interfaces};
 use units::ByteSize;
 
 use crate::failure::{Outcome, Usage, Verdict};
@@ -253,7 +253,7 @@ fn seen(
     owners: &mut Owners,
     is_wanted: impl Fn(u32) -> bool,
     only: Option<u32>,
-) -> Result<Seen, host::Error> {
+) -> Result<Seen, network::Error> {
     let endpoints = endpoints()?;
     owners.learn(endpoints.iter().map(|endpoint| endpoint.inode));
     let owned = endpoints.into_iter().filter_map(|endpoint| {

@@ -24,21 +24,6 @@ pub enum Error {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// No network namespace, neither as oneself nor inside of a user namespace.
-    #[error(
-        "cannot make a network namespace; run as root, give the program the capabilities \
-         CAP_SYS_ADMIN and CAP_NET_ADMIN, or allow user namespaces"
-    )]
-    Namespace {
-        /// The system's reason.
-        source: std::io::Error,
-    },
-    /// Only root may have programs reach the world from a namespace.
-    #[error(
-        "cannot give a program a network of its own; run as root, or with the capabilities \
-         CAP_SYS_ADMIN and CAP_NET_ADMIN"
-    )]
-    NotPermitted,
     /// There is no user of this name.
     #[error("there is no user {name:?}")]
     NoUser {

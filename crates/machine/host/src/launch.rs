@@ -177,7 +177,7 @@ mod tests {
         assert_eq!((run("exit 7"), run("kill -9 $$")), (7, 137));
         let absent = Launch { program: Path::new("/nonexistent"), ..launch(&[], None) };
         let error = absent.start().unwrap_err();
-        assert_eq!((not_started(&error), not_started(&Error::NotPermitted)), (127, 126));
+        assert_eq!((not_started(&error), not_started(&Error::NoSocketFolder)), (127, 126));
     }
 
     #[test]

@@ -7,20 +7,11 @@
 use crate::io::{filesystem, read_any_events, read_any_text};
 use crate::processes::Stat;
 use crate::{
-    control, drive, network, perf, processor_counters, sampling, signature, sockets, symbols,
-    tracepoints, usage,
+    control, drive, perf, processor_counters, sampling, signature, symbols, tracepoints, usage,
 };
 
 /// Disks are read in rows of this size.
 const ROW: usize = 4096;
-
-/// A datagram of `sock_diag(7)`, of `rtnetlink(7)`.
-pub fn netlink(datagram: &[u8]) -> usize {
-    let sockets = sockets::read_any_datagram(datagram);
-    let cells = sockets.len();
-    assert!(cells <= datagram.len() / 72, "a socket takes 72 bytes at least");
-    cells + usize::from(network::read_any_answer(datagram).is_some())
-}
 
 /// Records of `perf_event_open(2)`: first the text that says how they are laid out, ended by a
 /// zero.
@@ -48,11 +39,9 @@ pub fn texts(bytes: &[u8]) -> usize {
     let busy = processors.is_some_and(|found| found.all.busy_ns() > 0);
     stats
         + filesystems
-        + usize::from(network::read_any_routes(&text))
         + usize::from(busy)
         + perf::listed(&text).len()
         + read_any_text(&text)
-        + sockets::read_any_table(&text).len()
         + symbols::read_any_text(&text)
 }
 

@@ -7,11 +7,6 @@ mod replay;
 use replay::replay;
 
 #[test]
-fn messages_of_netlink_are_bounded_by_what_came() {
-    replay("netlink", host::untrusted::netlink);
-}
-
-#[test]
 fn records_of_perf_are_bounded_by_what_came() {
     replay("perf_records", host::untrusted::perf_records);
 }

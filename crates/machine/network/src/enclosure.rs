@@ -8,14 +8,12 @@ use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
-use rustix::io::Errno;
-use rustix::thread::{UnshareFlags, unshare_unsafe};
-
-use super::forwarding::{Forwarding, turn_on_for_good};
-use super::guard::{Guard, end_all, processes_in};
-use super::nat::{Rules, Translation};
-use super::{on_a_thread, route, within};
 use crate::Error;
+use crate::forwarding::{Forwarding, turn_on_for_good};
+use crate::guard::{Guard, end_all, processes_in};
+use crate::namespace::{new_namespace, within};
+use crate::nat::{Rules, Translation};
+use crate::route;
 
 /// The interface inside.
 const INSIDE: &str = "eth0";
@@ -132,19 +130,4 @@ fn free_network() -> io::Result<(Ipv4Addr, Ipv4Addr)> {
     let first = (0..NETWORKS).map(network).find(is_free);
     let first = u32::from(first.ok_or(io::ErrorKind::AddrInUse)?);
     Ok((Ipv4Addr::from(first + 1), Ipv4Addr::from(first + 2)))
-}
-
-fn new_namespace() -> Result<File, Error> {
-    on_a_thread(|| {
-        // SAFETY: the table of descriptors stays shared.
-        let entered = unsafe { unshare_unsafe(UnshareFlags::NEWNET) };
-        entered.map_err(|errno| match errno {
-            Errno::PERM => Error::NotPermitted,
-            errno => Error::system("make a network namespace", errno),
-        })?;
-        // The interface would speak of its own accord. Where there is no IPv6 the file is absent.
-        drop(fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1"));
-        let path = std::path::Path::new("/proc/thread-self/ns/net");
-        File::open(path).map_err(|error| Error::path("open", path, error))
-    })?
 }

@@ -12,14 +12,14 @@ use std::path::PathBuf;
 
 use rustix::fs::{FlockOperation, flock};
 
-use crate::control;
+use host::{SYSTEM_FOLDER, make_system_folder};
 
 /// Where notes lie.
-const NOTES: &str = control::SYSTEM_FOLDER;
+const NOTES: &str = SYSTEM_FOLDER;
 
 /// An interface of the namespace that this thread is in, which forwards.
 #[derive(Debug)]
-pub(super) struct Forwarding {
+pub(crate) struct Forwarding {
     setting: PathBuf,
     note_path: PathBuf,
     note: File,
@@ -29,9 +29,9 @@ pub(super) struct Forwarding {
 
 impl Forwarding {
     /// Turns it on where it is not.
-    pub(super) fn turn_on(interface: &str) -> io::Result<Self> {
+    pub(crate) fn turn_on(interface: &str) -> io::Result<Self> {
         let namespace = fs::metadata("/proc/thread-self/ns/net")?.ino();
-        control::make_system_folder().map_err(io::Error::other)?;
+        make_system_folder().map_err(io::Error::other)?;
         let note_path = PathBuf::from(format!("{NOTES}/forwarding-{namespace}-{interface}"));
         let setting = setting(interface);
         let (note, is_first) = lock(&note_path)?;
@@ -48,13 +48,13 @@ impl Forwarding {
     }
 
     /// Whether it forwards only for the sake of those who turned it on.
-    pub(super) fn is_changed(&self) -> bool {
+    pub(crate) fn is_changed(&self) -> bool {
         self.is_changed
     }
 
     /// Restores what was before, unless somebody else still needs it. To be called in the namespace
     /// in which it was turned on.
-    pub(super) fn restore(&self) {
+    pub(crate) fn restore(&self) {
         if flock(&self.note, FlockOperation::NonBlockingLockExclusive).is_err() {
             return;
         }
@@ -67,7 +67,7 @@ impl Forwarding {
 }
 
 /// The setting of an interface that is our own and goes away with us.
-pub(super) fn turn_on_for_good(interface: &str) -> io::Result<()> {
+pub(crate) fn turn_on_for_good(interface: &str) -> io::Result<()> {
     fs::write(setting(interface), "1")
 }
 
@@ -105,8 +105,8 @@ fn read(mut note: &File) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{enter_namespace, make_pair};
     use super::*;
+    use crate::{enter_namespace, make_pair};
 
     #[test]
     fn who_goes_last_restores_what_was_before() {
@@ -114,7 +114,7 @@ mod tests {
             println!("not run: {error}");
             return;
         }
-        if control::make_system_folder().is_err() {
+        if make_system_folder().is_err() {
             println!("not run: nobody but root writes to {NOTES}");
             return;
         }

@@ -13,8 +13,8 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, setsid, waitpid};
 
-use crate::own_process;
-use crate::processes::{network_of, processes};
+use host::own_process;
+use host::processes::{network_of, processes};
 
 /// Between two looks whether the processes of a namespace have ended, and how many looks there are.
 const LOOK: core::time::Duration = core::time::Duration::from_millis(10);
@@ -22,7 +22,7 @@ const LOOKS: u32 = 200;
 
 /// It works when this value is dropped, or the process with it is gone.
 #[derive(Debug)]
-pub(super) struct Guard {
+pub(crate) struct Guard {
     /// Its other end sees that this one is closed.
     alive: Option<OwnedFd>,
     process: Pid,
@@ -34,7 +34,7 @@ impl Guard {
     /// # Errors
     /// This process has another thread: `work` runs in a copy that has only this one, where what
     /// another one had locked or half done would stay so.
-    pub(super) fn start(work: impl FnOnce()) -> io::Result<Self> {
+    pub(crate) fn start(work: impl FnOnce()) -> io::Result<Self> {
         let (ended, alive) = pipe_with(PipeFlags::CLOEXEC)?;
         is_alone()?;
         // SAFETY: this process has one thread, this one, so none can come up between the look and
@@ -98,7 +98,7 @@ fn stand_by(ended: &OwnedFd, work: impl FnOnce()) {
 }
 
 /// Processes in a network namespace but this one.
-pub(super) fn processes_in(namespace: u64) -> Vec<u32> {
+pub(crate) fn processes_in(namespace: u64) -> Vec<u32> {
     let is_inside = |process: &u32| {
         let found = || fs::metadata(network_of(*process));
         *process != own_process() && found().is_ok_and(|found| found.ino() == namespace)
@@ -107,7 +107,7 @@ pub(super) fn processes_in(namespace: u64) -> Vec<u32> {
 }
 
 /// Ends all that is in a network namespace, and waits for it.
-pub(super) fn end_all(namespace: u64) {
+pub(crate) fn end_all(namespace: u64) {
     for _ in 0..LOOKS {
         let left = processes_in(namespace);
         if left.is_empty() {

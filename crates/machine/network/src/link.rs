@@ -1,30 +1,21 @@
-//! Networks of our own: a namespace, a pair of interfaces in it, and what an interface counts.
+//! Interfaces of the namespace that this thread is in: a pair of our own, which there are, and what
+//! one has counted.
 //!
 //! By `rtnetlink(7)` alone, so that nothing need be installed.
 
-#![expect(unsafe_code, reason = "unshare may take descriptors from other threads")]
-
-mod enclosure;
-mod forwarding;
-mod guard;
-mod nat;
-mod route;
-
 use std::fs;
 use std::io;
-use std::os::fd::AsFd;
 use std::path::Path;
 
-use rustix::io::Errno;
-use rustix::process::{getgid, getuid};
-use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+use host::native::{from_bytes, to_bytes};
 
 use crate::Error;
-use crate::native::{from_bytes, to_bytes};
 use crate::netlink::{
     MESSAGE_HEADER, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, attribute, find_attribute,
 };
-use route::{IFLA_IFNAME, LINK_HEADER, RTM_GETLINK, RTM_NEWLINK, link_header, request, text, veth};
+use crate::route::{
+    IFLA_IFNAME, LINK_HEADER, RTM_GETLINK, RTM_NEWLINK, link_header, request, text, veth,
+};
 
 /// `linux/if.h`
 const IFF_UP: u32 = 0x1;
@@ -32,60 +23,6 @@ const IFF_NOARP: u32 = 0x80;
 /// `linux/if_link.h`
 const IFLA_MTU: u16 = 4;
 const IFLA_STATS64: u16 = 23;
-
-pub use enclosure::{Enclosure, Way};
-
-/// Moves this thread, and those and the programs that it starts from now on, into an empty network
-/// namespace; as an ordinary user, where the kernel permits it, inside of a user namespace.
-/// Call it before there is another thread.
-pub fn enter_namespace() -> Result<(), Error> {
-    let (user, group) = (getuid().as_raw(), getgid().as_raw());
-    let new = UnshareFlags::NEWNET;
-    // SAFETY: the table of descriptors stays shared.
-    let entered = match unsafe { unshare_unsafe(new) } {
-        // SAFETY: as above.
-        Err(Errno::PERM) => match unsafe { unshare_unsafe(new | UnshareFlags::NEWUSER) } {
-            Ok(()) => map_to_root(user, group),
-            Err(errno) => Err(errno.into()),
-        },
-        entered => entered.map_err(io::Error::from),
-    };
-    entered.map_err(|source| Error::Namespace { source })?;
-    // Interfaces that speak of their own accord would be heard. Where there is no IPv6 there is no
-    // such file.
-    drop(fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1"));
-    Ok(())
-}
-
-/// Programs started in a user namespace have its rights if they run as its root
-/// (`user_namespaces(7)`).
-fn map_to_root(user: u32, group: u32) -> io::Result<()> {
-    fs::write("/proc/self/setgroups", "deny")?;
-    fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
-    fs::write("/proc/self/gid_map", format!("0 {group} 1"))
-}
-
-/// On a thread that has entered the namespace and ends with the work.
-pub(crate) fn within<T: Send>(
-    namespace: &fs::File,
-    work: impl FnOnce() -> T + Send,
-) -> Result<T, Error> {
-    on_a_thread(|| {
-        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
-            .map_err(|errno| Error::system("enter a network namespace", errno))?;
-        Ok(work())
-    })?
-}
-
-/// Does something on a thread of its own, which what it changes for itself goes away with.
-pub(crate) fn on_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Error> {
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("namespace".to_owned());
-        let started = thread.spawn_scoped(scope, work);
-        let started = started.map_err(|error| Error::system("start a thread", error))?;
-        Ok(started.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    })
-}
 
 /// Makes two interfaces, each of which receives what is sent on the other, and brings them up.
 /// They take frames of `mtu` bytes behind the Ethernet header and ask for no addresses.
@@ -156,15 +93,10 @@ pub(crate) fn read_any_answer(answer: &[u8]) -> Option<LinkCounters> {
     counters_in(answer)
 }
 
-/// For tests that give any text: that of `/proc/net/route`.
-pub(crate) fn read_any_routes(text: &str) -> bool {
-    let routes = route::routes_in(text);
-    routes.iter().any(|route| route.is_default() || route.meets(std::net::Ipv4Addr::LOCALHOST, 30))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::enter_namespace;
 
     #[test]
     fn a_pair_in_a_namespace_of_its_own_counts_what_goes_through() {

@@ -7,16 +7,16 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 
+use host::native::i32_of;
 use rustix::net::netlink::{NETFILTER, SocketAddrNetlink};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
 };
 
-use super::route::text;
-use crate::native::i32_of;
 use crate::netlink::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_REQUEST, NLMSG_ERROR, attribute, header, messages,
 };
+use crate::route::text;
 
 const BATCH_BEGIN: u16 = 0x10;
 const BATCH_END: u16 = 0x11;
@@ -64,25 +64,25 @@ const NAME_BYTES: usize = 16;
 
 /// What is translated, and what is kept as it was.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rules<'a> {
+pub(crate) struct Rules<'a> {
     /// Name of the table.
-    pub(super) table: &'a str,
+    pub(crate) table: &'a str,
     /// Packets from this address go out under that of the interface by which they leave.
-    pub(super) source: Ipv4Addr,
+    pub(crate) source: Ipv4Addr,
     /// An interface that forwards only for our sake: what comes by the first goes by the second
     /// interface or nowhere.
-    pub(super) only: Option<[&'a str; 2]>,
+    pub(crate) only: Option<[&'a str; 2]>,
 }
 
 /// Rules that hold as long as this value, or its process, lives.
 #[derive(Debug)]
-pub(super) struct Translation {
+pub(crate) struct Translation {
     _owner: OwnedFd,
 }
 
 impl Translation {
     /// In the namespace that this thread is in.
-    pub(super) fn new(rules: Rules<'_>) -> io::Result<Self> {
+    pub(crate) fn new(rules: Rules<'_>) -> io::Result<Self> {
         let (netlink, raw) = (AddressFamily::NETLINK, SocketType::RAW);
         let socket = socket_with(netlink, raw, SocketFlags::CLOEXEC, Some(NETFILTER))?;
         let wanted = messages_of(rules);
@@ -204,8 +204,8 @@ fn edge(kind: u16) -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::enter_namespace;
     use super::*;
+    use crate::enter_namespace;
 
     #[test]
     fn rules_are_taken_by_the_kernel_and_a_table_has_one_owner() {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::native::{i32_of, to_bytes, u32_of};
+use host::native::{i32_of, to_bytes, u32_of};
 
 /// `linux/netlink.h`
 pub(crate) const NLM_F_REQUEST: u16 = 0x01;

@@ -4,21 +4,21 @@ use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
 
+use host::native::{to_bytes, u32_of};
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
 };
 
-use crate::native::{to_bytes, u32_of};
 use crate::netlink::{
     MESSAGE_HEADER, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, attribute, error_in,
     header, refusal,
 };
 
 /// `linux/rtnetlink.h`
-pub(super) const RTM_NEWLINK: u16 = 16;
+pub(crate) const RTM_NEWLINK: u16 = 16;
 const RTM_DELLINK: u16 = 17;
-pub(super) const RTM_GETLINK: u16 = 18;
+pub(crate) const RTM_GETLINK: u16 = 18;
 const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;
 const RT_TABLE_MAIN: u8 = 254;
@@ -26,11 +26,11 @@ const RTPROT_STATIC: u8 = 4;
 const RTN_UNICAST: u8 = 1;
 const RTA_GATEWAY: u16 = 5;
 /// Length, type and flags of an answer, and its error or link.
-pub(super) const LINK_HEADER: usize = 16;
+pub(crate) const LINK_HEADER: usize = 16;
 /// `linux/if.h`
 const IFF_UP: u32 = 0x1;
 /// `linux/if_link.h`
-pub(super) const IFLA_IFNAME: u16 = 3;
+pub(crate) const IFLA_IFNAME: u16 = 3;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_NET_NS_FD: u16 = 28;
 const IFLA_INFO_KIND: u16 = 1;
@@ -44,7 +44,7 @@ const AF_INET: u8 = 2;
 const ANSWER_BYTES: usize = 32 << 10;
 
 /// Makes an interface whose other end is `theirs` in the namespace of this descriptor.
-pub(super) fn add_pair(ours: &str, theirs: &str, namespace: i32) -> io::Result<()> {
+pub(crate) fn add_pair(ours: &str, theirs: &str, namespace: i32) -> io::Result<()> {
     let fd = attribute(IFLA_NET_NS_FD, &to_bytes(namespace.cast_unsigned()));
     let peer = [attribute(IFLA_IFNAME, &text(theirs)), fd].concat();
     let new = [link_header(0, 0), attribute(IFLA_IFNAME, &text(ours)), veth(&peer)].concat();
@@ -52,7 +52,7 @@ pub(super) fn add_pair(ours: &str, theirs: &str, namespace: i32) -> io::Result<(
 }
 
 /// What makes a link one end of a pair, whose other end has these attributes.
-pub(super) fn veth(peer: &[u8]) -> Vec<u8> {
+pub(crate) fn veth(peer: &[u8]) -> Vec<u8> {
     let peer = [&link_header(0, 0), peer].concat();
     let data = attribute(IFLA_INFO_DATA, &attribute(VETH_INFO_PEER, &peer));
     let kind = attribute(IFLA_INFO_KIND, &text("veth"));
@@ -60,18 +60,18 @@ pub(super) fn veth(peer: &[u8]) -> Vec<u8> {
 }
 
 /// Removes an interface; the other end of a pair goes with it.
-pub(super) fn remove(name: &str) -> io::Result<()> {
+pub(crate) fn remove(name: &str) -> io::Result<()> {
     let gone = [link_header(0, 0), attribute(IFLA_IFNAME, &text(name))].concat();
     request(RTM_DELLINK, NLM_F_ACK, &gone).map(drop)
 }
 
-pub(super) fn bring_up(name: &str) -> io::Result<()> {
+pub(crate) fn bring_up(name: &str) -> io::Result<()> {
     let up = [link_header(IFF_UP, IFF_UP), attribute(IFLA_IFNAME, &text(name))].concat();
     request(RTM_NEWLINK, NLM_F_ACK, &up).map(drop)
 }
 
 /// Gives an interface an address among `1 << (32 - prefix)`.
-pub(super) fn add_address(name: &str, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
+pub(crate) fn add_address(name: &str, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
     let asked = [link_header(0, 0), attribute(IFLA_IFNAME, &text(name))].concat();
     let link = request(RTM_GETLINK, 0, &asked)?;
     // struct ifinfomsg: family, type, then the number.
@@ -84,7 +84,7 @@ pub(super) fn add_address(name: &str, address: Ipv4Addr, prefix: u8) -> io::Resu
     request(RTM_NEWADDR, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, &new).map(drop)
 }
 
-pub(super) fn add_default_route(gateway: Ipv4Addr) -> io::Result<()> {
+pub(crate) fn add_default_route(gateway: Ipv4Addr) -> io::Result<()> {
     // struct rtmsg: family, both prefixes, service, table, origin, scope, type, flags.
     let head = [AF_INET, 0, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, 0, RTN_UNICAST, 0, 0, 0, 0];
     let new = [&head[..], &attribute(RTA_GATEWAY, &gateway.octets())].concat();
@@ -93,21 +93,21 @@ pub(super) fn add_default_route(gateway: Ipv4Addr) -> io::Result<()> {
 
 /// A route of IPv4.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Route {
+pub(crate) struct Route {
     /// Where it leaves.
-    pub(super) interface: String,
+    pub(crate) interface: String,
     /// First address, and the bits that tell it; a default route has none.
-    pub(super) to: (Ipv4Addr, u32),
+    pub(crate) to: (Ipv4Addr, u32),
     metric: u32,
 }
 
 impl Route {
-    pub(super) fn is_default(&self) -> bool {
+    pub(crate) fn is_default(&self) -> bool {
         self.to.1 == 0
     }
 
     /// Whether some address of the network `1 << (32 - prefix)` wide at `first` goes that way.
-    pub(super) fn meets(&self, first: Ipv4Addr, prefix: u8) -> bool {
+    pub(crate) fn meets(&self, first: Ipv4Addr, prefix: u8) -> bool {
         let wide = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
         let mask = wide & self.to.1;
         !self.is_default() && u32::from(first) & mask == u32::from(self.to.0) & mask
@@ -115,7 +115,7 @@ impl Route {
 }
 
 /// The routes of the main table, those that are preferred first.
-pub(super) fn routes() -> io::Result<Vec<Route>> {
+pub(crate) fn routes() -> io::Result<Vec<Route>> {
     let mut found = routes_in(&fs::read_to_string("/proc/thread-self/net/route")?);
     found.sort_by_key(|route| route.metric);
     Ok(found)
@@ -135,7 +135,7 @@ pub(crate) fn routes_in(table: &str) -> Vec<Route> {
 }
 
 /// Sends a request and gives the answer, or the error that it is.
-pub(super) fn request(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<u8>> {
+pub(crate) fn request(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<u8>> {
     let kernel = SocketAddrNetlink::new(0, 0);
     let (family, raw) = (AddressFamily::NETLINK, SocketType::RAW);
     // NETLINK_ROUTE is 0, the protocol that is none.
@@ -152,12 +152,18 @@ pub(super) fn request(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<u8>>
 }
 
 /// struct ifinfomsg, for a link that is told by its name.
-pub(super) fn link_header(flags: u32, change: u32) -> Vec<u8> {
+pub(crate) fn link_header(flags: u32, change: u32) -> Vec<u8> {
     [[0; 8].as_slice(), &to_bytes(flags), &to_bytes(change)].concat()
 }
 
-pub(super) fn text(name: &str) -> Vec<u8> {
+pub(crate) fn text(name: &str) -> Vec<u8> {
     [name.as_bytes(), &[0]].concat()
+}
+
+/// For tests that give any text: that of `/proc/net/route`.
+pub(crate) fn read_any_routes(text: &str) -> bool {
+    let routes = routes_in(text);
+    routes.iter().any(|route| route.is_default() || route.meets(Ipv4Addr::LOCALHOST, 30))
 }
 
 #[cfg(test)]

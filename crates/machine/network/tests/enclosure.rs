@@ -5,7 +5,7 @@
 
 use std::process::Command;
 
-use host::network::{Enclosure, Way, enter_namespace};
+use network::{Enclosure, Way, enter_namespace};
 
 fn main() {
     if let Err(error) = enter_namespace() {
@@ -23,7 +23,7 @@ fn main() {
     }
     match Enclosure::new(&Way { interface: "lo".to_owned() }) {
         Ok(enclosure) => {
-            let found = enclosure.within(host::network::interfaces);
+            let found = enclosure.within(network::interfaces);
             let found = found.expect("a thread").expect("a list of interfaces");
             assert!(found.contains(&enclosure.interface().to_owned()), "{found:?}");
             assert!(enclosure.processes().is_empty(), "the guard is outside");

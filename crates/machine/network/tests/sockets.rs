@@ -11,7 +11,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use host::sockets::{NamespaceLook, Namespaces, TcpState};
+use network::sockets::{NamespaceLook, Namespaces, TcpState};
 
 fn look() -> NamespaceLook {
     Namespaces::own().unwrap().seen.first().unwrap().look().unwrap()

@@ -70,7 +70,7 @@ fn open_interfaces(names: &[String], options: &Options) -> Result<Inputs, Error>
         timestamps: options.timestamps,
         busy_poll: options.busy_poll,
     };
-    let receive_queues = names.iter().filter_map(|name| host::receive_queue_count(name));
+    let receive_queues = names.iter().filter_map(|name| network::nic::receive_queue_count(name));
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let count = options.queues.count(receive_queues.max().unwrap_or(1), processors);
     let mut setup = Vec::new();

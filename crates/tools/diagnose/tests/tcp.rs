@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use diagnose::tcp::{Place, Source, TcpLook, Watch, diagnose, watch};
 use diagnose::{Diagnosis, Severity};
-use host::sockets::{NamespaceLook, Owner, SynOptions, TcpInfo, TcpSocket, TcpState};
+use network::sockets::{NamespaceLook, Owner, SynOptions, TcpInfo, TcpSocket, TcpState};
 use units::{ManualClock, NANOS_PER_SECOND, Timestamp};
 
 const WHOLE: SynOptions = SynOptions { timestamps: true, sack: true, window_scale: true };
@@ -260,7 +260,7 @@ fn queues_are_full_above_their_backlog() {
 struct Same(usize);
 
 impl Source for Same {
-    fn look(&mut self) -> Result<TcpLook, host::Error> {
+    fn look(&mut self) -> Result<TcpLook, network::Error> {
         self.0 += 1;
         let look = machine(accepted(0), &[]);
         Ok(TcpLook { namespaces: vec![(Place::default(), look)], ..TcpLook::default() })

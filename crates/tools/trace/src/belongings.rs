@@ -4,7 +4,7 @@ use core::net::{IpAddr, SocketAddr};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use host::sockets::{Endpoint, Owner};
+use network::sockets::{Endpoint, Owner};
 use wire::{Address, FiveTuple, Protocol};
 
 /// Connections that are remembered; beyond it everything is learned anew.

@@ -10,7 +10,7 @@ mod belongings;
 mod output;
 mod watch;
 
-pub use host::sockets::Owner;
+pub use network::sockets::Owner;
 
 pub use belongings::{Belongings, Seen};
 pub use output::Output;

@@ -7,7 +7,7 @@ use format::pcapng::{
     EnhancedPacketFields, OptionCode, put_comment, put_enhanced_packet, put_interface_description,
     put_interface_statistics, put_option, put_own_section_header,
 };
-use host::sockets::Owner;
+use network::sockets::Owner;
 use units::Timestamp;
 
 /// `if_tsresol` of nanoseconds.

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use capture::{Next, Packet, Source};
-use host::sockets::Owner;
+use network::sockets::Owner;
 use units::Clock;
 use wire::{FiveTuple, LinkType, decode};
 
@@ -28,7 +28,10 @@ pub enum Error {
     /// Packets could not be captured.
     #[error(transparent)]
     Capture(#[from] capture::Error),
-    /// Sockets could not be listed, or processes not be looked at.
+    /// Sockets could not be listed.
+    #[error(transparent)]
+    Network(#[from] network::Error),
+    /// Processes could not be looked at.
     #[error(transparent)]
     Host(#[from] host::Error),
     /// Packets could not be written.
@@ -40,7 +43,7 @@ pub enum Error {
 #[expect(missing_debug_implementations, reason = "closures")]
 pub struct Watch<'a> {
     /// Looks at the sockets of the namespace.
-    pub look: &'a mut dyn FnMut() -> Result<Seen, host::Error>,
+    pub look: &'a mut dyn FnMut() -> Result<Seen, network::Error>,
     /// Whether it is over; asked all the time.
     pub is_over: &'a mut dyn FnMut() -> Result<bool, host::Error>,
     /// Packets whose owner is not known are left out.
@@ -134,7 +137,7 @@ impl<W: Write> State<W> {
         &mut self,
         packet: &Packet<'_>,
         only_known: bool,
-        look: &mut dyn FnMut() -> Result<Seen, host::Error>,
+        look: &mut dyn FnMut() -> Result<Seen, network::Error>,
         clock: &dyn Clock,
     ) -> Result<(), Error> {
         let tuple = self.tuple(packet);
@@ -157,7 +160,7 @@ impl<W: Write> State<W> {
     /// Looks at the sockets, if it is time.
     fn look(
         &mut self,
-        look: &mut dyn FnMut() -> Result<Seen, host::Error>,
+        look: &mut dyn FnMut() -> Result<Seen, network::Error>,
         clock: &dyn Clock,
     ) -> Result<(), Error> {
         let begin_ns = clock.boottime_ns();

@@ -123,7 +123,7 @@ impl Followed {
 }
 
 impl Source for Followed {
-    fn look(&mut self) -> Result<TcpLook, host::Error> {
+    fn look(&mut self) -> Result<TcpLook, network::Error> {
         let look = self.live.look()?;
         if let Some(follower) = &mut self.follower {
             follower.take(SystemClock.boottime_ns(), &look);
@@ -141,7 +141,7 @@ struct Sampled {
 }
 
 impl Source for Sampled {
-    fn look(&mut self) -> Result<TcpLook, host::Error> {
+    fn look(&mut self) -> Result<TcpLook, network::Error> {
         let look = self.followed.look()?;
         if let Some(samples) = self.samples.as_mut().filter(|_| self.failed.is_none()) {
             self.failed = samples.add(SystemClock.realtime(), &look).err().map(Into::into);

@@ -10,8 +10,8 @@ use ::prove::{Ask, Drops, Judge, Judged, Load, Sent, Trial};
 use ::replay::{Input, Options, Pace, Rewrite};
 use anyhow::{Context, bail};
 use capture::{FileOptions, FileSource, Outlet, Source, Transmitter};
-use host::network::{LinkCounters, link_counters};
 use host::{Ended, Program, StopFlag, SystemClock};
+use network::{LinkCounters, link_counters};
 use units::{Clock, NANOS_PER_SECOND, Sleep};
 
 use crate::failure::{USAGE, Usage, of_extract};
@@ -139,7 +139,7 @@ impl Rig<'_> {
         }
     }
 
-    fn counters(&self) -> Result<[LinkCounters; 2], host::Error> {
+    fn counters(&self) -> Result<[LinkCounters; 2], network::Error> {
         let [from, to] = &self.interfaces;
         Ok([link_counters(from)?, link_counters(to)?])
     }

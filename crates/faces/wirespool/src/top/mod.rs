@@ -15,9 +15,9 @@ use ::tui::{Pages as _, State};
 use anyhow::bail;
 use capture::{FileOptions, FileSource, LiveOptions, Source as _};
 use clap::Args;
-use host::network::interfaces;
 use host::{StopFlag, SystemClock};
 use host::{Target, target};
+use network::interfaces;
 use talkers::Limits;
 use units::ByteSize;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use capture::{FileOptions, FileSource, Next, Source};
 use format::pcapng::{ByteOrder, OptionCode, Options};
-use host::sockets::Namespace;
+use network::sockets::Namespace;
 use wire::{Address, LinkType, decode};
 
 use crate::machine::{Ran, enter, run};

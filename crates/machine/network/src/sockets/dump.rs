@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
+use host::native::{from_bytes, i32_of, to_bytes, u32_of};
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{
@@ -10,7 +11,6 @@ use rustix::net::{
 };
 
 use super::{Endpoint, TcpInfo, TcpSocket, TcpState};
-use crate::native::{from_bytes, i32_of, to_bytes, u32_of};
 use crate::netlink::{
     NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, attributes, header, messages, refusal,
 };

@@ -1,6 +1,6 @@
 //! `struct tcp_info` of `include/uapi/linux/tcp.h`, of any length: kernels only append to it.
 
-use crate::native::{from_bytes, u32_of};
+use host::native::{from_bytes, u32_of};
 
 /// Options that both sides agreed on with their SYNs (`tcpi_options`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]

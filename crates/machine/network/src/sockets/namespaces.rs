@@ -9,10 +9,11 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use host::processes::{network_of, processes};
+
 use super::{NamespaceLook, dump, tables};
 use crate::Error;
-use crate::network::within;
-use crate::processes::{network_of, processes};
+use crate::namespace::within;
 
 const NAMED: &str = "/run/netns";
 
@@ -154,7 +155,7 @@ mod tests {
         let (send, receive) = std::sync::mpsc::sync_channel(1);
         let (end, ended) = std::sync::mpsc::sync_channel::<()>(1);
         let other = std::thread::Builder::new().spawn(move || {
-            let entered = crate::network::enter_namespace();
+            let entered = crate::enter_namespace();
             let inode = fs::metadata("/proc/thread-self/ns/net").map(|found| found.ino());
             let process = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
             drop(send.send(entered.map(|()| (inode.unwrap(), process))));

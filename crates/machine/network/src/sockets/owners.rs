@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::Arc;
 
-use crate::processes;
+use host::processes;
 
 /// A process.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::processes::{Stat, processes};
+use host::processes::{Stat, processes};
 
 /// A process, its children, theirs, and so on; empty when it has ended.
 pub fn family(process: u32) -> BTreeSet<u32> {

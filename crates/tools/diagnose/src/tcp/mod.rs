@@ -5,7 +5,7 @@ mod recorded;
 mod series;
 mod watch;
 
-pub use host::sockets::{NamespaceLook, Owner, TcpInfo, TcpSocket, TcpState};
+pub use network::sockets::{NamespaceLook, Owner, TcpInfo, TcpSocket, TcpState};
 pub use recorded::Handshakes;
 pub use series::{Follower, Point, Series};
 pub use watch::{Key, Live, NamespaceHistory, Place, Source, TcpLook, Track, Watch, watch};

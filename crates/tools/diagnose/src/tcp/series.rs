@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use host::sockets::{Owner, TcpSocket, TcpState};
+use network::sockets::{Owner, TcpSocket, TcpState};
 use units::number::between;
 
 use super::watch::{Key, TcpLook};
@@ -100,7 +100,7 @@ fn carried(socket: &TcpSocket) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use host::sockets::{NamespaceLook, TcpInfo};
+    use network::sockets::{NamespaceLook, TcpInfo};
 
     use super::super::watch::Place;
     use super::*;

@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use host::sockets::{
+use network::sockets::{
     Counters, Namespace, NamespaceLook, Namespaces, Owner, Owners, Settings, TcpSocket,
 };
 use units::{NANOS_PER_SECOND, Sleep};
@@ -43,7 +43,7 @@ impl Default for Place {
 /// Something that shows the sockets.
 pub trait Source {
     /// All sockets now.
-    fn look(&mut self) -> Result<TcpLook, host::Error>;
+    fn look(&mut self) -> Result<TcpLook, network::Error>;
 }
 
 /// The machine that we run on.
@@ -61,7 +61,7 @@ impl Live {
 }
 
 impl Source for Live {
-    fn look(&mut self) -> Result<TcpLook, host::Error> {
+    fn look(&mut self) -> Result<TcpLook, network::Error> {
         let found = if self.is_own_only { Namespaces::own()? } else { Namespaces::all()? };
         let mut look = TcpLook::default();
         for namespace in &found.seen {
@@ -241,7 +241,7 @@ pub fn watch(
     clock: &dyn Sleep,
     (interval_ns, duration_ns): (i64, i64),
     go_on: &mut dyn FnMut(u64) -> ControlFlow<()>,
-) -> Result<Watch, host::Error> {
+) -> Result<Watch, network::Error> {
     const NAP_NS: i64 = NANOS_PER_SECOND / 10;
     let begun_ns = clock.boottime_ns();
     let mut watch = Watch::default();

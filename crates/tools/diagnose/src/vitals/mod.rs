@@ -12,9 +12,10 @@ mod processors;
 use std::collections::BTreeMap;
 
 use host::DeviceNumber;
+use host::ProcessorCounters;
 use host::facts::{Facts, moving_facts};
 use host::io::DiskCounters;
-use host::{LinkCounters, ProcessorCounters};
+use network::nic::LinkCounters;
 use units::Clock;
 use units::number::{between, real};
 
@@ -112,7 +113,7 @@ impl Look {
             facts: moving_facts(),
             processors: host::processor_counters(),
             disks,
-            links: host::link_counters(),
+            links: network::nic::link_counters(),
             page_bytes: host::page_bytes(),
         }
     }

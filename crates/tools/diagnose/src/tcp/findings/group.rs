@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
-use host::sockets::{TcpInfo, TcpState};
+use network::sockets::{TcpInfo, TcpState};
 
 use super::super::watch::{Key, NamespaceHistory, Track, Watch};
 

@@ -4,7 +4,7 @@
 //! time in which the receiver's window or the send buffer was what it waited for
 //! (`tcp_get_info_chrono_stats`).
 
-use host::sockets::{TcpInfo, TcpSocket};
+use network::sockets::{TcpInfo, TcpSocket};
 use units::ByteSize;
 
 use super::super::watch::Watch;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use host::sockets::TcpInfo;
+use network::sockets::TcpInfo;
 
 use super::super::watch::{Track, Watch};
 use super::group::gained;

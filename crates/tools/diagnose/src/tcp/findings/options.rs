@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use host::sockets::SynOptions;
+use network::sockets::SynOptions;
 
 use super::super::watch::{NamespaceHistory, Watch};
 use super::group::{Ends, Group, Member, Service, plain};

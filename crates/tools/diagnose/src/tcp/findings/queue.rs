@@ -1,6 +1,6 @@
 //! Connections that wait to be accepted until there is no more room for others.
 
-use host::sockets::TcpState;
+use network::sockets::TcpState;
 
 use super::super::watch::{Track, Watch};
 use crate::finding::{Finding, Remedy, Severity};

@@ -1,0 +1,25 @@
+//! Networks of this machine as its kernel tells of them and makes them, by netlink(7): namespaces of
+//! our own, one for a program with a way out, pairs of interfaces, what interfaces have counted,
+//! and every TCP socket with its owner.
+//!
+//! Not here: packets, which `capture` takes in and sends. Nothing here decides.
+
+mod enclosure;
+mod error;
+mod forwarding;
+mod guard;
+mod link;
+pub mod loopback;
+mod namespace;
+mod nat;
+mod netlink;
+pub mod nic;
+mod route;
+pub mod sockets;
+#[doc(hidden)]
+pub mod untrusted;
+
+pub use enclosure::{Enclosure, Way};
+pub use error::Error;
+pub use link::{LinkCounters, interfaces, link_counters, make_pair};
+pub use namespace::enter_namespace;
