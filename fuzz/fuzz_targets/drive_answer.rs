@@ -3,4 +3,4 @@
 
 use fuzz::costs;
 
-fuzz::binary!(costs::DRIVE, |input| host::untrusted::drive_answer(input));
+fuzz::binary!(costs::DRIVE, |input| blockdev::untrusted::drive_answer(input));

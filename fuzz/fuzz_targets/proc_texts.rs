@@ -4,5 +4,5 @@
 use fuzz::costs;
 
 fuzz::text!(costs::TEXTS, |input| {
-    host::untrusted::texts(input) + network::untrusted::texts(input)
+    host::untrusted::texts(input) + blockdev::untrusted::texts(input) + network::untrusted::texts(input)
 });

@@ -3,4 +3,4 @@
 
 use fuzz::costs;
 
-fuzz::binary!(costs::DISK, |input| host::untrusted::signatures(input));
+fuzz::binary!(costs::DISK, |input| blockdev::untrusted::signatures(input));

@@ -21,7 +21,7 @@ struct Run {
     skipped: &'static [&'static str],
 }
 
-const RUNS: [Run; 12] = [
+const RUNS: [Run; 13] = [
     run("units", &["--lib"], &[]),
     run("wire", &["--lib"], &[]),
     run("app", &["--lib", "--", "reader", "values"], &[]),
@@ -37,7 +37,8 @@ const RUNS: [Run; 12] = [
     run("device", &["--lib", "--", "pool", "timeline", "medium"], &["memory_is_found"]),
     run("capture", &["--lib", "--", "live::xdp::umem"], &[]),
     run("capture", &["--test", "untrusted"], &["files_may_hold"]),
-    run("host", &["--test", "untrusted"], &["disks_may_hold", "questions_may_come"]),
+    run("host", &["--test", "untrusted"], &["questions_may_come"]),
+    run("blockdev", &["--test", "untrusted"], &["disks_may_hold"]),
     run("network", &["--test", "untrusted"], &[]),
 ];
 

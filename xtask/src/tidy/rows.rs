@@ -10,7 +10,7 @@ const ROWS: [&[&str]; 12] = [
     &["wire", "statistics"],
     &["app", "format", "parity"],
     &["capture", "device", "host", "sandbox", "schedules"],
-    &["network"],
+    &["blockdev", "network"],
     &["guard", "volume", "session", "index", "query"],
     &["indexer"],
     &[

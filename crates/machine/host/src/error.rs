@@ -30,20 +30,6 @@ pub enum Error {
         /// What was asked for.
         name: String,
     },
-    /// A partition table could not be laid out or written.
-    #[error("cannot write a partition table to {}", path.display())]
-    PartitionTable {
-        /// The disk.
-        path: PathBuf,
-        /// The reason.
-        source: ::gpt::GptError,
-    },
-    /// The table is written, and the kernel shows no partition.
-    #[error("{} has its partition table, but the kernel shows no partition", path.display())]
-    NoPartition {
-        /// The disk.
-        path: PathBuf,
-    },
     /// A folder that others could change is not trusted with what lies in it.
     #[error("{} is not used: {why}", path.display())]
     UnsafeFolder {

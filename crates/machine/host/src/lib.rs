@@ -14,13 +14,10 @@ mod clock;
 mod control;
 mod device_number;
 mod directory;
-pub mod disk;
 mod draft;
-pub mod drive;
 mod duplex;
 mod error;
 pub mod facts;
-pub mod gpt;
 mod install;
 pub mod io;
 mod launch;
@@ -41,8 +38,6 @@ mod program;
 pub mod sampling;
 mod signals;
 
-pub mod signature;
-mod space;
 mod spared;
 pub mod symbols;
 mod tail;
@@ -54,7 +49,6 @@ mod timed;
 pub mod tracepoints;
 #[doc(hidden)]
 pub mod untrusted;
-pub mod usage;
 mod user;
 mod zone;
 
@@ -85,7 +79,6 @@ pub use processor_counters::{ProcessorCounters, ProcessorTimes, processor_counte
 pub use processors::{ProcessorUse, processor_mhz, processor_temperature_c};
 pub use program::{Ended, Program};
 pub use signals::{StopFlag, is_signalled};
-pub use space::{extents, free_bytes};
 pub use tail::Tail;
 pub use takes::takes_a_line;
 pub use target::{Target, target};

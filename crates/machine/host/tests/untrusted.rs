@@ -22,16 +22,6 @@ fn texts_of_the_kernel_may_say_anything() {
 }
 
 #[test]
-fn answers_of_drives_may_say_anything() {
-    replay("drive_answer", host::untrusted::drive_answer);
-}
-
-#[test]
-fn disks_may_hold_anything() {
-    replay("signatures", host::untrusted::signatures);
-}
-
-#[test]
 fn questions_may_come_in_any_parts() {
     replay("control_question", host::untrusted::control_question);
 }

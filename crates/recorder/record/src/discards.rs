@@ -1,6 +1,6 @@
 //! Which members hear ahead of the head what is needed no more: flash, unless told otherwise.
 
-use host::disk::Disk;
+use blockdev::disk::Disk;
 use units::ByteSize;
 use volume::{MemberAt, Writer};
 

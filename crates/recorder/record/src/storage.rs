@@ -3,9 +3,9 @@
 use core::fmt;
 use std::path::{Path, PathBuf};
 
+use blockdev::disk::Disk;
 use device::{Device, ReadAt, side_by_side};
 use format::superblock::{Spare, Superblock};
-use host::disk::Disk;
 use units::Sleep;
 use volume::{MemberAt, Opener, Reader};
 
@@ -124,7 +124,8 @@ impl Storage for Paths {
         clock: &'a dyn Sleep,
     ) -> Result<Opener<'a>, host::Error> {
         let (id, claimant) = (host::random_bytes()?, host::claimant());
-        let interval_ms = host::disk::claim_interval_ms(members.iter().map(|found| &*found.path));
+        let interval_ms =
+            blockdev::disk::claim_interval_ms(members.iter().map(|found| &*found.path));
         Ok(Opener { clock, interval_ms, id, claimant, is_gone: &host::is_gone })
     }
 
@@ -137,6 +138,6 @@ impl Storage for Paths {
     }
 
     fn disk(&self, path: &Path) -> Option<Disk> {
-        host::disk::of(path).ok().flatten()
+        blockdev::disk::of(path).ok().flatten()
     }
 }

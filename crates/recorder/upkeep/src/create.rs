@@ -9,12 +9,13 @@ use core::time::Duration;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use blockdev::{disk, gpt, signature, usage};
 use device::{Device, ROW_SIZE};
 use format::geometry::{PIECE_BYTES_MAX, RESERVED_BYTES};
 use format::head::{HeadKey, VolumeId};
 use format::superblock::{MemberEntry, Qualified, Spare, Superblock};
 use guard::{Consent, Overwrite};
-use host::{Target, disk, gpt, signature, usage};
+use host::Target;
 use units::Clock;
 use units::number::to_u64;
 use volume::{Identity, Layout, Usable};

@@ -3,8 +3,8 @@
 use core::fmt;
 use std::path::{Path, PathBuf};
 
+use blockdev::usage::Use;
 use format::superblock::SuperblockError;
-use host::usage::Use;
 use units::ByteSize;
 
 /// Why a job was refused or failed.
@@ -16,6 +16,8 @@ pub enum Error {
     Device(#[from] device::Error),
     #[error(transparent)]
     Host(#[from] host::Error),
+    #[error(transparent)]
+    Blockdev(#[from] blockdev::Error),
     #[error("the index directory: {0}")]
     Index(#[from] index::Error),
     #[error(
@@ -102,6 +104,7 @@ impl From<guard::Refusal> for Error {
         match refusal {
             guard::Refusal::Device(error) => Self::Device(error),
             guard::Refusal::Host(error) => Self::Host(error),
+            guard::Refusal::Blockdev(error) => Self::Blockdev(error),
             guard::Refusal::InUse { path, used } => Self::InUse { path, used },
             guard::Refusal::Occupied { path, content: guard::Content::Volume } => {
                 Self::IsVolume { path }

@@ -70,7 +70,7 @@ pub(crate) struct Opened {
 /// This process, as it opens a volume for writing.
 pub(crate) fn opener<'a>(members: &[MemberAt], clock: &'a dyn Sleep) -> Result<Opener<'a>, Error> {
     let (id, claimant) = (host::random_bytes()?, host::claimant());
-    let interval_ms = host::disk::claim_interval_ms(members.iter().map(|found| &*found.path));
+    let interval_ms = blockdev::disk::claim_interval_ms(members.iter().map(|found| &*found.path));
     Ok(Opener { clock, interval_ms, id, claimant, is_gone: &host::is_gone })
 }
 

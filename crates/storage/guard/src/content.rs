@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
+use blockdev::{signature, usage};
 use device::{Device, ROW_SIZE, ReadAt};
 use format::superblock::{SUPERBLOCK_COPIES, Superblock, SuperblockError, copy_offset};
-use host::{signature, usage};
 use units::Random;
 use units::number::to_u64;
 

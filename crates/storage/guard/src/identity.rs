@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use host::disk::{self, Layer};
-use host::usage;
+use blockdev::disk::{self, Layer};
+use blockdev::usage;
 
 use crate::Refusal;
 
@@ -85,7 +85,7 @@ fn ailing(layer: &Layer) -> Option<Changed> {
 
 #[cfg(test)]
 mod tests {
-    use host::drive::{Drive, Health};
+    use blockdev::drive::{Drive, Health};
 
     use super::*;
 

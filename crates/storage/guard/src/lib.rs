@@ -15,9 +15,9 @@ mod identity;
 
 use std::path::{Path, PathBuf};
 
+use blockdev::signature::Signature;
+use blockdev::usage::{self, Use};
 use device::{Device, ReadAt};
-use host::signature::Signature;
-use host::usage::{self, Use};
 
 pub use content::{STAMP, stamp_ends};
 pub use identity::{Changed, Identity};
@@ -91,6 +91,8 @@ pub enum Refusal {
     Device(#[from] device::Error),
     #[error(transparent)]
     Host(#[from] host::Error),
+    #[error(transparent)]
+    Blockdev(#[from] blockdev::Error),
     #[error("{} is no block device", path.display())]
     NotADevice { path: PathBuf },
     #[error("{} is {name}, not {given}", path.display())]

@@ -4,13 +4,13 @@ use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use blockdev::owners::Owner;
+use blockdev::placement::{Disk, FileExtent, Filesystem};
 use diagnose::Diagnosis;
 use diagnose::io::{Content, FileKey, IoWatch, Machine, Tracing, diagnose, watch};
 use host::DeviceNumber;
 use host::facts::Facts;
-use host::io::{
-    Disk, DiskCounters, FileExtent, Filesystem, OpenFile, Owner, Process, ProcessCounters,
-};
+use host::io::{DiskCounters, OpenFile, Process, ProcessCounters};
 use host::tracepoints::{BlockRequest, FilePage, Happened, Operation, Purpose, TraceEvent};
 use units::{ManualClock, NANOS_PER_SECOND, Timestamp};
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use host::usage::Use;
+use blockdev::usage::Use;
 use units::ByteSize;
 
 use crate::plan::Part;
@@ -16,6 +16,8 @@ pub enum Error {
     Device(#[from] device::Error),
     #[error(transparent)]
     Host(#[from] host::Error),
+    #[error(transparent)]
+    Blockdev(#[from] blockdev::Error),
     #[error("{} is no zone profile", path.display())]
     Profile { path: PathBuf, source: device::ProfileError },
     #[error("part {part} needs at least {}", ByteSize(*minimum_bytes))]
@@ -68,6 +70,7 @@ impl From<guard::Refusal> for Error {
         match refusal {
             guard::Refusal::Device(error) => Self::Device(error),
             guard::Refusal::Host(error) => Self::Host(error),
+            guard::Refusal::Blockdev(error) => Self::Blockdev(error),
             guard::Refusal::OtherDevice { path, name, given } => {
                 Self::OtherDevice { path, name, given }
             }

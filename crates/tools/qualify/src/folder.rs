@@ -62,6 +62,6 @@ impl Folder for OwnFolder {
     }
 
     fn extents(&self, name: &str) -> Result<Option<u64>, Error> {
-        Ok(host::extents(&self.file(name))?)
+        Ok(blockdev::extents(&self.file(name))?)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use host::disk::{Layer, layers};
+use blockdev::disk::{Layer, layers};
 
 use crate::error::Error;
 use crate::report::{Qualification, TargetKind};

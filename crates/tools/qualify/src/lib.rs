@@ -44,6 +44,8 @@ mod traffic;
 mod verdict;
 
 pub use bench::{Bench, Tell};
+pub use blockdev::disk::Layer;
+pub use blockdev::drive::{Drive, Health, Link, Recording, Unread};
 pub use choice::{Choice, Given, Reason, choose};
 pub use compare::{
     Comparison, Contender, Contest, Contestant, EffectFound, Fact, FactorFound, Measure,
@@ -55,8 +57,6 @@ pub use error::Error;
 pub use files::{FileLap, Files, FioRun, fio_arguments};
 pub use folder::Folder;
 pub use histogram::Latencies;
-pub use host::disk::Layer;
-pub use host::drive::{Drive, Health, Link, Recording, Unread};
 pub use identity::{Other, other, report_id};
 pub use iops::{Iops, IopsStep};
 pub use kept::{Beside, Together, VolumeQualification, beside};

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use host::disk::Layer;
+use blockdev::disk::Layer;
 use serde::{Deserialize, Serialize};
 use units::Timestamp;
 

@@ -7,9 +7,9 @@
 use core::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use blockdev::disk;
 use device::{CreateOptions, Device, Pool, ROW_SIZE, ReadAt};
 use guard::{Cleared, Identity, Overwrite};
-use host::disk;
 use units::{Clock, Random, Sleep};
 
 use crate::bench::{Bench, Tell};
@@ -97,7 +97,7 @@ impl Opened {
     /// that is too little, only parts that were asked for by name are left to say so.
     pub fn fitted(&self, plan: Plan, named: &[Part]) -> Result<Plan, Error> {
         let Some(folder) = self.folder() else { return Ok(plan) };
-        let free_bytes = host::free_bytes(folder)? / 10 * 9;
+        let free_bytes = blockdev::free_bytes(folder)? / 10 * 9;
         let mut plan = Plan { files_bytes: plan.files_bytes.min(free_bytes), ..plan };
         let has_room = plan.file_bytes() >= plan.block_bytes;
         plan.parts.retain(|part| *part != Part::Files || has_room || named.contains(part));

@@ -80,7 +80,7 @@ impl<'a> Commands<'a> {
     pub fn check(&self, cpus: &[usize]) -> Result<(), Error> {
         let programs = self.measured.iter().filter_map(|command| command.words.first());
         programs.map(OsString::as_os_str).try_for_each(check)?;
-        self.around.files.iter().try_for_each(|path| host::extents(path).map(drop))?;
+        self.around.files.iter().try_for_each(|path| blockdev::extents(path).map(drop))?;
         self.around.facts.iter().try_for_each(|path| host::read_text(path).map(drop))?;
         let allowed = allowed_cpus()?;
         match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
@@ -143,7 +143,7 @@ impl<'a> Commands<'a> {
             let cached = host::cached_share(path).ok().flatten();
             let percent = cached.map(|share| (share * 1000.0).round() / 10.0);
             facts.push(number(&format!("% cached of {}", path.display()), percent));
-            let extents = host::extents(path).ok().flatten().map(real);
+            let extents = blockdev::extents(path).ok().flatten().map(real);
             facts.push(number(&format!("extents of {}", path.display()), extents));
         }
         facts.extend(self.around.facts.iter().map(|path| first_line(path)));

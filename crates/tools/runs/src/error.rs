@@ -9,6 +9,9 @@ pub enum Error {
     /// The system refused.
     #[error(transparent)]
     Host(#[from] host::Error),
+    /// It refused to tell of a disk or a file.
+    #[error(transparent)]
+    Blockdev(#[from] blockdev::Error),
     /// The disk refused.
     #[error(transparent)]
     Device(#[from] device::Error),

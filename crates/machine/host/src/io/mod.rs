@@ -1,24 +1,17 @@
 //! Input and output as this machine's kernel tells it: counters of disks and processes, which files
-//! a process has open, where a file lies on its disk and what lies at a place, who touches files.
+//! a process has open, who touches files.
 //!
 //! Tracepoints are in [`crate::tracepoints`]; nothing here decides.
 
 mod counters;
 mod open_files;
-mod owners;
-mod placement;
 mod touched;
 
 pub use counters::{
     DiskCounters, Process, ProcessCounters, disks, is_whole_disk, process, processes,
 };
 pub use open_files::{OpenFile, backing_files, files_below, open_files};
-pub use owners::{Owner, owner_of};
-pub use placement::{
-    Disk, FileExtent, Filesystem, TargetPlace, disk_of, extents_of, filesystems, place_of,
-};
 pub use touched::{Touch, TouchKind, Watched};
 
 pub(crate) use counters::read_any_text;
-pub(crate) use placement::filesystem;
 pub(crate) use touched::read_any_events;

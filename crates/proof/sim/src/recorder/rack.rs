@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use blockdev::disk::Disk;
 use device::{Crash, Device, Modelled, ReadAt, Rule, Timeline, Timing};
 use format::superblock::{SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Spare, Superblock, copy_offset};
-use host::disk::Disk;
 use record::{OpenedDevice, Storage};
 use units::Sleep;
 use volume::{MemberAt, Opener, Reader};

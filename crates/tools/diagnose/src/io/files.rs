@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use blockdev::placement::{Disk, FileExtent};
 use host::DeviceNumber;
-use host::io::{Disk, FileExtent};
 
 /// A file for all time: its file system's device, and its number there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

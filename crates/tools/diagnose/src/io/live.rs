@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use blockdev::owners::Owner;
+use blockdev::placement::{Disk, FileExtent, Filesystem};
 use host::DeviceNumber;
 use host::facts::Facts;
-use host::io::{
-    Disk, DiskCounters, FileExtent, Filesystem, OpenFile, Owner, Process, ProcessCounters,
-};
+use host::io::{DiskCounters, OpenFile, Process, ProcessCounters};
 use host::tracepoints::{TraceEvent, Tracer};
 
 use super::watch::{Machine, Tracing};
@@ -29,8 +29,8 @@ impl Target {
     /// # Errors
     ///
     /// It is not there, or on no block device.
-    pub fn of(path: &Path) -> Result<Self, host::Error> {
-        let place = host::io::place_of(path)?;
+    pub fn of(path: &Path) -> Result<Self, blockdev::Error> {
+        let place = blockdev::placement::place_of(path)?;
         let below = (!place.is_device).then(|| place.path.clone());
         let scope = place.disk.filter(|disk| place.disks == [disk.device]);
         Ok(Self { below, scope, disks: place.disks })
@@ -105,19 +105,19 @@ impl Machine for Live {
             found.first().is_some_and(|it| (it.device, it.inode) == (file.device, file.inode))
         };
         let path = [&file.through, &file.path].into_iter().find(is_it)?;
-        host::io::extents_of(path, EXTENTS_MAX).ok()
+        blockdev::placement::extents_of(path, EXTENTS_MAX).ok()
     }
 
     fn disk_of(&mut self, device: DeviceNumber) -> Option<Disk> {
-        host::io::disk_of(device)
+        blockdev::placement::disk_of(device)
     }
 
     fn filesystems(&mut self) -> BTreeMap<DeviceNumber, Filesystem> {
-        host::io::filesystems()
+        blockdev::placement::filesystems()
     }
 
     fn owner_of(&mut self, filesystem: &Filesystem, place: u64) -> Option<Owner> {
-        host::io::owner_of(&filesystem.mount_point, place)
+        blockdev::owners::owner_of(&filesystem.mount_point, place)
     }
 
     fn facts(&mut self) -> Facts {

@@ -106,7 +106,7 @@ const NAP_NS: i64 = NANOS_PER_SECOND / 20;
 pub fn watch_files(place: Option<&Path>) -> Result<Watched, host::Error> {
     let places = match place {
         Some(place) => vec![place.to_path_buf()],
-        None => host::io::filesystems().into_values().map(|it| it.mount_point).collect(),
+        None => blockdev::placement::filesystems().into_values().map(|it| it.mount_point).collect(),
     };
     Watched::open(&places)
 }

@@ -5,11 +5,11 @@ use core::ops::ControlFlow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use blockdev::owners::Owner;
+use blockdev::placement::{Disk, FileExtent, Filesystem};
 use host::DeviceNumber;
 use host::facts::Facts;
-use host::io::{
-    Disk, DiskCounters, FileExtent, Filesystem, OpenFile, Owner, Process, ProcessCounters,
-};
+use host::io::{DiskCounters, OpenFile, Process, ProcessCounters};
 use host::tracepoints::{FilePage, Happened, Operation, TraceEvent};
 use units::number::{between, per_second};
 use units::{NANOS_PER_SECOND, Sleep};

@@ -1,7 +1,7 @@
 //! What file systems do besides: journals, flushes, metadata, discards; and what they leave out.
 
+use blockdev::placement::Filesystem;
 use host::DeviceNumber;
-use host::io::Filesystem;
 use host::tracepoints::Operation;
 use units::ByteSize;
 

@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_beginning_of_a_file_system_is_its_own() {
-        let all = super::super::filesystems();
+        let all = crate::placement::filesystems();
         let known = all.values().find(|found| ["ext4", "xfs"].contains(&&*found.kind));
         let Some(filesystem) = known else { return println!("not run: neither ext4 nor XFS here") };
         match owner_of(&filesystem.mount_point, 0) {

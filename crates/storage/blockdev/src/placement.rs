@@ -9,12 +9,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use host::DeviceNumber;
+use host::children;
 use rustix::fs::{CWD, FileType, Mode, OFlags, openat};
 use rustix::ioctl::{Updater, ioctl, opcode};
 
-use crate::DeviceNumber;
 use crate::Error;
-use crate::listing::children;
 use crate::usage::sysfs_of;
 
 /// A whole disk, and where a device begins on it.

@@ -20,7 +20,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::listing::children;
+use host::children;
 
 /// What a drive tells.
 #[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -9,12 +9,12 @@ use core::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use host::children;
+use host::processes::{self, processes};
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, major, minor, openat, stat};
 use rustix::io::Errno;
 
 use crate::Error;
-use crate::listing::children;
-use crate::processes::{self, processes};
 
 /// Who has a target.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,13 +13,15 @@ use gpt::disk::LogicalBlockSize;
 use gpt::mbr::ProtectiveMBR;
 use gpt::partition_types::LINUX_FS;
 use gpt::{GptConfig, GptError};
+use host::SystemClock;
+use host::children;
 use rustix::fs::{FileType, SeekFrom, ioctl_blksszget, seek, stat};
 use rustix::io::Errno;
 use rustix::ioctl::{NoArg, Setter, ioctl, opcode};
 
-use crate::listing::children;
 use crate::usage::{name_of, sysfs};
-use crate::{Error, SystemClock};
+
+use crate::Error;
 use units::Clock;
 
 /// Where partitions begin and end.

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use host::signature::{Signature, probe};
-use host::usage::{self, Use};
+use blockdev::signature::{Signature, probe};
+use blockdev::usage::{self, Use};
 
 /// A command started by one test inherits, for a moment, what another has open, and so holds its
 /// claims.
@@ -152,7 +152,7 @@ fn a_partition_table_gives_one_aligned_partition_that_other_tools_see() {
             return;
         };
         assert!(usage::is_whole_disk(&disk.0).unwrap());
-        let partition = host::gpt::write(&disk.0).unwrap();
+        let partition = blockdev::gpt::write(&disk.0).unwrap();
         let node = partition.path.clone().unwrap();
         assert_eq!(node.to_string_lossy(), format!("{}p1", disk.node()));
         assert_eq!((partition.offset_bytes, partition.size_bytes), (1 << 20, 62 << 20));
@@ -183,11 +183,11 @@ fn an_exclusive_claim_on_a_partition_is_seen_on_the_disk() {
     let file = directory.path().join("image");
     image(&file, 64 << 20);
     let Some(disk) = Loop::attach(&file, &["--partscan"]) else { return };
-    let node = host::gpt::write(&disk.0).unwrap().path.unwrap();
+    let node = blockdev::gpt::write(&disk.0).unwrap().path.unwrap();
     let claim = fs::OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&node).unwrap();
     assert_eq!(usage::of(&disk.0).unwrap(), Some(Use::Claimed));
     assert_eq!(usage::of(&node).unwrap(), Some(Use::Claimed));
-    assert!(host::gpt::write(&disk.0).is_err());
+    assert!(blockdev::gpt::write(&disk.0).is_err());
     drop(claim);
 }
 
@@ -207,11 +207,11 @@ fn an_image_gets_a_table_too() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("image");
     image(&file, 64 << 20);
-    let partition = host::gpt::write(&file).unwrap();
+    let partition = blockdev::gpt::write(&file).unwrap();
     assert_eq!((partition.path, partition.size_bytes), (None, 62 << 20));
     assert_eq!(probe_path(&file).unwrap().kind, "GPT partition table");
     image(&file, 1 << 20);
-    assert!(host::gpt::write(&file).is_err());
+    assert!(blockdev::gpt::write(&file).is_err());
 }
 
 /// Unmounts when dropped.
@@ -248,7 +248,7 @@ fn files_lie_where_filefrag_says_and_their_bytes_are_there_on_the_whole_disk() {
         image(&image_file, 400 << 20);
         fs::create_dir(&place).unwrap();
         let Some(disk) = Loop::attach(&image_file, &["--partscan"]) else { return };
-        let partition = host::gpt::write(&disk.0).unwrap().path.unwrap();
+        let partition = blockdev::gpt::write(&disk.0).unwrap().path.unwrap();
         let node = partition.to_str().unwrap();
         if output(program, &[arguments, &[node]].concat()).is_none()
             || output("mount", &[node, place.to_str().unwrap()]).is_none()
@@ -265,7 +265,7 @@ fn files_lie_where_filefrag_says_and_their_bytes_are_there_on_the_whole_disk() {
             fs::write(place.join(format!("between-{part}")), vec![9; 64 << 10]).unwrap();
             fs::File::open(place.join(format!("between-{part}"))).unwrap().sync_all().unwrap();
         }
-        let found = host::io::extents_of(&path, 100).unwrap();
+        let found = blockdev::placement::extents_of(&path, 100).unwrap();
         let blocks: Vec<[u64; 3]> = found
             .iter()
             .map(|extent| [extent.logical, extent.physical, extent.len].map(|it| it / 4096))
@@ -275,7 +275,7 @@ fn files_lie_where_filefrag_says_and_their_bytes_are_there_on_the_whole_disk() {
         }
         let metadata = file.metadata().unwrap();
         let device = host::DeviceNumber::of_stat(metadata.dev());
-        let on = host::io::disk_of(device).unwrap();
+        let on = blockdev::placement::disk_of(device).unwrap();
         assert_eq!(on.begin, 1 << 20, "the partition begins there");
         let whole = fs::File::open(&disk.0).unwrap();
         for extent in &found {
@@ -284,12 +284,12 @@ fn files_lie_where_filefrag_says_and_their_bytes_are_there_on_the_whole_disk() {
             let part = u8::try_from(extent.logical / (3 << 20)).unwrap();
             assert_eq!(byte, [part + 1], "{program}: {extent:?}");
         }
-        let owner = host::io::owner_of(&place, found[0].physical).unwrap();
+        let owner = blockdev::owners::owner_of(&place, found[0].physical).unwrap();
         let expected = match program {
-            "mkfs.xfs" => host::io::Owner::Inode(metadata.ino()),
-            _ => host::io::Owner::Unknown,
+            "mkfs.xfs" => blockdev::owners::Owner::Inode(metadata.ino()),
+            _ => blockdev::owners::Owner::Unknown,
         };
         assert_eq!(owner, expected, "{program}");
-        assert_eq!(host::io::place_of(&path).unwrap().disks, [on.device]);
+        assert_eq!(blockdev::placement::place_of(&path).unwrap().disks, [on.device]);
     }
 }

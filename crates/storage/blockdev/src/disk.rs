@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use format::claim::{INTERVAL_MS, INTERVAL_ROTATING_MS};
+use host::children;
 use rustix::fs::{FileType, stat};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::drive::{self, Drive};
-use crate::listing::children;
 use crate::usage::{name_of, sysfs, sysfs_of};
 
 /// A disk as its request queue in sysfs describes it.
