@@ -3,4 +3,4 @@
 
 use fuzz::costs;
 
-fuzz::binary!(costs::EVENTS, |input| host::untrusted::file_events(input));
+fuzz::binary!(costs::EVENTS, |input| observe::untrusted::file_events(input));

@@ -3,4 +3,4 @@
 
 use fuzz::costs;
 
-fuzz::binary!(costs::RECORDS, |input| host::untrusted::perf_records(input));
+fuzz::binary!(costs::RECORDS, |input| observe::untrusted::perf_records(input));

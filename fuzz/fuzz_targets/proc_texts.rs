@@ -4,5 +4,8 @@
 use fuzz::costs;
 
 fuzz::text!(costs::TEXTS, |input| {
-    host::untrusted::texts(input) + blockdev::untrusted::texts(input) + network::untrusted::texts(input)
+    host::untrusted::texts(input)
+        + blockdev::untrusted::texts(input)
+        + network::untrusted::texts(input)
+        + observe::untrusted::texts(input)
 });

@@ -21,7 +21,7 @@ struct Run {
     skipped: &'static [&'static str],
 }
 
-const RUNS: [Run; 13] = [
+const RUNS: [Run; 14] = [
     run("units", &["--lib"], &[]),
     run("wire", &["--lib"], &[]),
     run("app", &["--lib", "--", "reader", "values"], &[]),
@@ -40,6 +40,7 @@ const RUNS: [Run; 13] = [
     run("host", &["--test", "untrusted"], &["questions_may_come"]),
     run("blockdev", &["--test", "untrusted"], &["disks_may_hold"]),
     run("network", &["--test", "untrusted"], &[]),
+    run("observe", &["--test", "untrusted"], &[]),
 ];
 
 const fn run(

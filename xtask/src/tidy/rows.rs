@@ -10,7 +10,7 @@ const ROWS: [&[&str]; 12] = [
     &["wire", "statistics"],
     &["app", "format", "parity"],
     &["capture", "device", "host", "sandbox", "schedules"],
-    &["blockdev", "network"],
+    &["blockdev", "network", "observe"],
     &["guard", "volume", "session", "index", "query"],
     &["indexer"],
     &[
@@ -45,7 +45,7 @@ const OWNED: [(&str, &[usize]); 12] = [
     ("io-uring", &DOORS),
     ("libloading", &DOORS),
     ("signal-hook", &DOORS),
-    ("serde", &[3, 4, 7, 8, 9]),
+    ("serde", &[4, 7, 8, 9]),
     ("serde_json", &[8, 9, TOOLS]),
     ("datafusion", &[8]),
     ("tokio", &[8, 9]),

@@ -12,8 +12,8 @@ use ::diagnose::io::{IoWatch, Live as LiveIo, Target};
 use ::diagnose::tcp::{Live, Series};
 use ::diagnose::{Diagnosis, machine};
 use clap::{ArgGroup, Args, Subcommand};
-use host::facts::Facts;
 use host::{Output, StopFlag, SystemClock};
+use observe::facts::Facts;
 use units::{Clock as _, NANOS_PER_SECOND};
 use view::DiagnosisPage;
 

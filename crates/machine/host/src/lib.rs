@@ -1,10 +1,10 @@
-//! The rest of the operating system: clocks, random bytes, signals, what a disk is like, what uses
-//! it and what lies on it, what disks are asked for and by whom, what processors do and in which
-//! function, partition tables, the cache directory, files for the user, the limits of this process,
-//! programs beside it and their sockets, network namespaces of our own.
+//! What this program has of the operating system for itself: clocks, random bytes, signals, files
+//! and folders for the user, the caches of volumes, programs beside it and their sockets, the
+//! processors, memory and limits of its process; and what the crates above need to ask the kernel.
 //!
-//! Not here: reading and writing of members (`device`) and of packets (`capture`). Nothing here
-//! decides; `upkeep` refuses a target by what this room finds.
+//! Not here: disks and partitions (`blockdev`), networks (`network`), and what other processes do
+//! (`observe`); reading and writing of members (`device`) and of packets (`capture`). Nothing here
+//! decides.
 
 mod affinity;
 mod cached;
@@ -17,36 +17,26 @@ mod directory;
 mod draft;
 mod duplex;
 mod error;
-pub mod facts;
 mod install;
-pub mod io;
 mod launch;
 mod listing;
 pub mod native;
 mod near;
 mod notice;
 mod output;
-mod perf;
 mod pipe;
 mod piped;
 mod private;
 mod process;
 pub mod processes;
-mod processor_counters;
-mod processors;
 mod program;
-pub mod sampling;
 mod signals;
-
 mod spared;
-pub mod symbols;
 mod tail;
 mod takes;
 mod target;
 mod temporary;
-mod threads;
 mod timed;
-pub mod tracepoints;
 #[doc(hidden)]
 pub mod untrusted;
 mod user;
@@ -75,15 +65,12 @@ pub use process::{
     CpuTime, cpu_time, keep_freed_memory, memlock_limit_bytes, memory_available_bytes, own_process,
     random_bytes, terminal_columns,
 };
-pub use processor_counters::{ProcessorCounters, ProcessorTimes, processor_counters};
-pub use processors::{ProcessorUse, processor_mhz, processor_temperature_c};
 pub use program::{Ended, Program};
 pub use signals::{StopFlag, is_signalled};
 pub use tail::Tail;
 pub use takes::takes_a_line;
 pub use target::{Target, target};
 pub use temporary::TemporaryDirectory;
-pub use threads::thread_times;
 pub use timed::{Taken, Timed, can_start};
 pub use user::{User, this_user};
 pub use zone::local_offset_s;

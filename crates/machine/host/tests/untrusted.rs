@@ -7,16 +7,6 @@ mod replay;
 use replay::replay;
 
 #[test]
-fn records_of_perf_are_bounded_by_what_came() {
-    replay("perf_records", host::untrusted::perf_records);
-}
-
-#[test]
-fn events_of_fanotify_are_bounded_by_what_came() {
-    replay("file_events", host::untrusted::file_events);
-}
-
-#[test]
 fn texts_of_the_kernel_may_say_anything() {
     replay("proc_texts", host::untrusted::texts);
 }

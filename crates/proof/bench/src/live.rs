@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use host::{ProcessorUse, Program, TemporaryDirectory};
+use host::{Program, TemporaryDirectory};
+use observe::ProcessorUse;
 use serde_json::{Value, json};
 use units::NANOS_PER_SECOND;
 use units::number::real;

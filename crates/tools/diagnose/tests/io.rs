@@ -9,9 +9,9 @@ use blockdev::placement::{Disk, FileExtent, Filesystem};
 use diagnose::Diagnosis;
 use diagnose::io::{Content, FileKey, IoWatch, Machine, Tracing, diagnose, watch};
 use host::DeviceNumber;
-use host::facts::Facts;
-use host::io::{DiskCounters, OpenFile, Process, ProcessCounters};
-use host::tracepoints::{BlockRequest, FilePage, Happened, Operation, Purpose, TraceEvent};
+use observe::facts::Facts;
+use observe::io::{DiskCounters, OpenFile, Process, ProcessCounters};
+use observe::tracepoints::{BlockRequest, FilePage, Happened, Operation, Purpose, TraceEvent};
 use units::{ManualClock, NANOS_PER_SECOND, Timestamp};
 
 const DISK: DeviceNumber = DeviceNumber { major: 8, minor: 0 };

@@ -2,7 +2,7 @@
 
 use diagnose::Diagnosis;
 use diagnose::machine::{MachineWatch, compare, diagnose};
-use host::facts::Facts;
+use observe::facts::Facts;
 
 fn facts(pairs: &[(&str, &str)]) -> Facts {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()

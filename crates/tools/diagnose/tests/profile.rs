@@ -43,7 +43,7 @@ fn the_function_in_which_a_child_works_is_at_the_top() {
     let child = Killed(command.spawn().unwrap());
     let number = child.0.id();
     let worked_ns =
-        || -> u64 { host::thread_times(number).values().map(|(_, ran_ns)| ran_ns).sum() };
+        || -> u64 { observe::thread_times(number).values().map(|(_, ran_ns)| ran_ns).sum() };
     while worked_ns() < 500_000_000 {
         profiler.look(&SystemClock);
     }

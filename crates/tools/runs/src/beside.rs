@@ -1,6 +1,7 @@
 //! What goes on beside a run: the same for commands and for the machine's figures.
 
-use host::{ProcessorUse, allowed_cpus};
+use host::allowed_cpus;
+use observe::ProcessorUse;
 use statistics::Cell;
 use units::number::real;
 
@@ -18,8 +19,8 @@ impl Beside {
         let cpu = cpu.or_else(|| allowed_cpus().ok()?.first().copied());
         let mebibytes = host::memory_available_bytes().map(|bytes| real(bytes >> 20));
         let facts = vec![
-            number("temperature of the processors", host::processor_temperature_c()),
-            number("MHz of the processor before", cpu.and_then(host::processor_mhz)),
+            number("temperature of the processors", observe::processor_temperature_c()),
+            number("MHz of the processor before", cpu.and_then(observe::processor_mhz)),
             number("MiB of free memory", mebibytes),
         ];
         (Self(ProcessorUse::now()), facts)

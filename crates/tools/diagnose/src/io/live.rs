@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use blockdev::owners::Owner;
 use blockdev::placement::{Disk, FileExtent, Filesystem};
 use host::DeviceNumber;
-use host::facts::Facts;
-use host::io::{DiskCounters, OpenFile, Process, ProcessCounters};
-use host::tracepoints::{TraceEvent, Tracer};
+use observe::facts::Facts;
+use observe::io::{DiskCounters, OpenFile, Process, ProcessCounters};
+use observe::tracepoints::{TraceEvent, Tracer};
 
 use super::watch::{Machine, Tracing};
 
@@ -76,32 +76,33 @@ impl Machine for Live {
     }
 
     fn disks(&mut self) -> BTreeMap<DeviceNumber, (String, DiskCounters)> {
-        host::io::disks()
+        observe::io::disks()
     }
 
     fn processes(&mut self) -> (BTreeMap<u32, ProcessCounters>, usize) {
-        host::io::processes()
+        observe::io::processes()
     }
 
     fn process(&mut self, number: u32) -> Option<Process> {
-        host::io::process(number)
+        observe::io::process(number)
     }
 
     fn files_of(&mut self, process: u32) -> Vec<OpenFile> {
-        host::io::open_files(process)
+        observe::io::open_files(process)
     }
 
     fn files_wanted(&mut self) -> Vec<OpenFile> {
         let below = self.target.below.as_deref();
-        let mut files = host::io::backing_files();
-        files.extend(below.into_iter().flat_map(|below| host::io::files_below(below, FILES_MAX)));
+        let mut files = observe::io::backing_files();
+        files
+            .extend(below.into_iter().flat_map(|below| observe::io::files_below(below, FILES_MAX)));
         files
     }
 
     fn extents_of(&mut self, file: &OpenFile) -> Option<Vec<FileExtent>> {
         // A descriptor may be another file's by now, and so may a path.
         let is_it = |path: &&PathBuf| {
-            let found = host::io::files_below(path, 1);
+            let found = observe::io::files_below(path, 1);
             found.first().is_some_and(|it| (it.device, it.inode) == (file.device, file.inode))
         };
         let path = [&file.through, &file.path].into_iter().find(is_it)?;
@@ -121,7 +122,7 @@ impl Machine for Live {
     }
 
     fn facts(&mut self) -> Facts {
-        host::facts::facts()
+        observe::facts::facts()
     }
 
     fn scope(&self) -> Option<Disk> {

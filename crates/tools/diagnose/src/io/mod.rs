@@ -14,9 +14,9 @@ mod watch;
 
 pub use files::FileKey;
 pub use host::DeviceNumber;
-pub use host::io::{DiskCounters, Touch, TouchKind};
-pub use host::tracepoints::Operation;
 pub use live::{Live, Target};
+pub use observe::io::{DiskCounters, Touch, TouchKind};
+pub use observe::tracepoints::Operation;
 pub use requests::Request;
 pub use tally::{Amount, Content, DiskSeen, FileSeen, OperationSeen, Places, ProcessSeen};
 pub use touches::{TouchFilter, Toucher, Touches, Who, touches, watch_files};

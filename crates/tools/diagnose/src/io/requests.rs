@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use host::DeviceNumber;
-use host::tracepoints::{BlockRequest, Happened, Operation, Purpose, TraceEvent};
+use observe::tracepoints::{BlockRequest, Happened, Operation, Purpose, TraceEvent};
 
 /// A request that the disk has done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

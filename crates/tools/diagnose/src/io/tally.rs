@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use host::DeviceNumber;
-use host::tracepoints::Operation;
+use observe::tracepoints::Operation;
 use units::Histogram;
 
 use super::files::FileKey;
@@ -273,7 +273,7 @@ impl Places {
 
 #[cfg(test)]
 mod tests {
-    use host::tracepoints::Purpose;
+    use observe::tracepoints::Purpose;
 
     use super::*;
 

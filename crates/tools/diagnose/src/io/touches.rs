@@ -4,7 +4,7 @@ use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use host::io::{Touch, TouchKind, Watched};
+use observe::io::{Touch, TouchKind, Watched};
 use units::{NANOS_PER_SECOND, Sleep};
 
 /// A process by its number or its name.

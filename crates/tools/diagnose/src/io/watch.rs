@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use blockdev::owners::Owner;
 use blockdev::placement::{Disk, FileExtent, Filesystem};
 use host::DeviceNumber;
-use host::facts::Facts;
-use host::io::{DiskCounters, OpenFile, Process, ProcessCounters};
-use host::tracepoints::{FilePage, Happened, Operation, TraceEvent};
+use observe::facts::Facts;
+use observe::io::{DiskCounters, OpenFile, Process, ProcessCounters};
+use observe::tracepoints::{FilePage, Happened, Operation, TraceEvent};
 use units::number::{between, per_second};
 use units::{NANOS_PER_SECOND, Sleep};
 

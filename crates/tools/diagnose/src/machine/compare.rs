@@ -1,7 +1,7 @@
 //! What differs between two machines, or between two days of one: what costs most by experience
 //! first.
 
-use host::facts::Facts;
+use observe::facts::Facts;
 
 /// One fact that is not the same.
 #[derive(Clone, PartialEq, Eq, Debug)]

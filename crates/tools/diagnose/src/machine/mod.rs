@@ -8,7 +8,7 @@ mod settings;
 
 use core::ops::ControlFlow;
 
-use host::facts::{Facts, facts, moving_facts};
+use observe::facts::{Facts, facts, moving_facts};
 use units::Sleep;
 
 pub use compare::{Difference, compare};

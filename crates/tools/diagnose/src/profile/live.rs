@@ -1,8 +1,8 @@
 //! The profile of a machine that runs.
 
-use host::ProcessorUse;
-use host::sampling::{NotSampled, Noted, Record, Sampler, Scope, Ticker};
-use host::symbols::Symbols;
+use observe::ProcessorUse;
+use observe::sampling::{NotSampled, Noted, Record, Sampler, Scope, Ticker};
+use observe::symbols::Symbols;
 use units::Clock;
 
 use super::{Profile, Work};

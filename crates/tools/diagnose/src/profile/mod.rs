@@ -5,7 +5,7 @@
 //! share of the time in which processors were busy, because a processor that is idle counts none,
 //! and the kernel takes samples the closer together the fewer cycles there are.
 //!
-//! Not here: taking of samples (`host::sampling`), names (`host::symbols`), the look at a machine
+//! Not here: taking of samples (`observe::sampling`), names (`observe::symbols`), the look at a machine
 //! that runs ([`Profiler`]).
 
 mod live;
@@ -14,8 +14,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use host::sampling::Ticker;
-use host::symbols::{Function, Library, Place};
+use observe::sampling::Ticker;
+use observe::symbols::{Function, Library, Place};
 use units::number::real;
 
 pub use live::{Missing, Profiler};

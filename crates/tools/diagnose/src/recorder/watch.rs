@@ -27,14 +27,14 @@ pub fn watch(
     go_on: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> (Vec<Thread>, Functions) {
     let mut profiler = Profiler::open_for(HZ, process, clock);
-    let before = host::thread_times(process);
+    let before = observe::thread_times(process);
     let elapsed_ns = nap(clock, duration_ns, &mut || {
         if let Ok(profiler) = &mut profiler {
             profiler.look(clock);
         }
         go_on()
     });
-    let threads = threads(&before, host::thread_times(process), elapsed_ns);
+    let threads = threads(&before, observe::thread_times(process), elapsed_ns);
     let functions = match &mut profiler {
         Ok(profiler) => {
             profiler.look(clock);

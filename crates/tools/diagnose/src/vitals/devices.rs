@@ -1,7 +1,7 @@
 //! Disks as `iostat -x` computes them, and interfaces.
 
-use host::io::DiskCounters;
 use network::nic::{DirectionCounters, LinkCounters};
+use observe::io::DiskCounters;
 use units::number::real;
 
 use super::{Entry, Figure, Interval, Look, Unit};

@@ -12,10 +12,10 @@ mod processors;
 use std::collections::BTreeMap;
 
 use host::DeviceNumber;
-use host::ProcessorCounters;
-use host::facts::{Facts, moving_facts};
-use host::io::DiskCounters;
 use network::nic::LinkCounters;
+use observe::ProcessorCounters;
+use observe::facts::{Facts, moving_facts};
+use observe::io::DiskCounters;
 use units::Clock;
 use units::number::{between, real};
 
@@ -106,12 +106,12 @@ impl Look {
     /// Now.
     pub fn now(clock: &dyn Clock) -> Self {
         let boottime_ns = clock.boottime_ns();
-        let mut disks = host::io::disks();
-        disks.retain(|_, (name, _)| host::io::is_whole_disk(name));
+        let mut disks = observe::io::disks();
+        disks.retain(|_, (name, _)| observe::io::is_whole_disk(name));
         Self {
             boottime_ns,
             facts: moving_facts(),
-            processors: host::processor_counters(),
+            processors: observe::processor_counters(),
             disks,
             links: network::nic::link_counters(),
             page_bytes: host::page_bytes(),

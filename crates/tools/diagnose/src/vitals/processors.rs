@@ -1,6 +1,6 @@
 //! Processors and tasks, as vmstat computes them.
 
-use host::ProcessorTimes;
+use observe::ProcessorTimes;
 use units::number::real;
 
 use super::{Entry, Figure, Interval, Look, Unit};
@@ -133,7 +133,7 @@ fn figures(times: &ProcessorTimes) -> Vec<Figure> {
 
 #[cfg(test)]
 mod tests {
-    use host::ProcessorCounters;
+    use observe::ProcessorCounters;
 
     use super::super::tests::are;
     use super::super::vitals;

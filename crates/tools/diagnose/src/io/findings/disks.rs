@@ -1,7 +1,7 @@
 //! Disks that are slow, requests that wait for others, and requests that are too small.
 
 use host::DeviceNumber;
-use host::tracepoints::Operation;
+use observe::tracepoints::Operation;
 use units::ByteSize;
 
 use super::super::tally::{DiskSeen, OperationSeen};

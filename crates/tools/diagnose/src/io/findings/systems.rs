@@ -2,7 +2,7 @@
 
 use blockdev::placement::Filesystem;
 use host::DeviceNumber;
-use host::tracepoints::Operation;
+use observe::tracepoints::Operation;
 use units::ByteSize;
 
 use super::super::tally::{Content, DiskSeen};

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use crate::native::word_bytes;
+use host::native::word_bytes;
 
 /// `data_head` and `data_tail` of `struct perf_event_mmap_page`, which is aligned so that they stay
 /// where they are.
@@ -121,7 +121,7 @@ mod tests {
         ring.end(HEAD_OFFSET).store(head, Ordering::Relaxed);
         let mut bytes = Vec::new();
         ring.take(&mut bytes);
-        let words = bytes.as_chunks().0.iter().map(|word| crate::native::from_bytes(*word));
+        let words = bytes.as_chunks().0.iter().map(|word| host::native::from_bytes(*word));
         assert_eq!(words.collect::<Vec<_>>(), expect, "{tail} to {head}");
         ring.take(&mut bytes);
         assert!(bytes.is_empty(), "its room was given back");

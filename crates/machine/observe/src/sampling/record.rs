@@ -1,7 +1,8 @@
 //! What the kernel's records of sampling say (`perf_event_open(2)`, "MMAP layout").
 
-use crate::DeviceNumber;
-use crate::native::{from_bytes, u32_of};
+use host::DeviceNumber;
+use host::native::{from_bytes, u32_of};
+
 use crate::perf::{HEADER, PERF_RECORD_SAMPLE};
 
 /// Which parts a sample has: `PERF_SAMPLE_IP`, `_TID`, `_TIME`, `_CPU` and `_PERIOD`. All but the
@@ -177,7 +178,7 @@ fn text(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::native::to_bytes;
+    use host::native::to_bytes;
 
     /// A record with its header; words of 32 bits, as on the machine.
     fn record(kind: u32, flags: u32, words: &[u32], text: &str) -> Vec<u8> {

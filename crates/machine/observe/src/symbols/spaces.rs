@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
 
-use crate::DeviceNumber;
+use host::DeviceNumber;
+use host::processes::place;
+
 use crate::io::process;
-use crate::processes::place;
 use crate::sampling::Mapping;
 
 /// More are forgotten, those that have not been asked for the longest first.

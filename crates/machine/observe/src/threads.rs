@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::processes::{Scheduled, name, threads};
+use host::processes::{Scheduled, name, threads};
 
 /// Nanoseconds of processor time by thread number, with its name; empty of a process that has
 /// ended.

@@ -12,7 +12,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::native::{from_bytes, u32_of};
+use host::native::{from_bytes, u32_of};
 
 pub(crate) use ring::Ring;
 

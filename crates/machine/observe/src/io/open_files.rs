@@ -5,9 +5,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::DeviceNumber;
-use crate::listing::children;
-use crate::processes::place;
+use host::DeviceNumber;
+use host::children;
+use host::processes::place;
 
 /// A regular file.
 #[derive(Clone, PartialEq, Eq, Debug)]

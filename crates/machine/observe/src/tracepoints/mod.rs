@@ -19,9 +19,9 @@ use std::path::{Path, PathBuf};
 pub use event::{BlockRequest, FilePage, Happened, Operation, Purpose, TraceEvent};
 use event::{Decoder, Kind};
 use format::Format;
+use host::DeviceNumber;
 use set::Set;
 
-use crate::DeviceNumber;
 use crate::perf::{ring_size, settled_ns};
 
 /// Where tracefs is: by itself, or inside of debugfs.

@@ -5,9 +5,10 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
+use host::native::{from_bytes, u32_of};
+
 use super::NotTraced;
 use super::event::{Decoder, TraceEvent};
-use crate::native::{from_bytes, u32_of};
 use crate::perf::{
     self, Attributes, HEADER, PERF_RECORD_LOST, PERF_RECORD_SAMPLE, Ring, checked, lost, next,
 };

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::listing::children;
+use host::children;
+
 use crate::processor_counters::ProcessorTimes;
 
 /// Sensors of processors, by the names of their drivers.

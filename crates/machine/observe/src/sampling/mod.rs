@@ -16,8 +16,9 @@ use std::os::unix::fs::MetadataExt;
 
 pub use record::{Mapping, Noted, Record, Sample};
 
+use host::processes::{place, processes, threads};
+
 use crate::perf::{self, Attributes, PERF_RECORD_LOST, Ring, lost, next, ring_size, settled_ns};
-use crate::processes::{place, processes, threads};
 
 /// At 997 samples a second of 48 bytes: five seconds.
 const SAMPLE_RING: usize = 256 << 10;
@@ -271,7 +272,7 @@ impl Sampler {
 
 /// The count behind the header.
 fn lost_samples(record: &[u8]) -> Option<u64> {
-    Some(crate::native::from_bytes(*record.get(perf::HEADER..)?.first_chunk()?))
+    Some(host::native::from_bytes(*record.get(perf::HEADER..)?.first_chunk()?))
 }
 
 fn max_hz() -> u32 {

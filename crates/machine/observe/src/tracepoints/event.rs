@@ -1,6 +1,6 @@
 //! What the kernel's records of disks and pages say.
 
-use crate::DeviceNumber;
+use host::DeviceNumber;
 
 use super::format::{Field, Format};
 

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use blazesym::Pid;
 use blazesym::symbolize::source::{Elf, Process, Source};
 use blazesym::symbolize::{Input, Sym, Symbolizer};
+use host::DeviceNumber;
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat, stat};
 
 use super::Function;
-use crate::DeviceNumber;
 use crate::sampling::Mapping;
 
 /// More are closed, those that have not been asked for the longest first.

@@ -6,8 +6,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::DeviceNumber;
-use crate::processes::{self, Stat};
+use host::DeviceNumber;
+use host::processes::{self, Stat};
 
 /// What a disk, a partition or a device built on others has done since it is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn mappings_are_told_apart_by_their_names() {
         let of = |name: &str| {
-            let device = crate::DeviceNumber::default();
+            let device = host::DeviceNumber::default();
             let name = name.to_owned();
             let mapping = Mapping { begin: 0, end: 1, offset: 0, device, inode: 0, name };
             library_of(&mapping).to_string()

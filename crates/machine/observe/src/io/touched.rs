@@ -14,11 +14,11 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use host::Error;
+use host::native::{from_bytes, i32_of, u32_of};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::counters::process;
-use crate::Error;
-use crate::native::{from_bytes, i32_of, u32_of};
 
 /// What was done.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
