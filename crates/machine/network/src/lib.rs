@@ -1,5 +1,5 @@
-//! Networks of this machine as its kernel tells of them and makes them, by netlink(7): namespaces of
-//! our own, one for a program with a way out, pairs of interfaces, what interfaces have counted,
+//! Networks of this machine as its kernel tells of them and makes them, by netlink(7): namespaces
+//! of our own, one for a program with a way out, pairs of interfaces, what interfaces have counted,
 //! and every TCP socket with its owner.
 //!
 //! Not here: packets, which `capture` takes in and sends. Nothing here decides.

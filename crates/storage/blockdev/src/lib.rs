@@ -1,8 +1,8 @@
-//! Disks and partitions as the kernel and the drives tell of them: what carries a disk and how it is,
-//! what uses it, what lies on it, and where on it a file lies; and a partition table, written.
+//! Disks and partitions as the kernel and the drives tell of them: what carries a disk and how it
+//! is, what uses it, what lies on it, and where on it a file lies; and a partition table, written.
 //!
-//! Not here: reading and writing of members, which is `device`'s. Nothing here decides; `upkeep` and
-//! `guard` refuse a target by what this crate finds.
+//! Not here: reading and writing of members, which is `device`'s. Nothing here decides; `upkeep`
+//! and `guard` refuse a target by what this crate finds.
 
 pub mod disk;
 pub mod drive;

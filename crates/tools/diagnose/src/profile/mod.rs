@@ -5,8 +5,8 @@
 //! share of the time in which processors were busy, because a processor that is idle counts none,
 //! and the kernel takes samples the closer together the fewer cycles there are.
 //!
-//! Not here: taking of samples (`observe::sampling`), names (`observe::symbols`), the look at a machine
-//! that runs ([`Profiler`]).
+//! Not here: taking of samples (`observe::sampling`), names (`observe::symbols`), the look at a
+//! machine that runs ([`Profiler`]).
 
 mod live;
 
