@@ -10,9 +10,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use rustix::fs::{FlockOperation, flock};
-
 use host::{SYSTEM_FOLDER, make_system_folder};
+use rustix::fs::{FlockOperation, flock};
 
 /// Where notes lie.
 const NOTES: &str = SYSTEM_FOLDER;

@@ -8,13 +8,12 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 
+use host::own_process;
+use host::processes::{network_of, processes};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, setsid, waitpid};
-
-use host::own_process;
-use host::processes::{network_of, processes};
 
 /// Between two looks whether the processes of a namespace have ended, and how many looks there are.
 const LOOK: core::time::Duration = core::time::Duration::from_millis(10);

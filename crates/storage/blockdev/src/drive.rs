@@ -9,106 +9,19 @@
 #![expect(unsafe_code, reason = "commands to drives are ioctls without safe wrappers")]
 
 mod ata;
+mod command;
+mod figures;
 mod nvme;
 
-use core::fmt;
 use std::fs;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use host::children;
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
 
-use host::children;
-
-/// What a drive tells.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Drive {
-    /// In degrees Celsius.
-    pub temperature_c: Option<i32>,
-    /// Its health log.
-    pub health: Option<Health>,
-    /// Its link on the PCI bus, or that of its controller.
-    pub link: Option<Link>,
-    /// Turns a minute; 0 of one without platters.
-    pub turns_per_min: Option<u32>,
-    /// How it writes.
-    pub recording: Option<Recording>,
-    /// What could not be read.
-    pub unread: Vec<Unread>,
-}
-
-/// The figures of a health log that tell of a drive's end. Of what a drive does not keep there is
-/// none.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Health {
-    /// The drive itself says that it fails, or may not be relied on.
-    pub is_failing: bool,
-    /// Of the life that its maker expects, in percent; may be above 100.
-    pub used_percent: Option<u64>,
-    /// Rows that were lost for good.
-    pub media_errors: Option<u64>,
-    /// Rows that were put elsewhere.
-    pub reallocated: Option<u64>,
-    /// Rows that wait for it.
-    pub pending: Option<u64>,
-    /// Since it was made.
-    pub power_on_hours: Option<u64>,
-    /// Bytes written to it since it was made.
-    pub written_bytes: Option<u64>,
-    /// Times that it lost its power without a warning.
-    pub unsafe_shutdowns: Option<u64>,
-}
-
-/// A link of the PCI bus: what it runs at, and what the device could.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Link {
-    /// As the kernel says it: `8.0 GT/s PCIe`.
-    pub speed: String,
-    /// The most of this device.
-    pub speed_most: String,
-    /// Lanes.
-    pub width: u32,
-    /// The most of this device.
-    pub width_most: u32,
-}
-
-impl Link {
-    /// The device could do more than its slot lets it.
-    pub fn is_narrowed(&self) -> bool {
-        self.width < self.width_most || self.speed != self.speed_most
-    }
-}
-
-/// How the tracks of a drive with platters lie, as far as it tells.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Recording {
-    /// Shingled, and the drive hides it: it slows down without a warning.
-    DriveManaged,
-    /// Shingled, and it tells its zones; it takes random writes as well.
-    HostAware,
-    /// Shingled, and it refuses writes out of order.
-    HostManaged,
-    /// It does not say that it is shingled. Many that are do not.
-    NotTold,
-}
-
-/// Something that could not be read.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Unread {
-    /// What.
-    pub what: String,
-    /// Why, and what it would take.
-    pub needs: String,
-}
-
-impl fmt::Display for Unread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.what, self.needs)
-    }
-}
+pub use figures::{Drive, Health, Link, Recording, Unread};
 
 /// What the drive of a whole disk tells: `place` is its directory in sysfs. None for what is built
 /// of other devices, or has no hardware.
@@ -211,25 +124,6 @@ fn link(place: &Path) -> Option<Link> {
         width: read(&folder, "current_link_width")?.parse().ok()?,
         width_most: read(&folder, "max_link_width")?.parse().ok()?,
     })
-}
-
-/// An ioctl that fills memory which the caller keeps.
-///
-/// # Safety
-/// `argument` is what `request` takes, and every pointer in it is to memory of the length said
-/// beside it that outlives the call.
-unsafe fn ioctl<T>(fd: &OwnedFd, request: libc::c_ulong, argument: &mut T) -> Result<i32, Errno> {
-    let argument: *mut T = argument;
-    // The type of the request differs between C libraries.
-    #[expect(clippy::as_conversions, reason = "c_ulong or c_int, whatever libc says")]
-    let request = request as _;
-    // SAFETY: the caller's promise.
-    let answer = unsafe { libc::ioctl(fd.as_raw_fd(), request, argument) };
-    if answer < 0 {
-        Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
-    } else {
-        Ok(answer)
-    }
 }
 
 /// For tests that give any bytes: what a drive answers.

@@ -10,7 +10,8 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
 };
 
-use super::{Endpoint, TcpInfo, TcpSocket, TcpState};
+use super::info::TcpInfo;
+use super::socket::{Endpoint, TcpSocket, TcpState};
 use crate::netlink::{
     NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, attributes, header, messages, refusal,
 };

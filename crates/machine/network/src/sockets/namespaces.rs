@@ -11,11 +11,24 @@ use std::path::Path;
 
 use host::processes::{network_of, processes};
 
-use super::{NamespaceLook, dump, tables};
+use super::socket::TcpSocket;
+use super::tables::{Counters, Settings};
+use super::{dump, tables};
 use crate::Error;
 use crate::namespace::within;
 
 const NAMED: &str = "/run/netns";
+
+/// What one namespace had at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct NamespaceLook {
+    /// Its sockets, in no order.
+    pub sockets: Vec<TcpSocket>,
+    /// Its counters, by the names of nstat(8).
+    pub counters: Counters,
+    /// Its settings.
+    pub settings: Settings,
+}
 
 /// A network namespace that we may look into.
 #[derive(Debug)]

@@ -10,9 +10,8 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use rustix::time::{ClockId, clock_gettime};
-
 use host::native::{from_bytes, u32_of};
+use rustix::time::{ClockId, clock_gettime};
 
 pub(crate) use ring::Ring;
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use super::{Function, Library, Place};
+use super::place::{Function, Library, Place};
 
 /// No function of the kernel is longer: behind that is code without a name, as of programs that
 /// were loaded into it.

@@ -6,77 +6,17 @@
 //! functions. Everything kept is bounded; what was not asked for long is read again.
 
 mod kernel;
+mod place;
 mod programs;
 mod spaces;
 
-use core::fmt;
 use std::sync::Arc;
 
 use crate::sampling::{Mapping, Noted, Record, Sample};
 use kernel::Kernel;
+pub use place::{Function, Library, Place};
 use programs::Programs;
 use spaces::Spaces;
-
-/// Where an instruction is.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Place {
-    /// In what.
-    pub library: Library,
-    /// Where in it.
-    pub function: Function,
-}
-
-/// What an instruction is in.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Library {
-    /// The kernel itself.
-    Kernel,
-    /// A module of it, such as `[veth]`.
-    Module(Arc<str>),
-    /// A file that is mapped: a program or a library, by its path.
-    File(Arc<str>),
-    /// What the kernel maps into every process.
-    Vdso,
-    /// Memory without a file: made at run time.
-    Anonymous,
-    /// The process had ended before it could be asked, or may not be asked.
-    Unknown,
-}
-
-/// Where in a library an instruction is.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Function {
-    /// In the function of this name.
-    Named(Arc<str>),
-    /// In some function of the 4 KiB of the file that begin here.
-    Page(u64),
-    /// Nobody knows.
-    Unknown,
-}
-
-/// `[kernel]`, `/usr/bin/cat`, `[vdso]`.
-impl fmt::Display for Library {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Kernel => "[kernel]",
-            Self::Module(name) | Self::File(name) => name,
-            Self::Vdso => "[vdso]",
-            Self::Anonymous => "[anonymous]",
-            Self::Unknown => "-",
-        })
-    }
-}
-
-/// `main`, `+0x3000`, `-`.
-impl fmt::Display for Function {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Named(name) => f.write_str(name),
-            Self::Page(offset) => write!(f, "+{offset:#x}"),
-            Self::Unknown => f.write_str("-"),
-        }
-    }
-}
 
 /// What is known of processes, files and the kernel. It stays in the thread that made it.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ use blazesym::symbolize::{Input, Sym, Symbolizer};
 use host::DeviceNumber;
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat, stat};
 
-use super::Function;
+use super::place::Function;
 use crate::sampling::Mapping;
 
 /// More are closed, those that have not been asked for the longest first.

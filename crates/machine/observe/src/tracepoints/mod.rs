@@ -10,6 +10,7 @@
 
 mod event;
 mod format;
+mod not_traced;
 mod set;
 
 use std::fs;
@@ -20,6 +21,7 @@ pub use event::{BlockRequest, FilePage, Happened, Operation, Purpose, TraceEvent
 use event::{Decoder, Kind};
 use format::Format;
 use host::DeviceNumber;
+pub use not_traced::NotTraced;
 use set::Set;
 
 use crate::perf::{ring_size, settled_ns};
@@ -29,24 +31,6 @@ const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// Of the rings for requests: at 50 000 a second on one processor, 300 bytes each, 0.14 s.
 const REQUEST_RING: usize = 2 << 20;
 const PAGE_RING: usize = 512 << 10;
-
-/// Why there is no tracing.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum NotTraced {
-    /// Nobody may who lacks the capability.
-    #[error("CAP_PERFMON and a readable tracefs: run as root")]
-    Forbidden,
-    /// No tracefs.
-    #[error("tracefs: mount -t tracefs nodev /sys/kernel/tracing")]
-    NoTracefs,
-    /// The kernel has no such tracepoint.
-    #[error("a kernel with the tracepoint {0}")]
-    NoTracepoint(&'static str),
-    /// Anything else.
-    #[error("a kernel that grants it ({0})")]
-    Failed(io::Error),
-}
 
 /// The tracepoints that are listened to.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use host::native::{from_bytes, u32_of};
 
-use super::NotTraced;
 use super::event::{Decoder, TraceEvent};
+use super::not_traced::NotTraced;
 use crate::perf::{
     self, Attributes, HEADER, PERF_RECORD_LOST, PERF_RECORD_SAMPLE, Ring, checked, lost, next,
 };

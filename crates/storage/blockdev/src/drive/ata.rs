@@ -4,7 +4,8 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 
-use super::{Health, Recording, ioctl};
+use super::command::ioctl;
+use super::figures::{Health, Recording};
 
 /// `SG_IO`, and the values of `struct sg_io_hdr`: scsi/sg.h.
 const SG_IO: libc::c_ulong = 0x2285;

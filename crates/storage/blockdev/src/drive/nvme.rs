@@ -4,7 +4,8 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 
-use super::{Health, ioctl};
+use super::command::ioctl;
+use super::figures::Health;
 
 /// `NVME_IOCTL_ADMIN_CMD`, `_IOWR('N', 0x41, struct nvme_admin_cmd)`: `linux/nvme_ioctl.h`.
 const ADMIN_COMMAND: libc::c_ulong = 0xc048_4e41;

@@ -1,0 +1,79 @@
+//! A socket: what the kernel tells of it, whoever asked.
+
+use std::net::SocketAddr;
+
+use super::info::TcpInfo;
+
+/// State of a socket (`include/net/tcp_states.h`).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum TcpState {
+    /// Both ways are open.
+    Established,
+    /// A SYN was sent.
+    SynSent,
+    /// A SYN was received; the socket waits for the end of the handshake.
+    SynReceived,
+    /// Waits for connections.
+    Listen,
+    /// It is over, or about to be.
+    Closing,
+}
+
+/// A TCP socket.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TcpSocket {
+    /// Its state.
+    pub state: TcpState,
+    /// Its own end; link-local addresses carry their scope.
+    pub local: SocketAddr,
+    /// The other end; of a listener port 0.
+    pub remote: SocketAddr,
+    /// Number in the file system of sockets; 0 where no process has accepted it yet.
+    pub inode: u32,
+    /// What the kernel knows it by as long as it lives.
+    pub cookie: u64,
+    /// User that made it.
+    pub uid: u32,
+    /// Number of its control group's directory (cgroup v2), where the kernel tells it.
+    pub cgroup: Option<u64>,
+    /// Bytes that wait to be read; of a listener the connections that wait to be accepted.
+    pub receive_queue: u32,
+    /// Bytes not yet acknowledged; of a listener its backlog.
+    pub send_queue: u32,
+    /// Name of its congestion control.
+    pub congestion: Option<String>,
+    /// What TCP itself says; `None` of those that have no such state (SYN received, time wait).
+    pub info: Option<TcpInfo>,
+}
+
+impl TcpSocket {
+    /// One of which nothing is known but its state and its ends, its own first.
+    pub fn new(state: TcpState, [local, remote]: [SocketAddr; 2]) -> Self {
+        Self {
+            state,
+            local,
+            remote,
+            inode: 0,
+            cookie: 0,
+            uid: 0,
+            cgroup: None,
+            receive_queue: 0,
+            send_queue: 0,
+            congestion: None,
+            info: None,
+        }
+    }
+}
+
+/// Where a socket of TCP or UDP ends, and whose it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Endpoint {
+    /// Protocol number of IP.
+    pub protocol: u8,
+    /// Its own end.
+    pub local: SocketAddr,
+    /// The other end; unspecified, with port 0, where it is connected to nobody.
+    pub remote: SocketAddr,
+    /// Number in the file system of sockets; 0 where no process has it (yet).
+    pub inode: u32,
+}
