@@ -4,11 +4,11 @@
 
 /// A number of 32 bits for the kernel.
 #[expect(clippy::host_endian_bytes, reason = "the kernel of this machine is asked")]
-pub fn to_bytes(value: u32) -> [u8; 4] {
+pub fn u32_bytes(value: u32) -> [u8; 4] {
     value.to_ne_bytes()
 }
 
-/// One of the kernel's.
+/// A number of 32 bits from the kernel.
 #[expect(clippy::host_endian_bytes, reason = "the kernel of this machine answers")]
 pub fn u32_of(bytes: [u8; 4]) -> u32 {
     u32::from_ne_bytes(bytes)
@@ -16,17 +16,17 @@ pub fn u32_of(bytes: [u8; 4]) -> u32 {
 
 /// A number of 64 bits for the kernel.
 #[expect(clippy::host_endian_bytes, reason = "the kernel of this machine asks")]
-pub fn word_bytes(value: u64) -> [u8; 8] {
+pub fn u64_bytes(value: u64) -> [u8; 8] {
     value.to_ne_bytes()
 }
 
-/// One of the kernel's.
+/// A number of 64 bits from the kernel.
 #[expect(clippy::host_endian_bytes, reason = "the kernel of this machine answers")]
-pub fn from_bytes(bytes: [u8; 8]) -> u64 {
+pub fn u64_of(bytes: [u8; 8]) -> u64 {
     u64::from_ne_bytes(bytes)
 }
 
-/// A number with a sign, an error's above all.
+/// A number of 32 bits with a sign from the kernel: an error's, above all.
 #[expect(clippy::host_endian_bytes, reason = "the kernel of this machine answers")]
 pub fn i32_of(bytes: [u8; 4]) -> i32 {
     i32::from_ne_bytes(bytes)

@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use host::native::{from_bytes, to_bytes};
+use host::native::{u32_bytes, u64_of};
 
 use crate::Error;
 use crate::netlink::{
@@ -30,7 +30,7 @@ pub fn make_pair([one, other]: [&str; 2], mtu: u32) -> Result<(), Error> {
     let fail = |source| Error::system("make a pair of interfaces", source);
     let names = |name: &str| {
         let mut attributes = attribute(IFLA_IFNAME, &text(name));
-        attributes.extend(attribute(IFLA_MTU, &to_bytes(mtu)));
+        attributes.extend(attribute(IFLA_MTU, &u32_bytes(mtu)));
         attributes
     };
     let new = [link_header(0, 0), names(one), veth(&names(other))].concat();
@@ -78,7 +78,7 @@ fn counters_in(answer: &[u8]) -> Option<LinkCounters> {
     let attributes = answer.get(MESSAGE_HEADER + LINK_HEADER..).unwrap_or_default();
     let stats = find_attribute(attributes, IFLA_STATS64)?;
     // struct rtnl_link_stats64: missed are those for which the card had no room.
-    let at = |place: usize| stats.as_chunks().0.get(place).copied().map_or(0, from_bytes);
+    let at = |place: usize| stats.as_chunks().0.get(place).copied().map_or(0, u64_of);
     Some(LinkCounters {
         received: at(0),
         sent: at(1),

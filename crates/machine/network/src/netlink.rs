@@ -2,7 +2,7 @@
 
 use std::io;
 
-use host::native::{i32_of, to_bytes, u32_of};
+use host::native::{i32_of, u32_bytes, u32_of};
 
 /// `linux/netlink.h`
 pub(crate) const NLM_F_REQUEST: u16 = 0x01;
@@ -23,7 +23,7 @@ const ATTRIBUTE_HEADER: usize = 4;
 /// under way at a time.
 pub(crate) fn header(kind: u16, flags: u16, body_len: usize) -> io::Result<Vec<u8>> {
     let len = u32::try_from(MESSAGE_HEADER + body_len).map_err(io::Error::other)?;
-    Ok([&to_bytes(len)[..], &short(kind), &short(flags), &[0; 8]].concat())
+    Ok([&u32_bytes(len)[..], &short(kind), &short(flags), &[0; 8]].concat())
 }
 
 /// A message of an answer.

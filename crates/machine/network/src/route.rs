@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
 
-use host::native::{to_bytes, u32_of};
+use host::native::{u32_bytes, u32_of};
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
@@ -45,7 +45,7 @@ const ANSWER_BYTES: usize = 32 << 10;
 
 /// Makes an interface whose other end is `theirs` in the namespace of this descriptor.
 pub(crate) fn add_pair(ours: &str, theirs: &str, namespace: i32) -> io::Result<()> {
-    let fd = attribute(IFLA_NET_NS_FD, &to_bytes(namespace.cast_unsigned()));
+    let fd = attribute(IFLA_NET_NS_FD, &u32_bytes(namespace.cast_unsigned()));
     let peer = [attribute(IFLA_IFNAME, &text(theirs)), fd].concat();
     let new = [link_header(0, 0), attribute(IFLA_IFNAME, &text(ours)), veth(&peer)].concat();
     request(RTM_NEWLINK, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, &new).map(drop)
@@ -79,7 +79,7 @@ pub(crate) fn add_address(name: &str, address: Ipv4Addr, prefix: u8) -> io::Resu
     let number = u32_of(*number.ok_or(io::ErrorKind::InvalidData)?);
     let (local, same) = (attribute(IFA_LOCAL, &address.octets()), IFA_ADDRESS);
     // struct ifaddrmsg: family, prefix, flags, scope, number of the interface.
-    let head = [&[AF_INET, prefix, 0, 0], &to_bytes(number)[..]].concat();
+    let head = [&[AF_INET, prefix, 0, 0], &u32_bytes(number)[..]].concat();
     let new = [head, local, attribute(same, &address.octets())].concat();
     request(RTM_NEWADDR, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, &new).map(drop)
 }
@@ -153,7 +153,7 @@ pub(crate) fn request(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<u8>>
 
 /// struct ifinfomsg, for a link that is told by its name.
 pub(crate) fn link_header(flags: u32, change: u32) -> Vec<u8> {
-    [[0; 8].as_slice(), &to_bytes(flags), &to_bytes(change)].concat()
+    [[0; 8].as_slice(), &u32_bytes(flags), &u32_bytes(change)].concat()
 }
 
 pub(crate) fn text(name: &str) -> Vec<u8> {

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
-use host::native::{from_bytes, i32_of, to_bytes, u32_of};
+use host::native::{i32_of, u32_bytes, u32_of, u64_of};
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{
@@ -114,7 +114,7 @@ pub(crate) fn take(datagram: &[u8], sockets: &mut Vec<TcpSocket>) -> io::Result<
 fn request([family, protocol, wanted]: [u8; 3]) -> io::Result<Vec<u8>> {
     let any = [0; 40].into_iter().chain([0xff; 8]);
     let body: Vec<u8> =
-        [family, protocol, wanted, 0].into_iter().chain(to_bytes(u32::MAX)).chain(any).collect();
+        [family, protocol, wanted, 0].into_iter().chain(u32_bytes(u32::MAX)).chain(any).collect();
     let mut message = header(SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, body.len())?;
     message.extend(body);
     Ok(message)
@@ -139,7 +139,7 @@ fn socket_of(body: &[u8]) -> Option<TcpSocket> {
     };
     let ends = [address(8, port(4)?)?, address(24, port(6)?)?];
     let mut socket = TcpSocket {
-        cookie: from_bytes(*body.get(44..)?.first_chunk()?),
+        cookie: u64_of(*body.get(44..)?.first_chunk()?),
         receive_queue: word(56)?,
         send_queue: word(60)?,
         uid: word(64)?,
@@ -154,7 +154,7 @@ fn socket_of(body: &[u8]) -> Option<TcpSocket> {
                 socket.congestion = Some(String::from_utf8_lossy(name).into_owned());
             }
             INET_DIAG_CGROUP_ID => {
-                socket.cgroup = value.first_chunk().copied().map(from_bytes);
+                socket.cgroup = value.first_chunk().copied().map(u64_of);
             }
             _ => {}
         }
@@ -214,7 +214,7 @@ mod tests {
         body[4..6].copy_from_slice(&[0x1f, 0x90]);
         body[8] = 0xfe;
         body[9] = 0x80;
-        body[40..44].copy_from_slice(&to_bytes(3));
+        body[40..44].copy_from_slice(&u32_bytes(3));
         let socket = socket_of(&body).unwrap();
         assert_eq!(socket.local.to_string(), "[fe80::%3]:8080");
         assert_eq!((socket.info, socket.congestion), (None, None));

@@ -1,6 +1,6 @@
 //! `struct tcp_info` of `include/uapi/linux/tcp.h`, of any length: kernels only append to it.
 
-use host::native::{from_bytes, u32_of};
+use host::native::{u32_of, u64_of};
 
 /// Options that both sides agreed on with their SYNs (`tcpi_options`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -95,7 +95,7 @@ impl TcpInfo {
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let byte = |at: usize| bytes.get(at).copied();
         let word = |at: usize| Some(u32_of(*bytes.get(at..)?.first_chunk()?));
-        let long = |at: usize| Some(from_bytes(*bytes.get(at..)?.first_chunk()?));
+        let long = |at: usize| Some(u64_of(*bytes.get(at..)?.first_chunk()?));
         let (options, scales) = (byte(5)?, byte(6)?);
         Some(Self {
             options: SynOptions {

@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use host::Error;
-use host::native::{from_bytes, i32_of, u32_of};
+use host::native::{i32_of, u32_of, u64_of};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::counters::process;
@@ -303,7 +303,7 @@ fn number_of_filesystem(root: &OwnedFd) -> io::Result<u64> {
     let number = unsafe { found.assume_init() }.f_fsid;
     // SAFETY: two numbers of 32 bits, without padding; they have no names in Rust.
     let bytes: [u8; 8] = unsafe { core::mem::transmute(number) };
-    Ok(from_bytes(bytes))
+    Ok(u64_of(bytes))
 }
 
 /// The path of a folder by its handle (`open_by_handle_at(2)`).
@@ -318,7 +318,7 @@ fn open_by_handle(root: &OwnedFd, handle: &[u8]) -> Option<PathBuf> {
     for (word, bytes) in words.iter_mut().zip(handle.chunks(8)) {
         let mut whole = [0; 8];
         whole.get_mut(..bytes.len())?.copy_from_slice(bytes);
-        *word = from_bytes(whole);
+        *word = u64_of(whole);
     }
     let flags = libc::O_PATH | libc::O_CLOEXEC;
     // SAFETY: the kernel reads a handle as long as its first word says, which was compared above.
@@ -353,7 +353,7 @@ impl<'a> Named<'a> {
         if ![INFO_FOLDER_AND_NAME, INFO_FOLDER].contains(&kind) {
             return None;
         }
-        let filesystem = from_bytes(*information.get(4..)?.first_chunk()?);
+        let filesystem = u64_of(*information.get(4..)?.first_chunk()?);
         let handle_len = usize::try_from(u32_of(*information.get(INFO..)?.first_chunk()?)).ok()?;
         let behind = handle_len.checked_add(INFO + HANDLE)?;
         let handle = information.get(INFO..behind)?;
@@ -388,7 +388,7 @@ fn events(mut rest: &[u8]) -> impl Iterator<Item = Event<'_>> {
         rest = behind;
         Some(Event {
             whole: event,
-            mask: from_bytes(*event.get(8..)?.first_chunk()?),
+            mask: u64_of(*event.get(8..)?.first_chunk()?),
             fd: i32_of(*event.get(16..)?.first_chunk()?),
             process: i32_of(*event.get(20..)?.first_chunk()?),
             information: event.get(METADATA..)?,

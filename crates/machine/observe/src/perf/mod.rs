@@ -10,7 +10,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use host::native::{from_bytes, u32_of};
+use host::native::{u32_of, u64_of};
 use rustix::time::{ClockId, clock_gettime};
 
 pub(crate) use ring::Ring;
@@ -117,7 +117,7 @@ pub(crate) fn next<'a>(rest: &mut &'a [u8]) -> Option<(u32, &'a [u8])> {
 
 /// Of a record of losses: the count behind the number of the event.
 pub(crate) fn lost(record: &[u8]) -> Option<u64> {
-    Some(from_bytes(*record.get(HEADER + 8..)?.first_chunk()?))
+    Some(u64_of(*record.get(HEADER + 8..)?.first_chunk()?))
 }
 
 /// Records of until then have come (`CLOCK_MONOTONIC`).

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use host::native::word_bytes;
+use host::native::u64_bytes;
 
 /// `data_head` and `data_tail` of `struct perf_event_mmap_page`, which is aligned so that they stay
 /// where they are.
@@ -87,7 +87,7 @@ impl Ring {
         let words = self.words().get(begin..begin + len / WORD).expect("inside of the ring");
         into.reserve(len);
         for word in words {
-            into.extend_from_slice(&word_bytes(word.load(Ordering::Relaxed)));
+            into.extend_from_slice(&u64_bytes(word.load(Ordering::Relaxed)));
         }
     }
 }
@@ -121,7 +121,7 @@ mod tests {
         ring.end(HEAD_OFFSET).store(head, Ordering::Relaxed);
         let mut bytes = Vec::new();
         ring.take(&mut bytes);
-        let words = bytes.as_chunks().0.iter().map(|word| host::native::from_bytes(*word));
+        let words = bytes.as_chunks().0.iter().map(|word| host::native::u64_of(*word));
         assert_eq!(words.collect::<Vec<_>>(), expect, "{tail} to {head}");
         ring.take(&mut bytes);
         assert!(bytes.is_empty(), "its room was given back");

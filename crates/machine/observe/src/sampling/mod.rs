@@ -272,7 +272,7 @@ impl Sampler {
 
 /// The count behind the header.
 fn lost_samples(record: &[u8]) -> Option<u64> {
-    Some(host::native::from_bytes(*record.get(perf::HEADER..)?.first_chunk()?))
+    Some(host::native::u64_of(*record.get(perf::HEADER..)?.first_chunk()?))
 }
 
 fn max_hz() -> u32 {

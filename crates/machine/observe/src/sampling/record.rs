@@ -1,7 +1,7 @@
 //! What the kernel's records of sampling say (`perf_event_open(2)`, "MMAP layout").
 
 use host::DeviceNumber;
-use host::native::{from_bytes, u32_of};
+use host::native::{u32_of, u64_of};
 
 use crate::perf::{HEADER, PERF_RECORD_SAMPLE};
 
@@ -166,7 +166,7 @@ fn word(record: &[u8], at: usize) -> Option<u32> {
 }
 
 fn long(record: &[u8], at: usize) -> Option<u64> {
-    Some(from_bytes(*record.get(at..)?.first_chunk()?))
+    Some(u64_of(*record.get(at..)?.first_chunk()?))
 }
 
 /// Characters up to the first zero.
@@ -178,21 +178,21 @@ fn text(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use host::native::to_bytes;
+    use host::native::u32_bytes;
 
     /// A record with its header; words of 32 bits, as on the machine.
     fn record(kind: u32, flags: u32, words: &[u32], text: &str) -> Vec<u8> {
-        let mut body: Vec<u8> = words.iter().flat_map(|word| to_bytes(*word)).collect();
+        let mut body: Vec<u8> = words.iter().flat_map(|word| u32_bytes(*word)).collect();
         if !text.is_empty() {
             body.extend(text.bytes());
             body.resize((body.len() + 1).next_multiple_of(8), 0);
         }
         if kind != PERF_RECORD_SAMPLE {
-            body.extend([7, 7, 99, 0, 3, 0].iter().flat_map(|word: &u32| to_bytes(*word)));
+            body.extend([7, 7, 99, 0, 3, 0].iter().flat_map(|word: &u32| u32_bytes(*word)));
         }
         let len = u32::try_from(HEADER + body.len()).unwrap();
         let header = [kind, flags | len << 16];
-        header.iter().flat_map(|word| to_bytes(*word)).chain(body).collect()
+        header.iter().flat_map(|word| u32_bytes(*word)).chain(body).collect()
     }
 
     fn noted(kind: u32, flags: u32, words: &[u32], text: &str) -> Option<Noted> {

@@ -5,7 +5,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-use host::native::{from_bytes, u32_of};
+use host::native::{u32_of, u64_of};
 
 use super::event::{Decoder, TraceEvent};
 use super::not_traced::NotTraced;
@@ -79,7 +79,7 @@ impl Set {
     pub(super) fn count_missing(&mut self) {
         let count = |event: &OwnedFd| {
             let mut bytes = [0; 8];
-            rustix::io::read(event, &mut bytes).map_or(0, |_| from_bytes(bytes))
+            rustix::io::read(event, &mut bytes).map_or(0, |_| u64_of(bytes))
         };
         let happened: u64 = self.events.iter().map(count).sum();
         self.lost = self.lost.max(happened.saturating_sub(self.seen));
@@ -122,7 +122,7 @@ pub(super) fn take(
 
 fn sample(decoders: &[Decoder], record: &[u8]) -> Option<TraceEvent> {
     let word = |at: usize| Some(u32_of(*record.get(at..)?.first_chunk()?));
-    let time_ns = from_bytes(*record.get(HEADER + 8..)?.first_chunk()?);
+    let time_ns = u64_of(*record.get(HEADER + 8..)?.first_chunk()?);
     let raw = record.get(SAMPLE_HEADER..)?;
     // Every record of a tracepoint begins with the number of the tracepoint.
     let id = u16::try_from(u32_of(*raw.first_chunk()?) & 0xffff).ok()?;
