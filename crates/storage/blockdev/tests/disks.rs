@@ -1,4 +1,4 @@
-//! Real file systems, partition tables and loop devices against what this room says of them.
+//! Real file systems, partition tables and loop devices against what this crate says of them.
 
 #![expect(clippy::disallowed_methods, reason = "tests open files")]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]

@@ -5,7 +5,7 @@
 //! faults, on the virtual time of a [`Timeline`]: for tests, simulation and qualification;
 //! [`Latched`], [`Faulty`], [`Metered`] and [`Watched`] wrap any device. Nobody waits longer than
 //! [`PATIENCE`] for a disk that hangs. Not here: what the bytes
-//! mean, and whether a target may be overwritten (`host`).
+//! mean, and whether a target may be overwritten (`guard`).
 //!
 //! Invariants: offsets and lengths are multiples of [`ROW_SIZE`]; a buffer that the kernel may
 //! still read is never given back to its [`Pool`]; after a failed write or sync nothing is written
