@@ -1,4 +1,4 @@
-//! Payloads of a session of FTP, which is told from SMTP on its way.
+//! Payloads of a session of FTP, which is distinguished from SMTP on its way.
 #![no_main]
 
 use fuzz::costs;

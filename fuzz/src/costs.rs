@@ -50,7 +50,7 @@ pub const SESSION: Cost = cost(1 << 20, 1024, SESSION_COPIES);
 pub const SIGNATURE: Cost = cost(32 << 10, 0, SESSION_COPIES);
 
 /// What is held of one session, and of each of its first datagrams 1200 bytes, which the target
-/// makes of three; larger ones are copied by it and by whoever decrypts.
+/// makes of three; larger ones are copied by it and by the code that decrypts.
 pub const QUIC: Cost = cost(256 << 10, 64, PAYLOAD_COPIES);
 
 /// Decompressed bytes are not bounded by compressed ones, so that the body judges what is held.
@@ -85,7 +85,7 @@ pub const PACKET: Cost = cost(1 << 10, 0, Some(Copies { head: 6, end: <[u8]>::le
 /// The packet is copied by the target and for each of two runs; the key and what was met are small.
 pub const ANONYMISE: Cost = cost(16 << 10, 16, Some(Copies { head: 2, end: <[u8]>::len }));
 
-/// Six readings, each with room for 8192 rows of each column, take 38 MB of any file; the file is
+/// Six readings, each with space for 8192 rows of each column, take 38 MB of any file; the file is
 /// as long as the input or 10 KB.
 pub const INDEX_FILE: Cost = cost(64 << 20, 1024, None);
 

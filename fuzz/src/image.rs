@@ -3,7 +3,7 @@
 //!
 //! The input: edits of twelve bytes each to an image that is whole: where, how, with which bytes.
 //! Checksums, identities and MACs are put right behind them, else no edit would come further. A
-//! volume's key lies in its superblocks, so whoever makes an image can do the same.
+//! volume's key lies in its superblocks, so the maker of an image can do the same.
 
 use core::ops::ControlFlow;
 use std::sync::OnceLock;

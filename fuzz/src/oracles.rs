@@ -3,7 +3,7 @@
 //! Work is the processor's time of this process, the least of several runs: what disturbs a run
 //! makes it longer. Its instructions would be counted exactly, but many machines, virtual ones
 //! among them, have no counters that could be asked. What is quadratic costs 256 times as much of
-//! 16 times the input, so there is room for what clocks and caches do.
+//! 16 times the input, so there is space for what clocks and caches do.
 
 use std::alloc::System;
 use std::cell::Cell;

@@ -11,7 +11,7 @@ use app::signature::{Carrier, Payload, Watch, look};
 use app::{Budget, Datagram, Interest, Search, Segment, Side};
 use wire::{Names, Protocol};
 
-/// What each of the two rooms of a budget holds.
+/// What each of the two limits of a budget holds.
 const ROOM: usize = 256 << 10;
 
 /// Targets of one protocol: its transport and the ports of the session.
@@ -67,7 +67,7 @@ fn side(flags: u8) -> Side {
 /// is given back. Gives how many names were found.
 ///
 /// # Panics
-/// A list or a value is longer than it may be, or room is not given back.
+/// A list or a value is longer than it may be, or space is not given back.
 pub fn session(proto: Protocol, ports: (u16, u16), mut input: &[u8]) -> usize {
     let mut interest = Interest::of(proto);
     let mut budget = Budget::new(ROOM, ROOM);

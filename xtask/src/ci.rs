@@ -175,7 +175,7 @@ fn step(name: &str, tally: &mut Tally, work: impl FnOnce(&mut Tally) -> Result<b
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a tool measures its own steps; no room is involved")]
+#[expect(clippy::disallowed_methods, reason = "a tool measures its own steps")]
 fn now() -> Instant {
     Instant::now()
 }

@@ -1,4 +1,4 @@
-//! The commands of the house: `cargo xtask tidy`, `ci`, `release` and `fresh`.
+//! Commands for developers: `cargo xtask tidy`, `ci`, `miri`, `mutants`, `release`, `fresh`, `lab`.
 //!
 //! Plain programs in place of shell: each command prints what it does, and its exit status is the
 //! verdict. What a contributor runs and what the runner of `.ci/run` runs is the same command.
@@ -20,8 +20,8 @@ use anyhow::Result;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
   tidy                   check the rules that the compiler cannot see
-  ci                     format, clippy, tidy, doc, tests, short runs of model, simulation
-                         and lab, Miri, licences
+  ci                     format, clippy, tidy, doc, tests, short runs of simulation and lab,
+                         Miri, licences
   miri                   tests of memory and of parsers under Miri (needs nightly with it)
   mutants [NAME]         take out each rule of recovery, or those named so, and simulate
   mutants --some COUNT   the same with so many of them, others with each commit

@@ -1,5 +1,6 @@
-//! Only the doors call the operating system, only they and `parity` are unsafe, only faces and
-//! tools print, and they print text from outside only as `view::safe` has made it.
+//! Only the crates of the system boundary call the operating system, only they and `parity` have
+//! unsafe code, only faces and tools print, and they print text from outside only as `view::safe`
+//! has made it.
 //!
 //! Exactly: `unsafe` in rows 3 and 4, and in `parity` for vector instructions. Files, system calls
 //! and other programs in rows 3 and 4, and in row 11, whose tools run on a developer's machine.
@@ -32,7 +33,7 @@ const VIEWS: [&str; 3] = ["view", "tui", "wirespool"];
 const RAW: [&str; 4] = [".display()", "to_string_pretty(", "serde_json::to_string", "to_writer("];
 const STREAMS: [&str; 2] = ["io::stdout()", "io::stderr()"];
 
-/// The crate below the doors that may be unsafe: vector instructions, with a portable twin.
+/// The crate below the boundary that may be unsafe: vector instructions, with a portable twin.
 const VECTORS: &str = "parity";
 
 /// Findings for one file of production code.
@@ -51,7 +52,7 @@ pub(crate) fn check(source: &Source) -> Vec<String> {
             SYSTEM
                 .iter()
                 .filter(|name| has_word(text, name))
-                .for_each(|name| refuse(name, "the doors"));
+                .for_each(|name| refuse(name, "the system boundary (row 3)"));
         }
         if VIEWS.contains(&crate_name) && source.path != SAFE {
             let raw = RAW.iter().filter(|name| text.contains(**name));

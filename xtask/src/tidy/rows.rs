@@ -18,7 +18,7 @@ const ROWS: [&[&str]; 12] = [
         "talkers",
     ],
     &["view", "sql"],
-    &["tui", "web"],
+    &["tui"],
     &["wirespool"],
     &["sim", "lab", "bench", "xtask", "fuzz"],
 ];
@@ -35,9 +35,9 @@ pub(crate) const FACES: usize = 10;
 /// Tools for developers; they may start programs and read files.
 pub(crate) const TOOLS: usize = 11;
 
-/// Libraries that belong to certain rows: the operating system to the doors, arguments to the
-/// binary. A report says how it is serialized where it is declared, in a job or at a door; only
-/// what shows it writes it as JSON. Tests may use them anywhere.
+/// Libraries that belong to certain rows: the operating system to the system boundary, arguments
+/// to the binary. A report derives its serialization where it is declared, in a job or a crate of
+/// the boundary; only the crates that show it write it as JSON. Tests may use them anywhere.
 const OWNED: [(&str, &[usize]); 12] = [
     ("blazesym", &DOORS),
     ("libc", &DOORS),

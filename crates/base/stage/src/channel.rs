@@ -31,14 +31,14 @@ pub struct Receiver<T> {
 }
 
 impl<T> Sender<T> {
-    /// Waits for room.
+    /// Waits for space.
     ///
     /// # Errors
-    /// Nobody will take it.
+    /// The receiver is gone.
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         let Some(stage) = current() else { return self.sender.send(value) };
         let mut left = Some(value);
-        let sent = stage.wait_for(self.key("room in a queue"), None, || {
+        let sent = stage.wait_for(self.key("space in a queue"), None, || {
             match self.sender.try_send(left.take()?) {
                 Ok(()) => Some(Ok(())),
                 Err(TrySendError::Disconnected(value)) => Some(Err(SendError(value))),
@@ -55,7 +55,7 @@ impl<T> Sender<T> {
     /// Does not wait.
     ///
     /// # Errors
-    /// There is no room, or nobody will take it.
+    /// There is no space, or the receiver is gone.
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         let sent = self.sender.try_send(value);
         wake(Key::of(&self.mark));
@@ -121,7 +121,7 @@ impl<T> Receiver<T> {
     }
 }
 
-/// Who waits for room sees that nobody will take it.
+/// Who waits for space sees that the receiver is gone.
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         wake(Key::of(&self.mark));

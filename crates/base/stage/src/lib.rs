@@ -23,11 +23,11 @@ pub trait Stage: fmt::Debug + Send + Sync {
     /// The running thread may be interrupted here.
     fn pass(&self);
 
-    /// The running thread waits until somebody wakes those that wait for `key`, or for so long; it
-    /// may go on sooner. `what` is told where threads wait for each other.
+    /// The running thread waits until another thread wakes those that wait for `key`, or for so
+    /// long; it may go on sooner. `what` is reported where threads wait for each other.
     fn wait(&self, key: Key, what: &'static str, timeout: Option<Duration>);
 
-    /// Whoever waits for `key` looks again.
+    /// Threads that wait for `key` look again.
     fn wake(&self, key: Key);
 
     /// Time since the beginning, in nanoseconds.
@@ -42,7 +42,7 @@ pub trait Stage: fmt::Debug + Send + Sync {
     /// The last thing that it does.
     fn leave(&self);
 
-    /// The running thread has panicked, and nobody needs to wait for a turn any more.
+    /// The running thread has panicked, and no thread needs to wait for a turn any more.
     fn give_up(&self);
 }
 
@@ -51,7 +51,7 @@ pub trait Stage: fmt::Debug + Send + Sync {
 pub struct Key(usize);
 
 impl Key {
-    /// Nobody wakes who waits for this.
+    /// A thread that waits for this is never woken.
     pub const NONE: Self = Self(0);
 
     /// The address of what both have.
@@ -79,7 +79,7 @@ pub fn stand_on(stage: Option<Arc<dyn Stage>>) {
     STAGE.set(stage);
 }
 
-/// Whoever waits for `key` looks again; nothing outside of simulations.
+/// Threads that wait for `key` look again; nothing outside of simulations.
 #[inline]
 pub fn wake(key: Key) {
     STAGE.with_borrow(|stage| {

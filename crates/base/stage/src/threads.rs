@@ -7,7 +7,7 @@ use std::thread::{self, ScopedJoinHandle};
 
 use crate::{Current, Key, current, stand_on, wake};
 
-/// Starts a thread that nobody waits for.
+/// Starts a thread that no other thread waits for.
 pub fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let entrance = Entrance::announce(name);
     let body = move || {

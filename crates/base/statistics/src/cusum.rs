@@ -45,7 +45,7 @@ impl Cusum {
         }
     }
 
-    /// Begins anew: somebody knows of the alarm.
+    /// Begins anew: the alarm was seen.
     pub fn reset(&mut self) {
         (self.low, self.high) = (0.0, 0.0);
     }

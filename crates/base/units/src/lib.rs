@@ -1,7 +1,7 @@
 //! Time, sizes and counts, and clock and chance as arguments.
 //!
-//! The bottom row of the house: types that every room speaks, without I/O and without a clock of
-//! their own. Rooms take `&dyn Clock`; only `host` implements it with the system's clocks, the
+//! The bottom row of crates: types that every crate uses, without I/O and without a clock of
+//! their own. Crates take `&dyn Clock`; only `host` implements it with the system's clocks, the
 //! simulator with virtual ones.
 
 mod histogram;

@@ -1,4 +1,4 @@
-//! Chance as an argument: rooms that need some take a source that was seeded by somebody else.
+//! Chance as an argument: crates that need some take a source that the caller has seeded.
 
 /// `SplitMix64` (Steele, Lea, Flood 2014): every seed gives a sequence of full period, the same
 /// everywhere. Good enough to choose places, faults and flows; no secret.

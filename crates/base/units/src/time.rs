@@ -197,7 +197,7 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
-/// Where a room learns the time: the system's clocks in the product, virtual time in simulation.
+/// Where a crate gets the time: the system's clocks in the product, virtual time in simulation.
 pub trait Clock: Send + Sync {
     /// Wall-clock time, which may jump (`CLOCK_REALTIME`).
     fn realtime(&self) -> Timestamp;
@@ -212,7 +212,7 @@ pub trait Sleep: Clock {
     fn sleep_until(&self, until_ns: i64);
 }
 
-/// A clock that stands still until it is told to move: for tests and simulation.
+/// A clock that stands still until a caller moves it: for tests and simulation.
 #[derive(Debug, Default)]
 pub struct ManualClock {
     nanos: AtomicI64,
@@ -240,7 +240,7 @@ impl Clock for ManualClock {
     }
 }
 
-/// Whoever sleeps moves the clock.
+/// A thread that sleeps moves the clock.
 impl Sleep for ManualClock {
     fn sleep_until(&self, until_ns: i64) {
         self.nanos.fetch_max(until_ns, Ordering::Relaxed);

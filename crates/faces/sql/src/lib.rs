@@ -1,5 +1,5 @@
 //! SQL over the tables of a volume (`sessions`, `pieces`, `gaps`) and over exported Parquet files:
-//! the only room that knows the engine.
+//! the only crate that uses the engine.
 //!
 //! The engine plans and computes; what it reads of a volume comes from the jobs of `extract`, so
 //! it sees verified bytes alone, in batches, and learns what is missing from them. Nothing can be
@@ -50,7 +50,7 @@ pub enum Source {
     Files(PathBuf),
 }
 
-/// What [`run`] tells on its way.
+/// Events of a [`run`].
 #[derive(Clone, Debug)]
 pub enum Event {
     /// The columns of the answer; comes once, before any rows.
@@ -95,7 +95,7 @@ pub fn run(
         }
         answer(&context, text, visit).await
     });
-    // What still reads for an answer that nobody waits for is not waited for.
+    // What still reads for an answer without a reader is not waited for.
     runtime.shutdown_background();
     let completeness = missing.lock().unwrap_or_else(PoisonError::into_inner).clone();
     Ok(Report { rows: answered?, completeness })

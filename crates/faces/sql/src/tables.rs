@@ -1,5 +1,5 @@
 //! The tables of a volume as the engine sees them: each scan is a job of `extract` on a thread of
-//! its own, which hands over batches and stops when nobody takes them any more.
+//! its own, which hands over batches and stops when the reader is gone.
 
 use core::fmt;
 use core::ops::{ControlFlow, RangeInclusive};

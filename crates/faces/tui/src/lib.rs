@@ -27,7 +27,7 @@ const NAP: Duration = Duration::from_millis(100);
 /// Between two looks at the pages.
 const REFRESH_NS: i64 = NANOS_PER_SECOND;
 
-/// Shows pages on the terminal that this process has until somebody quits or `is_over`; the
+/// Shows pages on the terminal that this process has until the user quits or `is_over`; the
 /// terminal is as before then, also after a panic.
 ///
 /// # Errors

@@ -5,7 +5,7 @@ use view::Sheet;
 /// What a tab's filter is written in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Filter {
-    /// The query language; whoever makes the page applies it.
+    /// The query language; the code that makes the page applies it.
     Query,
     /// Words that a line has; they are looked for here.
     Words,
@@ -71,7 +71,7 @@ pub trait Pages {
     /// Whether a query can be read; the error is for the user.
     fn check(&self, query: &str) -> Result<(), String>;
 
-    /// The second of a time that somebody typed.
+    /// The second of a time that the user typed.
     fn second(&self, text: &str) -> Result<i64, String>;
 
     /// Writes the packets of a line, which its query selects; what became of it, in words.

@@ -18,7 +18,7 @@ pub(crate) struct Look {
     pub(crate) top: usize,
 }
 
-/// A line that somebody is typing.
+/// A line that the user is typing.
 #[derive(Clone, Debug)]
 pub(crate) struct Typing {
     pub(crate) what: Typed,
@@ -100,7 +100,7 @@ impl State {
         self.at = At::Second(second);
     }
 
-    /// Somebody has quit.
+    /// The user has quit.
     pub fn is_over(&self) -> bool {
         self.is_over
     }

@@ -10,7 +10,7 @@ static TABS: [Tab; 2] = [
     Tab { name: "disk", groupings: &["process"], filter: Filter::Words },
 ];
 
-/// Pages of forty lines that tell what they were asked.
+/// Pages of forty lines that show what they were asked.
 #[derive(Default)]
 struct Made {
     asked: Vec<String>,

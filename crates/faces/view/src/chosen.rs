@@ -51,7 +51,7 @@ impl SessionColumns {
         Ok(Self { choices: choices?, atlas: None })
     }
 
-    /// The same, with what an atlas tells about addresses.
+    /// The same, with what an atlas knows about addresses.
     #[must_use]
     pub fn with_atlas(self, atlas: Option<Arc<Atlas>>) -> Self {
         Self { atlas, ..self }

@@ -8,8 +8,8 @@ use units::ByteSize;
 use crate::safe::{json_line, json_pretty, printable};
 use crate::text::{duration, grouped, plural};
 
-/// What to say where a query asks for interfaces or recordings by names that nobody met; `None`
-/// where it does not.
+/// What to say where a query asks for interfaces or recordings by names that the volume does not
+/// have; `None` where it does not.
 pub fn unmet_names(query: &Query, met: &NamesMet) -> Option<String> {
     let kinds = [
         ("interface_name", "interface", &met.interfaces),

@@ -8,7 +8,7 @@ use crate::safe::{json_pretty, printable};
 use crate::table::{Column, render};
 use crate::text::grouped;
 
-/// A hold as its manifest tells of it.
+/// A hold as its manifest describes it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct HoldSummary {
     /// Name of its file.

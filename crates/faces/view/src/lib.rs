@@ -1,4 +1,4 @@
-//! Reports as text, table and JSON: the only room that serializes.
+//! Reports as text, table, CSV, JSON and pages with plots.
 //!
 //! Functions take the reports of the jobs and give text; nothing here prints, reads or decides.
 //! Names of fields in JSON and CSV are those of queries and of the Parquet columns

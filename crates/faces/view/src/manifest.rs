@@ -388,7 +388,7 @@ struct ManifestRead {
     outputs: Vec<OutputJson>,
 }
 
-/// An output as a manifest tells of it.
+/// An output as a manifest describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ExpectedOutput {
     /// Name of its file; none when it went to a pipe.

@@ -19,7 +19,7 @@ const HEIGHT: usize = 16;
 /// Characters of the vertical axis with its labels.
 const AXIS: usize = 12;
 const MARKS: [char; BANDS_MAX + 1] = ['#', 'o', '*', '+', 'x', '%', '=', '.'];
-/// Colours of terminals (ECMA-48, SGR) that are told apart on dark and light ones.
+/// Colours of terminals (ECMA-48, SGR) that differ on dark and light ones.
 const COLOURS: [u8; BANDS_MAX + 1] = [34, 32, 33, 35, 36, 31, 94, 90];
 /// Eighths of a block, from none to seven.
 pub(crate) const EIGHTHS: [char; 8] =

@@ -37,7 +37,7 @@ fn headline(trial: &Trial) -> String {
             format!("lost: {} of {packets}, {share}", grouped(account.lost()))
         }
         Verdict::Lost if !trial.is_true() => format!(
-            "the recorder says that it stored {}, and the volume has {}",
+            "the recorder reports {} stored, and the volume has {}",
             plural(trial.recorder.stored, "packet"),
             grouped(trial.read),
         ),

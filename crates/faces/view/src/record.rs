@@ -56,7 +56,7 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
     };
     let deaths = match report.indexer_deaths {
         0 => String::new(),
-        deaths => format!("; the indexer ended before its time {}", plural(deaths, "time")),
+        deaths => format!("; the indexer died {}", plural(deaths, "time")),
     };
     lines.push(format!(
         "{} in {}, {} of index, {} without a row{late}{unread}{deaths}",
@@ -76,13 +76,13 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
     lines.push(format!("durable up to stripe {}", report.acknowledged));
     if report.writer.discarded_bytes > 0 {
         let bytes = ByteSize(report.writer.discarded_bytes);
-        lines.push(format!("disks were told ahead of the head that {bytes} are needed no more"));
+        lines.push(format!("discarded {bytes} on the disks ahead of the head"));
     }
     if report.recovery.damaged > 0 {
         let stripes = plural(report.recovery.damaged, "stripe");
         lines.push(format!(
-            "of what was recorded before, {stripes} at the end cannot be read: verify lists them, \
-             and this recording went on behind them"
+            "{stripes} at the end of the earlier recording cannot be read: verify lists them, and \
+             this recording went on behind them"
         ));
     }
     if let (false, Some(alive)) = (report.recovery.clean, report.recovery.last_alive) {
@@ -116,8 +116,8 @@ fn losses(report: &Report) -> Vec<String> {
         let Gap { cause, packets, from, to, .. } = &loss.gap;
         let cause = match cause {
             GapCause::InterfaceDrops => "in the card or its driver",
-            GapCause::KernelDrops => "for want of room in the kernel ring",
-            _ => "for want of a column",
+            GapCause::KernelDrops => "because the kernel ring was full",
+            _ => "because the pool was exhausted",
         };
         format!(
             "lost: {} of {} (queue {}) {cause}, {from} to {to}; {} of {columns} columns were free, \
@@ -130,7 +130,7 @@ fn losses(report: &Report) -> Vec<String> {
         )
     };
     let left = report.losses.len().saturating_sub(LOSSES_SHOWN);
-    let left = (left > 0).then(|| format!("lost: {left} times more; --json has them"));
+    let left = (left > 0).then(|| format!("lost: {left} further losses; --json has them"));
     report.losses.iter().take(LOSSES_SHOWN).map(line).chain(left).collect()
 }
 
@@ -157,7 +157,7 @@ fn verdict(report: &Report) -> String {
     }
 }
 
-/// What is not there though no counter has it.
+/// What is missing from the volume although no counter has it.
 fn missing(report: &Report) -> Vec<String> {
     let mut missing = Vec::new();
     if !report.broken_off.is_empty() {
@@ -174,12 +174,12 @@ fn missing(report: &Report) -> Vec<String> {
     }
     if report.recovery.damaged > 0 {
         let stripes = plural(report.recovery.damaged, "stripe");
-        missing.push(format!("{stripes} of before that cannot be read"));
+        missing.push(format!("{stripes} of the earlier recording that cannot be read"));
     }
     missing
 }
 
-/// What nobody counted.
+/// What no counter has.
 fn unknown(report: &Report) -> Vec<String> {
     let mut unknown = Vec::new();
     for account in report.interfaces.iter().take(INTERFACES_SHOWN) {
@@ -197,7 +197,7 @@ fn unknown(report: &Report) -> Vec<String> {
     }
     let crash = report.recovery.last_alive.filter(|_| !report.recovery.clean);
     if let Some(alive) = crash {
-        unknown.push(format!("what passed from {alive} on, when the recorder before ended"));
+        unknown.push(format!("what passed after {alive}, when the earlier recorder ended"));
     }
     if report.total.interface_drops.is_none() {
         unknown.push("drops in the NIC".to_owned());
@@ -354,7 +354,7 @@ impl<'a> AccountJson<'a> {
     }
 }
 
-/// What the indexer had no room for, where there was anything.
+/// What the indexer left out for lack of memory, if it left out anything.
 fn gave_way(gave_way: &GaveWay) -> Option<String> {
     let GaveWay { names, heads, pieces, sessions } = *gave_way;
     let parts = [
@@ -396,7 +396,7 @@ struct RecordingJson<'a> {
     indexer_deaths: u64,
     indexed_late: u64,
     unread: u64,
-    /// What the indexer had no room for.
+    /// What the indexer left out for lack of memory.
     gave_way: GaveWayJson,
     pool_columns: usize,
     pool_columns_used_max: usize,

@@ -35,7 +35,8 @@ pub fn replayed(report: &Report) -> String {
     lines.extend(not_sent(report));
     if report.refusals > 0 {
         let times = plural(report.refusals, "time");
-        lines.push(format!("{times} the interface had no room, and was offered the same again"));
+        let what = "the queue of the interface was full, and packets were offered again";
+        lines.push(format!("{times} {what}"));
     }
     lines.extend(report.broken_off.iter().map(|line| format!("broken off: {}", printable(line))));
     lines.extend(report.notes.iter().map(|line| format!("note: {}", printable(line))));

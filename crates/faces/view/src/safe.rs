@@ -1,6 +1,6 @@
 //! Text from outside, made safe for where it goes: the one place that does.
 //!
-//! Names come from packets, files, paths, processes and disks. Whoever chooses them must not steer
+//! Names come from packets, files, paths, processes and disks. Who chooses them must not steer
 //! a terminal, turn the direction of what stands beside them, hide, end a line and begin another
 //! one, become a formula of a spreadsheet, an element of a page or the end of a text of JSON. What
 //! is not harmless is escaped so that it can be seen, and for programs so that it can be undone:

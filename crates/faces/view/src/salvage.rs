@@ -25,7 +25,7 @@ pub fn salvaged(report: &SalvageReport) -> String {
     lines.push(if report.has_key {
         "a superblock is left, and so the key of its heads".to_owned()
     } else {
-        "no superblock is left: heads were told from forgeries by place and chain".to_owned()
+        "no superblock is left: heads were checked by place and chain, not by a key".to_owned()
     });
     if !report.absent.is_empty() {
         lines.push(format!("not found: member {}", numbers(&report.absent)));

@@ -10,7 +10,7 @@ use crate::table::{Column, LongTable};
 use crate::text::{Zone, duration, grouped};
 
 /// Tables narrower than this have times to the second without the year, so that packets, bytes and
-/// names have room.
+/// names have space.
 const WIDE: usize = 120;
 /// Month, day and clock in a time: `11-20 10:40:22`.
 const SHORT_TIME: core::ops::Range<usize> = 5..19;

@@ -11,7 +11,7 @@ pub(crate) struct Column<'a> {
     pub(crate) is_number: bool,
     /// It may be shortened down to this width; 0 for never.
     pub(crate) least: usize,
-    /// Where there is no room, columns with a larger number go first; 0 stays.
+    /// On a narrow terminal columns with a larger number go first; 0 stays.
     pub(crate) rank: u8,
 }
 

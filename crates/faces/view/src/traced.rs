@@ -18,7 +18,7 @@ pub fn traced(report: &Report, into: Option<&PathBuf>) -> String {
         "{}{}{}",
         plural(report.packets, "packet"),
         into.map_or_else(String::new, |path| format!(" in {}", safe::path(path))),
-        if report.is_broken_off { ", until nobody read them" } else { "" },
+        if report.is_broken_off { ", until the reader closed" } else { "" },
     )];
     lines.extend(report.shares.iter().take(SHOWN).map(share));
     let others = report.shares.iter().skip(SHOWN).count();
@@ -35,7 +35,8 @@ pub fn traced(report: &Report, into: Option<&PathBuf>) -> String {
 
 fn share(share: &Share) -> String {
     let owner = share.owner.as_ref();
-    let owner = owner.map_or_else(|| "of nobody known".to_owned(), |it| printable(&it.to_string()));
+    let unknown = || "of no known process".to_owned();
+    let owner = owner.map_or_else(unknown, |it| printable(&it.to_string()));
     format!("  {owner}: {}, {}", plural(share.packets, "packet"), ByteSize(share.bytes))
 }
 
@@ -92,7 +93,7 @@ mod tests {
         let report = Report { packets: 4, kernel_drops: 2, shares, ..Report::default() };
         let text = traced(&report, Some(&PathBuf::from("a.pcapng")));
         let expected = "4 packets in a.pcapng\n  sh\\u{1b}[2J (process 7): 3 packets, 2.00 KiB\n  \
-            of nobody known: 1 packet, 60 B\nLOST: the kernel dropped 2 packets\n";
+            of no known process: 1 packet, 60 B\nLOST: the kernel dropped 2 packets\n";
         assert_eq!(text, expected);
         let json: serde_json::Value = serde_json::from_str(&traced_json(&report)).unwrap();
         assert_eq!(json["processes"][0]["process"], 7);

@@ -29,7 +29,7 @@ pub fn created(report: &Created, reasons: &[String]) -> String {
         facts.add("member", format!("{}, {}", safe::path(&member.path), size(member.size_bytes)));
     }
     facts.add("ring", ring(geometry));
-    // Virtual disks and device-mapper call themselves rotating unless they are told otherwise.
+    // Virtual disks and device-mapper call themselves rotating unless configured otherwise.
     let why = if report.zones_by_disk {
         ", because the kernel calls a member rotating; if it is flash: --zones 1"
     } else {

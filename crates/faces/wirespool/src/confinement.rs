@@ -22,7 +22,7 @@ pub(crate) const ATTEMPT: &str = "attempt";
 /// machine is changed, also where confinement fails.
 #[derive(Debug, Args)]
 pub(crate) struct SelfTestFlags {
-    /// Which process: recorder, indexer, launcher, or nobody for a process that is not confined
+    /// Which process: recorder, indexer, launcher, or `nobody` for a process that is not confined
     #[arg(long, value_name = "PROCESS")]
     of: Of,
 }

@@ -24,8 +24,8 @@ use crate::stdout;
 ///
 /// A disk with platters is fast outside and half as fast inside. On it the ring visits 8 zones of
 /// the surface in turn, so that any stretch of time sees the mean of both; flash and files are
-/// written from the first byte to the last. With --qualification what was measured decides, and a
-/// line for each decision says why; what is given by hand wins.
+/// written from the first byte to the last. With --qualification the measured rates decide, and a
+/// line for each decision says why; other options take precedence.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -78,10 +78,10 @@ pub(crate) struct Flags {
     /// it guarantees in the volume; for several disks give the report of each
     #[arg(long = "qualification", value_name = "FILE")]
     qualifications: Vec<PathBuf>,
-    /// Take the reports although they are of other disks: of the same kind, say
+    /// Accept reports of other disks, such as disks of the same kind
     #[arg(long, requires = "qualifications")]
     of_other_disks: bool,
-    /// Give out nothing that is older than this, such as 7d, whatever the ring still holds
+    /// Give out no packet older than this, such as 7d, whatever the ring still holds
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     max_age: Option<Duration>,
     /// Use a whole disk without a partition table; other tools will then show it as empty
@@ -134,7 +134,7 @@ fn bound(text: &str) -> Result<Bound, String> {
         .ok_or_else(|| format!("{text:?} is no share between 0% and 100%"))
 }
 
-/// What makes no sense whatever the members are.
+/// Refuses flags that contradict each other, whatever the members are.
 fn check(flags: &Flags) -> Result<(), failure::Usage> {
     let wrong = |text: String| Err(failure::Usage(text));
     match flags.extent {
@@ -148,7 +148,7 @@ fn check(flags: &Flags) -> Result<(), failure::Usage> {
     }
 }
 
-/// What the reports advise, if there are any.
+/// What the reports advise; `None` without reports.
 fn advice(flags: &Flags) -> anyhow::Result<Option<Choice>> {
     if flags.qualifications.is_empty() {
         return Ok(None);

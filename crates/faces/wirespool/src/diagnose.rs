@@ -22,9 +22,9 @@ use crate::failure::{Outcome, Usage, Verdict};
 use crate::progress::Progress;
 use crate::stdout;
 
-/// Say why this machine is slow, and show the evidence.
+/// Show why this machine is slow, with the evidence.
 ///
-/// Looks for a while and names what it found: the evidence, the cause, what helps (now, and for
+/// Looks for a while and prints its findings: the evidence, the cause, what helps (now, and for
 /// good), and what it could not see and what that would take. Changes nothing. Without a part it
 /// looks at all of them for thirty seconds.
 #[derive(Debug, Args)]
@@ -71,14 +71,14 @@ enum What {
     Recorder(recorder::Flags),
 }
 
-/// What is written besides, for others to look at.
+/// Pages that are written besides the report.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("written").multiple(true))]
 struct PageFlags {
     /// Write a page of HTML with the findings and plots of what was seen to this file
     #[arg(long, value_name = "FILE", group = "written")]
     html: Option<PathBuf>,
-    /// Replace a file that is there
+    /// Replace an existing file
     #[arg(long, requires = "written")]
     force: bool,
 }

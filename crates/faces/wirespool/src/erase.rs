@@ -17,8 +17,8 @@ use crate::stdout;
 /// Overwrites the slots of expired packets with zeros on every member, their index included, and
 /// removes the index files that hold copies. First the volume notes that nothing of it is given out
 /// any more, durably. Slots go in the order of the ring, each when the newest packet in it has
-/// expired. A recorder with --erase does this by itself; here it is for a volume that nobody
-/// records into. Ctrl-C stops in order, and the next run goes on there.
+/// expired. A recorder with --erase does this by itself; this command is for a volume that no
+/// recorder records into. Ctrl-C stops in order, and the next run goes on there.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -33,15 +33,15 @@ pub(crate) struct Flags {
     /// times
     #[arg(long = "member", value_name = "PATH")]
     members: Vec<PathBuf>,
-    /// Give up a member for ever, by number: it is not waited for, its seat is empty from then on,
-    /// and it is refused should it come back; replace puts a new device into the seat
+    /// Give up a member for ever, by number: the command does not wait for it, its seat stays
+    /// empty, and a member that comes back is refused; replace puts a new device into the seat
     #[arg(long, value_name = "NUMBER")]
     without: Vec<u8>,
     /// Erase what is older than this now; the volume's own maximum age stays as it is
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     max_age: Option<Duration>,
-    /// The clock is right, although neither what was recorded last nor the time since boot explains
-    /// how late it is
+    /// State that the clock is right, although neither the last recording nor the time since boot
+    /// explains it
     #[arg(long)]
     clock_is_right: bool,
     /// Where index files are cached

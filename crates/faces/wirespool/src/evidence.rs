@@ -51,7 +51,7 @@ Examples:
   wirespool extract /data/spool 'host 10.0.0.1' --sign signing.key -w evidence.pcapng
   wirespool verify-extract evidence.pcapng.json evidence.pcapng --public-key signing.key.pub")]
 pub(crate) struct KeygenFlags {
-    /// Where the private key goes; an existing file is not replaced
+    /// File for the private key; an existing file is not replaced
     file: PathBuf,
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
     Ok(Verdict::clean_if(is_right))
 }
 
-/// Who signed it, in words; `None` for nobody.
+/// Who signed it, in words; `None` without a signature.
 fn check_seal(
     manifest: &ReadManifest<'_>,
     trusted: Option<&PublicKey>,
@@ -137,7 +137,7 @@ fn check_seal(
         return trusted.map_or(Ok(None), |_| Err(SealError::Unsigned));
     };
     seal.check(text.as_bytes(), trusted)?;
-    let known = if trusted.is_some() { "the key given" } else { "a key that nobody vouches for" };
+    let known = if trusted.is_some() { "the key given" } else { "an unverified key" };
     Ok(seal.signature.map(|(key, _)| format!("{known}, {}", view::hex(&key.0))))
 }
 

@@ -35,7 +35,7 @@ Examples:
   tshark -i wirespool-live -o extcap.wirespool_live.volume:/data/spool -f 'tcp port 443'")]
 #[expect(clippy::struct_excessive_bools, reason = "Wireshark's questions are flags")]
 pub(crate) struct Flags {
-    /// Put this program into Wireshark's folder, or another one
+    /// Install this program into Wireshark's extcap directory, or another one
     #[arg(long, value_name = "DIR", num_args = 0..=1)]
     #[expect(clippy::option_option, reason = "a flag with or without a value")]
     install: Option<Option<PathBuf>>,
@@ -45,7 +45,7 @@ pub(crate) struct Flags {
     /// Wireshark's version
     #[arg(long, value_name = "VERSION", num_args = 0..=1, hide = true)]
     extcap_version: Option<String>,
-    /// The interface that is meant
+    /// The interface that the other options are about
     #[arg(long, value_name = "INTERFACE")]
     extcap_interface: Option<Interface>,
     /// List the interface's link types
@@ -57,10 +57,10 @@ pub(crate) struct Flags {
     /// Write packets to --fifo
     #[arg(long, requires = "fifo")]
     capture: bool,
-    /// Where packets go
+    /// The pipe that gets the packets
     #[arg(long, value_name = "PIPE")]
     fifo: Option<PathBuf>,
-    /// A filter in the words of pcap-filter
+    /// A filter in the syntax of pcap-filter
     #[arg(long, value_name = "FILTER")]
     extcap_capture_filter: Option<String>,
     /// Toolbar messages: there are none

@@ -41,13 +41,13 @@ Examples:
   wirespool extract /data/spool 'host 10.0.0.1' --split sessions -w sessions/
   wirespool extract /data/spool 'host 10.0.0.1' --sign signing.key -w evidence.pcapng
 
-Exit code 1 when the extract is incomplete, or cut by a limit; 5 when nobody knows.")]
+Exit code 1 when the extract is incomplete, or cut by a limit; 5 when that is not known.")]
 pub(crate) struct Flags {
     /// The volume: a file or a block device
     volume: PathBuf,
     /// The query; its words may be one argument or several
     query: Vec<String>,
-    /// Write to this file, or to standard output (-); with --split into this folder
+    /// Write to this file, or to standard output (-); with --split into this new directory
     #[arg(long, short, value_name = "FILE")]
     write: PathBuf,
     /// pcap takes one link type a file, so further ones go into FILE-LINKTYPE
@@ -57,7 +57,7 @@ pub(crate) struct Flags {
     /// 65536, or --limit
     #[arg(long, value_enum, conflicts_with = "force")]
     split: Option<Split>,
-    /// Where the manifest goes instead of FILE.json
+    /// Write the manifest to this file instead of FILE.json
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
     /// Sign the manifest with this key, which keygen has made
@@ -66,7 +66,7 @@ pub(crate) struct Flags {
     /// Replace existing files
     #[arg(long)]
     force: bool,
-    /// Tell on standard error what the query cost
+    /// Print on standard error what the query cost
     #[arg(long)]
     explain: bool,
     #[command(flatten)]

@@ -29,7 +29,7 @@ pub(crate) enum Verdict {
     Negative,
     /// Nothing was found that speaks against it, and too little for it.
     Unknown,
-    /// Done; a program that was run for the user ended with this exit code, as a shell tells it.
+    /// Done; a program that was run for the user ended with this exit code, as a shell reports it.
     Program(i32),
 }
 

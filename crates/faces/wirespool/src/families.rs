@@ -4,7 +4,7 @@ use core::fmt::Write;
 
 use clap::Command;
 
-/// What somebody wants, and the verbs for it. Every verb that is shown is in one of them.
+/// Commands by purpose. Every command in the help is in one of these groups.
 const FAMILIES: [(&str, &[&str]); 7] = [
     ("Record packets", &["create", "record", "demo"]),
     (

@@ -48,7 +48,7 @@ Examples:
   wirespool find /data/spool --from-eve alert.json
   wirespool find /data/spool 'asn = 64500' --top country --mmdb asn.mmdb --mmdb country.mmdb
 
-Exit code 1 when the answer is incomplete, 5 when nobody knows.")]
+Exit code 1 when the answer is incomplete, 5 when that is not known.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Flags {
     /// The volume: a file or a block device
@@ -90,10 +90,10 @@ pub(crate) struct Flags {
     /// Draw the traffic of the sessions over time, by protocol
     #[arg(long, conflicts_with_all = ["csv", "top", "limit", "columns", "sort"])]
     plot: bool,
-    /// Show the values of a field that have the most instead of sessions
+    /// Show the values of a field with the largest sums, instead of sessions
     #[arg(long, value_name = "FIELD", conflicts_with_all = ["columns", "sort"])]
     top: Option<String>,
-    /// What the most is of
+    /// What --top adds up
     #[arg(long, value_enum, value_name = "WHAT", requires = "top", default_value_t = By::Bytes)]
     by: By,
     /// Stop after this many sessions; with --top, show so many values (20)
@@ -103,7 +103,7 @@ pub(crate) struct Flags {
     naming: NamingFlags,
     #[command(flatten)]
     atlas: AtlasFlags,
-    /// Tell on standard error what the query cost; with --json as an object
+    /// Print on standard error what the query cost; with --json as an object
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
@@ -117,7 +117,7 @@ enum By {
     Sessions,
 }
 
-/// What find and extract share.
+/// Flags that find and extract share.
 #[derive(Debug, Args)]
 pub(crate) struct ReadingFlags {
     /// Another member, or a folder of such, where it is not found by itself; may be given several
@@ -130,7 +130,8 @@ pub(crate) struct ReadingFlags {
     /// Show rows whose packets are overwritten, as far back as this
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     keep_sessions: Option<Duration>,
-    /// VLAN ids tell sessions apart in packets that no index has yet; an index knows by itself
+    /// Take the VLAN id as part of a session's key in packets without an index; an index has its
+    /// own key
     #[arg(long)]
     vlan_in_key: bool,
 }

@@ -23,9 +23,9 @@ const MANIFEST: &str = ".pcapng.json";
 
 /// Put packets aside, beyond the reach of the ring.
 ///
-/// A hold is an extract with its manifest in a directory of holds, which may take so many bytes in
-/// all and no more: a hold that does not fit is refused, and nothing of it is left. Holds stay
-/// until somebody removes their two files. `verify-extract` checks them.
+/// A hold is an extract with its manifest in a directory of holds. The holds of a directory may
+/// have --size-max bytes in all: a hold that does not fit is refused, and nothing of it is left.
+/// Holds stay until you remove their two files. `verify-extract` checks them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -43,10 +43,10 @@ pub(crate) struct Flags {
     /// Where holds are kept, best on another disk
     #[arg(long, value_name = "DIR")]
     hold_dir: PathBuf,
-    /// Bytes that all holds there may take
+    /// Most bytes of all holds there
     #[arg(long, value_name = "SIZE", default_value = "10G", value_parser = crate::arguments::size)]
     size_max: u64,
-    /// Show what is held there
+    /// List the holds there
     #[arg(long, conflicts_with = "volume")]
     list: bool,
     /// Sign the manifest with this key, which keygen has made
@@ -83,7 +83,8 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
             let (folder, most) = (view::path(&flags.hold_dir), ByteSize(flags.size_max));
             let used = ByteSize(used);
             bail!(
-                "{folder} has no room for it: {used} of {most} are held; remove some, or --size-max"
+                "{folder} has no space for it: its holds have {used} of {most}; remove some, or \
+                 raise --size-max"
             );
         }
         Aside::Nothing | Aside::Stopped => Ok(Verdict::Clean),
@@ -102,7 +103,7 @@ pub(crate) enum Aside {
         packets: u64,
         completeness: Box<Completeness>,
     },
-    /// There is none, and nobody wants an empty hold.
+    /// No packet matches, and an empty hold is not wanted.
     Nothing,
     /// Broken off; nothing is left.
     Stopped,

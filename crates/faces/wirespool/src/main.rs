@@ -1,6 +1,7 @@
-//! The binary: flags to configuration to job to exit code. The only room that knows clap.
+//! The binary: flags to configuration to job to exit code. The only crate that uses clap, besides
+//! developers' tools.
 //!
-//! Each verb has a module with its flags, their validation into the job's options, and its run.
+//! Each command has a module: its flags, their validation into the job's options, and its run.
 //! Flags are read from the command line and nowhere else. Results go to standard output, progress
 //! and remarks to standard error; a reader that goes away ends the program quietly.
 
@@ -72,8 +73,8 @@ Exit codes:
   5  done, but no verdict is possible";
 
 #[cfg(not(feature = "sql"))]
-const NO_SQL: &str = "this build has no SQL: the packages have it, and so has what \
-                      `cargo build --release -p wirespool --features sql` makes";
+const NO_SQL: &str = "this build has no SQL; the packages have it, and \
+                      `cargo build --release -p wirespool --features sql` builds it";
 
 /// Records every packet of a link onto disks, finds any session and hands it out as pcapng.
 ///
@@ -198,7 +199,7 @@ fn words(mut given: impl Iterator<Item = OsString>) -> Vec<OsString> {
         steno::CURL => Some(steno::CURL),
         _ => None,
     };
-    // What is said about its usage can then be typed.
+    // Usage messages then show a command line that can be typed.
     let name = if verb.is_some() { OsString::from("wirespool") } else { name };
     let verb = verb.map(OsString::from);
     [name].into_iter().chain(verb).chain(given).collect()
@@ -206,23 +207,23 @@ fn words(mut given: impl Iterator<Item = OsString>) -> Vec<OsString> {
 
 /// What clap has to say; help and version are no errors.
 fn usage(error: &clap::Error) -> ExitCode {
-    // It repeats arguments, and those may be names of files that the shell has put there: it is
-    // asked again about what can be shown of them.
+    // The message repeats arguments, which may be file names that the shell has put there: it is
+    // made again from their printable form.
     let shown = |word: OsString| OsString::from(view::printable(&word.to_string_lossy()));
     let shown = words(env::args_os().map(shown));
     match families::grouped(Cli::command()).try_get_matches_from(shown) {
-        // Nobody to tell when that fails, too.
+        // When that fails, too, there is no way left to report it.
         Err(error) => drop(error.print()),
         Ok(_) => progress::say_lines(&error.render().to_string()),
     }
     ExitCode::from(if error.use_stderr() { failure::USAGE } else { 0 })
 }
 
-/// Names the disks that hung meanwhile: what was done was done without them.
+/// Warns of disks that hung: the command went on without them.
 fn name_silent_disks() {
     for (path, is_still) in device::silent_paths() {
         let (path, seconds) = (view::path(&path), device::PATIENCE.as_secs());
-        // It cannot be told to let go of this process.
+        // A hung call cannot be cancelled, so it may keep this process.
         let still = if is_still { ", and does not now: it may keep this process" } else { "" };
         warn(&format!("{path} did not answer within {seconds} s{still}; it was left out"));
     }

@@ -10,7 +10,7 @@ use crate::failure::{Outcome, Usage, Verdict};
 use crate::progress::Progress;
 use crate::{recorder, stdout};
 
-/// Say what a volume's redundancy is now.
+/// Show a volume's redundancy.
 ///
 /// Lists its members and spares, what each of them lacks, and how many more may be lost before
 /// something is lost with them; and where a recorder runs, how its recording stands. Reads
@@ -54,8 +54,8 @@ struct TargetFlags {
     /// times
     #[arg(long = "member", value_name = "PATH")]
     members: Vec<PathBuf>,
-    /// Give up a member for ever, by number: it is not waited for, its seat is empty from then on,
-    /// and it is refused should it come back; replace puts a new device into the seat
+    /// Give up a member for ever, by number: the command does not wait for it, its seat stays
+    /// empty, and a member that comes back is refused; replace puts a new device into the seat
     #[arg(long, value_name = "NUMBER")]
     without: Vec<u8>,
     /// Report as JSON

@@ -8,7 +8,7 @@ use units::{ByteSize, Clock, NANOS_PER_SECOND};
 
 /// Nothing is shown before.
 const PATIENCE_NS: i64 = NANOS_PER_SECOND;
-/// A time left is told only by so much: the first bytes of a job say nothing of its rate.
+/// A time left is estimated only after this much: the first bytes of a job say nothing of its rate.
 const BASIS_NS: i64 = NANOS_PER_SECOND;
 const BASIS_BYTES: u64 = 4 << 20;
 /// Between two lines where there is no terminal.
@@ -59,7 +59,7 @@ impl Progress {
     pub(crate) fn say(&mut self, line: &str) {
         if self.left_out > 0 && takes_a_line(&io::stderr()) {
             let left_out = core::mem::take(&mut self.left_out);
-            say(&format!("{left_out} lines are missing here: standard error took none"));
+            say(&format!("{left_out} lines are missing here: standard error was blocked"));
         }
         if takes_a_line(&io::stderr()) {
             say(line);

@@ -27,7 +27,7 @@ const PAIR: [&str; 2] = ["prove-out", "prove-in"];
 const CAPTURE_BYTES: u64 = 256 << 20;
 /// What a volume of our own has beyond the packets: what is in flight, and indexes.
 const VOLUME_SLACK_BYTES: u64 = 256 << 20;
-/// A volume of our own for a search, whose rates nobody knows beforehand.
+/// A volume of our own for a search, whose rates are not known beforehand.
 const SEARCH_VOLUME_BYTES: u64 = 2 << 30;
 /// Where a search begins, if no rate was given.
 const SEARCH_PACKETS_PER_SECOND: u64 = 50_000;

@@ -61,7 +61,7 @@ pub(crate) struct Flags {
     /// qualified with, up to half of the free memory, else 256M; for files 16M]
     #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     pool: Option<u64>,
-    /// A write that takes longer is told of, or `off` [default: twice the longest that the volume's
+    /// Warn about writes slower than TIME, or `off` [default: twice the longest that the volume's
     /// qualification saw, at least 100ms; without one 1s]
     #[arg(long, value_name = "TIME", value_parser = slow_write)]
     slow_write: Option<SlowLimit>,
@@ -73,7 +73,7 @@ pub(crate) struct Flags {
     /// Silence that ends a session, or `off`: tcp=5m,udp=60s,icmp=60s,other=60s
     #[arg(long, value_name = "SPEC", value_parser = session_timeout)]
     session_timeout: Option<Timeouts>,
-    /// VLAN ids tell sessions apart
+    /// Take the VLAN id as part of a session's key
     #[arg(long)]
     vlan_in_key: bool,
     /// Record packets only; queries then read the packets themselves
@@ -100,11 +100,11 @@ pub(crate) struct Flags {
     /// Check everything this often beside recording and repair it from parity, such as 7d
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     scrub_every: Option<Duration>,
-    /// Longest time that packets wait for others before they are written and flushed; a crash loses
-    /// what came since: this, and up to 0.1 s in the kernel and on the way, 10ms to 60s
+    /// Longest time that packets wait before they are written and flushed, 10ms to 60s; a crash
+    /// loses the packets of this time, and up to 0.1 s more in the kernel and on the way
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = flush_interval)]
     flush_interval: Duration,
-    /// Give out nothing that is older than this, or `off`; the volume remembers it
+    /// Give out no packet older than this, or `off`; the volume remembers it
     #[arg(long, value_name = "TIME", value_parser = max_age)]
     max_age: Option<MaxAge>,
     /// Overwrite on the disks, too, what is older than the maximum age: `on` or `off`; the volume
@@ -114,18 +114,19 @@ pub(crate) struct Flags {
         num_args = 0..=1, require_equals = true, default_missing_value = "on"
     )]
     erase: Option<bool>,
-    /// The clock is right, although neither what was recorded last nor the time since boot explains
-    /// how late it is: packets expire by it, and what expired beyond it is given out again
+    /// State that the clock is right, although neither the last recording nor the time since boot
+    /// explains it: packets expire by it, and packets that expired beyond it are given out again
     #[arg(long)]
     clock_is_right: bool,
-    /// Give up a member for ever, by number: it is not waited for, its seat is empty from then on,
-    /// and it is refused should it come back; replace puts a new device into the seat
+    /// Give up a member for ever, by number: the recorder does not wait for it, its seat stays
+    /// empty, and a member that comes back is refused; replace puts a new device into the seat
     #[arg(long, value_name = "NUMBER")]
     without: Vec<u8>,
-    /// Run this in a shell when a member's state changes; `WIRESPOOL_CHANGE` and others tell what
+    /// Run this in a shell when a member's state changes; `WIRESPOOL_CHANGE` and other variables
+    /// of its environment describe the change
     #[arg(long, value_name = "COMMAND")]
     on_member_change: Option<String>,
-    /// Tell disks ahead of the ring's head what they need not keep: auto is flash that takes it
+    /// Discard (trim) blocks ahead of the ring's head: auto does so on flash that supports it
     #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = discard)]
     discard: Discard,
     #[command(flatten)]
@@ -141,9 +142,9 @@ pub(crate) struct Flags {
 
 #[derive(Debug, Args)]
 struct QueueFlags {
-    /// Which way packets come: packet (a packet socket, beside the host), xdp (`AF_XDP`, which
-    /// takes them from the host), or auto: xdp where the driver copies nothing and the host does
-    /// not use the interface, else packet
+    /// How packets reach the recorder: packet (a packet socket, beside the host), xdp (`AF_XDP`,
+    /// which takes them from the host), or auto: xdp where the driver copies nothing and the host
+    /// does not use the interface, else packet
     #[arg(
         long, value_name = "WAY", default_value = "auto", value_parser = way,
         conflicts_with = "read"
@@ -166,8 +167,8 @@ struct QueueFlags {
     /// Keep those threads on these processors, in turn, such as 2-5,8
     #[arg(long, value_name = "LIST", value_parser = cpus, conflicts_with = "read")]
     cpus: Option<Cpus>,
-    /// Whose clock says when a packet came: kernel, or adapter, where the interface has one and
-    /// something (phc2sys) keeps it at UTC; else the kernel's, with a note
+    /// Clock of the packet times: kernel, or adapter, where the interface has a clock and a program
+    /// (phc2sys) keeps it at UTC; else the kernel's, with a note
     #[arg(
         long, value_name = "CLOCK", default_value = "kernel", value_parser = timestamps,
         conflicts_with = "read"
@@ -180,10 +181,11 @@ struct StandingFlags {
     /// Put aside what matches before the ring overwrites it
     #[arg(long, value_name = "QUERY", requires = "hold_dir")]
     hold: Option<String>,
-    /// Where that is kept, best on another disk; `hold --list` shows it
+    /// Directory of the holds, best on another disk; `hold --list` shows them
     #[arg(long, value_name = "DIR", requires = "hold")]
     hold_dir: Option<PathBuf>,
-    /// Bytes that all holds there may take; what does not fit is said, and then overwritten
+    /// Most bytes of all holds there; the recorder warns of what does not fit, and the ring then
+    /// overwrites it
     #[arg(long, value_name = "SIZE", default_value = "10G", value_parser = arguments::size)]
     hold_budget: u64,
 }
@@ -271,7 +273,7 @@ fn timestamps(text: &str) -> Result<Timestamps, String> {
     }
 }
 
-/// Less than 10 ms would be flushes and nothing else; more than a minute no recorder wants to lose.
+/// Below 10 ms the disks would do nothing but flush; above a minute a crash loses too much.
 fn flush_interval(text: &str) -> Result<Duration, String> {
     let interval = arguments::duration(text)?;
     let bounds = Duration::from_millis(10)..=Duration::from_mins(1);
@@ -328,7 +330,7 @@ fn sessions(flags: &Flags) -> Option<Config> {
     Some(config)
 }
 
-/// Flags into what the job takes.
+/// The options of the job, from the flags.
 fn options(flags: Flags) -> Result<Options, Usage> {
     if flags.name.as_ref().is_some_and(String::is_empty) {
         return Err(Usage("--name needs a name".to_owned()));
@@ -380,7 +382,7 @@ fn options(flags: Flags) -> Result<Options, Usage> {
     })
 }
 
-/// The standing hold that was ordered.
+/// The standing hold, if the flags ask for one.
 fn standing(
     flags: StandingFlags,
     options: &Options,
@@ -410,7 +412,7 @@ fn standing(
     Standing::start(order).map(Some)
 }
 
-/// Size of the input, where that is known.
+/// Size of the input files; `None` where it is not known.
 fn input_bytes(input: &Input) -> Option<u64> {
     let Input::Files(paths) = input else { return None };
     let sizes = paths.iter().map(|path| match host::target(path) {
@@ -420,8 +422,8 @@ fn input_bytes(input: &Input) -> Option<u64> {
     sizes.sum()
 }
 
-/// When the volume is ours and everything is open: answers from now on, and gives up what is not
-/// needed any more.
+/// What the recorder does once it has the volume and everything is open: it answers queries from
+/// now on, and gives up the rights that it needs no more.
 fn settled(
     options: &Options,
     answering: &Arc<OnceLock<Option<Answering>>>,

@@ -40,7 +40,7 @@ impl Answering {
     /// Begins to answer for the recording on a volume. Where that cannot be, the recording goes on
     /// without: that is said.
     pub(crate) fn start(volume: &Path, members: &[PathBuf], control: Control) -> Option<Self> {
-        // Whoever cannot open it says why.
+        // The code that fails to open it reports why.
         let socket = match ControlSocket::bind(&socket_of(volume, members)?) {
             Ok(socket) => socket,
             Err(error) => {

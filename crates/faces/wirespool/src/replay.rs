@@ -23,7 +23,7 @@ const THREADS_MAX: usize = 64;
 /// Send packets of a capture file or a volume on an interface.
 ///
 /// Packets go with the gaps of the capture, unless another speed is given. They are sent as they
-/// were captured, byte for byte; what cannot be sent is counted by reason. The report tells the
+/// were captured, byte for byte; what cannot be sent is counted by reason. The report has the
 /// rate that was reached and how far packets were behind their times; none goes early. Ctrl-C stops
 /// and reports so far. Sending needs root, or the capability to open raw sockets.
 #[derive(Debug, Args)]
@@ -48,7 +48,7 @@ pub(crate) struct Flags {
     interface: String,
     #[command(flatten)]
     pace: PaceFlags,
-    /// How often; 0 is until Ctrl-C
+    /// Send the packets so many times; 0 repeats until Ctrl-C
     #[arg(long, value_name = "N", default_value_t = 1)]
     loops: u64,
     /// Addresses of their own for each loop, of the outermost IP header, with right checksums
@@ -57,7 +57,8 @@ pub(crate) struct Flags {
     /// Fill truncated packets up with zeros instead of leaving them out
     #[arg(long)]
     pad: bool,
-    /// Which way: packet (a packet socket), or xdp (`AF_XDP`: a transmit queue for each thread)
+    /// How packets are sent: packet (a packet socket), or xdp (`AF_XDP`: a transmit queue for each
+    /// thread)
     #[arg(long, value_name = "WAY", default_value = "packet", value_parser = way)]
     via: Way,
     /// Send in so many threads; packets of one pair of hosts stay in order

@@ -119,7 +119,7 @@ fn into(flags: &Flags, volume: &Path) -> anyhow::Result<SalvageReport> {
             options.name = Some("salvage".to_owned());
             let go_on = &mut |_: &::record::Progress| ControlFlow::Continue(());
             let recorded = ::record::record(&options, &SystemClock, go_on);
-            // Whoever still writes hears that nobody reads.
+            // A writer that still runs gets an error: there is no reader.
             drop(end);
             recorded.map_err(|error| of_record(volume, error))
         });

@@ -15,7 +15,7 @@ use crate::stdout;
 /// and superblock copies with their checksums and with each other. A damaged row, head or copy is
 /// computed from the other members, written, flushed and read back. A member that lost all its
 /// superblock copies is known by its heads, and gets them from the others. No keys are needed, and
-/// nothing is decoded. Nobody may record into the volume meanwhile: --dry-run only reads, beside a
+/// nothing is decoded. No recorder may run on the volume meanwhile: --dry-run only reads, beside a
 /// recorder, too, and a recorder scrubs by itself with --scrub-every. Ctrl-C stops between two
 /// slots, and what was repaired stays.
 #[derive(Debug, Args)]

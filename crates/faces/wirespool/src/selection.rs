@@ -28,7 +28,7 @@ const REST_TIMES: i64 = 3;
 /// ... and so long at most at a time, so that it can be interrupted.
 const REST_NS_MAX: i64 = NANOS_PER_SECOND / 2;
 
-/// Sessions that are named by something else than a query.
+/// Flags that name sessions in other ways than a query.
 #[derive(Debug, Args)]
 pub(crate) struct NamingFlags {
     /// Only the session with this community id; may be given several times
@@ -233,7 +233,7 @@ pub(crate) struct Throttle {
 }
 
 impl Throttle {
-    /// For a run that searches, while somebody records into the volume.
+    /// For a run that searches while a recorder writes to the volume.
     pub(crate) fn new(options: &Options, request: &Request<'_>) -> Self {
         let status = || upkeep::status(&options.volume, &options.members);
         let is_needed = request.payload.is_some() && status().is_ok_and(|status| status.is_open);

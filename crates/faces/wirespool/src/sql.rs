@@ -16,7 +16,7 @@ use crate::find::ReadingFlags;
 use crate::progress::{Progress, say_lines};
 use crate::stdout;
 
-/// Ask for sessions, pieces and gaps in SQL.
+/// Query sessions, pieces and gaps in SQL.
 ///
 /// The tables of a volume are `sessions` (as find shows them), `pieces` and `gaps`; of a Parquet
 /// file or a folder of them it is `sessions`. Columns have the names of `wirespool fields`; fields
@@ -33,7 +33,7 @@ Examples:
   wirespool sql sessions.parquet 'SELECT sni, count(*) FROM sessions GROUP BY sni' --csv
   wirespool sql /data/spool 'DESCRIBE sessions'           the columns and their types
 
-Exit code 1 when the answer is incomplete, 5 when nobody knows.")]
+Exit code 1 when the answer is incomplete, 5 when that is not known.")]
 pub(crate) struct Flags {
     /// The volume; or a Parquet file, or a folder of them
     #[arg(value_name = "VOLUME|FILE.parquet|DIR")]

@@ -4,7 +4,7 @@
 //! The ring is taken in stretches of slots. Each packet lies in one slot, so each is held once,
 //! whatever its time. A stretch is due when the head is an eighth of the ring away from it. How far
 //! the work is lies in the folder of holds, so that the next recording goes on there. What cannot
-//! be held, for want of room or of time, is said and counted.
+//! be held, because space or time ran out, is reported and counted.
 
 use core::ops::{ControlFlow, RangeInclusive};
 use core::time::Duration;
@@ -27,9 +27,9 @@ const AHEAD: u64 = 8;
 const STRETCH: u64 = 32;
 /// How often it is looked whether a stretch is due.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long to give way at once.
+/// How long to wait for the recorder at once.
 const GIVE_WAY: Duration = Duration::from_millis(10);
-/// After a failure, and while there is no room.
+/// After a failure, and while there is no space.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// What is held, and where.
@@ -42,7 +42,7 @@ pub(crate) struct Order {
     pub(crate) is_live: bool,
 }
 
-/// The thread, and what it is told.
+/// The thread, and the state that it reads.
 pub(crate) struct Standing {
     shared: Arc<Shared>,
     thread: JoinHandle<Done>,
@@ -76,7 +76,7 @@ struct State {
     has_ended: bool,
     /// Everything before it was put aside, or is lost.
     next: u64,
-    /// There is no room: nobody waits.
+    /// The directory is full: the recorder does not wait.
     is_stuck: bool,
 }
 
@@ -102,7 +102,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// There is no room: the recorder need not wait.
+    /// The directory is full: the recorder need not wait.
     fn stick(&self) {
         self.lock().is_stuck = true;
         self.changed.notify_all();
@@ -137,7 +137,7 @@ impl Standing {
         Ok(Self { shared, thread, is_live })
     }
 
-    /// Tells how far the recorder is. One that reads files waits where the head would overtake.
+    /// Takes how far the recorder is. A recorder of files waits where the head would overtake.
     pub(crate) fn tell(&self, progress: &Progress) {
         let mut state = self.shared.lock();
         state.tail = progress.tail;
@@ -227,7 +227,7 @@ impl Holder {
             return;
         }
         let last = state.tail - 1;
-        let why = if self.refused.take().is_some() { ", for want of room" } else { "" };
+        let why = if self.refused.take().is_some() { ": the directory was full" } else { "" };
         let line = format!(
             "hold: slots {next} to {last} were overwritten before they could be put aside{why}"
         );

@@ -78,7 +78,7 @@ pub(crate) struct CurlFlags {
     /// The volume
     #[arg(long)]
     volume: Option<PathBuf>,
-    /// What is asked for: /query
+    /// The path that is asked for: /query
     path: String,
     /// The query
     #[arg(long, short, visible_aliases = ["data-binary", "data-raw"], value_name = "QUERY")]
@@ -93,10 +93,10 @@ pub(crate) struct CurlFlags {
     /// End after so many seconds
     #[arg(long, short, value_name = "SECONDS", value_parser = seconds)]
     max_time: Option<Duration>,
-    /// Say nothing but errors
+    /// Print nothing but errors
     #[arg(long, short)]
     silent: bool,
-    /// Say errors even so
+    /// Print errors even with --silent
     #[arg(long, short = 'S')]
     show_error: bool,
 }
@@ -178,7 +178,7 @@ fn since_boot() -> Duration {
 /// How an answer is given.
 #[derive(Clone, Copy)]
 struct How {
-    /// Says what is missing.
+    /// Reports what is missing from the answer.
     says: bool,
     /// When it has to end, in time since boot.
     until: Option<Duration>,

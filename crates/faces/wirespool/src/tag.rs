@@ -48,7 +48,7 @@ pub(crate) struct Flags {
     /// The log: EVE of Suricata, or one of Zeek's, tab-separated or JSON
     #[arg(long, value_name = "FILE")]
     log: PathBuf,
-    /// Go on with what is written to the log, until interrupted
+    /// Follow the log as it grows, until interrupted
     #[arg(long)]
     follow: bool,
     /// All events, not only alerts and notices
@@ -57,13 +57,13 @@ pub(crate) struct Flags {
     /// Put sessions of alerts aside in this directory
     #[arg(long, value_name = "DIR")]
     hold_dir: Option<PathBuf>,
-    /// Those of this severity or a higher one (1 is the highest)
+    /// Only alerts of this severity or a higher one (1 is the highest)
     #[arg(long, value_name = "N", requires = "hold_dir")]
     hold_severity: Option<u8>,
-    /// Those whose tag has this text
+    /// Only alerts whose tag contains this text
     #[arg(long, value_name = "TEXT", requires = "hold_dir")]
     hold_matching: Option<String>,
-    /// Bytes that all holds there may take
+    /// Most bytes of all holds there
     #[arg(long, value_name = "SIZE", default_value = "10G",
         value_parser = crate::arguments::size)]
     size_max: u64,
@@ -211,7 +211,7 @@ impl Tagger<'_> {
         let room = Room { folder, size_max, also_empty: false, key: None };
         let go_on = &mut |_: &::extract::Progress| ControlFlow::Continue(());
         match put_aside(&room, &self.options, &request, go_on)? {
-            Aside::Full { .. } => bail!("{}: no room for {}", view::path(folder), event.label),
+            Aside::Full { .. } => bail!("{}: no space for {}", view::path(folder), event.label),
             Aside::Held { path, packets, .. } => {
                 let packets = view::plural(packets, "packet");
                 say(&format!("hold: {packets} of {} in {}", event.label, view::path(&path)));

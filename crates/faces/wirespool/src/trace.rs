@@ -34,8 +34,8 @@ const UPSTREAM: [&str; 2] =
 /// stays behind, even when it is killed. Ends when all processes that the program started have
 /// ended, with the exit code of the program. The program sees IPv4 only, and another address.
 ///
-/// Of a program that runs already (--pid) the packets are told from those of others by its
-/// sockets; nothing changes for it.
+/// Of a program that runs already (--pid) the packets are recognised by its sockets; nothing
+/// changes for it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -55,7 +55,7 @@ pub(crate) struct Flags {
     /// Replace an existing file
     #[arg(long)]
     force: bool,
-    /// Packets to be kept, in the words of pcap-filter
+    /// Keep only packets that match this filter, in the syntax of pcap-filter
     #[arg(long, value_name = "EXPRESSION")]
     filter: Option<String>,
     /// Most bytes kept of a packet [default: all]
@@ -73,7 +73,7 @@ pub(crate) struct Flags {
     /// A process that runs, with those that it started
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     pid: Option<u32>,
-    /// Tell what was captured as JSON, on standard error
+    /// Print what was captured as JSON, on standard error
     #[arg(long)]
     json: bool,
     /// The program and its arguments
@@ -136,7 +136,7 @@ fn live(flags: &Flags, interfaces: Vec<String>) -> Result<LiveSource, capture::E
     })
 }
 
-/// Captures until it is over, and tells.
+/// Captures until it is over, and prints the report.
 fn capture(
     flags: &Flags,
     (source, of): (&mut LiveSource, &str),
@@ -217,11 +217,11 @@ fn enclosed(
     };
     let watch = Watch { look: &mut look, is_over: &mut is_over, only_known: false };
     capture(flags, (&mut source, of), sink, watch)?;
-    // Without a code nobody reads its packets any more, and it ends with us.
+    // Without an exit code no reader of its packets is left, and it ends with us.
     Ok(code.map_or(Verdict::Clean, Verdict::Program))
 }
 
-/// The packets of a process that runs, told from those of others.
+/// The packets of a running process, without those of other processes.
 fn of_running(flags: &Flags, process: u32) -> Outcome {
     if family(process).is_empty() {
         bail!("there is no process {process}");

@@ -75,7 +75,7 @@ impl Process for Indexer {
         };
         let (by_itself, how) = match ended.how {
             How::Exited(code) => (code != 0, format!("it ended with exit code {code}")),
-            // Whoever kills processes, or a machine that is out of memory, says nothing about what
+            // A kill by a user, or by a machine that is out of memory, says nothing about what
             // this one was given.
             How::Signalled { signal, by_us } => {
                 (signal != SIGKILL && !by_us, format!("signal {signal} ended it"))

@@ -37,7 +37,7 @@ struct Pages {
 }
 
 /// The share of a file's pages that are in the page cache, from 0 to 1; 1 of an empty file. `None`
-/// where the kernel does not tell: before Linux 6.5 of files that this user may not write.
+/// where the kernel does not say: before Linux 6.5 of files that this user may not write.
 pub fn cached_share(path: &Path) -> Result<Option<f64>, Error> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = openat(CWD, path, flags, Mode::empty());
@@ -77,7 +77,7 @@ fn resident(file: &OwnedFd, size: u64) -> Option<u64> {
 fn window(file: &OwnedFd, offset: u64, bytes: u64) -> Option<u64> {
     let len = usize::try_from(bytes).ok()?;
     let mut pages = vec![0_u8; usize::try_from(bytes.div_ceil(page_bytes())).ok()?];
-    // SAFETY: a new mapping, at a place that the kernel chooses, which nobody reads.
+    // SAFETY: a new mapping, at a place that the kernel chooses, which no code reads.
     let mapped =
         unsafe { mmap(ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, file, offset) };
     let mapped = mapped.ok()?;
@@ -99,7 +99,7 @@ pub fn page_bytes() -> u64 {
 mod tests {
     use super::*;
 
-    #[expect(clippy::disallowed_methods, reason = "a door opens files")]
+    #[expect(clippy::disallowed_methods, reason = "a boundary crate opens files")]
     fn file(path: &Path, bytes: &[u8], size_bytes: u64) -> OwnedFd {
         std::fs::write(path, bytes).unwrap();
         let file = std::fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
@@ -123,7 +123,7 @@ mod tests {
         let page = usize::try_from(page_bytes()).unwrap();
         let written = file(&path, &vec![1; 8 * page], 8 * page_bytes());
         check(&path, &written, 8 * page_bytes(), 8, 1.0);
-        // A hole that nobody read has no pages.
+        // A hole that was never read has no pages.
         let half = file(&path, &vec![1; 8 * page], 16 * page_bytes());
         check(&path, &half, 16 * page_bytes(), 8, 0.5);
         let hole = file(&path, b"", 16 * page_bytes());

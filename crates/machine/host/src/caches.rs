@@ -1,11 +1,11 @@
 //! The caches of volumes: a folder for each below the default cache directory, and a note in it
 //! that says where its volume was.
 //!
-//! A cache outlives a volume that is deleted or made anew. Whoever opens a volume at a place where
-//! its cache does not know it notes the place, and drops some of the caches that are nobody's any
-//! more. A cache can be made again, but what is no cache of ours cannot: nothing is removed but
-//! folders that are called like a volume's id, belong to this user, cannot be written to by others,
-//! and hold nothing but files that caches have. Links are never followed.
+//! A cache outlives a volume that is deleted or made anew. A program that opens a volume at a place
+//! where its cache does not know it notes the place, and drops some of the caches that belong to no
+//! volume any more. A cache can be made again, but what is no cache of ours cannot: nothing is
+//! removed but folders that are called like a volume's id, belong to this user, cannot be written
+//! to by others, and hold nothing but files that caches have. Links are never followed.
 
 use core::time::Duration;
 use std::ffi::OsStr;
@@ -100,7 +100,7 @@ fn note_volume(root: &Path, volume: &CachedVolume<'_>, now: Timestamp) {
     let (done, end) = sync_channel(1);
     let sweeping = thread::Builder::new().name("caches".to_owned()).spawn(move || {
         sweep(&parent, (&id, &path), now);
-        // Nobody waits any more where it took too long.
+        // No caller waits any more where it took too long.
         done.send(()).unwrap_or_default();
     });
     if sweeping.is_ok() {
@@ -108,7 +108,8 @@ fn note_volume(root: &Path, volume: &CachedVolume<'_>, now: Timestamp) {
     }
 }
 
-/// Drops caches that are nobody's; the volume of this id is now at this path. Gives their number.
+/// Drops caches that belong to no volume; the volume of this id is now at this path. Gives their
+/// number.
 fn sweep(parent: &OwnedFd, (id, path): (&str, &Path), now: Timestamp) -> usize {
     let mut names = names(parent, FOLDERS_MAX).unwrap_or_default();
     names.retain(|name| is_id(name) && name != id);
@@ -141,7 +142,7 @@ fn changed(found: &Stat) -> Timestamp {
     Timestamp(found.st_mtime.saturating_mul(NANOS_PER_SECOND))
 }
 
-/// Nothing is there; where nobody knows, something may be.
+/// Nothing is there; where that is not known, something may be.
 fn is_gone(path: &Path) -> bool {
     let found = fs::symlink_metadata(path);
     found.is_err_and(|it| matches!(it.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))

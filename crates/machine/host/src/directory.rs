@@ -1,6 +1,6 @@
 //! A flat directory of small files that appear whole or not at all: the index cache.
 
-#![expect(clippy::disallowed_methods, reason = "a door opens files")]
+#![expect(clippy::disallowed_methods, reason = "a boundary crate opens files")]
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};

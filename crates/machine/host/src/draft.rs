@@ -1,9 +1,9 @@
 //! Files and folders under hidden names beside their place, until they are whole.
 //!
-//! The name has 64 random bits, and whatever has it already is refused, a link above all: nobody
-//! who may write to the folder, too, can have us write elsewhere.
+//! The name has 64 random bits, and whatever has it already is refused, a link above all: another
+//! process that may write to the folder cannot redirect the output.
 
-#![expect(clippy::disallowed_methods, reason = "a door opens files")]
+#![expect(clippy::disallowed_methods, reason = "a boundary crate opens files")]
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -18,7 +18,7 @@ use crate::random_bytes;
 
 /// So much of the name of the place is in that of the draft: a name has at most 255 bytes.
 const NAME_BYTES_MAX: usize = 200;
-/// Somebody has a random name already: not twice in a row.
+/// A file has the random name already: not twice in a row.
 const ATTEMPTS: usize = 4;
 
 /// An empty file beside a place, for the owner's eyes only, and its name. A path that ends in `..`

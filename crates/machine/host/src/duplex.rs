@@ -20,7 +20,7 @@ pub enum Heard {
     Closed,
 }
 
-/// An end that queues what the other one does not take at once. Whoever uses it bounds what is
+/// An end that queues what the other one does not take at once. Its user bounds what is
 /// under way, by waiting for answers.
 #[derive(Debug)]
 pub struct Duplex {
@@ -62,7 +62,7 @@ impl Duplex {
         let mut ends = [PollFd::from_borrowed_fd(self.stream.as_fd(), wanted)];
         match poll(&mut ends, Some(&patience)) {
             Ok(_) => {}
-            // A signal: whoever waits looks after it, and comes back.
+            // A signal: the caller looks after it, and comes back.
             Err(Errno::INTR) => return Ok(Heard::Nothing),
             Err(errno) => return Err(errno.into()),
         }

@@ -49,19 +49,19 @@ pub enum Error {
         /// Its permissions.
         mode: u32,
     },
-    /// A key that somebody else can exchange.
+    /// A key that another user can exchange.
     #[error("the key {} belongs to another user, who could exchange it", path.display())]
     ForeignKey {
         /// The file.
         path: PathBuf,
     },
-    /// A pipe that somebody else has put where a file should go.
+    /// A pipe that another user has put where a file should go.
     #[error("{} is a pipe of another user, who would read it", path.display())]
     ForeignPipe {
         /// The pipe.
         path: PathBuf,
     },
-    /// An output would destroy what is there: nobody means that.
+    /// An output would destroy what is there, which is never meant.
     #[error("{} {why}: name another place", path.display())]
     Spared {
         /// Where the output should go.

@@ -33,7 +33,7 @@ pub struct Launch<'a> {
     pub program: &'a Path,
     /// Its arguments.
     pub arguments: &'a [OsString],
-    /// As whom, with that user's home; as ourselves where nobody is named.
+    /// As whom, with that user's home; as ourselves where none is named.
     pub user: Option<&'a User>,
     /// What it finds in `/etc/resolv.conf`; what is there where nothing is given. Others do not
     /// see it, and nothing of it stays.
@@ -86,7 +86,7 @@ impl Launched {
         self.child.id()
     }
 
-    /// Its exit code as a shell tells it, once it has ended.
+    /// Its exit code as a shell reports it, once it has ended.
     pub fn ended(&mut self) -> Result<Option<i32>, Error> {
         let status = self.child.try_wait();
         let status = status.map_err(|error| Error::system("wait for a program", error))?;
@@ -112,7 +112,7 @@ impl Drop for Launched {
     }
 }
 
-/// The exit code with which a shell tells that a program could not be started.
+/// The exit code with which a shell reports that a program could not be started.
 pub fn not_started(error: &Error) -> i32 {
     let absent =
         matches!(error, Error::Path { source, .. } if source.kind() == io::ErrorKind::NotFound);

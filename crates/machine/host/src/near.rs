@@ -49,8 +49,8 @@ fn prefer(node: Option<u32>) -> bool {
         Some(_) => (PREFERRED, &raw const mask, 65_usize),
         None => (DEFAULT, ptr::null(), 0),
     };
-    // SAFETY: the mask has 64 bits, of which the kernel reads one fewer than it is told, and the
-    // call changes nothing but where this thread's new pages come from.
+    // SAFETY: the mask has 64 bits, of which the kernel reads one fewer than the argument says, and
+    // the call changes nothing but where this thread's new pages come from.
     unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, nodes, bits) == 0 }
 }
 

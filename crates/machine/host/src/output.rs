@@ -1,6 +1,6 @@
 //! A file that a user asked for: whole under its name, or not there at all.
 
-#![expect(clippy::disallowed_methods, reason = "a door opens files")]
+#![expect(clippy::disallowed_methods, reason = "a boundary crate opens files")]
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -29,7 +29,7 @@ pub struct Output {
 
 impl Output {
     /// Begins a file for its owner's eyes only. Without `overwrite` an existing one is refused.
-    /// What nobody means to lose is refused in any case: members of volumes, inputs, disks.
+    /// What no user means to lose is refused in any case: members of volumes, inputs, disks.
     pub fn create(path: &Path, overwrite: bool) -> Result<Self, Error> {
         spared::check(path)?;
         let fail = |error| Error::path("create", path, error);
@@ -93,7 +93,7 @@ impl Write for Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if let Some(draft) = &self.draft {
-            // Nobody is left to tell; the hidden name says what it is.
+            // No caller is left to take the error; the hidden name says what it is.
             drop(std::fs::remove_file(draft));
         }
     }
@@ -184,7 +184,7 @@ impl Write for Appended {
 }
 
 /// Opens what is no file and is there already: a pipe, a terminal, `/dev/null`. A pipe that another
-/// user has put there is refused: it would hand packets to whoever reads it.
+/// user has put there is refused: it would hand packets to its reader.
 fn open_stream(path: &Path) -> Result<File, Error> {
     let fail = |error| Error::path("create", path, error);
     let seen = std::fs::metadata(path).map_err(fail)?;

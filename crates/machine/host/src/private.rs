@@ -1,6 +1,6 @@
 //! Files of which only their owner may know: keys.
 
-#![expect(clippy::disallowed_methods, reason = "a door opens files")]
+#![expect(clippy::disallowed_methods, reason = "a boundary crate opens files")]
 
 use std::fs::File;
 use std::io::Read as _;

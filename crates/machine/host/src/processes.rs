@@ -37,7 +37,7 @@ pub fn name(process: u32) -> Option<String> {
     Some(name.trim_end().to_owned())
 }
 
-/// The network namespace that a process is in: a file by which it can be told from others and
+/// The network namespace that a process is in: a file that identifies it, and by which it can be
 /// entered (`namespaces(7)`).
 pub fn network_of(process: u32) -> PathBuf {
     place(process).join("ns/net")

@@ -1,6 +1,6 @@
-//! A program that runs beside us, is stopped in order, and whose processor time is told.
+//! A program that runs beside us, is stopped in order, and whose processor time is reported.
 
-#![expect(unsafe_code, reason = "a child is told before it runs with whom it ends")]
+#![expect(unsafe_code, reason = "a child sets before it runs with whom it ends")]
 
 use core::time::Duration;
 use std::ffi::OsString;
@@ -83,7 +83,7 @@ impl Program {
     }
 
     fn signal(&self, signal: Signal) {
-        // Nobody to tell when it has ended already: waiting for it says so.
+        // The signal fails when it has ended already: waiting for it says so.
         kill_process(Pid::from_child(&self.child), signal).unwrap_or_default();
     }
 
@@ -108,7 +108,7 @@ impl Program {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is a door")]
+#[expect(clippy::disallowed_methods, reason = "a boundary crate may")]
 fn created(path: &Path) -> std::io::Result<fs::File> {
     fs::File::create(path)
 }
@@ -126,7 +126,7 @@ impl Drop for Program {
 mod tests {
     use super::*;
 
-    /// Whoever started the tests may have ignored the interrupt, and no shell traps it then.
+    /// The parent of the tests may have ignored the interrupt, and no shell traps it then.
     fn shell(script: &str, folder: &Path) -> Program {
         let arguments = ["--default-signal=INT", "sh", "-c", script].map(OsString::from);
         Program::start(Path::new("/usr/bin/env"), &arguments, folder).unwrap()

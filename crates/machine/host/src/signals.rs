@@ -16,7 +16,7 @@ const INTERRUPTED: i32 = 130;
 
 /// Signals that end a process which does nothing about them, and come from outside: from a terminal
 /// that is closed, a limit of time, a script. Not those that our own mistakes raise. SIGPIPE is
-/// ignored in every Rust program; a pipe that nobody reads shows in the write.
+/// ignored in every Rust program; a pipe without a reader shows in the write.
 const ENDING: [i32; 12] = [
     SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGXFSZ, SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1,
     SIGUSR2, SIGIO,

@@ -1,8 +1,8 @@
 //! What no output may take the place of, whatever a user agrees to: a member of a volume, an input
 //! of this very command, a disk, what the program keeps in folders of its own. By any name: links
-//! are followed, and files are told by what they hold and by their inode.
+//! are followed, and files are recognised by what they hold and by their inode.
 
-#![expect(clippy::disallowed_methods, reason = "a door opens files")]
+#![expect(clippy::disallowed_methods, reason = "a boundary crate opens files")]
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};

@@ -1,6 +1,6 @@
-//! The end of a file that somebody else writes.
+//! The end of a file that another program writes.
 
-#![expect(clippy::disallowed_methods, reason = "a door opens files")]
+#![expect(clippy::disallowed_methods, reason = "a boundary crate opens files")]
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};

@@ -1,10 +1,10 @@
-//! Whether something takes a line now, or would hold up whoever writes it.
+//! Whether something takes a line now, or would hold up its writer.
 
 use std::os::fd::AsFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// A pipe that nobody empties, or a terminal that was stopped, takes none. What is broken takes
+/// A pipe that no reader empties, or a terminal that was stopped, takes none. What is broken takes
 /// everything: writing says so at once. Lines of up to 4 KiB are meant.
 pub fn takes_a_line(to: &impl AsFd) -> bool {
     let mut ends = [PollFd::new(to, PollFlags::OUT)];

@@ -123,7 +123,7 @@ impl Timed<'_> {
         })
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is a door")]
+    #[expect(clippy::disallowed_methods, reason = "a boundary crate may")]
     fn command(&self) -> Result<Command, Error> {
         let mut command = Command::new(self.program);
         command.args(self.arguments);
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_stop_interrupts_it() {
-        // Whoever started the tests may have ignored the interrupt.
+        // The parent of the tests may have ignored the interrupt.
         let taken = shell("exec env --default-signal=INT sleep 60", None, &|| true);
         assert_eq!(taken.code, None);
         assert!(taken.wall_ns < 30_000_000_000, "{taken:?}");

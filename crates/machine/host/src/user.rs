@@ -12,7 +12,7 @@ use rustix::process::geteuid;
 
 use crate::Error;
 
-/// Room for what the system keeps of a user.
+/// Space for what the system keeps of a user.
 const USER_BYTES: usize = 16 << 10;
 const GROUPS_MAX: usize = 1 << 10;
 /// Where it is said by name who called a program as root: sudo(8), pkexec(1).
@@ -25,7 +25,7 @@ pub struct User {
     uid: libc::uid_t,
     gid: libc::gid_t,
     groups: Vec<libc::gid_t>,
-    /// Its name and home; `None` of a number that nobody has.
+    /// Its name and home; `None` of a number without a user.
     entry: Option<(OsString, OsString)>,
 }
 
@@ -37,7 +37,7 @@ impl User {
         look_up(&Key::Name(text)).ok_or_else(unknown)
     }
 
-    /// Who called this program as root, as far as sudo or pkexec say so; `None` where nobody else
+    /// Who called this program as root, as far as sudo or pkexec say so; `None` where no other user
     /// did.
     pub fn caller() -> Option<Self> {
         let uid = calling_user()?;
@@ -99,13 +99,13 @@ fn look_up(key: &Key) -> Option<User> {
     }
     // SAFETY: the call succeeded and filled it.
     let entry = unsafe { entry.assume_init() };
-    // SAFETY: a name is a text that ends with 0, in the room, which is still there.
+    // SAFETY: a name is a text that ends with 0, in the buffer, which is still there.
     let name = unsafe { CStr::from_ptr(entry.pw_name) };
     // SAFETY: the same of the home.
     let home = unsafe { CStr::from_ptr(entry.pw_dir) };
     let mut groups = vec![0; GROUPS_MAX];
     let mut count = libc::c_int::try_from(GROUPS_MAX).expect("few groups");
-    // SAFETY: the name ends with 0; the count is that of the room.
+    // SAFETY: the name ends with 0; the count is that of the buffer.
     let filled = unsafe {
         libc::getgrouplist(name.as_ptr(), entry.pw_gid, groups.as_mut_ptr(), &raw mut count)
     };
@@ -124,7 +124,7 @@ pub fn this_user() -> (String, Option<String>) {
     (named(geteuid().as_raw()), calling_user().map(named))
 }
 
-/// The number of the user who called this program as root; `None` where nobody else did.
+/// The number of the user who called this program as root; `None` where no other user did.
 pub(crate) fn calling_user() -> Option<libc::uid_t> {
     if !geteuid().is_root() {
         return None;

@@ -4,7 +4,7 @@
 
 use core::mem::MaybeUninit;
 
-/// Seconds that the machine's clocks are ahead of UTC at `unix_seconds`; 0 where nobody knows.
+/// Seconds that the machine's clocks are ahead of UTC at `unix_seconds`; 0 where that is not known.
 pub fn local_offset_s(unix_seconds: i64) -> i32 {
     let mut broken_down = MaybeUninit::<libc::tm>::zeroed();
     // SAFETY: both pointers are to memory of this function, and zeros are a valid `tm`.

@@ -1,9 +1,9 @@
-//! Whether an interface passes on what comes by it, turned on while somebody needs it.
+//! Whether an interface passes on what comes by it, turned on while a program needs it.
 //!
 //! Several may need it at the same time. Who comes first notes how it was, who goes last restores
-//! it; a lock on the note tells them apart, and the kernel releases it for who is killed.
+//! it; a lock on the note distinguishes them, and the kernel releases it for who is killed.
 
-#![expect(clippy::disallowed_methods, reason = "a door opens files")]
+#![expect(clippy::disallowed_methods, reason = "a boundary crate opens files")]
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -76,7 +76,7 @@ fn setting(interface: &str) -> PathBuf {
     PathBuf::from(format!("/proc/sys/net/ipv4/conf/{interface}/forwarding"))
 }
 
-/// The note, and whether nobody else has it.
+/// The note, and whether no other process has it.
 fn lock(path: &PathBuf) -> io::Result<(File, bool)> {
     loop {
         let mut options = OpenOptions::new();
@@ -124,7 +124,7 @@ mod tests {
         let second = Forwarding::turn_on("left").unwrap();
         assert!(first.is_changed() && second.is_changed() && is_on());
         first.restore();
-        assert!(is_on(), "somebody needs it");
+        assert!(is_on(), "a process needs it");
         drop(first);
         let path = second.note_path.clone();
         second.restore();

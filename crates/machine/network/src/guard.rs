@@ -1,6 +1,6 @@
 //! A process that clears up when another one ends, however it ends.
 
-#![expect(clippy::disallowed_methods, reason = "a door sleeps")]
+#![expect(clippy::disallowed_methods, reason = "a boundary crate sleeps")]
 #![expect(unsafe_code, reason = "a copy of this process is made, which waits for its end")]
 
 use std::fs;

@@ -59,7 +59,8 @@ pub struct LinkCounters {
     pub received: u64,
     /// Packets sent.
     pub sent: u64,
-    /// Packets that were received and dropped for want of room: in the interface, or behind it.
+    /// Packets that were received and dropped because a buffer was full: in the interface, or
+    /// behind it.
     pub receive_drops: u64,
     /// Packets that could not be sent.
     pub send_drops: u64,

@@ -219,7 +219,7 @@ mod tests {
             only: Some(["lo", "other"]),
         };
         let first = Translation::new(rules).unwrap();
-        // Nobody but its socket may touch the table, and with the socket it is gone.
+        // Only its socket may touch the table, and with the socket it is gone.
         let error = Translation::new(rules).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{error}");
         drop(first);

@@ -14,7 +14,7 @@ pub(crate) const NLMSG_ERROR: u16 = 2;
 pub(crate) const NLMSG_DONE: u16 = 3;
 /// struct nlmsghdr: length, type, flags, sequence number, port.
 pub(crate) const MESSAGE_HEADER: usize = 16;
-/// Attributes are told by these bits of their type; the others are flags.
+/// Bits of an attribute's type that number it; the others are flags.
 const TYPE_BITS: u16 = 0x3fff;
 /// struct rtattr: length and type.
 const ATTRIBUTE_HEADER: usize = 4;

@@ -1,9 +1,9 @@
-//! What a network interface is like, as far as `sysfs` tells, and what it has done.
+//! What a network interface is like, as far as `sysfs` says, and what it has done.
 
 use std::collections::BTreeMap;
 use std::fs;
 
-/// How many receive queues an interface has; `None` where that is not told.
+/// How many receive queues an interface has; `None` where that is not known.
 pub fn receive_queue_count(interface: &str) -> Option<usize> {
     let entries = fs::read_dir(format!("/sys/class/net/{interface}/queues")).ok()?;
     let is_receiving = |name: &str| name.starts_with("rx-");
@@ -20,7 +20,7 @@ pub struct DirectionCounters {
     pub packets: u64,
     /// Those that were not right.
     pub errors: u64,
-    /// Those for which there was no room or no use; of those received also what the card missed.
+    /// Those for which there was no space or no use; of those received also what the card missed.
     pub drops: u64,
 }
 

@@ -46,7 +46,7 @@ const SYSCTL_COUNTERS: [&str; 12] = [
     "vm.stat_refresh",
 ];
 
-/// Everything that stays as it is while nobody changes it.
+/// Everything that stays as it is until it is changed.
 pub fn facts() -> Facts {
     let mut facts = Facts::new();
     kernel(&mut facts);
@@ -58,8 +58,8 @@ pub fn facts() -> Facts {
     facts
 }
 
-/// What moves: pressure, memory, load, packets dropped for want of time. Values are of this moment
-/// or counted since the start of the machine.
+/// What moves: pressure, memory, load, packets dropped because a processor was too slow. Values are
+/// of this moment or counted since the start of the machine.
 pub fn moving_facts() -> Facts {
     let mut facts = Facts::new();
     for resource in ["cpu", "memory", "io"] {

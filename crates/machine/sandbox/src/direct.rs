@@ -51,7 +51,7 @@ fn new_starter() -> std::io::Result<SyncSender<Job>> {
     let body = move || {
         for Job { program, descriptors, environment, answer } in queue {
             let descriptors: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
-            // Whoever asked waits for the answer.
+            // The caller waits for the answer.
             drop(answer.send(start_program(&program, &descriptors, &environment)));
         }
     };

@@ -95,8 +95,8 @@ impl Launcher {
     }
 }
 
-/// The answer to this question; earlier ones that nobody waited for any more are passed over, and
-/// what they brought is dropped, which ends those children.
+/// The answer to this question; earlier ones that no caller waited for any more are passed over,
+/// and what they brought is dropped, which ends those children.
 fn answer(socket: &OwnedFd, asked: u64) -> Result<Child, Error> {
     let deadline = Deadline::after(PATIENCE);
     loop {

@@ -12,7 +12,7 @@
 //!     +-------- pidfd, how it ended ---------+   (parent's death, leash closed)
 //! ```
 //!
-//! Nobody outlives the one above: the kernel kills the launcher when the recorder is gone and
+//! No process outlives the one above: the kernel kills the launcher when the recorder is gone and
 //! children when the launcher is gone, and each of them also sees its socket closed. Every wait has
 //! a deadline, but those of a launcher and of a child for the one who started it.
 //!

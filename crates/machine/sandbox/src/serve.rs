@@ -56,12 +56,12 @@ enum Ready {
 /// thread.
 ///
 /// # Errors
-/// When nobody started it as one, or it was told what makes no sense.
+/// When no launcher started it, or a message makes no sense.
 pub fn serve() -> Result<(), Error> {
     let mut handed = handed()?;
     let socket = handed.descriptors.pop().ok_or(Error::NothingHanded)?;
     let programs = programs(&socket).ok_or(Error::NothingHanded)?;
-    // So `ps` and the kernel's messages tell them apart.
+    // So `ps` and the kernel's messages distinguish them.
     rustix::thread::set_name(c"launcher").unwrap_or_default();
     let starter = Starter::confined(programs);
     let mut children = Vec::new();
@@ -166,7 +166,7 @@ fn bury(child: &mut Running) -> io::Result<()> {
 
 fn report(child: &Running, ended: &Ended) {
     if let Some(leash) = &child.leash {
-        // Whoever asked for it may have let go.
+        // The caller may have let go.
         socket::send(leash, ended.encode().as_bytes(), &[]).unwrap_or_default();
     }
 }

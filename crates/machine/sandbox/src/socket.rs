@@ -17,7 +17,7 @@ use crate::program::DESCRIPTORS_MAX;
 
 /// Longest message; more than one of these fits into the memory that a socket has by default.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 64 << 10;
-/// Room for the descriptors of a message.
+/// Space for the descriptors of a message.
 const ANCILLARY_BYTES: usize = rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX));
 
 /// A message that has arrived.
@@ -27,13 +27,13 @@ pub(crate) struct Received {
     pub(crate) descriptors: Vec<OwnedFd>,
 }
 
-/// Two sockets that are connected with each other, and with nobody else.
+/// Two sockets that are connected with each other, and with no other socket.
 pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC;
     Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
 }
 
-/// Sends one message; it does not wait for room.
+/// Sends one message; it does not wait for space.
 pub(crate) fn send(
     socket: impl AsFd,
     bytes: &[u8],
@@ -47,7 +47,7 @@ pub(crate) fn send(
     let mut beside = SendAncillaryBuffer::new(&mut room);
     if !descriptors.is_empty() {
         let is_in = beside.push(SendAncillaryMessage::ScmRights(descriptors));
-        assert!(is_in, "there is room for as many descriptors as are allowed");
+        assert!(is_in, "there is space for as many descriptors as are allowed");
     }
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     let sent = sendmsg(socket, &[IoSlice::new(bytes)], &mut beside, flags)?;
@@ -76,7 +76,7 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Received>> {
     let mut beside = RecvAncillaryBuffer::new(&mut room);
     let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
     let message = match recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut beside, flags) {
-        // Whoever died with messages unread resets the connection.
+        // A process that died with messages unread resets the connection.
         Err(Errno::CONNRESET) => return Ok(None),
         received => received?,
     };

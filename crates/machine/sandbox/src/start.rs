@@ -84,7 +84,7 @@ fn start(mut command: Command) -> io::Result<Process> {
     keep_descriptors();
     let mut child = command.process_group(0).spawn()?;
     let pid = Pid::from_child(&child);
-    // It cannot have been replaced by another process: nobody waits for it but we.
+    // It cannot have been replaced by another process: only this process waits for it.
     match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(pidfd) => Ok(Process { pid, pidfd, is_killed: false }),
         Err(errno) => {
@@ -98,7 +98,7 @@ fn start(mut command: Command) -> io::Result<Process> {
     }
 }
 
-/// Whoever started this process may have left descriptors open in it, which would go on to
+/// The parent of this process may have left descriptors open in it, which would go on to
 /// children. From Linux 5.11.
 fn keep_descriptors() {
     // Where the kernel is older what we opened ourselves is marked in any case.

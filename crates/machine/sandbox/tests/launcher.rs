@@ -1,5 +1,5 @@
-//! Children, their launcher and the process above, killed in turn: whoever is left hears of it, and
-//! nobody is left behind.
+//! Children, their launcher and the process above, killed in turn: the others hear of it, and
+//! no process is left behind.
 //!
 //! This program is all of them: it starts itself with the name of a part.
 
@@ -126,7 +126,7 @@ fn ended(child: &mut Child) -> Ended {
 
 fn is_there(pid: u32) -> bool {
     let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // A zombie is one that nobody has waited for: no process runs.
+    // A zombie is one that its parent has not waited for: no process runs.
     !state.is_empty() && !state.rsplit(") ").next().unwrap().starts_with('Z')
 }
 
@@ -289,7 +289,7 @@ fn a_command_takes_its_time() {
     let mut child = launcher.spawn(&request).unwrap();
     assert_eq!(ended(&mut child).how, How::Exited(3));
     assert_eq!(fs::read_to_string(&said).unwrap(), "two  words\n");
-    // It goes on when nobody waits for it, and when the launcher is gone.
+    // It goes on when no process waits for it, and when the launcher is gone.
     fs::remove_file(&late).unwrap();
     drop(launcher.spawn(&request).unwrap());
     drop(launcher);

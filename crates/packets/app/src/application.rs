@@ -19,7 +19,7 @@ pub(crate) enum Application {
     Smb,
     Rdp,
     Modbus,
-    /// FTP or SMTP, told apart while it goes on.
+    /// FTP or SMTP, distinguished while it goes on.
     Dialog,
 }
 
@@ -28,7 +28,7 @@ pub(crate) enum Application {
 pub(crate) struct Memory {
     pub(crate) query: Option<dns::Query>,
     pub(crate) dialog: Dialog,
-    /// The target of what may be a request of HTTP/0.9: the answer will tell.
+    /// The target of what may be a request of HTTP/0.9: the answer will show it.
     pub(crate) simple_target: Option<Box<[u8]>>,
 }
 

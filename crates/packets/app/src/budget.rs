@@ -1,11 +1,11 @@
-//! The room that the searches of all sessions of a table share.
+//! The space that the searches of all sessions of a table share.
 
 /// Bytes that may still be taken of something.
 #[derive(Debug)]
 pub struct Room {
     /// Bytes that may still be taken.
     pub free_bytes: usize,
-    /// What was given up because there was no room.
+    /// What was given up because there was no space.
     pub refused: u64,
 }
 
@@ -14,7 +14,7 @@ impl Room {
         Self { free_bytes: bytes, refused: 0 }
     }
 
-    /// Takes room for so many bytes; false, and counted, when there is none.
+    /// Takes space for so many bytes; false, and counted, when there is none.
     pub(crate) fn take(&mut self, bytes: usize) -> bool {
         let rest = self.free_bytes.checked_sub(bytes);
         self.refused = self.refused.saturating_add(u64::from(rest.is_none()));
@@ -34,7 +34,7 @@ impl Room {
     }
 
     /// Something that was held takes another number of bytes. It was asked before whether there is
-    /// room ([`Self::has`]) for what it may grow.
+    /// space ([`Self::has`]) for what it may grow.
     pub(crate) fn change(&mut self, from: usize, to: usize) {
         self.free_bytes = (self.free_bytes + from).saturating_sub(to);
     }

@@ -129,7 +129,7 @@ fn ftp_command(verb: &[u8], (line, argument): (&[u8], &[u8]), names: &mut Names)
     }
 }
 
-/// A reply: the greeting may tell what is spoken; of the others the codes of failures are kept.
+/// A reply: the greeting may show what is spoken; of the others the codes of failures are kept.
 fn reply(line: &[u8], names: &mut Names, dialog: &mut Dialog) {
     if dialog.stage == Stage::Greeted {
         let greeting = line.get(..GREETING_LEN_MAX).unwrap_or(line).to_ascii_uppercase();

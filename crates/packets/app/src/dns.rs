@@ -171,7 +171,7 @@ pub(crate) fn read_tcp(
     let Some(len) = reader.u16().map(usize::from) else {
         return if reading.is_last { Step::Foreign } else { Step::More };
     };
-    // Enough of the message tells whether it is one, before its end is waited for.
+    // Enough of the message shows whether it is one, before its end is waited for.
     let looks_wrong = header(reader.rest()).is_some_and(|header| {
         header.opcode > 6 || header.questions > RECORD_COUNT_MAX || header.is_z_set
     });

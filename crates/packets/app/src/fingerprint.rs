@@ -6,7 +6,7 @@ use md5::Md5;
 use sha2::{Digest as _, Sha256};
 
 /// Numbers of an offer that are still hashed: about 350 cipher suites and 60 kinds of extensions
-/// are registered, and hellos with more are made to keep somebody busy.
+/// are registered, and hellos with more are made to keep a reader busy.
 const OFFER_COUNT_MAX: usize = 512;
 
 // Extensions of which a fingerprint needs the kind (IANA, TLS ExtensionType Values).

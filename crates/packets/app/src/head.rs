@@ -18,7 +18,7 @@ pub(crate) enum Progress {
     Grown,
     /// Nothing new, or too little to look again.
     Waiting,
-    /// No room, or bytes before these will not come.
+    /// No space, or bytes before these will not come.
     Full,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Head<K> {
 }
 
 impl<K> Head<K> {
-    /// Starts with `payload`, unless there is no room for it.
+    /// Starts with `payload`, unless there is no space for it.
     pub(crate) fn begin(kind: K, start: u32, payload: &[u8], budget: &mut Budget) -> Option<Self> {
         let mut head =
             Self { kind, next: start, bytes: Vec::new(), segments: 0, readings: 0, read_at: 0 };
@@ -64,7 +64,7 @@ impl<K> Head<K> {
         if self.bytes.len() + fresh.len() > HEAD_LEN_MAX || !budget.heads.take(fresh.len()) {
             return Progress::Full;
         }
-        // No more room than was taken from the budget.
+        // No more space than was taken from the budget.
         self.bytes.reserve_exact(fresh.len());
         self.bytes.extend_from_slice(fresh);
         let len = u32::try_from(fresh.len()).expect("a head is at most 16 KiB");
@@ -79,7 +79,7 @@ impl<K> Head<K> {
         Progress::Grown
     }
 
-    /// Gives the room back.
+    /// Gives the space back.
     pub(crate) fn free(self, budget: &mut Budget) {
         budget.heads.give(self.bytes.len());
     }

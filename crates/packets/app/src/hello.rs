@@ -108,7 +108,7 @@ fn read_offer(kind: u16, mut body: Reader<'_>, offer: &mut Offer, names: &mut Na
 }
 
 /// Keeps what a server hello says, as far as it goes; gives the version chosen. What a request for
-/// another client hello says gives way to the answer to that.
+/// another client hello says is replaced by the answer to that.
 pub(crate) fn read_server(hello: &[u8], is_whole: bool, names: &mut Names) -> Option<u16> {
     let mut reader = Reader::new(hello);
     let legacy = reader.u16();

@@ -2,7 +2,7 @@
 //!
 //! The caller gives payload with its direction, its time, its place in the stream, and whether some
 //! of it was cut away ([`segment`], [`datagram`]); it gets [`wire::Names`]. Payload is never
-//! trusted: every read is checked, every list, value and buffer is bounded, and the room that all
+//! trusted: every read is checked, every list, value and buffer is bounded, and the space that all
 //! sessions together take for messages in parts is one [`Budget`]. There is no I/O and no clock
 //! here.
 

@@ -51,7 +51,7 @@ impl Reorder {
         self.held.is_empty()
     }
 
-    /// Holds a copy of the segment; false when there is no room for it.
+    /// Holds a copy of the segment; false when there is no space for it.
     pub(crate) fn hold(&mut self, segment: &Segment<'_>, budget: &mut Budget) -> bool {
         let bytes: usize = self.held.iter().map(|held| held.payload.len()).sum();
         let len = segment.payload.len();

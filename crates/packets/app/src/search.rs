@@ -2,7 +2,7 @@
 //!
 //! TCP payload is looked at where a segment begins like a message. Segments that overtook others
 //! wait for these ([`Reorder`]); a message that goes on in later segments is collected in a head
-//! buffer until it is complete, 16 KiB long or 64 segments old, and then freed. The room that all
+//! buffer until it is complete, 16 KiB long or 64 segments old, and then freed. The space that all
 //! of them together take is bounded by the caller. What a damaged or cut message still shows is
 //! kept.
 
@@ -40,7 +40,7 @@ pub struct Search {
     reorder: Reorder,
     /// The last hello of a TLS handshake was read, or SSH's key exchange, by side.
     openings: [bool; 2],
-    /// Bytes that were taken for it from the room of the names.
+    /// Bytes that were taken for it from the space of the names.
     taken: usize,
 }
 
@@ -170,7 +170,7 @@ impl Search {
         size_of::<Self>() + self.names.heap_bytes() + self.reorder.memory_bytes() + quic + target
     }
 
-    /// Takes from the room of the names what it has grown.
+    /// Takes from the space of the names what it has grown.
     fn account(&mut self, budget: &mut Budget) {
         let bytes = self.memory_bytes();
         budget.names.change(self.taken, bytes);
@@ -316,7 +316,7 @@ impl Search {
         self.openings == [true; 2]
     }
 
-    /// The session is over: what incomplete messages show is kept, and their room given back.
+    /// The session is over: what incomplete messages show is kept, and their space given back.
     pub fn finish(&mut self, budget: &mut Budget) {
         for side in [Side::Orig, Side::Resp] {
             if let Some(head) = side.of(&mut self.heads).take() {

@@ -11,7 +11,7 @@ pub(crate) const DETAIL_COUNT_MAX: usize = 32;
 /// Bytes kept a value.
 pub(crate) const VALUE_LEN_MAX: usize = 256;
 
-/// Adds a value that is not in the list yet, while there is room.
+/// Adds a value that is not in the list yet, while there is space.
 pub(crate) fn keep<T: PartialEq>(list: &mut Vec<T>, value: T) {
     if list.len() < VALUE_COUNT_MAX && !list.contains(&value) {
         list.push(value);

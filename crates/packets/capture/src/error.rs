@@ -22,7 +22,7 @@ pub enum Error {
     NotACapture {
         /// The file.
         path: PathBuf,
-        /// What to do about it, with its punctuation, where the first bytes tell.
+        /// What to do about it, with its punctuation, where the first bytes show it.
         hint: &'static str,
     },
     /// The capture is damaged; every packet before that was delivered.
@@ -75,7 +75,7 @@ pub enum Error {
     },
     /// Another XDP program is attached.
     #[error(
-        "interface {name} has another XDP program, which `ip link show {name}` tells; end what \
+        "interface {name} has another XDP program (see `ip link show {name}`); end what \
          uses it, or record with --source packet"
     )]
     XdpTaken {
@@ -98,7 +98,7 @@ pub enum Error {
         /// How many it has.
         queues: u32,
     },
-    /// The card takes VLAN tags out, which `AF_XDP` does not tell.
+    /// The card takes VLAN tags out, which `AF_XDP` does not report.
     #[error(
         "interface {name} takes VLAN tags out of frames, and AF_XDP would lose them; ethtool -K \
          {name} rxvlan off, or record with --source packet"

@@ -83,7 +83,7 @@ impl Program {
     /// Whether a packet passes, of which `bytes` were captured.
     pub(crate) fn accepts(&self, bytes: &[u8], original_len: u32) -> bool {
         let captured = c_uint::try_from(bytes.len()).unwrap_or(c_uint::MAX);
-        // SAFETY: the program was validated, which is all that bpf_filter relies on, and nobody
+        // SAFETY: the program was validated, which is all that bpf_filter relies on, and no code
         // changes it; of the packet it reads at most `captured` bytes, which are borrowed.
         let kept = unsafe {
             (self.bpf_filter)(self.instructions.as_ptr(), bytes.as_ptr(), original_len, captured)
@@ -232,7 +232,7 @@ impl Code {
         if self.raw.instructions.is_null() || len > LONGEST_PROGRAM {
             return &[];
         }
-        // SAFETY: after success there is an array of `len` instructions, which nobody changes and
+        // SAFETY: after success there is an array of `len` instructions, which no code changes and
         // which lives until `drop`; the borrow ends before.
         unsafe { std::slice::from_raw_parts(self.raw.instructions, len) }
     }
@@ -303,7 +303,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // SAFETY: the handle is open, and nobody uses it after this.
+        // SAFETY: the handle is open, and no code uses it after this.
         unsafe { (self.library.close)(self.handle) };
     }
 }

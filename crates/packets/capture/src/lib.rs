@@ -1,13 +1,13 @@
 //! Packets in: capture files, standard input, `AF_PACKET` rings, `AF_XDP`. And frames out:
 //! [`Outlet`].
 //!
-//! A door: it may call the operating system. Every way in is a [`Source`], which hands out packets
-//! in batches of about one kernel block or one read buffer. A packet is never copied here: a
-//! [`Packet`] borrows the kernel ring or the read buffer until the next call, and who stores it
-//! makes the one copy there is. Nothing is allocated per packet.
+//! A crate of the system boundary: it may call the operating system. Every way in is a [`Source`],
+//! which hands out packets in batches of about one kernel block or one read buffer. A packet is
+//! never copied here: a [`Packet`] borrows the kernel ring or the read buffer until the next call,
+//! and who stores it makes the one copy there is. Nothing is allocated per packet.
 //!
 //! A source loses nothing in silence: what the kernel dropped stands in [`Counters`], what a
-//! damaged file no longer tells is an [`Error`] that names the byte, after every packet before it
+//! damaged file no longer shows is an [`Error`] that names the byte, after every packet before it
 //! was handed out.
 
 #![expect(unsafe_code, reason = "kernel rings, socket options, bpf(2) and libpcap are C")]

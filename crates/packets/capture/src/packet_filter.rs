@@ -47,7 +47,7 @@ impl PacketFilter {
         }
         let mut seen = [0; SEEN_BYTES];
         let len = packet.copy_to(&mut seen);
-        let bytes = seen.get(..len).expect("no more was copied than there is room");
+        let bytes = seen.get(..len).expect("no more was copied than fits");
         Ok(program.accepts(bytes, packet.original_len))
     }
 
@@ -73,7 +73,7 @@ impl PacketFilter {
         }
         let mut seen = [0; SEEN_BYTES];
         let Some((len, left_out)) = without_tags(frame, &mut seen) else { return Ok(false) };
-        let bytes = seen.get(..len).expect("no more was copied than there is room");
+        let bytes = seen.get(..len).expect("no more was copied than fits");
         Ok(program.accepts(bytes, original_len.saturating_sub(left_out)))
     }
 

@@ -30,7 +30,7 @@ pub trait Source: Send {
     /// Totals since the start, one per interface, in the order of [`Self::interfaces`].
     fn counters(&mut self) -> Vec<Counters>;
 
-    /// What an operator should know and has not been told yet, one line each.
+    /// Notes for the operator that were not given yet, one line each.
     fn notes(&mut self) -> Vec<String>;
 
     /// Ends the intake: no packet is accepted that comes from here on, those already accepted are
@@ -55,7 +55,7 @@ pub enum Next<'a> {
 /// A place that packets are captured from.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Interface {
-    /// Its name; empty where a file does not tell.
+    /// Its name; empty where a file does not say.
     pub name: String,
     /// Description of the interface, if any.
     pub description: Option<String>,
@@ -71,8 +71,8 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// Appends the options that tell of it in its Interface Description Block, but its name and the
-    /// resolution of its times.
+    /// Appends the options that describe it in its Interface Description Block, but its name and
+    /// the resolution of its times.
     pub fn put_options(&self, out: &mut Vec<u8>) {
         if let Some(description) = &self.description {
             let end = description.floor_char_boundary(COMMENT_BYTES);
@@ -107,8 +107,7 @@ pub struct Counters {
     pub interface_drops: Option<u64>,
     /// Packets seen and refused by the filter; `None` where that is not known.
     pub filter_rejects: Option<u64>,
-    /// The interface is down or was removed: what passes meanwhile is not seen, and nobody counts
-    /// it.
+    /// The interface is down or was removed: what passes meanwhile is neither seen nor counted.
     pub is_away: bool,
     /// How often the interface was found to have gone down, also where it was up again at once.
     pub times_down: u64,
@@ -150,7 +149,7 @@ impl Packet<'_> {
         [self.head, self.tag.as_ref().map_or(&[], |tag| tag), self.tail]
     }
 
-    /// Copies the captured bytes, as many as there is room for; gives their number.
+    /// Copies the captured bytes, as many as there is space for; gives their number.
     pub fn copy_to(&self, into: &mut [u8]) -> usize {
         let mut len = 0;
         for part in self.parts() {
@@ -237,10 +236,10 @@ impl<'a> Batch<'a> {
         Self { interfaces, data, options, records: records.iter() }
     }
 
-    /// Of packets in memory that somebody else may write to beside them; they have no options.
+    /// Of packets in memory that other code may write to beside them; they have no options.
     ///
     /// # Safety
-    /// So many bytes are mapped there and initialised during `'a`, and nobody writes into the
+    /// So many bytes are mapped there and initialised during `'a`, and no code writes into the
     /// range of any of the records meanwhile.
     pub(crate) unsafe fn shared(
         interfaces: &'a [Interface],

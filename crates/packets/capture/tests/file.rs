@@ -186,7 +186,7 @@ fn reads_as_it_fills(first: &[u8], second: &[u8]) {
         }
     };
     assert_eq!(read, [b"first"]);
-    // Nothing is there, and nobody waits for it, however often it is asked for.
+    // Nothing is there, and no caller waits for it, however often it is asked for.
     for _ in 0..100 {
         let next = source.next_batch(Duration::from_millis(1));
         assert!(matches!(next, Ok(Next::Idle)), "{next:?}");
@@ -567,7 +567,7 @@ fn a_call_takes_few_steps_whatever_it_is_given() {
 
 #[test]
 fn a_file_that_cannot_be_read_says_so_once() {
-    // Reading at its beginning is an error, whoever asks.
+    // Reading at its beginning is an error, for every caller.
     let seen = drain(&mut open(Path::new("/proc/self/mem"), None, 0));
     assert_eq!((seen.errors.len(), seen.packets.len()), (1, 0));
 }

@@ -1,7 +1,7 @@
 //! The application protocols that a session may have, and how one was recognised.
 //!
 //! The words are those of queries, JSON and the Parquet columns `app` and `app_by`
-//! (docs/sessions.md, Protocols).
+//! (docs/protocols.md).
 
 macro_rules! apps {
     ($($variant:ident $name:literal $alias:tt $doc:literal)*) => {

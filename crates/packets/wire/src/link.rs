@@ -66,7 +66,8 @@ fn other_link<'a>(walk: &mut Walk<'a, '_>, link_type: LinkType, mut bytes: &'a [
     }
 }
 
-/// An address family in the byte order of whoever wrote it; all values of it are below 256.
+/// An address family in the byte order of the machine that wrote it; all values of it are below
+/// 256.
 fn loopback<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     match take(&mut bytes)? {
         [2, 0, 0, 0] | [0, 0, 0, 2] => ip::ipv4(walk, bytes),

@@ -76,7 +76,7 @@ link_types! {
     ARCNET_LINUX = 129, "ARCNET_LINUX";
     /// IEEE 802.11 behind an AVS header.
     IEEE802_11_RADIO_AVS = 163, "IEEE802_11_RADIO_AVS";
-    /// PPP behind a byte that tells the direction.
+    /// PPP behind a byte with the direction.
     PPP_WITH_DIRECTION = 166, "PPP_PPPD";
     /// Per-packet information.
     PPI = 192, "PPI";

@@ -1,4 +1,4 @@
-//! A number in the last bytes of a frame, so that it can be told from all others of a run.
+//! A number in the last bytes of a frame, so that it differs from all others of a run.
 //!
 //! Layout, big endian: the number (8 bytes), and a hash of it under the key of the run (8 bytes).
 //! What has a valid stamp was sent in this run, but for one in 2^64 strangers.

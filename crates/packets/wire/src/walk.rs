@@ -125,7 +125,7 @@ impl<'a, 'out> Walk<'a, 'out> {
         }
     }
 
-    /// The sender's station, where a link layer tells no other.
+    /// The sender's station, where a link layer has no other.
     pub(crate) fn sender(&mut self, orig: [u8; 6]) {
         self.out.tuple.orig = Address::Mac(orig);
     }

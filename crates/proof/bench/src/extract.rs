@@ -25,7 +25,7 @@ const PACKETS_MAX: u64 = 20;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Options {
-    /// A directory on the disk to measure, with room for twice the capture
+    /// A directory on the disk to measure, with space for twice the capture
     #[arg(long, default_value = ".")]
     directory: PathBuf,
     /// A capture on that disk; without it a mix is made there

@@ -53,7 +53,7 @@ const MEBIBYTE: u64 = 1 << 20;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Options {
-    /// A directory on the disk to measure, with room for about 200 bytes a session
+    /// A directory on the disk to measure, with space for about 200 bytes a session
     #[arg(long, default_value = ".")]
     directory: PathBuf,
     /// Table of real sessions: tab-separated, with a heading

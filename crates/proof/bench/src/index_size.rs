@@ -82,7 +82,7 @@ fn measure(
     let report = recorder.record(input, &[])?;
     let sizes = Sizes::read(&recorder.index_dir)?;
     let reported = report.count("index_bytes")?;
-    ensure!(sizes.bytes == reported, "{} bytes of index found, {reported} told of", sizes.bytes);
+    ensure!(sizes.bytes == reported, "{} bytes of index found, {reported} reported", sizes.bytes);
     ensure!(sizes.sessions > 0, "there are no sessions");
     sizes.report(outcome, label)
 }

@@ -114,7 +114,7 @@ impl Input {
 impl Drop for Input {
     fn drop(&mut self) {
         if self.made {
-            // Nobody is left to tell.
+            // No caller is left to take the error.
             drop(std::fs::remove_file(&self.path));
         }
     }

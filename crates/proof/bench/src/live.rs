@@ -3,7 +3,8 @@
 //! Each recorder in turn gets the same packets through a veth pair, at top speed from a sender with
 //! a processor of its own, and is interrupted when all have been sent. Its processor time is that
 //! of its life. The sender pays for the kernel's copy into the recorder's ring, so that is in
-//! nobody's figure; what the whole machine was busy beyond the sender is told beside it.
+//! in no recorder's figure; what the whole machine was busy beyond the sender is reported beside
+//! it.
 
 mod recorders;
 

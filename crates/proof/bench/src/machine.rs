@@ -112,7 +112,7 @@ impl Workplace {
 
 impl Drop for Workplace {
     fn drop(&mut self) {
-        // Whoever measures next sees a folder that could not be removed.
+        // The next measurement sees a folder that could not be removed.
         drop(fs::remove_dir_all(&self.path));
     }
 }

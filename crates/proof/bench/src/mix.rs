@@ -76,7 +76,7 @@ impl Flow {
         Self { orig: resp, resp: orig, orig_port: resp_port, resp_port: orig_port, proto }
     }
 
-    /// Appends one packet of `len` bytes: headers, then as much of `payload` as there is room for.
+    /// Appends one packet of `len` bytes: headers, then as much of `payload` as there is space for.
     /// `tcp` is its sequence number and its acknowledgement.
     pub(crate) fn packet(&self, tcp: [u32; 2], len: usize, payload: &[u8], out: &mut Vec<u8>) {
         let start = out.len();

@@ -54,7 +54,7 @@ impl Pair {
 
 impl Drop for Pair {
     fn drop(&mut self) {
-        // Nobody to tell when that fails, too.
+        // When that fails, too, there is no way left to report it.
         drop(ip(&["netns", "delete", &self.namespace]));
     }
 }

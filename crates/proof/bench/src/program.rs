@@ -68,7 +68,7 @@ pub(crate) fn run_up_to(command: &mut Command, highest_code: i32) -> Result<Run>
     let first_byte_seconds = now_seconds() - start;
     output.extend(first.iter().take(first_len));
     stdout.read_to_end(&mut output)?;
-    // Nobody here says more on standard error than a pipe holds.
+    // No program here writes more to standard error than a pipe holds.
     let ended = child.wait_with_output()?;
     let seconds = now_seconds() - start;
     if ended.status.code().is_none_or(|code| code > highest_code) {

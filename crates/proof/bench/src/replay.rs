@@ -1,8 +1,8 @@
 //! Filling a veth pair, against trafgen.
 //!
 //! Both send the same frames at top speed from one end of a pair in a network namespace of its own;
-//! nobody listens at the other end, so the kernel frees each frame there. The sender pays for all
-//! of it, and what is compared is packets a second of the whole process.
+//! no program listens at the other end, so the kernel frees each frame there. The sender pays for
+//! all of it, and what is compared is packets a second of the whole process.
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -178,7 +178,7 @@ pub(crate) fn capture(len: usize, packets: u16) -> Vec<u8> {
     file
 }
 
-/// Without checksums: nobody looks at them.
+/// Without checksums: no receiver looks at them.
 fn frame(len: usize, host: u16) -> Vec<u8> {
     let [high, low] = host.to_be_bytes();
     let size =

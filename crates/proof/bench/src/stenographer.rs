@@ -15,7 +15,7 @@ use units::NANOS_PER_SECOND;
 use crate::pair::Pair;
 use crate::program::{self, Run, wait};
 
-/// Inside of a namespace nobody else has it.
+/// Inside of a namespace no other process has it.
 const PORT: u16 = 1234;
 /// Files are looked into when they are finished: this one says how long they may be open.
 const FILE_SECONDS: i64 = 20;
@@ -117,7 +117,7 @@ fn configure(folder: &Path) -> Result<PathBuf> {
         "Interface": "right",
         "Port": PORT,
         "Host": "127.0.0.1",
-        // As nobody it could not enter the folder that its own service makes for it.
+        // As `nobody` it could not enter the folder that its own service makes for it.
         "Flags": [
             "--seccomp=none", "--uid=root", "--gid=root",
             format!("--fileage_sec={FILE_SECONDS}"), "--filesize_mb=1024",

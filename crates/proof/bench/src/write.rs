@@ -106,7 +106,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         device::create_file(path, &file, &mut |_, _| ControlFlow::Continue(()))?;
     }
     settle()?;
-    // The first lap tells how often flushes come, and takes what is slow only once.
+    // The first lap shows how often flushes come, and takes what is slow only once.
     let first = ours(options, &members)?;
     let groups = (0..options.groups)
         .map(|number| {

@@ -88,7 +88,7 @@ pub(crate) fn check(path: &Path, sent: u64, or_more: bool) -> Result<Result<usiz
     let count = u64::try_from(found.count())?;
     let expected = if or_more { count.max(sent) } else { sent };
     let strange = count.saturating_sub(expected);
-    let strange = (strange > 0).then(|| format!("{strange} that nobody sent"));
+    let strange = (strange > 0).then(|| format!("{strange} that were not sent"));
     Ok(found.fault(0..expected).or(strange).map_or(Ok(found.count()), Err))
 }
 
@@ -125,7 +125,7 @@ pub(crate) fn record(volume: PathBuf, marks: &Path) -> Result<()> {
 #[derive(Debug)]
 struct Marks {
     file: File,
-    /// Room for one mark at an address that direct I/O takes.
+    /// Space for one mark at an address that direct I/O takes.
     buffer: Vec<u8>,
     stored: u64,
     count: u64,

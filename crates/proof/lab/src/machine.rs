@@ -183,7 +183,7 @@ fn listen(
         reader.spawn_scoped(scope, move || {
             for line in BufReader::new(lines).split(b'\n').map_while(Result::ok) {
                 let line = String::from_utf8_lossy(&line).trim().to_owned();
-                // Nobody listens any more: the verdict is there.
+                // No listener is left: the verdict is there.
                 if sender.send(line).is_err() {
                     break;
                 }

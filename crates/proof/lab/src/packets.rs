@@ -96,8 +96,8 @@ impl Found {
         self.numbers.len()
     }
 
-    /// What is wrong: frames that nobody sent, numbers of the range that are missing, numbers that
-    /// came more than once. `None` when every packet is there, once, byte for byte.
+    /// What is wrong: frames that were not sent, numbers of the range that are missing, numbers
+    /// that came more than once. `None` when every packet is there, once, byte for byte.
     pub(crate) fn fault(&self, expected: Range<u64>) -> Option<String> {
         let mut numbers = self.numbers.clone();
         numbers.sort_unstable();

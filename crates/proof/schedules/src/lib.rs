@@ -1,6 +1,6 @@
 //! The production code by which threads of the recorder share memory, hand over and wait, compiled
 //! once more with `shuttle` in place of the standard library's locks, queues and threads: it runs
-//! one thread at a time, tries many orders of them, and names the one in which nobody goes on.
+//! one thread at a time, tries many orders of them, and names the one in which no thread goes on.
 //!
 //! The files are those of `stage`, `device` and `record`; what they name of the standard library
 //! comes from `stage::sync`, which is here [`sync`]. Waits have no end here, so who relies on one

@@ -52,7 +52,7 @@ pub fn a_lent_buffer_ends_a_wait() {
     drop(held);
 }
 
-/// A thread touches memory ahead, and ends when it is told to, wherever it is.
+/// A thread touches memory ahead, and ends when it is stopped, wherever it is.
 pub fn touching_ahead_ends() {
     let pool = pool(6000);
     let ahead = pool.touch_ahead().expect("a thread");
@@ -66,7 +66,7 @@ pub fn touching_ahead_ends() {
 pub fn a_queue_ends_behind_its_last_value() {
     let (sender, receiver) = channel(1);
     let senders = [sender.clone(), sender].map(|sender| {
-        thread::spawn(move || (0..3).for_each(|it| sender.send(it).expect("somebody takes it")))
+        thread::spawn(move || (0..3).for_each(|it| sender.send(it).expect("a receiver takes it")))
     });
     let mut seen = Vec::new();
     while let Ok(value) = receiver.recv() {
@@ -77,7 +77,7 @@ pub fn a_queue_ends_behind_its_last_value() {
     senders.into_iter().for_each(|sender| sender.join().expect("it has sent all"));
 }
 
-/// Who waits for room in a queue that nobody takes from any more is told, and keeps the value.
+/// Who waits for space in a queue whose receiver is gone learns it, and keeps the value.
 pub fn who_waits_for_room_hears_of_the_end() {
     let (sender, receiver) = channel(1);
     let taker = thread::spawn(move || assert!(receiver.recv().is_ok()));
@@ -113,7 +113,7 @@ pub fn a_stop_is_heard_while_waiting() {
     assert_eq!(rounds.load(Ordering::SeqCst), 0);
 }
 
-/// Two who ask at the same time get an answer, and what they were told is durable.
+/// Two who ask at the same time get an answer, and what the answers cover is durable.
 pub fn questions_are_answered() {
     let control = Control::default();
     let durable = Arc::new(AtomicUsize::new(0));
@@ -137,18 +137,19 @@ pub fn questions_are_answered() {
     asking.into_iter().for_each(|it| it.join().expect("it is answered"));
 }
 
-/// A mistake: whoever waits looks first, and is told before it waits. Known to hang in some orders.
+/// A mistake: a thread that waits looks first, and is woken before it waits. Known to hang in some
+/// orders.
 pub fn a_wake_up_that_is_lost() {
     let told = Arc::new((Mutex::new(false), Condvar::new()));
     let other = Arc::clone(&told);
     let teller = thread::spawn(move || {
-        *other.0.lock().expect("nobody panics") = true;
+        *other.0.lock().expect("no thread panics") = true;
         other.1.notify_all();
     });
-    let is_told = *told.0.lock().expect("nobody panics");
+    let is_told = *told.0.lock().expect("no thread panics");
     if !is_told {
         // The lock was let go in between.
         drop(told.1.wait(told.0.lock().expect("nobody panics")));
     }
-    teller.join().expect("it only tells");
+    teller.join().expect("it only sends");
 }

@@ -80,7 +80,7 @@ impl History {
                 return None;
             }
         }
-        // Until a flush nobody knows which of them are destroyed.
+        // Until a flush it is not known which of them are destroyed.
         self.truth.doubt_slot(sequence, member);
         Some(bytes / to_u64(ROW_SIZE))
     }

@@ -51,7 +51,7 @@ pub(crate) struct Orders {
     pub(crate) threads: usize,
     /// Ends with the first history that fails.
     pub(crate) stop_at_failure: bool,
-    /// Every step is told.
+    /// Every step is printed.
     pub(crate) trace: bool,
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn run_one(of: Kind, seed: u64, trace: bool) -> Outcome {
     })
 }
 
-/// A panic names its seed: where panics abort, nobody else can.
+/// A panic names its seed: where panics abort, nothing else can.
 pub(crate) fn name_seed_of_panics(print: fn(u64, &str)) {
     set_hook(Box::new(move |info| print(SEED.get(), &info.to_string().replace('\n', " "))));
 }

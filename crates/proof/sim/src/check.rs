@@ -137,7 +137,7 @@ impl<'a> Look<'a> {
         let pending = self.truth.pending.map(Pending::into_fact);
         match pending.filter(|fact| difference(fact, piece, column, body).is_none()) {
             Some(fact) => {
-                self.counters.add("in flight: seen under a number that nobody knew", 1);
+                self.counters.add("in flight: seen under an unknown number", 1);
                 self.truth.pending = None;
                 self.truth.facts.insert(id, fact);
                 Ok(())
@@ -256,8 +256,8 @@ impl<'a> Look<'a> {
         broken(format!("verify reports what was not damaged: {damage:?}; known: {kept:?}"))
     }
 
-    /// What is wrong with the piece of a stripe on one member, by its disk, where nobody knows what
-    /// became of it. `None`: nothing.
+    /// What is wrong with the piece of a stripe on one member, by its disk, where it is not known
+    /// what became of it. `None`: nothing.
     fn on_disk(&self, id: StripeId, fact: &Fact, member: u32) -> Option<Vec<u16>> {
         let member = u8::try_from(member.trailing_zeros()).expect("a member");
         let shown = self.shown.get(&(id, 0))?;

@@ -37,7 +37,7 @@ impl History {
                 if self.random.percent(30) {
                     self.damage_piece(u32::from(columns));
                 }
-                // Without parity nobody can know that a row is as it once was.
+                // Without parity no reader can know that a row is as it once was.
                 if self.plan.geometry.parity_columns > 0 {
                     self.keep_snapshot(self.everybody());
                 }
@@ -151,7 +151,7 @@ impl History {
     /// The ring may have gone on over the slots of the sequences below.
     pub(crate) fn passed_below(&self) -> u64 {
         let newest = self.truth.facts.last_key_value().map_or(0, |(id, _)| id.sequence);
-        // An expelled member and a stop add a stripe each that nobody handed over.
+        // An expelled member and a stop add a stripe each that was not handed over.
         let newest = newest.max(self.settled_below) + 3;
         (newest + u64::from(self.plan.window)).saturating_sub(self.plan.geometry.slots)
     }
@@ -161,7 +161,7 @@ impl History {
     }
 
     /// Notes the damage; how many columns are now damaged in the worst row that it concerns. `None`
-    /// where that cannot be told.
+    /// where that is not known.
     pub(crate) fn account(&mut self, place: Place) -> Option<u32> {
         let Place { sequence, row, member } = place;
         let slot = StripeId { sequence, sub: 0 }..=StripeId { sequence, sub: u16::MAX };

@@ -15,7 +15,7 @@ use crate::quorum::{may_refuse, newest_start};
 use crate::random::{Random, mix};
 use crate::truth::{Fate, Truth};
 
-/// Mounts that may fail one after the other before somebody asks why.
+/// Mounts that may fail one after the other before the user asks why.
 const ATTEMPTS: u64 = 40;
 
 /// No mount has to do all that its bound counts.

@@ -15,7 +15,7 @@ use crate::counters::Counters;
 use crate::random::mix;
 use crate::report::Took;
 
-/// The file of a campaign, which nobody else writes to meanwhile.
+/// The file of a campaign, which no other process writes to meanwhile.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     file: File,

@@ -62,7 +62,7 @@ usage: sim [KIND] --seeds N [--seed S] [options]
   --crashes N          of a campaign: until it has come to N crashes
   --threads T          on so many threads (default: one for each processor)
   --json               print the sums as one JSON object
-  --trace              tell every step on standard error
+  --trace              print every step on standard error
   --stop-at-failure    end with the first history that fails
   --help               print this
 exit status: 0 every promise was kept, 1 one was broken, or a rare state was reached too rarely,

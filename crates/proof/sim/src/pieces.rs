@@ -1,5 +1,5 @@
-//! A piece as it lies on a disk, against what was handed over. Where nobody can tell from what
-//! happened whether a member holds a stripe (it left in the middle, or somebody may have repaired
+//! A piece as it lies on a disk, against what was handed over. Where it is not known from what
+//! happened whether a member holds a stripe (it left in the middle, or a scrub may have repaired
 //! it), its disk can.
 
 use device::{Modelled, ReadAt};

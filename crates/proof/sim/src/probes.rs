@@ -25,7 +25,7 @@ const OF_VOLUME: &[Probe] = &[
     ("fault: rollback of a member", 30),
     ("in flight: gone after a mount", 2),
     ("in flight: kept by a mount", 2),
-    ("in flight: seen under a number that nobody knew", 90),
+    ("in flight: seen under an unknown number", 90),
     ("members taken back while recording", 35),
     ("mount: members left out", 20),
     ("mount: slots voided", 2),

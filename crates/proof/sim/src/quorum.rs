@@ -51,7 +51,7 @@ pub(crate) fn may_refuse(disks: &Disks, here: u32, (data, used_to): (u32, u64)) 
     if (here & of_newest).count_ones() < needed {
         return true;
     }
-    // Nobody has to know of a JOIN that so few have heard of.
+    // No member has to know of a JOIN that so few have.
     let is_settled = before == 0 || (before & !joined).count_ones() < quorum(before, data);
     let is_used = used_to > newest.joined_start;
     let lacks_before = !is_settled && (here & before).count_ones() < quorum(before, data);

@@ -32,7 +32,7 @@ pub(crate) struct Took {
 }
 
 impl Begin {
-    #[expect(clippy::disallowed_methods, reason = "a tool measures itself; no room is involved")]
+    #[expect(clippy::disallowed_methods, reason = "a tool measures itself")]
     pub(crate) fn now() -> Self {
         Self { wall: Instant::now(), cpu_s: cpu_s() }
     }

@@ -1,5 +1,5 @@
 //! Other writers on the same disks, as another machine has them: one that tries to open the volume
-//! while somebody writes, and one that was paused, and comes back when another has taken over.
+//! while another writes, and one that was paused, and comes back when another has taken over.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -43,7 +43,7 @@ impl Sleep for Beside<'_> {
 }
 
 impl History {
-    /// Somebody else tries to open the volume: it must see that there is a writer, and leave it
+    /// Another process tries to open the volume: it must see that there is a writer, and leave it
     /// alone. What the writer says meanwhile is the inner result.
     pub(crate) fn rival_tries(&mut self, writer: &mut Writer) -> Verdict<Result<(), Error>> {
         // A member in trouble would hold the rival up for longer than it waits, and a fault that is
@@ -95,7 +95,8 @@ impl History {
 
     /// The one that was paused goes on, while `writer` has taken over: it must find that out before
     /// it writes anything to the members that the other one has. On one that lost the other's claim
-    /// nothing is to be seen, and what is written there until the others tell is mended from them.
+    /// nothing is to be seen, and what is written there until the others say so is mended from
+    /// them.
     pub(crate) fn resume(&mut self, writer: &Writer) -> Verdict {
         let Some(mut paused) = self.paused.take() else { return Ok(()) };
         let taken = bits(writer.membership().present()) & !self.bad;

@@ -106,13 +106,13 @@ pub(crate) struct Truth {
     pub(crate) acknowledged: StripeId,
     /// Newest stripe that must stay, closing ones included.
     pub(crate) tail: u64,
-    /// A stripe that may be on the disks under a number nobody knows.
+    /// A stripe that may be on the disks under an unknown number.
     pub(crate) pending: Option<Pending>,
     /// An epoch may have begun since the last mount that ended: what it decided may show.
     pub(crate) epoch_unseen: bool,
     /// What an orderly stop may have acknowledged: the VOID that closes its slot.
     pub(crate) stop: StripeId,
-    /// Members that were there whenever somebody may have decided what stays, since the last
+    /// Members that were there whenever a writer may have decided what stays, since the last
     /// finished mount.
     pub(crate) deciders: u32,
     /// Members of the newest epoch that was seen to begin. What another holds of stripes of that
@@ -168,7 +168,7 @@ impl Truth {
         self.deciders &= present;
     }
 
-    /// An epoch may begin without `member`: nobody can tell whether it holds what is not
+    /// An epoch may begin without `member`: it is not known whether it holds what is not
     /// acknowledged, and what it holds from `sequence` on counts for nothing by itself. What it
     /// missed is one range: a second gap reaches back to the first.
     pub(crate) fn doubt(&mut self, member: u8, sequence: u64) {

@@ -84,7 +84,7 @@ impl History {
         self.truth.gaps.retain(|member, _| !healed.contains(member));
     }
 
-    /// Repairs a volume that nobody has mounted.
+    /// Repairs a volume that no process has mounted.
     pub(crate) fn scrub(&mut self) -> Verdict {
         if !matches!(self.plan.mode, Mode::Rot { .. }) || !self.random.percent(15) {
             return Ok(());

@@ -411,7 +411,7 @@ impl History {
         let candidates: Vec<u8> = numbers(present).collect();
         let member = self.random.pick(&candidates);
         self.is_fatal = true;
-        self.say(|| format!("a flush of member {member} will fail, and nobody can do without"));
+        self.say(|| format!("a flush of member {member} will fail, which no writer survives"));
         self.disks.get(member).add_rule(Rule::new(Fault::FlushForgets, FLUSHES).times(1));
         self.counters.add("fault: a flush fails and forgets, without parity", 1);
     }

@@ -37,14 +37,14 @@ const BEGINNING: Duration = Duration::from_secs(1);
 pub(crate) struct Part {
     pub(crate) first: StripeId,
     pub(crate) last: StripeId,
-    /// No packet is earlier, as far as heads and directory tell.
+    /// No packet is earlier, as far as heads and directory say.
     pub(crate) time_min: Timestamp,
     /// The segment that covers it; `None` where no index does.
     pub(crate) segment: Option<SegmentEntry>,
 }
 
 impl Part {
-    /// No packet is later, as far as the directory tells.
+    /// No packet is later, as far as the directory says.
     pub(crate) fn time_max(&self) -> Timestamp {
         self.segment.map_or(Timestamp::MAX, |entry| entry.summary.time_max)
     }
@@ -73,8 +73,8 @@ pub(crate) struct Archive {
     members: Vec<PathBuf>,
 }
 
-/// Nobody stopped in order, and a moment ago somebody lived: a recorder that was killed leaves the
-/// same as one that has begun since it was asked for.
+/// The recorder did not stop in order, and a moment ago it was alive: a recorder that was killed
+/// leaves the same as one that has begun since it was asked for.
 fn is_just_begun(reader: &Reader, now: Timestamp) -> bool {
     let alive = reader.last_alive().filter(|_| !reader.has_stopped_in_order());
     alive.is_some_and(|at| u128::from(at.0.abs_diff(now.0)) <= JUST.as_nanos())
@@ -119,7 +119,7 @@ impl Archive {
         Ok(archive)
     }
 
-    /// A volume that nobody records into.
+    /// A volume without a running recorder.
     pub(crate) fn of_reader(reader: Reader, options: &Options, now: Timestamp) -> Self {
         let volume = reader.superblock().volume_id;
         let tail = reader.span().map_or(0, |span| span.tail);

@@ -15,7 +15,7 @@ use crate::find::JOIN_IDLE_NS;
 use crate::known::Known;
 use crate::scan::{Identity, RowId};
 
-/// Where a row stands among those of its session, as far as it tells.
+/// Where a row stands among those of its session, as far as it says.
 pub(crate) fn part_of(row: &SessionRow) -> Part {
     Part { is_first: row.start <= row.session_start, is_last: !row.continues }
 }
@@ -50,7 +50,7 @@ impl<'q> Question<'q> {
         Self { query, from, to, named, is_by_rare: named.is_some() || is_by_name }
     }
 
-    /// Sessions that match may begin up to now, and each row tells whether its session may match.
+    /// Sessions that match may begin up to now, and each row says whether its session may match.
     pub(crate) fn is_open_ended(&self) -> bool {
         self.to == Timestamp::MAX && !self.is_by_rare
     }
@@ -89,7 +89,7 @@ impl<'q> Question<'q> {
         if part == Part::WHOLE {
             return self.query.matches(row, &ids);
         }
-        // If it is not the last, that one tells as much of names.
+        // If it is not the last, that one says as much of names.
         let as_last = Part { is_last: true, ..part };
         let part = if self.named.is_some() { part } else { as_last };
         self.begins_in_time(row)

@@ -1,4 +1,4 @@
-//! Which rows an extract takes its packets from. Where rows alone do not tell which session matches
+//! Which rows an extract takes its packets from. Where rows alone do not say which session matches
 //! a look comes first, that gives the sessions, or the stretches of time around them.
 
 use core::ops::{ControlFlow, RangeInclusive};
@@ -188,7 +188,7 @@ fn named(
     let mut own = notes.aside();
     let flow = scan.run(&mut own, &mut |step, _, _| {
         let Step::Row(_, row) = step else { return Ok(ControlFlow::Continue(())) };
-        // How long it lives other rows tell.
+        // Other rows say how long it lives.
         sessions.insert(Identity::of(&row), Timestamp::MAX);
         found += 1;
         Ok(goes_on())

@@ -48,7 +48,7 @@ pub enum State {
     /// Everything that was asked for is there.
     #[default]
     Complete,
-    /// Nothing is known to be missing, and there are times or packets of which nobody knows.
+    /// Nothing is known to be missing, and for some times or packets that is not known.
     Unknown,
     /// Something that was asked for is missing.
     Incomplete,
@@ -99,7 +99,7 @@ pub struct Completeness {
     /// Packets that no index has; they were indexed on the way and are in the answer.
     pub unindexed_packets: u64,
     /// Packets that have no rows and shall have none, because they ended the indexer twice:
-    /// whether they belong to the answer nobody knows.
+    /// it is not known whether they belong to the answer.
     pub left_out_packets: u64,
     /// Where names were asked for: packets that the recorder had no time to look at for some.
     pub unread_packets: u64,
@@ -107,8 +107,8 @@ pub struct Completeness {
     pub expired_through: Option<Timestamp>,
     /// Of that so much was met and withheld: hull of its times.
     pub withheld: Option<(Timestamp, Timestamp)>,
-    /// Packets up to this time were erased, on purpose, and were asked for; what they were nobody
-    /// knows any more.
+    /// Packets up to this time were erased, on purpose, and were asked for; what they were is not
+    /// known any more.
     pub erased_through: Option<Timestamp>,
     /// Packets of a link type for which the packet filter means nothing, or that the file cannot
     /// hold beside its own: they were left out.
@@ -126,11 +126,11 @@ pub struct Completeness {
     pub stopped: bool,
     /// When the interfaces were recorded. No loss: it says what an answer is complete of.
     pub recorded: Vec<Stretch>,
-    /// Times that were asked for, and in which nobody recorded.
+    /// Times that were asked for, and in which no recorder ran.
     pub unrecorded: Times,
     /// Times that were asked for, and that are overwritten or erased.
     pub overwritten: Times,
-    /// Times of which nobody knows whether packets are missing.
+    /// Times of which it is not known whether packets are missing.
     pub doubts: Vec<(Doubt, Times)>,
 }
 
@@ -219,7 +219,7 @@ impl Completeness {
         self.missing_packets = self.missing_packets.saturating_add(packets);
     }
 
-    /// Adds the gaps that lie within some times. A loss is told by its piece and by the index of
+    /// Adds the gaps that lie within some times. A loss is stored in its piece and in the index of
     /// its segment, which are read in turn, and counts once.
     pub fn add_gaps(&mut self, gaps: &[Gap], from: Timestamp, to: Timestamp) {
         for gap in gaps.iter().filter(|gap| gap.from <= to && gap.to >= from) {
@@ -315,15 +315,15 @@ impl Completeness {
     }
 
     fn fmt_times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt_listed(f, "not recorded: nobody recorded", &self.unrecorded)?;
-        fmt_listed(f, "not held: overwritten or erased is what passed", &self.overwritten)?;
+        fmt_listed(f, "not recorded: no recorder ran", &self.unrecorded)?;
+        fmt_listed(f, "not held: packets were overwritten or erased", &self.overwritten)?;
         for (doubt, times) in &self.doubts {
             let text = match doubt {
                 Doubt::Crash => {
                     "not known: a recorder ended without a stop, packets may be missing"
                 }
-                Doubt::Going => "not known: the recorder has not yet told of packets",
-                Doubt::Unsaid => "not known: nothing says whether anybody recorded",
+                Doubt::Going => "not known: the recorder has not yet reported packets",
+                Doubt::Unsaid => "not known: the volume does not say whether a recorder ran",
             };
             fmt_listed(f, text, times)?;
         }

@@ -26,7 +26,7 @@ pub enum Error {
     /// The packet filter could not be compiled, or libpcap is not there.
     #[error(transparent)]
     Filter(capture::Error),
-    /// Nobody knows where such frames have their addresses.
+    /// It is not known where such frames have their addresses.
     #[error("packets of link type {0} cannot be anonymised: extract them without it, or not")]
     Anonymise(LinkType),
     /// Packets without an index could not be indexed on the way.

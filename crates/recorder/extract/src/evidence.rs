@@ -1,6 +1,6 @@
 //! The seal of a manifest: a hash that finds accidents, and a signature that finds everybody else.
 //!
-//! Both are over the manifest's text in front of the seal, byte by byte, so that nobody needs to
+//! Both are over the manifest's text in front of the seal, byte by byte, so that a reader need not
 //! agree on a canonical form of JSON. Keys are Ed25519 (RFC 8032) in the files that openssl reads
 //! and writes: PKCS #8 and `SubjectPublicKeyInfo` in PEM (RFC 8410).
 
@@ -26,7 +26,7 @@ pub struct KeyError {
 #[derive(Debug)]
 pub struct SigningKey(ed25519_dalek::SigningKey);
 
-/// A key that tells whether the other signed.
+/// A key that checks whether the other signed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PublicKey(pub [u8; 32]);
 
@@ -124,7 +124,7 @@ pub enum SealError {
     /// A signature that is none.
     #[error("the manifest's signature is not that of its key")]
     Forged,
-    /// Signed, but by somebody else.
+    /// Signed, but by another key.
     #[error("the manifest is signed with another key than the one given")]
     OtherKey,
     /// A signature was asked for.

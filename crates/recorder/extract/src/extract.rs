@@ -63,7 +63,7 @@ pub fn extract(
     run(&mut archive, watch, request, target, Telling { progress, losses: None })
 }
 
-/// Who is told of a run.
+/// The callbacks of a run.
 pub(crate) struct Telling<'a> {
     /// After every piece.
     pub(crate) progress: &'a mut dyn FnMut(&Progress) -> ControlFlow<()>,

@@ -54,7 +54,7 @@ pub struct Found {
     pub is_provisional: bool,
 }
 
-/// What [`find`] tells on its way.
+/// Events of a [`find`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event<'a> {
     /// A session that matches.
@@ -205,7 +205,7 @@ pub fn find_rows(
     Ok(FindReport { sessions: 0, completeness, explain, met })
 }
 
-/// What [`find_rows`] tells on its way.
+/// Events of a [`find_rows`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RowEvent<'a> {
     /// A row that matches.
@@ -219,7 +219,7 @@ pub enum RowEvent<'a> {
     },
 }
 
-/// Divides the time of a scan by what it is told of it.
+/// Divides the time of a scan by the events of it.
 struct Laps<'a, 'c> {
     watch: &'a mut Stopwatch<'c>,
     /// Segments are being looked into; `None` before the first.

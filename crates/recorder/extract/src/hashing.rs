@@ -96,7 +96,7 @@ impl Beside {
             for mut bytes in received {
                 hasher.update(&bytes);
                 bytes.clear();
-                // At the end nobody waits for it.
+                // At the end no thread waits for it.
                 drop(back.send(bytes));
             }
             hasher.finish()

@@ -119,7 +119,7 @@ impl<'q> Joiner<'q> {
     }
 
     /// Takes out the open sessions that stand before the last of the `limit` that are to be shown,
-    /// if so many are there as far as the rows tell and none that is to come stands before it:
+    /// if so many are there as far as the rows say and none that is to come stands before it:
     /// besides their further rows nothing needs to be read then.
     pub(crate) fn split_off_first(&mut self, limit: u64) -> Option<Self> {
         let missing = usize::try_from(limit.saturating_sub(self.shown)).ok()?;

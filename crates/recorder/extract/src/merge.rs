@@ -6,7 +6,7 @@
 //! the clock was set back within a piece.
 //!
 //! Memory is that of the runs with packets left. Beyond the most that is allowed the earliest
-//! packets leave, though earlier ones may come; whoever writes them counts those.
+//! packets leave, though earlier ones may come; the output that writes them counts those.
 
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -41,7 +41,7 @@ impl NamesMet {
         put(&mut self.recordings, other.recordings.iter());
     }
 
-    /// The same with the interfaces that heads name: segments that nobody had to open are not met.
+    /// The same with the interfaces that heads name: segments that were not opened are not met.
     pub(crate) fn with_heads(mut self, completeness: &Completeness) -> Self {
         let names = completeness.recorded.iter().flat_map(|stretch| &stretch.interfaces);
         put(&mut self.interfaces, names);

@@ -164,7 +164,7 @@ enum Form<'a> {
 
 /// What an extract with other addresses says of itself: its query may name some.
 const ANONYMISED: &str = "addresses are not those of the wire";
-/// Options of an interface that tell nobody's address.
+/// Options of an interface that hold no address.
 const HARMLESS: [u16; 3] =
     [OptionCode::INTERFACE_NAME, OptionCode::INTERFACE_SPEED, OptionCode::INTERFACE_RESOLUTION];
 
@@ -245,7 +245,7 @@ impl<'a> Outputs<'a> {
         Ok(outputs)
     }
 
-    /// Nothing that goes out may tell an address of the wire.
+    /// Nothing that goes out may hold an address of the wire.
     pub(crate) fn are_anonymous(&self) -> bool {
         self.anonymiser.is_some()
     }
@@ -258,7 +258,7 @@ impl<'a> Outputs<'a> {
     /// The output of a further session; gives its number.
     pub(crate) fn add_session(&mut self, session: &SessionStart) -> Result<usize, Error> {
         let Form::BySession(open) = &mut self.form else {
-            unreachable!("sessions are told only where each has an output")
+            unreachable!("sessions are given only where each has an output")
         };
         let mut session = session.clone();
         if let Some(anonymiser) = &mut self.anonymiser {
@@ -429,7 +429,7 @@ impl<'a> Outputs<'a> {
     }
 
     /// Writes a name resolution or secrets block; pcap has no place for it, nor has what must not
-    /// tell an address.
+    /// hold an address.
     pub(crate) fn block(&mut self, block: &[u8]) -> Result<(), Error> {
         if self.anonymiser.is_some() {
             return Ok(());
@@ -475,7 +475,7 @@ impl<'a> Outputs<'a> {
 }
 
 /// A packet's options and a comment more; of those that it had only its direction where they may
-/// tell an address.
+/// hold an address.
 fn options_of(packet: &StoredPacket<'_>, comment: Option<&str>, is_anonymous: bool) -> Vec<u8> {
     let own = Options::new(packet.options, ByteOrder::Little);
     let mut options = Vec::new();
@@ -489,7 +489,7 @@ fn options_of(packet: &StoredPacket<'_>, comment: Option<&str>, is_anonymous: bo
 }
 
 /// The Interface Description Block for an extract: the interface's own options and real snap
-/// length. Options that must not be copied are left out, ours among them, and those that may tell
+/// length. Options that must not be copied are left out, ours among them, and those that may hold
 /// an address from what must not.
 pub(crate) fn describe(interface: &InterfaceInPiece, body: &[u8], is_anonymous: bool) -> Vec<u8> {
     let block = body.get(interface.block.clone()).unwrap_or_default();

@@ -224,7 +224,7 @@ impl<'a, 't> PacketReader<'a, 't> {
         self.outputs.flush()
     }
 
-    /// Nobody reads the outputs any more.
+    /// The reader of the outputs is gone.
     pub(crate) fn is_gone(&self) -> bool {
         self.outputs.are_gone() || self.outputs.are_full()
     }

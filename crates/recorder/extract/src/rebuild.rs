@@ -34,7 +34,7 @@ const STRETCH_BYTES: u64 = 1 << 30;
 const STRETCH_ROWS: u64 = 1 << 18;
 /// How often the indexer is waited for at once.
 const TICK: Duration = Duration::from_millis(100);
-/// Indexers in a row that somebody killed while they did the same, before the query fails.
+/// Indexers in a row that were killed while they did the same, before the query fails.
 const KILLED_MAX: u32 = 32;
 
 /// What of a part is done with.
@@ -93,7 +93,7 @@ pub(crate) fn rebuild<'a>(
 enum Flow {
     /// With the last stripe.
     Ended,
-    /// Whoever gets the stretches has enough.
+    /// The receiver of the stretches has enough.
     Stopped,
     /// The indexer died; it goes on from this stripe.
     Again(StripeId),

@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-/// Asks for the recorder of a volume; by default nobody is asked, and none runs.
+/// Asks for the recorder of a volume; by default none is asked, and none runs.
 #[derive(Clone, Default)]
 pub struct Recorder(Option<Arc<Ask>>);
 

@@ -58,7 +58,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// No session is left out, and nobody asks which packet is of which.
+    /// No session is left out, and the output needs no packet's session.
     pub(crate) fn is_everything(&self) -> bool {
         *self.query == Query::all()
             && self.sessions.is_none()

@@ -41,7 +41,7 @@ pub struct SalvageReport {
     pub absent: Vec<u8>,
     /// Places of devices, as given, that hold nothing of it.
     pub strangers: Vec<usize>,
-    /// Some superblock was left, so that heads could be told from forgeries by their key.
+    /// Some superblock was left, so that heads could be checked by their key.
     pub has_key: bool,
     /// Highest watermark that the heads name.
     pub acknowledged: StripeId,
@@ -53,7 +53,7 @@ pub struct SalvageReport {
     pub losses: Vec<Loss>,
 }
 
-/// How often a search tells how far it is.
+/// How often a search reports how far it is.
 const TOLD_EVERY: Duration = Duration::from_millis(100);
 
 impl Salvaging {
@@ -96,11 +96,11 @@ impl Salvaging {
 #[derive(Debug, Default)]
 struct Watch {
     read_bytes: AtomicU64,
-    /// Nobody waits for it any more.
+    /// No thread waits for it any more.
     is_over: AtomicBool,
 }
 
-/// A member whose reads are counted, and fail when nobody wants them.
+/// A member whose reads are counted, and fail when no caller wants them.
 #[derive(Debug)]
 struct Watched {
     inner: Box<dyn ReadAt>,

@@ -70,9 +70,9 @@ fn ip(address: &Address) -> Option<IpAddr> {
     }
 }
 
-/// The column that tells whether further rows follow.
+/// The column that says whether further rows follow.
 pub(crate) const CONTINUES: &str = "continues";
-/// The column that tells whether packets are still there: without it no row is shown.
+/// The column that says whether packets are still there: without it no row is shown.
 pub(crate) const PIECES: &str = "piece_sequences";
 
 /// What all rows of a session share.
@@ -128,7 +128,7 @@ pub(crate) enum Wanted<'a> {
     Nothing,
 }
 
-/// What wanted rows have, as far as indexes tell who has it.
+/// What wanted rows have, as far as indexes say who has it.
 fn needed_by(query: &Query, with_rare: bool) -> Needed {
     let mut needed = Needed::default();
     for required in query.required() {
@@ -285,7 +285,7 @@ pub(crate) enum Step {
         is_apart: bool,
         epoch: u32,
         /// No row of this part or of those that follow in the scan starts earlier, or, from the
-        /// newest part back, ends later, as far as directory and heads tell.
+        /// newest part back, ends later, as far as directory and heads say.
         edge: Timestamp,
         /// The same of the parts that follow, and of what is still to come of this one besides the
         /// rows that follow at once, which are in the order of their start.

@@ -1,5 +1,5 @@
 //! The sessions that match, whole: which rows may be of some is found out first where rows alone do
-//! not tell, then rows are joined, and those of sessions that go on beyond the query's times are
+//! not say, then rows are joined, and those of sessions that go on beyond the query's times are
 //! read to their end.
 
 use core::ops::{ControlFlow, RangeInclusive};

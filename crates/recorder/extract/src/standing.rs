@@ -46,7 +46,7 @@ pub struct Stretch {
     pub through: Timestamp,
     /// Interfaces were recorded; else files were read, and the times are those of their packets.
     pub is_live: bool,
-    /// Names of interfaces, as many as heads have room for.
+    /// Names of interfaces, as many as heads have space for.
     pub interfaces: Vec<String>,
     /// How many there were.
     pub interface_count: u16,
@@ -56,7 +56,7 @@ pub struct Stretch {
     pub is_cut: bool,
 }
 
-/// Why nobody can say whether packets are missing.
+/// Why it is not known whether packets are missing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Doubt {
     /// A recorder ended without a stop.
@@ -86,11 +86,11 @@ impl Doubt {
 pub struct Standing {
     /// Stretches that were recorded, oldest first.
     pub stretches: Vec<Stretch>,
-    /// Times that were asked for, and in which nobody recorded.
+    /// Times that were asked for, and in which no recorder ran.
     pub unrecorded: Times,
     /// Times that were asked for, and that the ring has overwritten, or that were erased.
     pub overwritten: Times,
-    /// Times that were asked for, and of which nobody knows whether packets are missing.
+    /// Times that were asked for, and of which it is not known whether packets are missing.
     pub doubts: Vec<(Doubt, Times)>,
 }
 
@@ -161,7 +161,7 @@ impl Said {
 struct Known {
     /// Oldest first.
     stretches: Vec<Stretch>,
-    /// Nobody recorded before the first of them.
+    /// No recorder ran before the first of them.
     is_begin: bool,
     /// A recorder began after the last of them, and has said nothing.
     silent_since: Option<Timestamp>,

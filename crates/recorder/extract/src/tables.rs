@@ -15,7 +15,7 @@ use crate::{Error, Options};
 /// First heads that are asked for at once.
 const HEADS_AT_ONCE: usize = 256;
 
-/// A piece with packets, as the head of its stripe tells.
+/// A piece with packets, as the head of its stripe says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PieceRow {
     /// Its stripe.

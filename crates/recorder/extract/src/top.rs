@@ -101,7 +101,7 @@ impl Top {
         Self { field, values, total: none, absent: none, uncounted: none, atlas: None }
     }
 
-    /// The same, with what an atlas tells about addresses.
+    /// The same, with what an atlas knows about addresses.
     #[must_use]
     pub fn with_atlas(self, atlas: Arc<Atlas>) -> Self {
         Self { atlas: Some(atlas), ..self }

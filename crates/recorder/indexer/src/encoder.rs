@@ -1,5 +1,5 @@
 //! The threads that turn rows into Parquet while the next segment fills: one while packets come,
-//! all at the end, whoever makes the rows among them.
+//! all at the end, the thread that makes the rows among them.
 //!
 //! Rows come a row group at a time, in the order of their start, as fast as the table makes them:
 //! encoding has begun long before the last row is made.
@@ -14,8 +14,8 @@ use units::Timestamp;
 
 /// Row groups that may wait to be encoded: those of the largest segment. Each has about 4 MB.
 const WAITING_MAX: usize = 64;
-/// The same at the end, when nobody is held up by waiting: memory that is used again need not be
-/// cleared by the kernel.
+/// The same at the end, when waiting holds up no other thread: memory that is used again need not
+/// be cleared by the kernel.
 const WAITING_AT_END_MAX: usize = 2;
 /// Memory of encoded row groups that is kept for the next ones.
 const SPARE_MAX: usize = 8;

@@ -1,4 +1,4 @@
-//! Workers that end, hang or lie when they are told to, for tests and simulations.
+//! Workers that end, hang or lie on command, for tests and simulations.
 
 use core::fmt;
 use core::time::Duration;
@@ -32,7 +32,7 @@ pub struct Seen {
 pub enum Fate {
     /// Ends, as one that crashed.
     Crashes,
-    /// Ends, as one that somebody killed.
+    /// Ends, as one that another process killed.
     IsKilled,
     /// Says nothing any more.
     Hangs,
@@ -67,7 +67,7 @@ impl Launch for Faulty {
         let (owner, (inner, of_worker)) = (UnixStream::from(stream), UnixStream::pair()?);
         let memories = memories.iter().cloned().map(Memory::OfThisProcess).collect();
         let thread = |name: &str| thread::Builder::new().name(name.to_owned());
-        // How it ends is told by the one between.
+        // The proxy between reports how it ends.
         thread("sessions").spawn(move || drop(serve(of_worker, memories, Vec::new())))?;
         let (answers, back) = (inner.try_clone()?, owner.try_clone()?);
         let answered = Arc::new(Answered::default());
@@ -176,7 +176,7 @@ impl Process for Mortal {
 
     fn ended(&mut self, _patience: Duration) -> Option<Ended> {
         let by_itself = self.0.take()?.join().expect("it hands frames on");
-        let how = if by_itself { "it crashed, as told" } else { "it was killed, as told" };
+        let how = if by_itself { "it crashed on command" } else { "it was killed on command" };
         Some(Ended { by_itself, how: how.to_owned(), cpu: Faulty::CPU })
     }
 }

@@ -67,7 +67,7 @@ pub trait Process: fmt::Debug + Send {
 #[derive(Clone, Debug)]
 pub struct Workers(Arc<dyn Launch>);
 
-/// What [`Workers::of_program`] was told.
+/// The argument of [`Workers::of_program`].
 static OF_PROGRAM: OnceLock<Workers> = OnceLock::new();
 
 impl Workers {
@@ -111,7 +111,7 @@ impl Eq for Workers {}
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ended {
     /// The worker itself, or what it was given, is to blame: it gave up, crashed, or broke a rule.
-    /// Otherwise somebody killed it.
+    /// Otherwise another process killed it.
     pub by_itself: bool,
     /// How, in a few words.
     pub how: String,
@@ -147,7 +147,7 @@ impl Process for Thread {
     fn kill(&mut self) {}
 
     fn ended(&mut self, patience: Duration) -> Option<Ended> {
-        // Nobody unparks who waits for a thread: it looks again and again.
+        // A thread that waits for another is not unparked: it looks again and again.
         let looks = patience.as_millis() / LOOK.as_millis();
         for _ in 0..looks {
             if self.0.as_ref().is_none_or(JoinHandle::is_finished) {

@@ -12,7 +12,7 @@ use session::{Config, Stats};
 use units::Timestamp;
 use units::number::to_u64;
 
-/// Both sides are the same program, unless somebody mixed two.
+/// Both sides are the same program, unless two versions were mixed.
 pub(crate) const VERSION: u32 = 1;
 /// Bytes in front of a frame's content.
 pub(crate) const FRAME_BYTES: usize = 8;
@@ -56,7 +56,7 @@ pub(crate) struct Begin {
     pub(crate) volume: VolumeId,
     /// Chooses the places of sessions in memory.
     pub(crate) hash_seed: u64,
-    /// How sessions are told apart; `None` makes segments without rows.
+    /// The key and the timeouts of sessions; `None` makes segments without rows.
     pub(crate) sessions: Option<Config>,
     /// In the order of their descriptors.
     pub(crate) memories: Vec<MemoryShape>,
@@ -83,7 +83,7 @@ pub(crate) struct StripeAt {
     pub(crate) run_kind: RunKind,
     pub(crate) stripe: StripeId,
     pub(crate) epoch: u32,
-    /// It comes behind later ones: its sessions are told apart by themselves.
+    /// It comes behind later ones: its sessions are made apart from those.
     pub(crate) is_late: bool,
     /// Payload is not looked at for names.
     pub(crate) without_names: bool,
@@ -154,7 +154,7 @@ pub(crate) enum Request {
     UseThreads(u32),
 }
 
-/// What gave way because the room for it was used up, in the order in which it does.
+/// What was left out because its memory was used up, in the order in which it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct GaveWay {
     /// Payloads that were not looked at for names.
@@ -200,7 +200,7 @@ pub struct Taken {
     pub row_bytes: u64,
     /// Column and offset of a block that is none, where the walk ended.
     pub malformed: Option<(u8, u32)>,
-    /// What had no room meanwhile.
+    /// What was left out meanwhile for lack of memory.
     pub gave_way: GaveWay,
 }
 

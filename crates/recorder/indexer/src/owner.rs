@@ -2,10 +2,10 @@
 //! dies.
 //!
 //! A worker may end at any instant, by its own fault, by what it was given, or killed. The owner
-//! then has every stripe that was not answered still in its memory, tells its caller which answered
-//! ones are lost with the worker ([`Event::Died`]), and starts another one after a pause. The first
-//! stripe without an answer is the *suspect*: the next worker gets it alone. A stripe that ended
-//! two workers by itself is *poison* and is never handed over again ([`Event::Poison`]).
+//! then has every stripe that was not answered still in its memory, reports to its caller which
+//! answered ones are lost with the worker ([`Event::Died`]), and starts another one after a pause.
+//! The first stripe without an answer is the *suspect*: the next worker gets it alone. A stripe
+//! that ended two workers by itself is *poison* and is never handed over again ([`Event::Poison`]).
 //!
 //! Nothing that comes back is trusted: frames are bounded and parsed, answers must be owed, counts
 //! cannot be more than was handed over, and a worker that breaks a rule, or says nothing for a
@@ -59,7 +59,7 @@ pub struct Setup {
     pub volume: VolumeId,
     /// Chooses the places of sessions in memory: a secret.
     pub hash_seed: u64,
-    /// How sessions are told apart; `None` makes segments without rows.
+    /// The key and the timeouts of sessions; `None` makes segments without rows.
     pub sessions: Option<Config>,
     /// Memories that pieces lie in.
     pub memories: Vec<Pool>,
@@ -100,7 +100,7 @@ pub struct Stripe {
     pub packets: u64,
     /// When they came.
     pub times: Times,
-    /// `CID` of the first stripe in its slot, for whoever identifies the segment by it.
+    /// `CID` of the first stripe in its slot, by which the segment is identified.
     pub slot_cid: Option<[u8; 32]>,
     /// What there is of it.
     pub pieces: Vec<Piece>,
@@ -248,7 +248,7 @@ impl Owner {
     /// # Panics
     /// Without [`Self::has_room`].
     pub fn push(&mut self, stripe: Stripe) {
-        assert!(self.has_room(), "whoever hands over looks for room");
+        assert!(self.has_room(), "the caller has checked for space");
         self.in_hand.push_back(InHand { stripe: Box::new(stripe), is_sent: false });
     }
 
@@ -532,7 +532,7 @@ impl Owner {
         Ok(Event::Taken(stripe, taken))
     }
 
-    /// The worker goes, and what it had in hand is suspected, unless it goes for want of time.
+    /// The worker goes, and what it had in hand is suspected, unless it goes because time is short.
     fn bury(&mut self, fault: &Fault, clock: &dyn Clock) -> Death {
         let Some((ended, was_ready)) = self.worker.take().map(|worker| worker.end(fault)) else {
             return self.death("is gone".to_owned(), Vec::new(), clock);
@@ -638,7 +638,7 @@ fn check(head: &SegmentHead, closing: &Closing) -> Result<(), Fault> {
     // Rows of sessions that began before count, too.
     let rows_max = closing.packets.saturating_add(ROWS_BEFORE_MAX);
     let counts = summary.packets <= closing.packets && summary.sessions <= rows_max;
-    // What has no rows is not passed over when somebody asks for its time.
+    // What has no rows is not passed over when a query asks for its time.
     let Times { min, max } = closing.times;
     let has_times = summary.time_min <= min && summary.time_max >= max;
     let has_times = has_times && (summary.packets == 0 || summary.time_min <= summary.time_max);

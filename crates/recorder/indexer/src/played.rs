@@ -2,7 +2,7 @@
 //! stage, count packets where those lie, and make segments without rows.
 //!
 //! What a worker makes of packets is tested elsewhere; here it is a part of the recorder that takes
-//! its time, dies, hangs or lies when it is told to.
+//! its time, dies, hangs or lies on command.
 
 use core::fmt;
 use core::time::Duration;
@@ -186,8 +186,8 @@ impl Own {
 
     fn meet(&mut self, fate: Fate) {
         let (by_itself, how) = match &fate {
-            Fate::Crashes => (true, "it crashed, as told"),
-            _ => (false, "it was killed, as told"),
+            Fate::Crashes => (true, "it crashed on command"),
+            _ => (false, "it was killed on command"),
         };
         let mut state = lock(&self.state);
         state.is_silent = true;
@@ -214,7 +214,7 @@ impl Own {
         for piece in &stripe.pieces {
             let memory = self.memories.get(usize::from(piece.memory));
             let held = memory.and_then(|memory| memory.shared_at(piece.buffer));
-            let held = held.ok_or(io::Error::other("a piece that nobody holds"))?;
+            let held = held.ok_or(io::Error::other("a piece that the pool does not hold"))?;
             let body = usize::try_from(piece.begin).ok().zip(usize::try_from(piece.end).ok());
             let body = body.and_then(|(begin, end)| held.get(begin..end));
             let walk = packets(body.ok_or(io::Error::other("a piece outside of its memory"))?);
@@ -225,7 +225,7 @@ impl Own {
     }
 }
 
-/// What fills the file of a segment: it can be told from all others.
+/// What fills the file of a segment: it differs from all others.
 fn file_of(closing: &Closing) -> Vec<u8> {
     let Closing { first, last, packets, .. } = closing;
     let text = format!("{first} to {last}, {packets} packets; ");

@@ -2,14 +2,14 @@
 //!
 //! A worker that ends has at most one stripe that it was working on, the first without an answer,
 //! and beside it segments that other threads of it were encoding. Whatever is suspected is tried
-//! alone with the next worker, so that the second time nobody else can be to blame.
+//! alone with the next worker, so that the second time no other stripe can be to blame.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use format::head::StripeId;
 
 /// Weights of what a stripe is suspected for: a worker that ended by itself while it had it, and
-/// one that somebody killed.
+/// one that another process killed.
 const STRIKE_OWN: u8 = 4;
 const STRIKE_KILLED: u8 = 1;
 /// From here on it is poison.

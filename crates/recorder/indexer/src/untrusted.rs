@@ -1,4 +1,4 @@
-//! Entry points for what one process tells the other, as fuzz targets and their replay call them.
+//! Entry points for what one process sends the other, as fuzz targets and their replay call them.
 
 use crate::message::{Answer, Begin, FRAME_BYTES, Request, frame_head};
 

@@ -31,7 +31,7 @@ pub struct Account {
     pub ring_freezes: u64,
     /// Stored packets that were longer than a piece can hold, and are truncated.
     pub too_long: u64,
-    /// The interface is down or was removed: what passes it is not seen, and nobody counts it.
+    /// The interface is down or was removed: what passes it is not seen, and not counted.
     pub is_away: bool,
     /// How often the interface went down.
     pub times_down: u64,

@@ -8,7 +8,7 @@ use indexer::{Closing, RunKind, Stripe, Times};
 
 use crate::read_back::{Found, ReadBack, Slot};
 
-/// Stretches that are remembered; older ones are left to whoever asks for them.
+/// Stretches that are remembered; older ones are left to the queries that need them.
 const STRETCHES_MAX: usize = 256;
 /// Segments of a stretch that could not be made, before it is left without rows for good.
 const FAILURES_MAX: u8 = 2;
@@ -81,8 +81,8 @@ impl Backlog {
         self.read.push_front(stripe);
     }
 
-    /// A segment could not be made although all of its stripes were taken. Nobody is to blame for
-    /// an indexer that was killed meanwhile.
+    /// A segment could not be made although all of its stripes were taken. No stripe is to blame
+    /// for an indexer that was killed meanwhile.
     pub(crate) fn failed(&mut self, closing: &Closing, is_to_blame: bool, is_counted: bool) {
         let Closing { first, last, epoch, packets, times, .. } = *closing;
         let failures = self.failures.entry(first).or_default();

@@ -4,7 +4,8 @@
 //! has. Those come from the packets' pool; but where the pool is empty, its columns may be with the
 //! indexer, who in turn may wait for the ring writer to place an index, or in the tasks that wait
 //! for the ring writer itself. So he waits for them only briefly, and then takes columns of a
-//! reserve that nobody else ever holds: they come back from the members, whose writes have an end.
+//! reserve that no other thread ever holds: they come back from the members, whose writes have an
+//! end.
 
 use core::time::Duration;
 
@@ -23,14 +24,14 @@ const WAITS_MAX: usize = 50;
 pub(crate) enum Urgency {
     /// The packets that hold them make up full columns soon enough.
     None,
-    /// Somebody waits for it.
+    /// A thread waits for it.
     Now,
 }
 
 /// Columns to spread packets over.
 pub(crate) struct Taken {
     pub(crate) columns: Vec<Buffer>,
-    /// They are the reserve's, which nobody may hold but the members.
+    /// They are the reserve's, which only the members may hold.
     pub(crate) are_reserve: bool,
 }
 
@@ -42,7 +43,7 @@ pub(crate) struct Columns {
     count: usize,
 }
 
-/// Columns for which nobody waits but the members: those of two stripes, and as many as members
+/// Columns that wait for the members only: those of two stripes, and as many as members
 /// that hang may keep of two more.
 pub(crate) fn count_aside(geometry: &Geometry) -> usize {
     2 * (usize::from(geometry.data_columns) + usize::from(geometry.parity_columns))

@@ -3,7 +3,7 @@
 //!
 //! Each queue sends its open column to the ring writer and says so; when all have, the ring writer
 //! makes a stripe of what there is, waits for its acknowledgement, and puts a head behind it that
-//! tells readers. So an answer reaches up to now by the one way that packets have, and what it
+//! shows readers. So an answer reaches up to now by the one way that packets have, and what it
 //! shows is durable.
 
 use core::time::Duration;
@@ -81,18 +81,18 @@ pub(crate) struct Questions {
 struct Pending {
     number: u64,
     stripe: StripeId,
-    /// That stripe is the head which tells of the packets.
+    /// That stripe is the head which lists the packets.
     is_head: bool,
 }
 
 /// What is next for a question.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// Nobody asks.
+    /// No reader asks.
     Rest,
     /// For the acknowledgement.
     Wait,
-    /// A head that tells of what was acknowledged.
+    /// A head that says what was acknowledged.
     Tell,
 }
 
@@ -117,7 +117,7 @@ impl Questions {
         self.pending = Some(Pending { number: self.heard_by_all(), stripe, is_head: false });
     }
 
-    /// The head that tells of it.
+    /// The head that says so.
     pub(crate) fn await_head(&mut self, stripe: StripeId) {
         if let Some(pending) = &mut self.pending {
             (pending.stripe, pending.is_head) = (stripe, true);
@@ -128,7 +128,7 @@ impl Questions {
         self.pending.is_some()
     }
 
-    /// Answers the question if all is durable. `is_told`: nothing is newer than what heads tell of.
+    /// Answers the question if all is durable. `is_told`: nothing is newer than what heads say.
     pub(crate) fn step(&mut self, acknowledged: StripeId, is_told: bool) -> Step {
         let Some(pending) = self.pending else { return Step::Rest };
         if acknowledged < pending.stripe {

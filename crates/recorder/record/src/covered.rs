@@ -1,9 +1,9 @@
 //! Up to when packets are accounted for: what each queue claims, and what heads say of it.
 //!
 //! A queue claims a time when all its packets up to there were sent to the ring writer, and what it
-//! lost up to there was told. Claims come with columns; while a queue has nothing to send it leaves
-//! them in the ledger, with the number of columns sent so far, and they count once that many have
-//! come. The earliest claim of all queues holds for the recording.
+//! lost up to there was reported. Claims come with columns; while a queue has nothing to send it
+//! leaves them in the ledger, with the number of columns sent so far, and they count once that many
+//! have come. The earliest claim of all queues holds for the recording.
 
 use core::ops::Range;
 

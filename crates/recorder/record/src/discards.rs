@@ -1,4 +1,4 @@
-//! Which members hear ahead of the head what is needed no more: flash, unless told otherwise.
+//! Which members get discards ahead of the head: flash, unless the user chose otherwise.
 
 use blockdev::disk::Disk;
 use units::ByteSize;
@@ -6,19 +6,19 @@ use volume::{MemberAt, Writer};
 
 use crate::storage::Storage;
 
-/// Whether disks are told ahead of the head what is needed no more.
+/// Whether the recorder discards, ahead of the head, what disks need not keep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Discard {
-    /// Those that do not turn and take it.
+    /// Disks without platters that support discards.
     #[default]
     Auto,
-    /// All that take it.
+    /// All disks that support discards.
     On,
-    /// None.
+    /// No disk.
     Off,
 }
 
-/// Has the writer tell those that are to be told; says in lines what happens.
+/// Starts discards on the members that get them; the lines say what happens on which member.
 pub(crate) fn begin(
     writer: &mut Writer,
     (members, storage): (&[MemberAt], &dyn Storage),
@@ -31,25 +31,25 @@ pub(crate) fn begin(
         writer.discard_ahead(*member, refusal.is_none());
         let path = path.display();
         let what = match refusal {
-            None => format!("is told ahead of the head, {} at a time", ByteSize(run_bytes)),
+            None => format!("gets discards ahead of the head, {} at a time", ByteSize(run_bytes)),
             Some(Refusal { is_expected: true, .. }) => continue,
-            Some(Refusal { why, .. }) => format!("is not told: {why}"),
+            Some(Refusal { why, .. }) => format!("gets no discards: {why}"),
         };
         lines.push(format!("discard: member {member} ({path}) {what}"));
     }
     lines
 }
 
-/// Whether a disk that joins a running recording is to be told.
+/// Whether a disk that joins a running recording gets discards.
 pub(crate) fn is_wanted(disk: Option<Disk>, wished: Discard, run_bytes: u64) -> bool {
     refusal(disk, wished, run_bytes).is_none()
 }
 
-/// Why a member is not told.
+/// Why a member gets no discards.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Refusal {
     why: String,
-    /// Nobody would think otherwise.
+    /// A user expects it, so no line says it.
     is_expected: bool,
 }
 

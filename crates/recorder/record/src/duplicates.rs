@@ -1,7 +1,7 @@
 //! Packets that a mirror port gives twice, found by their bytes.
 //!
 //! The same frame within a short time is taken for a copy. Frames are compared by a keyed hash of
-//! 128 bits: nobody who does not know the key can make two that are taken for one.
+//! 128 bits: without the key no sender can make two that are taken for one.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};

@@ -1,9 +1,10 @@
 //! What happens while a recording goes on, said when it happens.
 //!
-//! Each thread that learns of something puts it into one stream ([`Events`]). The thread that tells
-//! of the recording takes it out a few times a second and hands it to a [`Speaker`], which decides
-//! what is said now: each kind at most once a minute for each interface, member or input. Further
-//! ones are counted; the newest of them is said, with their number, when the minute is over.
+//! Each thread that learns of something puts it into one stream ([`Events`]). The thread that
+//! reports of the recording takes it out a few times a second and hands it to a [`Speaker`], which
+//! decides what is said now: each kind at most once a minute for each interface, member or input.
+//! Further ones are counted; the newest of them is said, with their number, when the minute is
+//! over.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,7 @@ use units::{NANOS_PER_SECOND, Timestamp};
 const WAITING_MAX: usize = 1024;
 /// Events that are kept for who asks how the recording stands.
 const RECENT: usize = 32;
-/// Kinds and subjects that are told apart; of further subjects all count as one.
+/// Kinds and subjects that are counted apart; of further subjects all count as one.
 const SUBJECTS_MAX: usize = 256;
 /// One line of a kind in this time.
 const EVERY_NS: i64 = 60 * NANOS_PER_SECOND;
@@ -57,7 +58,7 @@ pub enum EventKind {
     Promise,
     /// Traffic is near what the disks guarantee, above, or well below it again.
     Headroom,
-    /// So much happened at once that there was no room for it.
+    /// So much happened at once that it did not fit.
     TooMany,
 }
 

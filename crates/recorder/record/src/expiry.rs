@@ -2,7 +2,7 @@
 //!
 //! The ring writer declares twice a minute what is expired. Which slots hold nothing else a thread
 //! of its own finds in their heads: recording must not wait for its reads, nor for it to end, which
-//! a disk that hangs may put off for good. Erasing gives way to recording. In the end it is given a
+//! a disk that hangs may put off for good. Recording comes before erasing. In the end it is given a
 //! few seconds; what is left the next recording goes on with, or `erase`.
 
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl Withheld {
 /// What the ring writer knows of the age of packets.
 pub(crate) struct Expiry {
     retention: Retention,
-    /// Somebody said so.
+    /// The user stated it.
     is_clock_right: bool,
     /// The first reason why packets did not expire by the clock.
     pub(crate) doubt: Option<ClockDoubt>,
@@ -245,7 +245,7 @@ impl Seeker {
                 }
             }
         };
-        // It ends with the channel, and nobody waits for it: a disk that hangs holds it up.
+        // It ends with the channel, and no thread waits for it: a disk that hangs holds it up.
         stage::spawn("expiry", body)?;
         Ok(Self { ask, answers })
     }

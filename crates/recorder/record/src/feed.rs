@@ -14,7 +14,7 @@ use crate::progress::keep_notes;
 
 /// How long a source may wait for packets, at most.
 const WAIT: Duration = Duration::from_millis(50);
-/// How often counters are read and progress is told.
+/// How often counters are read and progress is reported.
 const LOOK_NS: i64 = 200_000_000;
 /// Longest that a packet waits in a block of a kernel ring that is not full, as far as anybody can
 /// say: longer than the blocks' timeout.
@@ -29,7 +29,7 @@ pub(crate) type Looking<'l> = &'l mut dyn FnMut() -> ControlFlow<()>;
 /// Feeds one intake.
 pub(crate) struct Feed<'a> {
     pub(crate) intake: Intake<'a>,
-    /// What the sources had to tell, and where they broke off.
+    /// Notes of the sources, and where they broke off.
     pub(crate) notes: Vec<String>,
     pub(crate) broken_off: Vec<String>,
     clock: &'a dyn Clock,
@@ -60,7 +60,7 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// Takes sources one after the other until they end, or nobody wants more.
+    /// Takes sources one after the other until they end, or the recording ends.
     pub(crate) fn all(
         &mut self,
         sources: Vec<Box<dyn Source>>,
@@ -88,8 +88,8 @@ impl<'a> Feed<'a> {
                         latest = Some(packet.timestamp).filter(|_| is_one);
                         self.intake.packet(&packet)?;
                     }
-                    // A ring gives its packets in their order; of several nobody knows what waits
-                    // in the others.
+                    // A ring gives its packets in their order; of several it is not known what
+                    // waits in the others.
                     latest
                         .filter(|_| !is_stopped)
                         .into_iter()
@@ -139,7 +139,7 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// Reads the counters, and tells how far things are, a few times a second.
+    /// Reads the counters, and reports progress, a few times a second.
     fn look(&mut self, source: &mut dyn Source, look: Looking<'_>) -> ControlFlow<()> {
         let now = self.clock.boottime_ns();
         if now.saturating_sub(self.looked_ns) < LOOK_NS {

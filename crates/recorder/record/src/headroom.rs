@@ -9,7 +9,7 @@ const SPAN_NS: i64 = 10 * NANOS_PER_SECOND;
 /// Between two looks that are kept.
 const STEP_NS: i64 = NANOS_PER_SECOND / 2;
 /// Percent of the guaranteed rate from which on traffic is near it, and below which it is not any
-/// more; and the same for above it. They lie apart, so that traffic at a limit is told of once.
+/// more; and the same for above it. They lie apart, so that traffic at a limit is reported once.
 const NEAR: (u64, u64) = (85, 75);
 const ABOVE: (u64, u64) = (100, 95);
 

@@ -1,4 +1,4 @@
-//! The queue of sealed stripes to the indexer, and what gives way when it fills up.
+//! The queue of sealed stripes to the indexer, and what the recorder leaves out when it fills up.
 //!
 //! Recording outranks everything. A stripe that finds more than half of the queue taken is indexed
 //! without looking for names in its packets; one that finds all of it taken is left out, until
@@ -28,19 +28,19 @@ pub(crate) struct ToIndexer {
     queued: Weak<Mutex<Receiver<Queued>>>,
     waiting: Arc<AtomicUsize>,
     capacity: usize,
-    /// Whoever sends waits for room, sooner or later: there is always time.
+    /// The sender waits for space, sooner or later: there is always time.
     may_wait: bool,
 }
 
 /// The indexer's end.
 pub(crate) struct FromRing {
-    /// Locked by whoever takes.
+    /// Locked by the receiver.
     stripes: Arc<Mutex<Receiver<Queued>>>,
     waiting: Arc<AtomicUsize>,
 }
 
 /// The queue of a recording with so many columns. A link leaves the indexer half of them; a file
-/// waits for it, by the columns running out, and nothing has to give way.
+/// waits for it, by the columns running out, and nothing has to be left out.
 pub(crate) fn queue(columns: usize, may_wait: bool) -> (ToIndexer, FromRing) {
     let capacity = if may_wait { columns } else { columns / 2 };
     let (sender, receiver) = channel(capacity);
@@ -52,7 +52,7 @@ pub(crate) fn queue(columns: usize, may_wait: bool) -> (ToIndexer, FromRing) {
 }
 
 impl ToIndexer {
-    /// Hands over a stripe; false when there is no room for it, or nobody to take it.
+    /// Hands over a stripe; false when the queue is full, or has no receiver.
     pub(crate) fn send(&self, stripe: SealedStripe) -> bool {
         let waiting = self.waiting.load(Ordering::Relaxed);
         let without_names = !self.may_wait && 2 * waiting > self.capacity;
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(from.try_next().ok().map(|it| it.stripe.stripe.sub), Some(0));
         assert!(to.take_back().into_iter().map(|it| it.stripe.sub).eq(1..4));
         assert!(to.take_back().is_empty() && from.try_next().is_err());
-        assert!((4..8).all(|sub| to.send(stripe(sub))), "there is room again");
+        assert!((4..8).all(|sub| to.send(stripe(sub))), "there is space again");
         drop(from);
         assert!(to.take_back().is_empty() && !to.send(stripe(8)));
     }

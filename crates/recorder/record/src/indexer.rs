@@ -40,14 +40,14 @@ use crate::watchdog::{Wait, Waits};
 const TICK: Duration = Duration::from_millis(100);
 /// The same while segments are being encoded.
 const ENCODING_TICK: Duration = Duration::from_millis(5);
-/// Room in every part for the directory and the frame of the block.
+/// Space in every part for the directory and the frame of the block.
 const PART_BYTES_MIN: usize = 128 << 10;
-/// How often whoever waits for the ring writer looks whether the recording goes on without the
-/// index.
+/// How often a thread that waits for the ring writer looks whether the recording goes on without
+/// the index.
 const LISTEN: Duration = Duration::from_millis(100);
 /// How long the end of a recording goes on indexing what there was no time for.
 const LATE_NS: i64 = 2_000_000_000;
-/// The same where packets come from files, which nobody waits for.
+/// The same where packets come from files, which no sender waits for.
 const LATE_OF_FILES_NS: i64 = 60_000_000_000;
 /// How long the end of a recording waits for its last index before it leaves the cache without it.
 const AWAIT_NS: i64 = 5_000_000_000;
@@ -63,7 +63,7 @@ pub(crate) struct IndexerReport {
     pub(crate) index_bytes: u64,
     /// Packets whose payload was not looked at for names.
     pub(crate) unread: u64,
-    /// What had no room.
+    /// What had no space.
     pub(crate) gave_way: GaveWay,
     /// Processes that ended before their time.
     pub(crate) deaths: u64,
@@ -189,7 +189,7 @@ impl<'a> Run<'a> {
     }
 
     /// Where the recording goes on without the index, the indexer ends, and what it had in hand is
-    /// indexed later. This thread is here, so it waits for nobody: the index goes on, too.
+    /// indexed later. This thread is here, so it waits for no other thread: the index goes on, too.
     fn let_go(&mut self) {
         if !self.parts.waits.is_without_index() {
             return;
@@ -203,7 +203,7 @@ impl<'a> Run<'a> {
         self.parts.waits.index_is_back();
     }
 
-    /// Hands over what there is room for: live stripes, or else what is late, or else past.
+    /// Hands over what the queue takes: live stripes, or else what is late, or else past.
     fn hand_over(&mut self, sealed: &FromRing) -> Packets {
         while self.has_room() {
             match sealed.try_next() {
@@ -280,7 +280,7 @@ impl<'a> Run<'a> {
             return;
         }
         let shown = status_of(&self.parts.status);
-        // A member that hangs would hold up whoever reads from it. What an earlier recording left
+        // A member that hangs would hold up every reader. What an earlier recording left
         // is read by the members that were there at the beginning.
         let is_of_earlier = self.backlog.current().is_some_and(|stretch| !stretch.is_counted);
         if !shown.away.is_empty() {
@@ -641,7 +641,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Waits for room in the ring writer's queue.
+    /// Waits for space in the ring writer's queue.
     fn send(&self, task: Task) -> Result<(), Unplaced> {
         let _waiting = self.parts.waits.begin(Wait::IndexForPlace, self.parts.clock);
         let mut task = task;

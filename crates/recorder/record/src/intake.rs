@@ -289,7 +289,7 @@ impl<'a> Intake<'a> {
     fn through(&self) -> Timestamp {
         let dropping = self.states.iter().filter_map(|state| state.dropping.as_ref());
         let gaps = self.gaps.iter().chain(dropping).map(|gap| gap.from.plus_nanos(-1));
-        // Of an interface that is away the rest is told when it is back.
+        // Of an interface that is away the rest is reported when it is back.
         let away = self.states.iter().filter_map(|state| state.away_since);
         gaps.chain(away).fold(self.seen.min(self.counted_at), Timestamp::min)
     }
@@ -330,7 +330,7 @@ impl<'a> Intake<'a> {
                 self.ledger.lose(self.queue, gap.clone(), standing);
                 self.gaps.push(gap);
             }
-            // The first queue tells for all. At once, for a recorder that is killed, and the rest
+            // The first queue reports for all. At once, for a recorder that is killed, and the rest
             // when the interface is back. It may also have been down between two looks.
             let is_away = now_counted.is_away;
             let was_down = now_counted.times_down > before.times_down && !is_away;
@@ -463,7 +463,7 @@ impl<'a> Intake<'a> {
     }
 }
 
-/// What passed an interface while it was down, or not there, nobody has counted.
+/// What passed an interface while it was down, or not there, was not counted.
 fn away_gap(id: u32, since: Timestamp, now: Timestamp) -> Gap {
     let (from, to) = (since.min(now), since.max(now));
     let (cause, interface) = (GapCause::InterfaceDrops, Some(id));
@@ -501,8 +501,8 @@ fn len_bytes(parts: &PacketParts<'_>) -> usize {
     captured.next_multiple_of(4) + parts.options.len() + 4
 }
 
-/// The options of a packet, in their order, as far as there is room for them, with a comment behind
-/// them that says how many are missing; and that number.
+/// The options of a packet, in their order, as far as there is space for them, with a comment
+/// behind them that says how many are missing; and that number.
 #[cold]
 fn options_that_fit(parts: &PacketParts<'_>, room: usize) -> (Vec<u8>, u64) {
     // The text with the longest numbers, and its header.

@@ -92,7 +92,7 @@ pub struct Options {
     pub pool_bytes: Option<u64>,
     /// When a write is called slow.
     pub slow: SlowLimit,
-    /// How sessions are told apart; `None` records without an index.
+    /// The key and the timeouts of sessions; `None` records without an index.
     pub sessions: Option<session::Config>,
     /// Where index files are cached; `None` is a directory for this volume under the user's cache.
     pub index_dir: Option<PathBuf>,
@@ -112,13 +112,13 @@ pub struct Options {
     pub max_age: MaxAge,
     /// Whether what is older is erased; `None` leaves it as it is.
     pub erase: Option<bool>,
-    /// Somebody says that the clock is right, whatever the volume explains.
+    /// The user states that the clock is right, whatever the volume explains.
     pub clock_is_right: bool,
     /// Members that are given up for ever: not waited for, and strangers should they come back.
     pub without: Vec<u8>,
     /// A command that is run when a member's state changes.
     pub on_member_change: Option<String>,
-    /// Which disks are told ahead of the head what is needed no more.
+    /// Which disks get discards ahead of the head.
     pub discard: Discard,
     /// Who may ask for more while it goes on.
     pub control: Control,
@@ -234,9 +234,9 @@ pub struct Report {
     pub clock_doubt: Option<ClockDoubt>,
     /// How often the indexer ended before its time, and another one was started.
     pub indexer_deaths: u64,
-    /// Packets indexed whose payload was not looked at for names, for want of time.
+    /// Packets indexed whose payload was not looked at for names, because there was no time.
     pub unread: u64,
-    /// What the indexer had no room for.
+    /// What the indexer left out for lack of memory.
     pub gave_way: GaveWay,
     /// Columns of the pool, and most of them that were in use at once.
     pub pool_columns: (usize, usize),
@@ -346,7 +346,7 @@ pub(crate) struct Base {
     pub(crate) storage: Arc<dyn Storage>,
     /// `None`: as the options say.
     pub(crate) files: Option<Box<dyn Files + Send + Sync>>,
-    /// Where changes of members are told.
+    /// Where changes of members are reported.
     pub(crate) log: fn(&str),
     pub(crate) sources: Sources,
 }
@@ -442,8 +442,8 @@ fn reserve(columns: usize, volume: &Superblock) -> usize {
     may_hang * window.min(columns)
 }
 
-/// Memory where nobody chose any. A file can wait for the disk: more memory in between than keeps
-/// all threads busy would only cool their caches.
+/// The size of the pool where the user chose none. A file can wait for the disk: more memory in
+/// between than keeps all threads busy would only cool their caches.
 const POOL_BYTES_OF_FILES: u64 = 16 << 20;
 const POOL_BYTES: u64 = 256 << 20;
 

@@ -1,8 +1,8 @@
 //! Stripes for which the indexer had no time, handed to it when it has.
 //!
-//! They are read back from the members once they are durable, and their sessions are told apart by
+//! They are read back from the members once they are durable, and their sessions are tracked by
 //! themselves: among those of the live ones their packets would come too late. What is still
-//! waiting when its segment ends stays without rows, and is indexed by whoever asks for it.
+//! waiting when its segment ends stays without rows, and is indexed by the query that needs it.
 //!
 //! However long the indexer's thread hangs, the lists of such stripes keep within a bound: behind
 //! as many as fit, all further ones become one range, of which only the sum is known. A range is

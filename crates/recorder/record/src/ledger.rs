@@ -1,8 +1,8 @@
 //! What every queue has counted of every interface, for all threads to see. Totals of an interface
 //! are sums over its queues.
 //!
-//! Invariant: a queue enters a packet here before the ring writer hears of it, so whoever looks at
-//! what is stored first, and here afterwards, never finds more stored than taken.
+//! Invariant: a queue enters a packet here before the ring writer hears of it, so a thread that
+//! looks at what is stored first, and here afterwards, never finds more stored than taken.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,9 @@
 //! The recording job: from a source of packets to acknowledged stripes and an index of their
 //! sessions.
 //!
-//! Three threads (and one for each further queue) and two hand-overs, each bounded, and a fourth
-//! thread that encodes closed segments (ARCHITECTURE.md, A packet's walk):
+//! Three threads (and one for each further queue) and two hand-overs, each bounded; the process of
+//! the indexer makes the session rows and encodes closed segments (ARCHITECTURE.md, A packet's
+//! way):
 //!
 //! ```text
 //! source -> intake -- filled column --> ring writer -- sealed column, read only --> indexer

@@ -29,9 +29,9 @@ impl Place {
 
     fn words(self) -> &'static str {
         match self {
-            Self::Card => "in the card or its driver",
-            Self::Kernel => "for want of room in the kernel ring",
-            Self::Pool => "for want of a free column: the disks do not keep up",
+            Self::Card => "card or driver",
+            Self::Kernel => "kernel ring full",
+            Self::Pool => "pool exhausted: the disks do not keep up",
         }
     }
 }
@@ -111,7 +111,7 @@ impl Drops {
             None if count > before => {
                 self.under_way = Some((at, before, now_ns));
                 let packets = count - before;
-                let text = format!("{name} loses packets {words}: {packets} so far");
+                let text = format!("{name} loses packets ({words}): {packets} so far");
                 events.say(EventKind::DropsBegin, &subject, text);
             }
             Some((since, base, _)) if count > before => {
@@ -120,7 +120,9 @@ impl Drops {
             Some((since, base, last_ns)) if now_ns.saturating_sub(last_ns) >= CALM_NS => {
                 self.under_way = None;
                 let packets = count.saturating_sub(base);
-                let text = format!("{name} loses no more packets {words}: {packets} since {since}");
+                let text = format!(
+                    "{name} lost packets ({words}) and loses no more: {packets} since {since}"
+                );
                 events.say(EventKind::DropsEnd, &subject, text);
             }
             _ => {}
@@ -146,7 +148,7 @@ mod tests {
         let lossy = |kernel_drops| Account { kernel_drops, ..Account::default() };
         assert!(said(&mut links, 0, lossy(0)).is_empty());
         let begun = said(&mut links, 1, lossy(3));
-        let line = "eth0 loses packets for want of room in the kernel ring: 3 so far";
+        let line = "eth0 loses packets (kernel ring full): 3 so far";
         assert_eq!(begun, [(EventKind::DropsBegin, line.to_owned())]);
         assert!(
             said(&mut links, 4, lossy(10)).is_empty() && said(&mut links, 8, lossy(10)).is_empty()

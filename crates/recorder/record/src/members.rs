@@ -1,4 +1,4 @@
-//! What becomes of the members while a recording goes on, and who is told.
+//! Changes of the members while a recording goes on, and where they are reported.
 
 use core::error::Error as _;
 use core::fmt;
@@ -195,7 +195,7 @@ impl Notifier {
         }
     }
 
-    /// Tells those that are new; gives what could not be told.
+    /// Reports the new changes; gives those that could not be reported.
     pub(crate) fn tell(&mut self, changes: &Changes, events: &Events) -> Vec<String> {
         let new = changes.behind(self.told);
         self.told = changes.count();

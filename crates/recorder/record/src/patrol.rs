@@ -30,7 +30,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 const DURABLE: Duration = Duration::from_millis(10);
 /// Slots between two times that the progress is stored: 16 GiB on eight members.
 const SLOTS_A_MARK: u64 = 1024;
-/// Lines that are told of what cannot be repaired.
+/// Lines about damage that cannot be repaired.
 const LINES_MAX: usize = 100;
 /// Name of the file with the progress, and the number of its form.
 const FILE: &str = "scrub.progress";
@@ -258,7 +258,7 @@ mod tests {
         }
     }
 
-    /// The ring writer has the repair and says nothing: that is told, and the end is heard.
+    /// The ring writer has the repair and does not answer: that is reported, and the thread ends.
     #[test]
     fn a_ring_writer_that_does_not_answer_the_scrub_is_named() {
         let options = Options::new("nowhere".into(), Input::Files(Vec::new()));

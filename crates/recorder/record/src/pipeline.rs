@@ -398,7 +398,7 @@ fn spawn_ring<'scope>(
     scope.spawn("ring", body).map_err(Error::Thread)
 }
 
-/// Columns for the parts of an index, which wait for nobody but the members, and memory for two
+/// Columns for the parts of an index, which wait for the members only, and memory for two
 /// stripes that are read back.
 fn index_pools(geometry: &Geometry) -> Result<(Pool, Pool), Error> {
     let piece_bytes = usize::try_from(geometry.piece_bytes).expect("at most 2 MiB");

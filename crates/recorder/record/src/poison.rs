@@ -1,4 +1,4 @@
-//! Stripes that ended the indexer twice: told, and kept for whoever looks for the fault.
+//! Stripes that ended the indexer twice: reported, and kept to find the fault.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use indexer::Stripe;
 const COPIES_MAX: usize = 16;
 /// Stripes that are not counted twice.
 const KNOWN_MAX: usize = 65_536;
-/// Stripes that are told of one by one.
+/// Stripes that are reported one by one.
 const TOLD_MAX: usize = 16;
 const PREFIX: &str = "poison-";
 

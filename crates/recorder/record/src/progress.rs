@@ -1,4 +1,4 @@
-//! How far a recording is, told a few times a second.
+//! How far a recording is, reported a few times a second.
 
 use core::ops::ControlFlow;
 
@@ -16,13 +16,13 @@ use crate::ring::{SharedStatus, status_of};
 use crate::steps::ClockSteps;
 use crate::watch::{Disks, Watching};
 
-/// What a recording is told to, and who may end it.
+/// The callback that takes the progress of a recording, and may end it.
 pub(crate) type Progressing<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
 
 /// Lines for the report that are kept: a recording may go on for years.
 const NOTES_MAX: usize = 1000;
 
-/// Puts together what is told.
+/// Puts the progress together.
 pub(crate) struct ProgressReporter<'a> {
     pub(crate) progress: Progressing<'a>,
     pub(crate) status: &'a SharedStatus,
@@ -32,7 +32,7 @@ pub(crate) struct ProgressReporter<'a> {
     pub(crate) start_ns: i64,
     pub(crate) reach: Option<ReachBack>,
     pub(crate) slots: u64,
-    /// What was to be told besides.
+    /// Events that are to be reported besides.
     pub(crate) notes: Vec<String>,
     pub(crate) notifier: Notifier,
     /// What happened, and what of it is said now.

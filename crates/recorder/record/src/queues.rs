@@ -23,7 +23,7 @@ use crate::ring::Task;
 use crate::selection::Selection;
 use crate::watchdog::Waits;
 
-/// More queues than this nobody needs; the kernel's groups end at 256.
+/// No recorder needs more queues than this; the kernel's groups end at 256.
 const QUEUES_MAX: usize = 64;
 
 /// How many queues take the packets of each interface.
@@ -61,7 +61,7 @@ pub(crate) struct Sources {
     pub(crate) setup: Vec<String>,
 }
 
-/// What the queues had to tell, and where their sources broke off.
+/// Notes of the queues, and where their sources broke off.
 #[derive(Default)]
 pub(crate) struct Fed {
     /// Then the ring writer says why.
@@ -181,7 +181,7 @@ fn cpu_of(queue: usize, cpus: &[usize]) -> Option<usize> {
 /// A thread that may not stay where it was wanted works all the same.
 fn pin(cpu: Option<usize>, notes: &mut Vec<String>) {
     if let Some(Err(error)) = cpu.map(host::pin_thread) {
-        notes.push(format!("a queue stays on no processor: {error}"));
+        notes.push(format!("cannot pin the thread of a queue to its processor: {error}"));
     }
 }
 

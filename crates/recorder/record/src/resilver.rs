@@ -25,7 +25,7 @@ use crate::way::{Ended, Way};
 
 /// How often a member is looked for that has become stale meanwhile.
 const LOOK: Duration = Duration::from_millis(200);
-/// How long to give way at once.
+/// How long to wait for the recording at once.
 const GIVE_WAY: Duration = Duration::from_millis(10);
 /// How often the superblocks hear how far the work is: it costs a few flushes on every member.
 const CURSOR_NS: i64 = 30_000_000_000;
@@ -212,7 +212,7 @@ mod tests {
     use crate::storage::Paths;
     use crate::watch::Watches;
 
-    /// What the ring writer was given never becomes durable: that is told, and the end is heard.
+    /// What the ring writer was given never becomes durable: that is reported, and the thread ends.
     #[test]
     fn a_ring_writer_that_does_not_get_on_is_named_and_so_is_a_queue_without_room() {
         let options = Options::new("nowhere".into(), Input::Files(Vec::new()));

@@ -51,7 +51,7 @@ pub(crate) enum Task {
     /// Rows of a member that it lacks. `answer` hears the number of the write, or why there is
     /// none.
     Repair { repair: Repair, answer: Sender<Result<u64, volume::Error>> },
-    /// A member lacks nothing from `clean_from` on; `done` tells bytes written and pieces lost when
+    /// A member lacks nothing from `clean_from` on; `done` has bytes written and pieces lost when
     /// nothing is left to do.
     Cleaned { seat: Seat, clean_from: u64, done: Option<(u64, usize)> },
     /// An absent member is there again.
@@ -321,7 +321,7 @@ impl RingWriter<'_> {
         }
     }
 
-    /// Somebody waits for what is under way.
+    /// A caller waits for what is under way.
     fn answer(&mut self) -> Result<(), volume::Error> {
         if !self.questions.is_pending() {
             return Ok(());
@@ -444,7 +444,7 @@ impl RingWriter<'_> {
         Ok(SealedStripe { stripe, slot_cid, columns, starts, len, packets, times })
     }
 
-    /// What is too old when it is stored nobody sees: that is said.
+    /// Packets that are too old when they are stored are never given out: a note says so.
     fn note_age(&self, times: Range<Timestamp>) {
         let through = self.writer.superblock().expired_at(self.clock.realtime());
         if times.start <= through {
@@ -559,7 +559,7 @@ impl RingWriter<'_> {
         status.has_let_go = has_let_go;
     }
 
-    /// A member that was expelled is told of, and a spare is looked for.
+    /// A member that was expelled is reported, and a spare is looked for.
     fn see_to_members(&mut self) {
         while let Some(gone) = self.writer.expelled().get(self.expelled) {
             let (member, reason) = (gone.member, gone.reason.to_string());
@@ -656,7 +656,7 @@ impl RingWriter<'_> {
         done: Option<(u64, usize)>,
     ) -> Result<(), volume::Error> {
         match self.writer.set_clean_from(seat, clean_from, self.clock) {
-            // Whoever has the place now is looked after in the new epoch.
+            // The member that has the place now is looked after in the new epoch.
             Err(volume::Error::MembersChanged { .. }) => return Ok(()),
             result => result?,
         }
@@ -719,7 +719,7 @@ fn spread(columns: Vec<FilledColumn>, mut others: Vec<Buffer>) -> Vec<FilledColu
         return columns.into_iter().chain(empty).collect();
     };
     let mut spread: Vec<_> = others.into_iter().zip(builders).map(column_of).collect();
-    // Gaps are told in the statistics of an interface, so a column needs one to hold them.
+    // Gaps are stored in the statistics of an interface, so a column needs one to hold them.
     let holders = spread.iter_mut().filter(|column| !column.builder.interfaces().is_empty());
     for (holder, source) in holders.zip(columns) {
         holder.gaps = source.gaps;
@@ -737,7 +737,7 @@ pub(crate) fn fill_with_block(column: &mut Buffer, block: &[u8], rows: u16) -> u
     column.get_mut(HEAD_BYTES..end).expect("parts are cut to fit").copy_from_slice(block);
     let needed = (end + format::local::LOCAL_FRAME_BYTES).next_multiple_of(HEAD_BYTES);
     let rows_end = needed.max(HEAD_BYTES * (1 + usize::from(rows)));
-    format::local::fill_with_padding(column.get_mut(end..rows_end).expect("parts leave room"));
+    format::local::fill_with_padding(column.get_mut(end..rows_end).expect("parts leave space"));
     u16::try_from(rows_end / HEAD_BYTES - 1).expect("a piece has at most 511 body rows")
 }
 

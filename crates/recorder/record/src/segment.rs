@@ -36,7 +36,7 @@ pub(crate) struct SegmentLimits {
 impl SegmentLimits {
     /// A segment ends at 1 GiB, but not before 60 s; at 1/16 of the ring (at least 16 slots, so
     /// that the slot which its index may leave half empty stays small against it), after an
-    /// hour, or when its rows fill 256 MiB.
+    /// hour, or when it has 512 Ki rows, or rows of 256 MiB.
     pub(crate) fn for_ring(slots: u64, piece_bytes: u32) -> Self {
         let piece = u64::from(piece_bytes);
         Self {
@@ -140,7 +140,7 @@ impl OpenSegment {
             || self.left_out.len() >= LEFT_OUT_MAX
     }
 
-    /// What the indexer is told of its end; `missed` are the packets of stripes that were never
+    /// What the indexer gets at its end; `missed` are the packets of stripes that were never
     /// handed over.
     pub(crate) fn closing(&mut self, (run_kind, rest): (RunKind, Rest), missed: Left) -> Closing {
         self.times.add(missed.times);

@@ -43,7 +43,7 @@ impl Selection {
         })
     }
 
-    /// What is left out, for whoever reads the packets; `None` where nothing is.
+    /// What is left out, for readers of the packets; `None` where nothing is.
     pub(crate) fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }

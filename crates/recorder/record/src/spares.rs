@@ -80,7 +80,7 @@ impl Working {
             return;
         }
         let count = lock();
-        // Whether it has come to that or not, nobody waits longer.
+        // Whether it has come to that or not, no thread waits longer.
         drop(changed.wait_timeout_while(count, limit, |count| *count > 0));
     }
 }

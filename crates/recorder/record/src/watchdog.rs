@@ -195,7 +195,7 @@ impl Waits {
         self.shared.is_without_index.load(Ordering::Relaxed)
     }
 
-    /// The thread of the index waits for nobody, and holds nothing any more.
+    /// The thread of the index waits for no other thread, and holds nothing any more.
     pub(crate) fn index_is_back(&self) {
         self.shared.is_without_index.store(false, Ordering::Relaxed);
     }
@@ -263,8 +263,8 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Looks until nobody holds the other end of `goes_on`: lines go to the log at once, and to the
-/// status for whoever tells of the recording.
+/// Looks until the other end of `goes_on` is gone: lines go to the log at once, and to the
+/// status for the thread that reports progress.
 pub(crate) fn run(
     waits: &Waits,
     (status, clock): (&SharedStatus, &dyn Clock),
@@ -326,7 +326,7 @@ mod tests {
             let at = |seconds: i64| 7_000_000_000 + seconds * 1_000_000_000;
             assert!(waits.look(at(-5)).is_empty());
             let waiting = waits.begin_by_look(wait);
-            assert!(waits.long(at(limit)).is_empty(), "nobody has looked since it began");
+            assert!(waits.long(at(limit)).is_empty(), "there was no look since it began");
             assert!(waits.look(at(0)).is_empty() && waits.look(at(limit - 1)).is_empty());
             assert_eq!(waits.look(at(limit)), [said]);
             assert_eq!(waits.long(at(limit)), [said]);

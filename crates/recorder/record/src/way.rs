@@ -20,7 +20,7 @@ impl Way {
     }
 
     pub(crate) fn send(&self, task: Task) -> Result<(), Ended> {
-        // Whoever closes it need not wait until there is room.
+        // The thread that closes it need not wait until there is space.
         let way = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         way.and_then(|tasks| tasks.send(task).ok()).ok_or(Ended)
     }

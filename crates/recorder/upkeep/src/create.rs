@@ -3,7 +3,7 @@
 //! Everything that can be refused is refused before the first byte is written: a target in use by
 //! this system or another process, read-only or too small, and one that holds a volume or another
 //! program's data. `force` allows only the last two, and the report names what it destroyed. A file
-//! whose content nobody recognises is never replaced.
+//! whose content is not recognised is never replaced.
 
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -91,7 +91,7 @@ pub struct Created {
     pub superblock: Superblock,
     /// Its members by number, but for those that are missing, and its spares.
     pub members: Vec<CreatedMember>,
-    /// Nobody chose zones, and a member is a rotating disk.
+    /// The user chose no zones, and a member is a rotating disk.
     pub zones_by_disk: bool,
 }
 
@@ -348,7 +348,7 @@ fn clear_ends(device: &mut dyn Device) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a target holds that somebody may want to keep.
+/// What a target holds that the user may want to keep.
 enum Content {
     Volume,
     Foreign(signature::Signature),

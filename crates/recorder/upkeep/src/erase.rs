@@ -1,4 +1,4 @@
-//! Erasing what is older than the maximum age, on a volume that nobody records into.
+//! Erasing what is older than the maximum age, on a volume without a running recorder.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub struct Erasing {
     pub target: Target,
     /// Packets older than this; `None` goes by the volume's own maximum age.
     pub max_age: Option<Duration>,
-    /// Somebody says that the clock is right, whatever the volume explains.
+    /// The user states that the clock is right, whatever the volume explains.
     pub clock_is_right: bool,
     /// Where index files are cached; `None` is the user's cache.
     pub index_dir: Option<PathBuf>,

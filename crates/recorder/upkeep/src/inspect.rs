@@ -1,4 +1,4 @@
-//! What a volume holds, told by its superblock, a few heads and the directories of its index.
+//! What a volume holds, by its superblock, a few heads and the directories of its index.
 //!
 //! Cost: one head for every halving of an epoch's stretch, and one segment's index for the name of
 //! each recording; the packets are not read.

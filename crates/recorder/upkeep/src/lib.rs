@@ -1,9 +1,9 @@
 //! Create, inspect, verify, scrub: what is done to a volume besides recording and reading.
 //!
-//! [`create`] refuses every target that is in use or holds anything it was not told to destroy.
-//! [`scrub`] writes only repairs, to a volume that nobody records into. [`inspect`] and [`verify`]
-//! open the volume for reading, take no lock and may run beside a recorder. Nothing here prints:
-//! reports are returned, progress is told to a closure that may break off.
+//! [`create`] refuses every target that is in use or holds anything the user did not agree to
+//! destroy. [`scrub`] writes only repairs, to a volume without a running recorder. [`inspect`] and
+//! [`verify`] open the volume for reading, take no lock and may run beside a recorder. Nothing here
+//! prints: reports are returned, progress goes to a closure that may break off.
 
 mod create;
 mod erase;

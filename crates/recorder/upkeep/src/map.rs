@@ -1,7 +1,7 @@
 //! The ring over the surface of its members: what lies where, from the first byte to the last.
 //!
 //! Where each sequence lies, and so its age, is computed; the directories of the index say where
-//! INDEX stripes begin. What only heads tell (slots left early, openings, damage) is looked up in a
+//! INDEX stripes begin. What only heads say (slots left early, openings, damage) is looked up in a
 //! sample of slots: two or three rows of each on every member.
 
 use std::path::{Path, PathBuf};

@@ -11,7 +11,7 @@ use volume::Reader;
 /// All of time.
 pub(crate) const ALWAYS: RangeInclusive<Timestamp> = Timestamp::MIN..=Timestamp::MAX;
 
-/// What the directories tell.
+/// What the directories say.
 pub(crate) struct Segments {
     /// Segments of which the ring holds something, oldest first.
     pub(crate) entries: Vec<SegmentEntry>,

@@ -1,4 +1,4 @@
-//! What a volume's redundancy is now, told by its superblocks and where its members are.
+//! A volume's redundancy now, by its superblocks and where its members are.
 
 use std::path::{Path, PathBuf};
 

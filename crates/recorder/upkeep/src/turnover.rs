@@ -1,4 +1,4 @@
-//! Changes of a volume's members while nobody records into it: a member gets back what it missed, a
+//! Changes of a volume's members while no recorder runs: a member gets back what it missed, a
 //! device takes a member's place, members are added.
 //!
 //! Each opens the volume as a recorder does, and so is refused while one runs. Whatever is broken

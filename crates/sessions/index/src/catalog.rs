@@ -162,7 +162,7 @@ impl Catalog {
 
     /// Removes the files of segments that begin behind `newest`, which the ring does not have:
     /// they were written in a future that was given up when the volume was put back to an older
-    /// image. Only whoever writes the volume knows that, and only before anything is written.
+    /// image. Only the writer of the volume knows that, and only before anything is written.
     pub fn drop_future(&mut self, newest: StripeId, files: &dyn Files) -> Result<()> {
         self.list(files)?;
         let future: Vec<StripeId> =
@@ -385,7 +385,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Segments that only a file tells of and nothing keeps: the ring has passed the next one's
+    /// Segments that only a file names and nothing keeps: the ring has passed the next one's
     /// begin.
     fn forgotten(&self) -> Vec<StripeId> {
         if self.keep_sessions.is_some() {

@@ -60,5 +60,5 @@ impl Error {
     }
 }
 
-/// Shorthand of this room.
+/// Shorthand of this crate.
 pub type Result<T> = core::result::Result<T, Error>;

@@ -1,6 +1,6 @@
 //! Names of the files in the index directory: which segment, which bytes, which stripes.
 //!
-//! The number of a stripe alone does not tell which stripe it is: a volume that was put back to an
+//! The number of a stripe alone does not say which stripe it is: a volume that was put back to an
 //! older image writes others under the same numbers. So a name also carries what the ring says of
 //! the place where the segment ends. Layout: docs/sessions.md, Index directory.
 

@@ -1,4 +1,4 @@
-//! The index directory as this room sees it: a flat folder of files.
+//! The index directory as this crate sees it: a flat folder of files.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,9 +1,9 @@
 //! What a segment's file claims, checked before the Parquet reader takes it for true.
 //!
-//! A file may come from a volume that somebody made: its checksums are right, and its footer says
-//! whatever they wished. So numbers of rows, places of columns, and sizes of pages are compared
-//! with the bytes that are there and with what the encoder writes; a row that costs few bytes in
-//! the file must not cost many in memory.
+//! A file may come from a volume that an attacker made: its checksums are right, and its footer
+//! says whatever they wished. So numbers of rows, places of columns, and sizes of pages are
+//! compared with the bytes that are there and with what the encoder writes; a row that costs few
+//! bytes in the file must not cost many in memory.
 
 use parquet::basic::{Compression, Type};
 use parquet::file::FOOTER_SIZE;

@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn claims_that_are_not_there_are_refused() {
-        // A list of 2^31 structures, one of as many as there is room for, and deep structures.
+        // A list of 2^31 structures, one of as many as there is space for, and deep structures.
         assert_eq!(read(&[0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 7, 0, 0]), None);
         assert_eq!(read(&[0x19, 0x2c, 0, 0, 0]).map(|(_, len)| len), Some(5));
         assert_eq!(read(&[0x1c; 100]), None);

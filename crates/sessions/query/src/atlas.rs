@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use maxminddb::{LookupResult, PathElement, Reader};
 use wire::Address;
 
-/// What databases tell about addresses: the first one that knows it. Names of values are those of
+/// What databases know about addresses: the first one that knows it. Names of values are those of
 /// `MaxMind`, DB-IP and `IPinfo`.
 #[derive(Default)]
 pub struct Atlas {
@@ -76,7 +76,7 @@ impl Atlas {
         self.first(address, NAME, text)
     }
 
-    /// The first value there is. What is of another type, or damaged, tells nothing.
+    /// The first value there is. What is of another type, or damaged, says nothing.
     fn first<'a, T>(
         &'a self,
         address: Address,

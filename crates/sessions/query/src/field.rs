@@ -34,7 +34,7 @@ pub enum Reading<'a> {
     Flag(bool),
 }
 
-/// A slice and what only its place in the index tells.
+/// A slice and what only its place in the index says.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row<'a> {
     pub(crate) slice: &'a SessionRow,
@@ -56,7 +56,7 @@ pub struct Field {
     pub aliases: &'static [&'static str],
     /// How its values are written.
     pub kind: Kind,
-    /// What it tells.
+    /// What it means.
     pub meaning: &'static str,
     /// The stored columns it is computed from; empty when it is a column itself.
     sources: &'static [&'static str],

@@ -10,7 +10,7 @@
 //! select in pcap-filter. Everything else is the same for both.
 //!
 //! Relative times are resolved while parsing: a query has one meaning however long its evaluation
-//! takes. The room reads no clock, no files and no names of hosts. Any text parses or gives an
+//! takes. The crate reads no clock, no files and no names of hosts. Any text parses or gives an
 //! error, in linear time and bounded stack.
 
 mod address;
@@ -99,7 +99,7 @@ impl Query {
         Ok(query)
     }
 
-    /// The same, asked with what an atlas tells about addresses.
+    /// The same, asked with what an atlas knows about addresses.
     #[must_use]
     pub fn with_atlas(self, atlas: Arc<Atlas>) -> Self {
         Self { atlas: Some(atlas), ..self }

@@ -1,4 +1,4 @@
-//! Numbers that have names. Rooms open no files, so these stand in for /etc/services and
+//! Numbers that have names. Crates open no files, so these stand in for /etc/services and
 //! /etc/protocols.
 
 /// IP protocols (IANA, Protocol Numbers) and the `EtherTypes` that sessions without IP are filed

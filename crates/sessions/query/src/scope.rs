@@ -8,7 +8,7 @@ use core::ops::Not;
 
 use crate::field::Field;
 
-/// Where a row stands among those of its session, as far as it tells.
+/// Where a row stands among those of its session, as far as it says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Part {
     /// No row comes before.
@@ -22,7 +22,7 @@ impl Part {
     pub const WHOLE: Self = Self { is_first: true, is_last: true };
 }
 
-/// Whether a condition holds for a session, as far as one row tells. `and` of two is the lesser,
+/// Whether a condition holds for a session, as far as one row says. `and` of two is the lesser,
 /// `or` the greater.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Truth {

@@ -153,7 +153,7 @@ fn flag(text: &str) -> Option<bool> {
 
 /// RFC 3339, a time in a named zone, seconds since 1970 with decimals or without, or what JSON has:
 /// nanoseconds since 1970. Other numbers are not taken: shorter ones may be dates, and of those
-/// between nobody knows the unit.
+/// between the unit is not known.
 pub(crate) fn time(text: &str) -> Option<Timestamp> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let is_whole = digits == text.len();

@@ -1,6 +1,6 @@
 //! Times of day in a named time zone.
 //!
-//! The zones are those of the IANA database as it was when the library was made; rooms open no
+//! The zones are those of the IANA database as it was when the library was made; crates open no
 //! files, so the machine's own copy is not asked.
 
 use chrono::{DateTime, MappedLocalTime, TimeZone as _};

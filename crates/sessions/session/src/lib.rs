@@ -95,7 +95,7 @@ pub struct Config {
     /// Bytes for names of live sessions, and for what it takes to find them. Less than
     /// [`app::SEARCH_BYTES_MAX`], and there are no names.
     pub names_bytes_max: usize,
-    /// Bytes for the lists of pieces that hold the packets of open rows; each session has room for
+    /// Bytes for the lists of pieces that hold the packets of open rows; each session has space for
     /// one piece, whatever this is.
     pub piece_bytes_max: usize,
 }
@@ -123,11 +123,11 @@ impl Config {
     /// Bytes of memory that a [`Table`] takes at most, as requested of the allocator, whatever the
     /// packets are; rows that it has handed out are the caller's.
     ///
-    /// What gives way: where there are too many sessions the idlest one's row is written early
-    /// ([`Stats::evicted`]); a message whose parts have no room is not put together
-    /// ([`Stats::heads_refused`]), nor is a datagram in fragments; where there is no room for more
+    /// What the limits cost: where there are too many sessions the idlest one's row is written
+    /// early ([`Stats::evicted`]); a message whose parts have no space is not put together
+    /// ([`Stats::heads_refused`]), nor is a datagram in fragments; where there is no space for more
     /// names those that are known stay and payloads are not looked at ([`Stats::names_refused`]);
-    /// where lists of pieces have no room rows are written early ([`Stats::crowded`]).
+    /// where lists of pieces have no space rows are written early ([`Stats::crowded`]).
     pub fn memory_bytes_max(&self) -> usize {
         let names = self.names_bytes_max;
         let pieces = self.piece_bounds().memory_bytes_max(self.session_count_max);

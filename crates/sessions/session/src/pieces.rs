@@ -13,7 +13,7 @@ const NIL: u32 = u32::MAX;
 /// to be written out that took many packets to grow; four may be due at a packet.
 pub(crate) const PIECE_COUNT_MAX: u16 = 1024;
 
-/// Links that are made room for, at least.
+/// Links that are made space for, at least.
 const LINKS_AT_ONCE: usize = 1024;
 
 /// Lists walked side by side by [`Pieces::warm`]: about as many as a core waits for at once.
@@ -71,8 +71,8 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// For lists of so many sessions within so many bytes. Each has room for one link, whatever the
-    /// bytes are; an eighth is for the pieces themselves.
+    /// For lists of so many sessions within so many bytes. Each has space for one link, whatever
+    /// the bytes are; an eighth is for the pieces themselves.
     pub(crate) fn new(bytes: usize, session_count: usize) -> Self {
         // Of vectors that grow by doubling, and by a fourth.
         let entered = (bytes / 8 / 2 / size_of::<PieceId>()).max(1);

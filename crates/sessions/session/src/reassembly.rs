@@ -5,8 +5,8 @@
 //! overlap is dropped, and what comes of it later too (RFC 5722); a fragment that comes twice is
 //! left out. So the order of the fragments decides nothing.
 //!
-//! Bounded: so many datagrams, bytes and parts; the oldest one gives way. The work of a fragment is
-//! a look at each datagram and a search among the parts of one.
+//! Bounded: so many datagrams, bytes and parts; the oldest one is dropped. The work of a fragment
+//! is a look at each datagram and a search among the parts of one.
 
 use units::Timestamp;
 use wire::{Address, Fragment, Part};
@@ -84,7 +84,7 @@ struct Datagram {
 }
 
 impl Datagram {
-    /// Bytes taken of the room for all.
+    /// Bytes taken of the space for all.
     fn held(&self) -> usize {
         self.len + self.parts.len() * PLACE_BYTES
     }
@@ -141,7 +141,7 @@ pub(crate) struct Reassembly {
     held: usize,
     /// Datagrams begun.
     begun: u64,
-    /// Datagrams given up, while more of them might have come, because there was no room.
+    /// Datagrams given up, while more of them might have come, because there was no space.
     pub(crate) refused: u64,
 }
 

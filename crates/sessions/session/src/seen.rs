@@ -246,7 +246,7 @@ mod tests {
         }
     }
 
-    /// A distance of sequence numbers, often about one of those that are told apart.
+    /// A distance of sequence numbers, often about one of those that are distinguished.
     fn jump() -> impl Strategy<Value = u32> {
         let about = |distance: u32| (distance.wrapping_sub(3)..distance + 3).boxed();
         prop_oneof![

@@ -10,12 +10,12 @@ pub(crate) struct SipHasher {
 
 impl SipHasher {
     pub(crate) fn new(seed: u64) -> Self {
-        // Two words that tell nothing of each other, by a hash that tells nothing of the seed.
+        // Two words that reveal nothing of each other, by a hash that reveals nothing of the seed.
         let from = Self { key: [seed, 0] };
         Self { key: [from.hash(&[0; 5], 0), from.hash(&[0; 5], 1)] }
     }
 
-    /// The next secret, which the present one cannot be told from.
+    /// The next secret, which the present one does not reveal.
     pub(crate) fn next(self) -> Self {
         Self { key: [self.hash(&[1; 5], 0), self.hash(&[1; 5], 1)] }
     }

@@ -41,7 +41,7 @@ const FIXED_BYTES: usize = 4 << 20;
 /// Packets whose sessions are looked up together, so that the cache misses of one batch overlap.
 const BATCH: usize = 32;
 
-/// What happened that rows do not tell.
+/// What happened that rows do not show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Stats {
@@ -52,9 +52,9 @@ pub struct Stats {
     /// Sessions whose row was written early because the table was full.
     pub evicted: u64,
     /// Messages, early segments and datagrams in fragments that were not kept for the names in them
-    /// because the room for such was used up.
+    /// because the space for such was used up.
     pub heads_refused: u64,
-    /// Payloads that were not looked at for names because the room for such was used up.
+    /// Payloads that were not looked at for names because the space for such was used up.
     pub names_refused: u64,
     /// Rows that were written early because lists of pieces had grown long.
     pub crowded: u64,
@@ -143,8 +143,8 @@ impl Table {
         self.push_each(packets, |_, _| {}, out);
     }
 
-    /// The same, for whoever wants to look at the decoded packets too: each is shown before it is
-    /// taken.
+    /// The same, for callers that want to look at the decoded packets too: each is shown before it
+    /// is taken.
     pub fn push_each<'a>(
         &mut self,
         packets: impl IntoIterator<Item = PacketView<'a>>,
@@ -408,7 +408,7 @@ impl Table {
         self.slots.place_anew(hashed);
     }
 
-    /// Closes the idlest session, as far as a few looks tell.
+    /// Closes the idlest session, as far as a few looks show.
     fn evict(&mut self, out: &mut Vec<SessionRow>) {
         for _ in 0..EVICTION_TRIES {
             let slot = self.wheel.earliest().expect("every live session is on the wheel");
@@ -501,7 +501,7 @@ impl Table {
         look::at_whole((hot, detail), arrival, &mut self.budget);
     }
 
-    /// What a segment tells about its connection, and the names in it.
+    /// What a segment says about its connection, and the names in it.
     fn segment(&mut self, slot: u32, arrival: &Arrival<'_>, side: Side, header: &TcpHeader) {
         let Arrival { packet, decoded, .. } = arrival;
         let hot = self.hot.get_mut(index(slot)).expect("a live slot");
@@ -556,8 +556,8 @@ fn last_row(
 }
 
 /// Bytes of the sessions' records and of what finds them, of a table that is full. Vectors have at
-/// most twice the room that they need; where more than what is reserved is needed, the room before
-/// is there while they grow.
+/// most twice the space that they need; where more than what is reserved is needed, the space
+/// before is there while they grow.
 pub(crate) fn memory_bytes_max(config: &Config) -> usize {
     let count = config.session_count_max;
     let times = if count <= RESERVED_COUNT_MAX { 1 } else { 3 };

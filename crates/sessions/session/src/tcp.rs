@@ -1,4 +1,4 @@
-//! The TCP state machine of both ends, in Zeek's states and letters, and what sequence numbers tell
+//! The TCP state machine of both ends, in Zeek's states and letters, and what sequence numbers show
 //! about loss.
 //!
 //! States and history follow `TCPSessionAdapter` and `conn/main.zeek` of Zeek. Checksums are not
@@ -21,7 +21,7 @@ pub(crate) const SYN: u8 = 2;
 pub(crate) const RST: u8 = 4;
 pub(crate) const ACK: u8 = 16;
 
-/// Bytes of a direction in which order matters to whoever reads payload.
+/// Bytes of a direction in which order matters to a reader of payload.
 const BEGINNING_LEN: u32 = 64 << 10;
 
 pub(crate) fn is_syn_ack(header: &TcpHeader) -> bool {
@@ -55,7 +55,7 @@ enum End {
 }
 
 /// Zeek's `/^\^?S[^HAFGIQ]*R/`: the originator's SYN and RST with nothing of its own between that
-/// tells more.
+/// says more.
 fn is_syn_then_reset(history: &History) -> bool {
     let letters = history.as_str();
     let Some(rest) = letters.strip_prefix('^').unwrap_or(letters).strip_prefix('S') else {

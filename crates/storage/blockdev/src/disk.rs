@@ -23,7 +23,7 @@ pub struct Disk {
 }
 
 /// The disk that a block device is, or is a partition of; `None` for anything else, and where sysfs
-/// does not tell.
+/// does not say.
 pub fn of(path: &Path) -> Result<Option<Disk>, Error> {
     let found = stat(path).map_err(|errno| Error::path("examine", path, errno))?;
     if FileType::from_raw_mode(found.st_mode) != FileType::BlockDevice {
@@ -35,7 +35,7 @@ pub fn of(path: &Path) -> Result<Option<Disk>, Error> {
     Ok(queues.into_iter().find(|queue| queue.is_dir()).and_then(|queue| read(&queue)))
 }
 
-/// A block device as sysfs describes it. What it does not tell is absent.
+/// A block device as sysfs describes it. What it does not have is absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Layer {
     /// The kernel's name: `sda`, `md0`, `nvme0n1p2`.
@@ -44,7 +44,7 @@ pub struct Layer {
     pub size_bytes: u64,
     /// As the maker calls it; of a partition, that of its disk, and so on.
     pub model: Option<String>,
-    /// What tells it from others of its model: serial number, or world wide name.
+    /// What distinguishes it from others of its model: serial number, or world wide name.
     pub serial: Option<String>,
     /// Of its firmware.
     pub firmware: Option<String>,
@@ -54,7 +54,7 @@ pub struct Layer {
     pub write_cache: Option<String>,
     /// The I/O scheduler in use.
     pub scheduler: Option<String>,
-    /// What the drive tells of itself, where [`layers_with_drives`] asked it.
+    /// What the drive reports of itself, where [`layers_with_drives`] asked it.
     pub drive: Option<Drive>,
 }
 

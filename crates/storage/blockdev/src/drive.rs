@@ -1,4 +1,4 @@
-//! What a drive tells of itself beyond its request queue: health, temperature, its link, and
+//! What a drive reports of itself beyond its request queue: health, temperature, its link, and
 //! whether it writes in shingles.
 //!
 //! Three ways: sysfs, for everybody; the SMART log of `NVMe` (NVM Express Base Specification, Get
@@ -23,8 +23,8 @@ use rustix::io::Errno;
 
 pub use figures::{Drive, Health, Link, Recording, Unread};
 
-/// What the drive of a whole disk tells: `place` is its directory in sysfs. None for what is built
-/// of other devices, or has no hardware.
+/// The report of the drive of a whole disk: `place` is its directory in sysfs. None for what is
+/// built of other devices, or has no hardware.
 pub(crate) fn of(place: &Path, node: &Path) -> Option<Drive> {
     if !place.join("device").exists() {
         return None;

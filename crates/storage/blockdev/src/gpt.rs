@@ -1,6 +1,6 @@
 //! A partition table with one partition, so that other tools do not take a member for a blank disk.
 
-#![expect(clippy::disallowed_methods, reason = "a door opens files and may sleep")]
+#![expect(clippy::disallowed_methods, reason = "a boundary crate opens files and may sleep")]
 #![expect(unsafe_code, reason = "partitions are announced by ioctls without a safe wrapper")]
 
 use core::time::Duration;
@@ -96,7 +96,7 @@ fn lay_out(disk: &mut File, sector: u32) -> Result<Partition, GptError> {
 }
 
 /// Has the kernel forget the old partitions and learn the new one. A kernel that reads no GPT, or
-/// no tables on this device, is told about it directly.
+/// no tables on this device, gets the new partition by an ioctl.
 fn announce(disk: &File, place: &Path, partition: &Partition) -> rustix::io::Result<()> {
     // SAFETY: BLKRRPART takes no argument: linux/fs.h.
     let read_again = unsafe { NoArg::<{ opcode::none(0x12, 95) }>::new() };

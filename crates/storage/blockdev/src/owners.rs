@@ -1,4 +1,4 @@
-//! What lies at a place of a file system, by `FS_IOC_GETFSMAP` (`linux/fsmap.h`): ext4 tells what
+//! What lies at a place of a file system, by `FS_IOC_GETFSMAP` (`linux/fsmap.h`): ext4 reports what
 //! is free, metadata or journal; XFS with reverse mapping also the number of the file.
 
 #![expect(unsafe_code, reason = "FS_IOC_GETFSMAP is an ioctl without a safe wrapper")]
@@ -12,7 +12,7 @@ use rustix::ioctl::{Updater, ioctl, opcode};
 /// Whose a place is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Owner {
-    /// Nobody's.
+    /// Free: it belongs to no file.
     Free,
     /// The file of this number.
     Inode(u64),
@@ -20,7 +20,7 @@ pub enum Owner {
     Journal,
     /// The file system's tables: inodes, bitmaps, descriptors, trees.
     Metadata,
-    /// The file system does not tell.
+    /// The file system does not say.
     Unknown,
 }
 
@@ -39,7 +39,7 @@ struct Mapping {
 
 const RECORDS: usize = 8;
 
-/// `struct fsmap_head` with room for some records.
+/// `struct fsmap_head` with space for some records.
 #[repr(C)]
 struct Question {
     in_flags: u32,
@@ -87,7 +87,7 @@ pub fn owner_of(mount_point: &Path, place: u64) -> Option<Owner> {
         records: [Mapping::default(); RECORDS],
     };
     // SAFETY: FS_IOC_GETFSMAP reads and writes a `struct fsmap_head` and as many records as its
-    // count says, for which `Question` has room.
+    // count says, for which `Question` has space.
     let ask = unsafe { Updater::<FS_IOC_GETFSMAP, _>::new(&mut question) };
     // SAFETY: the same.
     unsafe { ioctl(&folder, ask) }.ok()?;

@@ -45,7 +45,7 @@ pub fn disk_of(device: DeviceNumber) -> Option<Disk> {
     Some(Disk { device: disk.parse().ok()?, begin, len })
 }
 
-/// Where something is that somebody names.
+/// Where something is that the user names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TargetPlace {
     /// It, links followed.
@@ -189,7 +189,7 @@ const NO_PLACE: u32 = 0x2 | 0x4 | 0x8 | 0x200 | 0x400;
 ///
 /// # Errors
 ///
-/// The file cannot be opened, or its file system does not tell.
+/// The file cannot be opened, or its file system does not say.
 pub fn extents_of(path: &Path, most: usize) -> Result<Vec<FileExtent>, Error> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = openat(CWD, path, flags, Mode::empty());
@@ -206,7 +206,7 @@ pub fn extents_of(path: &Path, most: usize) -> Result<Vec<FileExtent>, Error> {
             extents: [Extent::default(); EXTENTS_AT_ONCE],
         };
         // SAFETY: FS_IOC_FIEMAP reads and writes a `struct fiemap` and as many extents as its count
-        // says, for which `Fiemap` has room.
+        // says, for which `Fiemap` has space.
         let ask = unsafe { Updater::<FS_IOC_FIEMAP, _>::new(&mut map) };
         // SAFETY: the same.
         let asked = unsafe { ioctl(&file, ask) };

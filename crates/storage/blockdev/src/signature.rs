@@ -106,7 +106,7 @@ pub fn probe_all<E>(
     Ok(all)
 }
 
-/// A kind without what tells its places apart.
+/// A kind without what distinguishes its places.
 fn base(kind: &str) -> &str {
     kind.split(" (").next().unwrap_or(kind)
 }

@@ -1,4 +1,4 @@
-//! How much room a file system has, and in how many pieces a file lies on it.
+//! How much space a file system has, and in how many pieces a file lies on it.
 
 #![expect(unsafe_code, reason = "FS_IOC_FIEMAP is an ioctl without a safe wrapper")]
 
@@ -10,7 +10,7 @@ use rustix::ioctl::{Updater, ioctl, opcode};
 
 use crate::Error;
 
-/// `struct fiemap` of linux/fiemap.h, without room for extents.
+/// `struct fiemap` of linux/fiemap.h, without space for extents.
 #[repr(C)]
 #[derive(Default)]
 struct Fiemap {
@@ -31,7 +31,7 @@ pub fn free_bytes(path: &Path) -> Result<u64, Error> {
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// In how many extents a file lies; `None` where the file system does not tell.
+/// In how many extents a file lies; `None` where the file system does not say.
 pub fn extents(path: &Path) -> Result<Option<u64>, Error> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let file = openat(CWD, path, flags, Mode::empty());
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "a door opens files")]
+    #[expect(clippy::disallowed_methods, reason = "a boundary crate opens files")]
     fn a_file_with_a_hole_has_an_extent_on_either_side() {
         use std::os::unix::fs::FileExt;
         let folder = tempfile::tempdir().unwrap();

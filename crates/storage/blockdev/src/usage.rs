@@ -48,7 +48,7 @@ pub enum Use {
         /// Its process.
         process: u32,
     },
-    /// Somebody has it open exclusively.
+    /// Another process has it open exclusively.
     Claimed,
 }
 

@@ -3,7 +3,7 @@
 //! The kernel writes into memory of this module until a completion says that it is done, whatever
 //! becomes of the caller. So that memory is taken out of its place while reads are in flight, and
 //! put back only when every one has arrived: after anything else, a ring that fails or a panic,
-//! nobody knows when they end, and it is leaked. Where there is no ring, threads read.
+//! it is not known when they end, and it is leaked. Where there is no ring, threads read.
 
 #![expect(
     unsafe_code,
@@ -245,7 +245,7 @@ mod tests {
         let mut parts = batch.0.into_inner().unwrap();
         let mut buffers = vec![[0xff; ROW_SIZE]; 129];
         let mut reads: Vec<Read<'_>> = buffers.iter_mut().map(|into| Read::new(0, into)).collect();
-        // More than it has room for: some are queued, and would be sent with the next.
+        // More than it has space for: some are queued, and would be sent with the next.
         let arena = parts.arena.take().unwrap();
         parts.read(&target, &mut reads, arena);
         assert!(reads.iter().all(|read| read.result.is_err()));

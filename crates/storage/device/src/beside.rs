@@ -1,5 +1,5 @@
-//! Asking many places at the same time: whoever waits for all of them waits as long as the slowest
-//! takes, and not as long as all of them together.
+//! Asking many places at the same time: a caller that waits for all of them waits as long as the
+//! slowest takes, and not as long as all of them together.
 
 use std::thread;
 

@@ -1,5 +1,5 @@
 //! A reader that is given up when too much fails: a disk that takes seconds for each row that it
-//! cannot read would hold up whoever reads it for hours.
+//! cannot read would hold up its reader for hours.
 //!
 //! Only what fails counts, as a sum over the life of the wrapper: reads that come in vain, and the
 //! time that they took. Beyond the budget every read is refused at once.
@@ -22,7 +22,7 @@ impl ReadBudget {
     /// For members of which others hold what they do not give: two minutes, and as many rows as
     /// 64 MiB have.
     pub const AMONG_OTHERS: Self = Self { reads: 16_384, time: Duration::from_mins(2) };
-    /// Where nobody else may have it: an hour, and as many rows as 4 GiB have.
+    /// Where no other thread may have it: an hour, and as many rows as 4 GiB have.
     pub const LAST_RESORT: Self = Self { reads: 1 << 20, time: Duration::from_hours(1) };
 }
 

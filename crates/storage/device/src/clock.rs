@@ -1,5 +1,5 @@
-//! The clock of latencies. Rooms take their time from `units::Clock`; a latency never leaves this
-//! door as a point in time, so it needs no argument.
+//! The clock of latencies. Crates take their time from `units::Clock`; a latency never leaves this
+//! crate as a point in time, so it needs no argument.
 
 use rustix::time::{ClockId, clock_gettime};
 

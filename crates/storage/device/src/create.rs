@@ -69,7 +69,7 @@ pub fn create_file(
     made
 }
 
-/// Removes a file if it is there, but not under somebody who is writing to it.
+/// Removes a file if it is there, but not under a process that is writing to it.
 pub fn remove_file(path: &Path) -> Result<(), Error> {
     match Target::open(path, Access::Exclusive, false) {
         Err(Error::NotFound { .. }) => Ok(()),

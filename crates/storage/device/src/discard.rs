@@ -92,7 +92,7 @@ impl Discards {
         }
     }
 
-    /// Takes what has ended; waits for one only if told to.
+    /// Takes what has ended; waits for one only if asked to.
     pub(crate) fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {
         let before = out.len();
         out.append(&mut self.refused);

@@ -94,7 +94,7 @@ impl Error {
     }
 }
 
-/// The system's words. Those of ENOSPC are of files: a disk without room for a block it always had
+/// The system's words. Those of ENOSPC are of files: a disk without space for a block it always had
 /// is none that is full.
 fn describe(errno: i32) -> String {
     let words = std::io::Error::from_raw_os_error(errno);

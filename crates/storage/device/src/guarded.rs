@@ -1,7 +1,8 @@
 //! An opened target of which every call has a deadline.
 //!
 //! A call that is overdue goes on by itself, so it has memory of its own: what is read is copied to
-//! the caller's once it is there. Whoever reads much hands its own over ([`ReadAt::read_buffer`]).
+//! the caller's once it is there. A caller that reads much hands its own over
+//! ([`ReadAt::read_buffer`]).
 
 use core::time::Duration;
 use std::path::Path;
@@ -21,7 +22,7 @@ const CLOSE: Duration = Duration::from_millis(500);
 /// Buffers that are kept for further calls.
 const KEPT_MAX: usize = 4;
 
-/// A target that nobody waits for in vain.
+/// A target whose calls end even when the disk does not answer.
 #[derive(Debug)]
 pub(crate) struct Guarded {
     /// There until this is dropped.
@@ -236,7 +237,7 @@ impl ReadAt for Guarded {
 impl Drop for Guarded {
     fn drop(&mut self) {
         let target = self.target.take();
-        // Whoever else has it closes it then.
+        // The other holder closes it then.
         self.callee.call_for(CLOSE, move || drop(target)).unwrap_or_default();
     }
 }

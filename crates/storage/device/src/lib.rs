@@ -1,9 +1,9 @@
-//! Blocks out: every byte that a volume writes to or reads from a member goes through this door.
+//! Blocks out: every byte that a volume writes to or reads from a member goes through this crate.
 //!
 //! [`open`] gives the best writer that the machine allows, [`open_read`] a reader that takes no
 //! lock and never writes. [`Modelled`] is a disk in memory, with a volatile cache, moving parts and
 //! faults, on the virtual time of a [`Timeline`]: for tests, simulation and qualification;
-//! [`Latched`], [`Faulty`], [`Metered`] and [`Watched`] wrap any device. Nobody waits longer than
+//! [`Latched`], [`Faulty`], [`Metered`] and [`Watched`] wrap any device. No call waits longer than
 //! [`PATIENCE`] for a disk that hangs. Not here: what the bytes
 //! mean, and whether a target may be overwritten (`guard`).
 //!
@@ -120,8 +120,8 @@ pub trait Device: Send + fmt::Debug {
     /// call is durable; it says nothing about writes in flight.
     fn submit_flush(&mut self, token: u64);
 
-    /// Starts telling the medium that nothing needs the content of these `len` bytes any more: it
-    /// is undefined, old or zero, until it is written again. Nobody writes there before this has
+    /// Starts a discard: nothing needs the content of these `len` bytes any more, which is
+    /// undefined, old or zero, until they are written again. No caller writes there before this has
     /// completed. It is advice: a device that takes none says so by an error, after which
     /// everything else goes on as before.
     ///
@@ -271,9 +271,9 @@ pub trait ReadAt: Send + Sync + fmt::Debug {
         }
     }
 
-    /// Begins reads that are waited for later, each as [`Self::read_at`] would do it: whoever reads
-    /// several members begins on all of them, and then waits as long as the slowest needs. A device
-    /// that cannot do so reads at once.
+    /// Begins reads that are waited for later, each as [`Self::read_at`] would do it: a caller that
+    /// reads several members begins on all of them, and then waits as long as the slowest needs. A
+    /// device that cannot do so reads at once.
     ///
     /// # Panics
     /// As [`Device::submit_write`].

@@ -1,6 +1,6 @@
 //! Opening a member with the best means that the machine allows.
 
-#![expect(clippy::disallowed_methods, reason = "a door may sleep; a lock has no event to wait for")]
+#![expect(clippy::disallowed_methods, reason = "it may sleep; a lock has no event to wait for")]
 
 use core::time::Duration;
 use std::path::Path;

@@ -1,5 +1,6 @@
-//! Calls that may hang: whoever waits for a disk that does not answer waits in the kernel, beyond
-//! any signal. So such a call is made by a helper thread, and who asked for it waits for a time.
+//! Calls that may hang: a thread that waits for a disk that does not answer waits in the kernel,
+//! beyond any signal. So such a call is made by a helper thread, and who asked for it waits for a
+//! time.
 //!
 //! A call that is overdue keeps its thread, and what it needs is its own; nothing else waits for
 //! that thread, the end of the process included (which the kernel may hold up all the same). While
@@ -26,7 +27,7 @@ const PATIENCE_AGAIN: Duration = Duration::from_secs(1);
 const PATIENCE_WRITING_BACK: Duration = Duration::from_mins(1);
 /// As [`PATIENCE`], when the process is to stop.
 const PATIENCE_AT_STOP: Duration = Duration::from_secs(1);
-/// How often somebody who waits looks whether to stop. Time is counted in these, so that a process
+/// How often a waiting thread looks whether to stop. Time is counted in these, so that a process
 /// that was suspended does not blame the disk.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a helper waits for another call.
@@ -43,7 +44,7 @@ static HELPERS: Helpers = Helpers {
     posted: Condvar::new(),
 };
 
-/// From now on nobody waits longer than a second for a disk once `is_stopping` says so: the call
+/// From now on no call waits longer than a second for a disk once `is_stopping` says so: the call
 /// ends with [`Error::Interrupted`]. To be said once; later ones change nothing.
 pub fn hear_stop(is_stopping: fn() -> bool) {
     IS_STOPPING.get_or_init(|| is_stopping);
@@ -85,7 +86,7 @@ pub(crate) struct Callee {
     overdue: Mutex<Overdue>,
 }
 
-/// Calls that nobody waits for any more.
+/// Calls that no thread waits for any more.
 #[derive(Debug, Default)]
 struct Overdue {
     count: usize,
@@ -97,7 +98,7 @@ struct Overdue {
 enum Stage<T> {
     Waiting,
     Done(T),
-    /// Nobody waits for it any more.
+    /// No thread waits for it any more.
     Left,
 }
 
@@ -223,7 +224,7 @@ impl Callee {
 }
 
 /// A call under way.
-#[must_use = "a call that nobody waits for is never found overdue"]
+#[must_use = "a call without a waiting thread is never found overdue"]
 pub(crate) struct Call<T> {
     callee: Arc<Callee>,
     stage: Arc<(Mutex<Stage<T>>, Condvar)>,
@@ -241,7 +242,7 @@ impl<T> Call<T> {
     pub(crate) fn end(self) -> Result<T, Error> {
         let (stage, done) = &*self.stage;
         let mut stage = lock(stage);
-        // What passed while somebody else was waited for counts, but for the last second: this
+        // What passed while another call was waited for counts, but for the last second: this
         // process may have been suspended then.
         let passed = Duration::from_nanos(monotonic_ns().saturating_sub(self.begun_ns));
         let mut waited = passed.min(self.patience.saturating_sub(PATIENCE_AGAIN));

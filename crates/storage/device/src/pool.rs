@@ -46,7 +46,7 @@ const AHEAD_BYTES: usize = 16 << 20;
 /// Most holders of one buffer. Half of what the counter can hold, so that threads which pass it at
 /// the same moment do not overflow it.
 const HOLDERS_MAX: u32 = u32::MAX / 2;
-/// Holders of a buffer that a [`Buffer`] has: nobody else may.
+/// Holders of a buffer that a [`Buffer`] has: no other thread may.
 const OWNED: u32 = u32::MAX;
 const _: () = assert!(HOLDERS_MAX < OWNED);
 
@@ -81,14 +81,14 @@ struct Free {
     fresh: u32,
     /// Buffers from this one on were never touched, unless they were taken.
     untouched: u32,
-    /// Nobody needs touched buffers any more.
+    /// Touched buffers are not needed any more.
     is_ending: bool,
     /// Buffers of the reserve that may be taken.
     lent: usize,
 }
 
 impl Free {
-    /// Those that whoever takes them can write to without waiting for memory.
+    /// Buffers that can be written to without waiting for memory.
     fn ready(&self) -> usize {
         self.returned.len() + usize_of(self.untouched.saturating_sub(self.fresh))
     }
@@ -126,7 +126,7 @@ impl Pool {
         Self::shared_with_reserve(count, 0, size)
     }
 
-    /// The same with a reserve of further buffers, which nobody can take before they are lent
+    /// The same with a reserve of further buffers, which cannot be taken before they are lent
     /// ([`Pool::lend`]). Until then they have no memory, unless it is huge pages.
     ///
     /// # Panics
@@ -178,8 +178,8 @@ impl Pool {
     /// The sealed file that is the memory of the buffers, for [`SharedPool::map`] in another
     /// process; `None` for a pool that is not shared. Buffer `n` begins at byte `n * buffer_size`.
     ///
-    /// Nobody who has it can write to the buffers, change the length or take the seals off. It
-    /// shows all buffers, at all times.
+    /// A process that has it cannot write to the buffers, change the length or take the seals off.
+    /// It shows all buffers, at all times.
     pub fn memory_fd(&self) -> Option<BorrowedFd<'_>> {
         self.inner.memory.memory_fd()
     }
@@ -213,7 +213,7 @@ impl Pool {
     }
 
     /// Another hold on the buffer at this place, if it is shared at this moment: for a part of this
-    /// process that was told of it in a message.
+    /// process that learned of it in a message.
     pub fn shared_at(&self, index: u32) -> Option<Shared> {
         let holders = self.inner.holders.get(usize_of(index))?;
         let more = |count| (1..HOLDERS_MAX).contains(&count).then(|| count + 1);
@@ -232,7 +232,7 @@ impl Pool {
         self.inner.returned.notify_all();
     }
 
-    /// Buffers that nobody holds at this moment.
+    /// Buffers that are free at this moment.
     pub fn free_count(&self) -> usize {
         self.inner.free_count(&self.inner.lock())
     }
@@ -340,7 +340,7 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         let holders = self.pool.holders(self.index);
-        // Nobody else can make it owned, or end that, while a count is held.
+        // No other thread can make it owned, or end that, while a count is held.
         let is_last = if holders.load(Ordering::Relaxed) == OWNED {
             holders.store(0, Ordering::Release);
             true
@@ -421,7 +421,7 @@ impl Clone for Shared {
         if !(1..HOLDERS_MAX).contains(&before) {
             // The count must not come round to 0 by clones that were forgotten.
             holders.fetch_sub(1, Ordering::Relaxed);
-            panic!("a held buffer has a count, and room for one more");
+            panic!("a held buffer has a count, and space for one more");
         }
         Self { held: Held { pool: Arc::clone(&self.held.pool), index: self.held.index } }
     }

@@ -14,7 +14,7 @@ use io_uring::{Builder, IoUring};
 /// More writes than all members of a volume have in flight: 24 times 32.
 const WORKERS_MAX: u32 = 1024;
 
-/// Rings for writing that nobody has.
+/// Rings for writing that are free.
 static RESERVE: Mutex<Reserve> = Mutex::new(Reserve { rings: Vec::new(), most: 0 });
 
 struct Reserve {

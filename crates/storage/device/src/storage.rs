@@ -84,7 +84,7 @@ impl Storage {
                 _ => own,
             };
         }
-        // "The path ... (deleted)" where it is gone: nobody else can open that file any more.
+        // "The path ... (deleted)" where it is gone: no other process can open that file any more.
         let Ok(file) = fs::read_to_string(place.join("loop/backing_file")) else { return own };
         let file = Path::new(file.strip_suffix('\n').unwrap_or(&file));
         let begin = figure(place, "loop/offset").unwrap_or(0);

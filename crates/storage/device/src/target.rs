@@ -29,7 +29,7 @@ const SERVED: [i128; 7] =
 pub(crate) enum Access {
     /// Reading, without any lock.
     Read,
-    /// Reading, while nobody writes.
+    /// Reading, while no process writes.
     Shared,
     /// Reading and writing by this process alone.
     Exclusive,
@@ -219,8 +219,8 @@ impl AsFd for Target {
 }
 
 /// Has the next reads come from the medium. After a failed flush the kernel calls the pages clean
-/// that were not written, and goes on giving them out (fsync(2)); the failure is told once, to the
-/// writer of then. A mount must not judge by what is not there.
+/// that were not written, and goes on giving them out (fsync(2)); the failure is reported once, to
+/// the writer of then. A mount must not judge by what is not there.
 fn forget_cached(fd: &OwnedFd, path: &Path) -> Result<(), Error> {
     let forgotten = rustix::fs::fdatasync(fd)
         .and_then(|()| rustix::fs::fadvise(fd, 0, None, rustix::fs::Advice::DontNeed));

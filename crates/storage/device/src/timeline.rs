@@ -1,6 +1,6 @@
 //! Virtual time, shared by the devices and the clock readers of one simulation.
 //!
-//! Time moves when somebody waits: a blocking call on a modelled device moves it to the end of that
+//! Time moves when a thread waits: a blocking call on a modelled device moves it to the end of that
 //! call, and a simulator moves it from event to event. One thread steps it; so a run of days takes
 //! as long as its events take to compute, and the same seed gives the same run.
 
@@ -97,7 +97,7 @@ impl Clock for Timeline {
     }
 }
 
-/// Whoever sleeps moves the time.
+/// A thread that sleeps moves the time.
 impl Sleep for Timeline {
     fn sleep_until(&self, until_ns: i64) {
         self.wait_until(until_ns);

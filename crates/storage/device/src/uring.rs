@@ -31,7 +31,7 @@ use crate::{Completion, Device, Error, ReadAt, Shared, assert_range, rings, to_u
 /// Submissions are handed over at once, so this bounds nothing.
 const RING_ENTRIES: u32 = 64;
 
-/// Room for the completion of everything in flight: 2 GiB of 2 MiB writes. The ring is locked
+/// Space for the completion of everything in flight: 2 GiB of 2 MiB writes. The ring is locked
 /// memory too, and 16 KiB fit into the smallest limit in use, 64 KiB.
 const COMPLETION_ENTRIES: u32 = 1024;
 

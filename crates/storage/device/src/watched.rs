@@ -17,11 +17,11 @@ use crate::{Completion, Device, Error, Shared, to_u64};
 
 /// From so many writes under way on the medium has a full load: a qualification fills with as many.
 const DEPTH_LOADED: usize = 8;
-/// Places of the surface that are told apart.
+/// Places of the surface that are distinguished.
 const CELLS: usize = 64;
-/// Slow writes that are kept until somebody reads them; of more, only the count.
+/// Slow writes that are kept until the caller reads them; of more, only the count.
 const SLOW_KEPT: usize = 64;
-/// Writes under way for which there is room from the beginning.
+/// Writes under way for which there is space from the beginning.
 const FLIGHTS: usize = 256;
 /// Shortfalls within a stretch are forgiven when the medium has borne so many pools at full load.
 const POOLS_TO_RECOVER: u64 = 4;

@@ -47,7 +47,7 @@ fn limits_are_worked_around_and_noted() {
     check_notes(&path, None);
     setrlimit(Resource::Memlock, before).unwrap();
 
-    // Room for the member's own descriptor and none for a ring.
+    // Space for the member's own descriptor and none for a ring.
     let next_descriptor = rustix::io::dup(rustix::stdio::stdin()).unwrap().as_raw_fd();
     let before = lower(Resource::Nofile, u64::try_from(next_descriptor).unwrap() + 1);
     check_notes(&path, Some("writing with 4 threads instead"));

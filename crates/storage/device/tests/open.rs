@@ -270,7 +270,7 @@ fn a_file_without_permission_is_refused() {
     assert!(child.status.success(), "{child:?}");
 }
 
-/// As after a failed flush: the cache has what the medium has not, and nobody will write it.
+/// As after a failed flush: the cache has what the medium has not, and it will not be written.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "it looks through the page cache")]
 fn who_opens_without_direct_io_reads_what_the_medium_has() {

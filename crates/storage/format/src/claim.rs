@@ -1,6 +1,6 @@
 //! The claim: who has a member open for writing, and that it still does.
 //!
-//! One row of every member, zeros while nobody has ever claimed it. Whoever opens the volume for
+//! One row of every member, zeros while it was never claimed. A program that opens the volume for
 //! writing puts its own there and renews it; another opener sees it move. Layout: docs/format.md,
 //! Claim.
 
@@ -16,7 +16,7 @@ use units::Timestamp;
 pub const CLAIM_BYTES: usize = 4096;
 /// Where it lies on every member: in the reserved range, behind the first two superblock copies.
 pub const CLAIM_OFFSET: u64 = 8192;
-/// Longest name of a host that is told.
+/// Longest name of a host that is stored.
 pub const HOST_BYTES_MAX: usize = 64;
 /// Longest interval between two renewals: who waits for a claim waits several of them.
 pub const INTERVAL_MS_MAX: u32 = 60_000;
@@ -94,7 +94,7 @@ pub struct Claim {
     pub member: u8,
     /// Identity of that member.
     pub member_uuid: [u8; 16],
-    /// It ended in order: nobody has the member any more.
+    /// It ended in order: no writer has the member any more.
     pub is_given_up: bool,
     /// A renewal follows within so many milliseconds; not 0.
     pub interval_ms: u32,
@@ -114,7 +114,7 @@ pub struct Claim {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ClaimError {
-    /// The row is empty: nobody has claimed the member since it was made.
+    /// The row is empty: no writer has claimed the member since it was made.
     #[error("it is empty")]
     Empty,
     /// It does not begin as a claim does.
@@ -212,7 +212,7 @@ impl Claim {
     }
 }
 
-/// A machine by what tells it from all others: a hash, because nobody else needs to know that.
+/// A hash of what identifies a machine: others need not know the machine itself.
 pub fn machine_of(texts: &[&str]) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new_derive_key("wirespool 2026 machine of a claim");
     for text in texts {

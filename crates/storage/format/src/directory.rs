@@ -184,7 +184,7 @@ pub fn split(
     older: &[SegmentEntry],
     part_capacity: usize,
 ) -> Vec<Vec<u8>> {
-    assert!(part_capacity >= PART_CAPACITY_MIN, "an index part has room for a header and an entry");
+    assert!(part_capacity >= PART_CAPACITY_MIN, "an index part fits a header and an entry");
     assert!(summary.is_in_range(), "a segment ends after it begins");
     let room = part_capacity / 4 * 4 - HEADER_SIZE - TRAILER_SIZE;
     let listed = (part_capacity / 2 / ENTRY_SIZE).clamp(1, DIRECTORY_MAX).min(1 + older.len());

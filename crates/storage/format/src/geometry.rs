@@ -7,7 +7,7 @@ use crate::head::HeadError;
 pub const ROW_BYTES: u32 = 4096;
 /// Smallest piece (the simulator's).
 pub const PIECE_BYTES_MIN: u32 = 16 << 10;
-/// Largest piece: the head has room for 511 row checksums.
+/// Largest piece: the head has space for 511 row checksums.
 pub const PIECE_BYTES_MAX: u32 = 2 << 20;
 /// Bytes kept at each end of a member for superblocks and keys.
 pub const RESERVED_BYTES: u64 = 2 << 20;

@@ -147,7 +147,7 @@ impl Kind {
 pub const SEQUENCE_MAX: u64 = 1 << 60;
 /// Highest number of an opening; some are left above, so that the next one can be computed.
 pub const EPOCH_MAX: u32 = u32::MAX - 16;
-/// Most packets, and bytes, that a stripe tells of as stored or lost: sums over a ring stay below
+/// Most packets, and bytes, that a stripe counts as stored or lost: sums over a ring stay below
 /// 64 bits.
 const TOTAL_MAX: u64 = 1 << 40;
 
@@ -225,7 +225,7 @@ pub struct Totals {
     /// Captured bytes of those.
     pub captured_bytes: u64,
     /// Lost in NIC or driver since the stripe before; unknown counts as 0 here, the pieces'
-    /// statistics blocks tell.
+    /// statistics blocks say.
     pub interface_drops: u64,
     /// Lost because no kernel ring block was free, since the stripe before.
     pub kernel_drops: u64,

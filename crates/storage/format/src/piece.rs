@@ -39,7 +39,7 @@ const PACKET_FIELDS_AT: usize = 8;
 const PACKET_DATA_AT: usize = 28;
 /// Statistics block with all our counters and no gaps.
 const STATISTICS_BYTES: usize = 136;
-/// Room kept for gaps in every piece.
+/// Space kept for gaps in every piece.
 const GAPS_RESERVED_BYTES: usize = PieceBuilder::GAPS_PER_PIECE * GAP_BYTES;
 const GAP_BYTES: usize = 40;
 
@@ -220,7 +220,7 @@ impl PieceBuilder {
         self.starts
     }
 
-    /// Room for the captured bytes, padded to words, and the options of one packet of `interface`
+    /// Space for the captured bytes, padded to words, and the options of one packet of `interface`
     /// in an empty column of this capacity. Options take four bytes more than they are.
     pub fn packet_room(&self, interface: &EncodedInterface) -> usize {
         let taken = ROW + interface.block.len() + reserve(1) + PACKET_FRAME_BYTES;
@@ -313,7 +313,7 @@ impl PieceBuilder {
     }
 
     /// Ends the body: a statistics block for each interface of this piece, as many of `gaps` as
-    /// there is room for (taken out of the list), and padding to `rows` rows, at least
+    /// there is space for (taken out of the list), and padding to `rows` rows, at least
     /// [`PieceBuilder::rows`]. Returns the number of body rows.
     pub fn finish(
         &mut self,
@@ -397,7 +397,7 @@ pub fn repack(
     columns: &[(&PieceBuilder, &[u8])],
     into: &mut [&mut [u8]],
 ) -> Option<Vec<PieceBuilder>> {
-    assert!(into.len() >= columns.len() && !into.is_empty(), "there is room for everything");
+    assert!(into.len() >= columns.len() && !into.is_empty(), "there is space for everything");
     let total: usize = columns.iter().map(|(builder, _)| builder.at - ROW).sum();
     let share = total.div_ceil(into.len());
     let mut builders: Vec<PieceBuilder> =
@@ -426,7 +426,7 @@ pub fn repack(
         if walk.extra_blocks().next().is_some() {
             return None;
         }
-        // Where nothing but losses is told, the interface must have its place.
+        // Where a piece has nothing but losses, the interface must have its place.
         for known in walk.interfaces() {
             let block = body.get(known.block.clone()).expect("inside the body").to_vec();
             let interface = EncodedInterface { id: known.id, block };
@@ -444,7 +444,7 @@ fn push_into(
     place: usize,
     (interface, packet): (&EncodedInterface, &PacketParts<'_>),
 ) -> bool {
-    let builder = builders.get_mut(place).expect("as much room as before");
+    let builder = builders.get_mut(place).expect("as much space as before");
     let column = into.get_mut(place).expect("as many columns as builders");
     builder.push(column, interface, packet)
 }
@@ -458,7 +458,7 @@ fn statistics_of(all: &[Statistics], interface: u32) -> Option<&Statistics> {
         .or_else(|| all.iter().find(|totals| totals.interface == interface))
 }
 
-/// Room for what [`PieceBuilder::finish`] adds behind the packets of `interfaces` interfaces.
+/// Space for what [`PieceBuilder::finish`] adds behind the packets of `interfaces` interfaces.
 fn reserve(interfaces: usize) -> usize {
     interfaces * STATISTICS_BYTES + GAPS_RESERVED_BYTES + LOCAL_FRAME_BYTES
 }

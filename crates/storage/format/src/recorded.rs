@@ -1,5 +1,5 @@
 //! What a recording had covered when a stripe was submitted: since when, and up to when, every
-//! packet is in that stripe or one before it, or is told as lost there.
+//! packet is in that stripe or one before it, or is counted as lost there.
 //!
 //! Layout: docs/format.md, Recorded. It lies in the head behind the MAC, outside of the common
 //! part, so it has no say in a stripe's identity; checksum and MAC cover it.
@@ -9,7 +9,7 @@ use units::Timestamp;
 use crate::field::{get_i64, get_u16, get_u64, put};
 use crate::head::{HEAD_BYTES, SEQUENCE_MAX, StripeId};
 
-/// Bytes of the names of interfaces, with their lengths, that a head has room for.
+/// Bytes of the names of interfaces, with their lengths, that a head has space for.
 const NAME_BYTES_MAX: usize = 312;
 /// Longest name; what is behind is cut.
 const NAME_LEN_MAX: usize = 64;
@@ -40,15 +40,15 @@ pub struct Recorded {
     pub is_live: bool,
     /// The clock was set: the stretch follows the one before without a break.
     pub goes_on: bool,
-    /// First stripe of the stretch. Stretches before it are told by the heads in front of that.
+    /// First stripe of the stretch. The heads in front of it have the stretches before it.
     pub start: StripeId,
     /// Recorded from this time on.
     pub from: Timestamp,
-    /// Packets up to this time are in this stripe or one before it, or told there as lost.
+    /// Packets up to this time are in this stripe or one before it, or counted there as lost.
     pub through: Timestamp,
     /// How many interfaces were recorded.
     pub interfaces: u16,
-    /// Names of the first of them, as many as there is room for.
+    /// Names of the first of them, as many as there is space for.
     pub names: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ impl Recorded {
             put(page, end + 1, name.as_bytes());
             end += 1 + name.len();
         }
-        let bytes = u16::try_from(end - at::NAMES).expect("as many names as there is room for");
+        let bytes = u16::try_from(end - at::NAMES).expect("as many names as there is space for");
         put(page, at::NAMES_BYTES, &bytes.to_le_bytes());
     }
 

@@ -148,7 +148,7 @@ impl History {
     /// Letters kept.
     pub const LEN_MAX: usize = 31;
 
-    /// Appends a letter, if there is room.
+    /// Appends a letter, if there is space.
     ///
     /// # Panics
     /// If it is not ASCII.
@@ -292,8 +292,8 @@ pub struct SessionRow {
     pub names: SparseNames,
     /// Interface of the first packet.
     pub interface: u32,
-    /// Names of that interface and of its recording. No column has them: whoever knows the segment
-    /// adds them, and its rows share them.
+    /// Names of that interface and of its recording. No column has them: a reader that knows the
+    /// segment adds them, and its rows share them.
     pub source: Option<Arc<SourceNames>>,
     /// Pieces that hold packets of this slice, ascending, distinct.
     pub pieces: Vec<PieceSpan>,

@@ -530,7 +530,7 @@ impl Superblock {
         past.into_iter().chain(shapes).chain(gaps).all(|sequence| sequence <= SEQUENCE_MAX)
             && epochs.into_iter().all(|epoch| epoch <= EPOCH_MAX)
             // Or a mount would take a ring that was written for one that never was, or begin one
-            // that nobody may read.
+            // that no program may read.
             && (self.prepared_epoch > 0 || !self.has_past())
             && self.generation <= GENERATION_MAX
     }

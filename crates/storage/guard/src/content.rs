@@ -1,4 +1,4 @@
-//! What lies on a device: signatures on it and its partitions, a volume, or data that nobody
+//! What lies on a device: signatures on it and its partitions, a volume, or data that no program
 //! signed.
 
 use std::path::Path;
@@ -16,13 +16,13 @@ pub const STAMP: &[u8] = b"wirespool qualify: scratch content, of no value\n";
 /// Rows that are looked at for data without a signature, besides the first and the last.
 const SAMPLES: u64 = 64;
 
-/// Everything that somebody may want to keep, the most telling first.
+/// Everything that the user may want to keep, the clearest first.
 pub(crate) fn look(path: &Path, reader: &dyn ReadAt, seed: u64) -> Result<Vec<Content>, Refusal> {
     let signed = signature::probe_all(reader.size_bytes(), |at, into| reader.read_at(at, into))?;
     let mut found: Vec<Content> =
         signed.into_iter().map(|signature| Content::Foreign(signature, None)).collect();
     for (name, node) in usage::partitions(path)? {
-        // One that the kernel shows and nobody can open has nothing that could be looked at.
+        // One that the kernel shows and that cannot be opened has nothing that could be looked at.
         let Ok(partition) = device::open_read(&node) else { continue };
         let read = |at, into: &mut [u8]| partition.read_at(at, into);
         let signed = signature::probe_all(partition.size_bytes(), read)?;
@@ -34,7 +34,7 @@ pub(crate) fn look(path: &Path, reader: &dyn ReadAt, seed: u64) -> Result<Vec<Co
     if is_volume(reader)? {
         found.push(Content::Volume);
     }
-    // Whoever agrees to the loss of what signed the content agrees to that of the content.
+    // Consent to the loss of what signed the content includes the content.
     if found.is_empty() {
         found.extend(unsigned(reader, seed)?.map(Content::Data));
     }

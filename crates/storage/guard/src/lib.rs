@@ -1,7 +1,7 @@
 //! What may be overwritten: one chain of checks before the first byte, for everything that writes
 //! to a device which is there.
 //!
-//! In this order: it is a block device, and the one that the user means; nobody has mounted it, a
+//! In this order: it is a block device, and the one that the user means; it is not mounted, a
 //! part of it or the disk it is a part of, swaps on it, has built on it, or has it open for
 //! writing; it is claimed for this process, and may be written; nothing on it or on its partitions
 //! has the signature of a program; it holds no volume; and where nothing is signed, rows here and
@@ -25,7 +25,7 @@ pub use identity::{Changed, Identity};
 /// What the user agreed to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Consent {
-    /// The name that the device must have: its serial number, or what it tells instead.
+    /// The name that the device must have: its serial number, or what it reports instead.
     pub name: Option<String>,
     /// What may be lost.
     pub overwrite: Overwrite,

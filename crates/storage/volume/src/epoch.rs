@@ -54,7 +54,7 @@ pub(crate) fn prepare(
 pub(crate) struct Beginning<'a> {
     /// Its number, as prepared.
     pub(crate) epoch: u32,
-    /// Members that are gone for good: from here on nobody has their seats.
+    /// Members that are gone for good: from here on their seats are empty.
     pub(crate) gone: &'a [u8],
     /// The first slot in which stripes may be of less than all members, or judged anew: what a
     /// member that takes no part does not know.
@@ -93,7 +93,7 @@ pub(crate) fn join(
         if gone.contains(&member) && writers.get(member).is_none() {
             return MemberEntry::vacant();
         }
-        // What every slot has been written over is missed by nobody.
+        // What every slot has been written over is missed by no member.
         let is_held = |gap: &Range<u64>| gap.end.saturating_add(slots) > last.sequence;
         let gap = Some(before.gap(member)).filter(is_held).unwrap_or_default();
         let (stale_from, clean_from) = match writers.get(member) {
@@ -118,7 +118,8 @@ pub(crate) fn join(
         members: members.collect(),
         ..superblock.successor()
     };
-    // Those that were there before come first: what a newcomer says alone, nobody would know of.
+    // Those that were there before come first: what a newcomer says alone, no other member would
+    // know.
     for comes_first in [true, false] {
         writers.store_on(
             clock,

@@ -93,7 +93,7 @@ pub enum Error {
     TooFewExtents {
         /// Zones.
         zones: u16,
-        /// Room on each member.
+        /// Space on each member.
         ring_bytes: u64,
         /// Bytes of one extent from each zone.
         cycle_bytes: u64,
@@ -115,7 +115,7 @@ pub enum Error {
     },
     /// A usable range too small for a ring.
     #[error(
-        "the usable range has room for {slots} slots of {piece_bytes} bytes; a ring has at least \
+        "the usable range has space for {slots} slots of {piece_bytes} bytes; a ring has at least \
          {slots_min}"
     )]
     UsableTooSmall {
@@ -195,7 +195,7 @@ pub enum Error {
         present: usize,
         /// How many it takes.
         needed: usize,
-        /// Data columns: with fewer members nobody can go on, whatever the operator knows.
+        /// Data columns: with fewer members no recorder can go on, whatever the operator knows.
         data_columns: u8,
         /// Numbers of those that are not here, or were absent when the others recorded last.
         missing: Vec<u8>,
@@ -284,13 +284,13 @@ pub enum Error {
     /// The writer has lost too many members before, or the volume to another writer.
     #[error("writing has stopped before")]
     Stopped,
-    /// Somebody has the volume open for writing.
+    /// Another process has the volume open for writing.
     #[error("{} has it open for writing; stop that first", of(by))]
     Claimed {
         /// Its claim.
         by: Box<Claim>,
     },
-    /// Somebody else began to open the volume for writing at the same time.
+    /// Another process began to open the volume for writing at the same time.
     #[error("{} has opened it for writing at the same time; try again", of(by))]
     ClaimedMeanwhile {
         /// Its claim.
@@ -305,7 +305,7 @@ pub enum Error {
         /// Its number.
         member: u8,
     },
-    /// Somebody else has opened the volume for writing while this process did not answer.
+    /// Another process has opened the volume for writing while this process did not answer.
     #[error(
         "{} has taken over the volume while this process had it open for writing; nothing more \
          was written; let one machine at a time have it",

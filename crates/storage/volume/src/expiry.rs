@@ -1,5 +1,5 @@
 //! Which slots hold nothing but what is expired, and taking them off the members of a volume that
-//! nobody records into.
+//! no recorder has open.
 //!
 //! Slots expire in the order of the ring: one that holds anything younger keeps those behind it.
 //! A stripe expires with its newest packet, or when it was recorded as long ago: a packet with a
@@ -54,8 +54,8 @@ pub struct Erased {
     pub is_stopped: bool,
 }
 
-/// Erases everything that is older than `age_ns` and has expired, on a volume that nobody records
-/// into; `progress` hears (bytes done, bytes in all, as far as known) and may stop it. What an
+/// Erases everything that is older than `age_ns` and has expired, on a volume that no recorder has
+/// open; `progress` gets (bytes done, bytes in all, as far as known) and may stop it. What an
 /// earlier writer left undone is done first.
 pub fn erase(
     writer: &mut Writer,

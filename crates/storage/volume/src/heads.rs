@@ -302,7 +302,8 @@ impl<'a> Heads<'a> {
 
     /// Whether a head may follow another in its slot: one epoch writes a slot, and only a VOID of a
     /// later mount may end it. Without a key it must also name the hash of the one before, which
-    /// nobody knew who sent a packet; a head that closes the slot has none of it, and does no harm.
+    /// it was not known who sent a packet; a head that closes the slot has none of it, and does no
+    /// harm.
     pub(crate) fn follows(&self, before: Option<(&StripeHead, &[u8; 32])>, head: &Head) -> bool {
         let Some((before, cid)) = before else { return true };
         let (kind, epoch) = (head.stripe.kind, head.stripe.epoch);

@@ -13,8 +13,8 @@ use crate::Error;
 const SLOTS_MIN: u64 = 16;
 /// A ring takes 995 thousandths of its member, so that a slightly smaller replacement still fits.
 const SHARE_OF_MEMBER: (u64, u64) = (995, 1000);
-/// An extent, where nobody chose: it takes half a second at 250 MB/s, so that a jump of 8 ms to the
-/// next zone costs 1.5 %.
+/// An extent, where the user chose none: it takes half a second at 250 MB/s, so that a jump of 8 ms
+/// to the next zone costs 1.5 %.
 const EXTENT_BYTES: u64 = 128 << 20;
 /// On small rings extents are smaller: the ring is cut to whole extents in every zone, and that
 /// shall cost less than a 64th of it.

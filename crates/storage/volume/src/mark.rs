@@ -27,7 +27,7 @@ pub(crate) fn reached(superblock: &Superblock) -> u64 {
     (*joined_start).max(*given_up_before).max(mark.acknowledged.sequence)
 }
 
-/// The ring ends there: the writer stopped in order, and nobody has begun to write since.
+/// The ring ends there: the writer stopped in order, and no writer has begun since.
 pub(crate) fn is_stopped(superblock: &Superblock, prepared_epoch: u32) -> bool {
     let mark = superblock.mark;
     mark.is_stopped

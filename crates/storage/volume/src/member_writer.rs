@@ -84,13 +84,13 @@ pub(crate) struct MemberWriter {
     /// What is to be done one after the other, beside the pieces.
     steps: VecDeque<Step>,
     step_under_way: Option<Kind>,
-    /// That nobody else writes here; `None` before it is claimed.
+    /// That no other process writes here; `None` before it is claimed.
     hold: Option<Hold>,
     /// A renewal is among the steps.
     is_renewing: bool,
     /// Writes of pieces that wait for it.
     held: VecDeque<HeldWrite>,
-    /// Why nothing is expected of the member any more, until somebody has heard of it.
+    /// Why nothing is expected of the member any more, until a caller has heard of it.
     failure: Option<Error>,
     /// What was read ahead, by its offset.
     ahead: BTreeMap<u64, Vec<u8>>,
@@ -99,7 +99,7 @@ pub(crate) struct MemberWriter {
     takes_discards: bool,
     /// The sequences whose slots are being discarded.
     discarding: Option<Range<u64>>,
-    /// Since when somebody waits for the end of that.
+    /// Since when a caller waits for the end of that.
     discard_awaited_ns: Option<i64>,
     discards_rest_until_ns: i64,
     flushes: u64,
@@ -151,7 +151,7 @@ impl MemberWriter {
         }
     }
 
-    /// Takes what the copies say, read again now that nobody else writes.
+    /// Takes what the copies say, read again now that no other process writes.
     pub(crate) fn reloaded(&mut self, superblock: Superblock) {
         self.superblock = superblock;
         self.issue(self.superblock.clone());
@@ -276,7 +276,7 @@ impl MemberWriter {
         let hold = self.hold.as_mut();
         let row = completion.read.as_ref().and_then(|read| read.first_chunk());
         match (kind, hold, row) {
-            // Where nothing can be read nobody else is to be seen; a write mends it, or fails.
+            // Where nothing can be read no other writer is to be seen; a write mends it, or fails.
             (Kind::CompareClaim, Some(hold), Some(row)) if completion.result.is_ok() => {
                 hold.check_claim(row)?;
             }
@@ -380,7 +380,7 @@ impl MemberWriter {
     }
 
     /// Submission time of the oldest operation under way. Discards may take their time, until
-    /// somebody waits for them.
+    /// a caller waits for them.
     pub(crate) fn oldest_ns(&self) -> Option<i64> {
         let oldest = self.under_way.front().map(|&(_, submitted_ns)| submitted_ns);
         oldest.into_iter().chain(self.discard_awaited_ns).min()
@@ -402,7 +402,7 @@ impl MemberWriter {
         }
         let token = stripe << 1 | u64::from(part);
         self.under_way.push_back((token, now_ns));
-        // After a pause of this process, say, somebody else may have the member.
+        // After a pause of this process, say, another process may have the member.
         if self.may_write(now_ns) && self.held.is_empty() {
             self.device.submit_write(token, offset, data, len);
         } else {
@@ -440,7 +440,7 @@ impl MemberWriter {
         if completion.token & READ_TOKEN != 0 {
             self.reading -= 1;
             let offset = (completion.token & !READ_TOKEN) * u64::from(ROW_BYTES);
-            // What cannot be read is asked for again, by whoever needs it.
+            // What cannot be read is asked for again, by the code that needs it.
             let read = completion.read.filter(|_| completion.result.is_ok());
             self.ahead.extend(read.map(|read| (offset, read)));
             return Ok(());
@@ -503,7 +503,7 @@ impl MemberWriter {
         len
     }
 
-    /// Somebody waits for the discard under way.
+    /// A caller waits for the discard under way.
     pub(crate) fn await_discard(&mut self, now_ns: i64) {
         self.discard_awaited_ns = self.discard_awaited_ns.or(Some(now_ns));
     }

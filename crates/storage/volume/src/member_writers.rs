@@ -83,7 +83,7 @@ impl MemberWriters {
         })
     }
 
-    /// From now on nobody waits longer for a member than for the others.
+    /// From now on the writer waits no longer for a member than for the others.
     pub(crate) fn set_patience(&mut self, patience_ns: i64) {
         self.patience_ns = patience_ns;
     }
@@ -105,8 +105,8 @@ impl MemberWriters {
         self.kept = Some(kept);
     }
 
-    /// Reads the superblocks again, now that nobody else writes; gives the members that cannot be
-    /// read.
+    /// Reads the superblocks again, now that no other process writes; gives the members that cannot
+    /// be read.
     pub(crate) fn reload(&mut self) -> Result<Vec<(u8, Error)>, Error> {
         let mut devices: Vec<_> = self.iter_mut().map(|(_, writer)| writer.device_mut()).collect();
         let loaded = superblocks::load_all(&mut devices);
@@ -148,7 +148,7 @@ impl MemberWriters {
         self.run(clock, |_| Vec::new())
     }
 
-    /// Gives the members up in order: whoever comes next need not wait.
+    /// Gives the members up in order: the next writer need not wait.
     pub(crate) fn give_up(&mut self, clock: &dyn Clock) -> Result<(), Failed> {
         if self.kept.is_none() {
             return Ok(());
@@ -229,7 +229,7 @@ impl MemberWriters {
         }
     }
 
-    /// The next member that has failed and that nobody has heard of.
+    /// The next member that has failed and that no caller has heard of.
     fn failure(&mut self) -> Result<(), Failed> {
         let failed = self.iter_mut().find_map(|(member, writer)| {
             writer.take_failure().map(|error| Failed { member: Some(member), error })
@@ -257,8 +257,8 @@ impl MemberWriters {
     /// time begins when enough of them answer again, for they do not all do so at once.
     fn stalled(&mut self, clock: &dyn Clock) -> Option<Failed> {
         let now_ns = clock.boottime_ns();
-        // Nobody looked for so long: this process was paused, or the machine was. What was under
-        // way then has not been asked for since.
+        // There was no look for so long: this process was paused, or the machine was. What was
+        // under way then has not been asked for since.
         let unlooked_ns = now_ns.saturating_sub(core::mem::replace(&mut self.looked_ns, now_ns));
         if unlooked_ns >= self.patience_ns / 2 {
             self.all_silent_ns = now_ns;
@@ -415,7 +415,7 @@ impl MemberWriters {
         self.iter().filter_map(MemberWriter::discarding)
     }
 
-    /// Somebody waits for such discards: from now on a member that does not answer is late.
+    /// A caller waits for such discards: from now on a member that does not answer is late.
     pub(crate) fn await_discards(
         &mut self,
         is_meant: impl Fn(&Range<u64>) -> bool,
@@ -515,8 +515,8 @@ impl MemberWriters {
         proved.and_then(|()| self.failure())
     }
 
-    /// Members that do not answer, while nobody does, are not waited for any longer: whoever asks
-    /// them hears it.
+    /// Members that do not answer, while none does, are not waited for any longer: the thread that
+    /// asks them hears it.
     fn read_ahead(&mut self, expected: Expected<'_>, clock: &dyn Clock) -> Result<(), Failed> {
         let Expected { places, len } = expected;
         let now_ns = clock.boottime_ns();

@@ -21,7 +21,7 @@ pub struct Membership {
     /// By member.
     fresh: Vec<bool>,
     /// Others may have gone on without knowing of the newest epoch: its JOIN was cut short, and
-    /// nothing followed it. Nobody was shown anything by it, and it proves nothing.
+    /// nothing followed it. No reader was shown anything by it, and it proves nothing.
     is_unsettled: bool,
     /// The key of the heads is known.
     has_key: bool,
@@ -49,8 +49,8 @@ pub struct Redundancy {
     pub spare_members: Option<u8>,
 }
 
-/// Who has a member's place in one epoch. What was read and computed for it holds for nobody else
-/// in that place, and not after another member came or went.
+/// Who has a member's place in one epoch. What was read and computed for it holds for no other
+/// device in that place, and not after another member came or went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seat {
     /// Number of the member.
@@ -163,7 +163,7 @@ impl Membership {
         self.numbers().filter(|&member| self.of(member).is_some())
     }
 
-    /// Whether no device belongs in the member's seat: nobody waits for it.
+    /// Whether no device belongs in the member's seat: no writer waits for it.
     pub fn is_vacant(&self, member: u8) -> bool {
         self.superblock.members.get(usize::from(member)).is_some_and(MemberEntry::is_vacant)
     }
@@ -285,7 +285,7 @@ impl Membership {
         }
     }
 
-    /// The place of a member that takes part, as long as nobody comes or goes.
+    /// The place of a member that takes part, as long as no member comes or goes.
     pub fn seat(&self, member: u8) -> Option<Seat> {
         self.of(member)?;
         let (epoch, uuid) = (self.superblock.joined_epoch, self.uuid(member)?);

@@ -63,7 +63,7 @@ pub struct Recovery {
 /// Recovers the ring on the members at hand, in any order, and opens it for writing.
 ///
 /// # Errors
-/// [`Error::Claimed`] when somebody has it open for writing; [`Error::Quorum`]; those of the
+/// [`Error::Claimed`] when another process has it open for writing; [`Error::Quorum`]; those of the
 /// devices.
 pub fn mount(
     devices: Vec<Box<dyn Device>>,

@@ -25,7 +25,7 @@ pub(crate) fn settle(
     epoch_used: impl FnOnce(&Membership) -> bool,
 ) -> Result<(), Error> {
     let is_here = |member: &u8| membership.of(*member).is_some();
-    // Nobody's word makes up for columns that there is no member for.
+    // No statement of the user makes up for columns that there is no member for.
     let data_columns = usize::from(membership.geometry().data_columns);
     if membership.present().count() < data_columns {
         return Err(refusal(membership, data_columns));
@@ -68,7 +68,7 @@ pub(crate) fn settle(
     Ok(())
 }
 
-/// The same for a reader, which judges nothing: it is content with whoever is there.
+/// The same for a reader, which judges nothing: it is content with the members that are there.
 pub(crate) fn settle_for_reading(
     membership: &mut Membership,
     epoch_used: impl Fn(&Membership) -> bool,

@@ -1,7 +1,7 @@
 //! Reading without writing: what is acknowledged, verified byte by byte and repaired in memory.
 //!
 //! A reader takes no lock and may run beside the writer. It shows nothing above the watermark it
-//! found (or was told by [`Reader::refresh`]), and nothing that the ring has passed: a slot with a
+//! found (or got by [`Reader::refresh`]), and nothing that the ring has passed: a slot with a
 //! newer sequence than asked for means overwritten, not damaged. What the member of a column cannot
 //! give is computed from the others; what they cannot give either is named, never guessed.
 
@@ -508,7 +508,7 @@ impl Reader {
         newer.any(|own| own.given_up_before > sequence)
     }
 
-    /// The slot, which was read from the member of the column, as that tells it alone; `None` when
+    /// The slot, which was read from the member of the column, as that alone has it; `None` when
     /// anything in it needs the others.
     fn slot_of_member(&self, span: Span, sequence: u64, column: u8, buffer: &[u8]) -> Option<Slot> {
         let member = self.member_of(sequence, column);
@@ -547,7 +547,7 @@ impl Reader {
         })
     }
 
-    /// Whether the other members know the acknowledged stripes of a slot as one of them tells it. A
+    /// Whether the other members know the acknowledged stripes of a slot as one of them has it. A
     /// stripe that the next one names needs no other witness, nor does one that was asked for in
     /// another column just before.
     fn is_agreed(&self, heads: &Heads<'_>, slot: &Slot, span: Span) -> bool {

@@ -220,7 +220,7 @@ impl Resilver {
             lost.extend(stripe.behind_damage.then(|| self.all_of(stripe.stripe.stripe)));
             lost.extend(self.put(stripe, bytes, image));
         }
-        // Every slot of a gap was closed: where it ends open, nobody at hand knows what follows.
+        // Every slot of a gap was closed: where it ends open, no member at hand knows what follows.
         if !view.closed {
             let sub = u16::try_from(view.stripes.len()).expect("as many as rows");
             lost.push(self.all_of(StripeId { sequence, sub }));
@@ -298,8 +298,8 @@ impl Resilvered {
     }
 }
 
-/// Makes every member whole that has a gap, on a volume that nobody records into; `progress` hears
-/// (bytes done, bytes in all) and may stop it.
+/// Makes every member whole that has a gap, on a volume without a running recorder; `progress`
+/// hears (bytes done, bytes in all) and may stop it.
 pub fn resilver(
     writer: &mut Writer,
     open_reader: &dyn Fn(&Writer) -> Result<Reader, Error>,

@@ -1,8 +1,8 @@
 //! A device that lost all its superblock copies: which member it is, and its superblock anew.
 //!
 //! Its heads carry the volume, the member and the identity of its device under the volume's key, so
-//! they say who it is and nobody else can. Whether it is up to date the others know: it is if it
-//! has what was acknowledged last. One that is not comes back stale, like one that was away.
+//! they say who it is and no other member can. Whether it is up to date the others know: it is if
+//! it has what was acknowledged last. One that is not comes back stale, like one that was away.
 
 use device::{Device, ReadAt};
 use format::head::{HEAD_BYTES, Head, HeadKey};
@@ -36,7 +36,7 @@ pub fn recognize(reader: &Reader, device: &dyn ReadAt) -> Recognized {
         return Recognized::Stranger;
     };
     let newest = span.acknowledged.sequence;
-    // Whoever went on without the others began behind what they know, by at most W slots.
+    // Members that went on without the others began behind what they know, by at most W slots.
     let beyond = newest + 2 * u64::from(volume.window) + 2;
     let oldest = newest.saturating_sub(SLOTS_ASKED).max(span.tail);
     let of_slot = |sequence| head_of(device, volume, sequence);

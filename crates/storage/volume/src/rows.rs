@@ -2,7 +2,7 @@
 //!
 //! Every row is verified by its own checksum, in a head that is verified by its MAC and on which as
 //! many members agree as there are data columns. Whatever is not as it should be is not given:
-//! whoever asks reads the slot whole then, where damage is repaired from other members, or named.
+//! the caller reads the slot whole then, where damage is repaired from other members, or named.
 
 use core::ops::Range;
 

@@ -37,7 +37,7 @@ const WINDOW_BYTES: u64 = 4 << 20;
 pub struct Salvaged {
     /// Reads what is there.
     pub reader: Reader,
-    /// Some superblock was left, and with it the key that tells heads from forgeries.
+    /// Some superblock was left, and with it the key that distinguishes heads from forgeries.
     pub has_key: bool,
     /// Places of devices, as given, that hold nothing of the volume.
     pub strangers: Vec<usize>,
@@ -45,7 +45,7 @@ pub struct Salvaged {
     pub acknowledged: StripeId,
 }
 
-/// What heads tell of a volume's shape and identity. Columns are those of one head.
+/// A volume's shape and identity, by its heads. Columns are those of one head.
 type Candidate = (VolumeId, Geometry);
 
 /// Finds the volume on the devices, in any order.

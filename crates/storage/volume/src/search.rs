@@ -4,7 +4,7 @@
 //! Sequences count slots through all laps, so the first heads of slots 0, 1, 2 ... show one lap
 //! number up to the newest slot and a smaller one, or nothing, behind it. Lap 0 is never written: a
 //! fresh ring is empty everywhere. Slots whose first head cannot be read (torn by a crash that
-//! nobody has judged yet, or rotted) tell nothing, so a probe looks at its neighbours, and the
+//! no writer has judged yet, or rotted) say nothing, so a probe looks at its neighbours, and the
 //! answer is cross-checked: a head below what is acknowledged would be written over data.
 //!
 //! A hole in the heads looks like the end of a ring that was never written further. So what the
@@ -25,7 +25,7 @@ use crate::{Error, mark};
 const GRID_MAX: u64 = 64;
 /// ... and while the ring is so large that it needs several steps.
 const GRID_MIN: u64 = 15;
-/// Slots of a longer stretch that tells nothing that are looked at: it is a hole. On the first lap,
+/// Slots of a longer stretch that says nothing that are looked at: it is a hole. On the first lap,
 /// where such a stretch is the rule, all of it is.
 const LOOKED_AT_MAX: u64 = 768;
 /// Places all over a lap where a head is looked for when a hole takes most of it.
@@ -60,7 +60,7 @@ pub(crate) struct Known {
     pub(crate) window: u16,
     /// The ring surely came to here, as the superblocks say it; 0 before the first.
     pub(crate) reached: u64,
-    /// And no further than to here; 0: nobody says so.
+    /// And no further than to here; 0: nothing says so.
     pub(crate) until: u64,
     /// Everything up to here was acknowledged.
     pub(crate) marked: StripeId,
@@ -72,7 +72,7 @@ pub(crate) struct Known {
     pub(crate) settled_start: u64,
 }
 
-/// How a stretch that tells nothing is looked at, behind which the ring may go on.
+/// How a stretch that says nothing is looked at, behind which the ring may go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Care {
     /// By a mount, which writes over what it does not find.
@@ -146,7 +146,7 @@ fn behind_reached(heads: &Heads<'_>, known: Known, care: Care) -> Option<Newest>
 }
 
 /// Between the first, which was written, and the second, which was not: places in the ring that are
-/// closer together, as far as readable heads bring them. Most between them may tell nothing.
+/// closer together, as far as readable heads bring them. Most between them may say nothing.
 fn narrowed(heads: &Heads<'_>, (low, high): (u64, u64), reach: u64) -> (u64, u64) {
     let (mut low, mut high) = (low, high);
     loop {
@@ -172,7 +172,7 @@ fn narrowed(heads: &Heads<'_>, (low, high): (u64, u64), reach: u64) -> (u64, u64
     }
 }
 
-/// Where `end` and what lies around it tell nothing: the newest heads before. They say where the
+/// Where `end` and what lies around it say nothing: the newest heads before. They say where the
 /// newest INDEX is; the end of the ring is known by the superblocks.
 fn before_hole(heads: &Heads<'_>, known: Known, end: u64) -> Option<Newest> {
     let geometry = heads.geometry();
@@ -322,7 +322,7 @@ fn by_bisection(heads: &Heads<'_>, known: Known) -> Option<Newest> {
                 None => unreadable = unreadable.or(Some(slot)),
             }
         }
-        // The first behind the newest lap so far that tells nothing.
+        // The first behind the newest lap so far that says nothing.
         let Some(middle) = unreadable else { continue };
         match nearest(heads, middle, low..high, window) {
             Some(head) if lap(&head) >= anchor_lap => low = low.max(slot_of(&head)),

@@ -1,4 +1,4 @@
-//! One slot as all its members tell it: which stripes it holds, which of their pieces are whole.
+//! One slot as all its members show it: which stripes it holds, which of their pieces are whole.
 //!
 //! Members may disagree: writes were torn, lost or misdirected, a member returned from a past in
 //! which a stripe was begun that the others have since replaced. Pieces belong together only when
@@ -214,8 +214,8 @@ impl Walk<'_> {
             .map(|stripe| StripeView { behind_damage: true, ..stripe })
     }
 
-    /// Without a key, and behind a stripe whose head nobody has, a head counts when it knows the
-    /// checksum of that stripe's body, on any member: then it was written by whoever wrote that.
+    /// Without a key, and behind a stripe whose head no member has, a head counts when it knows the
+    /// checksum of that stripe's body, on any member: then the writer of that wrote it.
     fn is_vouched_for(&self, head: &Head, (lost, lost_row): (StripeId, u16)) -> bool {
         let stripe = &head.stripe;
         let rows = usize::from(lost_row) + 1..usize::from(stripe.first_row);

@@ -25,7 +25,7 @@ pub struct Damage {
     pub slot_offset: u64,
     /// The other members give back what is damaged.
     pub repairable: bool,
-    /// Of a stripe of which nobody has the head: what its body is, as far as the head behind it
+    /// Of a stripe of which no member has the head: what its body is, as far as the head behind it
     /// says.
     pub body: Option<LostBody>,
 }

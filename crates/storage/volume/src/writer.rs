@@ -130,7 +130,7 @@ pub struct WriterCounters {
     pub closed_rows: u64,
     /// Bytes of acknowledged stripes written anew.
     pub repaired_bytes: u64,
-    /// Bytes that members were told, ahead of the head, to be needed no more.
+    /// Bytes that members were told to discard ahead of the head.
     pub discarded_bytes: u64,
 }
 
@@ -423,7 +423,7 @@ impl Writer {
         self.poll_for(wait, enough, clock)
     }
 
-    /// As [`Writer::poll`] for somebody who waits for what is under way: any flush is due now.
+    /// As [`Writer::poll`] for a caller that waits for what is under way: any flush is due now.
     pub fn poll_at_once(&mut self, clock: &dyn Clock) -> Result<(), Error> {
         self.poll_for(Some(WAIT), 1, clock)
     }
@@ -471,7 +471,7 @@ impl Writer {
         self.drain(clock)?;
         let mark = mark::of(self.superblock(), self.acknowledged, true, clock);
         // The volume is closed: who fails now knows less than the others, and leaves a claim that
-        // nobody renews.
+        // no process renews.
         let stored = self.writers.store(clock, |own| Superblock { mark, ..own.successor() });
         if let Err(Failed { member: None, error }) = stored {
             return Err(error);

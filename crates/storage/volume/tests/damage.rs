@@ -147,7 +147,7 @@ fn the_head_behind_a_lost_one_says_whether_that_body_is_as_it_was_sealed() {
             let damaged = Ring { disk: ring.disk.snapshot(), ..Ring::new() };
             damaged.flip(head);
             let forged = |row: &mut [u8; 4096]| {
-                // Somebody changes the body and the checksum of it, but does not have the key.
+                // An attacker changes the body and the checksum of it, but does not have the key.
                 let Head { mut stripe, piece, .. } =
                     Head::decode(row, Some(&HeadKey([2; 32]))).unwrap();
                 stripe.previous_manifest[0] = body_crc(&[0; 4096]);
@@ -166,7 +166,7 @@ fn the_head_behind_a_lost_one_says_whether_that_body_is_as_it_was_sealed() {
             let lost = report.damage.first().unwrap();
             assert_eq!((lost.member, lost.body), (None, expected), "{what} of {lost:?}");
             assert!(!lost.repairable);
-            // A body that is whole is of a stripe whose times and packets nobody knows.
+            // A body that is whole is of a stripe whose times and packets are not known.
             let mut buffer = vec![0; reader.piece_bytes()];
             let slot = reader.slot(lost.stripe.sequence, 0, &mut buffer);
             let shown = slot.map_or_else(|_| Vec::new(), |slot| slot.stripes);

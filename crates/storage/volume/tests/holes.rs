@@ -1,4 +1,4 @@
-//! Long stretches of the ring that tell nothing, wherever they lie: the end of the ring is found
+//! Long stretches of the ring that say nothing, wherever they lie: the end of the ring is found
 //! behind them, readers and mounts agree on it, and nothing that can be read is written over.
 
 #![expect(clippy::unwrap_used, clippy::as_conversions, reason = "a test may stop at once")]

@@ -236,7 +236,7 @@ fn whole_pages_and_reads_of_others_are_no_findings() {
     for write in 0..64 {
         events.extend(request(write * 1000, RECORDER, "WS", (in_file(write << 20), 4096)));
     }
-    // Somebody reads all of it, ahead as one should.
+    // A program reads all of it, and the kernel reads ahead as it should.
     for read in 0..64 {
         events.extend(request(100_000 + read * 500, 77, "RA", (in_file(read << 20), 1 << 20)));
     }

@@ -95,7 +95,7 @@ fn cookies_explain_options_that_are_gone_and_nothing_else_does() {
 
     let elsewhere = machine(accepted(3), &[]);
     assert_eq!(kinds(&between(elsewhere.clone(), elsewhere)), ["tcp.options_differ"]);
-    // Where nobody has them they were never offered, and where all have them all is well.
+    // Where no connection has them they were never offered, and where all have them all is well.
     for lacking in [0, 10] {
         let report = between(machine(accepted(lacking), &[]), machine(accepted(lacking), &[]));
         assert_eq!(kinds(&report), [""; 0], "{lacking}");
@@ -234,7 +234,7 @@ fn two_speeds_are_told_with_what_separates_them() {
     assert!(finding.what.ends_with("what separates them is selective acknowledgements"));
     assert!(finding.evidence[1].contains("6 connections near 16"), "{finding:?}");
     assert!(finding.evidence[3].contains("100 %"), "{finding:?}");
-    // The same speeds without anything to tell them by.
+    // The same speeds without anything to explain them.
     assert_eq!(kinds(&between(at(0, false), at(1, false))), [""; 0]);
     // And nothing carried.
     assert_eq!(kinds(&between(at(1, true), at(1, true))), ["tcp.syn_cookies"]);

@@ -20,7 +20,7 @@ use diagnose::vitals::{Entry, Figure, Look, Vitals, vitals};
 use host::SystemClock;
 use units::Sleep;
 
-/// What a tool prints; `None` where it is missing, which is told.
+/// What a tool prints; `None` where it is missing, which the test prints.
 fn output(tool: &str, arguments: &[&str]) -> Option<String> {
     match Command::new(tool).args(arguments).env("LC_ALL", "C").output() {
         Ok(output) if output.status.success() => {
@@ -161,7 +161,7 @@ fn processors_and_paging_are_what_vmstat_says() {
     assert!(of(memory, "total") >= theirs["free"] * 1024.0, "{memory:?}");
 }
 
-/// Writes and makes durable until it is told to stop.
+/// Writes and makes durable until the test stops it.
 fn write_until(stop: &AtomicBool, file: &mut File) {
     let bytes = vec![7; 64 << 10];
     while !stop.load(Ordering::Relaxed) {

@@ -26,7 +26,7 @@ pub struct Account {
     pub kernel_drops: u64,
     /// Missing, and dropped by the recorder.
     pub writer_drops: u64,
-    /// Missing, and nobody says why.
+    /// Missing without a known cause.
     pub unexplained: u64,
     /// Copies beyond the first.
     pub duplicated: u64,

@@ -16,7 +16,7 @@ const ROUND: u32 = 4096;
 const SHORTEST: usize = 60;
 /// Longest: jumbo frames.
 const LONGEST: usize = 9014;
-/// Ethernet, IPv4 and TCP without options, and room for the stamp: what is shorter is UDP.
+/// Ethernet, IPv4 and TCP without options, and space for the stamp: what is shorter is UDP.
 const SHORTEST_TCP: usize = 14 + 20 + 20 + STAMP_BYTES;
 /// Most bytes of a frame of a capture: what every interface's MTU may be set to.
 const LONGEST_CAPTURED: usize = 65_000;
@@ -57,7 +57,7 @@ impl fmt::Display for LoadError {
 
 impl core::error::Error for LoadError {}
 
-/// A round of frames with room for a stamp, and the flow of each.
+/// A round of frames with space for a stamp, and the flow of each.
 #[derive(Clone, Debug, Default)]
 pub struct Load {
     frames: Vec<Vec<u8>>,
@@ -213,8 +213,8 @@ fn stampable(packet: &Packet<'_>) -> Option<Vec<u8>> {
     Some(frame)
 }
 
-/// One frame of a flow: headers, then random bytes. Without checksums of TCP and UDP: nobody looks
-/// at them, and stamps would have to change them.
+/// One frame of a flow: headers, then random bytes. Without checksums of TCP and UDP: no receiver
+/// looks at them, and stamps would have to change them.
 fn made(flow: u32, is_answer: bool, len: usize, random: &mut Random) -> Vec<u8> {
     let [_, host_high, host_mid, host_low] = flow.to_be_bytes();
     let client = [10, host_high, host_mid, host_low];

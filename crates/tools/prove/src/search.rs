@@ -116,7 +116,7 @@ impl Search {
                 if self.slow < self.repeats {
                     return;
                 }
-                // What it reached was without loss; more than that nobody can ask for.
+                // What it reached was without loss; no more can be asked for.
                 self.lossless = Some(self.lossless.map_or(slowest, |best| best.max(slowest)));
                 self.upper = Some(Upper::Slow(self.rate.min(slowest + slowest / CLOSE)));
             }

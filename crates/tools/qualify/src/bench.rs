@@ -1,4 +1,4 @@
-//! The target under test, and who is told how far it is.
+//! The target under test, and the callback that takes how far it is.
 
 use core::ops::{ControlFlow, Range};
 

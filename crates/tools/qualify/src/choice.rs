@@ -18,7 +18,8 @@ use crate::verdict::{Judged, Order, lap};
 const GAIN_PERCENT: u64 = 10;
 /// A jump costs at most so many thousandths of the time of an extent.
 const JUMP_PERMILLE: u64 = 15;
-/// Extents within these bounds: below, rounding to the piece tells; above, levelling takes a pool.
+/// Extents within these bounds: below, rounding to the piece matters; above, levelling takes a
+/// pool.
 const EXTENT_BYTES: core::ops::RangeInclusive<u64> = 16 << 20..=1 << 30;
 /// Extents of a zone, at least, where they need not be shorter than that.
 const VISITS: u64 = 64;

@@ -1,6 +1,6 @@
 //! Two qualifications side by side: what changed, and what is noise.
 //!
-//! A rate of a whole run is one number, of which nobody knows the spread: it changed when it
+//! A rate of a whole run is one number, whose spread is not known: it changed when it
 //! differs by more than the tolerance. Of rates by place there are many: their ratios have a
 //! median, and order statistics that contain it 95 times of 100; it changed when these leave 1 out
 //! and the median is off by more than a quarter of the tolerance. A percentile lies between two

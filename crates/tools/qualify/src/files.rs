@@ -110,7 +110,7 @@ fn name(file: u64) -> String {
 }
 
 impl State<'_> {
-    /// Room first, then a file.
+    /// Space first, then a file.
     fn next_file(&mut self) -> Result<Current, Error> {
         while self.used_bytes + self.file_bytes > self.limit_bytes {
             self.folder.remove(&name(self.first))?;
@@ -203,7 +203,7 @@ pub(crate) fn run(bench: &mut Bench<'_>, plan: &Plan) -> Result<Files, Error> {
         writer.current = None;
     }
     drop(writers);
-    // Empty again, for whoever writes the same beside it.
+    // Empty again, for another program that writes the same there.
     for file in state.first..state.made {
         folder.remove(&name(file))?;
     }

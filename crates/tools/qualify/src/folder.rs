@@ -12,7 +12,7 @@ pub trait Folder: fmt::Debug {
     /// A new file of which only the size is set, opened for writing.
     fn create(&self, name: &str, size_bytes: u64) -> Result<Box<dyn Device>, Error>;
 
-    /// Removes one that nobody has open.
+    /// Removes one that no process has open.
     fn remove(&self, name: &str) -> Result<(), Error>;
 
     /// In how many extents its bytes lie; `None` where the file system does not say.

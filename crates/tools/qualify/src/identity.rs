@@ -31,7 +31,7 @@ pub fn report_id(text: &str) -> [u8; 16] {
     *hash.as_bytes().first_chunk().expect("a hash has 32 bytes")
 }
 
-/// Why `found` is not of what is, or is to be made, at `path`; `None` when it is. Disks that tell
+/// Why `found` is not of what is, or is to be made, at `path`; `None` when it is. Disks that report
 /// no serial number are known by model and size.
 pub fn other(found: &Qualification, path: &Path) -> Result<Option<Other>, Error> {
     let is_device = host::target(path)? == host::Target::BlockDevice;

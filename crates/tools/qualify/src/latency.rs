@@ -107,7 +107,7 @@ pub(crate) fn run_beside(
     Ok(state.result)
 }
 
-/// Submits what has arrived, as far as there is room.
+/// Submits what has arrived, as far as there is space.
 fn submit_due(
     bench: &mut Bench<'_>,
     plan: &Plan,

@@ -18,7 +18,7 @@ pub enum Part {
     Sweep,
     /// The surface written from the first byte to the last.
     Fill,
-    /// Two fills that tell place, amount and time apart.
+    /// Two fills that separate the effects of place, amount and time.
     Passes,
     /// The surface written in the order of a zone-levelled ring.
     Ring,
@@ -45,7 +45,7 @@ pub struct Provided {
     pub writer: bool,
     /// There is a directory beside it in which files may be made.
     pub folder: bool,
-    /// There is a processor whose time can be told: a modelled disk has none.
+    /// There is a processor whose time can be measured: a modelled disk has none.
     pub processor: bool,
 }
 
@@ -188,7 +188,7 @@ pub(crate) const ZONES: u16 = 8;
 const EXTENT_BYTES: u64 = 256 << 20;
 /// A file of case A's recorder.
 const FILE_BYTES: u64 = 1 << 30;
-/// Files of less tell nothing of a file system.
+/// Files of less say nothing of a file system.
 const FILES_BYTES_MIN: u64 = 256 << 20;
 /// Laps of files: enough to see a file system age at all.
 const FILE_LAPS: u32 = 3;
@@ -315,7 +315,7 @@ impl SweepPlan {
         Self { block_bytes: 2 << 20, blocks: 10_000, steps: 20, align_bytes: to_u64(ROW_SIZE) }
     }
 
-    /// Blocks at each place that do not reach into the next one; 0 where there is no room for one.
+    /// Blocks at each place that do not reach into the next one; 0 where there is no space for one.
     pub(crate) fn blocks_in(&self, size_bytes: u64) -> u64 {
         let room = size_bytes / (self.steps + 1) / self.block_bytes;
         self.blocks.min(room.max(u64::from(self.block_bytes <= size_bytes)))

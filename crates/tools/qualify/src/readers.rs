@@ -62,7 +62,7 @@ impl Beat {
         (per_s > 0.0).then_some(Self { next_ns: begin_ns, interval_ns })
     }
 
-    /// The one that is due is done. What is too far behind is left out: readers give way.
+    /// The one that is due is done. What is too far behind is left out: writes come first.
     fn go_on(&mut self, now_ns: i64) {
         self.next_ns = self.next_ns.saturating_add_unsigned(self.interval_ns);
         let behind = between(self.next_ns, now_ns) / self.interval_ns;

@@ -1,4 +1,4 @@
-//! Latency of random reads, with what a cache answered told apart.
+//! Latency of random reads, with the answers of a cache kept apart.
 
 use device::{Pool, ROW_SIZE};
 

@@ -11,7 +11,7 @@ use crate::verdict::{Ask, judge};
 use crate::{cpu, extents, files, fill, iops, latency, mixed, reads, sweep};
 
 /// Runs the parts of the plan for which the bench has what they need. Ends early, and
-/// says so, when it is told to stop.
+/// says so, when the caller stops it.
 pub fn run(
     bench: Bench<'_>,
     target: Target,

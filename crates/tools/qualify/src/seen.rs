@@ -16,7 +16,7 @@ const CLEANING: u64 = 500;
 pub struct Seen {
     /// It has an arm that must move and platters that must turn.
     pub turns: Option<bool>,
-    /// The time of a random read, else of a jump, by which that was told.
+    /// The time of a random read, else of a jump, by which that was found.
     pub access_ns: Option<u64>,
     /// It slows down by what was written and not by place: a cache in front of something slow.
     pub has_cache: Option<bool>,

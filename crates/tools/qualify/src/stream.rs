@@ -81,9 +81,9 @@ impl Stream {
         self.flying.iter().all(Option::is_none)
     }
 
-    /// Submits a block; there is room. Gives its token.
+    /// Submits a block; there is space. Gives its token.
     pub(crate) fn write(&mut self, writer: &mut dyn Device, offset: u64, len: u64) -> usize {
-        let token = self.flying.iter().position(Option::is_none).expect("the caller saw room");
+        let token = self.flying.iter().position(Option::is_none).expect("the caller saw space");
         let mut buffer = self.pool.take().expect("each block under way has one buffer");
         if self.stamps {
             let rows = buffer.chunks_exact_mut(ROW_SIZE).zip((offset..).step_by(ROW_SIZE));

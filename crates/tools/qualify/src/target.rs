@@ -58,7 +58,7 @@ struct OwnFile(PathBuf);
 
 impl Drop for OwnFile {
     fn drop(&mut self) {
-        // Whoever wants to know whether that worked closes it.
+        // Closing it says whether that worked.
         drop(device::remove_file(&self.0));
     }
 }
@@ -93,7 +93,7 @@ impl Opened {
         self.folder.as_ref().map(OwnFolder::path)
     }
 
-    /// The plan, with no more files than the file system has room for, a tenth left free; where
+    /// The plan, with no more files than the file system has space for, a tenth left free; where
     /// that is too little, only parts that were asked for by name are left to say so.
     pub fn fitted(&self, plan: Plan, named: &[Part]) -> Result<Plan, Error> {
         let Some(folder) = self.folder() else { return Ok(plan) };

@@ -89,7 +89,7 @@ pub struct Verdict {
     pub mix: Mix,
     /// The guaranteed rate as bits a second on the link.
     pub guaranteed_traffic_bit_per_s: u64,
-    /// The same while somebody reads, where that was measured.
+    /// The same with reads beside it, where that was measured.
     pub with_readers: Option<WithReaders>,
     /// The rate asked for, if any.
     pub asked: Option<Asked>,
@@ -101,7 +101,7 @@ pub struct Verdict {
     pub lost: Vec<Lost>,
 }
 
-/// The guarantee while somebody reads.
+/// The guarantee with reads beside the writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WithReaders {
     /// The pool that what readers cost was found with.

@@ -30,7 +30,7 @@ fn disk(timeline: &Timeline, rate: f64, seed: u64) -> Modelled {
     Modelled::new(SIZE, timing, timeline, seed).forgetting(0..SIZE)
 }
 
-/// A disk that is fast or slow, as somebody else decides.
+/// A disk that is fast or slow, as the test decides.
 #[derive(Debug)]
 struct Switched {
     fast: Modelled,

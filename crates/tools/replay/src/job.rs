@@ -54,7 +54,7 @@ pub enum Rewrite {
     Nothing,
     /// Each loop has addresses of its own.
     Addresses,
-    /// The last bytes of each frame tell its number, from 0 over all loops ([`wire::stamp`]).
+    /// The last bytes of each frame hold its number, from 0 over all loops ([`wire::stamp`]).
     Stamps {
         /// The key of the run.
         key: u64,
@@ -108,7 +108,7 @@ pub enum Error {
     },
 }
 
-/// Who is told how far a replay is, and may stop it in order.
+/// Takes how far a replay is, and may stop it in order.
 pub(crate) type Tell<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 
 /// Sends the packets of the input, in one thread for each outlet. `progress` is asked every 50 ms
@@ -247,7 +247,7 @@ impl<'a> Job<'a> {
     ) -> Result<ScopedJoinHandle<'s, T>, Error> {
         let thread = thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, run);
         thread.map_err(|source| {
-            // Those that run already have nobody to wait for.
+            // Those that run already have no thread to wait for.
             self.shared.stop();
             Error::Thread { source }
         })

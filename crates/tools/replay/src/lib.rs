@@ -6,7 +6,7 @@
 //! Frames of one pair of hosts go through one thread, in their order.
 //!
 //! Invariants: no packet goes before its time; each packet of the input is sent or in exactly one
-//! counter of [`Skipped`]; nothing is sent twice because an interface had no room.
+//! counter of [`Skipped`]; nothing is sent twice because an interface had no space.
 //!
 //! Time, packets and the way out are arguments: [`units::Sleep`], [`capture::Source`],
 //! [`capture::Outlet`].

@@ -95,7 +95,7 @@ pub struct Report {
     /// Packets sent in later loops whose addresses could not be made unique, or too short for a
     /// stamp.
     pub unchanged: u64,
-    /// Times that the interface had no room and packets were offered again.
+    /// Times that the interface's queue was full and packets were offered again.
     pub refusals: u64,
     /// Packets that the interface dropped meanwhile, of whatever sender; `None` where that is not
     /// known.

@@ -18,7 +18,7 @@ use crate::unique::renumber;
 const BATCH: usize = 64;
 /// Longest sleep, so that a stop is heard.
 const NAP_NS: i64 = NANOS_PER_SECOND / 20;
-/// Time without room after which the interface is asked for its state.
+/// Time with a full queue after which the interface is asked for its state.
 const PATIENCE_NS: i64 = NANOS_PER_SECOND;
 
 /// What all senders share.

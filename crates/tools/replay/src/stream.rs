@@ -62,7 +62,7 @@ impl Hand<'_> {
 }
 
 impl Stream<'_> {
-    /// Reads until all loops are read or nobody sends any more.
+    /// Reads until all loops are read or no thread sends any more.
     pub(crate) fn run(mut self: Box<Self>) -> Read {
         let (mut loop_number, mut base) = (0, 0);
         let mut first_read: Option<Read> = None;

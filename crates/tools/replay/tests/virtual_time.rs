@@ -21,7 +21,7 @@ struct Notebook {
     clock: Arc<ManualClock>,
     /// Most frames taken in one call.
     per_call: usize,
-    /// Every so many calls there is no room; 0 is never.
+    /// Every so many calls there is no space; 0 is never.
     refuse_every: usize,
     calls: usize,
     /// Fails for good after so many frames.

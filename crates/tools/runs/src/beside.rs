@@ -7,14 +7,14 @@ use units::number::real;
 
 use crate::contest::Fact;
 
-/// What others did beside a shorter run cannot be told: the kernel counts in steps of 10 ms.
+/// What others did beside a shorter run cannot be measured: the kernel counts in steps of 10 ms.
 const NS_MIN: u64 = 100_000_000;
 
 /// A run that is under way.
 pub(crate) struct Beside(Option<ProcessorUse>);
 
 impl Beside {
-    /// It begins, on a given processor or anywhere: with what can be told before it.
+    /// It begins, on a given processor or anywhere: with what is known before it.
     pub(crate) fn begin(cpu: Option<usize>) -> (Self, Vec<Fact>) {
         let cpu = cpu.or_else(|| allowed_cpus().ok()?.first().copied());
         let mebibytes = host::memory_available_bytes().map(|bytes| real(bytes >> 20));

@@ -66,7 +66,7 @@ impl core::fmt::Debug for Commands<'_> {
 }
 
 impl<'a> Commands<'a> {
-    /// These commands. Whoever has `is_stopped` say so ends the one that runs, too.
+    /// These commands. When `is_stopped` says so, the one that runs ends, too.
     pub fn new(
         measured: Vec<Command>,
         around: Surroundings,
@@ -89,7 +89,7 @@ impl<'a> Commands<'a> {
         }
     }
 
-    /// Runs a line that is not measured: `what` it is called in messages. False where it was told
+    /// Runs a line that is not measured: `what` it is called in messages. False where it was asked
     /// to stop meanwhile.
     pub fn run_line(&self, what: &'static str, line: &str) -> Result<bool, Error> {
         match self.line(line, self.is_stopped)? {
@@ -135,7 +135,7 @@ impl<'a> Commands<'a> {
         Ok(timed.run(self.is_stopped)?)
     }
 
-    /// What can be told of its files and its setting before a run.
+    /// What is known of its files and its setting before a run.
     fn facts_before(&self, setting: Setting) -> Vec<Fact> {
         let mut facts = Vec::new();
         for path in &self.around.files {

@@ -57,7 +57,7 @@ impl Unit {
 pub struct Fact {
     /// What it is called.
     pub name: String,
-    /// What it was; `None` where that cannot be told.
+    /// What it was; `None` where that is not known.
     pub value: Option<Cell>,
 }
 
@@ -90,7 +90,7 @@ pub trait Runner {
     /// Why a run failed.
     type Error;
 
-    /// Runs one of them once. `None` where it was told to stop meanwhile.
+    /// Runs one of them once. `None` where it was stopped meanwhile.
     fn run(&mut self, setting: Setting) -> Result<Option<Ran>, Self::Error>;
 }
 
@@ -145,7 +145,7 @@ pub struct Contest {
 pub struct Going<'a> {
     /// Rounds that are done and count; `None` while it warms up.
     pub rounds: Option<u32>,
-    /// As many as are expected; `None` before there is anything to tell it by.
+    /// As many as are expected; `None` before there is anything to estimate it by.
     pub of: Option<u32>,
     /// The subject that is run next.
     pub next: &'a Subject,

@@ -11,7 +11,7 @@ use crate::contest::Run;
 
 /// A smaller drift or change, as a share of the median, is of no interest.
 pub const EFFECT_LEAST: f64 = CHANGE_LEAST;
-/// What goes with the modes tells so much of them at least.
+/// What goes with the modes explains so much of them at least.
 const SIGN_SHARE_MIN: f64 = 0.5;
 
 /// What a series says.

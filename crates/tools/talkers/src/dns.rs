@@ -26,11 +26,11 @@ const WAITING_MAX: usize = 1 << 16;
 /// Questions that are kept of a second.
 const ENDED_MAX: usize = 1 << 14;
 
-/// What came to an end in a second, as far as there is room for it.
+/// What came to an end in a second, as far as there is memory for it.
 #[derive(Debug, Default)]
 pub(crate) struct Ended {
     exchanges: Vec<Exchange>,
-    /// Those that had no room, since the beginning.
+    /// Those for which there was no memory, since the beginning.
     pub(crate) left_out: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What happened in each second of the packets' time, as far back as there is room.
+//! What happened in each second of the packets' time, as far back as there is space.
 
 use std::collections::VecDeque;
 
@@ -69,7 +69,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Room for so many lines of 32 bytes.
+    /// Space for so many lines of 32 bytes.
     pub(crate) fn new(weight_max: usize) -> Self {
         Self { seconds: VecDeque::new(), weight: 0, weight_max }
     }

@@ -39,7 +39,7 @@ fn place(number: u32) -> usize {
 
 impl Known {
     /// Bytes that a session takes besides what is on the heap of its row: vectors and tables have
-    /// at most twice the room that they need.
+    /// at most twice the memory that they need.
     pub(crate) const SESSION_BYTES: usize =
         2 * (size_of::<Option<Session>>() + size_of::<(Key, u32)>() + size_of::<u32>());
 
@@ -55,7 +55,7 @@ impl Known {
 
     /// Takes a row in; what it adds to the second in which it was written.
     pub(crate) fn take(&mut self, mut row: SessionRow) -> Entry {
-        // Packets are told by their keys.
+        // Packets are distinguished by their keys.
         row.pieces = Vec::new();
         let key = Key::of_slice(&row, false);
         let number = *self.numbers.entry(key).or_insert_with(|| {

@@ -77,14 +77,14 @@ impl Memory {
         (bytes.div_ceil(CHUNK_BYTES).max(2) + 1) * chunk
     }
 
-    /// Room for so many bytes, at least two chunks.
+    /// Space for so many bytes, at least two chunks.
     pub(crate) fn new(bytes: usize) -> Self {
         let chunks_max = bytes.div_ceil(CHUNK_BYTES).max(2);
         Self { chunks: VecDeque::from([Chunk::new()]), chunks_max, done: 0 }
     }
 
     /// Keeps a packet, cut to a chunk's size. False, and it is not kept, when the last chunk is
-    /// full: then the fresh ones are to be taken and [`Self::turn`] makes room.
+    /// full: then the fresh ones are to be taken and [`Self::turn`] makes space.
     #[inline]
     pub(crate) fn push(&mut self, packet: &Packet<'_>) -> bool {
         let chunk = self.chunks.back_mut().expect("there is always one");

@@ -18,7 +18,7 @@ impl Names {
     pub(crate) const MEMORY_BYTES_MAX: usize =
         NAMES_MAX * 2 * (size_of::<(Address, Arc<str>)>() + 300);
 
-    /// Somebody asked for the name and was given the address.
+    /// A host asked for the name, and the answer had the address.
     pub(crate) fn learn(&mut self, address: IpAddr, name: &Arc<str>) {
         if self.0.len() >= NAMES_MAX {
             self.0.clear();

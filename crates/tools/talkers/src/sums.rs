@@ -179,7 +179,7 @@ fn host(address: Address) -> String {
     }
 }
 
-/// Sessions between two hosts, whoever began them.
+/// Sessions between two hosts, whichever of them began it.
 fn pair(one: Address, other: Address) -> String {
     match (one == other, one) {
         (true, Address::V4(_) | Address::V6(_)) => format!("orig host {one} and resp host {one}"),

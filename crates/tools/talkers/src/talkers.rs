@@ -79,7 +79,7 @@ pub struct Held {
     pub sessions: usize,
     /// The seconds that can be asked about; `None` where there is none yet.
     pub seconds: Option<(Moment, Moment)>,
-    /// Earlier seconds were there, and went for want of room.
+    /// Earlier seconds were there, and went because memory was full.
     pub has_forgotten: bool,
     /// Times at which everything began anew because time went back.
     pub restarts: u64,
@@ -169,7 +169,7 @@ impl Talkers {
             if !self.memory.push(&packet) {
                 self.look();
                 self.memory.turn();
-                assert!(self.memory.push(&packet), "an empty chunk has room for any packet");
+                assert!(self.memory.push(&packet), "an empty chunk has space for any packet");
             }
         }
         self.look();
@@ -219,7 +219,7 @@ impl Talkers {
         self.absorb();
     }
 
-    /// Makes entries of the present second of the rows there are. Where there is no room for a
+    /// Makes entries of the present second of the rows there are. Where there is no space for a
     /// session the oldest seconds go first; if it is the present one that is too large, the session
     /// is left out.
     fn absorb(&mut self) {
@@ -280,7 +280,7 @@ impl Talkers {
         sums::talkers(of, grouping, at, (query, limit))
     }
 
-    /// The questions to DNS that match, put together, most first. Of a query that tells about
+    /// The questions to DNS that match, put together, most first. Of a query that asks about
     /// sessions what no question has, none matches.
     pub fn asked(&self, grouping: DnsGrouping, at: Moment, query: &Query) -> Vec<Asked> {
         dns::asked(&self.history, grouping, at, query)

@@ -49,5 +49,5 @@ fn a_second_without_an_end_takes_no_more_than_its_limits() {
     let held = talkers.held();
     assert_eq!(held.packets, 200_000);
     assert!(held.questions_left_out > 100_000 && held.sessions_left_out > 100_000, "{held:?}");
-    assert!(held.sessions > 1000, "there is room for some");
+    assert!(held.sessions > 1000, "there is memory for some");
 }

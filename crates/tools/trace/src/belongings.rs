@@ -25,14 +25,14 @@ pub struct Seen {
 pub struct Belongings {
     /// By both ends, in the direction-free form.
     connections: HashMap<FiveTuple, Arc<Owner>>,
-    /// By one end of those that are connected to nobody; without address where it is any of the
+    /// By one end of sockets without a connection; without address where it is any of the
     /// machine's.
     ends: HashMap<(Protocol, Option<IpAddr>, u16), Arc<Owner>>,
     only: Option<Arc<Owner>>,
 }
 
 impl Belongings {
-    /// Learns from a look; what was known before stays unless somebody else has it now.
+    /// Learns from a look; what was known before stays unless another process has it now.
     pub fn learn(&mut self, seen: &Seen) {
         if self.connections.len() + self.ends.len() > KNOWN_MAX {
             self.connections.clear();
@@ -58,7 +58,7 @@ impl Belongings {
         self.only.clone_from(&seen.only);
     }
 
-    /// Whose packets between these ends are, as far as sockets told.
+    /// Whose packets between these ends are, as far as sockets say.
     pub fn owner(&self, tuple: &FiveTuple) -> Option<&Arc<Owner>> {
         let ends = [(tuple.orig, tuple.orig_port), (tuple.resp, tuple.resp_port)];
         let bound = |ip: Option<IpAddr>, port| self.ends.get(&(tuple.proto, ip, port));

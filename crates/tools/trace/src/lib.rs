@@ -1,8 +1,8 @@
 //! One program's packets: whose each packet is, and the packets as pcapng with that in them.
 //!
-//! Packets come from a [`capture::Source`]; whose they are is told by the sockets of the namespace
-//! ([`Belongings`]), which are looked at again whenever a packet comes that nobody is known to
-//! have. A packet carries its process as a comment and as the option `epb_processid_threadid`.
+//! Packets come from a [`capture::Source`]; the sockets of the namespace say whose they are
+//! ([`Belongings`]). The sockets are read again whenever a packet belongs to no known process. A
+//! packet carries its process as a comment and as the option `epb_processid_threadid`.
 //!
 //! Not here: namespaces ([`network`]) and programs ([`host`]); what is shown (`view`).
 

@@ -53,7 +53,7 @@ pub struct Watch<'a> {
 /// What a process had of the packets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Share {
-    /// Whose they are; `None` where no socket told.
+    /// Whose they are; `None` where no socket says.
     pub owner: Option<Arc<Owner>>,
     /// Packets.
     pub packets: u64,
@@ -66,7 +66,7 @@ pub struct Share {
 pub struct Report {
     /// Packets written.
     pub packets: u64,
-    /// Packets of others, or of nobody known, left out.
+    /// Packets of other processes, or of none known, left out.
     pub left_out: u64,
     /// Packets that the kernel dropped.
     pub kernel_drops: u64,

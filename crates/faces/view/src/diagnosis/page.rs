@@ -22,9 +22,9 @@ pub struct DiagnosisPage<'a> {
     pub at: Timestamp,
     /// What was found.
     pub report: &'a Diagnosis,
-    /// Connections that were followed; `None` where nobody looked at them.
+    /// Connections that were followed; `None` where they were not looked at.
     pub sockets: Option<&'a [Series]>,
-    /// Disks; `None` where nobody looked at them.
+    /// Disks; `None` where they were not looked at.
     pub disks: Option<&'a IoWatch>,
 }
 

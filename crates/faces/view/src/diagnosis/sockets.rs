@@ -158,7 +158,7 @@ mod tests {
         let mut page = Document::new("x");
         add(&mut page, &follower.busiest(10));
         let html = page.finish("");
-        // An older kernel does not tell the delivery rate of the other one.
+        // An older kernel does not report the delivery rate of the other one.
         assert_eq!(html.matches("<svg ").count(), 5, "{html}");
         assert_eq!(html.matches("data-points=\"2\"").count(), 5, "{html}");
         for words in [

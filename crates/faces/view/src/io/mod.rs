@@ -156,7 +156,7 @@ fn disks(watch: &IoWatch) -> Table {
 fn depths(watch: &IoWatch) -> Vec<String> {
     let depth = |(disk, seen): (&DeviceNumber, &DiskSeen)| {
         let (disk, mean) = (watch.device_name(*disk), hundredths(seen.device_ns, watch.ns));
-        // Of a request whose end is missing nobody knows how long the disk had it.
+        // Of a request whose end is missing the time at the disk is not known.
         let most = match watch.tracing {
             Tracing::Seen { lost_requests: 0, .. } => seen.under_way_max.to_string(),
             _ => "an unknown number".to_owned(),

@@ -17,7 +17,7 @@ use crate::text::{nanos, plural, rate};
 const PLOTTED_MAX: usize = 12;
 /// Stretches that the used part of a disk is drawn in, at most.
 const ROWS_DRAWN: u64 = 80;
-/// Columns of words that need as much room hold names of any length.
+/// Columns of words that are as wide hold names of any length.
 const LONG: usize = 16;
 const KINDS: [(&str, Colour); 2] = [("read", Colour::First), ("written", Colour::Second)];
 

@@ -83,7 +83,7 @@ pub fn touches(all: &Touches, width: Option<usize>) -> String {
         .then(|| format!("{} touches of further files were not kept\n", all.uncounted));
     let overflows = (all.overflows > 0).then(|| {
         let times = plural(all.overflows, "time");
-        format!("the kernel's queue was full {times}: what came then is not known\n")
+        format!("the kernel's queue was full {times}: touches of those moments are missing\n")
     });
     [Some(text), uncounted, overflows].into_iter().flatten().collect()
 }

@@ -18,7 +18,7 @@ const WIDTH: usize = 100;
 const LABEL: usize = 18;
 /// Rows of a text.
 const ROWS: u64 = 24;
-/// Ages are told apart in as many steps.
+/// Ages are shown in as many steps.
 const AGES: u64 = 10;
 /// A slot left early shows when as much of it is unused, in percent.
 const UNUSED_SHOWN: u8 = 50;
@@ -67,7 +67,7 @@ fn age(map: &RingMap, cell: &Cell) -> u8 {
     u8::try_from(step.min(AGES - 1)).expect("a single digit")
 }
 
-/// Where indexes begin shows only while it tells cells apart.
+/// Where indexes begin shows only while it distinguishes cells.
 fn shows_index(map: &RingMap) -> bool {
     let with_index = map.cells.iter().filter(|cell| cell.has_index).count();
     with_index * 3 < map.cells.len()

@@ -45,7 +45,7 @@ const CLOCK_STEPS: [f64; 19] = [
     2.0 * DAY,
 ];
 const KIB: f64 = 1024.0;
-/// Values are not told apart below this share of an axis.
+/// Values are one below this share of an axis.
 const TINY: f64 = 1e-9;
 
 type Unit = (f64, &'static str);

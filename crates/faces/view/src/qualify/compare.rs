@@ -87,7 +87,7 @@ fn effect(effect: &EffectFound, targets: &[Contender]) -> String {
     let verdict = match (effect.differs, effect.confidence >= 950) {
         (true, _) if effect.ratio < 1000 => "slower",
         (true, _) => "faster",
-        (false, true) => "no difference that can be told",
+        (false, true) => "no significant difference",
         (false, false) => "too few pairs to say",
     };
     format!("{what} {ratio} of {first} ({low} to {high}, confidence {confidence}): {verdict}")

@@ -1,4 +1,4 @@
-//! What a drive tells of itself, and what was seen of it.
+//! What a drive reports of itself, and what was measured.
 
 use ::qualify::{Drive, Health, Link, Recording, Seen, Target};
 use units::ByteSize;
@@ -62,7 +62,7 @@ fn health(health: &Health) -> String {
     format!("{verdict}{}", facts.collect::<String>())
 }
 
-/// What was measured beside what is claimed; `None` where nothing could be told.
+/// What was measured beside what is claimed; `None` where nothing could be measured.
 pub(super) fn seen(target: &Target, seen: Seen) -> Option<String> {
     let mut said = Vec::new();
     let claims = target.layers.first().map(|layer| layer.is_rotational);

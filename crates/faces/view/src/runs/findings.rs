@@ -150,8 +150,8 @@ pub(super) fn effect(series: &Series, found: &Contest, width: usize) -> String {
                 "takes {by} {way} than {first} ({low} to {high}, confidence {confidence}){small}"
             )
         }
-        (false, true) => format!("no difference from {first} that can be told"),
-        (false, false) => format!("too few rounds to tell it from {first}: six are the least"),
+        (false, true) => format!("no significant difference from {first}"),
+        (false, false) => format!("too few rounds to compare it with {first}: six are the least"),
     });
     lines.text
 }

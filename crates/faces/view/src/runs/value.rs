@@ -60,7 +60,7 @@ pub(super) fn used(series: &Series) -> [String; 3] {
         })
     };
     let memory = median(&|taken| taken.memory_bytes_max).map_or(String::new(), |bytes| {
-        // A program that is started begins with what we had: less than that cannot be told.
+        // A program that is started begins with what we had: less than that cannot be measured.
         let floor = median(&|taken| taken.memory_floor_bytes).unwrap_or(0);
         let sign = if bytes <= floor + floor / 8 { "< " } else { "" };
         format!("{sign}{}", ByteSize(bytes))

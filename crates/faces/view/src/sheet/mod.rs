@@ -131,7 +131,7 @@ pub struct SheetColumn {
     pub title: &'static str,
     /// Narrowest width that it may be shortened to; 0 for not at all, as numbers are.
     pub least: usize,
-    /// Where there is no room, columns with a larger number go first; 0 stays.
+    /// On a narrow terminal columns with a larger number go first; 0 stays.
     pub rank: u8,
 }
 

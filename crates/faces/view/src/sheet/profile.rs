@@ -26,7 +26,7 @@ pub fn profile_sheet(rows: &[Row], by: By, missing: &Missing, unseen: &[Unseen])
     let mut notes: Vec<String> = unseen.iter().map(super::unseen).collect();
     if missing.samples + missing.throttled > 0 {
         notes.push(format!(
-            "{} had no room, {} sampling took too long",
+            "{} did not fit into the buffer, {} sampling took too long",
             plural(missing.samples, "sample"),
             plural(missing.throttled, "time"),
         ));

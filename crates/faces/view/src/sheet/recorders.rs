@@ -5,7 +5,7 @@ use units::number::{per_second, permille};
 
 use super::{Cell, Sheet, SheetColumn, SheetLine};
 
-/// By what it is told.
+/// Column by which recorders are recognised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecorderGrouping {
     /// Each recorder.
@@ -92,7 +92,7 @@ pub fn recorders_sheet(
         RecorderGrouping::Disk => disks(&pairs),
     };
     if pairs.is_empty() {
-        sheet.notes.push("no recorder runs here that may be asked by this user".to_owned());
+        sheet.notes.push("no recorder runs here that answers this user".to_owned());
     }
     sheet
 }

@@ -11,13 +11,13 @@ use super::parameters::{List, expanded};
 use crate::arguments::{Cpus, cpus, duration, size};
 use crate::failure::Usage;
 
-/// How long commands take, how much that differs, and why.
+/// Measure how long commands take, how much that differs, and why.
 ///
 /// Runs commands again and again, several of them in turn, forth and back, so that what drifts
 /// meets all of them alike. Says of each how long it takes and how much runs differ, whether they
 /// have two modes, changes or a drift, and which of the things that were recorded with each run
 /// explains them: order, time, processor, memory node, temperature, what else the machine did, how
-/// much of a file was cached. Of several commands each is told against the first, with an interval.
+/// much of a file was cached. Each further command is compared with the first, with an interval.
 /// Without a number it makes 30 runs of each; more while they take less than 3 s in all, and 10 at
 /// least where they take over a minute.
 #[derive(Debug, Args)]
@@ -37,7 +37,7 @@ Examples:
 Commands are started as they are, without a shell, unless there is one. An argument -- begins the
 next command; one of its own needs a shell. The files of --export-json have the keys of hyperfine's.
 
-Exit code 1 when something is slower than the baseline, 5 when that cannot be told."
+Exit code 1 when something is slower than the baseline, 5 when that is not known."
 )]
 pub(crate) struct Flags {
     #[command(subcommand)]
@@ -64,11 +64,11 @@ Examples:
   wirespool bench host /data --export-json monday.json
   wirespool bench host /data --baseline monday.json
 
-Exit code 1 when something is slower than the baseline, 5 when that cannot be told.")]
+Exit code 1 when something is slower than the baseline, 5 when that is not known.")]
 pub(super) struct HostFlags {
     /// A directory on the disk to look at: a file is made there and removed [default: no disk]
     pub(super) directory: Option<PathBuf>,
-    /// Bytes of that file
+    /// Bytes of the file that it writes
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G",
           requires = "directory")]
     pub(super) size: u64,
@@ -79,19 +79,19 @@ pub(super) struct HostFlags {
     pub(super) outputs: Outputs,
 }
 
-/// What becomes of the results.
+/// Where the results go.
 #[derive(Debug, Args)]
 pub(super) struct Outputs {
     /// Report as JSON
     #[arg(long)]
     pub(super) json: bool,
-    /// Write the JSON to this file: for --baseline, and for whoever reads hyperfine's
+    /// Write the JSON to this file: for --baseline, and for programs that read hyperfine's
     #[arg(long, value_name = "FILE")]
     pub(super) export_json: Option<PathBuf>,
     /// Write a line for each run to this file
     #[arg(long, value_name = "FILE")]
     pub(super) csv: Option<PathBuf>,
-    /// Hold the results against those in this file, of this program or of hyperfine
+    /// Compare the results with those in this file, of this program or of hyperfine
     #[arg(long, value_name = "FILE")]
     pub(super) baseline: Option<PathBuf>,
     /// What medians may differ by before that counts, in percent
@@ -154,7 +154,7 @@ pub(super) struct CommandFlags {
     /// What commands read; nothing without
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
-    /// Let commands write to standard error; else nobody hears them
+    /// Let commands write to standard error; else what they write there is dropped
     #[arg(long)]
     show_output: bool,
     #[command(flatten)]

@@ -18,13 +18,13 @@ use crate::progress::Progress;
 use crate::stdout;
 use crate::trace::runs_as;
 
-/// Who reads and writes what on which disk, how long it takes, and what nobody asked for.
+/// Show who reads and writes what on which disk, and how long it takes.
 ///
 /// Listens to the kernel's tracepoints for block devices: each request with the time that it waited
-/// and the time at the disk, its process and its file. Finds reads that nobody asked for, with
+/// and the time at the disk, its process and its file. Finds reads that no program asked for, with
 /// their file and writer; journals, flushes and discards that cost; disks that are slow, and
 /// requests that wait. Without root it shows what the kernel counts, and says what is missing. With
-/// --files it tells who opens, reads and writes which file instead.
+/// --files it shows who opens, reads and writes which file instead.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -42,10 +42,10 @@ pub(super) struct IoFlags {
     #[arg(long = "for", value_name = "TIME", value_parser = duration, default_value = "30s",
           conflicts_with = "command")]
     duration: Duration,
-    /// Tell who touches which file, by fanotify(7)
+    /// Show who touches which file, by fanotify(7)
     #[arg(long, conflicts_with = "html")]
     files: bool,
-    /// With --files: these kinds of touches only
+    /// With --files: show these kinds of touches only
     #[arg(long = "kind", value_name = "KIND", value_delimiter = ',', requires = "files")]
     kinds: Vec<Kind>,
     /// With --files: those of this process, or of processes of this name; may be given several
@@ -203,7 +203,7 @@ fn touches(flags: &IoFlags, target: &Target, stop: &StopFlag) -> Outcome {
     } else if all.overflows > 0 {
         let times = view::plural(all.overflows, "time");
         crate::progress::say(&format!(
-            "the kernel's queue was full {times}; what came then is lost"
+            "the kernel's queue was full {times}; touches of those moments are missing"
         ));
     }
     Ok(Verdict::Clean)

@@ -15,20 +15,20 @@ use crate::find::ReadingFlags;
 use crate::progress::Progress;
 use crate::recorder;
 
-/// Where a recording lost packets, and what it is near to.
+/// Show where a recording lost packets, and which limits it is near to.
 ///
-/// Reads the gaps of the volume and, of a recorder that runs, what it says of its queues and disks:
-/// whether packets were lost for want of processor, disk or memory, or in the card; whether disks
-/// give less than they were qualified for; where slow writes lie; which of its threads has no time
-/// left, and in which functions they work.
+/// Reads the gaps of the volume and, from a running recorder, the state of its queues and disks:
+/// whether packets were lost because processor, disk or memory fell short, or in the card; whether
+/// disks give less than they were qualified for; where slow writes lie; which of its threads has no
+/// time left, and in which functions they work.
 #[derive(Debug, Args)]
 pub(super) struct Flags {
     /// The volume
     volume: PathBuf,
-    /// What `record --json` printed when it ended, instead of a recorder that runs
+    /// Read what `record --json` printed when it ended, instead of asking a running recorder
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// How long to look at the threads of one that runs
+    /// How long to look at the threads of a running recorder
     #[arg(long = "for", value_name = "TIME", value_parser = duration, default_value = "3s",
           conflicts_with = "report")]
     duration: Duration,

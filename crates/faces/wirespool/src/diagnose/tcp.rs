@@ -23,7 +23,7 @@ const PLOTTED: usize = 10;
 /// Columns where there is no terminal.
 const WIDTH: usize = 100;
 
-/// Why connections are slow, or fail.
+/// Show why connections are slow, or fail.
 ///
 /// Looks at every TCP socket of every network namespace: options that some connections lack and
 /// the listener whose SYN cookies lost them; queues that overflow, losses, small windows, and who
@@ -39,7 +39,7 @@ pub(super) struct Flags {
     #[arg(long = "for", value_name = "TIME", value_parser = duration, default_value = "10s",
           conflicts_with = "volume")]
     duration: Duration,
-    /// Between two looks
+    /// Time between two looks
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s",
           conflicts_with = "volume")]
     interval: Duration,

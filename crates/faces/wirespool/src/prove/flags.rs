@@ -22,8 +22,8 @@ const SEARCH_TIME: Duration = Duration::from_secs(2);
 /// Sends numbered packets through a pair of interfaces in a network namespace of its own, or from
 /// one given interface to another, records them with `wirespool record` in a process of its own,
 /// reads them back out of the volume, and compares each, byte for byte, with what was sent. What is
-/// missing is told by its cause, and the sum is exact: offered = stored + every loss. Needs root,
-/// or user namespaces; between given interfaces, the capability to open raw sockets.
+/// missing is reported with its cause, and the sum is exact: offered = stored + every loss. Needs
+/// root, or user namespaces; between given interfaces, the capability to open raw sockets.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

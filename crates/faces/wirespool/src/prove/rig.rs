@@ -43,7 +43,7 @@ pub(super) struct Rig<'a> {
     pub(super) recorder: Vec<OsString>,
     /// For files of the run.
     pub(super) folder: PathBuf,
-    /// Within a run; a search tells of whole ones.
+    /// Progress within a run; a search reports whole runs.
     pub(super) tells_progress: bool,
     pub(super) stop: &'a StopFlag,
 }

@@ -78,7 +78,7 @@ fn refused(word: &str, why: &str) -> Usage {
     Usage(format!("--compare {word}: {why}"))
 }
 
-/// A target that is opened once, whoever uses it.
+/// A target that is opened once, for all its users.
 #[derive(Debug)]
 pub(super) struct Site {
     pub(super) path: PathBuf,

@@ -27,8 +27,9 @@ const RUNS_OF_FILE: u64 = 4;
 /// Of a directory, or a path at which nothing is yet, a file is made there, measured, and removed.
 /// A file that is there, and a device, are only read; of a volume all members, beside what the
 /// volume keeps of an earlier qualification. A device is written to when its serial number
-/// is typed behind --destroy, nobody uses it or a part of it, and it holds nothing, or only what
-/// --overwrite names. Ctrl-C stops in order: a file is removed, and what was written is told.
+/// is typed behind --destroy, no process uses it or a part of it, and it holds nothing, or only
+/// what --overwrite names. Ctrl-C stops in order: a file is removed, and the report says what was
+/// written.
 ///
 /// The guaranteed rate is the highest constant arrival that never overflows the pool, in any
 /// stretch of what was measured, lap after lap; it is given as bits a second on a link.
@@ -38,12 +39,12 @@ const RUNS_OF_FILE: u64 = 4;
 Parts:
   sweep     rates at 21 places of the surface, one block at a time; it reads where it may not write
   fill      the surface written from the first byte to the last, 8 blocks under way
-  passes    two fills, the second from the middle on: place, amount and time are told apart
+  passes    two fills, the second from the middle on: separates place, amount and time
   ring      the surface written in the order of a ring whose zones are levelled
   extents   throughput by the bytes between two jumps, and where jumps stop to matter
   latency   writes that arrive at a constant rate: histogram, longest stall, the pool it needs
   mixed     writing without and with readers: what they cost
-  reads     4 KiB at random places, what a cache answered told apart
+  reads     4 KiB at random places, answers of a cache shown apart
   iops      random writes of 4 KiB with 1, 8, 64 and 256 under way
   files     files of a directory written, and removed when nine tenths are full, lap after lap
   cpu       processor time for checksums and parity
@@ -95,7 +96,8 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "N", default_value_t = 1, requires = "model",
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     data_disks: u32,
-    /// And so many of parity: what is guaranteed while members are lost is told as well
+    /// So many disks of parity besides: the report also says what is guaranteed while members are
+    /// lost
     #[arg(long, value_name = "N", requires = "model",
         value_parser = clap::value_parser!(u8).range(0..=2))]
     parity_disks: Option<u8>,
@@ -115,7 +117,7 @@ pub(crate) struct Flags {
     /// Memory between capture and disk
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = arguments::size)]
     pool: u64,
-    /// Is it fast enough for so many bits a second of a link, such as 2.5G?
+    /// Judge whether it is fast enough for so many bits a second of a link, such as 2.5G
     #[arg(long, value_name = "RATE", value_parser = arguments::bits)]
     rate: Option<u64>,
     /// Frames of the traffic: a length in bytes, `short` (64), `long` (1514), `imix` (7 of 64, 4 of
@@ -167,7 +169,7 @@ pub(crate) struct Flags {
     pub(super) outputs: Outputs,
 }
 
-/// What a report becomes.
+/// Forms in which a report is written.
 #[derive(Debug, Args)]
 pub(super) struct Outputs {
     /// Write a page with plots to this file: HTML that stands by itself, to be shown to others

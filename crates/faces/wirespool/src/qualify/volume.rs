@@ -38,13 +38,11 @@ pub(super) fn at(path: &Path) -> Option<Volume> {
     Some(Volume { members, found })
 }
 
-/// Looks at all members, and tells.
+/// Qualifies all members, and prints the report.
 pub(super) fn run(volume: Volume, flags: &Flags, ask: &Ask) -> Outcome {
     let Outputs { html, csv, svg, json } = &flags.outputs;
     if flags.resume.is_some() {
-        return Err(
-            Usage("--resume goes on with the report of one disk, not of a volume".into()).into()
-        );
+        return Err(Usage("--resume takes the report of one disk, not of a volume".into()).into());
     }
     if html.is_some() || csv.is_some() || svg.is_some() {
         let text = "a volume has several disks: of all together there are --json and --output";

@@ -108,7 +108,7 @@ impl Feed {
         locked(&self.talkers)
     }
 
-    /// Seconds up to this one are over: where nothing comes, nobody else tells.
+    /// Seconds up to this one are over: without packets nothing else says so.
     pub(super) fn advance(&self, to: Moment) {
         locked(&self.talkers).advance(to.end());
     }

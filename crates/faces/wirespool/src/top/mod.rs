@@ -31,10 +31,10 @@ use crate::{recorder, stdout};
 
 /// Kernel memory for packets of each interface.
 const RING: ByteSize = ByteSize(32 << 20);
-/// Lines that somebody may scroll through; a query finds what is beyond.
+/// Lines that the user can scroll through; a query finds what is beyond.
 const LINES_MAX: usize = 1000;
 
-/// Who uses network, DNS, disks, processors, now or in the past.
+/// Show who uses network, DNS, disks and processors, now or in the past.
 ///
 /// Shows the traffic of interfaces, of a volume or of a capture file by session, pair of hosts,
 /// host, port and protocol over 2, 10 and 40 seconds; questions to DNS with what is slow or fails;
@@ -59,13 +59,13 @@ pub(crate) struct Flags {
     /// Begin with this tab; with --once it alone
     #[arg(long, value_name = "TAB", value_parser = tab)]
     tab: Option<&'static str>,
-    /// Put its lines together by this
+    /// Group its lines by this
     #[arg(long, value_name = "WHAT", requires = "tab")]
     by: Option<String>,
     /// Begin with this filter of sessions
     #[arg(long, value_name = "QUERY", default_value = "", hide_default_value = true)]
     query: String,
-    /// Packets that are looked at, in the words of pcap-filter; the kernel applies it
+    /// Look at packets that match this filter, in the syntax of pcap-filter; the kernel applies it
     #[arg(long, value_name = "EXPRESSION")]
     filter: Option<String>,
     /// Begin with this moment of a volume or a file

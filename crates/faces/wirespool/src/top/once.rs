@@ -63,7 +63,7 @@ fn wanted(flags: &Flags) -> Vec<(usize, usize)> {
     groupings.collect()
 }
 
-/// Looking begins with the first time that somebody asks.
+/// Looking begins with the first question.
 fn wait(flags: &Flags, pages: &mut TopPages, at: At, stop: &StopFlag) {
     let begun_ns = SystemClock.boottime_ns();
     let duration_ns = units::nanos(flags.duration);

@@ -110,7 +110,7 @@ impl TopPages {
         }
     }
 
-    /// A page of what packets tell.
+    /// A page made from packets.
     fn traffic(
         &mut self,
         ask: &Ask<'_>,
@@ -243,12 +243,12 @@ impl Pages for TopPages {
     }
 }
 
-/// What is asked for; all of it where the words are not a query, which whoever types them is told.
+/// What is asked for; all of it where the words are not a query, which the page says.
 fn query_of(ask: &Ask<'_>) -> Query {
     Query::parse(ask.query, SystemClock.realtime()).unwrap_or_else(|_| Query::all())
 }
 
-/// The newest moment of a volume that nobody records to.
+/// The newest moment of a volume without a running recorder.
 fn newest_of(origin: &Origin) -> anyhow::Result<Option<Moment>> {
     match origin {
         Origin::Volume { options, is_growing: false } => {

@@ -15,7 +15,7 @@ use units::Clock;
 use super::feed::between;
 use crate::failure::of_extract;
 
-/// A name that tells when it was written; the file of an earlier second is not replaced.
+/// A name with the time of writing; the file of an earlier second is not replaced.
 fn path() -> PathBuf {
     let now = SystemClock.realtime().to_string();
     let time: String = now.chars().take(19).filter(char::is_ascii_alphanumeric).collect();

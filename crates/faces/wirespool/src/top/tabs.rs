@@ -32,7 +32,7 @@ pub(super) static TABS: [Tab; 7] = [
     Tab { name: "recorder", groupings: &["recorder", "interface", "disk"], filter: Filter::Words },
 ];
 
-/// What is asked for, in the words of the rooms.
+/// What is asked for, as the crates name it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wanted {
     Talkers(Grouping),

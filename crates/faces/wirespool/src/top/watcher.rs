@@ -1,4 +1,4 @@
-//! Looks at the machine again and again while somebody wants to see it.
+//! Looks at the machine again and again while the user looks at it.
 
 use core::ops::ControlFlow;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use host::{StopFlag, SystemClock};
 use units::{Clock, NANOS_PER_SECOND, Sleep};
 
-/// Looking costs something: it ends when nobody has asked for so long.
+/// Looking costs something: it ends when no page has asked for so long.
 const PATIENCE_NS: i64 = 5 * NANOS_PER_SECOND;
 const NAP_NS: i64 = NANOS_PER_SECOND / 20;
 
@@ -25,7 +25,7 @@ pub(super) struct Watcher<T> {
 pub(super) type GoOn<'a> = &'a mut dyn FnMut() -> ControlFlow<()>;
 
 impl<T: Send + Sync + 'static> Watcher<T> {
-    /// Ready to look. What looks is made when somebody begins to ask, and goes when nobody does any
+    /// Ready to look. What looks is made when a page begins to ask, and goes when none does any
     /// more; a look takes as long as it needs, a second or so.
     pub(super) fn new<L: FnMut(GoOn<'_>) -> T>(
         name: &str,

@@ -101,7 +101,7 @@ fn hash_flood() -> Attack {
     Attack { frames, query: "net c0ac:29b7:c97c:50dd::/64", sessions: 40_000 }
 }
 
-/// Messages of 1451 bytes with as many names as there is room for, each of which points into the
+/// Messages of 1451 bytes with as many names as there is space for, each of which points into the
 /// longest one that there can be.
 fn name_flood() -> Attack {
     const MESSAGE_BYTES: usize = 1451;

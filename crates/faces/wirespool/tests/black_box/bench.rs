@@ -180,7 +180,7 @@ fn a_stop_tells_what_was_measured_and_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let log = path(&folder, "log");
     let script = format!("echo $$ >> {log}; exec sleep 0.4");
-    // Whoever started the tests may have ignored the interrupt.
+    // The parent of the tests may have ignored the interrupt.
     let mut command = Command::new("env");
     let cleaned = path(&folder, "cleaned");
     let cleanup = format!("sleep 0.5; echo > {cleaned}");

@@ -1,4 +1,4 @@
-//! The demo, as root and as nobody.
+//! The demo, as root and as `nobody`.
 
 use std::time::Instant;
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::machine::{Volume, enter, run, run_unprivileged};
 
-/// A link whose one end has addresses; nobody is at the other.
+/// A link whose one end has addresses; no host is at the other.
 const LINKS: &str = "set -e
     ip link set lo up
     ip link add left type veth peer name right
@@ -45,7 +45,7 @@ fn text(finding: &Value) -> String {
     finding.to_string()
 }
 
-/// A SYN that nobody stands behind: the answer goes to the empty end of the link.
+/// A SYN without a client behind it: the answer goes to the empty end of the link.
 fn syn(source: u8, port: u16) -> Vec<u8> {
     let (from, to) = ([10, 9, 0, source], [10, 9, 0, 1]);
     let mut tcp = vec![0x9c, 0x40 + source];
@@ -120,7 +120,7 @@ fn connections_made_of_cookies_are_found_among_whole_ones_with_their_listener() 
     if has_scope {
         assert!(said.contains("[fe80::1%"), "{said}");
     }
-    // The other ends of the same connections are not told of again.
+    // The other ends of the same connections are not reported again.
     assert_eq!(json["findings"].as_array().unwrap().len(), 1, "{json:#}");
 }
 

@@ -46,7 +46,7 @@ fn report(child: Child) -> (Option<i32>, Value) {
 }
 
 /// Whether all requests were seen one by one; else it is said why not. Some kernels keep records
-/// back under load, which is told as such: then there is nothing to compare.
+/// back under load, which is reported as such: then there is nothing to compare.
 fn is_traced(json: &Value) -> bool {
     let tracing = &json["tracing"];
     if tracing["is_on"] == false {

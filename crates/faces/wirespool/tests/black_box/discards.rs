@@ -1,4 +1,4 @@
-//! A recorder that tells a disk ahead of the head what is needed no more.
+//! A recorder that discards blocks of a disk ahead of the head.
 
 use core::ops::Range;
 use std::collections::BTreeSet;
@@ -31,7 +31,7 @@ fn a_disk_hears_what_is_needed_no_more_and_keeps_what_was_promised() {
     let full = disk.allocated_bytes();
 
     let (told, said) = record(&disk, &folder, 30_000..31_000, "on");
-    assert!(said.contains("is told ahead of the head"), "{said}");
+    assert!(said.contains("gets discards ahead of the head"), "{said}");
     assert!(told["discarded_bytes"].as_u64().unwrap() >= 4 * 65536, "{told}");
     // Slots in front of the head are holes in the file below the disk.
     let holes = full.saturating_sub(disk.allocated_bytes());
@@ -49,7 +49,7 @@ fn a_file_is_never_discarded() {
     let path = volume.file("some.pcap");
     std::fs::write(&path, capture(FIRST_NS, 0..1000)).unwrap();
     let ran = volume.record(&["--read", &path, "--discard", "on", "--json"]).done();
-    assert!(ran.err.contains("is not told: it is no block device"), "{ran:?}");
+    assert!(ran.err.contains("gets no discards: it is no block device"), "{ran:?}");
     let report: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(report["discarded_bytes"], 0);
     let wrong = run(&["record", &volume.path, "--read", &path, "--discard", "maybe"]);

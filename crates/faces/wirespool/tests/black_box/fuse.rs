@@ -1,4 +1,4 @@
-//! A file system of one file that hangs when told to: linux/fuse.h, version 7.31, by hand. Who
+//! A file system of one file that hangs on command: linux/fuse.h, version 7.31, by hand. Who
 //! waits for it can be killed: a request that is interrupted is given up.
 
 #![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
@@ -136,7 +136,7 @@ impl State {
             return;
         }
         if opcode == 36 {
-            // INTERRUPT: somebody is to be killed who waits for this.
+            // INTERRUPT: a process that waits for this is to be killed.
             let meant = u64_at(&request, 40);
             let held = self.held.iter().position(|held| u64_at(held, 8) == meant);
             if held.and_then(|place| self.held.remove(place)).is_some() {
@@ -144,7 +144,7 @@ impl State {
             }
             return;
         }
-        // Nobody waits for an answer to FORGET and BATCH_FORGET.
+        // The kernel waits for no answer to FORGET and BATCH_FORGET.
         if [2, 42].contains(&opcode) {
             return;
         }

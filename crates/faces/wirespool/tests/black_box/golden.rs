@@ -258,7 +258,7 @@ fn make_missing_images() {
             println!("{}: kept", recipe.name);
             continue;
         }
-        // A place that tells nothing of the machine: superblocks keep it.
+        // A place that says nothing of the machine: superblocks keep it.
         let folder = PathBuf::from("/tmp/golden");
         std::fs::create_dir(&folder).unwrap();
         let members = make(&recipe, &folder);

@@ -1,5 +1,6 @@
-//! The chain of guards, link by link, on loop devices: whatever a disk holds, or whoever uses it,
-//! `create` and `qualify --destroy` refuse it in a line that says so, and not a byte of it changes.
+//! The chain of guards, link by link, on loop devices: whatever a disk holds, or whichever program
+//! uses it, `create` and `qualify --destroy` refuse it in a line that says so, and not a byte of it
+//! changes.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};

@@ -71,7 +71,7 @@ fn kill(pid: u32) {
 }
 
 /// Packets in all sessions of the volume, and what the statement says. Where something was left
-/// out, nobody knows what it was.
+/// out, it is not known what it was.
 fn found(volume: &Volume, left_out: u64) -> (u64, String) {
     let answer = run(&["find", &volume.path, "--json", "--index-dir", &volume.index]);
     assert_eq!(answer.code, Some(if left_out > 0 { 5 } else { 0 }), "{}", answer.err);
@@ -121,7 +121,7 @@ fn an_indexer_that_is_killed_ten_times_a_second_costs_no_packet_and_no_row() {
     assert_eq!(counts, [u64::from(PACKETS), 0, 0], "{report}");
     let (packets, said) = found(&volume, 0);
     assert_eq!(packets, u64::from(PACKETS), "{said}");
-    assert!(indexers_of(pid).is_empty(), "nobody is left behind");
+    assert!(indexers_of(pid).is_empty(), "no process is left behind");
 }
 
 /// Frames of zstd with the largest window that is taken, their blocks as they are: as much memory
@@ -229,7 +229,7 @@ fn an_indexer_has_no_rights_and_ends_with_its_recorder() {
 fn a_link_is_recorded_without_loss_while_the_indexer_is_killed() {
     let name = "indexer::a_link_is_recorded_without_loss_while_the_indexer_is_killed";
     let ended = indexers_end(name, ("KILL", Duration::from_millis(100)), 1);
-    assert_eq!(ended.map_or(0, |ended| ended.left_out), 0, "nobody blames what a killed one had");
+    assert_eq!(ended.map_or(0, |ended| ended.left_out), 0, "what a killed one had is not blamed");
 }
 
 /// `cargo test -p wirespool --test black_box for_ten -- --ignored --nocapture --test-threads 1`

@@ -129,7 +129,7 @@ fn layouts_that_cannot_be_are_refused_in_one_line() {
     create(&["--zones", "8", "--extent", "16M"]).is_refused("too small for 8 zones");
     create(&["--extent", "1M"]).is_refused("one zone has no extents");
     create(&["--usable", "5G.."]).is_refused("are no part of a member of 67108864 bytes");
-    create(&["--usable", "50%..51%"]).is_refused("the usable range has room for");
+    create(&["--usable", "50%..51%"]).is_refused("the usable range has space for");
     create(&["--extent", "100K", "--zones", "2"]).fails_with(2, "no multiple of the piece");
     create(&["--extent", "1M", "--zones", "1"]).fails_with(2, "no meaning with --zones 1");
     for wrong in [["--zones", "3"], ["--zones", "0"], ["--usable", "110%"], ["--usable", "x"]] {

@@ -232,7 +232,7 @@ impl Loop {
     }
 }
 
-/// A loop device over somebody's file; detached in the end.
+/// A loop device over the file of a user; detached in the end.
 pub(crate) struct Attached {
     pub(crate) path: String,
 }

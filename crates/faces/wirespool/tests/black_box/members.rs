@@ -376,7 +376,7 @@ fn a_scrub_names_a_member_again_that_lost_all_its_superblocks() {
     assert_eq!(state_of(&members[0], 1), "whole");
     run(&["scrub", &members[0]]).done();
 
-    // One that went on alone with another is not told the past of the third.
+    // One that went on alone with another does not get the past of the third.
     std::fs::rename(&members[0], volume.file("away")).unwrap();
     let alone = ["record", &members[1], "--read", CAPTURES, "--index-dir", &volume.index];
     assert_eq!(run(&alone).code, Some(1), "it begins without a member");

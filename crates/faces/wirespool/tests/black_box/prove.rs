@@ -120,7 +120,7 @@ fn extraction_and_scrub_beside_it_cost_no_packet() {
     std::thread::scope(|scope| {
         let extracting = scope.spawn(extract_until_over);
         let load = ["--volume", &volume.path, "--pps", "5000", "--duration", "3s"];
-        // Room for what a machine that runs other tests, too, makes the recorder wait.
+        // Space for what a machine that runs other tests, too, makes the recorder wait.
         let scrubbed = ["--", "--scrub-every", "1s", "--pool", "32M", "--index-dir", &volume.index];
         let proved = prove(&[&load[..], &scrubbed].concat());
         is_over.store(true, Ordering::Relaxed);
@@ -235,7 +235,7 @@ fn where_there_is_no_namespace_to_be_had_the_remedy_is_named() {
 fn an_interrupted_run_judges_what_it_sent() {
     let mut prove = command(&["prove", "--json", "--pps", "5000", "--duration", "60s"]);
     let running = prove.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // From its first packet on: before, it would have nothing to tell.
+    // From its first packet on: before, it would have nothing to report.
     std::thread::sleep(Duration::from_secs(4));
     let interrupt = Command::new("kill").args(["-INT", &running.id().to_string()]).status();
     assert!(interrupt.is_ok());

@@ -187,7 +187,7 @@ fn the_limit_of_a_throttled_device_is_found() {
 }
 
 /// The limit is another in each run, and what it is stands in a pipe: it is read when a run begins,
-/// and whoever writes into it sets the limit before.
+/// and its writer sets the limit before.
 #[test]
 fn a_device_with_two_modes_is_found_and_explained_by_what_makes_them() {
     let devices = [(); 2].map(|()| Loop::in_memory(64 << 20, &[]));

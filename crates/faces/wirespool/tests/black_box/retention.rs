@@ -111,7 +111,7 @@ fn a_hold_is_an_extract_with_its_manifest_within_a_budget() {
     assert_eq!(files(), 4);
     for most in ["1", "250K"] {
         let full = run(&[&hold[..], &["--size-max", most]].concat());
-        full.is_refused("has no room for it");
+        full.is_refused("has no space for it");
         assert_eq!(files(), 4, "nothing is left of it");
     }
     for wrong in [&["hold"][..], &["hold", &volume.path], &["hold", &volume.path, "udp and"]] {

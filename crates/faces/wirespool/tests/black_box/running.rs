@@ -1,4 +1,4 @@
-//! Beside a recorder that runs: answers reach up to now, and status tells how it stands.
+//! Beside a recorder that runs: answers reach up to now, and status says how it stands.
 
 #![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
 
@@ -43,7 +43,7 @@ fn taken(volume: &Volume, packets: u64) -> Value {
 #[test]
 fn answers_reach_up_to_now_while_a_recorder_runs() {
     let volume = Volume::empty();
-    assert!(status(&volume).get("offered").is_none(), "nobody records");
+    assert!(status(&volume).get("offered").is_none(), "no recorder runs");
     let (mut child, mut input) = recorder(&volume);
     let stream = capture(1_000_000_000, 0..20);
     let (first, second) = stream.split_at(24 + 10 * (stream.len() - 24) / 20);
@@ -75,7 +75,7 @@ fn a_recorder_that_was_killed_holds_nobody_up() {
     child.kill().unwrap();
     child.wait().unwrap();
     let answer = run(&["find", &volume.path, "--index-dir", &volume.index]);
-    assert_eq!(answer.code, Some(5), "what it had taken nobody knows: {answer:?}");
+    assert_eq!(answer.code, Some(5), "what it had taken is not known: {answer:?}");
     assert!(!answer.err.contains("newest packets"), "{answer:?}");
     let (mut child, input) = recorder(&volume);
     drop(input);

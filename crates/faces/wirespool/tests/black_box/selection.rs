@@ -164,7 +164,7 @@ fn sessions_are_split_into_files_that_say_what_they_are() {
     }
 }
 
-/// What tells addresses, and whether checksums are right.
+/// What reveals addresses, and whether checksums are right.
 const TELLING: [&str; 10] = [
     "frame.time_epoch",
     "eth.src",
@@ -189,7 +189,7 @@ fn anonymised_packets_keep_prefixes_ports_and_right_checksums() {
     run(&[&fixed[..], &[&key, "-w", &other]].concat()).done();
     assert_eq!(manifest(&volume, "other.pcapng.json")["request"]["anonymised"], true);
     let bytes = std::fs::read(&other).unwrap();
-    assert!(!String::from_utf8_lossy(&bytes).contains("net 0.0.0.0/0"), "the query is not told");
+    assert!(!String::from_utf8_lossy(&bytes).contains("net 0.0.0.0/0"), "the query leaked");
 
     let again = volume.file("again.pcapng");
     run(&[&fixed[..], &[&key, "-w", &again]].concat()).done();

@@ -177,7 +177,7 @@ fn every_system_call_of_a_recorder_is_one_that_the_unit_allows() {
         assert!(!(rest.contains("PROT_WRITE") && rest.contains("PROT_EXEC")), "{call}: {rest}");
     }
     assert!(calls.len() > 40 && sockets > 1, "{calls:?}");
-    // An indexer becomes nobody where it may; refused, it goes on as the user of the service.
+    // An indexer becomes `nobody` where it may; refused, it goes on as the user of the service.
     let may_be_refused = ["setgroups", "setresuid", "setresgid"];
     let refused =
         calls.difference(&allowed).filter(|call| !may_be_refused.contains(&call.as_str()));

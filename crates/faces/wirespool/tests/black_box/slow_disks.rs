@@ -1,4 +1,4 @@
-//! Disks that are slower than the link: packets are lost and counted, and nothing else gives way.
+//! Disks that are slower than the link: packets are lost and counted, and nothing else suffers.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -74,7 +74,7 @@ fn questions_do_not_stop_a_recorder_whose_disks_are_too_slow() {
     assert!(lost > 0, "the disks were too slow: {report}");
     assert_eq!(count("offered"), count("stored") + lost, "{report}");
     let all = run(&["find", volume, "--index-dir", &index, "--json"]);
-    assert_eq!(all.code, Some(1), "what was lost is told: {}", all.err);
+    assert_eq!(all.code, Some(1), "what was lost is reported: {}", all.err);
     let packets = |line: &str| {
         let row: Value = serde_json::from_str(line).unwrap();
         row["orig_packets"].as_u64().unwrap() + row["resp_packets"].as_u64().unwrap()

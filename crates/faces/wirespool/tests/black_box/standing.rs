@@ -1,5 +1,5 @@
-//! What answers say of the times in which nobody recorded, or nobody knows: a link in a namespace
-//! of the test's own, and recorders that are stopped, killed, or go on.
+//! What answers say of the times in which no recorder ran, or that are not known: a link in a
+//! namespace of the test's own, and recorders that are stopped, killed, or go on.
 
 #![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
 
@@ -142,7 +142,7 @@ fn times_between_recordings_are_not_recorded() {
     let [(first, first_end), (second, _)] = times[..] else { panic!("two recordings") };
     is(&extract(&volume, &between(first, first + 0.2)), 0, "complete", "");
     is(&extract(&volume, &between(second, second + 0.2)), 0, "complete", "");
-    let none = "\nnot recorded: nobody recorded between ";
+    let none = "\nnot recorded: no recorder ran between ";
     is(&extract(&volume, &between(first, second)), 1, "incomplete", none);
     is(&extract(&volume, &between(before - 60.0, second)), 1, "incomplete", none);
     let nobody = extract(&volume, &between(first_end + 0.1, first_end + 0.2));
@@ -202,7 +202,7 @@ fn a_full_disk_leaves_an_account() {
     assert!(found.code.is_some_and(|code| code == 5 || code == 1), "{found:?}");
     assert!(found.err.contains("not known: a recorder ended without a stop"), "{found:?}");
     std::fs::remove_file(&sparse).unwrap();
-    // No room for the index directory: it is a cache of what lies in the ring, and nothing lacks.
+    // No space for the index directory: it is a cache of what lies in the ring, and nothing lacks.
     let filler = format!("{small}/filler");
     std::fs::create_dir(format!("{small}/index")).unwrap();
     std::fs::write(&filler, vec![1; 13 << 20]).unwrap_err();
@@ -212,7 +212,7 @@ fn a_full_disk_leaves_an_account() {
     assert!(recorded.done().out.contains("30 000 packets"));
     let found = run(&["find", &volume.path, "udp", "--json", "--index-dir", &index]);
     assert!(found.code == Some(0) && !found.out.is_empty(), "{found:?}");
-    // No room for the extract: nothing is left that looks like one.
+    // No space for the extract: nothing is left that looks like one.
     let out = format!("{small}/out.pcapng");
     let ran = run(&["extract", &volume.path, "udp", "-w", &out, "--index-dir", &volume.index]);
     assert!(ran.code == Some(3) && ran.err.contains("No space left"), "{ran:?}");

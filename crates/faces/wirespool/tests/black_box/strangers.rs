@@ -1,5 +1,5 @@
-//! Members in the wrong place, of the wrong volume, twice, cut or grown: each is told apart, with
-//! the reason and what to do.
+//! Members in the wrong place, of the wrong volume, twice, cut or grown: each is distinguished,
+//! with the reason and what to do.
 
 use std::path::Path;
 

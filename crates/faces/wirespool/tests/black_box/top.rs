@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::machine::{BINARY, CAPTURES, Volume, command, enter, run, run_unprivileged};
 
-/// An interface whose other end nobody listens to.
+/// An interface without a listener at the other end.
 const LINK: &str = "set -e
     ip link set lo up
     ip link add near type veth peer name far

@@ -35,7 +35,7 @@ pub(crate) fn listener_far_away() -> TcpListener {
     namespace.within(|| TcpListener::bind("192.0.2.2:0").unwrap()).unwrap()
 }
 
-/// Answers one connection and tells who it was.
+/// Answers one connection and returns who it was.
 pub(crate) fn answer(listener: TcpListener) -> std::thread::JoinHandle<IpAddr> {
     let serve = move || {
         let (mut stream, from) = listener.accept().unwrap();
@@ -94,7 +94,7 @@ fn a_program_reaches_the_world_and_its_packets_have_its_name() {
     let listener = listener_far_away();
     let port = listener.local_addr().unwrap().port();
     let server = answer(listener);
-    // Whose a socket is that is gone within a few milliseconds nobody may have seen.
+    // The owner of a socket that is gone within a few milliseconds may be unknown.
     let script = format!(
         "exec 3<>/dev/tcp/192.0.2.2/{port}; sleep 0.1; echo >&3; read line <&3; \
          [ $line = hello ] && exit 7"
@@ -143,7 +143,7 @@ fn a_program_runs_as_who_called_sudo_unless_told_otherwise() {
     assert_eq!(as_games, "5 60 60 /usr/games");
     assert!(said_by_program(&known, &["--user", "root"]).starts_with("0 0 "));
     assert_eq!(said_by_program(&known, &["--user", "games"]), as_games);
-    // A number that nobody has, with the group that is said and none of root's.
+    // A number without a user, with the group that is said and none of root's.
     let unknown = [("SUDO_UID", "54321"), ("SUDO_GID", "54322"), ("HOME", "/root")];
     assert_eq!(said_by_program(&unknown, &[]), "54321 54322 54322 /root");
     assert!(said_by_program(&[("HOME", "/root")], &[]).starts_with("0 0 "), "root called");

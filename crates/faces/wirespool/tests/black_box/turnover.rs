@@ -60,7 +60,7 @@ fn members_are_missing_replaced_resilvered_and_added() {
     let twice = extract();
     std::fs::rename(&away, second).unwrap();
     assert_eq!(survives(&status(first).0), Some(0));
-    // Without it nobody else may be replaced: it is needed for that.
+    // Without it no other member may be replaced: it is needed for that.
     std::fs::rename(second, &away).unwrap();
     run(&["replace", first, "2", fifth, "--sparse"]).is_refused("cannot be replaced yet");
     std::fs::rename(&away, second).unwrap();

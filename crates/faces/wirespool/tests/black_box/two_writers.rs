@@ -1,6 +1,6 @@
-//! A volume has one writer, whatever it is called and whoever else reaches it: two names of one
-//! storage, two machines. The machines are namespaces that know nothing of each other's processes,
-//! and see the volume by a loop device alone.
+//! A volume has one writer, whatever it is called and by whichever path it is reached: two names of
+//! one storage, two machines. The machines are namespaces that know nothing of each other's
+//! processes, and see the volume by a loop device alone.
 
 use std::io::Write;
 use std::path::Path;
@@ -112,7 +112,7 @@ fn after_a_kill_nobody_waits() {
     let volume = Volume::empty();
     let mut recorder = Recorder::start(&volume.path, &volume.index);
     recorder.child.kill().unwrap();
-    // As after a crash: nobody has asked how it ended.
+    // As after a crash: no command has asked how it ended.
     let begun = Instant::now();
     volume.record(&["--read", &format!("{CAPTURES}/tls.pcap")]).done();
     let took = begun.elapsed();

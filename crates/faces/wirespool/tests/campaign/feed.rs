@@ -33,7 +33,7 @@ pub(crate) fn number(packet: &[u8]) -> u64 {
     u64::from_le_bytes(*packet[HEADERS_BYTES..].first_chunk().unwrap())
 }
 
-/// A recorder and whoever sends it packets.
+/// A recorder and the thread that sends it packets.
 pub(crate) struct Fed {
     pub(crate) child: Child,
     stop: Arc<AtomicBool>,
@@ -68,7 +68,7 @@ impl Fed {
     }
 }
 
-/// Sends packets until told to stop or nobody reads.
+/// Sends packets until it is stopped or the reader is gone.
 fn feed(mut input: ChildStdin, stop: &AtomicBool, pause: Duration) -> u64 {
     let mut head = Vec::new();
     for field in [0xa1b2_3c4d, 0x0004_0002, 0, 0, 262_144, 1_u32] {

@@ -168,7 +168,7 @@ fn a_disk_that_hangs_does_not_delay_the_end_of_a_recording() {
     thread::sleep(Duration::from_millis(1500));
     group.limit(&disks[2], SLOWEST);
     await_expelled(&disks);
-    // Whoever looks whether it is there again hangs in the kernel.
+    // A process that looks whether it is there again hangs in the kernel.
     group.limit_reads(&disks[2], SLOWEST);
     group.limit(&disks[2], "0");
     thread::sleep(Duration::from_secs(4));

@@ -1,4 +1,4 @@
-//! Folders for sockets, in which nobody else can put or exchange one.
+//! Folders for sockets, in which no other user can put or exchange one.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -145,7 +145,7 @@ impl Candidate {
                 make_folder(parent)?;
             }
         }
-        // Whoever could exchange the folder below could do so at any time.
+        // A user who could exchange the folder below could do so at any time.
         Place::open(parent, is_own)?;
         if make {
             make_folder(&self.path)?;

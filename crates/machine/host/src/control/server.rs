@@ -24,7 +24,7 @@ use crate::{Error, SystemClock};
 
 /// Between two looks whether the program ends.
 const LOOK: Duration = Duration::from_millis(100);
-/// A question is asked as soon as somebody connects: all of it, and not each byte of it.
+/// A question is asked as soon as a client connects: all of it, and not each byte of it.
 const QUESTION_PATIENCE: Duration = Duration::from_secs(1);
 const QUESTION_BYTES_MAX: usize = 4096;
 /// So long may the answer as a whole take to be read.
@@ -34,7 +34,7 @@ const CLIENTS_MAX: usize = 256;
 /// Questions that are answered at the same time, and those that wait for it.
 const ANSWERED_AT_ONCE: usize = 8;
 const WAITING_MAX: usize = 256;
-/// A socket that is older and to which nobody listens is one of a program that was killed.
+/// A socket that is older and without a listener is one of a program that was killed.
 const SWEPT_AGE_NS: i64 = 60 * NANOS_PER_SECOND;
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 256;
@@ -50,7 +50,7 @@ pub struct ControlSocket {
     name: String,
 }
 
-/// Somebody who has connected.
+/// A client that has connected.
 struct Client {
     stream: UnixStream,
     question: Vec<u8>,
@@ -65,8 +65,8 @@ enum Step {
 }
 
 impl ControlSocket {
-    /// The socket of this name, which belongs to whoever runs the program; that user and root may
-    /// ask.
+    /// The socket of this name, which belongs to the user who runs the program; that user and root
+    /// may ask.
     ///
     /// # Errors
     /// When there is no folder that only this user can change, the socket cannot be made, or a
@@ -88,7 +88,7 @@ impl ControlSocket {
     }
 
     /// Answers questions until `is_ending`, which is asked ten times a second. `answer` is called
-    /// on several threads: one that takes its time holds up nobody but who asked.
+    /// on several threads: one that takes its time holds up only its own client.
     pub fn serve(&self, answer: &Answer<'_>, is_ending: &dyn Fn() -> bool) {
         let (sender, receiver) = sync_channel(WAITING_MAX);
         let receiver = Mutex::new(receiver);
@@ -146,7 +146,7 @@ impl ControlSocket {
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
-        // What is left behind answers nobody, and the next one replaces it.
+        // What is left behind answers no client, and the next one replaces it.
         self.place.remove(&self.name).unwrap_or_default();
     }
 }
@@ -242,7 +242,7 @@ fn listen_at(place: &Place, name: &str) -> io::Result<UnixListener> {
     }
     let socket = open()?;
     bind(&socket, &address)?;
-    // Nobody connects before it listens.
+    // No client connects before it listens.
     chmodat(place.folder(), name, Mode::from_raw_mode(0o600), AtFlags::empty())?;
     listen(&socket, BACKLOG)?;
     Ok(UnixListener::from(socket))

@@ -63,7 +63,7 @@ fn a_question_has_one_answer_and_nobody_is_none() {
     std::thread::scope(|scope| {
         scope.spawn(|| socket.serve(&answer, &|| is_ending.load(Ordering::Relaxed)));
         assert_eq!(ask(&name, "how?", PATIENCE).unwrap().unwrap(), "to how?");
-        assert!(ControlSocket::bind(&name).is_err(), "somebody has it");
+        assert!(ControlSocket::bind(&name).is_err(), "another socket has it");
         is_ending.store(true, Ordering::Relaxed);
     });
     assert!(control_sockets().contains(&name));

@@ -46,7 +46,7 @@ pub struct TcpInfo {
     pub slow_start_threshold: u32,
     /// Congestion window in segments.
     pub congestion_window: u32,
-    /// Largest segment that we told the other side to send.
+    /// Largest segment that this side announced to the other.
     pub advertised_mss: u32,
     /// Round trip as a receiver sees it, in microseconds.
     pub receive_rtt_us: u32,

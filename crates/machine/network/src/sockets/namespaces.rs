@@ -1,6 +1,6 @@
 //! The network namespaces of this machine: those of processes, and those that `ip netns` named.
 
-#![expect(clippy::disallowed_methods, reason = "a door opens files")]
+#![expect(clippy::disallowed_methods, reason = "a boundary crate opens files")]
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -34,7 +34,7 @@ pub struct TcpSocket {
     pub cookie: u64,
     /// User that made it.
     pub uid: u32,
-    /// Number of its control group's directory (cgroup v2), where the kernel tells it.
+    /// Number of its control group's directory (cgroup v2), where the kernel reports it.
     pub cgroup: Option<u64>,
     /// Bytes that wait to be read; of a listener the connections that wait to be accepted.
     pub receive_queue: u32,
@@ -72,7 +72,7 @@ pub struct Endpoint {
     pub protocol: u8,
     /// Its own end.
     pub local: SocketAddr,
-    /// The other end; unspecified, with port 0, where it is connected to nobody.
+    /// The other end; unspecified, with port 0, where it is not connected.
     pub remote: SocketAddr,
     /// Number in the file system of sockets; 0 where no process has it (yet).
     pub inode: u32,

@@ -1,8 +1,8 @@
 //! Who touches which file: `fanotify(7)` on whole file systems.
 //!
 //! Names come from the kernel as the folder's handle and the name in it. File systems that have no
-//! such handles are watched by mount, with less to tell. Not seen: what is done through mappings,
-//! and what the kernel does itself. Events are only told; nobody is held up.
+//! such handles are watched by mount, with less detail. Not seen: what is done through mappings,
+//! and what the kernel does itself. Events are only reported; no process is held up.
 
 #![expect(unsafe_code, reason = "fanotify and open_by_handle_at have no safe wrappers")]
 
@@ -29,7 +29,7 @@ pub enum TouchKind {
     Read,
     /// Something was written, or its length changed.
     Written,
-    /// It was closed by somebody who could write to it.
+    /// It was closed by a process that could write to it.
     Closed,
     /// Its owner, rights or times were changed.
     Attributes,
@@ -260,7 +260,7 @@ impl Group {
         if group < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just given it to nobody else.
+        // SAFETY: the kernel has just given it to no other code.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(group) }))
     }
 
@@ -326,12 +326,12 @@ fn open_by_handle(root: &OwnedFd, handle: &[u8]) -> Option<PathBuf> {
         libc::syscall(libc::SYS_open_by_handle_at, root.as_raw_fd(), words.as_ptr(), flags)
     };
     let folder = i32::try_from(folder).ok().filter(|&folder| folder >= 0)?;
-    // SAFETY: the kernel has just given it to nobody else.
+    // SAFETY: the kernel has just given it to no other code.
     let folder = unsafe { OwnedFd::from_raw_fd(folder) };
     fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd())).ok()
 }
 
-/// What the kernel has told, and the files that it opened for it.
+/// What the kernel has reported, and the files that it opened for it.
 #[derive(Debug, Default)]
 struct Told {
     /// Whole events.

@@ -78,7 +78,7 @@ pub(crate) fn open(attributes: &Attributes, thread: i32, processor: i32) -> io::
     };
     let event = i32::try_from(event).ok().filter(|&event| event >= 0);
     let event = event.ok_or_else(io::Error::last_os_error)?;
-    // SAFETY: the kernel has just given it to nobody else.
+    // SAFETY: the kernel has just given it to no other code.
     Ok(unsafe { OwnedFd::from_raw_fd(event) })
 }
 

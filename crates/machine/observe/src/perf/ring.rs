@@ -65,7 +65,7 @@ impl Ring {
         self.words().get(offset / WORD).expect("both ends lie in the first page")
     }
 
-    /// Copies out what the kernel has written since the last time, and gives its room back.
+    /// Copies out what the kernel has written since the last time, and gives its space back.
     pub(crate) fn take(&self, into: &mut Vec<u8>) {
         into.clear();
         // Records are whole words.
@@ -124,7 +124,7 @@ mod tests {
         let words = bytes.as_chunks().0.iter().map(|word| host::native::u64_of(*word));
         assert_eq!(words.collect::<Vec<_>>(), expect, "{tail} to {head}");
         ring.take(&mut bytes);
-        assert!(bytes.is_empty(), "its room was given back");
+        assert!(bytes.is_empty(), "its space was given back");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! A processor's cycles are counted where it can; else the software clock rings, which does not
 //! ring while interrupts are off: what happens then is noted at the next place where they are on.
 //! Each processor has a ring for samples and one for what processes do, so that a storm of
-//! processes takes no room from samples; rings are bounded, and what did not fit is counted. Whose
+//! processes takes no space from samples; rings are bounded, and what did not fit is counted. Whose
 //! place an instruction is: [`crate::symbols`].
 
 mod record;
@@ -77,7 +77,7 @@ pub enum Scope {
     Own {
         /// Threads that are looked at.
         threads: usize,
-        /// Threads of them that are not, for want of descriptors or of leave.
+        /// Threads of them that are not, because descriptors or rights were missing.
         left_out: usize,
     },
 }
@@ -148,7 +148,7 @@ impl Sampler {
         Self::first_granted(hz, &own)
     }
 
-    /// What tells most of what is granted.
+    /// The setting that says most about what is granted.
     fn first_granted(hz: u32, open: &dyn Fn(Wish) -> io::Result<Self>) -> Result<Self, NotSampled> {
         let hz = hz.clamp(1, max_hz());
         let mut refused = None;
@@ -252,12 +252,12 @@ impl Sampler {
         self.sample_rings.len()
     }
 
-    /// Samples that had no room in their ring.
+    /// Samples that had no space in their ring.
     pub fn lost_samples(&self) -> u64 {
         self.lost_samples
     }
 
-    /// Names, mappings, beginnings and ends of processes that had no room in their ring. Names of
+    /// Names, mappings, beginnings and ends of processes that had no space in their ring. Names of
     /// processes that have ended by then are missing, or wrong.
     pub fn lost_notes(&self) -> u64 {
         self.lost_notes

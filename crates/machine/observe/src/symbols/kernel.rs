@@ -29,7 +29,7 @@ struct Symbol {
 }
 
 impl Kernel {
-    /// As this kernel tells them. Without leave it tells names with no addresses
+    /// As this kernel lists them. Without rights it lists names with no addresses
     /// (`kernel.kptr_restrict`), and none are known.
     pub(super) fn of_this_machine() -> Self {
         Self::parse(&fs::read_to_string("/proc/kallsyms").unwrap_or_default())

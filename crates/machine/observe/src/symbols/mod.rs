@@ -72,7 +72,7 @@ impl Symbols {
         Place { library, function }
     }
 
-    /// Whether the kernel tells where its functions are; otherwise it takes `CAP_SYSLOG`, or
+    /// Whether the kernel shows where its functions are; otherwise it takes `CAP_SYSLOG`, or
     /// `kernel.kptr_restrict=0`.
     pub fn knows_kernel(&mut self) -> bool {
         !self.kernel().is_empty()

@@ -17,10 +17,10 @@ use crate::sampling::Mapping;
 const FILES_MAX: usize = 128;
 /// Places whose function is kept.
 const PLACES_MAX: usize = 1 << 16;
-/// Where functions cannot be told apart, so many bytes stand for them.
+/// Where functions cannot be distinguished, so many bytes stand for them.
 const PAGE: u64 = 4096;
 
-/// A file as mappings tell it.
+/// A file as mappings name it.
 type FileKey = (DeviceNumber, u64, String);
 
 #[derive(Debug, Default)]
@@ -176,7 +176,7 @@ mod tests {
     use super::super::tests::{burn_in_the_test, own_mapping};
     use super::*;
 
-    /// A mapping of a file that no process has, as its path and number tell it.
+    /// A mapping of a file that no process has, as its path and number name it.
     fn mapping(path: &Path) -> Mapping {
         let inode = std::fs::metadata(path).unwrap().ino();
         let name = path.to_str().unwrap().to_owned();

@@ -24,11 +24,11 @@ pub enum Operation {
 pub struct Purpose {
     /// What to do.
     pub operation: Operation,
-    /// Nobody has asked for these bytes yet.
+    /// No program has asked for these bytes yet.
     pub is_readahead: bool,
     /// Of the file system's own.
     pub is_metadata: bool,
-    /// Somebody waits for it.
+    /// A process waits for it.
     pub is_sync: bool,
 }
 

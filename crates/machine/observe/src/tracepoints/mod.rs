@@ -2,7 +2,7 @@
 //! kernel's tracepoints by `perf_event_open(2)`.
 //!
 //! Each processor has a ring for requests and a smaller one for pages, so that a storm of changed
-//! pages takes no room from requests; rings are bounded, and what did not fit is counted. Devices
+//! pages takes no space from requests; rings are bounded, and what did not fit is counted. Devices
 //! are chosen by a filter in the kernel. Needs `CAP_PERFMON` and a tracefs that can be read; no
 //! program is loaded into the kernel, and nothing stays behind when the value is dropped.
 

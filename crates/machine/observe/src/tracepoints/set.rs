@@ -32,7 +32,7 @@ pub(super) struct Set {
     scratch: Vec<u8>,
     /// Records that came.
     seen: u64,
-    /// Those that the kernel says it had no room for.
+    /// Those that the kernel says it had no space for.
     lost: u64,
 }
 

@@ -75,7 +75,7 @@ enum Argument {
 /// Where an attempt takes place.
 #[derive(Clone, Debug)]
 struct Situation {
-    /// A file that is nobody's business.
+    /// A file that a confined process must not read.
     secret: CString,
     /// A path beside it.
     new: CString,

@@ -170,7 +170,7 @@ impl Ground {
         for folder in [&places.elsewhere, &places.members, &places.index] {
             fs::create_dir_all(folder)?;
         }
-        fs::write(places.secret(), b"nobody's business")?;
+        fs::write(places.secret(), b"not yours to read")?;
         fs::write(places.member(), b"member")
     }
 
@@ -243,7 +243,7 @@ pub fn play(words: &[OsString]) -> Result<(), Error> {
     let mut socket = UnixStream::from(socket);
     let words: Vec<_> = words.iter().map(|word| word.to_str().unwrap_or_default()).collect();
     let say = |socket: &mut UnixStream, text: &str| {
-        // Nobody to tell: the test ends with a process that said nothing.
+        // No reader is left: the test ends with a process that said nothing.
         socket.write_all(text.as_bytes()).unwrap_or_default();
     };
     match *words {
@@ -276,7 +276,7 @@ pub fn play(words: &[OsString]) -> Result<(), Error> {
     }
 }
 
-/// Somebody kills who stands by.
+/// A process kills a bystander.
 fn stand_by() {
     let life = Timespec { tv_sec: VICTIM_LIFE_S, tv_nsec: 0 };
     // Nothing is polled: it sleeps.

@@ -86,7 +86,7 @@ fn limit(limits: IndexerLimits, notes: &mut Notes) {
     }
 }
 
-/// Root becomes nobody, if whoever is above can still end it then.
+/// Root becomes `nobody`, if the process above can still end it then.
 fn become_nobody(notes: &mut Notes) {
     if !geteuid().is_root() {
         return;

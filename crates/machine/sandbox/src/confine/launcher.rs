@@ -88,8 +88,8 @@ const LAUNCHER: &[c_long] = &[
 /// Confines a launcher of nothing but our own programs to starting these and ending them.
 ///
 /// What is left: the executable that runs and the folders of its libraries, to be read and
-/// executed; of root's capabilities those that an indexer needs to become nobody, and the launcher
-/// to end it then; the system calls of both. To be called once, on the only thread.
+/// executed; of root's capabilities those that an indexer needs to become `nobody`, and the
+/// launcher to end it then; the system calls of both. To be called once, on the only thread.
 pub(crate) fn confine_launcher() -> Notes {
     let mut notes = Notes::new();
     let none = Rlimit { current: Some(0), maximum: Some(0) };
@@ -113,7 +113,7 @@ pub(crate) fn confine_launcher() -> Notes {
     notes
 }
 
-/// Nobody but root looks into this process, and it leaves no core file. A program that it starts
+/// Only root looks into this process, and it leaves no core file. A program that it starts
 /// does not inherit that, so that a launcher of a command can do it, too.
 pub(crate) fn hide_launcher() {
     set_dumpable_behavior(DumpableBehavior::NotDumpable).unwrap_or_default();
@@ -156,7 +156,7 @@ pub(super) fn allow(rules: &mut Rules) -> Result<()> {
     rules.insert(libc::SYS_tgkill, vec![rule([number(2, Eq, value(libc::SIGABRT))])?]);
     // Limits of its own, which nothing raises again.
     rules.insert(libc::SYS_prlimit64, vec![rule([number(0, Eq, 0)])?]);
-    // Nobody, and no other user.
+    // `nobody`, and no other user.
     let nobody = u64::from(NOBODY);
     for call in [libc::SYS_setresuid, libc::SYS_setresgid] {
         let all = [0, 1, 2].map(|argument| number(argument, Eq, nobody));
@@ -168,7 +168,7 @@ pub(super) fn allow(rules: &mut Rules) -> Result<()> {
     let commands = filter::OF_DESCRIPTORS.iter().map(|command| value(*command));
     rules.insert(libc::SYS_fcntl, each_of(1, commands)?);
     rules.insert(libc::SYS_prctl, options_of_process()?);
-    // A list that is for this process, and lets nobody else decide: no `NEW_LISTENER`.
+    // A list that is for this process, and lets no other process decide: no `NEW_LISTENER`.
     let mode = u64::from(libc::SECCOMP_SET_MODE_FILTER);
     let all_threads = libc::SECCOMP_FILTER_FLAG_TSYNC;
     rules.insert(libc::SYS_seccomp, vec![rule([number(0, Eq, mode), number(1, Eq, all_threads)])?]);

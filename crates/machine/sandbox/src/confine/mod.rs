@@ -1,4 +1,4 @@
-//! What a process gives up for good, so that whoever takes it over gets nowhere.
+//! What a process gives up for good, so that an attacker who takes it over gets nowhere.
 //!
 //! Four mechanisms, each of which holds where another one is missing: capabilities are dropped,
 //! with the bounding set, so that nothing gives them back; Landlock leaves the files that are

@@ -50,7 +50,7 @@ pub fn confine_recorder(rights: &RecorderRights) -> Notes {
     notes
 }
 
-/// No core file has packets in it, nobody but root looks into this process, and what it makes is
+/// No core file has packets in it, only root looks into this process, and what it makes is
 /// its user's alone. Before anything is opened.
 pub fn prevent_dumps(notes: &mut Notes) {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));

@@ -117,7 +117,7 @@ fn in_other_threads() -> usize {
 }
 
 /// Threads that have not given up, without those of the kernel that work for a ring: these take
-/// their rights from whoever submits.
+/// their rights from the thread that submits.
 fn pending(own: i32) -> BTreeSet<i32> {
     let count = DONE_COUNT.load(Ordering::Acquire).min(THREADS_MAX);
     let done: BTreeSet<i32> =

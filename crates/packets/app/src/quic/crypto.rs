@@ -79,7 +79,7 @@ impl Crypto {
         self.early.capacity() * size_of::<(usize, Vec<u8>)>()
     }
 
-    /// Adds a part; one without room is left out.
+    /// Adds a part; one without space is left out.
     pub(crate) fn add(&mut self, offset: u64, data: &[u8], budget: &mut Budget) {
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
         let end = offset.saturating_add(data.len());
@@ -101,7 +101,7 @@ impl Crypto {
         }
     }
 
-    /// Gives the room back.
+    /// Gives the space back.
     pub(crate) fn free(self, budget: &mut Budget) {
         budget.heads.give(self.held);
     }

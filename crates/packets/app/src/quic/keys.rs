@@ -9,7 +9,7 @@ use aes_gcm::{Aes128Gcm, KeyInit as _};
 use hkdf::Hkdf;
 use sha2::Sha256;
 
-/// What tells the versions apart in the packets that are read.
+/// What differs between the versions in the packets that are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Version {
     salt: [u8; 20],

@@ -116,7 +116,7 @@ impl Quic {
         size_of::<Self>() + orig.memory_bytes() + resp.memory_bytes()
     }
 
-    /// Gives the room back.
+    /// Gives the space back.
     pub(crate) fn free(self, budget: &mut Budget) {
         for stream in self.streams {
             stream.free(budget);

@@ -37,7 +37,7 @@ pub(crate) fn integer(reader: &mut Reader<'_>) -> Option<u64> {
 }
 
 /// The packet at the start of `bytes` if it is an Initial, and the bytes after it; nothing where
-/// there is no packet whose end can be told.
+/// there is no packet whose end is known.
 pub(crate) fn next(bytes: &[u8]) -> Option<(Option<Initial<'_>>, &[u8])> {
     let mut reader = Reader::new(bytes);
     let first = reader.u8()?;

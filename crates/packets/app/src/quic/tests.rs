@@ -72,7 +72,7 @@ fn names_of(datagrams: &[(Side, &[u8])]) -> (Names, bool) {
         is_over |= quic.read(&datagram, &mut names, &mut budget);
     }
     quic.free(&mut budget);
-    assert_eq!(budget.heads.free_bytes, ROOM, "room is given back");
+    assert_eq!(budget.heads.free_bytes, ROOM, "space is given back");
     (names, is_over)
 }
 

@@ -35,7 +35,7 @@ fn names_of(segments: &[(Side, usize, &[u8])], ports: (u16, u16)) -> Names {
     }
     let mut search: Box<Search> = search.unwrap_or_default();
     search.finish(&mut budget);
-    assert_eq!(rooms(&budget), [ROOM; 2], "room is given back");
+    assert_eq!(rooms(&budget), [ROOM; 2], "space is given back");
     search.names
 }
 
@@ -246,7 +246,7 @@ fn datagrams(payloads: &[&[u8]], ports: (u16, u16)) -> Names {
     }
     let mut search: Box<Search> = search.unwrap_or_default();
     search.finish(&mut budget);
-    assert_eq!(rooms(&budget), [ROOM; 2], "room is given back");
+    assert_eq!(rooms(&budget), [ROOM; 2], "space is given back");
     search.names
 }
 
@@ -648,7 +648,7 @@ fn greetings_after_the_end_of_a_dialog_are_not_counted() {
         segment(&mut search, &mut interest, &part, &mut budget);
     }
     search.unwrap().finish(&mut budget);
-    assert_eq!(rooms(&budget), [ROOM; 2], "room is given back");
+    assert_eq!(rooms(&budget), [ROOM; 2], "space is given back");
 }
 
 #[test]
@@ -719,5 +719,5 @@ fn without_room_for_names_nothing_is_looked_at_and_it_is_counted() {
     for mut search in searches {
         search.finish(&mut budget);
     }
-    assert_eq!(budget.names.free_bytes, SEARCH_BYTES_MAX + 5000, "room is given back");
+    assert_eq!(budget.names.free_bytes, SEARCH_BYTES_MAX + 5000, "space is given back");
 }

@@ -118,7 +118,7 @@ pub(super) fn over_tcp(payload: &Payload<'_>) -> Option<bool> {
     Some(is_sound? && payload.reaches_end(len, 2))
 }
 
-/// A name of 16 bytes, each in two letters (RFC 1001 14.1), asked for or told.
+/// A name of 16 bytes, each in two letters (RFC 1001 14.1), asked for or answered.
 pub(super) fn netbios(payload: &Payload<'_>) -> Option<bool> {
     let encoded = payload.from(13).get(..32)?;
     let is_name = encoded.iter().all(|byte| (b'A'..=b'P').contains(byte));

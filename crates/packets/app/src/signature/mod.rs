@@ -7,8 +7,8 @@
 //! 20 bits that are not as they are by chance. No name is better than a wrong one.
 //!
 //! Bounded: the first [`PAYLOAD_COUNT_MAX`] payloads of a session, of each the first KiB, and the
-//! fixed size of a [`Watch`]. A decision is final, except that an envelope gives way to what is
-//! inside (`is_envelope`).
+//! fixed size of a [`Watch`]. A decision is final, except that the protocol inside replaces an
+//! envelope (`is_envelope`).
 
 mod ber;
 mod candidates;

@@ -5,7 +5,7 @@ use crate::Side;
 /// Bytes of a payload that are looked at.
 pub(super) const LOOK_LEN_MAX: usize = 1024;
 
-/// Bytes by which text is told from the rest: as many as the shortest command with its blank.
+/// Bytes by which text is recognised: as many as the shortest command with its blank.
 const TEXT_LEN: usize = 4;
 
 /// What carries the payload.

@@ -46,7 +46,7 @@ pub(super) fn ntp(payload: &Payload<'_>) -> Option<bool> {
             let has_len = payload.len >= 48 && payload.len.is_multiple_of(4);
             stratum <= 16 && (poll <= 17 || poll > 0xf0) && is_near && has_len
         }
-        // Control messages (RFC 9327 2) tell the length of their data.
+        // Control messages (RFC 9327 2) have the length of their data.
         6 => 12 + usize::from(payload.u16(10)?).next_multiple_of(4) == payload.len,
         // What ntpdc and xntpd say to each other: nothing, or items of a size.
         7 => {

@@ -138,7 +138,7 @@ fn hosts_are_known_by_what_they_say_to_each_other() {
     tcp(App::Netbiosssn, &request);
     let inside = [(Side::Orig, &request[..]), (Side::Orig, &negotiate)];
     let found = recognised(Carrier::Tcp, 139, &inside).map(|found| found.app);
-    assert_eq!(found, Some(App::Smb), "an envelope gives way");
+    assert_eq!(found, Some(App::Smb), "an envelope is replaced");
     let mut dhcp = hex("01010600");
     dhcp.resize(236, 0);
     udp(App::Dhcp, &[&dhcp[..], &[0x63, 0x82, 0x53, 0x63, 53, 1, 1, 255]].concat());

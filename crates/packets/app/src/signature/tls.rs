@@ -23,7 +23,7 @@ fn record(payload: &Payload<'_>, at: usize) -> Option<Record> {
     is_one.then_some(Record { kind, len })
 }
 
-/// A hello, or any other message of a handshake that tells its length.
+/// A hello, or any other message of a handshake that has its length.
 pub(super) fn handshake(payload: &Payload<'_>) -> Option<bool> {
     let first = record(payload, 0)?;
     let (kind, len) = (payload.u8(5)?, payload.u24(6)?);
@@ -74,7 +74,7 @@ pub(super) fn dtls(payload: &Payload<'_>) -> Option<bool> {
         if !(20..=26).contains(&kind) || !is_version || epoch > 64 || len == 0 {
             return Some(false);
         }
-        // Handshakes tell their own length.
+        // Handshakes have their own length.
         if kind == HANDSHAKE && epoch == 0 && payload.u24(at + 22)? > u32::from(len) {
             return Some(false);
         }
@@ -104,7 +104,7 @@ pub(super) fn quic(payload: &Payload<'_>) -> Option<bool> {
     Some(is_known && destination <= 20 && source <= 20)
 }
 
-/// A first packet of a version that nobody knows, as it is sent to provoke negotiation (RFC 9000
+/// A first packet of an unknown version, as it is sent to provoke negotiation (RFC 9000
 /// 15): its length is that of the datagram.
 pub(super) fn quic_unknown(payload: &Payload<'_>) -> Option<bool> {
     let version = payload.u32(1)?;

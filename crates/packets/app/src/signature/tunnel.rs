@@ -73,7 +73,7 @@ pub(super) fn ike(payload: &Payload<'_>) -> Option<bool> {
     ike_at(payload, 0)
 }
 
-/// The same between four zeros that tell it from ESP (RFC 3948 2.2).
+/// The same between four zeros that distinguish it from ESP (RFC 3948 2.2).
 pub(super) fn ike_behind_nat(payload: &Payload<'_>) -> Option<bool> {
     ike_at(payload, 4)
 }

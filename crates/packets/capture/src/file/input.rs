@@ -88,7 +88,7 @@ impl Input {
         self.offset += to_u64(len);
     }
 
-    /// Reads once, as much as there is room for; makes room for `needed` bytes from the first
+    /// Reads once, as much as there is space for; makes space for `needed` bytes from the first
     /// buffered one.
     pub(super) fn fill(&mut self, needed: usize, wait: Duration) -> io::Result<Filled> {
         if let Origin::File(file) = &self.origin

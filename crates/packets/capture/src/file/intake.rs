@@ -231,7 +231,7 @@ impl Intake {
         Ok(number)
     }
 
-    /// What is kept of an interface for which there is no room: the link type.
+    /// What is kept of an interface for which there is no space: the link type.
     fn shared(&mut self, interface: &Interface) -> (usize, Interface) {
         if !mem::replace(&mut self.is_sharing_noted, true) {
             let path = self.path.display().to_string();

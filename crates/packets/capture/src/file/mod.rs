@@ -7,7 +7,7 @@
 //! place is handed out; the error then names the place. Memory is the read buffer of 256 KiB, or
 //! one block (16 MiB at most) where that is larger.
 //!
-//! A call takes a few steps at most, whatever a file or a pipe gives, so that whoever calls can
+//! A call takes a few steps at most, whatever a file or a pipe gives, so that the caller can
 //! stop: a file of blocks without packets, a directory of files that are no captures and a pipe
 //! that gives a byte at a time are idle in between.
 
@@ -125,7 +125,7 @@ impl FileSource {
     }
 
     /// Opens a file; a pipe without blocking, whose writer may come later or never.
-    #[expect(clippy::disallowed_methods, reason = "this door opens capture files")]
+    #[expect(clippy::disallowed_methods, reason = "this crate opens capture files")]
     fn open_file(&mut self, path: &Path) -> Result<(), Error> {
         let flags = OFlags::NONBLOCK.bits().cast_signed();
         let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
@@ -133,7 +133,7 @@ impl FileSource {
     }
 
     /// Puts what is in a directory in front of what waits. Links to directories are not followed,
-    /// and hidden files are left out: somebody is still writing them.
+    /// and hidden files are left out: a program is still writing them.
     fn enter(&mut self, directory: &Path) -> Result<(), Error> {
         let mut found = Vec::new();
         for entry in fs::read_dir(directory).map_err(read_error(directory))? {

@@ -283,7 +283,7 @@ impl Pcapng {
         Ok(())
     }
 
-    /// Forgets the section's interfaces, and tells what was lost when they were captured.
+    /// Forgets the section's interfaces, and notes what was lost when they were captured.
     pub(super) fn end_section(&mut self, intake: &mut Intake) {
         for (position, interface) in self.interfaces.drain(..).enumerate() {
             if interface.lost > 0 {

@@ -14,7 +14,7 @@ pub(super) const FILE_HEADER_SIZE: usize = 16;
 const RECORD_HEADER_SIZE: usize = 24;
 const VERSION: u32 = 2;
 const NAME: &[u8; 8] = b"snoop\0\0\0";
-/// Records end at multiples of four bytes; some writers leave more room.
+/// Records end at multiples of four bytes; some writers leave more space.
 const PADDING_MAX: usize = 4096;
 
 /// Reads the records behind the file header.
@@ -125,7 +125,7 @@ impl Snoop {
         }
     }
 
-    /// The writer counts what it lost; who reads the file is told once that it did.
+    /// The writer counts what it lost; a note says once that it did.
     fn count_drops(&mut self, drops: u32, intake: &mut Intake) {
         if drops > 0 && self.drops == 0 {
             let path = intake.path.display().to_string();

@@ -86,7 +86,7 @@ impl Stenotype {
 
     /// `None` where it is damaged.
     fn block(&self, block: &[u8], intake: &mut Intake) -> Option<()> {
-        // Room that was taken ahead is zero.
+        // Space that was taken ahead is zero.
         let (version, count) = (word(block, 0)?, word(block, 12)?);
         if version == 0 || count == 0 {
             return Some(());

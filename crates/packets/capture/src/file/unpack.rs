@@ -13,7 +13,7 @@ use zstd::stream::read::Decoder;
 use super::input::is_ready;
 
 /// The largest window of zstd that is unpacked, as a power of two: what its own program takes
-/// without being told to.
+/// without being asked to.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
 /// That window in bytes.
 pub(super) const WINDOW_BYTES_MAX: usize = 1 << ZSTD_WINDOW_LOG_MAX;
@@ -122,7 +122,7 @@ impl core::fmt::Debug for Unpacked {
 pub(super) struct Ready {
     file: File,
     waits: bool,
-    /// Bytes that may be read before whoever unpacks is asked again.
+    /// Bytes that may be read before the unpacker is asked again.
     left: usize,
 }
 

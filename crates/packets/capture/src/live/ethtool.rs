@@ -33,8 +33,8 @@ const NAME_BYTES: usize = 32;
 /// More statistics than any driver has.
 const STATISTICS_MAX: usize = 1 << 14;
 
-/// Endings of names under which drivers count what they lost because nobody took it, without the
-/// number of a queue: `rx_missed_errors`, `rx_no_buffer_count`, `rx_out_of_buffer`,
+/// Endings of names under which drivers count what they lost because the host did not take it,
+/// without the number of a queue: `rx_missed_errors`, `rx_no_buffer_count`, `rx_out_of_buffer`,
 /// `rx_no_dma_resources`, `rx_fifo_errors`, `rx_discards_phy`, `port.rx_dropped` and their like.
 const LOST: [&str; 8] = [
     "missed",
@@ -86,8 +86,8 @@ impl Card<'_> {
         self.ask_names().unwrap_or_default()
     }
 
-    /// Packets lost in the card or its driver since it came up, at least; `None` where nobody
-    /// tells.
+    /// Packets lost in the card or its driver since it came up, at least; `None` where the driver
+    /// does not count them.
     ///
     /// The same loss may be counted under several names, so the largest count is taken, not the
     /// sum.
@@ -124,7 +124,7 @@ impl Card<'_> {
         Some(request)
     }
 
-    /// Whether VLAN tags are taken out of frames and told beside them.
+    /// Whether VLAN tags are taken out of frames and reported beside them.
     pub(super) fn takes_tags_out(self) -> bool {
         self.value(GET_FLAGS).is_some_and(|flags| flags & TAGS_OUT_FLAG != 0)
     }

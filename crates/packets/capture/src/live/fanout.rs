@@ -273,7 +273,7 @@ fn addresses(it: &mut Assembler) {
     it.here(Place::Ports);
     for half in [0, 2] {
         it.load(BPF_H, half);
-        // Away from the lower bits of addresses, which alone tell the hosts of a network apart.
+        // Away from the lower bits of addresses, which alone distinguish the hosts of a network.
         it.calculate(BPF_LSH, 13);
         it.join();
     }

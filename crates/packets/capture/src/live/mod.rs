@@ -90,8 +90,8 @@ pub enum Timestamps {
     /// The kernel, when it takes the packet from the driver.
     #[default]
     Kernel,
-    /// The adapter, by a clock of its own that somebody must keep right; the kernel where the
-    /// adapter cannot, or leaves a packet out.
+    /// The adapter, by a clock of its own that another program must keep right; the kernel where
+    /// the adapter cannot, or leaves a packet out.
     Adapter,
 }
 
@@ -120,7 +120,7 @@ pub struct LiveSource {
     next: usize,
     /// The queue whose block is not used up.
     under_way: Option<usize>,
-    /// An interface that was removed, until it is told.
+    /// An interface that was removed, until it is reported.
     removed: Option<String>,
     state: State,
 }
@@ -547,13 +547,13 @@ fn map_ring(
     if is_smaller {
         let given = ByteSize(u64::try_from(ring.size()).unwrap_or(u64::MAX));
         notes.push(format!(
-            "interface {name}: the kernel ring has {given} instead of {wished}, for want of memory"
+            "interface {name}: the kernel ring has {given} instead of {wished}: memory is short"
         ));
     }
     Ok(ring)
 }
 
-/// Tries sizes down to the smallest while memory is wanting; tells whether the first one was too
+/// Tries sizes down to the smallest while memory is wanting; reports whether the first one was too
 /// much.
 fn halve_until<T>(
     first: usize,

@@ -29,12 +29,12 @@ pub(super) struct Port {
     looks: u32,
     told: Told,
     times_down: u64,
-    /// The first queue tells and counts what concerns the interface.
+    /// The first queue reports and counts what concerns the interface.
     is_first: bool,
     pub(super) is_gone: bool,
 }
 
-/// What is told once.
+/// What is reported once.
 #[derive(Clone, Copy, Default, Debug)]
 struct Told {
     merged: bool,
@@ -129,7 +129,7 @@ impl Port {
     }
 
     /// The socket reported an error: the interface went down, or away. True where the latter is to
-    /// be told.
+    /// be reported.
     pub(super) fn learn_of_change(&mut self) -> Result<bool, Error> {
         let pending = self.socket.take_error().map_err(|source| self.error("SO_ERROR", source))?;
         let is_news = self.notice_removal()?;
@@ -144,7 +144,7 @@ impl Port {
         Ok(false)
     }
 
-    /// Whether the interface was removed; true once, where it is to be told. One that went down
+    /// Whether the interface was removed; true once, where it is to be reported. One that went down
     /// before reports no error any more.
     pub(super) fn notice_removal(&mut self) -> Result<bool, Error> {
         let hardware_type = self.socket.hardware_type();

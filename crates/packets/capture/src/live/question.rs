@@ -49,7 +49,7 @@ impl Request {
     /// The union begins with an address.
     fn with_data(mut self, data: *mut u8) -> Self {
         let address: [u8; size_of::<usize>()] = zerocopy::transmute!(data.expose_provenance());
-        *self.value.first_chunk_mut().expect("a union that has room for an address") = address;
+        *self.value.first_chunk_mut().expect("a union that fits an address") = address;
         self
     }
 }
@@ -125,7 +125,7 @@ unsafe fn ioctl(socket: BorrowedFd<'_>, number: Ioctl, request: &mut Request) ->
     check(unsafe { libc::ioctl(socket.as_raw_fd(), number, place) })
 }
 
-/// Memory with a page behind it that nobody can access, the kernel on our behalf included.
+/// Memory with a page behind it that no code can access, the kernel on our behalf included.
 #[derive(Debug)]
 struct Guarded {
     start: NonNull<u8>,
@@ -135,7 +135,7 @@ struct Guarded {
 }
 
 impl Guarded {
-    /// Room for so many bytes at least, all zero.
+    /// Space for so many bytes at least, all zero.
     fn new(bytes: usize) -> io::Result<Self> {
         let page = rustix::param::page_size();
         let len = bytes.max(1).checked_next_multiple_of(page);

@@ -50,7 +50,7 @@ impl PacketSocket {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor is new and belongs to nobody else.
+        // SAFETY: the descriptor is new and has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let socket = Self { fd, index };
         socket.bind(0)?;
@@ -176,8 +176,8 @@ impl PacketSocket {
         question::has_address(self.as_fd(), name)
     }
 
-    /// Whether something is connected; a driver that does not tell is taken to be. The flags would
-    /// tell it up to a second late (`linkwatch` in the kernel).
+    /// Whether something is connected; a driver that does not say is taken to be. The flags would
+    /// say it up to a second late (`linkwatch` in the kernel).
     fn has_carrier(&self, name: &str) -> io::Result<bool> {
         /// `ETHTOOL_GLINK` of `linux/ethtool.h`.
         const GET_LINK: u32 = 0x0a;
@@ -191,7 +191,7 @@ impl PacketSocket {
     }
 
     /// One question of `linux/ethtool.h` about the interface of this name. The request begins with
-    /// the question's number and has room for the whole answer.
+    /// the question's number and has space for the whole answer.
     pub(super) fn ask_driver(&self, name: &str, request: &mut [u32]) -> io::Result<()> {
         question::ask_driver(self.as_fd(), name, request)
     }

@@ -21,7 +21,7 @@ use super::{Error, link_type, open_socket};
 const BATCH: usize = 64;
 /// Bytes that may wait in a driver's queue. The kernel grants what `net.core.wmem_max` allows.
 const SEND_BUFFER_BYTES: usize = 4 << 20;
-/// Longest wait for room, so that a caller can look at other things.
+/// Longest wait for space, so that a caller can look at other things.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
 /// Two addresses and a type (IEEE 802.3, 3.1.1).
@@ -32,12 +32,12 @@ const TAG_TYPE: [u8; 2] = [0x81, 0x00];
 
 /// A way out for frames.
 pub trait Outlet: Send {
-    /// Hands frames over in their order and tells how many were taken: fewer than all when there
-    /// is no more room, and 0 after about 100 ms in which none could be. The others are to be
+    /// Hands frames over in their order and returns how many were taken: fewer than all when there
+    /// is no more space, and 0 after about 100 ms in which none could be. The others are to be
     /// offered again.
     fn send(&mut self, frames: &[&[u8]]) -> Result<usize, Error>;
 
-    /// Why nothing is taken, where the interface itself tells.
+    /// Why nothing is taken, where the interface itself says.
     fn check(&self) -> Result<(), Error>;
 
     /// Packets that the interface dropped although it had taken them, of whatever sender, since it

@@ -153,7 +153,7 @@ fn delivered_and_dropped_packets_add_up_when_the_memory_overflows() {
     let sent = vec![frame(UDP, &TAG, 1000); 5000];
     let (captured, counters) = capture(&mut source, &sent);
     assert!(captured.iter().all(|each| each.bytes == sent[0]));
-    // What the pair itself had no room for was never offered, and is counted by it.
+    // What the pair itself had no space for was never offered, and is counted by it.
     assert!(counters.received <= 5000);
     assert_eq!(u64::try_from(captured.len()), Ok(counters.delivered));
     // 256 chunks of 2 KiB, all of them full.
@@ -332,7 +332,7 @@ fn frames_leave_in_their_order_also_in_several_chunks() {
         assert_eq!(outlet.interface_drops(), Some(0));
         let (captured, _) = stop(&mut source);
         assert!(captured.iter().map(|each| &each.bytes).eq(&sent[..1000]), "{}", captured.len());
-        // More than there are chunks, to nobody.
+        // More than there are chunks, to no receiver.
         send_all(&mut outlet, &sent);
     }
 }

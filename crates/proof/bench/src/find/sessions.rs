@@ -137,7 +137,7 @@ impl Sessions {
         };
         if is_needle {
             let number = u32::try_from(self.made / NEEDLE_EVERY).unwrap_or(u32::MAX);
-            // 100.64.0.0/10 has room for four million; beyond them the second byte goes on.
+            // 100.64.0.0/10 has space for four million; beyond them the second byte goes on.
             tuple.resp = Address::V4((0x6440_0000_u32.wrapping_add(number)).into());
             (tuple.resp_port, tuple.proto) = (443, Protocol::TCP);
             let sni = format!("needle-{number}.example");
@@ -177,7 +177,7 @@ impl Sessions {
         }
     }
 
-    /// Keeps some needles of the whole time: when there is no room, every second one goes.
+    /// Keeps some needles of the whole time: when there is no space, every second one goes.
     fn remember(&mut self, needle: Needle) {
         if self.needles.len() == REMEMBERED {
             let mut keep = false;

@@ -129,7 +129,7 @@ fn count_file(ended: &Ended, folder: &Path) -> Result<u64> {
 /// The last `packets=N` of what stenotype said.
 fn count_said(ended: &Ended, _: &Path) -> Result<u64> {
     last_count(&ended.errors).with_context(|| {
-        format!("stenotype told no packets: {}", ended.errors.lines().last().unwrap_or_default())
+        format!("stenotype counts no packets: {}", ended.errors.lines().last().unwrap_or_default())
     })
 }
 

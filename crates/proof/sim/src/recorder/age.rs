@@ -45,7 +45,7 @@ pub(crate) struct Ages {
     /// What the wall clock said when the simulation began.
     began: Timestamp,
     started_ns: i64,
-    /// Nobody gives out what is older; 0: whatever its age.
+    /// Nothing older is given out; 0: whatever its age.
     max_age_ns: i64,
     erases: bool,
     starts: i64,
@@ -121,7 +121,7 @@ impl Ages {
         self.timeline.now_ns() - kept.at_ns
     }
 
-    /// It may be given out no more, whoever gave it up.
+    /// It may be given out no more, by whichever writer.
     pub(crate) fn may_be_gone(&self, kept: &Kept) -> bool {
         let early_ns = self.starts * BELIEVED_NS + 2 * RIGHT_NS;
         let is_old = self.age_ns(kept) >= self.max_age_ns - early_ns.min(self.max_age_ns / 2);
@@ -129,7 +129,7 @@ impl Ages {
     }
 
     /// What the volume gives out no more was old enough, and what is too old is not given out any
-    /// more, unless the recorder says that it does not trust the clock: then somebody decides.
+    /// more, unless the recorder says that it does not trust the clock: then the user decides.
     pub(crate) fn judge<'k>(
         &self,
         kept: impl Iterator<Item = (&'k u64, &'k Kept)>,

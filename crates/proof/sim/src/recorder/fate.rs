@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_mins(5);
 /// A disk hangs for less than this.
 const HANG_NS: u64 = 60_000_000_000;
 
-/// What threads of a recording tell each other.
+/// What threads of a recording signal each other.
 #[derive(Debug, Default)]
 pub(crate) struct Signals {
     /// The volume is open.

@@ -17,7 +17,7 @@ use crate::recorder::link::{Offered, content};
 pub(crate) struct Kept {
     pub(crate) stripe: StripeId,
     pub(crate) timestamp: Timestamp,
-    /// On the clock that nobody sets.
+    /// On the clock that is never set.
     pub(crate) at_ns: i64,
 }
 
@@ -69,7 +69,9 @@ fn read_slot(
                 return broken(format!("WRONG BYTES: stripe {id} holds a block that is none"));
             };
             let Some(number) = packet.data.first_chunk().map(|it| u64::from_le_bytes(*it)) else {
-                return broken(format!("WRONG BYTES: stripe {id} holds a packet of nobody"));
+                return broken(format!(
+                    "WRONG BYTES: stripe {id} holds a packet that was not sent"
+                ));
             };
             if packet.data != content(number) {
                 return broken(format!("WRONG BYTES: packet {number} in {id}"));
@@ -108,9 +110,9 @@ pub(crate) struct Promise {
     /// The first so many packets that were handed to it are stored: after a crash the next mount
     /// shows them ...
     pub(crate) stored: usize,
-    /// ... but for at most so many that found no room.
+    /// ... but for at most so many that found no space.
     pub(crate) dropped: u64,
-    /// What an answer has promised besides, while it is not known how many found no room.
+    /// What an answer has promised besides, while it is not known how many found no space.
     pub(crate) told: usize,
 }
 
@@ -120,7 +122,7 @@ pub(crate) fn check_promise(
     (first, dropped): (usize, u64),
     found: &Found,
 ) -> Verdict<u64> {
-    // What the ring has taken back already is nobody's loss.
+    // What the ring has taken back already is no loss.
     let has_lapped = found.tail.is_none_or(|tail| tail > start);
     let lowest = offered.iter().position(|it| found.packets.contains_key(&it.number));
     let skip = if has_lapped { lowest.unwrap_or(offered.len()) } else { 0 };
@@ -131,7 +133,7 @@ pub(crate) fn check_promise(
     if count > dropped {
         let first = missing.first();
         return broken(format!(
-            "LOST: {count} of {} are missing, {dropped} found no room; the first {first:?}",
+            "LOST: {count} of {} are missing, {dropped} were dropped; the first {first:?}",
             offered.len()
         ));
     }

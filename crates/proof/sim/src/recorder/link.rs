@@ -64,7 +64,7 @@ impl Wire {
         self.lock().gap_ns = ns;
     }
 
-    /// A recording begins: what passed before nobody has seen.
+    /// A recording begins: what passed before was not seen.
     pub(crate) fn begin(&self, now_ns: i64) {
         let mut state = self.lock();
         state.next_ns = now_ns;
@@ -102,7 +102,7 @@ pub(crate) struct Link {
     interfaces: [Interface; 1],
     packets: MadePackets,
     received: u64,
-    /// Taken out of the kernel ring by nobody so far.
+    /// Not taken out of the kernel ring so far.
     waiting: Vec<(u64, i64)>,
     is_stopping: bool,
 }
@@ -128,7 +128,7 @@ impl Link {
         }
     }
 
-    /// What has arrived meanwhile lies in the kernel ring, as far as there was room.
+    /// What has arrived meanwhile lies in the kernel ring, as far as there was space.
     fn arrive(&mut self) {
         let now_ns = self.timeline.now_ns();
         let mut state = self.wire.lock();
@@ -141,7 +141,7 @@ impl Link {
                 self.waiting.push((number, at_ns));
             } else {
                 state.kernel_drops += 1;
-                // What comes while nobody looks is only counted.
+                // What comes without a reader is only counted.
                 let missed = now_ns.saturating_sub(state.next_ns).max(0).unsigned_abs();
                 let missed = missed / state.gap_ns;
                 state.next += missed;

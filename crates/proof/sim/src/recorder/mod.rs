@@ -48,7 +48,7 @@ use units::number::to_u64;
 
 /// Longest time that the end of a recording may take: disks hang for a minute at most.
 const END_NS: i64 = 600_000_000_000;
-/// Longest time that threads which nobody waits for may stay.
+/// Longest time that threads which no thread waits for may stay.
 const REST: Duration = Duration::from_hours(2);
 
 const SHAPES: [(u8, u8); 9] =
@@ -96,7 +96,7 @@ struct Owed {
     offered: Vec<Offered>,
     /// First sequence of the recording.
     start: u64,
-    /// The first so many of them, but for so many that found no room.
+    /// The first so many of them, but for so many that found no space.
     first: usize,
     dropped: u64,
 }
@@ -204,7 +204,7 @@ impl Course {
             self.counters.add("recorder: names swapped", 1);
         }
         let given_up = self.choose_given_up()?;
-        // Nobody calls a member gone for good while a further one is away.
+        // The user calls no member gone for good while a further one is away.
         let absent = given_up.map_or_else(|| self.choose_absent(), |(_, disk)| 1 << disk);
         self.rack.plug_in(everybody & !absent);
         if self.random.percent(60) {
@@ -407,7 +407,7 @@ impl Course {
         self.rack.readers(bits(seats) & disks)
     }
 
-    /// Threads that nobody waits for end soon after the recording.
+    /// Threads that no other waits for end soon after the recording.
     fn await_rest(&self, turns: &Turns) -> Verdict {
         let timeline = self.rack.timeline();
         let rest_ns = i64::try_from(REST.as_nanos()).expect("hours");

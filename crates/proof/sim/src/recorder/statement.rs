@@ -45,7 +45,7 @@ impl Statements {
         counters: &mut Counters,
     ) -> Verdict {
         // A clock that is set back goes through times twice, and what the ring has overwritten of
-        // the first time nobody can tell from the second.
+        // the first time cannot be distinguished from the second.
         let times: Vec<Timestamp> = self.offered.values().copied().collect();
         if !times.is_sorted() {
             counters.add("statements: not judged, the clock was set back", 1);

@@ -2,8 +2,8 @@
 //! them wait.
 //!
 //! Each is a thread of the operating system, of which one runs at a time. Every place where threads
-//! meet is one where another may be chosen. When nobody can go on and nobody waits for a time, they
-//! wait for each other: that ends the history.
+//! meet is one where another may be chosen. When no thread can go on and none waits for a time,
+//! they wait for each other: that ends the history.
 
 use core::fmt::Write as _;
 use core::time::Duration;
@@ -38,7 +38,7 @@ struct State {
     random: Random,
     players: Vec<Player>,
     running: usize,
-    /// Why nobody waits for a turn any more.
+    /// Why no thread waits for a turn any more.
     over: Option<String>,
     steps: u64,
 }
@@ -82,7 +82,7 @@ impl Turns {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The running thread gives its turn to whoever is chosen, and waits for its next.
+    /// The running thread gives its turn to the chosen one, and waits for its next.
     fn hand_on(&self, mut state: MutexGuard<'_, State>) {
         let me = state.running;
         let Some(next) = state.choose(&self.timeline) else {
@@ -141,7 +141,8 @@ impl State {
         self.players.get_mut(number).expect("players keep their numbers").status = status;
     }
 
-    /// Whose turn it is next; time passes if nobody's otherwise. `None`: nobody's, for ever.
+    /// Whose turn it is next; time passes if it is no thread's otherwise. `None`: no thread's, for
+    /// ever.
     fn choose(&mut self, timeline: &Timeline) -> Option<usize> {
         loop {
             let now_ns = timeline.now_ns();
@@ -276,7 +277,7 @@ mod tests {
                     let sender = sender.clone();
                     let body = move || {
                         for turn in 0..5 {
-                            sender.send(10 * number + turn).expect("somebody takes them");
+                            sender.send(10 * number + turn).expect("the other end takes them");
                             stage::sleep(Duration::from_millis(turn));
                         }
                     };
@@ -307,16 +308,16 @@ mod tests {
                     let (to_first, from_other) = stage::channel::<u8>(1);
                     let body = move || {
                         from_first.recv().expect("a number");
-                        to_first.send(1).expect("somebody takes it");
+                        to_first.send(1).expect("the other end takes it");
                     };
                     drop(scope.spawn("other", body).expect("a thread"));
                     from_other.recv().expect("a number");
-                    to_other.send(1).expect("somebody takes it");
+                    to_other.send(1).expect("the other end takes it");
                 });
             });
         });
         stage::stand_on(None);
-        let why = stuck.expect_err("nobody can go on");
+        let why = stuck.expect_err("no thread can go on");
         let why = why.downcast_ref::<String>().expect("a text");
         assert!(why.contains("wait for each other; main for a queue; other for a queue"), "{why}");
     }

@@ -22,9 +22,9 @@ use crate::recorder::rack::place;
 const DISKS_MAX: u8 = 14;
 
 impl Course {
-    /// Perhaps somebody does something to the volume.
+    /// Perhaps the user does something to the volume.
     pub(crate) fn verb(&mut self) -> Verdict {
-        // Before it is certain what stays nobody can say what must.
+        // Before it is certain what stays it is not known what must.
         if self.cycle == 0 || !self.owed.is_empty() || !self.random.percent(35) {
             return Ok(());
         }
@@ -96,7 +96,7 @@ impl Course {
         }
     }
 
-    /// A blank disk that nobody knows.
+    /// A blank disk that is not known.
     fn blank_disk(&mut self) -> (u8, Spare) {
         let disk = self.rack.add_disk();
         let uuid = [disk + 1; 16];
@@ -179,7 +179,7 @@ impl Course {
             }
             // It was away for so long that nothing of it is of the newest slots.
             Recognized::Stranger | Recognized::Ahead => {
-                self.counters.add("verbs: nobody knows the member any more", 1);
+                self.counters.add("verbs: the member is not known any more", 1);
                 Ok(())
             }
         }

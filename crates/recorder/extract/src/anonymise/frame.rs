@@ -1,5 +1,5 @@
 //! Where the addresses of a frame are, layer by layer. What cannot be read is blanked: an address
-//! that nobody found would leave the house.
+//! that was not found would get out.
 
 use core::ops::Range;
 

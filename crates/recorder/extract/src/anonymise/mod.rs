@@ -1,4 +1,4 @@
-//! Other addresses for packets that leave the house: the same address becomes the same one
+//! Other addresses for packets that leave the organisation: the same address becomes the same one
 //! everywhere, and addresses with a common prefix keep one of the same length.
 //!
 //! IP addresses go through Crypto-PAn ([`prefix`]), stations through AES; both with a key that the
@@ -66,7 +66,7 @@ impl Anonymiser {
 
     fn new(key: &[u8; 32]) -> Self {
         let prefixes = Prefixes::new(key);
-        // A key of its own: no block that one of them encrypts tells of the other.
+        // A key of its own: no block that one of them encrypts says anything of the other.
         let mut stations = [0x6d; 16].into();
         prefixes.encrypt(&mut stations);
         let stations = Aes128::new(&stations);
@@ -76,7 +76,7 @@ impl Anonymiser {
     /// The packet with other addresses, as long as it was.
     ///
     /// # Errors
-    /// Nobody knows where packets of this link type have addresses.
+    /// It is not known where packets of this link type have addresses.
     pub fn packet(&mut self, link_type: LinkType, data: &[u8]) -> Result<&[u8], Error> {
         self.bytes.clear();
         self.bytes.extend_from_slice(data);
@@ -157,7 +157,7 @@ impl Anonymiser {
                 }
                 let scrambled = self.scramble(block);
                 let mut new = *scrambled.first_chunk::<6>().expect("a block is longer");
-                // Of one host, and assigned by nobody (IEEE 802, 8.2).
+                // Of one host, and never assigned (IEEE 802, 8.2).
                 new[0] = new[0] & 0xfc | 2;
                 new
             }

@@ -151,7 +151,7 @@ proptest! {
         right.add(&join(&[&b, &c]));
         prop_assert_eq!(&left, &whole);
         prop_assert_eq!(&right, &whole);
-        // Told twice is told once, and nothing adds nothing.
+        // Added twice is added once, and nothing adds nothing.
         prop_assert_eq!(&join(&[&whole, &a, &whole]), &whole);
         prop_assert_eq!(&join(&[&a, &Completeness::default()]), &a);
     }

@@ -1,4 +1,4 @@
-//! What recorded traffic alone tells about TCP connections: the story of one whose listener
+//! What recorded traffic alone shows about TCP connections: the story of one whose listener
 //! answered with SYN cookies, so that SACK is off for the connection's life.
 
 use core::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! Times at the ends of what can be told, and rows that no indexer writes: every job ends, with
+//! Times at the ends of what can be stored, and rows that no indexer writes: every job ends, with
 //! what is there.
 
 use core::ops::ControlFlow;

@@ -81,7 +81,7 @@ pub(crate) struct How {
     /// Heads claim up to when every packet has come, as those of a recorder do: so many
     /// nanoseconds too late, as when the clock falls back a little.
     pub(crate) claims: Option<i64>,
-    /// Changes each row before it is indexed, as whoever forges an index does.
+    /// Changes each row before it is indexed, as a forger of an index does.
     pub(crate) forge: Option<fn(&mut SessionRow)>,
     /// Name of the recording.
     pub(crate) recording: Option<&'static str>,
@@ -261,7 +261,7 @@ impl Run<'_> {
                 let full = core::mem::replace(&mut column, self.column());
                 self.seal(full, &mut builder);
                 builder = PieceBuilder::new(column.len());
-                assert!(builder.push(&mut column, interface, &parts), "an empty piece has room");
+                assert!(builder.push(&mut column, interface, &parts), "an empty piece has space");
             }
         }
         if !builder.is_empty() {

@@ -130,7 +130,7 @@ fn question() -> impl Strategy<Value = String> {
     })
 }
 
-/// What a session is to whoever reads the answer.
+/// What a reader of the answer sees of a session.
 fn shown(found: &Found) -> impl PartialEq + core::fmt::Debug + use<> {
     let session = &found.session;
     let names = session.names.dns_names.clone();

@@ -214,7 +214,7 @@ fn a_stripe_is_not_blamed_when_somebody_kills_workers() {
     }
     assert!(matches!(next(&mut owner), Event::Taken(..)));
     assert_eq!((owner.deaths(), owner.is_poison(id(1))), (5, false));
-    // Each was told to have used a second.
+    // Each reported that it used a second.
     assert_eq!(owner.end(), 6 * Faulty::CPU);
 }
 
@@ -251,7 +251,7 @@ fn lies() -> Vec<(&'static str, Vec<u8>)> {
     };
     let segment = Answer::Segment(SegmentHead { summary, parquet_bytes: u64::MAX });
     vec![
-        ("a segment that nobody asked for", say(segment)),
+        ("a segment that was not asked for", say(segment)),
         ("too many packets", say(Answer::Taken(id(1), Taken { packets: 4, ..taken }))),
         (
             "more unread than packets",

@@ -18,7 +18,7 @@ pub(crate) struct KeptOfSession {
 }
 
 /// Two generations: a session that is seen moves to the younger one, and when that is full or old
-/// enough the older one, which nobody has asked for since, is forgotten.
+/// enough the older one, which no packet has needed since, is forgotten.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KeptOfSessions {
     young: HashMap<Key, KeptOfSession>,

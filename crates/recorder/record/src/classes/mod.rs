@@ -1,7 +1,7 @@
 //! Traffic classes: what is kept of the packets that a filter chooses.
 //!
 //! The first class whose filter a packet passes decides. What is left out is counted as cut, never
-//! as lost. Sessions are told apart as in the index; how much of each was kept is remembered for a
+//! as lost. Sessions have the key of the index; how much of each was kept is remembered for a
 //! bounded number of them, and who is forgotten begins anew: more is kept then, never less.
 
 mod kept;

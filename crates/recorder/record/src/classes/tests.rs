@@ -80,7 +80,7 @@ fn headers_end_where_payload_begins_and_the_first_class_decides() {
     assert_eq!(keep(&mut classes, &frame(17, THERE, 0, 0), 0), Kept::Whole);
     assert_eq!(keep(&mut classes, &frame(6, THERE, ACK, 500), 0), Kept::Whole);
     assert_eq!(keep(&mut classes, &frame(17, ((9, 1), (2, 2)), 0, 500), 0), Kept::Nothing);
-    // A protocol whose header nobody knows does not give away what follows.
+    // A protocol whose header is not known does not give away what follows.
     let mut classes = self::classes(&["=headers"]);
     assert_eq!(keep(&mut classes, &frame(250, THERE, 0, 500), 0), Kept::First(64));
 }

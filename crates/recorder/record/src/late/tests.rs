@@ -240,7 +240,7 @@ fn a_range_is_not_read_and_counts_in_every_segment_that_has_a_part_of_it() {
     assert!(packets_of(&late.next(last, &mut from)).is_some());
     assert!(matches!(late.next(StripeId { sequence: 0, sub: 0 }, &mut from), Step::Unreadable));
     assert!(matches!(late.next(last, &mut from), Step::NotNow));
-    // Nothing is left to be read, but packets to be told of.
+    // Nothing is left to be read, but packets to be reported.
     assert!(!late.is_waiting());
     assert_eq!(late.first(), Some(all[2].stripe));
     let whole = Left { packets: range.packets, times: range.times };

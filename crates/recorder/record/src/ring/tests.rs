@@ -77,7 +77,7 @@ fn column(pool: &Pool) -> FilledColumn {
     }
 }
 
-/// There are none, and so nobody has a way to the ring writer for them.
+/// There are none, and so no thread has a way to the ring writer for them.
 fn no_spares(storage: &Arc<dyn Storage>) -> Spares {
     let opening = Opening {
         storage: Arc::clone(storage),
@@ -90,7 +90,7 @@ fn no_spares(storage: &Arc<dyn Storage>) -> Spares {
     spares
 }
 
-/// Somebody who keeps the last columns: the indexer while it waits for us, or tasks behind this.
+/// A thread that keeps the last columns: the indexer while it waits for us, or tasks behind this.
 fn keep_all(pool: &Pool) -> Vec<Buffer> {
     core::iter::from_fn(|| pool.take()).collect()
 }
@@ -176,7 +176,7 @@ fn is_never_stuck(shape: (usize, u8), reason: Reason) {
         assert!(asks.join().unwrap(), "{shape:?}, {reason:?}: no answer");
         assert_eq!(status_of(&status).stored, [1], "{shape:?}, {reason:?}");
         if shape.0 > 1 {
-            // Nobody keeps the reserve: the indexer is given its stripe later.
+            // No thread keeps the reserve: the indexer is given its stripe later.
             assert!(indexer.try_next().is_err(), "{shape:?}, {reason:?}");
             assert_eq!((status_of(&status).unindexed, skips.lock().unwrap().len()), (1, 1));
         }

@@ -15,8 +15,8 @@ use units::{Clock, Sleep, Timestamp};
 use crate::volumes::options;
 
 const TASK: &str = "RECORD_TEST_TASK";
-/// How much faster time passes for the child: it tells its progress fifty times a second, cuts its
-/// columns and shows signs of life as often.
+/// How much faster time passes for the child: it reports its progress fifty times a second, cuts
+/// its columns and shows signs of life as often.
 const USE_THREADS: i64 = 10;
 
 /// What a child records.
@@ -115,7 +115,7 @@ impl Recorder {
         (Self { child, output }, input)
     }
 
-    /// Waits until the child has told of this many acknowledged packets.
+    /// Waits until the child has reported this many acknowledged packets.
     pub(crate) fn wait_for(&mut self, stored: u64) {
         let mut text = Vec::new();
         let mut byte = [0];

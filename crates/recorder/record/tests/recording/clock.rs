@@ -66,7 +66,7 @@ fn a_start_with_a_wrong_clock_is_told_and_hides_nothing() {
         assert!(!is_hidden());
     }
     assert_eq!(run(week, 0, false).clock_doubt, None);
-    // Somebody insists, and was wrong.
+    // The user insists, and was wrong.
     assert_eq!(run(week, YEARS_NS, true).clock_doubt, None);
     assert!(is_hidden());
     let report = run(week, 0, false);

@@ -66,7 +66,7 @@ fn has_tools() -> bool {
     })
 }
 
-/// Records captures of the corpus onto a new volume that ends as told.
+/// Records captures of the corpus onto a new volume that ends as given.
 fn recorded(folder: &Path, end: End, captures: &[PathBuf], with_index: bool) -> PathBuf {
     let volume = folder.join("volume");
     let laps = end == End::Laps;

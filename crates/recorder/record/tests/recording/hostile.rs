@@ -178,7 +178,7 @@ fn notes_and_errors_of_a_folder_are_bounded() {
     assert_eq!(report.broken_off.len(), 1001);
 }
 
-/// How long a recording goes on after it was told to stop, once it was told a few times how far it
+/// How long a recording goes on after it was stopped, once it reported a few times how far it
 /// is.
 #[track_caller]
 fn time_to_stop(volume: &Path, input: PathBuf) -> Duration {
@@ -213,7 +213,7 @@ fn a_stop_is_heard_whatever_an_input_gives() {
     new_volume(&volume, 64 << 10, 8 << 20);
     let path = |name: &str| folder.path().join(name);
 
-    // A pipe that nobody writes to, and one whose writer says nothing.
+    // A pipe without a writer, and one whose writer says nothing.
     assert!(Command::new("mkfifo").arg(path("nobody")).status().unwrap().success());
     let is_over = Arc::new(AtomicBool::new(false));
     let over = Arc::clone(&is_over);

@@ -1,5 +1,5 @@
-//! Indexers that die, of what they are given or because somebody kills them: packets are stored all
-//! the same, and what can be indexed is.
+//! Indexers that die, of what they are given or because a process kills them: packets are stored
+//! all the same, and what can be indexed is.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -24,7 +24,7 @@ use crate::volumes::{
     packets_of_volume, stripes,
 };
 
-/// Two veth pairs with room for large frames.
+/// Two veth pairs for large frames.
 const LINKS: &str = "ip link set lo up
     for pair in left/right west/east; do
         ip link add name ${pair%/*} type veth peer name ${pair#*/}
@@ -373,7 +373,7 @@ fn packets_without_a_column_are_counted_and_their_gap_is_stored() {
     }
 }
 
-/// The others are recorded on, and for how long nobody looked is stored.
+/// The others are recorded on, and the time without a look is stored.
 #[test]
 fn an_interface_that_is_removed_leaves_a_gap_and_one_that_was_down_another() {
     let test = "live::an_interface_that_is_removed_leaves_a_gap_and_one_that_was_down_another";
@@ -403,7 +403,7 @@ fn an_interface_that_is_removed_leaves_a_gap_and_one_that_was_down_another() {
     assert_eq!((found["right"].len(), found["east"].len()), (30, 10));
     assert_eq!(report.broken_off, ["interface east was removed; the others are recorded on"]);
     let bounds: Vec<_> = gaps.iter().map(|gap| (gap.interface, gap.cause, gap.packets)).collect();
-    // Each is told at once, and again when it is over.
+    // Each is reported at once, and again when it is over.
     for (interface, least_ns) in [(0, 400_000_000), (1, 400_000_000)] {
         let mine: Vec<&Gap> = gaps.iter().filter(|gap| gap.interface == Some(interface)).collect();
         assert!(mine.len() == 2, "{bounds:?}");
@@ -445,7 +445,7 @@ fn two_recorders_of_one_interface_have_the_same_packets() {
     assert!(one.len() == 1000 && one == two);
 }
 
-/// The system's clock, set back by an hour when told.
+/// The system's clock, set back by an hour by the test.
 struct SetBack(AtomicBool);
 
 impl Clock for SetBack {
@@ -530,7 +530,7 @@ fn a_failed_member_ends_a_recording_although_the_link_is_silent() {
     assert!(failure.contains(": No space left on device (os error 28): of a disk"), "{failure}");
 }
 
-/// Nothing would be written for a minute, but somebody asks.
+/// Nothing would be written for a minute, but a reader asks.
 #[test]
 fn what_has_come_is_there_for_readers_as_soon_as_somebody_asks() {
     if !enter("live::what_has_come_is_there_for_readers_as_soon_as_somebody_asks", LINKS) {

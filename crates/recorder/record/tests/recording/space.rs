@@ -117,7 +117,7 @@ fn a_full_file_system_ends_a_recording_and_loses_nothing_acknowledged() {
     assert!(failure.contains(": No space left on device (os error 28): of a disk"), "{failure}");
     assert!(acknowledged > 0);
     assert_clean(&open(volume));
-    // There is no room for a new epoch either.
+    // There is no space for a new epoch either.
     let failure = refusal(volume);
     assert!(failure.contains(": No space left on device (os error 28): of a disk"), "{failure}");
     assert_clean(&open(volume));

@@ -153,7 +153,7 @@ fn texts() -> impl Strategy<Value = Vec<String>> {
     vec(prop_oneof![Just(String::new()), any::<String>(), "[a-z]{1,8}\\.example"], 0..4)
 }
 
-/// A group that says nothing is not told from none.
+/// A group that says nothing is the same as none.
 fn tls() -> impl Strategy<Value = Option<Box<Tls>>> {
     let text = any::<Option<String>>;
     let time = any::<Option<i64>>;

@@ -181,7 +181,7 @@ fn a_file_counts_only_while_the_ring_has_its_stripes() {
     catalog.add(&directory(1..4));
     catalog.add_files(&files, &|lasts| lasts.iter().map(|_| None).collect()).unwrap();
     assert_eq!(numbers(&catalog), [1, 2, 3], "segment 4 is in no directory and not in the ring");
-    assert!(!is_found(&catalog, 1), "nobody asked the ring");
+    assert!(!is_found(&catalog, 1), "the ring was not asked");
     catalog.confirm(stripe(100), Some(identity(1, 0)), &files);
     catalog.confirm(stripe(200), Some(identity(2, 1)), &files);
     catalog.confirm(stripe(300), None, &files);

@@ -1,4 +1,4 @@
-//! Files that nobody's encoder wrote.
+//! Files that no encoder wrote.
 
 #[path = "../../../../../fuzz/src/seeds.rs"]
 mod seeds;

@@ -1,4 +1,4 @@
-//! The room from outside: rows into bytes and back, sizes, segments found and retired.
+//! The crate from outside: rows into bytes and back, sizes, segments found and retired.
 
 #[cfg(test)]
 mod arbitrary;

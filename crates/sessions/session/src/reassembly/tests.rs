@@ -108,7 +108,7 @@ fn the_oldest_gives_way_and_is_counted() {
     // What is over is no loss.
     take(&mut reassembly, (200, 31), (0, true), &long);
     assert_eq!(reassembly.refused, 84);
-    // Neither is there room for parts without end.
+    // Neither is there space for parts without end.
     let mut reassembly = Reassembly::default();
     for part in 0..200 {
         assert_eq!(take(&mut reassembly, (7, 0), (part * 16, true), &[0; 8]), None);

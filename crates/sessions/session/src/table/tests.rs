@@ -150,7 +150,7 @@ fn the_port_names_a_session_without_payload_only_where_somebody_answers() {
         app(vec![tcp(1, 2, 1, ACK, 5), tcp(2, 1, 2, ACK, 5)]),
         Some((App::Tls, AppBy::Port))
     );
-    assert_eq!(app(vec![syn()]), None, "nobody answers");
+    assert_eq!(app(vec![syn()]), None, "no host answers");
     assert_eq!(app(vec![syn(), tcp(2, 2, 1, RST | ACK, 0)]), None, "refused");
 }
 
@@ -392,7 +392,7 @@ proptest! {
             prop_assert!(row.start <= row.end);
             prop_assert!(row.pieces.is_sorted() && !row.pieces.is_empty());
         }
-        // The two ends of a session with itself cannot be told apart.
+        // The two ends of a session with itself cannot be distinguished.
         for totals in [&mut expected, &mut found] {
             totals.retain(|sender, _| *sender != sender.reversed());
         }

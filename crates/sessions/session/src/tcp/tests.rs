@@ -43,7 +43,7 @@ fn a_gap_is_before_a_message_only_where_the_stream_was_seen_to_begin() {
     assert!(!opened.is_ahead(Side::Orig, 1101), "it is the next that is wanted");
     assert!(!opened.is_ahead(Side::Orig, 1001 + BEGINNING_LEN), "too far behind the beginning");
     assert!(!met.is_ahead(Side::Orig, 1200));
-    assert!(play("<SA >AP >AP+100").is_ahead(Side::Orig, 1200), "the SYN-ACK tells it, too");
+    assert!(play("<SA >AP >AP+100").is_ahead(Side::Orig, 1200), "the SYN-ACK shows it, too");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn missed_bytes_are_those_acknowledged_and_never_seen() {
     let reordered = play(">S <SA >AP >AP+100 >AP-200 <A+0");
     assert_eq!(reordered.orig.evidence.retransmitted_packets, 0);
     let one_way = play(">AP >AP >AP+500");
-    assert_eq!(one_way.orig.evidence.missed_bytes, 0, "nobody acknowledged it");
+    assert_eq!(one_way.orig.evidence.missed_bytes, 0, "the other end did not acknowledge it");
 }
 
 #[test]

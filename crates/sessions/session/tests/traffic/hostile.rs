@@ -114,7 +114,7 @@ fn dns_header(is_response: bool, questions: usize, answers: usize) -> Vec<u8> {
     [&[0x12, 0x34], &flags[..], &number(questions), &number(answers), &[0; 4]].concat()
 }
 
-/// A name of 250 bytes, then as many as there is room for that begin otherwise and point into it.
+/// A name of 250 bytes, then as many as there is space for that begin otherwise and point into it.
 fn dns_questions(len: usize) -> Vec<u8> {
     let count = (len.saturating_sub(280) / 8).clamp(1, 63);
     let first = [&b"\x01a".repeat(124)[..], b"\0\0\x01\0\x01"].concat();

@@ -63,7 +63,7 @@ struct Header {
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Header>() == 88);
 
-/// What IDENTIFY DEVICE tells.
+/// The answer to IDENTIFY DEVICE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Identity {
     pub(super) turns_per_min: Option<u32>,

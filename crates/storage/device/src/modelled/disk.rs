@@ -28,7 +28,7 @@ pub(super) struct Disk {
     /// Vanished: everything fails.
     pub(super) absent: bool,
     pub(super) other: Option<Modelled>,
-    /// When a call will have been answered that nobody waits for any more.
+    /// When a call will have been answered that no thread waits for any more.
     pub(super) overdue_until_ns: i64,
     /// It does nothing before.
     pub(super) hangs_until_ns: i64,

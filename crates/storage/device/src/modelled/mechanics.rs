@@ -125,7 +125,7 @@ impl Mechanics {
         // The medium takes the first bytes while the last are still arriving.
         let begin_ns = plus(now_ns.max(self.link_free_ns), timing.command_ns);
         let mut arrived_ns = plus(begin_ns, nanos(real(len) / timing.cache_bytes_per_s));
-        // The oldest writes leave the cache until there is room for this one.
+        // The oldest writes leave the cache until there is space for this one.
         while let Some(&(done_ns, bytes)) = self.destaging.front() {
             if done_ns > arrived_ns && self.cached_bytes.saturating_add(len) <= timing.cache_bytes {
                 break;

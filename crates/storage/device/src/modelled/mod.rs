@@ -269,7 +269,7 @@ impl Modelled {
     }
 
     /// As for a disk of the machine: one that hangs is left after [`PATIENCE`], and until it goes
-    /// on nobody waits for it again. What takes its time is waited for.
+    /// on no thread waits for it again. What takes its time is waited for.
     fn wait_until(&self, begun_ns: i64, done_ns: i64) -> Result<(), Error> {
         let patience_ns = i64::try_from(PATIENCE.as_nanos()).expect("it is seconds");
         let latest_ns = begun_ns.saturating_add(patience_ns);

@@ -32,7 +32,7 @@ impl Pool {
 
 impl Inner {
     /// Waits until too few of the free buffers have been touched, and touches one more. False when
-    /// there is none left, or nobody needs them any more.
+    /// there is none left, or they are not needed any more.
     fn touch_next(&self) -> bool {
         let may_wait = |free: &mut super::Free| {
             !free.is_ending && free.ready() >= self.ahead() && !free.is_touched(self.count())
@@ -44,7 +44,7 @@ impl Inner {
         }
         let index = free.touch();
         drop(free);
-        // Whoever takes it untouched waits for its pages then, or gets the error as a signal.
+        // A thread that takes it untouched waits for its pages then, or gets the error as a signal.
         self.touch(index).is_ok()
     }
 }

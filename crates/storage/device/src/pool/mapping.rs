@@ -19,8 +19,8 @@ pub(super) const HUGE_PAGE_SIZE: usize = 2 << 20;
 const PAGE_SIZE: usize = 4096;
 const READ_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 
-/// A range that nobody else in this process has mapped, unmapped when dropped. Who may touch which
-/// part of it is the owner's to say.
+/// A range that no other code in this process has mapped, unmapped when dropped. Who may touch
+/// which part of it is the owner's to say.
 pub(super) struct Mapping {
     start: NonNull<u8>,
     len: usize,
@@ -41,7 +41,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps at least so many bytes: in huge pages that somebody has set aside for that, if there
+    /// Maps at least so many bytes: in huge pages that were set aside for that, if there
     /// are enough of them (`hugetlbpage.rst` in the kernel's documentation), else in what the
     /// kernel finds.
     pub(super) fn new(len: usize) -> Result<Self, Errno> {
@@ -98,8 +98,8 @@ impl Mapping {
         self.file.as_ref().map(|file| file.fd.as_fd())
     }
 
-    /// What was touched stays in memory, however little of it there is. Whoever may not lock so
-    /// much does without.
+    /// What was touched stays in memory, however little of it there is. A process that may not lock
+    /// so much does without.
     fn lock(&self) {
         // SAFETY: the range is ours; locking changes nothing in it.
         let locked = unsafe { mlock_with(self.address(0), self.len, MlockFlags::ONFAULT) };
@@ -133,8 +133,8 @@ impl Mapping {
         self.start
     }
 
-    /// Gives the pages of a range of whole pages memory, so that nobody waits for it later. What
-    /// they hold does not change, whoever writes to them meanwhile.
+    /// Gives the pages of a range of whole pages memory, so that no thread waits for it later. What
+    /// they hold does not change, even while other threads write to them.
     pub(super) fn touch(&self, offset: usize, len: usize) -> Result<(), Errno> {
         if self.file.is_some() {
             let first = offset - offset % HUGE_PAGE_SIZE;
@@ -188,8 +188,9 @@ fn whole_huge_pages(len: usize) -> Option<usize> {
     len.checked_next_multiple_of(HUGE_PAGE_SIZE).filter(|_| len >= HUGE_PAGE_SIZE)
 }
 
-/// A file in memory that nobody has opened yet. It holds no program: kernels that know it (Linux
-/// 6.3) are told so, and may be configured to refuse files that do not say (`vm.memfd_noexec`).
+/// A file in memory that no process has opened yet. It holds no program: kernels that know it
+/// (Linux 6.3) get a flag for that, and may be configured to refuse files that do not say
+/// (`vm.memfd_noexec`).
 fn file(pages: MemfdFlags) -> Result<OwnedFd, Errno> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | pages;
     let strict = memfd_create(c"wirespool", flags | MemfdFlags::NOEXEC_SEAL);
@@ -216,7 +217,7 @@ pub(super) fn map_file(
     let before = reserved.align_offset(HUGE_PAGE_SIZE);
     let start = reserved.wrapping_byte_add(before);
     // SAFETY: `before` is less than a large page, so all of the range lies in what was reserved,
-    // which nobody else uses.
+    // which no other code uses.
     let mapped = unsafe { mmap(start, len, protection, MapFlags::SHARED | MapFlags::FIXED, fd, 0) };
     // What is left of the reservation on both sides; all of it after a failure.
     let whole = len.next_multiple_of(PAGE_SIZE);

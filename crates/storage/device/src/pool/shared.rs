@@ -1,7 +1,7 @@
 //! What another process sees of a pool.
 //!
 //! The pool's process has the only mapping that can be written; the seals of the file see to that.
-//! A reader maps all of it to read, and is told by messages which buffer it may look at.
+//! A reader maps all of it to read, and learns from messages which buffer it may look at.
 
 use core::ffi::c_void;
 use core::fmt;
@@ -17,7 +17,7 @@ use super::mapping::{HUGE_PAGE_SIZE, map_file};
 use super::usize_of;
 
 /// What a pool's file has for good. Its length stays, so a page that was mapped is never taken away
-/// (no SIGBUS); nobody maps it to write, or writes, who did not have it mapped before.
+/// (no SIGBUS); no process maps it to write, or writes, that did not have it mapped before.
 pub(super) const SEALS: SealFlags =
     SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::FUTURE_WRITE).union(SealFlags::SEAL);
 
@@ -87,7 +87,7 @@ impl SharedPoolError {
 /// be mapped, unmapped or cut short by that: what a reader computes from them is wrong, and the
 /// compiler, which reads a byte twice where it likes, may take a check for done that the second
 /// reading would fail. That is the one thing that no check here can exclude. Readers therefore are
-/// processes without rights, whose answers nobody trusts.
+/// processes without rights, whose answers are not trusted.
 pub struct SharedPool {
     start: NonNull<u8>,
     len: usize,

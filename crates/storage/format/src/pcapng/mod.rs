@@ -7,7 +7,7 @@
 //!
 //! Sizes in the bytes are never trusted: what does not fit ends in a [`BlockError`], never in a
 //! panic. Which packets of a damaged file are kept, and how a file is read, is decided in
-//! `capture`; this room sees only slices.
+//! `capture`; this crate sees only slices.
 
 mod block;
 mod encode;

@@ -109,7 +109,7 @@ pub struct RawOption<'a> {
 
 /// The options of a block, in order, without `opt_endofopt`.
 ///
-/// The iterator ends at an option that does not fit; [`Options::is_damaged`] tells whether it did.
+/// The iterator ends at an option that does not fit; [`Options::is_damaged`] says whether it did.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options<'a> {
     bytes: &'a [u8],

@@ -136,7 +136,7 @@ pub fn packets(body: &[u8]) -> Packets<'_> {
 
 impl<'a> Packets<'a> {
     /// Walks faster by knowing where the blocks of the packets begin: they are read ahead of the
-    /// walk, many at once, where it would wait for each to tell where the next one lies. Only a
+    /// walk, many at once, where it would wait for each to say where the next one lies. Only a
     /// hint: wrong numbers change nothing but the speed.
     #[must_use]
     pub fn with_starts(self, starts: &'a [u32]) -> Self {

@@ -22,12 +22,12 @@ pub(crate) enum Next {
 
 enum Stage {
     Look,
-    /// Somebody may be alive; until then it would have moved.
+    /// A writer may be alive; until then it would have moved.
     Watch {
         until_ns: i64,
         interval_ms: u32,
     },
-    /// Nobody is: the claim is to be written, and counts after a wait.
+    /// None is: the claim is to be written, and counts after a wait.
     Claim {
         looked_ns: i64,
         wait_ns: i64,
@@ -59,8 +59,8 @@ impl<'a> Claiming<'a> {
     /// on without them.
     ///
     /// # Errors
-    /// [`Error::Claimed`] where somebody has the volume, [`Error::ClaimedMeanwhile`] where somebody
-    /// else was faster.
+    /// [`Error::Claimed`] where another process has the volume, [`Error::ClaimedMeanwhile`] where
+    /// one else was faster.
     pub(crate) fn run(
         opener: &'a Opener<'a>,
         writers: &mut MemberWriters,
@@ -117,11 +117,11 @@ impl<'a> Claiming<'a> {
         Ok(Next::At(now_ns + interval_ns(interval_ms)))
     }
 
-    /// How often somebody who may be alive renews what was found; `None` where nobody is there.
+    /// How often a writer that may be alive renews what was found; `None` where there is none.
     fn interval_ms(&self, found: Result<Claim, ClaimError>) -> Option<u32> {
         match found {
             Err(ClaimError::Empty) => None,
-            // Damage, or a later version: nobody can tell whose, nor how often it is renewed.
+            // Damage, or a later version: it is not known whose, nor how often it is renewed.
             Err(_) => Some(INTERVAL_ROTATING_MS),
             Ok(claim) if claim.is_given_up || (self.opener.is_gone)(&claim.claimant) => None,
             Ok(claim) => Some(claim.interval_ms),
@@ -243,7 +243,7 @@ impl<'a> Claiming<'a> {
         })
     }
 
-    /// Where the claim still stands it is taken back, so that nobody waits for it.
+    /// Where the claim still stands it is taken back, so that no process waits for it.
     fn withdraw(&self, writers: &mut MemberWriters) {
         let Some(kept) = &self.kept else { return };
         for (member, row) in &self.rows {
@@ -252,7 +252,7 @@ impl<'a> Claiming<'a> {
                 let own = writer.superblock();
                 let claim = Claim { is_given_up: true, ..kept.on(own) };
                 let row = claim.encode(&own.head_key);
-                // Who cannot write it leaves a claim that nobody renews.
+                // Who cannot write it leaves a claim that is not renewed.
                 writer.write_claim(&row).unwrap_or_default();
             }
         }

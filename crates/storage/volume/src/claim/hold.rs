@@ -133,7 +133,7 @@ impl Hold {
 
     /// What was found in the place of the first superblock copy. One that is damaged, older, or of
     /// another member says nothing about writers. A member that gave back something else before is
-    /// a bad one; where somebody writes who makes no claims, all members show it.
+    /// a bad one; where a program writes that makes no claims, all members show it.
     ///
     /// # Errors
     /// [`Error::Changed`]

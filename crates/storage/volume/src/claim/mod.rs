@@ -8,7 +8,7 @@
 //!
 //! Why at most one writes: a writer sends nothing to a member later than [`lease_ns`] after it has
 //! last seen its own claim there. Who takes over has put its claim there and waits longer than that
-//! before it writes. The wait before is a courtesy to those who are alive. Where nobody can be, the
+//! before it writes. The wait before is a courtesy to those who are alive. Where none can be, the
 //! race of two openers is left: who has looked claims within [`race_ns`], or waits the long time,
 //! and looks again that much later; so of two, one sees the other.
 
@@ -42,8 +42,8 @@ pub struct Opener<'a> {
 }
 
 impl<'a> Opener<'a> {
-    /// An opener of disks that nobody else can reach, as those of a simulation: whoever claimed
-    /// them before is gone.
+    /// An opener of disks that no other process can reach, as those of a simulation: the writer
+    /// that claimed them before is gone.
     pub fn alone(clock: &'a dyn Sleep) -> Self {
         let (id, claimant) = ([0; 16], Claimant::default());
         Self { clock, interval_ms: INTERVAL_MS, id, claimant, is_gone: &|_| true }
@@ -62,7 +62,7 @@ fn interval_ns(interval_ms: u32) -> i64 {
 }
 
 /// So long after the last comparison a writer sends nothing more: a renewal may come late, the more
-/// so on a slow disk that is busy. So long somebody who may be alive is watched.
+/// so on a slow disk that is busy. So long a writer that may be alive is watched.
 fn lease_ns(interval_ms: u32) -> i64 {
     1375 * NANOS_PER_MS + interval_ns(interval_ms) * 5 / 4
 }
@@ -72,8 +72,8 @@ fn yield_ns(interval_ms: u32) -> i64 {
     lease_ns(interval_ms) + interval_ns(interval_ms) / 4
 }
 
-/// Where nobody can be alive but another opener: how long whoever has looked may take to claim, and
-/// waits behind its claim.
+/// Where only another opener can be alive: how long an opener that has looked may take to claim,
+/// and waits behind its claim.
 fn race_ns(interval_ms: u32) -> i64 {
     50 * NANOS_PER_MS + (interval_ns(interval_ms) / 10).min(1000 * NANOS_PER_MS)
 }

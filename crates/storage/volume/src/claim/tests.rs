@@ -64,7 +64,7 @@ impl World {
         }
     }
 
-    /// Somebody opened the volume, and crashed.
+    /// A writer opened the volume, and crashed.
     fn abandon(&self) {
         let mut writers = self.writers();
         assert!(Claiming::run(&self.opener(9), &mut writers).unwrap().is_empty());

@@ -1,4 +1,4 @@
-//! Who may go on, and whose decisions count, told by superblocks alone: each case is one that a
+//! Who may go on, and whose decisions count, by superblocks alone: each case is one that a
 //! rule decides, and that comes out otherwise without it.
 
 use device::{Device, Modelled};
@@ -157,8 +157,8 @@ fn who_is_gone_is_neither_waited_for_nor_at_hand() {
 
 #[test]
 fn a_reader_counts_who_is_gone_while_a_join_is_torn() {
-    // Member 2 was called gone, and the JOIN that says so was cut behind member 0: whoever brings 1
-    // and 2 together goes on without it.
+    // Member 2 was called gone, and the JOIN that says so was cut behind member 0: a user who
+    // brings 1 and 2 together goes on without it.
     let story = Story::new((2, 1), 0b111, 0b011).vacates(2);
     assert_eq!(story.reads(&[0, 1], &[0]), BEFORE);
     assert_eq!(story.reads(&[0, 1], &[0, 1]), NEWEST);

@@ -1,4 +1,4 @@
-//! The slots of all members in ring order, read ahead of whoever checks them.
+//! The slots of all members in ring order, read ahead of the checks.
 //!
 //! Each member has a thread with one read under way, and a few slots in a queue: no member waits
 //! for another, and checking costs no reading. Queues are bounded, so each member has its share of
@@ -96,7 +96,7 @@ fn start<'scope>(
     thread.spawn_scoped(scope, body).ok().map(|_| Queue::Ahead(queue))
 }
 
-/// Reads until the last slot, or until nobody wants more.
+/// Reads until the last slot, or until the caller wants no more.
 fn read(
     reader: &Reader,
     pool: &Pool,

@@ -44,7 +44,7 @@ impl Default for ScrubOptions {
     }
 }
 
-/// The members of a volume that nobody records into, held by this process alone: what may be
+/// The members of a volume without a running recorder, held by this process alone: what may be
 /// repaired.
 pub struct Owner<'a> {
     writers: MemberWriters,
@@ -56,7 +56,8 @@ impl<'a> Owner<'a> {
     /// made durable first, so that it is not judged and then gone.
     ///
     /// # Errors
-    /// [`Error::Claimed`] when somebody has the volume open for writing; those of the devices.
+    /// [`Error::Claimed`] when another process has the volume open for writing; those of the
+    /// devices.
     pub fn claim(devices: Vec<Box<dyn Device>>, opener: &Opener<'a>) -> Result<Self, Error> {
         let writers = MemberWriter::open_all(devices).into_iter().collect::<Result<Vec<_>, _>>()?;
         let mut writers = MemberWriters::assemble(writers)?;
@@ -67,10 +68,10 @@ impl<'a> Owner<'a> {
         Ok(Self { writers, clock: opener.clock })
     }
 
-    /// Gives the members up in order: whoever opens them next need not wait.
+    /// Gives the members up in order: the next opener need not wait.
     ///
     /// # Errors
-    /// [`Error::TakenOver`] when somebody else has opened the volume for writing; those of the
+    /// [`Error::TakenOver`] when another process has opened the volume for writing; those of the
     /// devices.
     pub fn give_up(mut self) -> Result<(), Error> {
         self.writers.give_up(self.clock).map_err(|failed| failed.error)
@@ -189,7 +190,7 @@ impl ScrubReport {
 ///
 /// # Errors
 /// [`Error::Quorum`] when repairs are wanted and too few members are there to say what was
-/// acknowledged; [`Error::TakenOver`] when somebody else opens the volume for writing meanwhile;
+/// acknowledged; [`Error::TakenOver`] when another process opens the volume for writing meanwhile;
 /// and where memory or a processor that computes rightly is missing.
 pub fn scrub(
     reader: &Reader,

@@ -1,4 +1,4 @@
-//! Slots of which members tell different stories: each case is one that a rule decides, and that
+//! Slots that members show differently: each case is one that a rule decides, and that
 //! comes out otherwise without it.
 
 use device::{Device, Modelled};
@@ -11,7 +11,7 @@ use crate::heads::Unreadable;
 use crate::seal::{Sealed, empty_head, to_slot_end};
 use crate::{CreateOptions, Identity, create, superblocks};
 
-/// The slot that the members tell of; it lies before the newest epoch, which all have joined.
+/// The slot that the members show; it lies before the newest epoch, which all have joined.
 const SEQUENCE: u64 = 1000;
 
 /// Two data columns and one of parity.

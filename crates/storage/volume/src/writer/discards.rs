@@ -5,7 +5,7 @@
 //! slot is one that a crash has torn. The window is shared: its last quarter is for discards, the
 //! rest for stripes in flight, so that the disk hears of a slot before the head is there however
 //! fast the writer is. One run of slots is under way at a time; the head waits where it meets one,
-//! and a member that made it wait long is told nothing for a minute.
+//! and a member that made it wait long gets no discards for a minute.
 
 use units::Clock;
 use units::number::to_u64;
@@ -20,8 +20,8 @@ impl Writer {
         self.discard_slots() * u64::from(self.geometry().piece_bytes)
     }
 
-    /// From now on a member is told, or not, ahead of the head what is needed no more. It goes on
-    /// until the member fails at it; whoever takes its place is not told.
+    /// From now on a member gets discards ahead of the head, or none. It goes on
+    /// until the member fails at it; the member that takes its place gets none.
     pub fn discard_ahead(&mut self, member: u8, is_wanted: bool) {
         if let Some(writer) = self.writers.get_mut(member) {
             writer.set_discards(is_wanted);
@@ -51,8 +51,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Begins the next run, if it lies ahead of the head and wholly among the slots that nobody was
-    /// promised.
+    /// Begins the next run, if it lies ahead of the head and wholly among the slots that no reader
+    /// was promised.
     pub(super) fn discard_next(&mut self, clock: &dyn Clock) {
         if !self.writers.iter().any(MemberWriter::takes_discards)
             || self.writers.iter().any(|writer| writer.discarding().is_some())

@@ -1,11 +1,12 @@
 //! Erasing what was given up: slots are overwritten on every member, in the order of the ring.
 //!
 //! First the superblocks name the sequence that stripes are given out from; that is durable on
-//! every member before anything is touched, so whatever a crash leaves in a slot before it, nobody
-//! reads, repairs or judges it. Then each slot gets a VOID of its own sequence in place of all that
-//! it held: the head, zeros, the end of the block. The ring keeps the head of every slot, which
-//! the search of a mount needs, and other tools still read any run of slots as pcapng. How far that
-//! has come stands in each member's superblock: one that was away is erased when it returns.
+//! every member before anything is touched, so whatever a crash leaves in a slot before it, no
+//! reader reads, repairs or judges it. Then each slot gets a VOID of its own sequence in place of
+//! all that it held: the head, zeros, the end of the block. The ring keeps the head of every slot,
+//! which the search of a mount needs, and other tools still read any run of slots as pcapng. How
+//! far that has come stands in each member's superblock: one that was away is erased when it
+//! returns.
 
 use std::collections::VecDeque;
 
@@ -33,7 +34,7 @@ pub(super) struct Erasure {
     next: u64,
     /// Sequences being erased, with the numbers of their writes, in order.
     under_way: VecDeque<(u64, u64)>,
-    /// Writes with larger numbers began when nobody wanted to repair any more what was given up.
+    /// Writes with larger numbers began when no repair was wanted any more what was given up.
     settled_above: u64,
     /// Of single rows for heads, and what every slot gets behind its head, once they were needed.
     memory: Option<(Pool, Shared)>,
@@ -78,7 +79,7 @@ impl Erasure {
 
 impl Writer {
     /// Gives up the stripes before `sequence`, as far as a mount would not have to judge them:
-    /// durable on every member when this returns. From then on nobody is shown them.
+    /// durable on every member when this returns. From then on no reader is shown them.
     /// [`Writer::erase_next`] takes them off the members. Costs three flushes a member.
     ///
     /// # Errors

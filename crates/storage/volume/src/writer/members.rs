@@ -149,7 +149,7 @@ impl Writer {
                 .insert(MemberWriter::blank(device, superblock))
                 .map_err(Failed::of_nobody)?;
         }
-        // Or a JOIN that is cut short would name a member that nobody can find.
+        // Or a JOIN that is cut short would name a member that cannot be found.
         self.writers.store_on(clock, |member| newcomers.contains(&member), Superblock::clone)?;
         let judged_from = self.acknowledged.sequence;
         let beginning = Beginning { epoch, gone: &[], judged_from, last, index: self.index };

@@ -1,8 +1,9 @@
 //! Writing anew what members should hold: rows that are damaged, and what they missed.
 //!
-//! Whoever computes a repair reads beside the writer, and members come and go meanwhile. So each
-//! repair, and each word that a member lacks nothing more, says whom it was made for, in which
-//! epoch: a spare in the place of a member that failed must not be told to have what that one had.
+//! A thread that computes a repair reads beside the writer, and members come and go meanwhile. So
+//! each repair, and each word that a member lacks nothing more, says whom it was made for, in which
+//! epoch: a spare in the place of a member that failed must not be marked to have what that one
+//! had.
 
 use core::ops::Range;
 

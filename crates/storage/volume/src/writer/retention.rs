@@ -1,7 +1,7 @@
 //! How long packets are given out: a maximum age, and the time up to which they are expired.
 //!
 //! Readers give out nothing older than the maximum age, by the clock of the moment; what the writer
-//! has declared expired stays so whatever a clock says later, unless somebody says that it is
+//! has declared expired stays so whatever a clock says later, unless the user says that it is
 //! right.
 
 use core::fmt;
@@ -38,7 +38,7 @@ pub enum ClockDoubt {
         /// The latest time that the volume and the time since boot explain.
         explained: Timestamp,
     },
-    /// What it says has expired already: whatever is recorded now is given out to nobody.
+    /// What it says has expired already: whatever is recorded now is not given out.
     Behind {
         /// What it says.
         now: Timestamp,
@@ -59,7 +59,7 @@ impl fmt::Display for ClockDoubt {
             Self::Behind { now, expired_through } => write!(
                 f,
                 "packets up to {expired_through} count as expired, and the clock says {now}: what \
-                 is recorded now is given out to nobody; if the clock is right, say so once with \
+                 is recorded now is never given out; if the clock is right, say so once with \
                  --clock-is-right"
             ),
         }
@@ -144,7 +144,7 @@ impl Writer {
         self.set_retention(retention, through, clock)
     }
 
-    /// The same when somebody who knows says that the clock is right: packets expire by it, and
+    /// The same when the user says that the clock is right: packets expire by it, and
     /// what has expired beyond that is given out again, as far as it was not erased.
     pub fn expire_by_clock(
         &mut self,

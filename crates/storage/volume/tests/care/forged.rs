@@ -1,4 +1,4 @@
-//! Images that somebody made: right checksums around any numbers.
+//! Images that an attacker made: right checksums around any numbers.
 
 #[path = "../../../../../fuzz/src/seeds.rs"]
 mod seeds;

@@ -118,7 +118,7 @@ fn a_volume_that_has_grown_is_salvaged_completely() {
     }
 }
 
-/// One copy on any member is enough; the others are told from their heads.
+/// One copy on any member is enough; the others are known from their heads.
 #[test]
 fn any_combination_of_copies_is_enough_or_salvaged() {
     let ring = Ring::recorded(2, 1);
@@ -198,7 +198,7 @@ fn devices_with_nothing_of_the_volume_are_named() {
     assert!(matches!(salvage(vec![Box::new(blank)]), Err(Error::NothingFound)));
 }
 
-/// A head for any place, as somebody would make it who knows everything but the key and what has
+/// A head for any place, as an attacker would make it who knows everything but the key and what has
 /// not happened yet.
 fn forged(model: &Head, (stripe, row): (StripeId, u16), geometry: Geometry) -> [u8; HEAD_BYTES] {
     let mut head = model.clone();

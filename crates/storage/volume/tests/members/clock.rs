@@ -10,7 +10,7 @@ const HOUR_NS: i64 = 3600 * NANOS_PER_SECOND;
 const DAY_NS: i64 = 24 * HOUR_NS;
 const AGE_NS: i64 = 7 * DAY_NS;
 const RETENTION: Retention = Retention { max_age_ns: AGE_NS, erases: true };
-/// Nobody's clock is right by chance.
+/// No clock is right by chance.
 const YEARS_NS: i64 = 5 * 365 * DAY_NS;
 
 /// A ring that was recorded into for a while, and closed.
@@ -115,7 +115,7 @@ fn somebody_who_knows_makes_packets_expire_and_come_back() {
     });
     assert!(ring.timeline.realtime().since(wrong.expired_through) < AGE_NS + HOUR_NS);
 
-    // It was wrong. What comes now would be given out to nobody, but is not erased.
+    // It was wrong. What comes now would not be given out, but is not erased.
     ring.timeline.jump_realtime(-YEARS_NS);
     let through = go_on(&mut ring, |writer, ring| {
         let now = ring.timeline.realtime();

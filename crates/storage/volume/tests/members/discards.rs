@@ -1,4 +1,4 @@
-//! Flash that is told ahead of the head what is needed no more: nothing that was promised goes with
+//! Flash that gets discards ahead of the head: nothing that was promised goes with
 //! it, whatever crash comes, and the next mount finds the head as fast as ever.
 
 use device::{Crash, Fault, Modelled, OPERATIONS, Operation, Rule};

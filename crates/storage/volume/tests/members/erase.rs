@@ -1,4 +1,4 @@
-//! What is given up is erased on every member that takes part, nobody gets it back, and nothing
+//! What is given up is erased on every member that takes part, no reader gets it back, and nothing
 //! else is touched.
 
 use core::ops::ControlFlow;
@@ -112,7 +112,7 @@ fn what_a_crash_left_undone_the_next_writer_finishes() {
     writer.erase_next(&ring.timeline).unwrap();
     drop(writer);
     ring.disks = ring.disks.iter().map(|disk| disk.crash(Crash::Rows { seed: 3 })).collect();
-    // Nobody is shown what is half erased, and nobody repairs it.
+    // No reader is shown what is half erased, and no writer repairs it.
     let span = ring.reader().span().unwrap();
     assert!(ring.appended.iter().all(|(stripe, ..)| stripe.sequence < span.tail));
     check_sound(&ring.disks);

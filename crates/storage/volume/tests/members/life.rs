@@ -24,7 +24,7 @@ pub(crate) fn make_whole(ring: &Ring, disks: &[Modelled], writer: &mut Writer) -
     resilver(writer, &open, &ring.timeline, &mut |_, _| ControlFlow::Continue(())).unwrap()
 }
 
-/// Whoever is lost, as many as there is parity, everything is read.
+/// Whichever members are lost, as many as there is parity, everything is read.
 pub(crate) fn check_without(ring: &Ring, writer: Writer, parity: usize) {
     let tail = writer.tail();
     let mut gaps = writer.membership().numbers().map(|member| writer.membership().gap(member));
@@ -451,7 +451,8 @@ fn a_member_that_alone_has_something_is_needed() {
     check_without(&ring, writer, 1);
 }
 
-/// Suspended, or a virtual machine that stood still: the clock went on, and nobody asked the disks.
+/// Suspended, or a virtual machine that stood still: the clock went on, and no thread asked the
+/// disks.
 #[test]
 fn who_does_not_answer_while_nobody_looks_is_not_left() {
     for (stalled_s, is_left) in [(21, false), (40, true)] {

@@ -29,7 +29,7 @@ fn a_member_leaves_in_one_epoch_and_a_blank_one_comes_by_the_next() {
     }
 }
 
-/// Whoever names the blank device can find it: it knew who it is before.
+/// A user who names the blank device can find it: it knew who it is before.
 #[test]
 fn who_is_named_can_be_found_wherever_replacing_was_cut_short() {
     for (data, parity) in [(1, 1), (2, 1)] {
@@ -126,7 +126,7 @@ fn a_repair_keeps_off_the_slots_that_the_writer_takes_next() {
     assert!(repair(repairable.start).is_ok());
 }
 
-/// Nobody can give back a slot of a member, if those in `away` do not come.
+/// No member can give back a slot of another, if those in `away` do not come.
 fn with_a_lost_slot(ring: &mut Ring, away: Option<usize>) -> (Writer, u64) {
     let mut writer = with_a_gap(ring, 20);
     if let Some(away) = away {

@@ -57,7 +57,7 @@ const ASKED: [(&str, bool, Ask); 9] = [
             RowsWanted { stripe, column, rows: Vec::from([core::ops::Range { start: 0, end: 1 }]) }
         };
         let wanted: Vec<RowsWanted> = ring.appended.iter().take(2).map(wanted).collect();
-        // Whoever asks reads the slot whole where rows are not to be had.
+        // The caller reads the slot whole where rows are not to be had.
         drop(reader.rows(&wanted));
     }),
     ("look", true, |ring, reader| drop(reader.unwrap().look(ring.appended[2].0.sequence))),

@@ -1,5 +1,5 @@
 //! Disks: who reads and writes what, where, how long it takes and what it waits for, and the reads
-//! that nobody asked for.
+//! that no program asked for.
 //!
 //! Requests come from the kernel's tracepoints where they may be listened to, else there are the
 //! counters of disks and of one's own processes.

@@ -35,7 +35,7 @@ impl Amount {
 pub struct OperationSeen {
     /// All of them.
     pub all: Amount,
-    /// Of these, those that nobody had asked for yet.
+    /// Of these, those that no program had asked for yet.
     pub readahead: Amount,
     /// Of these, those of the file system itself.
     pub metadata: Amount,
@@ -52,7 +52,7 @@ pub struct OperationSeen {
     ends: VecDeque<u64>,
 }
 
-/// Ends of requests that a next one may follow on: so many streams are told apart.
+/// Ends of requests that a next one may follow on: so many streams are distinguished.
 const STREAMS: usize = 16;
 
 impl OperationSeen {
@@ -104,9 +104,9 @@ pub struct ProcessSeen {
     pub name: String,
     /// It is a thread of the kernel, or all its workers.
     pub is_kernel: bool,
-    /// Read for it, with what nobody had asked for yet.
+    /// Read for it, with what no program had asked for yet.
     pub reads: Amount,
-    /// Of these, what nobody had asked for yet.
+    /// Of these, what no program had asked for yet.
     pub readahead: Amount,
     /// Written by it.
     pub writes: Amount,
@@ -129,7 +129,7 @@ pub enum Content {
     Metadata(DeviceNumber),
     /// What belongs to no file any more.
     Free(DeviceNumber),
-    /// Something of a file system that does not tell, or of a file that is not known.
+    /// Something of a file system that does not report it, or of a file that is not known.
     Unknown(DeviceNumber),
     /// Something of a disk without a known file system.
     Raw(DeviceNumber),
@@ -142,7 +142,7 @@ pub struct FileSeen {
     pub disk: DeviceNumber,
     /// Read.
     pub reads: Amount,
-    /// Of these, what nobody had asked for yet.
+    /// Of these, what no program had asked for yet.
     pub readahead: Amount,
     /// Of these, single pages that the reader changed at once.
     pub partial_pages: Amount,

@@ -70,7 +70,7 @@ pub struct Toucher {
 pub struct Touches {
     /// By kind.
     pub counts: BTreeMap<Toucher, BTreeMap<TouchKind, u64>>,
-    /// Touches of files that there was no room for.
+    /// Touches of files for which there was no memory.
     pub uncounted: u64,
     /// How often the kernel's queue was full.
     pub overflows: u64,

@@ -99,7 +99,7 @@ pub struct IoWatch {
     pub facts: Facts,
     /// Requests whose beginning or end was not seen.
     pub unmatched: u64,
-    /// Requests of which nobody looked where they went, because there were too many.
+    /// Requests whose place was not looked up, because there were too many.
     pub unplaced: u64,
     /// Requests of the process that looks, which are in nothing else.
     pub own: Amount,
@@ -169,7 +169,7 @@ const NAP_NS: i64 = NANOS_PER_SECOND / 50;
 const ROUND_NS: i64 = NANOS_PER_SECOND / 2;
 /// Requests that wait for their files.
 const WAITING_MAX: usize = 1 << 18;
-/// Pages of which is known that somebody changed them.
+/// Pages that a process is known to have changed.
 const PAGES_MAX: usize = 1 << 18;
 /// Files of which is known who touched their pages.
 const TOUCHED_MAX: usize = 1 << 16;
@@ -310,7 +310,7 @@ impl<'m> Watcher<'m> {
         for event in events.drain(..) {
             match event.happened {
                 Happened::Dirtied(page) => self.changed(&event, page),
-                // Every program that starts has faults: nobody is looked up for them.
+                // Every program that starts has faults: no process is looked up for them.
                 Happened::Faulted(page) => {
                     if let Some(touched) = self.touched(page) {
                         *touched.mapped_by.entry(event.process).or_default() += 1;
@@ -329,7 +329,7 @@ impl<'m> Watcher<'m> {
         count
     }
 
-    /// `None` for one more file than there is room for.
+    /// `None` for one more file than there is space for.
     fn touched(&mut self, page: FilePage) -> Option<&mut Touched> {
         let key = FileKey { device: page.device, inode: page.inode };
         let has_room = self.touched.len() < TOUCHED_MAX || self.touched.contains_key(&key);
@@ -544,7 +544,7 @@ impl<'m> Watcher<'m> {
                 None => Content::Raw(request.disk),
                 Some((disk, filesystem)) => {
                     // What is read for the file system's own use is no journal. A journal is
-                    // large and in one piece: of what is written one place tells of its like.
+                    // large and in one piece: of what is written one place stands for its like.
                     let is_metadata = request.purpose.is_metadata;
                     let is_told = is_metadata && request.purpose.operation == Operation::Read;
                     let place = request.begin - disk.begin;

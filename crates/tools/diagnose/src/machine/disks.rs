@@ -107,7 +107,8 @@ fn requests(watch: &MachineWatch, disk: &str) -> Option<Finding> {
         reach: 1,
         what: format!("requests to {disk} are cut at {now} KiB, and it takes {most} KiB"),
         evidence: vec![format!("/sys/block/{disk}/queue/max_sectors_kb: {now}")],
-        cause: "Somebody set it. Each piece of a large write costs a request of its own."
+        cause: "The limit was lowered by hand or by a rule. Each piece of a large write costs a \
+                request of its own."
             .to_owned(),
         remedies: vec![Remedy {
             what: "larger requests".to_owned(),

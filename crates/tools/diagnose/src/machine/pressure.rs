@@ -1,6 +1,6 @@
 //! What the machine is short of: time lost to waiting for processors, memory or disks
-//! (Documentation/accounting/psi.rst), memory that is nearly gone, packets that were dropped for
-//! want of time.
+//! (Documentation/accounting/psi.rst), memory that is nearly gone, packets that the kernel dropped
+//! because a processor was too slow.
 
 use units::ByteSize;
 
@@ -119,7 +119,7 @@ fn softnet(watch: &MachineWatch) -> Option<Finding> {
         kind: "host.softnet",
         severity: Severity::Problem,
         reach: usize::try_from(dropped).unwrap_or(usize::MAX),
-        what: format!("the kernel dropped {dropped} received packets for want of time"),
+        what: format!("the kernel dropped {dropped} received packets: a processor was too slow"),
         evidence: vec![
             format!("/proc/net/softnet_stat: {dropped} of {processed} dropped while we looked"),
             format!("{} times a processor had to stop in the middle", sum(".squeezed")),

@@ -11,9 +11,9 @@ use crate::finding::Unseen;
 /// What the kernel could not give.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Missing {
-    /// Samples that had no room in their ring.
+    /// Samples that did not fit into their ring.
     pub samples: u64,
-    /// Names, mappings, beginnings and ends of processes that had no room.
+    /// Names, mappings, beginnings and ends of processes that had no space.
     pub notes: u64,
     /// How many times sampling stopped for the rest of a tick, because it took too long.
     pub throttled: u64,

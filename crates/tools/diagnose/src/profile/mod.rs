@@ -73,9 +73,9 @@ pub struct Work {
 pub enum By {
     /// Process.
     Process,
-    /// Library, whoever runs it.
+    /// Library, in all processes.
     Library,
-    /// Library and function, whoever runs it.
+    /// Library and function, in all processes.
     Function,
     /// Process, library and function.
     All,

@@ -83,7 +83,7 @@ fn drift(state: &State) -> Option<Finding> {
         evidence: slower.iter().map(line).collect(),
         cause:
             "A disk that wears, is hot, rewrites sectors or shares its cable gives less than on \
-                the first day; so does one that somebody else uses."
+                the first day; so does a disk that another program uses."
                 .to_owned(),
         remedies: vec![
             Remedy {
@@ -173,7 +173,7 @@ fn one_place(state: &State) -> Option<String> {
     })
 }
 
-/// The index gives way before packets do.
+/// The recorder drops the index before it drops packets.
 fn index(state: &State) -> Option<Finding> {
     let behind = state.unindexed.max(state.unread);
     if behind == 0 {
@@ -183,7 +183,7 @@ fn index(state: &State) -> Option<Finding> {
         kind: "recorder.index_behind",
         severity: Severity::Warning,
         reach: usize::try_from(behind).unwrap_or(usize::MAX),
-        what: "the index gave way so that no packet was lost".to_owned(),
+        what: "the recorder left packets unindexed so that it lost none".to_owned(),
         evidence: vec![
             format!("{} packets were not looked at for names", state.unread),
             format!(

@@ -52,7 +52,7 @@ fn words(cause: GapCause, state: Option<&State>, evidence: &mut Vec<String>) -> 
         GapCause::InterfaceDrops => Words {
             kind: "recorder.interface_drops",
             what: "were lost in the network card or its driver",
-            why: "The card had no room: its ring is short, or interrupts came too late. The \
+            why: "The ring of the card was full: it is short, or interrupts came too late. The \
                   recorder never saw them."
                 .to_owned(),
             remedies: vec![
@@ -121,7 +121,7 @@ fn kernel_drops(state: Option<&State>, evidence: &mut Vec<String>) -> Words {
                     percent(worst, drops)
                 ));
                 "One of several threads has nearly all of the load: one large session, or \
-                 addresses that cannot be told apart, go to one queue."
+                 addresses that the hash does not distinguish, go to one queue."
                     .clone_into(&mut why);
                 remedies.push(Remedy::by_hand(
                     "leave out what is not needed of the large session: record --class",
@@ -151,7 +151,7 @@ fn writer_drops(state: Option<&State>, evidence: &mut Vec<String>) -> Words {
     }
     Words {
         kind: "recorder.writer_drops",
-        what: "were taken and found no memory: the disks were too slow",
+        what: "were taken, and the pool was exhausted: the disks were too slow",
         why: "All columns of the pool waited for the disks. A pool holds as much as arrives while \
               the longest stall lasts, or it loses."
             .to_owned(),

@@ -129,7 +129,7 @@ pub struct Loss {
 /// A thread while it was looked at.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Thread {
-    /// Its name, which tells its part.
+    /// Its name, which says its part.
     pub name: String,
     /// Thousandths of the time in which it ran.
     pub busy: u64,

@@ -18,7 +18,7 @@ pub(super) fn findings(recording: &Recording) -> Vec<Finding> {
             .map(|it| format!("{}: {} % of a processor", it.name, it.busy / 10))
             .collect(),
         cause: "A thread runs on one processor at a time. What comes faster than it works waits, \
-                and is dropped when there is no more room."
+                and is dropped when the queue is full."
             .to_owned(),
         remedies: vec![Remedy::by_hand(
             "more threads for what is shared out by session (record --queues), and processors of \

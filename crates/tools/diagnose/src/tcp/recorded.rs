@@ -1,7 +1,7 @@
 //! The same from recorded packets alone: what SYNs offered and what the answers to them kept.
 //!
 //! A listener answers alike, so where some of its answers keep options that were offered and others
-//! do not, it is its own state that differs: it had no room, and sent a SYN cookie.
+//! do not, it is its own state that differs: its queue was full, and it sent a SYN cookie.
 
 use std::collections::BTreeMap;
 

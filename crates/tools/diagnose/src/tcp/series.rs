@@ -8,7 +8,8 @@ use units::number::between;
 
 use super::watch::{Key, TcpLook};
 
-/// Connections that are followed, the first ones that are seen; beyond it nobody reads plots.
+/// Connections that are followed, the first ones that are seen; a page with more plots is not
+/// readable.
 const FOLLOWED_MAX: usize = 4096;
 
 /// A connection at one look.
@@ -20,7 +21,7 @@ pub struct Point {
     pub congestion_window: u32,
     /// Smoothed round trip in microseconds.
     pub rtt_us: u32,
-    /// Latest delivery rate in bytes a second; 0 where the kernel does not tell.
+    /// Latest delivery rate in bytes a second; 0 where the kernel does not report it.
     pub delivery_rate: u64,
 }
 

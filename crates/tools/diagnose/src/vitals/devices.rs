@@ -10,7 +10,7 @@ use super::{Entry, Figure, Interval, Look, Unit};
 pub(super) fn disks(interval: Option<Interval<'_>>, now: &Look) -> Vec<Entry> {
     let Some(interval) = interval else { return Vec::new() };
     let entry = |(device, (name, counters)): (_, &(String, DiskCounters))| {
-        // One that had done nothing then was not told.
+        // A device that had done nothing then was not listed.
         let before = interval.before.disks.get(device).map(|(_, before)| *before);
         let figures = disk(&counters.since(&before.unwrap_or_default()), interval.seconds);
         Entry { name: name.clone(), figures }
@@ -95,13 +95,13 @@ const RECEIVED: Words = [
     ("rx packets/s", "receive packets of /proc/net/dev", "packets received"),
     ("rx B/s", "receive bytes of /proc/net/dev", "their bytes"),
     ("rx errors/s", "receive errs of /proc/net/dev", "packets that arrived broken"),
-    ("rx drops/s", "receive drop of /proc/net/dev", "no room in card or kernel, or of no use"),
+    ("rx drops/s", "receive drop of /proc/net/dev", "no buffer in card or kernel, or not wanted"),
 ];
 const SENT: Words = [
     ("tx packets/s", "transmit packets of /proc/net/dev", "packets sent"),
     ("tx B/s", "transmit bytes of /proc/net/dev", "their bytes"),
     ("tx errors/s", "transmit errs of /proc/net/dev", "packets that could not be sent"),
-    ("tx drops/s", "transmit drop of /proc/net/dev", "packets without room on their way out"),
+    ("tx drops/s", "transmit drop of /proc/net/dev", "packets that found the queue full"),
 ];
 
 fn direction(

@@ -7,7 +7,7 @@ use super::{Figure, Interval, Look, Unit};
 /// How the kernel gives a number.
 const KIBIBYTE: f64 = 1024.0;
 
-/// Memory; nothing where the kernel does not tell how much there is.
+/// Memory; nothing where the kernel does not report how much there is.
 pub(super) fn figures(now: &Look) -> Vec<Figure> {
     as_free(now).map_or_else(Vec::new, |mut figures| {
         figures.extend(others(now));
@@ -55,14 +55,14 @@ fn as_free(now: &Look) -> Option<Vec<Figure>> {
             "MemAvailable of /proc/meminfo",
             "what new programs can have without swapping, as the kernel estimates it",
         ),
-        figure("swap total", swap, "SwapTotal of /proc/meminfo", "room for swapped memory"),
+        figure("swap total", swap, "SwapTotal of /proc/meminfo", "space for swapped memory"),
         figure(
             "swap used",
             (swap - swap_free).max(0.0),
             "SwapTotal - SwapFree of /proc/meminfo",
             "memory that was moved to a disk",
         ),
-        figure("swap free", swap_free, "SwapFree of /proc/meminfo", "what is left of that room"),
+        figure("swap free", swap_free, "SwapFree of /proc/meminfo", "what is left of that space"),
     ])
 }
 
@@ -97,7 +97,7 @@ fn others(now: &Look) -> Vec<Figure> {
             "transparent huge pages",
             "AnonHugePages",
             "AnonHugePages of /proc/meminfo",
-            "of processes, in huge pages that nobody asked for",
+            "of processes, in huge pages that the kernel chose",
         ),
         (
             "locked",

@@ -67,7 +67,7 @@ fn places(runs: &[Run]) -> Vec<Place<'_>> {
 
 /// Rates without what the place does to them: disks with platters are slower farther in. Their
 /// profile, which never rises, is known where every place was written more than once; else rates
-/// stay as they are, for a change of place and one of time cannot be told apart.
+/// stay as they are, for a change of place and one of time cannot be separated.
 fn levelled(places: &[Place<'_>], rates: &[f64]) -> Vec<f64> {
     let mut by_place: BTreeMap<u64, (BTreeSet<usize>, Vec<f64>)> = BTreeMap::new();
     for (place, rate) in places.iter().zip(rates) {

@@ -22,7 +22,7 @@ use crate::plan::Part;
 use crate::report::Fill;
 use crate::stream::{DEPTH, Done, Log, Stream, fill};
 
-/// A window of a run takes at least so long: shorter ones tell of bunches, not of rates.
+/// A window of a run takes at least so long: shorter ones measure bunches, not rates.
 const WINDOW_NS: u64 = 250_000_000;
 
 /// One of the targets that are compared.
@@ -330,7 +330,7 @@ fn write(
     Ok((filled, used(begin_ns, processor_ns(bench)?)))
 }
 
-/// Time of processors so far, where somebody counts it.
+/// Time of processors so far, where it is counted.
 fn processor_ns(bench: &Bench<'_>) -> Result<Option<u64>, Error> {
     bench.processor.map(|used_ns| used_ns()).transpose()
 }
@@ -379,7 +379,7 @@ fn described(run: Run, fill: &Fill, pool_bytes: u64) -> Run {
             windows.push(core::mem::take(&mut open));
         }
     }
-    // What is left over has the flush in it: it is slower in every run, and tells nothing of the
+    // What is left over has the flush in it: it is slower in every run, and says nothing of the
     // runs. Of a short run it is all there is.
     let has_flush = open.bytes == 0;
     if windows.is_empty() {

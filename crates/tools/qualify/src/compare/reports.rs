@@ -1,8 +1,8 @@
 //! Reports compared: two machines, a host and its guest, before and after.
 //!
 //! A report has no rounds. Its fill and its sweep are compared place by place: cells of the surface
-//! are the pairs. What differs everywhere by the same ratio is told from what differs here and
-//! there.
+//! are the pairs. What differs everywhere by the same ratio is kept apart from what differs here
+//! and there.
 
 use super::{Comparison, Contender, EffectFound, Measure, judge};
 use crate::number::{rate, real};

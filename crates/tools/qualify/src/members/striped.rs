@@ -29,8 +29,8 @@ const STRIPE: RowAddress = RowAddress { epoch: 1, sequence: 1, sub: 0, column: 0
 /// Members side by side, with parity behind each stripe.
 ///
 /// Each submitted write is a whole column; with protection they come stripe after stripe. A stripe
-/// that nobody completes is written when nothing else is under way. An error of a member comes out
-/// with the next completion, one of parity too, and at the latest with the flush.
+/// that no further write completes is written when nothing else is under way. An error of a member
+/// comes out with the next completion, one of parity too, and at the latest with the flush.
 #[derive(Debug)]
 pub(super) struct Striped<'a, 'd> {
     members: Vec<&'a Mutex<&'d mut dyn Device>>,
@@ -167,7 +167,7 @@ impl<'a, 'd> Striped<'a, 'd> {
         volume::protect(self.codec, STRIPE, &data, &mut parity);
     }
 
-    /// Finished operations of all members; those of parity are nobody else's.
+    /// Finished operations of all members; those of parity belong to no caller.
     fn collect(&mut self, wait: Option<Duration>) {
         let mut found = Vec::new();
         for mut member in self.all() {

@@ -220,7 +220,7 @@ fn tcp_over(source_route: bool, fragment: [u8; 2]) -> Vec<u8> {
 fn later_fragments_have_no_checksum_of_a_transport() {
     let (before, mut after) = (tcp_over(false, [0, 3]), tcp_over(false, [0, 3]));
     assert!(renumber(&mut after, 5));
-    assert_eq!(before[34..], after[34..], "the payload is nobody's header");
+    assert_eq!(before[34..], after[34..], "the payload is no header");
     let mut first = tcp_over(false, [0x20, 0]);
     assert!(renumber(&mut first, 5));
     assert_ne!(before[50..52], first[50..52], "the first one has it");

@@ -1,4 +1,4 @@
-//! What memory gives: bytes copied, and the time of a read that nobody could foresee.
+//! What memory gives: bytes copied, and the time of a read that no prefetcher could foresee.
 
 use core::hint::black_box;
 use std::thread;

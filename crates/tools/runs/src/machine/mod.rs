@@ -33,7 +33,7 @@ pub enum Figure {
     Copy,
     /// The same by all processors.
     CopyAll,
-    /// A read from memory whose place the read before told.
+    /// A read from memory whose place the read before gave.
     Latency,
     /// A disk written in order, 2 MiB at a time and 8 of them under way, with a flush at the end.
     Write,

@@ -71,11 +71,11 @@ fn sentence(effect: &EffectFound, names: &[String]) -> String {
     let first = names.first().map_or("?", String::as_str);
     let [ratio, low, high] = [effect.ratio, effect.low, effect.high].map(|of| percent(of, 1000));
     let (what, name) = (measure(effect.measure), name_of(effect, names));
-    let differs = if effect.differs { "" } else { ": no difference that can be told" };
+    let differs = if effect.differs { "" } else { ": no significant difference" };
     format!("The {what} of {name} is {ratio} of that of {first} ({low} to {high}){differs}.")
 }
 
-/// Room beyond the values on an axis that does not begin at 0.
+/// Space beyond the values on an axis that does not begin at 0.
 fn around(values: impl Iterator<Item = u64> + Clone) -> (f64, f64) {
     let low = real(values.clone().min().unwrap_or(0));
     let high = real(values.max().unwrap_or(1));

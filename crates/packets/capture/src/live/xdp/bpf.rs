@@ -201,7 +201,7 @@ fn address<T>(value: *const T) -> u64 {
 unsafe fn new_fd<T: IntoBytes + Immutable>(command: c_int, request: &T) -> io::Result<OwnedFd> {
     // SAFETY: the caller's promise.
     let fd = unsafe { call(command, request) }?;
-    // SAFETY: the descriptor is new and belongs to nobody else.
+    // SAFETY: the descriptor is new and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

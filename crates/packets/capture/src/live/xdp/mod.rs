@@ -65,7 +65,7 @@ pub struct XdpSource {
     lent: Option<usize>,
     /// What `CLOCK_TAI` is ahead of UTC.
     ahead_ns: i64,
-    /// An interface that was removed, until it is told.
+    /// An interface that was removed, until it is reported.
     removed: Option<String>,
     state: State,
 }
@@ -440,7 +440,7 @@ fn now_ns(clock: ClockId) -> i64 {
     time.tv_sec.saturating_mul(NANOS_PER_SECOND).saturating_add(time.tv_nsec)
 }
 
-/// What `CLOCK_TAI` is ahead of `CLOCK_REALTIME`: whole seconds, none where nobody has told the
+/// What `CLOCK_TAI` is ahead of `CLOCK_REALTIME`: whole seconds, none where no program has told the
 /// kernel.
 fn tai_ahead_ns() -> i64 {
     let Ok(tai) = clock_gettime_dynamic(DynamicClockId::Tai) else { return 0 };

@@ -136,7 +136,7 @@ fn open_interface(
     Ok(opened)
 }
 
-/// Says which way packets come, and why it is not a better one.
+/// Notes how packets reach the recorder, and why in no better way.
 fn tell(name: &str, opened: &Opened, why_copied: Option<&io::Error>, told: &mut Vec<String>) {
     let way = match (opened.hook.mode, why_copied) {
         (AttachMode::Driver, None) => "zero-copy".to_owned(),
@@ -239,7 +239,7 @@ impl Opening<'_> {
         if is_smaller && self.number == 0 {
             let given = u64::try_from(receiver.umem().chunks_len()).unwrap_or(u64::MAX);
             self.told.push(format!(
-                "interface {}: the kernel ring has {} instead of {wished}, for want of memory",
+                "interface {}: the kernel ring has {} instead of {wished}: memory is short",
                 self.name,
                 ByteSize(given)
             ));

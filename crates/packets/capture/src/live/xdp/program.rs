@@ -217,8 +217,8 @@ impl Hook {
         self.counts.word(queue, PACKETS).load(Ordering::Acquire)
     }
 
-    /// Whether all packets of a queue had room for the time in front of them. Their number would be
-    /// of no use: which ones had not, nobody knows.
+    /// Whether all packets of a queue had space for the time in front of them. Their number would
+    /// be of no use: which ones had not is not known.
     pub(super) fn has_times(&self, queue: u32) -> bool {
         self.counts.word(queue, UNSTAMPED).load(Ordering::Acquire) == 0
     }

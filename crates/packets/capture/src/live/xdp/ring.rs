@@ -218,16 +218,16 @@ impl<T: Entry> ToKernel<T> {
     /// Puts an entry into the ring, where the kernel does not see it yet.
     ///
     /// # Safety
-    /// The memory that it names is the kernel's from now on: nobody borrows it until it has come
+    /// The memory that it names is the kernel's from now on: no code borrows it until it has come
     /// back by another ring.
     ///
     /// # Panics
-    /// There is no room.
+    /// There is no space.
     pub(super) unsafe fn put(&mut self, value: T) {
         let taken = self.ring.consumer().load(Ordering::Acquire);
         assert!(
             self.next.wrapping_sub(taken) < self.ring.entries,
-            "a ring has room for all chunks"
+            "a ring has space for all chunks"
         );
         value.store(self.ring.entry(self.next));
         self.next = self.next.wrapping_add(1);
@@ -238,7 +238,7 @@ impl<T: Entry> ToKernel<T> {
         self.ring.producer().store(self.next, Ordering::Release);
     }
 
-    /// Whether the kernel looks at the ring only when it is told to.
+    /// Whether the kernel looks at the ring only when it is woken.
     pub(super) fn needs_wakeup(&self) -> bool {
         let Some(place) = self.ring.places.flags else { return true };
         let flags = self.ring.word(place).load(Ordering::Acquire);
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn what_is_put_in_comes_out_in_order_and_no_more() {
         let memory = memory();
-        // SAFETY: the only one, and nobody looks at what the entries name.
+        // SAFETY: the only one, and no code looks at what the entries name.
         let mut to: ToKernel<XdpDesc> =
             unsafe { ToKernel::map(memory.as_fd(), 0, PLACES, 4) }.unwrap();
         let mut from: FromKernel<XdpDesc> = FromKernel::map(memory.as_fd(), 0, PLACES, 4).unwrap();

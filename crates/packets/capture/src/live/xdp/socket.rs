@@ -96,7 +96,7 @@ impl Receiver {
         set_xdp_rx_ring_size(&socket, chunks)?;
         let places = xdp_mmap_offsets(&socket)?;
         let fd = socket.as_fd();
-        // SAFETY: the socket is new, and nobody else maps its ring.
+        // SAFETY: the socket is new, and no other code maps its ring.
         let fill = unsafe { ToKernel::map(fd, XDP_UMEM_PGOFF_FILL_RING, places.fr, room) }?;
         let packets = FromKernel::map(fd, XDP_PGOFF_RX_RING, places.rx, chunks)?;
         let mut receiver = Self { fill, packets, socket, umem };
@@ -224,7 +224,7 @@ impl Sender {
         let places = xdp_mmap_offsets(&socket)?;
         let fd = socket.as_fd();
         let done = FromKernel::map(fd, XDP_UMEM_PGOFF_COMPLETION_RING, places.cr, chunks)?;
-        // SAFETY: the socket is new, and nobody else maps its ring.
+        // SAFETY: the socket is new, and no other code maps its ring.
         let packets = unsafe { ToKernel::map(fd, XDP_PGOFF_TX_RING, places.tx, room) }?;
         bind_to(&socket, binding)?;
         Ok(Self { packets, done, socket, umem })
@@ -257,7 +257,7 @@ impl Sender {
         self.packets.pending()
     }
 
-    /// Whether the kernel sends only when it is told to.
+    /// Whether the kernel sends only when it is woken.
     pub(super) fn needs_wakeup(&self) -> bool {
         self.packets.needs_wakeup()
     }
@@ -330,7 +330,7 @@ mod tests {
         let fill = unsafe { ToKernel::map(memory.as_fd(), 0, places, room(chunks)) };
         let mut fill: ToKernel<u64> = fill.unwrap();
         for _ in 0..2 {
-            // SAFETY: nobody looks at what the entries name.
+            // SAFETY: no code looks at what the entries name.
             (0..u64::from(chunks)).for_each(|chunk| unsafe { fill.put(chunk) });
             fill.publish();
         }

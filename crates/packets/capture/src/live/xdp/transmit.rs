@@ -28,14 +28,14 @@ const SETTLE_NS: i64 = 1_000_000_000;
 /// Sends Ethernet frames on one queue of an interface.
 ///
 /// Frames that were put into the ring cannot be taken back. Those that the kernel has not taken
-/// when the time is over are not told as taken; they are the first that are offered again.
+/// when the time is over are not reported as taken; they are the first that are offered again.
 #[derive(Debug)]
 pub struct XdpTransmitter {
     sender: Sender,
     /// Knows the interface; nothing is sent by it.
     link: Transmitter,
     free: Vec<u64>,
-    /// Descriptors of each frame in the ring that was not told as taken.
+    /// Descriptors of each frame in the ring that was not reported as taken.
     open: VecDeque<u32>,
     /// Descriptors of the first of them that the kernel has taken.
     begun: u32,
@@ -100,7 +100,7 @@ impl XdpTransmitter {
         }
     }
 
-    /// Puts a frame into the ring; false where there is no room.
+    /// Puts a frame into the ring; false where there is no space.
     fn put(&mut self, frame: &[u8]) -> bool {
         let parts = frame.chunks(self.sender.chunk_bytes());
         let count = parts.len();
@@ -207,7 +207,7 @@ impl Drop for XdpTransmitter {
     }
 }
 
-/// Waits for a moment, or until the kernel has room.
+/// Waits for a moment, or until the kernel has space.
 fn wait_for_room(socket: &impl AsFd) {
     let time = Timespec::try_from(LOOK).expect("less than a second");
     let mut fds = [PollFd::new(socket, PollFlags::OUT)];

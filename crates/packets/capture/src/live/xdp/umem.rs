@@ -133,8 +133,8 @@ impl Umem {
         self.check(&range);
         // SAFETY: the bytes are inside.
         let start = unsafe { self.memory.add(range.start) };
-        // SAFETY: they are initialised, ours, and nobody borrows them, for this value is borrowed
-        // exclusively.
+        // SAFETY: they are initialised, ours, and no other code borrows them, for this value is
+        // borrowed exclusively.
         unsafe { core::slice::from_raw_parts_mut(start.as_ptr(), range.len()) }
     }
 

@@ -80,7 +80,7 @@ fn reader_in_another_process() {
 #[track_caller]
 fn refuses_every_change(fd: BorrowedFd<'_>) {
     let (place, protection) = (core::ptr::null_mut(), ProtFlags::READ | ProtFlags::WRITE);
-    // SAFETY: it is refused; if not, nobody uses it.
+    // SAFETY: it is refused; if not, it is not used.
     let mapped = unsafe { mmap(place, SIZE, protection, MapFlags::SHARED, fd, 0) };
     assert_eq!(mapped, Err(Errno::PERM));
     for len in [0, 4096, 1 << 30] {
@@ -102,7 +102,7 @@ fn a_process_does_not_map_its_own_pool_a_second_time() {
     drop(pool);
     assert_eq!(SharedPool::map(&fd, COUNT, SIZE).unwrap_err(), SharedPoolError::OwnPool);
     drop(shared);
-    // Nobody is left who could write.
+    // No process is left that could write.
     let mapped = SharedPool::map(&fd, COUNT, SIZE).unwrap();
     assert_eq!(mapped.piece(3, 1), Some(&[4][..]));
 }

@@ -59,7 +59,7 @@ pub(super) fn unseen(watch: &IoWatch) -> Vec<Unseen> {
         if filesystem.kind == "btrfs" || is_stacked {
             add(
                 format!("which files of {} requests are for", filesystem.mount_point.display()),
-                "a file system that lies on a disk or a partition itself, and tells where",
+                "a file system that lies on a disk or a partition itself, and reports where",
             );
         }
     }

@@ -1,5 +1,6 @@
-//! Reads that nobody asked for: what the kernel reads ahead of somebody who only writes, pages that
-//! are read because a part of them is written, members of an array that are read for parity.
+//! Reads that no program asked for: what the kernel reads ahead of a program that only writes,
+//! pages that are read because a part of them is written, members of an array that are read for
+//! parity.
 
 use units::ByteSize;
 
@@ -140,7 +141,7 @@ fn partial(watch: &IoWatch, content: Content, seen: &FileSeen) -> Option<Finding
     })
 }
 
-/// Reads of members of an array of which nobody reads.
+/// Reads of members of an array that no program reads.
 fn arrays(watch: &IoWatch) -> impl Iterator<Item = Finding> {
     watch.counters.values().filter_map(|(name, gained)| {
         let fact = |what: &str| watch.facts.get(&format!("block.{name}.{what}"));

@@ -96,7 +96,7 @@ fn discards(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
         kind: "io.discards",
         severity: Severity::Warning,
         reach: usize::try_from(of.all.count).unwrap_or(usize::MAX),
-        what: format!("{disk} is told {} times to forget what files had", of.all.count),
+        what: format!("{disk} got {} discards of what files had", of.all.count),
         evidence: vec![
             format!(
                 "{} in all; half of the discards take {} or longer",

@@ -1,5 +1,5 @@
 //! Connections that should be alike: those that came to one port of ours, and those that were
-//! opened to one port of somebody else.
+//! opened to one port of another host.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -58,7 +58,7 @@ impl Group<'_> {
     }
 }
 
-/// What a counter has counted between two states; what the kernel does not tell counts as 0.
+/// What a counter has counted between two states; what the kernel does not report counts as 0.
 pub(super) fn gained<T: Into<u64>>(
     first: &TcpInfo,
     last: &TcpInfo,
@@ -119,7 +119,7 @@ fn service(key: Key, track: &Track, listeners: &BTreeMap<(u64, u16), Vec<&Track>
 pub(super) type Ends = (SocketAddr, SocketAddr);
 
 /// Ends of the connections that came to a port of this machine, as the one that opened them has
-/// them: the same connection is told of once, where it came to.
+/// them: one connection is reported once, where it came to.
 pub(super) fn came_here(groups: &[Group<'_>]) -> BTreeSet<Ends> {
     let here = groups.iter().filter(|group| matches!(group.service, Service::Here { .. }));
     let members = here.flat_map(|group| &group.members);

@@ -43,7 +43,7 @@ pub(super) fn findings(watch: &Watch, group: &Group<'_>) -> Vec<Finding> {
             kind: "tcp.send_buffer",
             severity: Severity::Warning,
             reach: members,
-            what: format!("what is sent to {name} waits for room in the send buffer"),
+            what: format!("what is sent to {name} waits for space in the send buffer"),
             evidence: vec![share],
             cause: "The send buffer holds less than fits on the way: the program sets SO_SNDBUF, \
                     or the kernel's limit is low."
@@ -84,7 +84,7 @@ fn waiting(
     })
 }
 
-/// Connections whose data nobody takes.
+/// Connections whose data no program reads.
 fn unread(watch: &Watch, group: &Group<'_>) -> Option<Finding> {
     if watch.looks < 2 {
         return None;

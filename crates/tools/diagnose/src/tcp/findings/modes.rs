@@ -15,7 +15,7 @@ use crate::words::{bits_per_second, plural, some};
 const BYTES_MIN: u64 = 1 << 20;
 /// The faster ones are so many times as fast at least.
 const RATIO_MIN: f64 = 1.1;
-/// What separates them tells so much of who is slow at least.
+/// What separates them explains so much of who is slow at least.
 const SHARE_MIN: f64 = 0.8;
 /// Of shuffling: the same sockets give the same finding.
 const SEED: u64 = 1;
@@ -54,7 +54,7 @@ pub(super) fn finding(watch: &Watch, group: &Group<'_>) -> Option<Finding> {
         format!("{} near {}", plural(found.upper.count, "connection"), bits_per_second(fast)),
         format!("{} near {}", plural(found.lower.count, "connection"), bits_per_second(slow_rate)),
         format!("slow: {}", some(slow.iter().map(|flow| flow.member.peer()))),
-        format!("{} tells {:.0} % of which is which", best.name, best.share * 100.0),
+        format!("{} explains {:.0} % of which is which", best.name, best.share * 100.0),
     ];
     if !also.is_empty() {
         evidence.push(format!("so do, less or as much: {}", also.join(", ")));

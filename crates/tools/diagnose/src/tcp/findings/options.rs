@@ -1,7 +1,7 @@
 //! Options that some of many like connections lack, and the listener whose SYN cookies lost them.
 //!
 //! A listener whose queue of half-open connections is full answers with a SYN cookie, which has
-//! room for three bits of segment size only: selective acknowledgements and window scale are lost
+//! space for three bits of segment size only: selective acknowledgements and window scale are lost
 //! for the life of the connection, unless the SYN carried a timestamp to hold them (RFC 4987, 3.6;
 //! `net/ipv4/syncookies.c`).
 
@@ -16,12 +16,12 @@ use crate::words::{bits_per_second, microseconds, plural, some};
 
 /// Sizes that fit into a cookie (`msstab`), and these less a timestamp.
 const COOKIE_MSS: [u32; 8] = [536, 1300, 1440, 1460, 524, 1288, 1428, 1448];
-/// The largest window that can be told without a scale.
+/// The largest window that can be announced without a scale.
 const UNSCALED_WINDOW_BITS: u64 = 65_535 * 8;
 const BACKLOG: u32 = 1024;
 
-/// What is wrong with the options of a group's connections; those that are `told` of where they
-/// came to are not told of again.
+/// What is wrong with the options of a group's connections; those that are in `told`, reported
+/// where they came to, are not reported again.
 pub(super) fn finding(watch: &Watch, group: &Group<'_>, told: &BTreeSet<Ends>) -> Option<Finding> {
     let history = group.namespace(watch)?;
     let lacks = |member: &&Member<'_>| !lacking(member.last.options, history).is_empty();
@@ -34,7 +34,7 @@ pub(super) fn finding(watch: &Watch, group: &Group<'_>, told: &BTreeSet<Ends>) -
         });
     }
     let has_cookies = is_here && history.total("TcpExtSyncookiesRecv") > 0;
-    // Where nobody has them, they were never offered.
+    // Where no connection has them, they were never offered.
     let some_have_them = lacking.len() < group.members.len();
     if lacking.is_empty() || !(some_have_them || has_cookies) {
         return None;
@@ -138,7 +138,7 @@ fn of_cookies(
     }
     let cause = format!(
         "{} when these connections came, so the kernel answered with SYN cookies. A cookie has \
-         room for a segment size only; what else the two sides had agreed on is lost for the life \
+         space for a segment size only; what else the two sides had agreed on is lost for the life \
          of the connection.",
         match backlog {
             Some(backlog) => format!("The listener's backlog of {backlog} was full"),
@@ -198,7 +198,7 @@ fn of_others(
     let remedy = if is_here {
         format!("compare the SYNs of {} with those of the others", plural(lacking.len(), "client"))
     } else {
-        "run this on the other machine, too: its counters TcpExtSyncookiesSent tell".to_owned()
+        "run this on the other machine, too: see its counter TcpExtSyncookiesSent".to_owned()
     };
     Finding {
         kind: "tcp.options_differ",

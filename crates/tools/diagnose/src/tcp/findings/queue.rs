@@ -1,4 +1,4 @@
-//! Connections that wait to be accepted until there is no more room for others.
+//! Connections that wait to be accepted until there is no more space for others.
 
 use network::sockets::TcpState;
 
@@ -57,7 +57,7 @@ fn of_overflows(place: &str, overflows: u64) -> Finding {
         what: format!("in {place} connections found the queue of a listener full"),
         evidence: vec![format!("TcpExtListenOverflows: {overflows} while we looked")],
         cause: "A burst came faster than a program accepts; no look was at the right moment to \
-                tell which."
+                say which."
             .to_owned(),
         remedies: vec![Remedy::by_hand("look more often: --interval 100ms")],
     }
